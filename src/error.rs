@@ -1,5 +1,7 @@
 //! [`Error`]: why a call failed.
 
+use std::fmt;
+
 use ndarray::{ArrayRef2, ArrayView1};
 
 use crate::Real;
@@ -8,11 +10,10 @@ use crate::Real;
 ///
 /// Errors depend on shapes, parameters and, where a method says so, on data that is not finite. Each message
 /// names the value and its domain.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
     /// An array has the wrong size along an axis.
-    #[error("{what} is {found}, but must be {expected}")]
     Shape {
         /// What was counted, such as "the number of columns of x".
         what: &'static str,
@@ -22,7 +23,6 @@ pub enum Error {
         found: usize,
     },
     /// An array has a size along an axis that is not a multiple of another one.
-    #[error("{what} is {found}, but must be a multiple of {of}")]
     Multiple {
         /// What was counted, such as "the number of heads of the queries".
         what: &'static str,
@@ -32,7 +32,6 @@ pub enum Error {
         found: usize,
     },
     /// A number is outside its domain.
-    #[error("{name} is {}, but must be {domain}", short(*.value))]
     Parameter {
         /// The parameter's name.
         name: &'static str,
@@ -42,7 +41,6 @@ pub enum Error {
         domain: &'static str,
     },
     /// An entry of an array is outside its domain.
-    #[error("row {row} of {what} is {}, but must be {domain}", short(*.value))]
     Entry {
         /// The array.
         what: &'static str,
@@ -54,7 +52,6 @@ pub enum Error {
         domain: &'static str,
     },
     /// Data holds NaN or an infinity where only finite numbers make sense.
-    #[error("row {row} of {what} holds a number that is not finite")]
     NotFinite {
         /// The array.
         what: &'static str,
@@ -62,7 +59,6 @@ pub enum Error {
         row: usize,
     },
     /// Frequencies were drawn for a different kernel.
-    #[error("the {map} map with {frequencies} does not estimate {target}")]
     Target {
         /// The name of the map.
         map: &'static str,
@@ -72,7 +68,6 @@ pub enum Error {
         target: String,
     },
     /// A map was given frequencies of another kind than it needs.
-    #[error("the {map} map needs {expected}, but got {found}")]
     Frequencies {
         /// The name of the map.
         map: &'static str,
@@ -82,9 +77,6 @@ pub enum Error {
         found: &'static str,
     },
     /// A stored draw names a law that cannot be drawn by its name.
-    #[error(
-        "{what} cannot be drawn by name for {law}: draw the frequencies with a Coupling, which takes any law"
-    )]
     Sampler {
         /// What was to be drawn, such as "radii".
         what: &'static str,
@@ -92,16 +84,13 @@ pub enum Error {
         law: String,
     },
     /// A map without randomness was given frequencies.
-    #[error("the {map} map takes no frequencies: give the dimension d")]
     NoFrequencies {
         /// The name of the map.
         map: &'static str,
     },
     /// A map was asked for before its frequencies were drawn.
-    #[error("the frequencies are not drawn yet: Recipe::draw(seed) draws them")]
     NotDrawn,
     /// Features of different maps, or of the wrong sides, were paired.
-    #[error("features of {left} cannot be paired with features of {right}")]
     Pairing {
         /// What the features on the left are.
         left: String,
@@ -109,7 +98,6 @@ pub enum Error {
         right: String,
     },
     /// Counts were given to a map for which they were not drawn.
-    #[error("the law of the counts is {found}, but must be {expected}")]
     Law {
         /// The name of the law that fits.
         expected: &'static str,
@@ -117,25 +105,21 @@ pub enum Error {
         found: &'static str,
     },
     /// This map, or this setting, cannot do that.
-    #[error("not available: {what}")]
     Unsupported {
         /// What was asked.
         what: &'static str,
     },
     /// A user-defined [`FeatureMap`](crate::FeatureMap) contradicts its facts.
-    #[error("this feature map breaks its contract: {what}")]
     Contract {
         /// What it does.
         what: &'static str,
     },
     /// A result was requested before there was any data.
-    #[error("{what} needs at least one data point, of positive weight, first")]
     NoData {
         /// What was asked.
         what: &'static str,
     },
     /// There is no memory for a result.
-    #[error("there is no memory for {count} {what}")]
     Memory {
         /// What is too much.
         what: &'static str,
@@ -143,7 +127,6 @@ pub enum Error {
         count: usize,
     },
     /// A row of a data set was added twice, or removed without having been added.
-    #[error("row {row} {reason}")]
     Row {
         /// The first such row, from 0 in the whole data set.
         row: u64,
@@ -151,13 +134,11 @@ pub enum Error {
         reason: &'static str,
     },
     /// Statistics that cannot be merged.
-    #[error("statistics cannot be merged: {reason}")]
     Merge {
         /// Why, such as "their maps differ".
         reason: &'static str,
     },
     /// A regression has no solution that is unique up to rounding.
-    #[error("the normal equations are singular with λ = {lambda}: λ should be at least {least:.1e}")]
     Singular {
         /// The λ that was given.
         lambda: f64,
@@ -165,7 +146,6 @@ pub enum Error {
         least: f64,
     },
     /// A matrix could not be factorised.
-    #[error("{what} failed{}: {reason}", .row.map_or(String::new(), |row| format!(" at row {row}")))]
     Factorisation {
         /// The factorisation.
         what: &'static str,
@@ -175,7 +155,6 @@ pub enum Error {
         reason: &'static str,
     },
     /// A file of NumPy's format could not be read or written.
-    #[error("{file}: {reason}")]
     Npy {
         /// The file.
         file: String,
@@ -183,7 +162,6 @@ pub enum Error {
         reason: String,
     },
     /// An array of Apache Arrow cannot be read.
-    #[error("{array} {reason}")]
     Arrow {
         /// The array, such as "column 3", counted from 0.
         array: String,
@@ -191,6 +169,68 @@ pub enum Error {
         reason: String,
     },
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Shape { what, expected, found } => write!(f, "{what} is {found}, but must be {expected}"),
+            Error::Multiple { what, of, found } => {
+                write!(f, "{what} is {found}, but must be a multiple of {of}")
+            }
+            Error::Parameter { name, value, domain } => {
+                write!(f, "{name} is {}, but must be {domain}", short(*value))
+            }
+            Error::Entry { what, row, value, domain } => {
+                write!(f, "row {row} of {what} is {}, but must be {domain}", short(*value))
+            }
+            Error::NotFinite { what, row } => {
+                write!(f, "row {row} of {what} holds a number that is not finite")
+            }
+            Error::Target { map, frequencies, target } => {
+                write!(f, "the {map} map with {frequencies} does not estimate {target}")
+            }
+            Error::Frequencies { map, expected, found } => {
+                write!(f, "the {map} map needs {expected}, but got {found}")
+            }
+            Error::Sampler { what, law } => {
+                let advice = "draw the frequencies with a Coupling, which takes any law";
+                write!(f, "{what} cannot be drawn by name for {law}: {advice}")
+            }
+            Error::NoFrequencies { map } => {
+                write!(f, "the {map} map takes no frequencies: give the dimension d")
+            }
+            Error::NotDrawn => {
+                f.write_str("the frequencies are not drawn yet: Recipe::draw(seed) draws them")
+            }
+            Error::Pairing { left, right } => {
+                write!(f, "features of {left} cannot be paired with features of {right}")
+            }
+            Error::Law { expected, found } => {
+                write!(f, "the law of the counts is {found}, but must be {expected}")
+            }
+            Error::Unsupported { what } => write!(f, "not available: {what}"),
+            Error::Contract { what } => write!(f, "this feature map breaks its contract: {what}"),
+            Error::NoData { what } => {
+                write!(f, "{what} needs at least one data point, of positive weight, first")
+            }
+            Error::Memory { what, count } => write!(f, "there is no memory for {count} {what}"),
+            Error::Row { row, reason } => write!(f, "row {row} {reason}"),
+            Error::Merge { reason } => write!(f, "statistics cannot be merged: {reason}"),
+            Error::Singular { lambda, least } => {
+                write!(f, "the normal equations are singular with λ = {lambda}: ")?;
+                write!(f, "λ should be at least {least:.1e}")
+            }
+            Error::Factorisation { what, row: None, reason } => write!(f, "{what} failed: {reason}"),
+            Error::Factorisation { what, row: Some(row), reason } => {
+                write!(f, "{what} failed at row {row}: {reason}")
+            }
+            Error::Npy { file, reason } => write!(f, "{file}: {reason}"),
+            Error::Arrow { array, reason } => write!(f, "{array} {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

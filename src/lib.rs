@@ -89,9 +89,15 @@
 //!   thread without that feature. Results are bit-identical for any number of threads; between instruction sets they agree
 //!   to rounding. In a program that enables ndarray's feature `blas`, orthogonal draws and second moments of data come from
 //!   that BLAS, and their bits are its own.
+//! - Applications are features of Cargo: `attention`, `ridge` (with smoothers and PCA), `sampling` and `planner` are in
+//!   `default` beside `faer` and `rayon`. Maps alone are `default-features = false, features = ["rayon"]`; no feature changes
+//!   a result of another.
 //! - Stored data (feature `serde`) is read back bit-identically from every format; text formats store numbers as
 //!   strings.
 
+// Every layer has items that one application alone uses. Features only add code, so that what is dead with all applications is
+// dead without some: the compiler looks for it there, instead of items having a list of applications each.
+#![cfg_attr(not(all(feature = "planner", feature = "sampling")), allow(dead_code, unused_imports))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod digest;
@@ -127,10 +133,12 @@ pub mod projection;
 pub mod map;
 pub use map::compose;
 
+#[cfg(any(feature = "attention", feature = "ridge", feature = "sampling"))]
 pub mod reduce;
 
 pub mod apply;
 
+#[cfg(feature = "planner")]
 pub mod planner;
 
 pub mod manual;

@@ -2,12 +2,13 @@
 
 use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
 
-use super::{check_targets, check_training, largest_columns, one_hot};
+use super::labels::{largest_columns, one_hot};
 use crate::engine::{PointsView, for_runs};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
+use crate::reduce::{check_targets, check_training};
 use crate::{Points, Real, SignedLog};
 
 /// The number of rows that are predicted together.

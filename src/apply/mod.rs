@@ -7,45 +7,25 @@
 //! [`attention`]. Errors of Gram matrices and distances of distributions: [`metrics`]. Classes of a huge softmax, drawn
 //! in O(log C) with known probabilities, losses and partition functions from such draws: [`softmax_sampling`]. All of
 //! them take any feature map or kernel. What machines exchange to train together: [`reduce`](crate::reduce).
+//!
+//! The features `attention`, `ridge` (all kinds of regression and PCA) and `sampling`, all in `default`, say which of them
+//! are compiled; metrics always are.
 
+#[cfg(feature = "attention")]
 pub mod attention;
+#[cfg(feature = "ridge")]
 mod exact_smoother;
+#[cfg(feature = "ridge")]
+mod labels;
 pub mod metrics;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+#[cfg(all(feature = "ridge", any(feature = "faer", feature = "ndarray-linalg")))]
 pub mod pca;
+#[cfg(feature = "ridge")]
 mod ridge;
+#[cfg(feature = "ridge")]
 mod smoother;
+#[cfg(feature = "sampling")]
 pub mod softmax_sampling;
 
-pub use exact_smoother::ExactSmoother;
-pub use ridge::*;
-pub use smoother::Smoother;
-
-use ndarray::Array2;
-
-use crate::Real;
-use crate::error::{Error, Result, check_finite};
-use crate::memory::check_memory;
-use crate::reduce::{check_targets, check_training};
-
-/// Labels as indicator rows: n × classes.
-fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
-    check_memory("rows of indicators", labels.len(), classes.saturating_mul(size_of::<T>()))?;
-    let mut targets = Array2::zeros((labels.len(), classes));
-    for (i, (mut row, &label)) in targets.rows_mut().into_iter().zip(labels).enumerate() {
-        let domain = "below the number of classes";
-        let wrong = Error::Entry { what: "the labels", row: i, value: label as f64, domain };
-        *row.get_mut(label).ok_or(wrong)? = T::one();
-    }
-    Ok(targets)
-}
-
-/// The column of the largest entry of each row; the first of equals.
-fn largest_columns(scores: &Array2<f64>) -> Result<Vec<usize>> {
-    check_finite("x", scores)?;
-    let largest = |row: ndarray::ArrayView1<'_, f64>| {
-        let better = |best: usize, (j, v): (usize, &f64)| if *v > row[best] { j } else { best };
-        row.indexed_iter().fold(0, better)
-    };
-    Ok(scores.rows().into_iter().map(largest).collect())
-}
+#[cfg(feature = "ridge")]
+pub use self::{exact_smoother::ExactSmoother, ridge::*, smoother::Smoother};

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayRef2, ArrayViewMut2, Axis, s};
 
-use super::{check_targets, check_training, largest_columns, one_hot};
+use super::labels::{largest_columns, one_hot};
 use crate::engine::{Batch, PointsView, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::once::once;
-use crate::reduce::{Applied, KernelSums, RunBuffers, WeightedSums};
+use crate::reduce::{Applied, KernelSums, RunBuffers, WeightedSums, check_targets, check_training};
 use crate::threads::Pool;
 use crate::{Points, Real};
 

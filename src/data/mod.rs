@@ -24,6 +24,7 @@ pub mod lengthscale;
 mod pair_statistics;
 mod reservoir;
 pub mod shaping;
+#[cfg(feature = "ridge")]
 pub(crate) mod standardisation;
 mod statistics;
 pub(crate) mod token_scale;

@@ -9,21 +9,28 @@
 //! machine sends numbers that depend on its rows, and no frequencies. Two sums are added where both are of one map and no
 //! row is in both; anything else is an error. They are the same after they are stored (feature `serde`); `GramSums` have the same
 //! bits in whatever order they are merged, `KernelSums` agree to rounding.
+//!
+//! Both come with the feature `ridge`, which is in `default`; without it this module has nothing public.
 
+#[cfg(feature = "ridge")]
 pub(crate) mod gram;
+#[cfg(feature = "ridge")]
 mod kernel;
+#[cfg(feature = "ridge")]
 mod training;
 mod weighted;
 
-pub use gram::GramSums;
-pub use kernel::KernelSums;
-
-#[cfg(feature = "serde")]
+#[cfg(feature = "ridge")]
+pub use self::{gram::GramSums, kernel::KernelSums};
+#[cfg(feature = "ridge")]
+pub(crate) use self::{
+    gram::{FeatureBuffers, FeatureSource, GramIntake, ROWS},
+    training::{check_targets, check_training, check_weights},
+};
+#[cfg(all(feature = "ridge", feature = "serde"))]
 pub(crate) use gram::StoredGramIntake;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+#[cfg(all(feature = "ridge", any(feature = "faer", feature = "ndarray-linalg")))]
 pub(crate) use gram::too_large;
-pub(crate) use gram::{FeatureBuffers, FeatureSource, GramIntake, ROWS};
-pub(crate) use training::{check_targets, check_training, check_weights};
 pub(crate) use weighted::{
     Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,
     exponentiate, largest, least, limit,

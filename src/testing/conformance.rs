@@ -1,5 +1,7 @@
 //! The properties that every map must have.
 
+use std::fmt;
+
 use ndarray::{Array2, ArrayRef2, ArrayView2, Axis, ShapeBuilder, s};
 
 use crate::error::{Error, Result};
@@ -7,15 +9,30 @@ use crate::once::once;
 use crate::{Features, Map, Real, Side, threads};
 
 /// A property of [`conform`] that a map violates.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Violation {
     /// A description of the violation.
-    #[error("{0}")]
     Broken(String),
     /// The map rejected points of its own dimension.
-    #[error(transparent)]
-    Refused(#[from] Error),
+    Refused(Error),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Broken(sentence) => f.write_str(sentence),
+            Violation::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Violation {}
+
+impl From<Error> for Violation {
+    fn from(error: Error) -> Self {
+        Violation::Refused(error)
+    }
 }
 
 type Kept = Result<(), Violation>;

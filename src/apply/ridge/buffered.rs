@@ -2,6 +2,7 @@
 
 use ndarray::{ArrayRef1, aview1};
 
+use super::super::labels::one_hot;
 use super::RidgeStatistics;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
@@ -91,7 +92,7 @@ impl<T: Real> BufferedRidge<T> {
     /// As [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the label is too large.
     #[inline(never)]
     pub fn push_label(&mut self, x: &ArrayRef1<T>, label: usize) -> Result<()> {
-        let targets = super::super::one_hot(&[label], self.statistics.targets())?;
+        let targets = one_hot(&[label], self.statistics.targets())?;
         self.push(x, &targets.row(0))
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{ArcArray2, Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
-use super::super::largest_columns;
+use super::super::labels::largest_columns;
 use super::Standardisation;
 use super::predictor::{PredictionBuffers, Predictor, PreparedWeights};
 use crate::engine::{Batch, Form, PointsView, Scratch, Side, map_rows};

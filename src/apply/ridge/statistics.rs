@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
-use super::super::one_hot;
+use super::super::labels::one_hot;
 use super::{ScaleWarning, Standardisation};
 use crate::error::{Error, Result, check_positive};
 use crate::map::Map;

@@ -8,8 +8,7 @@ use super::SoftmaxSampler;
 use super::sampler::{Engine, check_below};
 use super::tree::Table;
 use crate::Real;
-use crate::apply::check_finite;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result, check_finite, check_size};
 use crate::once::once;
 
 impl<T: Real> SoftmaxSampler<T> {

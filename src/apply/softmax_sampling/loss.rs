@@ -6,8 +6,7 @@ use super::Draws;
 use super::partition::{check_log_probability, log_sum};
 use super::sampler::check_below;
 use crate::Real;
-use crate::apply::check_finite;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result, check_finite, check_size};
 use crate::once::once;
 
 /// The sampled softmax loss of n points, and its gradients. Biased low: the sum within the logarithm has no bias, its logarithm

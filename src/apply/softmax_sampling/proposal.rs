@@ -8,10 +8,9 @@ use super::exact::Exact;
 use super::sampler::Engine;
 use super::tree::{Reference, Tree, standard};
 use crate::Real;
-use crate::apply::check_finite;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::data::shaping::Shaping;
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Error, Result, check_finite, check_positive, check_size};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::kernel::Softmax;
 use crate::map::Map;

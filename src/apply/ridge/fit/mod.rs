@@ -27,6 +27,7 @@ pub use spectrum::RidgeSpectrum;
 
 pub(in crate::apply) use normal::{Normal, symmetric_products};
 
-use super::super::{check_finite, check_training, largest_columns, one_hot};
+use super::super::labels::{largest_columns, one_hot};
 use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};
-use crate::reduce::{FeatureBuffers, FeatureSource, check_weights, too_large};
+use crate::error::check_finite;
+use crate::reduce::{FeatureBuffers, FeatureSource, check_training, check_weights, too_large};

@@ -23,51 +23,23 @@
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
+mod element;
+mod header;
+
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufReader, BufWriter, Read, Seek};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ndarray::{Array, ArrayRef, Dimension};
-use ndarray_npy::npy::header::Header;
-use ndarray_npy::{ReadNpyExt, ReadableElement, WritableElement, WriteNpyExt};
+use ndarray::{Array, ArrayRef, Dimension, IxDyn, ShapeBuilder};
+
+pub use element::Element;
 
 use crate::Real;
 use crate::error::{Error, Result};
-
-/// A number that can be stored: `f32`, `f64` or `u64`. Sealed.
-pub trait Element: Stored {}
-
-impl<A: Stored> Element for A {}
-
-/// Public in a private module: it seals [`Element`].
-mod sealed {
-    /// An element with its name in NumPy.
-    pub trait Stored: Copy + super::ReadableElement + super::WritableElement {
-        /// The name in Rust.
-        const NAME: &'static str;
-        /// NumPy's name, without the order of bytes.
-        const CODE: &'static str;
-    }
-}
-use sealed::Stored;
-
-impl Stored for f32 {
-    const NAME: &'static str = "f32";
-    const CODE: &'static str = "f4";
-}
-
-impl Stored for f64 {
-    const NAME: &'static str = "f64";
-    const CODE: &'static str = "f8";
-}
-
-impl Stored for u64 {
-    const NAME: &'static str = "u64";
-    const CODE: &'static str = "u8";
-}
+use header::{Header, MAGIC};
 
 /// The array in a file. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2), or [`IxDyn`](type@ndarray::IxDyn) for any.
 ///
@@ -79,7 +51,7 @@ impl Stored for u64 {
 pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A, D>> {
     let path = path.as_ref();
     let (mut file, header) = open(path)?;
-    if !holds::<A>(&header) {
+    if !header.holds::<A>() {
         return Err(wrong_type(path, &header, A::NAME));
     }
     if let Some(wanted) = D::NDIM.filter(|&wanted| wanted != header.shape.len()) {
@@ -87,7 +59,7 @@ pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A,
         return Err(failure(path, reason));
     }
     let checked = check_length::<A>(&mut file, &header);
-    checked.and_then(|()| contents(file)).map_err(|reason| failure(path, reason))
+    checked.and_then(|()| contents(file, header)).map_err(|reason| failure(path, reason))
 }
 
 /// As [`read`], from a file of `f32` or `f64`: its numbers are rounded to the nearest `T` and become infinite on
@@ -98,9 +70,9 @@ pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A,
 pub fn read_as<T: Real, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<T, D>> {
     let path = path.as_ref();
     let header = open(path)?.1;
-    if holds::<f32>(&header) {
+    if header.holds::<f32>() {
         Ok(read::<f32, D>(path)?.mapv(|x| T::narrow(f64::from(x))))
-    } else if holds::<f64>(&header) {
+    } else if header.holds::<f64>() {
         Ok(read::<f64, D>(path)?.mapv(T::narrow))
     } else {
         Err(wrong_type(path, &header, "f32 or f64"))
@@ -127,45 +99,48 @@ pub fn write<A: Element, D: Dimension>(path: impl AsRef<Path>, array: &ArrayRef<
     })
 }
 
-/// The bytes with which every file begins.
-const MAGIC: &[u8] = b"\x93NUMPY";
-/// Bytes of the beginning: those, the version and the length of the header.
-const START: usize = 12;
-
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// A file, after its header.
 fn open(path: &Path) -> Result<(BufReader<File>, Header)> {
     let opened = || -> Outcome<_> {
         let mut file = BufReader::new(File::open(path)?);
-        check_header_length(&mut file)?;
-        let header = Header::from_reader(&mut file)?;
+        let header = Header::parse(&header_text(&mut file)?)?;
         Ok((file, header))
     };
     opened().map_err(|reason| failure(path, reason))
 }
 
-/// Checks the length of the header, which is up to 4 GB, against that of the file before its memory is allocated.
-fn check_header_length(file: &mut BufReader<File>) -> Outcome<()> {
-    let mut start = Vec::with_capacity(START);
-    file.by_ref().take(START as u64).read_to_end(&mut start)?;
-    let (length, begin) = match start[..] {
-        [_, _, _, _, _, _, 1, _, a, b, ..] => (u64::from(u16::from_le_bytes([a, b])), 10),
-        [_, _, _, _, _, _, _, _, a, b, c, d] => (u64::from(u32::from_le_bytes([a, b, c, d])), 12),
-        // What is shorter is no file of this format, which is for the reader of the header to say.
-        _ => (0, 0),
+/// The text of the header of a file, after it.
+fn header_text(file: &mut BufReader<File>) -> Outcome<String> {
+    if bytes(file)? != MAGIC {
+        return Err("is not of NumPy's format".into());
+    }
+    let length = match bytes(file)? {
+        [1, 0] => u64::from(u16::from_le_bytes(bytes(file)?)),
+        [2 | 3, 0] => u64::from(u32::from_le_bytes(bytes(file)?)),
+        [major, minor] => return Err(format!("has the unknown version {major}.{minor}").into()),
     };
-    let rest = file.get_ref().metadata()?.len().saturating_sub(begin);
-    if start.starts_with(MAGIC) && length > rest {
+    // The length is up to 4 GB: memory is allocated only for what the file holds.
+    let rest = rest(file)?;
+    if length > rest {
         return Err(format!("has a header of {length} bytes, of which the file holds {rest}").into());
     }
-    Ok(file.rewind()?)
+    let mut text = vec![0; length as usize];
+    file.read_exact(&mut text)?;
+    Ok(String::from_utf8(text)?)
 }
 
-/// Whether the elements of a file are `A`, in either order of bytes.
-fn holds<A: Stored>(header: &Header) -> bool {
-    let name = header.type_descriptor.as_string().map_or("", String::as_str);
-    name.strip_prefix(['<', '>']).is_some_and(|code| code == A::CODE)
+/// The next bytes of a file.
+fn bytes<const N: usize>(file: &mut BufReader<File>) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The number of bytes that follow in a file.
+fn rest(file: &mut BufReader<File>) -> io::Result<u64> {
+    Ok(file.get_ref().metadata()?.len().saturating_sub(file.stream_position()?))
 }
 
 /// Checks the length of the data against the header before allocating memory.
@@ -176,17 +151,19 @@ fn check_length<A>(file: &mut BufReader<File>, header: &Header) -> Outcome<()> {
     };
     // An array without elements must be one that ndarray can have, too.
     let possible = bytes(1).is_some_and(|bytes| isize::try_from(bytes).is_ok());
-    let rest = file.get_ref().metadata()?.len().saturating_sub(file.stream_position()?);
+    let rest = rest(file)?;
     if possible && bytes(0).is_some_and(|bytes| bytes as u64 == rest) {
         return Ok(());
     }
     Err(format!("has {rest} bytes of elements, which is not an array of shape {:?}", header.shape).into())
 }
 
-/// The array of a whole file.
-fn contents<A: Element, D: Dimension>(mut file: BufReader<File>) -> Outcome<Array<A, D>> {
-    file.rewind()?;
-    Ok(Array::read_npy(file)?)
+/// The array of a file, after its header, whose length is checked.
+fn contents<A: Element, D: Dimension>(file: BufReader<File>, header: Header) -> Outcome<Array<A, D>> {
+    let reversed = header.is_reversed();
+    let shape = IxDyn(&header.shape).set_f(header.fortran);
+    let values = element::read(file, header.shape.iter().product(), reversed)?;
+    Ok(Array::from_shape_vec(shape, values)?.into_dimensionality()?)
 }
 
 /// Writes a file that must not exist yet, with the permissions of the one that it will replace.
@@ -199,7 +176,17 @@ fn write_new<A: Element, D: Dimension>(
     if let Some(old) = old {
         file.set_permissions(old.permissions())?;
     }
-    array.write_npy(BufWriter::new(&file))?;
+    let mut writer = BufWriter::new(&file);
+    // In the order of memory where that is one of the two.
+    let fortran = !array.is_standard_layout() && array.t().is_standard_layout();
+    Header::of(array, fortran).write(&mut writer)?;
+    if fortran {
+        element::write(&mut writer, &array.t())?;
+    } else {
+        element::write(&mut writer, array)?;
+    }
+    writer.flush()?;
+    drop(writer);
     Ok(file.sync_all()?)
 }
 
@@ -214,7 +201,7 @@ fn beside(path: &Path) -> Option<PathBuf> {
 }
 
 fn wrong_type(path: &Path, header: &Header, wanted: &str) -> Error {
-    failure(path, format!("holds elements of type {}, not {wanted}", header.type_descriptor))
+    failure(path, format!("holds elements of type {}, not {wanted}", header.kind))
 }
 
 fn failure(path: &Path, reason: impl Display) -> Error {
