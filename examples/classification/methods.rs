@@ -13,6 +13,7 @@ use random_features::theory::gerf::GerfSign;
 use random_features::{
     Error, Geometric, Gerf, Hyperbolic, Map, Poisson, Positive, Result, Trigonometric, rng,
 };
+use rayon::prelude::*;
 
 use crate::dataset::{Part, Split};
 
@@ -133,16 +134,18 @@ fn grid(halves: RangeInclusive<i32>) -> Vec<f64> {
 /// Ridge regression with the exact kernel, chosen as that with features.
 fn exact_ridge(split: &Split) -> Result<(f64, f64)> {
     let (train, targets) = (&split.train.points, indicators(&split.train, split.classes));
-    let mut best: Option<(LambdaChoice, f64, KernelRidge<f64>)> = None;
-    for ell in grid(RIDGE) {
+    let of = |ell: f64| -> Result<(LambdaChoice, f64, KernelRidge<f64>)> {
         let spectrum = KernelRidge::spectrum(&Gaussian::new(ell)?.gram(train, train)?, &targets)?;
         let lambdas = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution());
         let lambdas: Vec<f64> = lambdas.collect();
         let choice = spectrum.choose(&Criterion::leave_one_out(train, &targets), &lambdas)?;
-        if best.as_ref().is_none_or(|(best, _, _)| choice.error < best.error) {
-            best = Some((choice, ell, spectrum.model(choice.lambda)?));
-        }
-    }
+        let model = spectrum.model(choice.lambda)?;
+        Ok((choice, ell, model))
+    };
+    // Each lengthscale costs an eigendecomposition. Of equal errors the first counts.
+    let tried = grid(RIDGE).into_par_iter().map(of).collect::<Result<Vec<_>>>()?;
+    let best =
+        tried.into_iter().reduce(|best, other| if other.0.error < best.0.error { other } else { best });
     let (_, ell, model) = best.ok_or(Error::NoData { what: "a choice" })?;
     let classes = model.classify_from_gram(&Gaussian::new(ell)?.gram(&split.test.points, train)?)?;
     Ok((accuracy(&split.test, &classes), ell))
