@@ -8,8 +8,7 @@
 //! - [`table::RowTable`] is a table over Parquet files whose rows are numbered, so that sums know which rows they hold: a row
 //!   counted twice is an error, and results have the bits of a pass over all rows in one process.
 //! - [`fit`] does both in a call. The program `rf` is that from the command line.
-//! - [`watch`] asks a cluster's scheduler how far a job is.
-//! - [`codec`] lets the processes of a Ballista cluster exchange plans with these functions and tables.
+//! - `cluster` takes fits to several machines. The feature of this name, which is on by default, adds it.
 //!
 //! # Example
 //! ```
@@ -24,7 +23,7 @@
 //! let omega = Draw::new(3, 64, Orthogonal);
 //! let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, omega, Gaussian::new(2.0)?));
 //! let map = MapSpec::new(recipe, 42);
-//! let context = session::local();    //  or session::ballista("127.0.0.1:50050", 16).await?
+//! let context = session::local();    //  or cluster::session::ballista("127.0.0.1:50050", 16).await?
 //! let table = RowTable::of_files(&context, &[files]).await?;
 //! let task = fit::Task::ridge(map.clone(), "y", ["x0", "x1", "x2"]);
 //! let state = fit::run(&context, table, &task).await?;
@@ -34,17 +33,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod codec;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 pub mod fit;
 pub mod generate;
 pub mod map;
 pub mod model;
 pub mod scalar;
-pub mod server;
 pub mod session;
 pub mod sums;
 pub mod table;
-pub mod watch;
 
 pub mod columns;
 pub mod fault;

@@ -14,33 +14,28 @@
 //! 2 percent, 2 if the request cannot be understood or fulfilled.
 
 mod bridge;
-#[path = "../../common/command.rs"]
-mod command;
-#[path = "../../classification/dataset.rs"]
-#[allow(dead_code, reason = "read from files there, bundled here")]
-mod dataset;
+mod data;
 mod nystrom;
+mod request;
 
 use std::error::Error;
+use std::io::Write;
 use std::process::ExitCode;
 
-use command::{Command, Request};
-use dataset::{Dataset, Part, Split};
+use data::{Part, Split};
 use linfa::traits::{Fit, Predict};
 use linfa_logistic::MultiLogisticRegression;
-use ndarray::{Array2, Axis, concatenate};
+use ndarray::Array2;
+use pico_args::Arguments;
 use random_features::apply::{Criterion, RidgeStatistics};
 use random_features::data::lengthscale;
 use random_features::frequency::{Coupling, Orthogonal};
 use random_features::kernel::Gaussian;
 use random_features::map::Side;
 use random_features::{Map, Trigonometric, rng};
+use request::{HELP, Request};
 use smartcore::linear::logistic_regression::{LogisticRegression, LogisticRegressionParameters};
 
-const COMMAND: Command = Command {
-    options: &["--m", "--splits"],
-    ..Command::new("random-features-linfa [--m M] [--splits SPLITS]")
-};
 /// The weight of the penalty of logistic regressions.
 const PENALTY: f64 = 0.1;
 /// The λ of ridge classifiers that cross-validation chooses from.
@@ -79,18 +74,18 @@ fn smartcore(sets: Sets, train: &Part) -> Outcome<Vec<usize>> {
     Ok(model.predict(&test?)?.into_iter().map(|label| label as usize).collect())
 }
 
-fn ridge(map: Map<f64>, split: &Split, test: &Part) -> Outcome<Vec<usize>> {
+fn ridge(map: Map<f64>, split: &Split) -> Outcome<Vec<usize>> {
     let mut statistics = RidgeStatistics::new(map, split.classes)?;
     statistics.update_labels(&split.train.points, &split.train.labels)?;
     let spectrum = statistics.spectrum()?;
     let lambdas: Vec<f64> = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution()).collect();
     let lambda = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?.lambda;
-    Ok(spectrum.model(lambda)?.classify(&test.points)?)
+    Ok(spectrum.model(lambda)?.classify(&split.test.points)?)
 }
 
 /// The accuracy of each method on one split.
 fn accuracies(split: &Split, m: usize, seed: u64) -> Outcome<[f64; METHODS.len()]> {
-    let (train, test) = (&split.train, held_out(split)?);
+    let (train, test) = (&split.train, &split.test);
     let ell = lengthscale::median(&train.points, 1000, &mut rng(seed))?;
     let map = Trigonometric.gaussian::<f64>(Orthogonal.draw(train.points.ncols(), m, seed)?, ell)?;
     let columns = || [train.points.clone(), test.points.clone()];
@@ -105,18 +100,11 @@ fn accuracies(split: &Split, m: usize, seed: u64) -> Outcome<[f64; METHODS.len()
         linfa(features()?, train)?,
         smartcore(columns(), train)?,
         smartcore(features()?, train)?,
-        ridge(map.clone(), split, &test)?,
-        ridge(nystrom, split, &test)?,
+        ridge(map.clone(), split)?,
+        ridge(nystrom, split)?,
     ];
     let right = |found: &Vec<usize>| found.iter().zip(&test.labels).filter(|(a, b)| a == b).count();
     Ok(classes.each_ref().map(|found| right(found) as f64 / test.labels.len() as f64))
-}
-
-/// The points that are not trained with.
-fn held_out(split: &Split) -> Outcome<Part> {
-    let (a, b) = (&split.validation, &split.test);
-    let points = concatenate(Axis(0), &[a.points.view(), b.points.view()])?;
-    Ok(Part { points, labels: [&a.labels[..], &b.labels[..]].concat() })
 }
 
 /// The mean and its standard error.
@@ -128,11 +116,11 @@ fn mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 }
 
 /// The table of a data set, and whether both logistic regressions are as good on features at least.
-fn report(data: &Dataset, m: usize, splits: u64) -> Outcome<(String, bool)> {
-    let of_split = |seed| accuracies(&data.split(seed)?, m, seed);
+fn report(name: &str, data: &Part, m: usize, splits: u64) -> Outcome<(String, bool)> {
+    let of_split = |seed| accuracies(&data.split(seed), m, seed);
     let all = (0..splits).map(of_split).collect::<Outcome<Vec<_>>>()?;
     let (n, d) = data.points.dim();
-    let mut text = format!("{}: {n} points, {d} columns, {} features, {splits} splits\n", data.name, 2 * m);
+    let mut text = format!("{name}: {n} points, {d} columns, {} features, {splits} splits\n", 2 * m);
     text += &format!("  {:<30}{:>8}{:>18}\n", "classifier", "test %", "gain over columns");
     let mut better = true;
     for (k, name) in METHODS.iter().enumerate() {
@@ -148,21 +136,33 @@ fn report(data: &Dataset, m: usize, splits: u64) -> Outcome<(String, bool)> {
     Ok((text + "\n", better))
 }
 
-fn run(request: &Request) -> Result<bool, String> {
-    let m = request.count("--m", 128, (1, 500))?;
-    let splits = request.whole("--splits", 20, (2, 1000))?;
+/// The bundled tables.
+const TABLES: [(&str, &str); 2] =
+    [("banknote", include_str!("../../data/banknote.txt")), ("wifi", include_str!("../../data/wifi.txt"))];
+
+/// Prints the tables, and says whether all is well.
+fn run(request: Option<Request>) -> Outcome<bool> {
+    let mut out = std::io::stdout();
+    let Some(Request { m, splits }) = request else {
+        out.write_all(HELP.as_bytes())?;
+        return Ok(true);
+    };
     let mut well = true;
-    for (name, text) in
-        [("banknote", include_str!("../../data/banknote.txt")), ("wifi", include_str!("../../data/wifi.txt"))]
-    {
-        let (table, better) =
-            report(&Dataset::parse(name, text)?, m, splits).map_err(|error| error.to_string())?;
-        command::print(&table)?;
+    for (name, table) in TABLES {
+        let (text, better) = report(name, &data::parse(table)?, m, splits)?;
+        out.write_all(text.as_bytes())?;
         well &= better;
     }
     Ok(well)
 }
 
 fn main() -> ExitCode {
-    COMMAND.run(run)
+    match Request::read(Arguments::from_env()).map_err(Into::into).and_then(run) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::from(2)
+        }
+    }
 }

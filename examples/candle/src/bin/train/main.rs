@@ -10,25 +10,21 @@
 //! Exit code 0 if all is well, 1 if losses differ by more than 0.1 percent or are not finite, 2 if the request cannot be understood or
 //! fulfilled.
 
-#[path = "../../../../common/command.rs"]
-mod command;
 mod model;
+mod request;
 mod task;
 mod timing;
 
-use candle_core::Result;
-use command::{Command, Request};
-use model::{Composed, Model, Sizes};
-use random_features_candle::LinearSelfAttention;
+use std::error::Error;
+use std::io::Write;
 use std::process::ExitCode;
-use task::Task;
 
-const COMMAND: Command = Command {
-    options: &["--steps", "--length", "--features", "--redraw", "--longest"],
-    ..Command::new(
-        "random-features-candle [--steps STEPS] [--length LENGTH] [--features M] [--redraw STEPS] [--longest LENGTH]",
-    )
-};
+use candle_core::Result;
+use model::{Composed, Model, Sizes};
+use pico_args::Arguments;
+use random_features_candle::LinearSelfAttention;
+use request::{HELP, Request};
+use task::Task;
 
 /// The largest difference of losses, relative to the loss.
 const LIMIT: f64 = 0.001;
@@ -70,20 +66,27 @@ fn train(sizes: Sizes, task: &Task, steps: usize, redraw: usize) -> Result<(Stri
     Ok((text, well))
 }
 
-fn run(request: &Request) -> std::result::Result<bool, String> {
-    let steps = request.count("--steps", 200, (1, 100_000))?;
-    let length = request.count("--length", 64, (1, 4096))?;
-    let features = request.count("--features", 64, (1, 4096))?;
-    let redraw = request.count("--redraw", 50, (1, 100_000))?;
-    let longest = request.count("--longest", 2048, (256, 8192))?;
+/// Prints both tables, and says whether losses agree.
+fn run(request: Option<Request>) -> std::result::Result<bool, Box<dyn Error>> {
+    let mut out = std::io::stdout();
+    let Some(Request { steps, length, features, redraw, longest }) = request else {
+        out.write_all(HELP.as_bytes())?;
+        return Ok(true);
+    };
     let sizes = Sizes { features };
-    let told = |error: candle_core::Error| error.to_string();
-    let (text, well) = train(sizes, &Task { batch: 8, length }, steps, redraw).map_err(told)?;
-    command::print(&text)?;
-    command::print(&timing::table(sizes, longest).map_err(told)?)?;
+    let (text, well) = train(sizes, &Task { batch: 8, length }, steps, redraw)?;
+    out.write_all(text.as_bytes())?;
+    out.write_all(timing::table(sizes, longest)?.as_bytes())?;
     Ok(well)
 }
 
 fn main() -> ExitCode {
-    COMMAND.run(run)
+    match Request::read(Arguments::from_env()).map_err(Into::into).and_then(run) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::from(2)
+        }
+    }
 }

@@ -24,10 +24,9 @@ pub enum Command {
     Predict(Predict),
     /// Makes files of a known function
     Generate(Generate),
-    /// Serves as the scheduler of a cluster
-    Scheduler(Scheduler),
-    /// Serves as an executor of a cluster
-    Executor(Executor),
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    Serve(crate::serve::Serve),
 }
 
 /// Which points are read, and where.
@@ -174,44 +173,4 @@ pub struct Generate {
     /// The seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-}
-
-/// `rf scheduler`.
-#[derive(Args, Debug)]
-pub struct Scheduler {
-    /// Address and port
-    #[arg(long, default_value = "127.0.0.1:50050")]
-    pub bind: String,
-    /// Seconds without a word after which an executor is taken for lost
-    #[arg(long, default_value_t = 30)]
-    pub lost_after: u64,
-}
-
-/// `rf executor`.
-#[derive(Args, Debug)]
-pub struct Executor {
-    /// The scheduler
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
-    pub scheduler: String,
-    /// The address at which others reach this process
-    #[arg(long, default_value = "127.0.0.1")]
-    pub host: String,
-    /// The port at which others fetch results
-    #[arg(long, default_value_t = 50051)]
-    pub port: u16,
-    /// The port at which the scheduler calls
-    #[arg(long, default_value_t = 50052)]
-    pub grpc_port: u16,
-    /// Partitions that are worked on at a time [the number of cores]
-    #[arg(long, default_value_t = 0)]
-    pub slots: usize,
-    /// Where results are kept [a temporary folder]
-    #[arg(long)]
-    pub folder: Option<PathBuf>,
-    /// For tests: the first scan writes its process into this file and hangs
-    #[arg(long, hide = true)]
-    pub hang: Option<PathBuf>,
-    /// For tests: batches are delivered twice
-    #[arg(long, hide = true)]
-    pub twice: bool,
 }

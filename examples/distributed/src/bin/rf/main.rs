@@ -7,12 +7,14 @@ mod asked;
 mod choice;
 mod fit;
 mod generate;
+#[cfg_attr(not(feature = "cluster"), path = "without_cluster.rs")]
 mod on_cluster;
 mod output;
 mod plan;
 mod predict;
 mod progress;
 mod say;
+#[cfg(feature = "cluster")]
 mod serve;
 
 use std::process::ExitCode;
@@ -38,8 +40,8 @@ async fn run(command: Command) -> Result<(), String> {
         Command::Fit(asked) => fit::run(asked).await,
         Command::Predict(asked) => predict::run(asked).await,
         Command::Generate(asked) => generate::run(asked),
-        Command::Scheduler(asked) => serve::scheduler(asked).await,
-        Command::Executor(asked) => serve::executor(asked).await,
+        #[cfg(feature = "cluster")]
+        Command::Serve(asked) => serve::run(asked).await,
     }
 }
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ballista::prelude::SessionConfigExt;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use random_features_distributed::cluster::session;
+use random_features_distributed::cluster::watch::Scheduler;
 use random_features_distributed::fault::sentence;
-use random_features_distributed::session;
 use random_features_distributed::table::RowTable;
-use random_features_distributed::watch::Scheduler;
 
 /// How many seconds a cluster may be without executors.
 const PATIENCE: u32 = 30;

@@ -1,5 +1,4 @@
 //! What tests share: files of a known function, recipes, and the local pass that results are compared with.
-#![allow(dead_code, reason = "each test uses some of it")]
 
 use std::path::Path;
 

@@ -1,22 +1,27 @@
-//! Fits on a Ballista cluster of real processes: a scheduler and two executors.
-
-mod common;
+//! Fits on a Ballista cluster of real processes, a scheduler and two executors, and what travels there.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ballista::prelude::SessionConfigExt;
-use common::{bytes, difference, local_pca, local_ridge, partitions, pattern, spec, table_of};
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use datafusion_proto::logical_plan::LogicalExtensionCodec;
+use random_features_distributed::cluster::codec::LogicalCodec;
+use random_features_distributed::cluster::session::ballista_with;
+use random_features_distributed::cluster::watch::Scheduler;
 use random_features_distributed::fault::sentence;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::session;
 use random_features_distributed::table::RowTable;
-use random_features_distributed::watch::Scheduler;
+
+use crate::common::{bytes, difference, local_pca, local_ridge, partitions, pattern, spec, table_of};
 
 /// What jobs are called.
 const JOB: &str = "tested";
@@ -52,7 +57,7 @@ impl Cluster {
             .with_target_partitions(partitions)
             .with_ballista_job_name(JOB)
             .with_ballista_shuffle_reader_force_remote_read(true);
-        session::ballista_with(&self.address, config).await.unwrap()
+        ballista_with(&self.address, config).await.unwrap()
     }
 }
 
@@ -86,6 +91,7 @@ fn free_ports(count: u16) -> u16 {
         .expect("there are free ports")
 }
 
+/// The table of a folder, in as many partitions as the session asks for.
 async fn table(context: &SessionContext, folder: &Path) -> RowTable {
     let table = table_of(context, folder).await;
     let asked = context.state().config().target_partitions();
@@ -229,4 +235,21 @@ fn a_taken_port_is_refused() {
         assert!(why.contains(&format!("port {} is taken", first + place)), "{why}");
         assert!(output.stdout.is_empty());
     }
+}
+
+/// What a table says of its partitions travels with it.
+#[tokio::test]
+async fn the_least_rows_of_a_partition_travel() {
+    let generator = Generator { rows: 40_000, columns: 2, files: 2, ..Default::default() };
+    let context = session::local();
+    let folder = tempfile::tempdir().unwrap();
+    generator.write(folder.path()).unwrap();
+    let table = table_of(&context, folder.path()).await;
+    let default = RowTable::new(table.files().clone(), table.file_schema().clone()).unwrap();
+    assert_eq!((partitions(&table, 5).await, partitions(&default, 5).await), (5, 1));
+    let (codec, name, schema) = (LogicalCodec::default(), TableReference::bare("t"), table.schema());
+    let mut bytes = Vec::new();
+    codec.try_encode_table_provider(&name, Arc::new(table), &mut bytes).unwrap();
+    let read = codec.try_decode_table_provider(&bytes, &name, schema, &context.task_ctx()).unwrap();
+    assert_eq!(partitions(read.as_ref(), 5).await, 5);
 }

@@ -1,23 +1,20 @@
 //! Sums by the engine against those of one pass in memory.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{CHUNK, bytes, difference, local_pca, local_ridge, partitions, pattern, spec, table_of};
-use datafusion::catalog::TableProvider;
-use datafusion::common::TableReference;
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
-use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use random_features::data::Reservoir;
 use random_features::data::shaping::Moments;
-use random_features_distributed::codec::LogicalCodec;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::session;
 use random_features_distributed::sums::State;
 use random_features_distributed::table::RowTable;
 use tempfile::TempDir;
+
+use crate::common::{
+    CHUNK, bytes, data, difference, local_pca, local_ridge, partitions, pattern, spec, table_of,
+};
 
 async fn table(context: &SessionContext, generator: &Generator) -> (TempDir, RowTable) {
     let folder = tempfile::tempdir().unwrap();
@@ -66,7 +63,7 @@ async fn pca_and_samples_have_the_bits_of_a_local_pass() {
     let state = fit::run(&context, table, &Task::sample(100, 3, generator.names())).await.unwrap();
     let sample = state.sample().unwrap();
     let mut local = Reservoir::new(4).unwrap().with_capacity(100).unwrap().with_seed(3).unwrap();
-    local.update(&common::data(&generator).0).unwrap();
+    local.update(&data(&generator).0).unwrap();
     assert_eq!((sample.rows(), sample.points()), (local.rows(), local.points()));
     assert_eq!(sample.statistics().count(), 150_000);
     let mean = |of: &Reservoir| of.statistics().mean().unwrap();
@@ -80,7 +77,7 @@ async fn moments_are_those_of_all_rows() {
     let context = session::local_with(3);
     let (_folder, rows) = table(&context, &generator).await;
     let state = fit::run(&context, rows.clone(), &Task::moments(generator.names())).await.unwrap();
-    let all = Moments::of(&common::data(&generator).0).unwrap();
+    let all = Moments::of(&data(&generator).0).unwrap();
     let near = |moments: &Moments| {
         let differences = moments.covariance().unwrap() - all.covariance().unwrap();
         moments.count() == 30_000 && differences.iter().all(|d| d.abs() < 1e-12)
@@ -205,19 +202,4 @@ async fn a_changed_state_is_refused() {
         assert!(State::of_bytes(&changed).is_err(), "byte {place}");
     }
     assert!((0..stored.len()).all(|length| State::of_bytes(&stored[..length]).is_err()));
-}
-
-/// What a table says of its partitions travels with it.
-#[tokio::test]
-async fn the_least_rows_of_a_partition_travel() {
-    let generator = Generator { rows: 40_000, columns: 2, files: 2, ..Default::default() };
-    let context = session::local();
-    let (_folder, table) = table(&context, &generator).await;
-    let default = RowTable::new(table.files().clone(), table.file_schema().clone()).unwrap();
-    assert_eq!((partitions(&table, 5).await, partitions(&default, 5).await), (5, 1));
-    let (codec, name, schema) = (LogicalCodec::default(), TableReference::bare("t"), table.schema());
-    let mut bytes = Vec::new();
-    codec.try_encode_table_provider(&name, Arc::new(table), &mut bytes).unwrap();
-    let read = codec.try_decode_table_provider(&bytes, &name, schema, &context.task_ctx()).unwrap();
-    assert_eq!(partitions(read.as_ref(), 5).await, 5);
 }

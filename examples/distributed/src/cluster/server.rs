@@ -14,13 +14,13 @@ use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::start_server;
 use datafusion::prelude::SessionConfig;
 
-use crate::codec::{LogicalCodec, PhysicalCodec};
+use super::codec::{LogicalCodec, PhysicalCodec};
+use super::watch::Scheduler;
 use crate::fault::sentence;
-use crate::watch::Scheduler;
 
 /// The options of every session of these processes.
 fn config() -> SessionConfig {
-    crate::session::with_codecs(SessionConfig::new_with_ballista())
+    super::session::with_codecs(SessionConfig::new_with_ballista())
 }
 
 /// Serves as the scheduler of a cluster until the process ends. An executor from which nothing has come for so many seconds is

@@ -1,12 +1,9 @@
 //! The program `rf`, as a person would run it.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use common::pattern;
 use datafusion::arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::Float32Type;
 use datafusion::parquet::arrow::ArrowWriter;
@@ -14,6 +11,8 @@ use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::model::Model;
+
+use crate::common::pattern;
 
 fn rf(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rf")).args(arguments).current_dir(folder).output().unwrap()
@@ -191,10 +190,11 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     refused(here, &[&stored[..], &["--recipe", "absent.json"]].concat(), &["absent.json", "cannot be read"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--lambda", "-1"]), &["--lambda"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--partitions", "0"]), &["--partitions"]);
+    let reason = if cfg!(feature = "cluster") { "reached" } else { "feature cluster" };
     refused(
         here,
         &fit("a.parquet", &["--columns", "x", "--ballista", "127.0.0.1:9"]),
-        &["127.0.0.1:9", "reached"],
+        &["127.0.0.1:9", reason],
     );
     refused(here, &["fit", "ridge", "--input", "a.parquet", "--out", "m.json"], &["--target"]);
     refused(here, &["fit", "pca", "--input", "a.parquet", "--target", "y", "--out", "m.json"], &["PCA"]);

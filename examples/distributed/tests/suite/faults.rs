@@ -1,15 +1,14 @@
 //! Files that vanish, change or are corrupt after a pass was planned.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{partitions, spec, table_of};
 use datafusion::prelude::SessionContext;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::session;
+
+use crate::common::{partitions, spec, table_of};
 
 /// A pass over files of which one was spoilt between planning and reading.
 async fn spoilt(spoil: impl Fn(&Path)) -> String {

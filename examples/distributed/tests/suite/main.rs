@@ -1,0 +1,8 @@
+//! One program for all tests: the engine is linked once.
+
+mod aggregates;
+#[cfg(feature = "cluster")]
+mod cluster;
+mod common;
+mod faults;
+mod program;
