@@ -6,9 +6,8 @@ use experiments::command::Request;
 use experiments::dataset::Dataset;
 use experiments::planning::kinds;
 use experiments::tokens::Tokens;
-use ndarray::Array2;
-use ndarray_npy::ReadNpyExt;
-use ndarray_npy::npy::header::Header;
+use ndarray::{Array2, Ix2};
+use random_features::npy;
 use random_features::planner::Planner;
 
 /// One set of points, or queries and keys.
@@ -91,33 +90,6 @@ fn read(file: &Path) -> Result<Data, String> {
     if file.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("npy")) {
         return Dataset::read(&name).map(Data::of_table);
     }
-    let bytes = std::fs::read(file).map_err(|error| format!("{name} cannot be read: {error}"))?;
-    Ok(Data::of(&name, array(&bytes).map_err(|why| format!("{name} cannot be understood: {why}"))?, None))
-}
-
-/// An array n × d of `f64` or `f32`.
-fn array(bytes: &[u8]) -> Result<Array2<f64>, String> {
-    let mut elements = bytes;
-    let header = Header::from_reader(&mut elements)
-        .map_err(|_| "it does not begin as arrays in NumPy's format do".to_string())?;
-    if header.shape.len() != 2 {
-        return Err(format!("an array of shape {:?} is not n × d", header.shape));
-    }
-    let kind = header.type_descriptor.to_string();
-    let array = match kind.trim_matches('\'').trim_start_matches(['<', '>', '=']) {
-        "f8" => Array2::<f64>::read_npy(checked(&header, elements, 8).map(|()| bytes)?),
-        "f4" => Array2::<f32>::read_npy(checked(&header, elements, 4).map(|()| bytes)?)
-            .map(|array| array.mapv(f64::from)),
-        _ => return Err(format!("its elements are {kind}, neither f32 nor f64")),
-    };
-    array.map_err(|error| error.to_string())
-}
-
-/// Rejects a shape that promises more or fewer elements than there are, before there is memory for them.
-fn checked(header: &Header, elements: &[u8], size: usize) -> Result<(), String> {
-    let expected = header.shape.iter().try_fold(size, |bytes, n| bytes.checked_mul(*n));
-    match expected == Some(elements.len()) {
-        true => Ok(()),
-        false => Err(format!("{} bytes are not an array of shape {:?}", elements.len(), header.shape)),
-    }
+    let points = npy::read_as::<f64, Ix2>(file).map_err(|error| error.to_string())?;
+    Ok(Data::of(&name, points, None))
 }
