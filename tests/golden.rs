@@ -32,7 +32,7 @@ fn every_case_is_met() {
 
 #[test]
 fn every_case_is_met_on_each_instruction_set() {
-    sets::run_on_each(&["every_case_is_met"]);
+    sets::run_on_each(&["every_case_is_met"], &[]);
 }
 
 /// Every value that is expected matters: a change of it by more than its tolerance is seen.

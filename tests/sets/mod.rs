@@ -5,9 +5,9 @@ use std::process::Command;
 
 use random_features::workbench;
 
-/// Runs the tests whose names contain one of `filters` on every instruction set but the best one, on which they run
-/// anyway. Sets that the machine lacks are named on the standard error, which no test harness hides.
-pub fn run_on_each(filters: &[&str]) {
+/// Runs the tests whose names contain one of `filters` and none of `others` on every instruction set but the best one, on which
+/// they run anyway. Sets that the machine lacks are named on the standard error, which no test harness hides.
+pub fn run_on_each(filters: &[&str], others: &[&str]) {
     if let Ok(asked) = std::env::var("RANDOM_FEATURES_ISA") {
         assert_eq!(workbench::instruction_set(), asked);
         return;
@@ -21,8 +21,10 @@ pub fn run_on_each(filters: &[&str]) {
         } else if set != workbench::instruction_set() {
             // The last one makes sure that the set is in use.
             let filters = filters.iter().chain(&["on_each_instruction_set"]);
-            let output =
-                Command::new(&program).env("RANDOM_FEATURES_ISA", set).args(filters).output().unwrap();
+            let others = others.iter().flat_map(|other| ["--skip", other]);
+            let mut command = Command::new(&program);
+            command.env("RANDOM_FEATURES_ISA", set).args(filters).args(others);
+            let output = command.output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success() && !text.contains("running 0 tests"), "on {set}: {text}");
         }

@@ -579,12 +579,9 @@ fn unbiased(what: &str, (x, y): (&Array1<f64>, &Array1<f64>), make: impl Fn(u64)
 fn unbiased_and_of_the_closed_form_variance() {
     let (x, y) = (arr1(&[0.6, -0.5, 0.3]), arr1(&[0.7, 0.4, -0.8]));
     let lengthscale = vec![0.9, 1.0, 1.2];
-    let targets: [Target; 4] = [
-        softmax(),
-        gaussian(),
-        Softmax::new(lengthscale.clone()).unwrap().into(),
-        Gaussian::new(lengthscale).unwrap().into(),
-    ];
+    // With the same lengthscale the two kernels differ by a scale, in features and in closed forms: see
+    // `targets_and_lengthscales`.
+    let targets: [Target; 2] = [softmax(), Gaussian::new(lengthscale).unwrap().into()];
     for target in targets {
         for rates in [Rates::Same(0.6), Rates::PerDimension(vec![0.8, 0.4, 0.5])] {
             unbiased(&format!("{rates:?}, {target:?}"), (&x, &y), |seed| {

@@ -20,6 +20,16 @@ use random_features::{Error, Hyperbolic, Map, Positive, Real, Side, Sign, Signed
 const LIMIT: f64 = 4.5;
 const DRAWS: u64 = 30_000;
 
+/// Tests here that take many draws, and on another instruction set would see no more.
+pub const BY_DRAWS: [&str; 6] = [
+    "hybrid::unbiased_and_of_the_closed_form_error",
+    "hybrid::antithetic_pairs_count_once",
+    "hybrid::nested_coefficients",
+    "hybrid::general_gaussian_coefficients",
+    "hybrid::mixtures_of_clusters",
+    "hybrid::parts_of_one_seed_are_independent",
+];
+
 fn omega(d: usize, m: usize, seed: u64) -> random_features::frequency::Frequencies {
     frequencies(d, m, &Independent, seed)
 }

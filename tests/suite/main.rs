@@ -62,8 +62,9 @@ mod window;
 #[path = "../sets/mod.rs"]
 mod sets;
 
-/// Whole maps against naive loops, where they are exact, hybrids of them, and identities.
+/// Whole maps against naive loops, where they are exact, hybrids of them, and identities. What is learnt from many draws follows
+/// from that: it is the same on each instruction set up to rounding, far below a standard error.
 #[test]
 fn whole_maps_on_each_instruction_set() {
-    sets::run_on_each(&["conformance", "exact_points", "hybrid", "identity"]);
+    sets::run_on_each(&["conformance", "exact_points", "hybrid", "identity"], &hybrid::BY_DRAWS);
 }

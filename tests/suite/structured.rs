@@ -71,10 +71,11 @@ fn radii(omega: &Frequencies) -> Vec<f64> {
 
 #[test]
 fn structured_products_are_dense_ones() {
-    for d in (1..130).chain([200, 255, 256, 257, 1000]) {
+    // 520 is padded to 1024.
+    for d in (1..130).chain([200, 255, 256, 257, 520]) {
         products_agree::<f64>(d);
     }
-    for d in (1..130).step_by(7).chain([128, 129, 1024]) {
+    for d in (1..130).step_by(7).chain([128, 129, 520]) {
         products_agree::<f32>(d);
     }
 }

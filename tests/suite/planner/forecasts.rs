@@ -119,7 +119,8 @@ fn simulated_couplings_are_what_more_draws_show() {
 }
 
 /// Pairs of a few clusters have errors of their own each: the error of the Gram matrix is that of the pairs that rule it, whatever
-/// other pairs with similar errors do. 4.5 standard errors, of some ten normal numbers: 7e-5.
+/// other pairs with similar errors do. 4.5 standard errors, of some ten normal numbers: 7e-5. Forecasts come from 192 draws: with
+/// 200 others the least deviation that is seen is a fifth larger than with 500.
 #[test]
 fn simulated_gram_matrices_of_clusters() {
     let kind = super::data::kinds().swap_remove(2);
@@ -130,7 +131,7 @@ fn simulated_gram_matrices_of_clusters() {
         for choice in plan.choices.iter().take(6) {
             if matches!(choice.forecast.gram.basis, Basis::Simulation(_)) {
                 let (stated, found) =
-                    (choice.forecast.gram, planner.measure(&choice.recipe, 500, 1 << 40).unwrap().gram);
+                    (choice.forecast.gram, planner.measure(&choice.recipe, 200, 1 << 40).unwrap().gram);
                 let z = (stated.value - found.value) / stated.standard_error.hypot(found.standard_error);
                 assert!(z.abs() < 4.5, "{}: {stated:?}, in draws {found:?}", label(choice));
                 compared += 1;
