@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the example `throughput` beside PyTorch, JAX, NumPy and scikit-learn doing the same work.
+"""Times the experiment `throughput` beside PyTorch, JAX, NumPy and scikit-learn doing the same work.
 
     python benches/compare.py [--threads T] [--rounds 5] [--repeat 7] [--cases SUBSTRING] [--quick]
         [--out FILE]

@@ -1,4 +1,4 @@
-//! The golden table, as the example `verify` checks it, and that the check can fail.
+//! The golden table, as the experiment `verify` checks it, and that the check can fail.
 
 mod sets;
 

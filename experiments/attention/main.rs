@@ -22,7 +22,7 @@ Does linear attention do what attention does, and from which length on is it fas
 crossover: times of linear and exact attention up to --longest tokens, and from which length on linear attention is faster,
 beside what Attention::auto goes by. trained: the error on the queries and keys of a trained transformer, for five maps of 16
 to --m frequencies, beside that of the mean of the values, and what the error report says. --data is a folder with q.npy,
-k.npy and v.npy, each heads x length x dim, before the scale 1/sqrt(d); without it, two heads that come with the example are
+k.npy and v.npy, each heads x length x dim, before the scale 1/sqrt(d); without it, two heads that come with the program are
 taken. Without --part it is both, or trained alone where --data is given. A picture draws errors and times.
 
 Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.

@@ -1,4 +1,4 @@
-//! What the example is asked, and the sizes that go with it.
+//! What the program is asked, and the sizes that go with it.
 
 use std::path::PathBuf;
 

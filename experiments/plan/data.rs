@@ -1,4 +1,4 @@
-//! The points that a plan is made for: a file of the user's, or data that come with the example.
+//! The points that a plan is made for: a file of the user's, or data that come with the program.
 
 use std::path::Path;
 

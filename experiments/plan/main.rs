@@ -1,7 +1,7 @@
 //! From data to a map: which random features have the least error on these points, and is what is expected of them true?
 //!
 //! A planner reads the points, ranks maps, couplings and parameters by the errors to expect, and says where they come from. This
-//! example prints the plan, then verifies its first five recipes: their maps are drawn many times, from seeds that the
+//! program prints the plan, then verifies its first five recipes: their maps are drawn many times, from seeds that the
 //! planner did not use, and the measured errors stand beside the expected ones. A picture draws errors against costs.
 //!
 //!     cargo run --release --example plan -- [FILE | --data NAME] [--kernel KERNEL] [--lengthscale L]
@@ -9,7 +9,7 @@
 //!         [--out target/plan.svg]
 //!     cargo run --release --example plan -- --study
 //! FILE is a text file with a point in each row, separated by commas or blanks, whose last column, a label, is left out,
-//! or an array of points in NumPy's format, n × d (.npy). --help names the data that come with the example; banknote without a
+//! or an array of points in NumPy's format, n × d (.npy). --help names the data that come with the program; banknote without a
 //! request. Coordinates of text files are standardised but for the softmax kernels.
 //!
 //! With --study: the regret of plans over all couplings, on points that the planner has not seen, for six kinds of synthetic data

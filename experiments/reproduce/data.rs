@@ -50,7 +50,7 @@ const SOURCES: [Source; 10] = [
     absent("boston", "housing.data"),
 ];
 
-/// The data sets that come with the example.
+/// The data sets that come with the program.
 pub fn is_bundled(name: &str) -> bool {
     SOURCES.iter().any(|source| source.name == name && source.bundled.is_some())
 }

@@ -107,7 +107,7 @@ fn verdicts(found: &[Found], settings: &Settings) -> String {
 fn of_paper(paper: Paper, found: &[Found], settings: &Settings) -> String {
     let title = paper.title();
     let mut text = format!(
-        "What *{title}* reports, and what comes out here: written by the example `reproduce`. How to read it stands \
+        "What *{title}* reports, and what comes out here: written by the experiment `reproduce`. How to read it stands \
          beside the [verdicts]({VERDICTS}).\n"
     );
     text += quick(settings);

@@ -23,7 +23,7 @@
 //! attention. Half of the tokens have no neighbours: rows with them are missing there.
 //!
 //! `--data` is a folder with q.npy, k.npy and v.npy, each heads × length × dim, before the scale 1/√d; without it, two heads that
-//! come with the example `attention` are taken. `--json` prints one line for each map, fit and m: {map, fit, m, biased, predicted,
+//! come with the experiment `attention` are taken. `--json` prints one line for each map, fit and m: {map, fit, m, biased, predicted,
 //! error, standard_error}; `predicted` is the mean over pairs of the logarithm of an estimate's relative second moment, less ln m: what
 //! the choice expects, beside exact keys and bias. Without it, tables, what shaping saves on three kinds of synthetic data, and
 //! errors of causal attention over sequences of 4096 tokens that look to what is near, to topics that come again, or to both. A

@@ -1,4 +1,4 @@
-//! The command line of an example: its options, how it is run, and what its exit code says.
+//! The command line of a program: its options, how it is run, and what its exit code says.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// What an example can be asked.
+/// What a program can be asked.
 #[derive(Clone, Copy)]
 pub struct Command {
-    /// One line that names the example and its options.
+    /// One line that names the program and its options.
     pub usage: &'static str,
     /// What `--help` prints.
     pub help: &'static str,
@@ -23,7 +23,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// An example without options.
+    /// A program without options.
     pub const fn new(usage: &'static str) -> Self {
         Command { usage, help: "", options: &[], flags: &[], files: 0 }
     }

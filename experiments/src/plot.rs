@@ -1,4 +1,4 @@
-//! Pictures for the examples: panels with logarithmic y axes, up to three side by side, in one SVG file.
+//! Pictures: panels with logarithmic y axes, up to three side by side, in one SVG file.
 
 use std::ops::Range;
 use std::path::Path;

@@ -8,7 +8,7 @@
 //! give NaN.
 //!
 //! Each function names its source (paper, equation), or "new" for results first derived here; where a paper is wrong it
-//! cites [`errata`]. The example `verify` checks the functions against an independent implementation and, with
+//! cites [`errata`]. The experiment `verify` checks the functions against an independent implementation and, with
 //! `--simulate`, against estimates.
 //!
 //! ```

@@ -40,7 +40,7 @@ fn error_near(
 }
 
 /// Each step of the choice makes the error smaller. Draws differ by some 10 %, so means of 6 by 4 %; bounds are three times that,
-/// around what the example `shaped_attention` prints.
+/// around what the experiment `shaped_attention` prints.
 #[test]
 fn each_step_helps_on_trained_heads() {
     let (tokens, m) = (Tokens::bundled().unwrap(), 256);

@@ -106,7 +106,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
                 .into(),
 
             "Features that are never negative end some 0.3 nats behind the others, which is more than the rule calls alike; in a first run they had no part of uniform draws, and were as far behind. What this crate would choose \
-             here is every class: a tree of draws pays from some thousand classes on (the example `softmax_sampling`), and loses some 0.6 nats.".into(),
+             here is every class: a tree of draws pays from some thousand classes on (the experiment `softmax_sampling`), and loses some 0.6 nats.".into(),
         ],
         ..Outcome::default()
     })

@@ -7,7 +7,7 @@ use crate::data::window::Window;
 /// The cost of a pair's weight beside its products, in multiplications.
 const WEIGHT: f64 = 40.0;
 /// The time of an operation on features relative to one of a pair in exact attention, where every query sees all keys: fitted, at
-/// lengths where both take alike, to `example attention --part crossover`.
+/// lengths where both take alike, to the experiment `attention -- --part crossover`.
 const FEATURE: f64 = 2.0;
 // The others are fitted to medians and minima of alternating runs: one head, `f32`, d = d_v = 64, m = 64 and 256, lengths 512, 2048
 // and 8192, 2 threads.
