@@ -19,4 +19,5 @@ pub mod plot;
 pub mod progress;
 pub mod sampling;
 pub mod tokens;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub mod transformer;
