@@ -52,16 +52,18 @@ fn naive(
         (log_features(map, Side::X, &(q * scale)), log_features(map, Side::Y, &(k * scale)));
     let mut out = Array2::zeros((q.nrows(), v.ncols()));
     for i in 0..q.nrows() {
-        let terms: Vec<(usize, f64, f64)> = (0..k.nrows())
-            .filter(|j| sees(i, *j))
-            .flat_map(|j| (0..ql.ncols()).map(move |f| (j, f)))
-            .map(|(j, f)| (j, ql[[i, f]] + kl[[j, f]], qf[[i, f]] * kf[[j, f]]))
-            .filter(|term| term.2 != 0.0 && term.1 > f64::NEG_INFINITY)
-            .collect();
-        let top = terms.iter().map(|term| term.1).fold(f64::NEG_INFINITY, f64::max);
+        let keys = || (0..k.nrows()).filter(|j| sees(i, *j));
+        let (ql, qf) = (ql.row(i), qf.row(i));
+        // The logarithms and factors of one key's features.
+        let terms = |j: usize| {
+            let own = ql.iter().zip(qf).zip(kl.row(j).into_iter().zip(kf.row(j)));
+            let terms = own.map(|((ql, qf), (kl, kf))| (ql + kl, qf * kf));
+            terms.filter(|(log, factor)| *factor != 0.0 && *log > f64::NEG_INFINITY)
+        };
+        let top = keys().flat_map(terms).map(|(log, _)| log).fold(f64::NEG_INFINITY, f64::max);
         let mut total = 0.0;
-        for (j, log, factor) in terms {
-            let weight = factor * (log - top).exp();
+        for j in keys() {
+            let weight: f64 = terms(j).map(|(log, factor)| factor * (log - top).exp()).sum();
             total += weight;
             out.row_mut(i).scaled_add(weight, &v.row(j));
         }

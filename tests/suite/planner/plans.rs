@@ -4,7 +4,7 @@ use super::data::{half, normal};
 use super::{couplings, quick};
 use crate::threads::on_threads;
 use random_features::data::Reservoir;
-use random_features::frequency::{Independent, Orthogonal};
+use random_features::frequency::{Halton, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Loss, Measure, Plan, Planner};
 
@@ -38,7 +38,9 @@ fn plans() -> Vec<Plan> {
 
 #[test]
 fn the_same_data_give_the_same_plan() {
-    let planner = planner(0.4).features(24);
+    // With closed forms, and by draws.
+    let kinds = || couplings().into_iter().chain([Halton.into()]);
+    let planner = planner(0.4).couplings(kinds()).features(24);
     let plan = planner.plan().unwrap();
     assert_eq!(planner.plan().unwrap(), plan);
     for threads in [1, 3] {
@@ -63,7 +65,8 @@ fn the_same_data_give_the_same_plan() {
         }
     }
     let [(_, x), (_, y)] = &reservoirs;
-    let batched = Planner::of_reservoirs(x, Some(y)).unwrap().kernel(Softmax::default()).features(24);
+    let batched = Planner::of_reservoirs(x, Some(y)).unwrap().kernel(Softmax::default());
+    let batched = batched.couplings(kinds()).features(24);
     assert_eq!(batched.plan().unwrap().best().unwrap().map, plan.best().unwrap().map);
 }
 
