@@ -1,4 +1,4 @@
-//! An experiment of a paper, and what came of it.
+//! An item: a figure, a table or a theorem of a paper, and what came of it.
 
 use crate::run::Run;
 use crate::surface::Surface;
@@ -6,7 +6,7 @@ use crate::table::Table;
 use crate::verdict::Verdict;
 use experiments::plot::Panel;
 
-/// Where an experiment is from.
+/// The paper that an item is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paper {
     Hybrid,
@@ -38,7 +38,7 @@ impl Paper {
     }
 }
 
-/// An experiment: what the paper says, how it is done here, and by what rule the two are compared. All of it stands in the item's
+/// An item: what the paper says, how it is done here, and by what rule the two are compared. All of it stands in the item's
 /// file before it runs.
 pub struct Item {
     /// What it is called on the command line.

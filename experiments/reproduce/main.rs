@@ -36,7 +36,7 @@ const COMMAND: Command = Command {
     ..Command::new("reproduce [NAME…] [--quick] [--data DIR] [--out DIR] [--seed SEED] [--fresh]")
 };
 
-/// All experiments, paper by paper.
+/// All items, paper by paper.
 fn items() -> Vec<&'static Item> {
     [hybrid::ITEMS, simplex::ITEMS, chefs::ITEMS, performers::ITEMS].concat()
 }

@@ -1,6 +1,6 @@
 //! What of the papers cannot be tested here.
 
-/// Experiments on private data or at a scale beyond two cores.
+/// What papers measure on private data or at a scale beyond two cores.
 pub const TEXT: &str = "
 # What cannot be run here
 

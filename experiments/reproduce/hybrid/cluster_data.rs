@@ -10,7 +10,7 @@ use super::cluster_paper as paper;
 /// The dimension of the points, as in the paper.
 pub const D: usize = 50;
 
-/// The size of the experiment, and what the paper does not say.
+/// The size of a run, and what the paper does not say.
 pub struct Setup {
     /// Points of a cluster.
     pub points: usize,

@@ -74,7 +74,7 @@ impl Data {
     }
 }
 
-/// Repetitions of an experiment: kind of embeddings, number of queries, seed, and how many.
+/// The repetitions of a run: kind of embeddings, number of queries, seed, and how many.
 struct Setup<'a> {
     embeddings: Embeddings<'a>,
     queries: usize,

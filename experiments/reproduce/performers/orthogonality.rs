@@ -50,7 +50,7 @@ fn couplings() -> [(&'static str, Box<dyn Coupling>); 3] {
     ]
 }
 
-/// The size of the experiment.
+/// The size of a run.
 struct Setup {
     length: usize,
     /// The numbers of frequencies, increasing.

@@ -63,7 +63,7 @@ pub const MAPS: [Case; 2] = [
 /// Samples with larger relative standard errors say little: they are not compared, and not in the picture.
 const VAGUE: f64 = 0.2;
 
-/// The size of the experiment.
+/// The size of a run.
 pub struct Setup {
     pub d: usize,
     pub m: usize,
