@@ -7,7 +7,7 @@ use experiments::plot;
 use experiments::transformer::task::{DISTANCE, LETTERS};
 use experiments::transformer::text::Text;
 
-/// Those that are compared.
+/// The methods that are compared.
 pub const METHODS: [&str; 22] = [
     "exact",
     "blocks",

@@ -16,7 +16,7 @@ where
     Q: Clone + PartialEq + Serialize + DeserializeOwned,
     A: Clone + Serialize + DeserializeOwned,
 {
-    /// Those that a file holds, if there is one. It is written at once: a folder where that fails is noticed before a run.
+    /// The outcomes that a file holds, if there is one. It is written at once: a folder where that fails is noticed before a run.
     pub fn read(path: PathBuf) -> Result<Self, String> {
         let all = checkpoint::read(&path)?.unwrap_or_default();
         checkpoint::write(&path, &all)?;

@@ -94,7 +94,7 @@ fn family(choice: &Choice) -> String {
     whole.collect::<Vec<_>>().join(", ")
 }
 
-/// Of all plans the recipes of which none that is cheaper is as good, the cheapest first.
+/// The recipes of all plans of which none that is cheaper is as good, the cheapest first.
 fn front(plans: &[Plan]) -> Vec<&Choice> {
     let mut front: Vec<&Choice> = plans.iter().flat_map(Plan::pareto).collect();
     front.sort_by(|a, b| a.cost.multiplications.total_cmp(&b.cost.multiplications));

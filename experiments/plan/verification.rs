@@ -38,7 +38,7 @@ impl Verified {
         self.is_rare(expected) && differs || self.loss.standard_error > 0.2 * self.loss.value
     }
 
-    /// The same of the median over pairs.
+    /// Whether the median over pairs is ruled by such draws too.
     pub fn is_median_vague(&self) -> bool {
         let expected = self.choice.forecast.relative.median;
         self.is_rare(expected) && !self.median.agrees(expected, SHARES[1])

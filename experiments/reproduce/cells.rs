@@ -17,8 +17,8 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Those of a file, to which more are added; a new one if there is none. `header` starts with `made`, which must be equal in a file that
-    /// is there.
+    /// The numbers of a file, to which more are added; a new file if there is none. `header` starts with `made`, which must be equal in a
+    /// file that is there.
     pub fn open(path: &Path, made: &str, details: &str) -> Result<Self, String> {
         let mut cells = Cells::read(path)?;
         if !cells.header.is_empty() && !cells.is_made(made) {
@@ -42,7 +42,7 @@ impl Cells {
         Ok(cells)
     }
 
-    /// Those of a file, without adding any; none if there is no such file. A last line without its end was interrupted and is cut off.
+    /// The numbers of a file, without adding any; none if there is no such file. A last line without its end was interrupted and is cut off.
     pub fn read(path: &Path) -> Result<Self, String> {
         let wrong = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
         let mut cells = Cells::default();

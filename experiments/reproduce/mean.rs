@@ -8,7 +8,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Of repetitions that are independent; the error of one is not known.
+    /// The mean of repetitions that are independent; the error of one is not known.
     pub fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let value = values.iter().sum::<f64>() / n;
@@ -16,17 +16,17 @@ impl Mean {
         Mean { value, error: (variance / n).sqrt() }
     }
 
-    /// Of a share of so many draws.
+    /// The mean of a share of so many draws.
     pub fn share(value: f64, draws: u64) -> Self {
         Mean { value, error: (value * (1.0 - value) / draws as f64).sqrt() }
     }
 
-    /// Of a − b in repetitions that both share.
+    /// The mean of a − b in repetitions that both share.
     pub fn of_differences(a: &[f64], b: &[f64]) -> Self {
         Mean::of(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>())
     }
 
-    /// Of ln(a/b) in repetitions that both share: below 0 where a is the less by geometric means.
+    /// The mean of ln(a/b) in repetitions that both share: below 0 where a is the less by geometric means.
     pub fn of_log_ratios(a: &[f64], b: &[f64]) -> Self {
         let ln = |values: &[f64]| values.iter().map(|v| v.ln()).collect::<Vec<f64>>();
         Mean::of_differences(&ln(a), &ln(b))

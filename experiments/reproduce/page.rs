@@ -40,7 +40,7 @@ pub fn circumstances() -> String {
 fn today() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let days = since.map_or(0, |time| time.as_secs() / 86_400) as i64;
-    // Of eras of 400 years that begin in March, so that the leap day is the last of a year.
+    // Eras of 400 years begin in March, so that the leap day is the last of a year.
     let shifted = days + 719_468;
     let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

@@ -42,7 +42,7 @@ pub enum Source {
     },
 }
 
-/// Of Poisson and geometric features: the shift, and the parameters at shifted points.
+/// The shift of Poisson and geometric features, and the parameters at shifted points.
 fn counting<P>(
     x: &Array2<f64>,
     shifted: bool,

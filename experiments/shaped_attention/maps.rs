@@ -27,7 +27,7 @@ pub enum Choice {
 #[derive(Clone, Copy, PartialEq)]
 pub enum Exact {
     Nothing,
-    /// Those with the heaviest keys.
+    /// Pairs with the heaviest keys.
     Keys,
     /// These, and those of neighbours.
     Near,
@@ -128,7 +128,7 @@ pub struct Chosen {
 /// Which keys are exact.
 #[derive(Clone, Copy)]
 pub enum Keys {
-    /// Those that were chosen with the features.
+    /// The keys that were chosen with the features.
     Chosen,
     /// The heaviest of those that are attended to.
     Heaviest,

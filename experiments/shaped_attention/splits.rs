@@ -24,7 +24,7 @@ pub struct Rows {
 /// A choice and its evaluation.
 pub struct Split {
     pub chosen: Rows,
-    /// Of the chosen queries those whose rows of the attention matrix are seen.
+    /// The chosen queries whose rows of the attention matrix are seen.
     pub attention: Vec<usize>,
     pub evaluated: Rows,
 }

@@ -112,7 +112,7 @@ impl Head {
         Ok(errors)
     }
 
-    /// Of exact pairs without any features: one error for each split.
+    /// The errors of exact pairs without any features: one for each split.
     fn errors_alone(&self, exact: Exact) -> Result<Errors> {
         let [q, k, _] = &self.tokens;
         let mut errors = Errors { draws: Vec::new(), predicted: f64::NAN, rank: 0.0 };

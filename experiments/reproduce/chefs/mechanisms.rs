@@ -210,7 +210,7 @@ pub struct Mechanism {
 }
 
 impl Mechanism {
-    /// Those whose estimates may be negative, then the positive ones.
+    /// All mechanisms: first those whose estimates may be negative, then the positive ones.
     pub fn all() -> Vec<Self> {
         use Coupling::{Independent, Orthogonal, Simplex};
         use Width::{OfGerf, One, Two};

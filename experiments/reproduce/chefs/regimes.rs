@@ -79,8 +79,8 @@ fn on_sphere(mut points: Array2<f64>) -> Array2<f64> {
     points
 }
 
-/// The same scales for both sides, log-uniform, which the coordinates of each side get in an order of its own: neither the products nor
-/// the ratios of the two sides' scales are equal.
+/// Points of both sides with equal log-uniform scales, which the coordinates of each side get in an order of its own: neither the
+/// products nor the ratios of the two sides' scales are equal.
 fn heterogeneous(points: usize, rng: &mut impl Rng) -> [Array2<f64>; 2] {
     normal(points, rng).map(|x| {
         let mut scales: Vec<f64> = (0..D).map(|l| SCALES.powf(l as f64 / (D as f64 - 1.0))).collect();

@@ -72,7 +72,7 @@ const COUPLINGS: [[[f64; 2]; 4]; 8] = [
 struct Found {
     /// For each M, the methods.
     methods: Vec<Vec<Reached>>,
-    /// Those of [`COUPLED`] with independent frequencies.
+    /// The methods of [`COUPLED`] with independent frequencies.
     independent: Vec<Reached>,
     exact: Reached,
 }

@@ -43,7 +43,7 @@ pub const POSITIVE: usize = 1;
 pub const GERF: usize = 2;
 pub const OPTIMAL: usize = 5;
 
-/// Those that are named in a line.
+/// The methods that are named in a line.
 const SHOWN: [usize; 4] = [0, POSITIVE, GERF, OPTIMAL];
 
 /// A method of [`METHODS`]; the paper's frequencies are orthogonal where there are any.

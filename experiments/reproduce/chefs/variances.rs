@@ -33,7 +33,7 @@ pub const ITEM: Item = Item {
 
 /// The root mean square norms r of the points.
 const NORMS: [f64; 9] = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0];
-/// Those of the rule.
+/// The places of the rule's norms.
 const USUAL: std::ops::Range<usize> = 1..7;
 /// The place of r = 1.
 const UNIT: usize = 3;
@@ -67,7 +67,7 @@ const DRAWN: [&str; 9] = [
     "geometric+",
 ];
 
-/// Of one sample: for each norm, each mechanism's mean, and then that of ln K².
+/// The means of one sample: for each norm, each mechanism's mean, and then that of ln K².
 fn sample(regime: &Regime, mechanisms: &[Mechanism], seed: u64, pairs: usize) -> Result<Vec<f64>, Stop> {
     let mut numbers = Vec::new();
     for norm in NORMS {
@@ -112,7 +112,7 @@ impl Block {
         Mean::of(&self.all(norm, mechanism))
     }
 
-    /// Of ln Var.
+    /// The mean of ln Var.
     fn ln_variance(&self, norm: usize, mechanism: usize) -> Mean {
         let kernel = self.all(norm, self.count).into_iter();
         Mean::of(

@@ -65,7 +65,7 @@ const METHODS: [Method; 6] = [
 
 /// The errors of a method with some number of features.
 struct Errors {
-    /// Of each repetition.
+    /// The error of each repetition.
     all: Vec<f64>,
     /// The closed form, averaged over some pairs of points.
     closed: f64,

@@ -87,7 +87,7 @@ impl Setup<'_> {
         self.embeddings.draw(self.queries, self.seed, repetition)
     }
 
-    /// Of one repetition: the metrics of each method, number of features after number of features.
+    /// The metrics of each method in one repetition, number of features after number of features.
     fn repetition(&self, number: u64) -> Result<Vec<f64>, Stop> {
         let data = self.data(number)?;
         let mut numbers = Vec::new();
@@ -101,7 +101,7 @@ impl Setup<'_> {
         Ok(numbers)
     }
 
-    /// Of what the paper does not have, for a number of features: means of the metrics.
+    /// The means of the metrics of what the paper does not have, for a number of features.
     fn beyond(
         &self,
         run: &mut Run<'_>,
@@ -165,7 +165,7 @@ struct Row {
 /// What was found for a kind of embeddings.
 struct Found {
     name: &'static str,
-    /// Of each repetition, by method, number of features and metric.
+    /// The metrics of each repetition, by method, number of features and metric.
     values: Vec<Vec<f64>>,
     beyond: Vec<Row>,
     /// The planner's choices.
@@ -173,7 +173,7 @@ struct Found {
 }
 
 impl Found {
-    /// Of all repetitions.
+    /// A metric in all repetitions.
     fn all(&self, method: Method, features: usize, metric: usize) -> Vec<f64> {
         let place = METHODS.iter().position(|own| *own == method).unwrap_or_default();
         let place = (place * FEATURES.len() + features) * METRICS.len() + metric;

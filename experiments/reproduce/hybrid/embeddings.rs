@@ -18,7 +18,7 @@ const WINDOWS: usize = 40;
 pub enum Embeddings<'a> {
     /// Drawn: so many classes.
     Drawn(Law, usize),
-    /// Those of a trained model, which is trained when it is first asked for.
+    /// Embeddings of a trained model, which is trained when it is first asked for.
     Trained(&'a Trained<'a>),
 }
 
@@ -77,7 +77,7 @@ impl Embeddings<'_> {
         }
     }
 
-    /// Those of a repetition.
+    /// The embeddings of a repetition.
     pub fn draw(&self, queries: usize, seed: u64, repetition: u64) -> Result<Data, Stop> {
         let mut rng = rng_of_step(seed, repetition);
         let (classes, queries, r) = match self {

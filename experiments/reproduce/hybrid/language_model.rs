@@ -57,7 +57,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     let means: Vec<Vec<Mean>> =
         losses.iter().map(|way| way.iter().map(|own| Mean::of(own)).collect()).collect();
     let at_end = |k: usize| means[k][MEASURED - 1];
-    // Of the ways the first are the full softmax and uniform draws, and the last is beyond the paper.
+    // The first ways are the full softmax and uniform draws, and the last is beyond the paper.
     let with_features: Vec<usize> = (2..ways.len() - 1).collect();
     let difference =
         |a: usize, b: usize| Mean::of_differences(&losses[a][MEASURED - 1], &losses[b][MEASURED - 1]);

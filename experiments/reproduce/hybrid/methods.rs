@@ -112,7 +112,7 @@ pub fn ln_optimal_error(angle: f64, r: f64, m: usize, d: usize) -> f64 {
     pair.dim = d;
     let a = Complex64::new(gerf::optimal(d, 2.0 * r * r).a, 0.0);
     let law = Draw::new(d, m, Simplex::default()).law();
-    // Of the Gaussian kernel, relative to it.
+    // The variance is that of the Gaussian kernel, relative to it.
     gerf::ln_variance(&pair, a, GerfSign::Plus, &law).map_or(f64::NAN, |ln| 0.5 * (ln + pair.difference))
 }
 

@@ -47,7 +47,7 @@ fn gain(angle: f64, length: f64) -> f64 {
     );
     let a = Complex64::new(gerf::optimal(D, pair.sum).a, 0.0);
     let ln_optimal = gerf::ln_variance(&pair, a, GerfSign::Plus, &Law::independent(1)).unwrap_or(f64::NAN);
-    // Of the Gaussian kernel, relative to it.
+    // The variance is that of the Gaussian kernel, relative to it.
     (2.0 * ln_positive(angle, length, 1) - ln_optimal - pair.difference).exp()
 }
 

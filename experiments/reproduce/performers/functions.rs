@@ -49,7 +49,7 @@ const METHODS: [&str; 22] = [
     "favor-orthogonal/near",
     "shaped",
 ];
-/// Those that may have negative weights.
+/// The functions that may have negative weights.
 const SIGNED: [&str; 3] = ["cos", "tanh", "identity"];
 
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {

@@ -135,7 +135,7 @@ fn predicted(setup: &Setup, kind: Kind, size: f64) -> Result<Vec<f64>> {
     Ok((0..setup.frequencies.len()).map(mean).collect())
 }
 
-/// Of each coupling, for each number of frequencies: the mean squared errors of all repetitions; then predictions.
+/// The mean squared errors of all repetitions for each coupling and each number of frequencies, then predictions.
 fn errors(setup: &Setup, data: &[Data], kind: Kind, size: f64) -> Result<Vec<f64>> {
     let mut numbers = Vec::new();
     for (_, coupling) in couplings() {
@@ -150,8 +150,8 @@ fn errors(setup: &Setup, data: &[Data], kind: Kind, size: f64) -> Result<Vec<f64
     Ok(numbers)
 }
 
-/// Of what the planner chooses from the first tokens for at most m features: mean squared error and its standard error for each m, and its
-/// names.
+/// The mean squared error and its standard error of what the planner chooses from the first tokens for at most m features, for each m,
+/// and the names of its choices.
 fn planned(run: &mut Run<'_>, setup: &Setup, size: f64) -> Result<(Vec<Mean>, Vec<String>), Stop> {
     let draw = |repetition| Data::draw(setup, [setup.length; 2], size, 1 + repetition);
     let (mut means, mut names) = (Vec::new(), Vec::new());

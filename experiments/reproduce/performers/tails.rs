@@ -65,7 +65,7 @@ const FAR: [f64; 4] = [1.0, 2.0, 3.0, 4.0];
 const RARE: f64 = 1e-4;
 const ANGLES: usize = 256;
 const NODES: usize = 48;
-/// Of quadratures, relative to the stated amount.
+/// The rounding of quadratures, relative to the stated amount.
 const ROUNDING: f64 = 1e-6;
 
 /// Attention: ε, lengths, and draws of the features.
@@ -158,7 +158,7 @@ fn tails(
     Ok(thresholds.iter().map(share).collect())
 }
 
-/// Of one function: rows of the table.
+/// Adds the rows of one function to the table.
 ///
 /// Gives the largest part of a bound that orthogonality takes off.
 fn of_function(

@@ -41,7 +41,7 @@ const BEHIND: f64 = 0.05;
 /// Bits that are a large loss.
 const MUCH: f64 = 0.1;
 
-/// Of a method: bits when moved and after more training, and errors behind each layer, for each seed.
+/// The bits of a method when moved and after more training, and its errors behind each layer, for each seed.
 struct Found {
     exact: Vec<f64>,
     moved: Vec<f64>,
@@ -68,7 +68,7 @@ fn seed(run: &mut Run<'_>, language: &Language, seed: u64) -> Result<Vec<Vec<f64
     Ok(numbers.chunks(3 + LAYERS).map(<[f64]>::to_vec).collect())
 }
 
-/// Of a model with so many layers: the error behind the last one, of each method.
+/// The error of each method behind the last of so many layers.
 fn at_end(run: &mut Run<'_>, language: &Language, layers: usize, seed: u64) -> Result<Vec<f64>, Stop> {
     let base = language.plan("exact", run.seed() + seed);
     let plan = Plan { size: Size { layers, ..base.size }, ..base };

@@ -26,7 +26,7 @@ pub const ITEM: Item = Item {
 
 const D: usize = 6;
 const NAMES: [&str; 3] = ["independent", "orthogonal", "simplex"];
-/// Of the integrals over w; beyond the end there is nothing.
+/// The step of the integrals over w, and their end, beyond which there is nothing.
 const STEP: f64 = 0.001;
 const END: f64 = 20.0;
 /// The width of a bin of drawn norms, and their number.

@@ -132,7 +132,7 @@ fn methods() -> Vec<Method> {
 
 /// Errors over draws.
 struct Errors {
-    /// Of ‖K̂ − K‖/‖K‖, and of its square.
+    /// The mean of ‖K̂ − K‖/‖K‖, and that of its square.
     mean: Mean,
     square: Mean,
     /// The mean square by the closed forms of the variances.

@@ -29,7 +29,7 @@ const SPREAD: f64 = 0.02;
 /// The regret beyond which all are alike, so that one infinite loss does not rule a mean.
 const MOST: f64 = 1e3;
 
-/// Of one kind of data, a kernel and a loss: regrets of the plan, of positive orthogonal features, and of a random choice.
+/// The regrets of the plan, of positive orthogonal features and of a random choice, for one kind of data, a kernel and a loss.
 pub struct Row {
     pub name: String,
     pub planner: f64,
@@ -128,7 +128,7 @@ impl Judged {
         let values = || self.batches.iter().map(|batch| of(batch, loss).value);
         let mean = values().sum::<f64>() / count;
         let variance = values().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        // Of four batches a standard error is uncertain by a half itself.
+        // A standard error from four batches is uncertain by a half itself.
         let known = self.batches.is_empty() || (variance / count).sqrt() <= 1.5 * SPREAD * mean;
         known.then(|| of(&self.forecast, loss))
     }

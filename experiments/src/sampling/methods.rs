@@ -8,7 +8,7 @@ use random_features::{Gerf, Hyperbolic, Map, Positive, Result, Trigonometric};
 /// Frequencies of the hybrids' coefficients, at an equal number of features.
 const ANGULAR: usize = 4;
 const GAUSSIAN: usize = 2;
-/// Of both at an equal number of operations; bases have one frequency for so many features of other maps.
+/// Frequencies of both coefficients at an equal number of operations: bases have one frequency for so many features of other maps.
 const COEFFICIENT: usize = 8;
 /// σ of the Gaussian coefficient.
 const SIGMA: f64 = 1.0;
@@ -37,7 +37,7 @@ pub enum Equal {
     Operations,
 }
 
-/// Those of the paper, with uniform draws.
+/// The methods of the paper, with uniform draws.
 pub const METHODS: [Method; 6] = [
     Method::Uniform,
     Method::Trigonometric,

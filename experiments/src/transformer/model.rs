@@ -32,7 +32,7 @@ pub struct LayerTrace<T> {
 /// What is kept of all layers.
 pub struct Trace<T> {
     pub layers: Vec<LayerTrace<T>>,
-    /// Of the residual stream behind the last layer.
+    /// The normalised residual stream behind the last layer.
     pub norm: Normed<T>,
     pub logits: Array2<T>,
 }
@@ -41,7 +41,7 @@ pub struct Trace<T> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Score {
     pub places: usize,
-    /// Of −ln P.
+    /// The sum of −ln P.
     pub loss: f64,
     pub right: usize,
 }

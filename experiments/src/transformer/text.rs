@@ -10,7 +10,7 @@ use random_features::rng_of_step;
 /// See README.md beside it.
 const BUNDLED: &[u8] = include_bytes!("../../data/charlm/new-testament.txt.gz");
 
-/// Of so many parts the last is held out.
+/// The text has so many parts, of which the last is held out.
 const PARTS: usize = 10;
 
 pub struct Text {

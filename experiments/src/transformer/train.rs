@@ -43,7 +43,7 @@ pub struct State {
 
 /// Steps, layers and width of the small model in which methods are compared, and its rate.
 pub const SMALL: ([usize; 3], f64) = ([300, 2, 64], 6e-3);
-/// The same of a smoke test.
+/// Steps, layers and width of the model of a smoke test.
 pub const SMOKE: [usize; 3] = [20, 2, 16];
 /// Windows of a step, and in a smoke test.
 pub const BATCH: [usize; 2] = [8, 2];
