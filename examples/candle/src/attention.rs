@@ -21,8 +21,8 @@ use crate::views::{self, Reader, elsewhere, entries, tensor};
 /// have gradients: those of half precision are computed in `f32` and rounded once.
 ///
 /// # Gradients
-/// Of the estimate, with respect to all three, all in one pass that keeps nothing of the forward one. They have no gradients
-/// themselves. Attention with a biased ε has none.
+/// Gradients are those of the estimate, with respect to all three, in one pass that keeps nothing of the forward one. They have no
+/// gradients themselves. Attention with a biased ε has none.
 ///
 /// # Errors
 /// Sizes, types, devices and what has no gradients are candle's errors with a sentence each.
@@ -66,7 +66,7 @@ impl<T: Precision> LinearAttention<T> {
         queries.apply_op3(keys, values, self.clone())
     }
 
-    /// The same with other features, say those of [`Redraw`](random_features::map::Redraw) at this step of training. Caches go on with
+    /// This operation with other features, say those of [`Redraw`](random_features::map::Redraw) at this step of training. Caches go on with
     /// the features that they were made with.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl<T: Precision> Reader<T> for Forward<'_, T> {
 /// The gradients with respect to queries, keys and values.
 struct Backward<'a, T: Precision> {
     operation: &'a LinearAttention<T>,
-    /// Of numbers of the type `T`.
+    /// The gradients of the output, whose numbers have the type `T`.
     output_gradients: &'a Tensor,
 }
 

@@ -1,4 +1,4 @@
-//! The same attention out of candle's own operations, O(length²): the reference for outputs and gradients.
+//! Linear attention composed of candle's own operations, O(length²): the reference for outputs and gradients.
 
 use candle_core::{DType, Device, Result, Tensor};
 use random_features::frequency::Frequencies;

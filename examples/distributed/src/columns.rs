@@ -13,7 +13,7 @@ use crate::fault::{external, refuse};
 
 /// A scalar type that is the element type of arrays.
 pub trait Scalar: Real {
-    /// The same type, for arrays.
+    /// This type, for arrays.
     type Arrow: ArrowPrimitiveType<Native = Self>;
 }
 

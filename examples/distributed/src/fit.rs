@@ -22,7 +22,7 @@ pub struct Task {
     pub constants: Constants,
     /// The column of the target or the label, if there is one.
     pub target: Option<String>,
-    /// Those of the points: floats, or one list of them.
+    /// The columns of the points: floats, or one list of them.
     pub columns: Vec<String>,
 }
 
@@ -182,7 +182,7 @@ pub async fn run(context: &SessionContext, table: RowTable, task: &Task) -> Resu
 /// The state that a data frame of one column has in its first row.
 ///
 /// # Errors
-/// Those of the engine; a sentence if there is no state.
+/// Errors of the engine; a sentence if there is no state.
 pub async fn state_of(frame: DataFrame) -> Result<State> {
     let batches = frame.collect().await?;
     let values = batches.iter().filter(|batch| batch.num_rows() > 0).find_map(|batch| {

@@ -34,12 +34,12 @@ impl MapSpec {
         MapSpec { recipe, standardisation: None, seed, columns: Vec::new() }
     }
 
-    /// The same of inputs that are centred and scaled.
+    /// This map of inputs that are centred and scaled.
     pub fn standardised(self, inputs: Standardisation) -> Self {
         MapSpec { standardisation: Some(inputs), ..self }
     }
 
-    /// The same for inputs of these columns.
+    /// This map for inputs of these columns.
     pub fn of_columns(self, columns: &[String]) -> Self {
         MapSpec { columns: columns.to_vec(), ..self }
     }

@@ -30,7 +30,7 @@ pub struct Model {
     pub rows: u64,
     /// λ, of a regression.
     pub lambda: Option<f64>,
-    /// That of the names and the number of rows, in what is stored.
+    /// The checksum of the names and the number of rows, in what is stored.
     #[serde(default)]
     checksum: u32,
     /// The model.

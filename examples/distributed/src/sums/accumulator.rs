@@ -24,7 +24,7 @@ pub(super) struct SumsAccumulator {
     mark: u32,
     /// Whether rows come with their numbers.
     with_rows: bool,
-    /// Of the target, if there is one, and the points.
+    /// The names of the columns of the target, if there is one, and of the points.
     names: Arc<[String]>,
     sums: Numbered,
     /// The number of the next row where they come without.
@@ -34,7 +34,7 @@ pub(super) struct SumsAccumulator {
 }
 
 impl SumsAccumulator {
-    /// Of points in ℝᵈ, in columns of these names, with that of the target before them if there is one.
+    /// Sums of points in ℝᵈ, in columns of these names; the target's name comes first if there is one.
     pub fn new(
         constants: &Constants,
         dim: usize,

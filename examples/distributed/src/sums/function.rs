@@ -91,7 +91,7 @@ impl SumsFunction {
         Ok(constants.into_iter().chain(rows).chain(target).collect())
     }
 
-    /// The same with the constants that stand at the beginning of these arguments.
+    /// This function with the constants that stand at the beginning of these arguments.
     fn bound(&self, arguments: &[Expr]) -> Result<SumsFunction> {
         let literal = |argument: &Expr| match argument {
             Expr::Literal(value, _) => Ok(value.clone()),

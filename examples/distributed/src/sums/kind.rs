@@ -15,11 +15,11 @@ use crate::map::MapSpec;
 /// What an aggregate sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Those of a ridge regression on a number.
+    /// Sums of a ridge regression on a number.
     Ridge,
-    /// Those of a ridge regression on labels.
+    /// Sums of a ridge regression on labels.
     Classes,
-    /// Those of a kernel PCA.
+    /// Sums of a kernel PCA.
     Pca,
     /// Statistics and a random sample.
     Sample,
@@ -125,7 +125,7 @@ pub enum Constants {
     Classes(MapSpec, Vec<String>),
     /// The map.
     Pca(MapSpec),
-    /// Of the sample.
+    /// The size and the seed of the sample.
     Sample {
         /// The number of rows that are kept.
         capacity: u64,

@@ -17,7 +17,7 @@ use crate::fault::external;
 pub(super) struct Held {
     /// With a single row of a sample.
     rows: Reservoir,
-    /// Of the same rows.
+    /// The moments of the rows that are held.
     pub moments: Moments,
 }
 
@@ -34,7 +34,7 @@ impl Held {
     }
 }
 
-/// Those of a partition.
+/// The moments of a partition.
 #[derive(Debug)]
 pub(super) struct MomentsSums<T: Scalar> {
     held: Kept<Held>,

@@ -9,7 +9,7 @@ use crate::columns::{Columns, Scalar};
 use crate::fault::external;
 use crate::map::MapSpec;
 
-/// Those of a kernel PCA.
+/// Sums of a kernel PCA.
 #[derive(Debug)]
 pub(super) struct PcaSums<T: Scalar> {
     statistics: Kept<PcaStatistics<T>>,

@@ -12,7 +12,7 @@ use crate::columns::{Columns, Scalar};
 use crate::fault::{at_row, external, refuse};
 use crate::map::MapSpec;
 
-/// Those of a ridge regression.
+/// Sums of a ridge regression.
 #[derive(Debug)]
 pub(super) struct RidgeSums<T: Scalar> {
     statistics: Kept<RidgeStatistics<T>>,

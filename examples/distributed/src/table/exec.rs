@@ -31,7 +31,7 @@ use crate::fault::refuse;
 #[derive(Clone, Debug)]
 pub struct RowScan {
     files: Arc<Files>,
-    /// Of the files.
+    /// The schema of the files.
     file_schema: SchemaRef,
     /// The columns that are read, of the files and the table's own.
     projection: Vec<usize>,
@@ -63,7 +63,7 @@ impl RowScan {
         Ok(RowScan { files, file_schema, projection, input, properties, progress: Arc::default() })
     }
 
-    /// The same, counting rows here.
+    /// This scan, which counts its rows here.
     pub(super) fn counting(self, progress: Arc<AtomicU64>) -> Self {
         RowScan { progress, ..self }
     }

@@ -94,7 +94,7 @@ impl Files {
         self.files.first().map_or(0, |file| file.first)
     }
 
-    /// The same files, whose first row has this number.
+    /// These files, whose first row has this number.
     pub(super) fn starting_at(self, row: u64) -> Self {
         let start = self.start();
         let moved = |file: FileRows| FileRows { first: file.first - start + row, ..file };

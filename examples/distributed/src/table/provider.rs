@@ -57,13 +57,13 @@ impl RowTable {
         Ok(RowTable { files: Arc::new(files), file_schema, schema, least: LEAST, progress: Arc::default() })
     }
 
-    /// The same, with partitions of about so many rows or more [524 288], a chunk at least.
+    /// This table, with partitions of about so many rows or more [524 288], a chunk at least.
     pub fn with_least_rows(self, least: u64) -> Self {
         RowTable { least, ..self }
     }
 
-    /// The same, with a number for the first row [0]: states of tables whose numbers do not meet merge, such as those of days of which day k
-    /// begins at k · 2⁴⁰.
+    /// This table, with a number for the first row [0]: states of tables whose numbers do not meet merge, such as those of days of which
+    /// day k begins at k · 2⁴⁰.
     ///
     /// # Errors
     /// A sentence if the number is no multiple of [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK), where sums are cut, or a row would have a

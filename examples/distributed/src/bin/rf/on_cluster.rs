@@ -23,7 +23,7 @@ pub struct Cluster {
 /// A pass that a cluster is asked for.
 pub struct Job {
     cluster: Cluster,
-    /// Of each partition.
+    /// The rows of each partition.
     rows: Vec<u64>,
 }
 

@@ -17,7 +17,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a pass over a table, in this process or as a job of a cluster; quiet if asked.
+    /// The progress of a pass over a table, in this process or as a job of a cluster; quiet if asked.
     pub fn of(what: &'static str, table: &RowTable, job: Option<Job>, quiet: bool) -> Self {
         let (start, counted) = (Instant::now(), table.clone());
         let task = (!quiet).then(|| {
