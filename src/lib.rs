@@ -96,7 +96,7 @@
 //!   strings.
 
 // Every layer has items that one application alone uses. Features only add code, so that what is dead with all applications is
-// dead without some: the compiler looks for it there, instead of items having a list of applications each.
+// dead in every build: the compiler looks for it in that one alone, and no item needs a list of the applications that use it.
 #![cfg_attr(not(all(feature = "planner", feature = "sampling")), allow(dead_code, unused_imports))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

@@ -9,7 +9,8 @@
 //! - [`scale`]: fits in memory, out of core and on many machines
 //! - errors in the papers: [`errata`](crate::theory::errata)
 //!
-//! The repository's folder `experiments` has more: what its programs print, and the papers' figures and tables beside what comes out here.
+//! The repository's folder `experiments` has more: what its programs print (`README.md`), and the papers' figures and tables
+//! beside what comes out here (`results`).
 
 // Its programs need these features.
 #[cfg_attr(all(feature = "faer", feature = "serde", feature = "testing"), doc = include_str!("doc/first_hour.md"))]

@@ -3,13 +3,14 @@
 //! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in O(n t),
 //! as the reference. Ridge regression, which is more accurate: [`RidgeStatistics`] read points in batches, can be
 //! merged, and give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression
-//! from a Gram matrix, exact or estimated, is the reference. Variances of predictions: [`RidgePosterior`]. Kernel PCA: [`pca`]. Attention in linear time, and exact attention:
-//! [`attention`]. Errors of Gram matrices and distances of distributions: [`metrics`]. Classes of a huge softmax, drawn
-//! in O(log C) with known probabilities, losses and partition functions from such draws: [`softmax_sampling`]. All of
-//! them take any feature map or kernel. What machines exchange to train together: [`reduce`](crate::reduce).
+//! from a Gram matrix, exact or estimated, is the reference. Variances of predictions: [`RidgePosterior`]. Kernel PCA:
+//! [`pca`]. Attention in linear time, and exact attention: [`attention`]. Errors of Gram matrices and distances of
+//! distributions: [`metrics`]. Classes of a huge softmax, drawn in O(log C) with known probabilities, losses and partition
+//! functions from such draws: [`softmax_sampling`]. All of them take any feature map or kernel. What machines exchange to
+//! train together: [`reduce`](crate::reduce).
 //!
-//! The features `attention`, `ridge` (all kinds of regression and PCA) and `sampling`, all in `default`, say which of them
-//! are compiled; metrics always are.
+//! The features `attention`, `ridge` (all kinds of regression and PCA) and `sampling`, all in `default`, say which of these
+//! applications are compiled; metrics always are.
 
 #[cfg(feature = "attention")]
 pub mod attention;

@@ -56,7 +56,7 @@ stored!(f32: "f4", f64: "f8", u64: "u8");
 /// Bytes that are read together: whole numbers.
 const PIECE: usize = 1 << 15;
 
-/// So many numbers from a file.
+/// Reads so many numbers from a file.
 pub fn read<A: Stored>(mut file: impl Read, count: usize, reversed: bool) -> io::Result<Vec<A>> {
     let (mut values, mut piece) = (Vec::with_capacity(count), [0; PIECE]);
     while values.len() < count {

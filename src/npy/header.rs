@@ -8,7 +8,7 @@ use super::element::Stored;
 
 /// The bytes with which every file begins.
 pub const MAGIC: [u8; 6] = *b"\x93NUMPY";
-/// Bytes before the header in version 1.0: those, the version and a length.
+/// The number of bytes before the header in version 1.0: [`MAGIC`], the version and a length.
 const BEGIN: usize = 10;
 /// Elements begin at a multiple of this.
 const ALIGNMENT: usize = 64;

@@ -101,7 +101,7 @@ pub fn write<A: Element, D: Dimension>(path: impl AsRef<Path>, array: &ArrayRef<
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// A file, after its header.
+/// Opens a file and reads its header, behind which the file then stands.
 fn open(path: &Path) -> Result<(BufReader<File>, Header)> {
     let opened = || -> Outcome<_> {
         let mut file = BufReader::new(File::open(path)?);
@@ -111,7 +111,7 @@ fn open(path: &Path) -> Result<(BufReader<File>, Header)> {
     opened().map_err(|reason| failure(path, reason))
 }
 
-/// The text of the header of a file, after it.
+/// Reads the text of the header of a file, from its beginning.
 fn header_text(file: &mut BufReader<File>) -> Outcome<String> {
     if bytes(file)? != MAGIC {
         return Err("is not of NumPy's format".into());
@@ -158,7 +158,7 @@ fn check_length<A>(file: &mut BufReader<File>, header: &Header) -> Outcome<()> {
     Err(format!("has {rest} bytes of elements, which is not an array of shape {:?}", header.shape).into())
 }
 
-/// The array of a file, after its header, whose length is checked.
+/// Reads the array of a file that stands behind its header and has been checked for its length.
 fn contents<A: Element, D: Dimension>(file: BufReader<File>, header: Header) -> Outcome<Array<A, D>> {
     let reversed = header.is_reversed();
     let shape = IxDyn(&header.shape).set_f(header.fortran);
@@ -177,7 +177,7 @@ fn write_new<A: Element, D: Dimension>(
         file.set_permissions(old.permissions())?;
     }
     let mut writer = BufWriter::new(&file);
-    // In the order of memory where that is one of the two.
+    // Elements are written in the order of memory where that is one of the two.
     let fortran = !array.is_standard_layout() && array.t().is_standard_layout();
     Header::of(array, fortran).write(&mut writer)?;
     if fortran {

@@ -10,7 +10,7 @@
 //! row is in both; anything else is an error. They are the same after they are stored (feature `serde`); `GramSums` have the same
 //! bits in whatever order they are merged, `KernelSums` agree to rounding.
 //!
-//! Both come with the feature `ridge`, which is in `default`; without it this module has nothing public.
+//! `KernelSums` and `GramSums` come with the feature `ridge`, which is in `default`; without it this module has nothing public.
 
 #[cfg(feature = "ridge")]
 pub(crate) mod gram;
