@@ -144,7 +144,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def points_and_frequencies(np: ModuleType, case: Case) -> tuple[Any, Any]:
-    """Points like the example's, so that exponentials are of its size, and normal frequencies."""
+    """Points like those of `throughput`, so that exponentials are of their size, and normal frequencies."""
     dtype = np.float32 if case.dtype == "f32" else np.float64
     rng = np.random.default_rng(1)
     x = rng.random((case.n, case.d), dtype=dtype) * dtype(case.d**-0.5)
@@ -358,7 +358,7 @@ def timed(peer: Peer, repeat: int) -> tuple[float, float, float]:
 
 
 def throughput(binary: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """The line of the example."""
+    """The line that `throughput` prints."""
     done = subprocess.run([binary, *arguments], stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout)
 
@@ -413,7 +413,7 @@ def installed(threads: int) -> Modules:
 
 
 def build() -> str:
-    """Builds the example and says where it is."""
+    """Builds `throughput` and says where it is."""
     command = ["cargo", "build", "--release", "--example", "throughput", "--message-format=json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines()]

@@ -22,7 +22,7 @@ CHECKED = 4
 
 
 def points(np: ModuleType, case: Any) -> Any:
-    """Points like the example's."""
+    """Points like those of `throughput`."""
     dtype = np.float32 if case.dtype == "f32" else np.float64
     return np.random.default_rng(1).random((case.n, case.d), dtype=dtype) * dtype(case.d**-0.5)
 

@@ -1,4 +1,4 @@
-//! What this crate's own tests, benches and examples measure and verify: parts of the engine, the instruction sets and
+//! What this crate's own tests, benches and experiments measure and verify: parts of the engine, the instruction sets and
 //! peak rate of the machine. Not for programs: it may change with any version.
 
 use ndarray::ArrayView2;

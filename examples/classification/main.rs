@@ -1,7 +1,7 @@
 //! Classification of real data: random features against the exact kernel.
 //!
-//! Two models of each kernel. Kernel regression: a point's class is the one whose training points have the largest summed
-//! kernel to it. Ridge: the class with the largest kernel ridge regression of indicators, one class against all. With the
+//! Each kernel has two models. Kernel regression takes the class whose training points have the largest summed kernel to a
+//! point. Ridge takes the class with the largest kernel ridge regression of indicators, one class against all. With the
 //! exact kernel the first costs a kernel value for each training point and the second the factorisation of their Gram
 //! matrix; with m random features both cost sums over features. How much accuracy does that cost? For each data set and
 //! each seed the points are split 90/5/5 into training, validation and test parts and attributes are standardised on the
@@ -11,8 +11,8 @@
 //!
 //!     cargo run --release --example classification -- [DATA_FILE…] [--m 128] [--seeds 3] [--all]
 //!
-//! The tables of the manual take --seeds 10. With --all every mechanism and coupling has its rows. A data file has one point in a row,
-//! separated by commas or blanks, with the class in the last column. Text columns are coded as indicators. Without files the bundled
+//! The tables of `experiments/README.md` take --seeds 50. With --all every mechanism and coupling has its rows. A data file has one
+//! point in a row, separated by commas or blanks, with the class in the last column. Text columns are coded as indicators. Without files the bundled
 //! banknote and wifi sets are used. Standard error says which split is being worked on.
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.

@@ -22,10 +22,10 @@ use random_features::ndarray::{Array1, Array2, arr1};
 use random_features::testing::{check_unbiased, conform};
 use random_features::{Map, Positive, Result, Trigonometric};
 
-/// Standard errors that a number may be off.
+/// The standard errors that a number may be off.
 const LIMIT: f64 = 4.5;
 
-/// Verifies one map; whether mean and variance are right.
+/// Verifies one map, and says whether mean and variance are right.
 fn verify(
     name: &str,
     exact: f64,

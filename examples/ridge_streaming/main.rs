@@ -23,16 +23,16 @@ use random_features::frequency::{Orthogonal, draw};
 use random_features::{Trigonometric, rng_of_step};
 
 const USAGE: &str = "usage: ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]";
-/// d.
+/// The dimension d of the points.
 const DIM: usize = 8;
-/// Bumps of the function, and their width.
+/// The number of bumps of the function, and their width.
 const BUMPS: usize = 64;
 const WIDTH: f64 = 2.0;
 /// The standard deviation of what is added to the function's values.
 const NOISE: f64 = 0.1;
 /// Points on which errors are measured.
 const TEST: usize = 10_000;
-/// λ for each point.
+/// The penalty λ for each point.
 const LAMBDA: f64 = 1e-6;
 
 /// What is streamed.

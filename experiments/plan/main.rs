@@ -12,8 +12,8 @@
 //! or an array of points in NumPy's format, n × d (.npy). --help names the data that come with the program; banknote without a
 //! request. Coordinates of text files are standardised but for the softmax kernels.
 //!
-//! With --study: the regret of plans over all couplings, on points that the planner has not seen, for six kinds of synthetic data
-//! and three sets, beside that of simple choosers; some twenty minutes.
+//! With --study it prints the regret of plans over all couplings, on points that the planner has not seen, for six kinds of synthetic
+//! data and three sets, beside that of simple choosers. This takes some twenty minutes.
 //!
 //! Exit code 0 if all is well, 1 if a measured error contradicts what was expected, 2 if the request cannot be understood or
 //! fulfilled.

@@ -1,4 +1,4 @@
-//! What are features worth that are shaped by the data? Attention of a trained transformer's heads, and synthetic data.
+//! What are features worth that are shaped by the data, in the attention of a trained transformer's heads and of synthetic data?
 //!
 //!     cargo run --release --example shaped_attention -- [--data FOLDER] [--m 64,256,1024] [--repeat 8] [--seed 0]
 //!         [--json] [--out target/shaped_attention.svg]
@@ -25,9 +25,9 @@
 //! `--data` is a folder with q.npy, k.npy and v.npy, each heads × length × dim, before the scale 1/√d; without it, two heads that
 //! come with the experiment `attention` are taken. `--json` prints one line for each map, fit and m: {map, fit, m, biased, predicted,
 //! error, standard_error}; `predicted` is the mean over pairs of the logarithm of an estimate's relative second moment, less ln m: what
-//! the choice expects, beside exact keys and bias. Without it, tables, what shaping saves on three kinds of synthetic data, and
-//! errors of causal attention over sequences of 4096 tokens that look to what is near, to topics that come again, or to both. A
-//! picture draws errors over m.
+//! the choice expects, beside exact keys and bias. Without it the program prints tables, what shaping saves on three kinds of
+//! synthetic data, and errors of causal attention over sequences of 4096 tokens that look to what is near, to topics that come
+//! again, or to both. A picture draws errors over m.
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 

@@ -1,12 +1,12 @@
-//! What does a draw of classes of a huge softmax cost, and what is learnt from such draws (*Hybrid Random Features*, Figure 10)? Synthetic
-//! embeddings; how far the distributions are from the softmax is `reproduce -- hybrid-tables-4-5`.
+//! What does a draw of classes of a huge softmax cost, and what is learnt from such draws (*Hybrid Random Features*, Figure 10)?
+//! Embeddings are synthetic. How far the distributions are from the softmax is what `reproduce -- hybrid-tables-4-5` measures.
 //!
 //!     cargo run --release --example softmax_sampling -- [--part cost|training] [--classes 100000] [--steps 1000] [--seeds 3]
 //!         [--seed 0] [--out target/softmax_sampling.svg]
 //!
 //! `cost`: the time of a draw over the number of classes, 64 draws for each h, beside the exact softmax. `training`: a classifier
 //! of 10000 classes (fewer if `--classes` is less), trained by the full softmax and by 40 draws from each mechanism.
-//! Without `--part` it is both. A picture draws them.
+//! Without `--part` both are run. A picture draws both.
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 

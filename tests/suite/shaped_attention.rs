@@ -76,7 +76,7 @@ fn each_step_helps_on_trained_heads() {
     }
 }
 
-/// With 8 neighbours on either side and 4 heavy keys 64 features do more than 256 without, and the example's numbers hold within 12 %.
+/// With 8 neighbours on either side and 4 heavy keys 64 features do more than 256 without, and the experiment's numbers hold within 12 %.
 #[test]
 fn neighbours_are_worth_more_than_features() {
     let tokens = Tokens::bundled().unwrap();

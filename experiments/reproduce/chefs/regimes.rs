@@ -61,7 +61,7 @@ impl Regime {
         Ok(Regime { queries: queries / root, keys: keys / root })
     }
 
-    /// d.
+    /// The dimension d of the points.
     pub fn dim(&self) -> usize {
         self.queries.ncols()
     }

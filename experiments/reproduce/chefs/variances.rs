@@ -98,7 +98,7 @@ struct Block {
     name: &'static str,
     real: bool,
     samples: Vec<Vec<f64>>,
-    /// Mechanisms.
+    /// The number of mechanisms.
     count: usize,
 }
 

@@ -110,7 +110,7 @@ fn the_cheapest_comes_first() {
 }
 
 /// Draws keep the error at least as often as was asked for: of 200, fewer than 172 for a probability of 0.9 come in 2 % of all
-/// experiments if it is kept exactly, and bounds keep it more often.
+/// repetitions if it is kept exactly, and bounds keep it more often.
 #[test]
 fn a_probability_is_kept_and_costs_features() {
     let (error, probability, draws) = (0.1, 0.9, 200);
