@@ -33,7 +33,7 @@ pub fn frequencies(seed: u64) -> Result<Frequencies, random_features::Error> {
     Orthogonal.draw(DIM, 32, seed)
 }
 
-/// The same attention out of candle's operations.
+/// Linear attention composed of candle's operations.
 pub fn naive<T: Precision>(causal: bool) -> Result<NaiveAttention, Box<dyn Error>> {
     Ok(NaiveAttention::new(&frequencies(3)?, causal, T::DTYPE)?)
 }

@@ -53,7 +53,7 @@ fn every_layout<T: Precision>(dtype: DType) -> Outcome {
     let long = numbers(&[b, h + 2, n + 9, DIM], dtype, 6)?;
     let part = long.narrow(2, 5, n)?.narrow(1, 1, h)?;
     compare::<T>("cut", [&part, &part, &part])?;
-    // The same keys and values for all of a batch.
+    // All of a batch have equal keys and values.
     let [k, v] = [7, 8].map(|seed| numbers(&[1, h, n, DIM], dtype, seed)?.broadcast_as((b, h, n, DIM)));
     compare::<T>("repeated", [&part, &k?, &v?])?;
     // Tokens that are all the same, and dimensions before lengths.

@@ -50,7 +50,7 @@ async fn a_file_that_was_written_again_with_other_rows() {
     assert!(error.contains("part-00002.parquet") && error.contains("changed"), "{error}");
 }
 
-/// Of the same size and time, with other bytes: the reader of Parquet finds out where its structure breaks.
+/// A file of equal size and time, with other bytes: the reader of Parquet finds out where its structure breaks.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_corrupt() {
     let error = spoilt(|file| {
