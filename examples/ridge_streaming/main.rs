@@ -3,7 +3,7 @@
 //! Points are drawn in batches, x ~ N(0, I), with targets f(x) + 0.1 N(0, 1) of a known function f: a sum of 64 Gaussian
 //! bumps. `RidgeStatistics` takes the batches in; its memory does not depend on their number. Whenever the number of
 //! points has grown by ten a model is solved for, and its error is measured against f itself on points that are not in any
-//! batch: it falls with the number of points, below the noise of the targets, to what the features leave.
+//! batch. The error falls with the number of points, below the noise of the targets, to what the features leave.
 //!
 //!     cargo run --release --example ridge_streaming -- [--rows 10000000] [--features 2048] [--batch 65536] [--seed 1]
 //!

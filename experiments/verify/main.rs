@@ -2,10 +2,10 @@
 //!
 //!     cargo run --release --example verify -- [FILE.json] [--simulate] [--draws 20000]
 //!
-//! Evaluates every case of a table (the bundled one by default: some 3000 values to 32 digits, each with the
-//! tolerance that its formula's conditioning allows) and prints, for each formula, the number of cases and
-//! the largest error in units of the tolerance. With `--simulate` estimators are drawn instead and their
-//! sample errors compared with the closed forms, as z-scores.
+//! The program evaluates every case of a table and prints, for each formula, the number of cases and the largest error in
+//! units of the tolerance. The bundled table, which is the default, has some 3000 values to 32 digits, each with the tolerance
+//! that its formula's conditioning allows. With `--simulate` estimators are drawn instead and their sample errors compared with
+//! the closed forms, as z-scores.
 //!
 //! Exit code 0 if all is well, 1 if a case failed or none was evaluated, 2 if the request or the file cannot be understood.
 

@@ -1,7 +1,7 @@
 //! Random features under other people's linear models.
 //!
 //! A linear classifier on features of a kernel is a kernel classifier. Here logistic regressions of linfa and of smartcore
-//! get the columns of a data set as they are, and then features of the same columns: trigonometric ones on orthogonal
+//! get the columns of a data set as they are, and then features of these columns. The features are trigonometric, on orthogonal
 //! frequencies for the Gaussian kernel, with the median distance of training points as its lengthscale. Under the crate's own
 //! ridge classifier these features stand beside as many of the Nyström method. The table shows the accuracy on the tenth of
 //! the points that is left out, averaged over splits, and how much better each classifier is on features than on columns,

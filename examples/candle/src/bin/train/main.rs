@@ -2,8 +2,8 @@
 //! operations.
 //!
 //! Both models begin with the same weights and see the same texts; frequencies are redrawn on the way, as performers do. The first table
-//! has their losses, which only rounding keeps apart, the second the times of a step of training and of attention alone, forward and
-//! backward, over the length: the composition multiplies all pairs of tokens.
+//! has their losses, which only rounding keeps apart. The second has the times of a step of training and of attention alone, forward
+//! and backward, over the length: the composition multiplies all pairs of tokens.
 //!
 //!     cd examples/candle && cargo run --release -- [--steps 200] [--length 64] [--features 64] [--redraw 50] [--longest 2048]
 //!
