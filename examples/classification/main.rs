@@ -12,8 +12,8 @@
 //!     cargo run --release --example classification -- [DATA_FILE…] [--m 128] [--seeds 3] [--all]
 //!
 //! The tables of `experiments/README.md` take --seeds 50. With --all every mechanism and coupling has its rows. A data file has one
-//! point in a row, separated by commas or blanks, with the class in the last column. Text columns are coded as indicators. Without files the bundled
-//! banknote and wifi sets are used. Standard error says which split is being worked on.
+//! point in a row, separated by commas or blanks, with the class in the last column. Text columns are coded as indicators. Without
+//! files the bundled banknote and wifi sets are used. Standard error says which split is being worked on.
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
