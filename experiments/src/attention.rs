@@ -1,4 +1,4 @@
-//! The maps that are compared.
+//! Maps for attention, and the tokens that they are compared on.
 
 use ndarray::{Array4, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};

@@ -14,7 +14,7 @@ pub struct Dataset {
     pub classes: Vec<String>,
 }
 
-/// Some of the points.
+/// Some of the points of a data set.
 pub struct Part {
     pub points: Array2<f64>,
     pub labels: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What the experiments share.
+//! The library of the experiments: what their programs share, and the tests with them.
 //!
 //! - the command line of a program ([`command`]), its line of progress ([`progress`]) and its pictures ([`plot`])
 //! - tables of points with classes ([`dataset`]), and queries, keys and values of a trained transformer ([`tokens`])

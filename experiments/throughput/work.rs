@@ -51,7 +51,7 @@ pub struct Cost {
     pub flops: f64,
     /// How many exponents are lifted by what.
     pub lifts: Vec<(Lift, f64)>,
-    /// Bytes.
+    /// The bytes that are written, and those that are read.
     pub written: f64,
     pub read: f64,
 }

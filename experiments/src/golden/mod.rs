@@ -34,7 +34,7 @@ fn cases(name: &str, text: &str) -> Result<Vec<Value>, String> {
     }
 }
 
-/// This JSON with every decimal as a string, which [`decimal`] reads to the bit: where it stands as a number,
+/// The JSON of a table with every decimal as a string, which [`decimal`] reads to the bit: where it stands as a number,
 /// serde_json may read a neighbour. Whole numbers stay.
 fn with_decimals_quoted(text: &str) -> String {
     let in_number = |c: char| c.is_ascii_alphanumeric() || ['.', '+', '-'].contains(&c);

@@ -88,7 +88,7 @@ fn clustered(n: usize, d: usize, seed: u64) -> Array2<f64> {
     x
 }
 
-/// Mostly zeros.
+/// Counts, most of which are zero.
 fn counts(n: usize, d: usize, seed: u64) -> Array2<f64> {
     Poisson::new(0.2).map_or_else(|_| Array2::zeros((n, d)), |law| 0.5 * drawn((n, d), law, seed))
 }

@@ -90,16 +90,16 @@ const KINDS: [(&str, Kind); 26] = [
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Method {
     kind: Kind,
-    /// Exact neighbours.
+    /// Neighbours are attended to exactly.
     near: bool,
     /// Frequencies are drawn again from time to time.
     pub redrawn: bool,
     /// Outputs are sums, which no normaliser divides.
     sum: bool,
-    /// In double precision, which holds features of one token that are further apart in size.
+    /// Attention computes in double precision, which holds features of one token that are further apart in size.
     wide: bool,
     features: usize,
-    /// Which of many draws of frequencies, all else being equal.
+    /// The number of one of many draws of frequencies, all else being equal.
     luck: u64,
 }
 
@@ -109,7 +109,7 @@ pub enum Fitted {
     Never,
     /// After a tenth of the steps.
     Once,
-    /// After every tenth.
+    /// After every tenth of the steps.
     Often,
 }
 
@@ -117,7 +117,7 @@ pub enum Fitted {
 #[derive(Clone, Copy)]
 pub struct Draw {
     pub seed: u64,
-    /// Redraws before.
+    /// The number of redraws before this draw.
     pub number: u64,
 }
 

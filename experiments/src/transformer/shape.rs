@@ -41,7 +41,7 @@ pub struct LayerPlaces {
     pub down: Place,
 }
 
-/// All matrices.
+/// The places of all matrices.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub size: Size,

@@ -46,7 +46,7 @@ fn block(
     }
 }
 
-/// Radii that are known.
+/// A law of radii that are known.
 #[derive(Debug)]
 struct Known<'a>(&'a [f64]);
 
