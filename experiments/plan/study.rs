@@ -6,6 +6,9 @@ use experiments::planning::kinds::{self, Kind};
 use experiments::planning::regret::{Row, head, mean, rows};
 use experiments::progress;
 
+/// Draws in each batch.
+const DRAWS: usize = 128;
+
 /// Prints the table, a row as soon as it is known.
 pub fn run() -> Result<(), String> {
     let words = |error: random_features::Error| error.to_string();
@@ -20,7 +23,7 @@ pub fn run() -> Result<(), String> {
     for (i, kind) in kinds.iter().enumerate() {
         for softmax in [true, false] {
             progress::show("plans judged", 2 * i + usize::from(!softmax), 2 * kinds.len());
-            for row in rows(kind, softmax, None).map_err(words)? {
+            for row in rows(kind, softmax, None, DRAWS).map_err(words)? {
                 command::print(&format!("{row}\n"))?;
                 all.push(row);
             }

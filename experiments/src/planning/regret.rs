@@ -22,9 +22,8 @@ const BOUND: f64 = 0.1;
 /// Choices that are judged all, and one in how many of the others.
 const FIRST: usize = 16;
 const STEP: usize = 5;
-/// Draws of recipes without a closed form, in batches, and the relative standard error that they may have.
+/// Batches of draws of recipes without a closed form, and the relative standard error that they may have.
 const BATCHES: u64 = 4;
-const DRAWS: usize = 128;
 const SPREAD: f64 = 0.02;
 /// The regret beyond which all are alike, so that one infinite loss does not rule a mean.
 const MOST: f64 = 1e3;
@@ -45,8 +44,8 @@ pub struct Row {
     unjudged: usize,
 }
 
-/// The rows of a kind, over plans with these couplings, or all.
-pub fn rows(kind: &Kind, softmax: bool, couplings: Option<&[AnyCoupling]>) -> Result<Vec<Row>> {
+/// The rows of a kind, over plans with these couplings, or all; with so many draws in a batch.
+pub fn rows(kind: &Kind, softmax: bool, couplings: Option<&[AnyCoupling]>, draws: usize) -> Result<Vec<Row>> {
     let [seen, unseen] = kind.planners(softmax)?;
     let seen = match couplings {
         Some(couplings) => seen.couplings(couplings.iter().copied()),
@@ -57,7 +56,7 @@ pub fn rows(kind: &Kind, softmax: bool, couplings: Option<&[AnyCoupling]>) -> Re
         true => Positive.recipe(draw, Softmax::default()),
         false => Positive.recipe(draw, Gaussian::default()),
     };
-    let naive = Judged::new(&unseen, &naive)?;
+    let naive = Judged::new(&unseen, &naive, draws)?;
     let mut known: BTreeMap<String, Judged> = BTreeMap::new();
     let mut row = |loss: &Loss| -> Result<Row> {
         let plan = seen.clone().features(FEATURES).loss(*loss).plan()?;
@@ -66,7 +65,7 @@ pub fn rows(kind: &Kind, softmax: bool, couplings: Option<&[AnyCoupling]>) -> Re
             if i < FIRST || i.is_multiple_of(STEP) {
                 let name = label(choice);
                 if !known.contains_key(&name) {
-                    known.insert(name.clone(), Judged::new(&unseen, &choice.recipe)?);
+                    known.insert(name.clone(), Judged::new(&unseen, &choice.recipe, draws)?);
                 }
                 let judged = &known[&name];
                 all.push(Found { name, loss: judged.loss(*loss), forecast: judged.forecast });
@@ -114,12 +113,12 @@ struct Judged {
 }
 
 impl Judged {
-    fn new(unseen: &Planner, recipe: &Recipe) -> Result<Self> {
+    fn new(unseen: &Planner, recipe: &Recipe, draws: usize) -> Result<Self> {
         if let Some(forecast) = unseen.forecast(recipe)? {
             return Ok(Judged { forecast, batches: Vec::new() });
         }
-        let batches = (0..BATCHES).map(|k| unseen.measure(recipe, DRAWS, k << 32)).collect::<Result<_>>()?;
-        Ok(Judged { forecast: unseen.measure(recipe, DRAWS * BATCHES as usize, 1 << 48)?, batches })
+        let batches = (0..BATCHES).map(|k| unseen.measure(recipe, draws, k << 32)).collect::<Result<_>>()?;
+        Ok(Judged { forecast: unseen.measure(recipe, draws * BATCHES as usize, 1 << 48)?, batches })
     }
 
     /// A loss; `None` where draws say too little.
