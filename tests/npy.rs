@@ -81,7 +81,9 @@ fn any_layout_is_written() {
     let a = Array2::from_shape_fn((6, 9), |(i, j)| (i * 10 + j) as f64);
     let mut fortran = Array2::zeros((6, 9).f());
     fortran.assign(&a);
-    for view in [fortran.view(), a.t(), a.slice(s![..;2, 1..]), a.slice(s![..;-1, ..;-3])] {
+    let empty = a.slice(s![..0, 2..]);
+    let wild = [a.slice(s![..;2, 1..]), a.slice(s![..;-1, ..;-3]), empty, empty.reversed_axes()];
+    for view in [fortran.view(), a.t()].into_iter().chain(wild) {
         npy::write(&path, &view).unwrap();
         assert_eq!(npy::read::<f64, Ix2>(&path).unwrap(), view);
     }
