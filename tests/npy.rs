@@ -81,7 +81,9 @@ fn any_layout_is_written() {
     let a = Array2::from_shape_fn((6, 9), |(i, j)| (i * 10 + j) as f64);
     let mut fortran = Array2::zeros((6, 9).f());
     fortran.assign(&a);
-    for view in [fortran.view(), a.t(), a.slice(s![..;2, 1..]), a.slice(s![..;-1, ..;-3])] {
+    let empty = a.slice(s![..0, 2..]);
+    let wild = [a.slice(s![..;2, 1..]), a.slice(s![..;-1, ..;-3]), empty, empty.reversed_axes()];
+    for view in [fortran.view(), a.t()].into_iter().chain(wild) {
         npy::write(&path, &view).unwrap();
         assert_eq!(npy::read::<f64, Ix2>(&path).unwrap(), view);
     }
@@ -250,8 +252,33 @@ fn headers_longer_than_the_file_are_errors() {
     );
     for short in [&b"\x93NUMPY\x01"[..], b"\x93NUMPY\x02\x00\x01", b""] {
         fs::write(&path, short).unwrap();
-        reason(npy::read::<f64, Ix1>(&path));
+        assert_eq!(reason(npy::read::<f64, Ix1>(&path)), "ends before its header");
     }
+}
+
+/// Without the end of its line, a header would give its last bytes to the elements, and the lengths would still agree.
+#[test]
+fn headers_of_a_wrong_length_are_errors() {
+    let folder = Folder::new("length");
+    let path = folder.join("array.npy");
+    npy::write(&path, &array![1.0f64, 2.0]).unwrap();
+    let whole = fs::read(&path).unwrap();
+    for shift in 1..16 {
+        let mut bytes = whole[..whole.len() - shift].to_vec();
+        bytes[8] -= shift as u8;
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(reason(npy::read::<f64, Ix1>(&path)), "has a header that does not end with a line");
+    }
+}
+
+#[test]
+fn headers_not_in_utf8_are_errors() {
+    let folder = Folder::new("latin");
+    let path = folder.join("array.npy");
+    by_hand(&path, "{'descr': [('?', '<f8')], 'fortran_order': False, 'shape': (1,), }", &[0; 8]);
+    let latin = fs::read(&path).unwrap().into_iter().map(|byte| if byte == b'?' { 0xe9 } else { byte });
+    fs::write(&path, latin.collect::<Vec<u8>>()).unwrap();
+    assert_eq!(reason(npy::read::<f64, Ix1>(&path)), "has a header that is not in UTF-8");
 }
 
 #[test]

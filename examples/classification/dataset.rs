@@ -29,7 +29,7 @@ pub struct Split {
     pub classes: usize,
 }
 
-/// The most values that a column of texts may have.
+/// Values that a column of texts may have however few its rows are.
 const CATEGORIES: usize = 20;
 
 impl Dataset {
@@ -41,7 +41,8 @@ impl Dataset {
 
     /// Reads rows of fields that commas or blanks separate.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let (lines, rows) = rows(text);
+        let rows = rows(text).map_err(|line| format!("{name}, line {line}: a quote does not end"));
+        let (lines, rows) = rows?;
         let width = rows.first().map_or(0, Vec::len);
         if width < 2 {
             return Err(format!("{name} has no row with an attribute and a class"));
@@ -108,18 +109,35 @@ impl Split {
     }
 }
 
-/// The rows that are not blank, and the line of each, from 1.
-fn rows(text: &str) -> (Vec<usize>, Vec<Vec<&str>>) {
+/// The rows that are not blank, and the line of each, from 1. The error is the line of a quote that does not end.
+fn rows(text: &str) -> Result<(Vec<usize>, Vec<Vec<&str>>), usize> {
     let by_commas = text.contains(',');
-    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
-    let filled = lines.filter(|(_, line)| !line.trim().is_empty());
+    let lines = text.trim_start_matches('\u{feff}').lines().zip(1..);
+    let filled = lines.filter(|(line, _)| !line.trim().is_empty());
     filled
-        .map(|(i, line)| (i + 1, if by_commas { by_comma(line) } else { line.split_whitespace().collect() }))
-        .unzip()
+        .map(|(line, i)| match by_commas {
+            true => Ok((i, by_comma(line).ok_or(i)?)),
+            false => Ok((i, line.split_whitespace().collect())),
+        })
+        .collect()
 }
 
-fn by_comma(line: &str) -> Vec<&str> {
-    line.split(',').map(|field| field.trim().trim_matches('"')).collect()
+/// The fields of a line, in which commas between quotes separate nothing; `None` if a quote does not end.
+fn by_comma(line: &str) -> Option<Vec<&str>> {
+    // A quote opens where a field begins, or just after another, since two of them stand for one.
+    let (mut quoted, mut may_open) = (false, true);
+    let fields = line.split(|c: char| {
+        let separates = c == ',' && !quoted;
+        quoted ^= c == '"' && (quoted || may_open);
+        may_open = separates || c == '"' || may_open && c.is_whitespace();
+        separates
+    });
+    let fields = fields.map(|field| unquoted(field.trim())).collect();
+    (!quoted).then_some(fields)
+}
+
+fn unquoted(field: &str) -> &str {
+    field.strip_prefix('"').and_then(|field| field.strip_suffix('"')).unwrap_or(field).trim()
 }
 
 fn number(field: &str) -> Option<f64> {
@@ -128,8 +146,8 @@ fn number(field: &str) -> Option<f64> {
 
 /// What a column becomes: itself if it has numbers alone, else an indicator of each of its values but the first.
 ///
-/// Texts are categories if most fields are texts or each text stands in several rows, and if the values are few. Other texts are
-/// mistakes: the error has the row of the first and a sentence.
+/// Texts are categories if most fields are texts and their values are few for the number of rows, or if the values are few and each
+/// text recurs, like "2, 3, 4, more". Other texts are mistakes: the error has the row of the first and a sentence.
 fn coded(fields: &[&str]) -> Result<Vec<Vec<f64>>, (usize, String)> {
     let Some(first) = fields.iter().position(|field| number(field).is_none()) else {
         return Ok(vec![fields.iter().filter_map(|field| number(field)).collect()]);
@@ -137,8 +155,13 @@ fn coded(fields: &[&str]) -> Result<Vec<Vec<f64>>, (usize, String)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     fields.iter().for_each(|field| *counts.entry(field).or_default() += 1);
     let texts = || counts.iter().filter(|(value, _)| number(value).is_none()).map(|(_, count)| *count);
-    let are_usual = 2 * texts().sum::<usize>() > fields.len() || texts().all(|count| count > 1);
-    if !are_usual || counts.len() > CATEGORIES {
+    let (n, are_few) = (fields.len(), counts.len() <= CATEGORIES);
+    let are_categories = match 2 * texts().sum::<usize>() > n {
+        true => are_few || 2 * counts.len() <= n,
+        // A mistake, such as a missing value, may be there twice.
+        false => are_few && texts().all(|count| 20 * count >= n.max(40)),
+    };
+    if !are_categories {
         return Err((first, format!("'{}' is not a number", fields[first])));
     }
     let indicator = |value: &&str| fields.iter().map(|field| f64::from(u8::from(field == value))).collect();

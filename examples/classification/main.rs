@@ -57,17 +57,19 @@ impl Comparison {
         if asked.contains(["-h", "--help"]) {
             return Ok(None);
         }
-        let mut count = |option: &'static str, default| match asked.opt_value_from_str(option)? {
-            Some(count) if !(1..=MOST).contains(&count) => {
-                Err(format!("{option} takes a whole number from 1 to {MOST}, not {count}").into())
+        let mut count = |option: &'static str, default| {
+            let text: Option<String> = asked.opt_value_from_str(option)?;
+            let Some(text) = text else { return Ok(default) };
+            match text.parse() {
+                Ok(count) if (1..=MOST).contains(&count) => Ok::<usize, Box<dyn Error>>(count),
+                _ => Err(format!("{option} takes a whole number from 1 to {MOST}, not '{text}'").into()),
             }
-            count => Ok::<usize, Box<dyn Error>>(count.unwrap_or(default)),
         };
         let (m, seeds) = (count("--m", 128)?, count("--seeds", 3)?);
         let all = asked.contains("--all");
         let files: Vec<PathBuf> = asked.finish().into_iter().map(PathBuf::from).collect();
         match files.iter().find(|file| file.to_string_lossy().starts_with('-')) {
-            Some(option) => Err(format!("'{}' is not an option\n{USAGE}", option.display()).into()),
+            Some(option) => Err(format!("'{}' is not understood\n{USAGE}", option.display()).into()),
             None => Ok(Some(Comparison { files, m, seeds, all })),
         }
     }

@@ -13,6 +13,7 @@ mod kernel;
 mod map;
 
 use std::error::Error;
+use std::io::{Write, stdout};
 use std::process::ExitCode;
 
 use random_features::frequency::{Coupling, Independent};
@@ -21,6 +22,8 @@ use random_features::map::Target;
 use random_features::ndarray::{Array1, Array2, arr1};
 use random_features::testing::{check_unbiased, conform};
 use random_features::{Map, Positive, Result, Trigonometric};
+
+const USAGE: &str = "usage: own_map [--runs RUNS]";
 
 /// The standard errors that a number may be off.
 const LIMIT: f64 = 4.5;
@@ -37,7 +40,7 @@ fn verify(
     conform(&draw(0)?, &points).map_err(|error| format!("{name}: {error}"))?;
     let found = check_unbiased(draw, &x, &y, exact, runs)?;
     let well = found.z.abs() < LIMIT && found.variance_z.is_none_or(|z| z.abs() < LIMIT);
-    println!("{name}\n  {found}{}", if well { "" } else { "  WRONG" });
+    writeln!(stdout(), "{name}\n  {found}{}", if well { "" } else { "  WRONG" })?;
     Ok(well)
 }
 
@@ -46,14 +49,20 @@ fn pair() -> (Array1<f64>, Array1<f64>) {
     (arr1(&[0.5, -0.3, 0.6]), arr1(&[-0.2, 0.4, 0.3]))
 }
 
-/// The number of draws that the command line asks for.
-fn runs() -> std::result::Result<u64, Box<dyn Error>> {
+/// The number of draws that the command line asks for; `None` if it asks for help.
+fn runs() -> std::result::Result<Option<u64>, Box<dyn Error>> {
     let mut asked = pico_args::Arguments::from_env();
-    let runs = asked.opt_value_from_str("--runs")?.unwrap_or(20_000);
-    match asked.finish().first() {
-        Some(other) => Err(format!("'{}' is not an option: own_map [--runs RUNS]", other.display()).into()),
-        None if (1000..=10_000_000).contains(&runs) => Ok(runs),
-        None => Err(format!("--runs takes a whole number from 1000 to 10000000, not {runs}").into()),
+    if asked.contains(["-h", "--help"]) {
+        return Ok(None);
+    }
+    let runs: Option<String> = asked.opt_value_from_str("--runs")?;
+    if let Some(other) = asked.finish().first() {
+        return Err(format!("'{}' is not understood; {USAGE}", other.display()).into());
+    }
+    let Some(text) = runs else { return Ok(Some(20_000)) };
+    match text.parse() {
+        Ok(runs) if (1000..=10_000_000).contains(&runs) => Ok(Some(runs)),
+        _ => Err(format!("--runs takes a whole number from 1000 to 10000000, not '{text}'").into()),
     }
 }
 
@@ -76,7 +85,11 @@ fn run(runs: u64) -> std::result::Result<bool, Box<dyn Error>> {
 }
 
 fn main() -> ExitCode {
-    match runs().and_then(run) {
+    let done = runs().and_then(|runs| match runs {
+        Some(runs) => run(runs),
+        None => Ok(writeln!(stdout(), "{USAGE}").map(|()| true)?),
+    });
+    match done {
         Ok(well) => ExitCode::from(u8::from(!well)),
         Err(error) => {
             eprintln!("{error}");

@@ -12,7 +12,8 @@
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
 use std::error::Error;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write, stdout};
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -50,23 +51,28 @@ impl Stream {
         if asked.contains(["-h", "--help"]) {
             return Ok(None);
         }
-        let mut count = |option: &'static str, default, most| match asked.opt_value_from_str(option)? {
-            Some(count) if !(1..=most).contains(&count) => {
-                Err(format!("{option} takes a whole number from 1 to {most}, not {count}").into())
+        let mut count = |option: &'static str, default, range: RangeInclusive<u64>| {
+            let text: Option<String> = asked.opt_value_from_str(option)?;
+            let Some(text) = text else { return Ok(default) };
+            let (least, most) = (range.start(), range.end());
+            match text.parse() {
+                Ok(count) if range.contains(&count) => Ok::<u64, Box<dyn Error>>(count),
+                _ => {
+                    Err(format!("{option} takes a whole number from {least} to {most}, not '{text}'").into())
+                }
             }
-            count => Ok::<u64, Box<dyn Error>>(count.unwrap_or(default)),
         };
-        let rows = count("--rows", 10_000_000, 1 << 40)?;
-        let features = count("--features", 2048, 1 << 14)? as usize;
-        let batch = count("--batch", 65_536, 1 << 22)? as usize;
-        let seed = asked.opt_value_from_str("--seed")?.unwrap_or(1);
+        let rows = count("--rows", 10_000_000, 1..=1 << 40)?;
+        let features = count("--features", 2048, 2..=1 << 14)? as usize;
+        let batch = count("--batch", 65_536, 1..=1 << 22)? as usize;
+        let seed = count("--seed", 1, 0..=u64::MAX)?;
         if !features.is_multiple_of(2) {
             return Err(
                 format!("--features takes an even number, of cosines and sines, not {features}").into()
             );
         }
         match asked.finish().first() {
-            Some(other) => Err(format!("'{}' is not an option; {USAGE}", other.display()).into()),
+            Some(other) => Err(format!("'{}' is not understood; {USAGE}", other.display()).into()),
             None => Ok(Some(Stream { rows, features, batch, seed })),
         }
     }
@@ -129,12 +135,17 @@ fn run(Stream { rows, features, batch, seed }: Stream) -> Result<(), Box<dyn Err
     let spread = root_mean_square(truth.iter().map(|y| f64::from(y - mean)));
     let omega = draw(DIM, features / 2, &Orthogonal, &mut rng_of_step(seed, 1))?;
     let mut statistics = RidgeStatistics::new(Trigonometric.gaussian(omega, WIDTH)?, 1)?;
-    println!(
+    writeln!(
+        stdout(),
         "{rows} points in {DIM} dimensions, {features} features, batches of {batch}\n\
          a target is a function of deviation {spread:.3} and noise of deviation {NOISE}\n\n\
          {:>12}{:>14}{:>12}{:>14}{:>14}",
-        "rows", "rows/s", "Gflop/s", "peak MB", "rms error"
-    );
+        "rows",
+        "rows/s",
+        "Gflop/s",
+        "peak MB",
+        "rms error"
+    )?;
     let (mut seconds, mut done, mut report) = (0.0, 0, 1000.min(rows));
     while done < rows {
         let n = (batch as u64).min(report - done);
@@ -153,7 +164,7 @@ fn run(Stream { rows, features, batch, seed }: Stream) -> Result<(), Box<dyn Err
             let flops = rate * (features as f64) * (features as f64 + 1.0) / 1e9;
             let memory = peak_memory().map_or("–".into(), |memory| memory.to_string());
             say("");
-            println!("{done:>12}{rate:>14.0}{flops:>12.0}{memory:>14}{error:>14.5}");
+            writeln!(stdout(), "{done:>12}{rate:>14.0}{flops:>12.0}{memory:>14}{error:>14.5}")?;
             report = (10 * report).min(rows);
         }
     }
@@ -170,10 +181,7 @@ fn say(what: &str) {
 fn main() -> ExitCode {
     let done = Stream::requested().and_then(|stream| match stream {
         Some(stream) => run(stream),
-        None => {
-            println!("{USAGE}");
-            Ok(())
-        }
+        None => Ok(writeln!(stdout(), "{USAGE}")?),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -32,7 +32,7 @@ impl Header {
 
     /// Reads a dictionary of Python.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        let inner = text.trim_ascii().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
         let entries = inner.and_then(|inner| split(inner, ','));
         let (mut kind, mut fortran, mut shape) = (None, None, None);
         for entry in entries.ok_or("has a header that is not a dictionary")? {
@@ -99,13 +99,13 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
             (None, '(' | '[' | '{') => depth += 1,
             (None, ')' | ']' | '}') => depth = depth.checked_sub(1)?,
             (None, _) if c == separator && depth == 0 => {
-                parts.push(text[start..i].trim());
+                parts.push(text[start..i].trim_ascii());
                 start = i + 1;
             }
             (None, _) => (),
         }
     }
-    let last = text[start..].trim();
+    let last = text[start..].trim_ascii();
     parts.extend((!last.is_empty()).then_some(last));
     (depth == 0 && quote.is_none()).then_some(parts)
 }
@@ -185,6 +185,8 @@ mod tests {
                 "{'descr'}".into(),
                 "has a header with the entry 'descr', which has not one key and one value".into(),
             ),
+            // A space of Unicode that is none of Python.
+            ("{\u{a0}'shape': (1,)}".into(), "has a header with the unknown key \u{a0}'shape'".into()),
             ("{'fortran_order': 0}".into(), "has a header in which 'fortran_order' is 0".into()),
             no_tuple("(3)"),
             no_tuple("3"),

@@ -128,14 +128,20 @@ fn header_text(file: &mut BufReader<File>) -> Outcome<String> {
     }
     let mut text = vec![0; length as usize];
     file.read_exact(&mut text)?;
-    Ok(String::from_utf8(text)?)
+    // After a wrong length, elements would begin at a wrong byte.
+    if text.last() != Some(&b'\n') {
+        return Err("has a header that does not end with a line".into());
+    }
+    String::from_utf8(text).map_err(|_| "has a header that is not in UTF-8".into())
 }
 
-/// The next bytes of a file.
-fn bytes<const N: usize>(file: &mut BufReader<File>) -> io::Result<[u8; N]> {
+/// The next bytes of a file, up to its header.
+fn bytes<const N: usize>(file: &mut BufReader<File>) -> Outcome<[u8; N]> {
     let mut bytes = [0; N];
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
+    match file.read_exact(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err("ends before its header".into()),
+        read => Ok(read.map(|()| bytes)?),
+    }
 }
 
 /// The number of bytes that follow in a file.
