@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use ndarray::{ArrayRef2, ArrayView1};
+use ndarray::{ArrayRef2, ArrayView1, Axis};
 
-use crate::Real;
+use crate::numeric::without_repeats;
+use crate::{Real, progress};
 
 /// Why a call failed. On error nothing has been written.
 ///
@@ -119,6 +120,8 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// A [watcher](crate::progress::watch) has stopped the work.
+    Cancelled,
     /// There is no memory for a result.
     Memory {
         /// What is too much.
@@ -153,6 +156,15 @@ pub enum Error {
         row: Option<usize>,
         /// Why.
         reason: &'static str,
+    },
+    /// A text is not the name of what was asked for, with options that it takes.
+    Text {
+        /// What was to be read, such as "a coupling".
+        what: &'static str,
+        /// The text, in lower case.
+        text: String,
+        /// Why it cannot be read: the names that are known, or what is wrong with an option.
+        reason: String,
     },
     /// A file of NumPy's format could not be read or written.
     Npy {
@@ -213,17 +225,19 @@ impl fmt::Display for Error {
             Error::NoData { what } => {
                 write!(f, "{what} needs at least one data point, of positive weight, first")
             }
+            Error::Cancelled => f.write_str("stopped, as the watcher asked"),
             Error::Memory { what, count } => write!(f, "there is no memory for {count} {what}"),
             Error::Row { row, reason } => write!(f, "row {row} {reason}"),
             Error::Merge { reason } => write!(f, "statistics cannot be merged: {reason}"),
             Error::Singular { lambda, least } => {
-                write!(f, "the normal equations are singular with λ = {lambda}: ")?;
+                write!(f, "the normal equations are singular with λ = {}: ", short(*lambda))?;
                 write!(f, "λ should be at least {least:.1e}")
             }
             Error::Factorisation { what, row: None, reason } => write!(f, "{what} failed: {reason}"),
             Error::Factorisation { what, row: Some(row), reason } => {
                 write!(f, "{what} failed at row {row}: {reason}")
             }
+            Error::Text { what, text, reason } => write!(f, "“{text}” cannot be read as {what}: {reason}"),
             Error::Npy { file, reason } => write!(f, "{file}: {reason}"),
             Error::Arrow { array, reason } => write!(f, "{array} {reason}"),
         }
@@ -263,12 +277,20 @@ pub(crate) fn checked_positive(name: &'static str, value: f64) -> Result<f64> {
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
 }
 
-/// Rejects data that is not finite.
+/// Numbers that are read between two questions whether to go on.
+const NUMBERS: usize = 1 << 22;
+
+/// Rejects data that is not finite. What a broadcast view repeats is read once.
 pub(crate) fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
     // All of a row, so that the compiler vectorises it.
     let is_finite = |row: ArrayView1<'_, T>| row.fold(true, |finite, v| finite & v.is_finite());
-    match x.rows().into_iter().position(|row| !is_finite(row)) {
-        None => Ok(()),
-        Some(row) => Err(Error::NotFinite { what, row }),
+    let x = without_repeats(x.view());
+    let rows = (NUMBERS / x.ncols().max(1)).max(1);
+    for (run, first) in x.axis_chunks_iter(Axis(0), rows).zip((0..).step_by(rows)) {
+        progress::check()?;
+        if let Some(row) = run.rows().into_iter().position(|row| !is_finite(row)) {
+            return Err(Error::NotFinite { what, row: first + row });
+        }
     }
+    Ok(())
 }

@@ -69,7 +69,7 @@
 //! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
 //!   sampling](apply::softmax_sampling), [metrics](apply::metrics)
 //! - from data and a budget to a recipe, with the error to expect ([`planner`])
-//! - beside them the [`manual`], and the tests for maps of your own (feature `testing`)
+//! - beside them [`progress`], which watches and stops long work, the [`manual`], and the tests for maps of your own (feature `testing`)
 //!
 //! # Conventions
 //! - Points are rows of `ndarray` arrays of any layout; `f32` in, `f32` out. `_into` methods write to your buffers.
@@ -89,22 +89,31 @@
 //!   thread without that feature. Results are bit-identical for any number of threads; between instruction sets they agree
 //!   to rounding. In a program that enables ndarray's feature `blas`, orthogonal draws and second moments of data come from
 //!   that BLAS, and their bits are its own.
+//! - A forked process has none of its parent's threads. Where the parent has used this crate before, work in the forked
+//!   process stays on the calling thread, or uses the threads of a pool that was made after the fork. A process must not
+//!   fork while this crate is at work on another of its threads.
 //! - Applications are features of Cargo: `attention`, `ridge` (with smoothers and PCA), `sampling` and `planner` are in
 //!   `default` beside `faer` and `rayon`. Maps alone are `default-features = false, features = ["rayon"]`; no feature changes
 //!   a result of another.
-//! - Stored data (feature `serde`) is read back bit-identically from every format; text formats store numbers as
-//!   strings.
+//! - Stored data (feature `serde`) is read back bit-identically from every format. In text formats, numbers that every reader
+//!   takes for the same number are numbers, and others are strings: those of more than 15 digits, very large and very small
+//!   ones, NaN and infinities.
+//! - Couplings, kernels, maps and [functions](kernel::Activation) are read from text (`"orthogonal".parse()`), and their `Display`
+//!   is read back. A [`MapConfig`](map::MapConfig) is a recipe for configuration files.
 
 // Every layer has items that one application alone uses. Features only add code, so that what is dead with all applications is
 // dead in every build: the compiler looks for it in that one alone, and no item needs a list of the applications that use it.
 #![cfg_attr(not(all(feature = "planner", feature = "sampling")), allow(dead_code, unused_imports))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+#[cfg(feature = "sparse")]
+mod compressed;
 mod digest;
 mod error;
 #[cfg(feature = "serde")]
 mod exact;
 mod memory;
+mod names;
 mod once;
 mod real;
 mod rows;
@@ -112,6 +121,8 @@ mod rows;
 mod sealed;
 mod signed_log;
 mod tagged;
+#[cfg(feature = "attention")]
+mod whole;
 
 pub mod linalg;
 mod numeric;
@@ -128,6 +139,7 @@ pub mod data;
 pub mod arrow;
 mod engine;
 mod points;
+pub mod progress;
 pub mod projection;
 
 pub mod map;
@@ -153,6 +165,8 @@ pub mod npy;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(feature = "sparse")]
+pub use compressed::CsrIndex;
 pub use error::{Error, Result};
 pub use frequency::generator::{rng, rng_of_step};
 pub use map::{

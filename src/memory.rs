@@ -21,6 +21,11 @@ pub(crate) fn check_memory(what: &'static str, count: usize, each: usize) -> Res
     if count.checked_mul(each).is_some_and(granted) { Ok(()) } else { Err(Error::Memory { what, count }) }
 }
 
+/// Rejects `count` of `what` if an array of so many cannot be addressed, even one without elements, whose other sizes are counted.
+pub(crate) fn check_addressable(what: &'static str, count: usize) -> Result<()> {
+    if isize::try_from(count).is_ok() { Ok(()) } else { Err(Error::Memory { what, count }) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +38,9 @@ mod tests {
         for (count, each) in [(1 << 50, 8), (1 << 60, 8), (usize::MAX, 1), (usize::MAX, usize::MAX)] {
             assert_eq!(check_memory("numbers", count, each), Err(Error::Memory { what: "numbers", count }));
         }
+        let most = isize::MAX as usize;
+        assert_eq!(check_addressable("numbers", most), Ok(()));
+        let count = most + 1;
+        assert_eq!(check_addressable("numbers", count), Err(Error::Memory { what: "numbers", count }));
     }
 }

@@ -10,9 +10,44 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(feature = "rayon")]
 use rayon::prelude::*;
 
-/// The number of threads that work is spread over.
 #[cfg(feature = "rayon")]
-pub(crate) use rayon::current_num_threads as count;
+use crate::progress::Watched;
+
+/// The number of threads that work is spread over.
+///
+/// A forked process has a copy of the memory of its parent, but not its threads: work that is given to them never ends. There work stays
+/// on the calling thread, unless that thread belongs to a pool that was made after the fork.
+#[cfg(feature = "rayon")]
+pub(crate) fn count() -> usize {
+    if is_orphan() { 1 } else { rayon::current_num_threads() }
+}
+
+/// Whether the threads of the pool that this thread would use are those of another process.
+///
+/// The first process is the one in which this crate first asked, and a thread is of the process in which it first asked. So both are
+/// noted at each call, also where the answer is plain: after a fork it would be too late.
+#[cfg(all(feature = "rayon", unix))]
+fn is_orphan() -> bool {
+    use std::process;
+    use std::sync::OnceLock;
+
+    /// The first process.
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    thread_local! {
+        /// The process of this thread.
+        static OWN: u32 = process::id();
+    }
+    let process = process::id();
+    let is_first = *FIRST.get_or_init(|| process) == process;
+    let is_new = OWN.with(|own| *own == process) && rayon::current_thread_index().is_some();
+    !is_first && !is_new
+}
+
+/// Without forks all threads are of this process.
+#[cfg(all(feature = "rayon", not(unix)))]
+fn is_orphan() -> bool {
+    false
+}
 
 /// The number of threads that work is spread over.
 #[cfg(not(feature = "rayon"))]
@@ -25,7 +60,18 @@ pub(crate) fn count() -> usize {
 pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
     #[cfg(feature = "rayon")]
     if count() > 1 {
-        return rayon::join(a, b);
+        let (_waiting, watch) = Watched::by_nobody();
+        let (first, second) = (&watch, &watch);
+        return rayon::join(
+            move || {
+                let _watched = Watched::by(first);
+                a()
+            },
+            move || {
+                let _watched = Watched::by(second);
+                b()
+            },
+        );
     }
     (a(), b())
 }
@@ -128,7 +174,11 @@ impl<I, R> Place<I, R> {
 /// Compiled once, since nothing in it is generic: rayon's part is larger than most of the work that it spreads.
 #[cfg(feature = "rayon")]
 fn spread<'a>(n: usize, worker: &(dyn Fn() -> Box<dyn FnMut(usize) + 'a> + Sync)) {
-    (0..n).into_par_iter().for_each_init(worker, |worker, i| worker(i));
+    let (_waiting, watch) = Watched::by_nobody();
+    (0..n).into_par_iter().for_each_init(worker, |worker, i| {
+        let _watched = Watched::by(&watch);
+        worker(i);
+    });
 }
 
 /// A buffer that goes back to its pool.

@@ -72,9 +72,9 @@ impl Facts {
         Facts { logarithms: true, ..self }
     }
 
-    /// D, the number of real features.
+    /// D, the number of real features; `usize::MAX` if there are more.
     pub fn feature_dim(&self) -> usize {
-        self.blocks.iter().sum()
+        self.blocks.iter().fold(0, |sum: usize, width| sum.saturating_add(*width))
     }
 
     /// Rejects impossible sizes.

@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 use super::Scratch;
 use super::columns::ColumnPoints;
 use crate::Real;
-use crate::numeric::{into_slice_of, matrix_view};
+use crate::numeric::{Columns, into_slice_of, matrix_view, without_repeats};
 
 /// Points in rows: what the engine reads of [`Points`](crate::Points).
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub(crate) enum PointsView<'a, T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SparsePoints<'a, T> {
     pub starts: &'a [usize],
-    pub columns: &'a [usize],
+    pub columns: Columns<'a>,
     pub values: &'a [T],
     pub dim: usize,
 }
@@ -37,9 +37,9 @@ impl<'a, T> From<ArrayView2<'a, T>> for PointsView<'a, T> {
 
 impl<'a, T> SparsePoints<'a, T> {
     /// The columns of a row, and the values there.
-    pub fn row(&self, i: usize) -> (&'a [usize], &'a [T]) {
+    pub fn row(&self, i: usize) -> (Columns<'a>, &'a [T]) {
         let row = self.starts[i]..self.starts[i + 1];
-        (&self.columns[row.clone()], &self.values[row])
+        (self.columns.range(row.clone()), &self.values[row])
     }
 }
 
@@ -53,7 +53,7 @@ impl<T: Real> SparsePoints<'_, T> {
     pub fn write_row(&self, i: usize, out: &mut [T]) {
         out.fill(T::zero());
         let (columns, values) = self.row(i);
-        columns.iter().zip(values).for_each(|(k, v)| out[*k] = *v);
+        columns.iter().zip(values).for_each(|(k, v)| out[k] = *v);
     }
 }
 
@@ -103,7 +103,9 @@ impl<'a, T: Real> PointsView<'a, T> {
     pub fn first_not_finite(&self) -> Option<usize> {
         let finite = |v: &T| v.is_finite();
         match self {
-            PointsView::Dense(x) => x.rows().into_iter().position(|row| !row.iter().all(finite)),
+            PointsView::Dense(x) => {
+                without_repeats(*x).rows().into_iter().position(|row| !row.iter().all(finite))
+            }
             PointsView::Sparse(x) => (0..self.nrows()).position(|i| !x.row(i).1.iter().all(finite)),
             PointsView::Columns(x) => x.first_not_finite(),
         }

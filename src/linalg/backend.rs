@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayViewMut2, Axis, aview1
 use super::{Cholesky, Eigen, Svd};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::check_memory;
 use crate::numeric::{self, power_of_two_below};
 use crate::once::once;
 use crate::threads;
@@ -57,10 +58,11 @@ impl Backend {
     /// # Errors
     /// [`Shape`](Error::Shape) if the matrix is not square, [`Parameter`](Error::Parameter) if it is empty,
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) with the
-    /// first row whose pivot is not above 0 if it is not positive definite up to rounding.
+    /// first row whose pivot is not above 0 if it is not positive definite up to rounding;
+    /// [`Memory`](Error::Memory) if there is no memory for a copy of it.
     #[inline(never)]
     pub fn cholesky<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Cholesky<T>> {
-        let upper = T::cholesky(self, upper(a)?);
+        let upper = T::cholesky(self, upper(a, 1)?);
         upper.map(Cholesky::new).map_err(super::cholesky::not_positive_definite)
     }
 
@@ -71,10 +73,11 @@ impl Backend {
     /// # Errors
     /// [`Shape`](Error::Shape) if the matrix is not square, [`Parameter`](Error::Parameter) if it is empty,
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) if the
-    /// backend's iteration does not converge.
+    /// backend's iteration does not converge;
+    /// [`Memory`](Error::Memory) if there is no memory for copies of it and factors.
     #[inline(never)]
     pub fn eigen<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Eigen<T>> {
-        let (a, unit) = in_units(upper(a)?);
+        let (a, unit) = in_units(upper(a, COPIES)?);
         let eigen = T::eigen(self, a).ok_or_else(|| no_convergence("the eigendecomposition"))?;
         Ok(eigen.finish(unit))
     }
@@ -83,7 +86,8 @@ impl Backend {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if the matrix is empty, [`NotFinite`](Error::NotFinite) if it holds NaN or an
-    /// infinity, [`Factorisation`](Error::Factorisation) if the backend's iteration does not converge.
+    /// infinity, [`Factorisation`](Error::Factorisation) if the backend's iteration does not converge;
+    /// [`Memory`](Error::Memory) if there is no memory for copies of it and factors.
     #[inline(never)]
     pub fn svd<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Svd<T>> {
         let (a, unit) = in_units(rectangular(a)?);
@@ -150,9 +154,10 @@ factorise!(f32, f64);
 const SQUARE: usize = 16;
 
 /// The lower triangle of `a`, transposed: the upper triangle of the symmetric matrix, with zeros below it.
-fn upper<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
+fn upper<T: Real>(a: &ArrayRef2<T>, copies: usize) -> Result<Array2<T>> {
     check_positive("the dimension of the matrix", a.nrows())?;
     check_size("the number of columns of the matrix", a.nrows(), a.ncols())?;
+    check_room(a, copies)?;
     let n = a.nrows();
     let mut upper = numeric::zeros(n, n);
     let transpose = |(strip, mut rows): (usize, ArrayViewMut2<'_, T>)| {
@@ -185,6 +190,7 @@ fn upper<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
 fn rectangular<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
     check_positive("the number of rows of the matrix", a.nrows())?;
     check_positive("the number of columns of the matrix", a.ncols())?;
+    check_room(a, COPIES)?;
     match a.rows().into_iter().position(|row| !row.iter().all(|entry| entry.is_finite())) {
         Some(row) => Err(Error::NotFinite { what: "the matrix", row }),
         None => Ok(a.as_standard_layout().into_owned()),
@@ -200,6 +206,16 @@ fn in_units<T: Real>(mut a: Array2<T>) -> (Array2<T>, T) {
     let unit = T::narrow(power_of_two_below(largest.widen()));
     a /= unit;
     (a, unit)
+}
+
+/// The most copies of a matrix that a decomposition makes beside each other: its input in the layout of a library, factors, and room to
+/// work in.
+const COPIES: usize = 6;
+
+/// Refuses a matrix for so many copies of which there is no memory: a view may repeat its entries.
+fn check_room<T>(a: &ArrayRef2<T>, copies: usize) -> Result<()> {
+    let row = a.ncols().saturating_mul(copies * size_of::<T>());
+    check_memory("rows of a matrix", a.nrows(), row)
 }
 
 fn no_convergence(what: &'static str) -> Error {

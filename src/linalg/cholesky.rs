@@ -5,7 +5,8 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Arra
 use super::triangular::{backward, forward};
 use crate::Real;
 use crate::error::{Error, Result, check_size};
-use crate::numeric::{self, Isa};
+use crate::memory::check_memory;
+use crate::numeric::{self, Isa, slice_of};
 use crate::once::once;
 
 /// The factor L of a symmetric positive definite n × n matrix A = L Lᵀ: lower triangular, with a positive diagonal.
@@ -40,10 +41,14 @@ pub struct Cholesky<T> {
     upper: Array2<T>,
 }
 
+/// What must be as many as the rows of the factor.
+const RHS_ROWS: &str = "the number of rows of the right-hand side";
+
 impl<T: Real> Cholesky<T> {
     /// From Lᵀ.
     pub(super) fn new(upper: Array2<T>) -> Self {
-        Cholesky { upper }
+        let standard = upper.is_standard_layout();
+        Cholesky { upper: if standard { upper } else { upper.as_standard_layout().into_owned() } }
     }
 
     /// n.
@@ -65,9 +70,11 @@ impl<T: Real> Cholesky<T> {
     /// Solves A U = `rhs` for U, for an n × k matrix of k right-hand sides in columns. Cost 2 n² k.
     ///
     /// # Errors
-    /// As [`solve_inplace`](Cholesky::solve_inplace).
+    /// As [`solve_inplace`](Cholesky::solve_inplace); [`Memory`](Error::Memory) if there is no memory for the solution.
     #[inline(never)]
     pub fn solve(&self, rhs: &ArrayRef2<T>) -> Result<Array2<T>> {
+        check_size(RHS_ROWS, self.dim(), rhs.nrows())?;
+        check_memory("columns of a solution", rhs.ncols(), rhs.nrows().saturating_mul(size_of::<T>()))?;
         let mut solution = rhs.to_owned();
         self.solve_inplace(&mut solution)?;
         Ok(solution)
@@ -79,6 +86,7 @@ impl<T: Real> Cholesky<T> {
     /// As [`solve_inplace`](Cholesky::solve_inplace).
     #[inline(never)]
     pub fn solve_vector(&self, rhs: &ArrayRef1<T>) -> Result<Array1<T>> {
+        check_size(RHS_ROWS, self.dim(), rhs.len())?;
         let mut solution = rhs.to_owned();
         self.solve_inplace(&mut solution.view_mut().insert_axis(Axis(1)))?;
         Ok(solution)
@@ -90,7 +98,7 @@ impl<T: Real> Cholesky<T> {
     /// [`Shape`](Error::Shape) if `rhs` does not have n rows, [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity.
     #[inline(never)]
     pub fn solve_inplace(&self, rhs: &mut ArrayRef2<T>) -> Result<()> {
-        check_size("the number of rows of the right-hand side", self.dim(), rhs.nrows())?;
+        check_size(RHS_ROWS, self.dim(), rhs.nrows())?;
         if let Some(row) = rhs.rows().into_iter().position(|row| !row.iter().all(|entry| entry.is_finite())) {
             return Err(Error::NotFinite { what: "the right-hand side", row });
         }
@@ -107,8 +115,8 @@ impl<T: Real> Cholesky<T> {
     #[inline(never)]
     pub fn update(&mut self, v: &ArrayRef1<T>) -> Result<()> {
         let v = self.checked(v)?;
-        let largest = |values: Option<&[T]>| values.map_or(T::zero(), |v| numeric::max_abs(Isa::best(), v));
-        let largest = largest(self.upper.as_slice()).max(largest(v.as_slice()));
+        let largest = |values: &[T]| numeric::max_abs(Isa::best(), values);
+        let largest = largest(slice_of(&self.upper)).max(largest(slice_of(&v)));
         // A row of L and its entry of v become a row of the same norm: no entry grows by more than √(n + 1).
         let growth = T::narrow(2.0 * (self.dim() as f64 + 1.0).sqrt());
         if largest <= T::max_value() / growth {
@@ -180,7 +188,8 @@ impl<T: Real> Cholesky<T> {
         check_size("the dimension of v", self.dim(), v.len())?;
         match v.iter().position(|entry| !entry.is_finite()) {
             Some(row) => Err(Error::NotFinite { what: "v", row }),
-            None => Ok(v.to_owned()),
+            // A copy in the order of memory would be one from the last entry to the first, where v is.
+            None => Ok(v.iter().copied().collect()),
         }
     }
 }

@@ -15,6 +15,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
 use super::spectral::{Eigen, Svd};
+use crate::numeric::slice_of_mut;
 use crate::threads::join;
 
 /// How faer cuts work: in the same way whatever the number of threads.
@@ -27,7 +28,7 @@ const TILE: usize = 256;
 pub(super) fn cholesky<T: RealField + Copy>(mut a: Array2<T>) -> Result<Array2<T>, Option<usize>> {
     let n = a.nrows();
     // Read column by column, the rows of U are the columns of L.
-    factor(MatMut::from_column_major_slice_mut(a.as_slice_mut().unwrap_or_default(), n, n)).map_err(Some)?;
+    factor(MatMut::from_column_major_slice_mut(slice_of_mut(&mut a), n, n)).map_err(Some)?;
     // faer uses what is above the diagonal of L as room.
     for (i, mut row) in a.rows_mut().into_iter().enumerate() {
         row.slice_mut(s![..i]).fill(T::zero_impl());

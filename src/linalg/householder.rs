@@ -3,7 +3,7 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayViewMut2, Axis, s};
 
-use crate::numeric::{Isa, add_scaled, dot};
+use crate::numeric::{Isa, add_scaled, dot, slice_of, slice_of_mut};
 use crate::threads;
 
 /// Rows that a thread transforms at a time: enough to pay for packing a block.
@@ -75,14 +75,13 @@ impl Block {
     ) -> Self {
         let (mut vectors, mut betas) = (Array2::zeros(signs.dim()), vec![0.0; signs.nrows()]);
         for (k, (mut vector, beta)) in vectors.rows_mut().into_iter().zip(&mut betas).enumerate() {
-            if let Some(v) = vector.as_slice_mut().map(|v| &mut v[k..]) {
-                let norm = column(v);
-                // v − R e₁ with R = −sgn(v₁)‖v‖: the sign that does not cancel.
-                let sign = if v[0] >= 0.0 { -1.0 } else { 1.0 };
-                *beta = 1.0 / (norm * (norm + v[0].abs()));
-                v[0] -= sign * norm;
-                signs[[k, k]] = sign;
-            }
+            let v = &mut slice_of_mut(&mut vector)[k..];
+            let norm = column(v);
+            // v − R e₁ with R = −sgn(v₁)‖v‖: the sign that does not cancel.
+            let sign = if v[0] >= 0.0 { -1.0 } else { 1.0 };
+            *beta = 1.0 / (norm * (norm + v[0].abs()));
+            v[0] -= sign * norm;
+            signs[[k, k]] = sign;
         }
         Block { first, vectors, betas, factor: None }
     }
@@ -113,10 +112,8 @@ impl Block {
         let isa = Isa::best();
         for (k, (v, beta)) in self.vectors.rows().into_iter().zip(&self.betas).enumerate().rev() {
             for mut row in rows.rows_mut().into_iter().skip(k) {
-                if let (Some(row), Some(v)) = (row.as_slice_mut(), v.as_slice()) {
-                    let (row, v) = (&mut row[k..], &v[k..]);
-                    add_scaled(isa, row, -beta * dot(isa, row, v), v);
-                }
+                let (row, v) = (&mut slice_of_mut(&mut row)[k..], &slice_of(&v)[k..]);
+                add_scaled(isa, row, -beta * dot(isa, row, v), v);
             }
         }
     }

@@ -1,14 +1,16 @@
 //! Slices and matrices of one another, where layout and size are right by construction.
 //!
-//! A wrong layout or size is a mistake of this crate: it fails where debug assertions are on, as in tests.
+//! A wrong layout or size is a mistake of this crate: it panics, since to go on with nothing would give wrong numbers in silence.
+//! Arrays of a caller, and what `ndarray` computes of arrays, may have any layout: these take `as_standard_layout` first.
 
-use ndarray::{Array2, ArrayRef, ArrayView2, ArrayViewMut, Dimension};
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayRef, ArrayRef2, ArrayView, ArrayView2, ArrayViewMut, Axis, Dimension, Slice};
 
 /// The elements of an array in standard layout.
 #[inline]
 #[track_caller]
 pub fn slice_of<A, D: Dimension>(array: &ArrayRef<A, D>) -> &[A] {
-    debug_assert!(array.is_standard_layout(), "an array in standard layout");
+    assert!(array.is_standard_layout(), "an array in standard layout");
     array.as_slice().unwrap_or_default()
 }
 
@@ -16,7 +18,7 @@ pub fn slice_of<A, D: Dimension>(array: &ArrayRef<A, D>) -> &[A] {
 #[inline]
 #[track_caller]
 pub fn slice_of_mut<A, D: Dimension>(array: &mut ArrayRef<A, D>) -> &mut [A] {
-    debug_assert!(array.is_standard_layout(), "an array in standard layout");
+    assert!(array.is_standard_layout(), "an array in standard layout");
     array.as_slice_mut().unwrap_or_default()
 }
 
@@ -24,7 +26,7 @@ pub fn slice_of_mut<A, D: Dimension>(array: &mut ArrayRef<A, D>) -> &mut [A] {
 #[inline]
 #[track_caller]
 pub fn into_slice_of<A, D: Dimension>(view: ArrayViewMut<'_, A, D>) -> &mut [A] {
-    debug_assert!(view.is_standard_layout(), "a view in standard layout");
+    assert!(view.is_standard_layout(), "a view in standard layout");
     view.into_slice().unwrap_or_default()
 }
 
@@ -32,7 +34,7 @@ pub fn into_slice_of<A, D: Dimension>(view: ArrayViewMut<'_, A, D>) -> &mut [A] 
 #[inline]
 #[track_caller]
 pub fn matrix_view<A>(rows: usize, columns: usize, elements: &[A]) -> ArrayView2<'_, A> {
-    debug_assert_eq!(Some(elements.len()), rows.checked_mul(columns), "the elements of a matrix");
+    assert_eq!(Some(elements.len()), rows.checked_mul(columns), "the elements of a matrix");
     ArrayView2::from_shape((rows, columns), elements).unwrap_or_else(|_| ArrayView2::from(&[[]; 0]))
 }
 
@@ -40,8 +42,26 @@ pub fn matrix_view<A>(rows: usize, columns: usize, elements: &[A]) -> ArrayView2
 #[inline]
 #[track_caller]
 pub fn matrix_of<A>(rows: usize, columns: usize, elements: Vec<A>) -> Array2<A> {
-    debug_assert_eq!(Some(elements.len()), rows.checked_mul(columns), "the elements of a matrix");
+    assert_eq!(Some(elements.len()), rows.checked_mul(columns), "the elements of a matrix");
     Array2::from_shape_vec((rows, columns), elements).unwrap_or_else(|_| Array2::from(Vec::<[A; 0]>::new()))
+}
+
+/// A view of each element once: of an axis along which a broadcast view repeats its elements the first place is left.
+pub fn without_repeats<A, D: Dimension>(mut view: ArrayView<'_, A, D>) -> ArrayView<'_, A, D> {
+    for axis in 0..view.ndim() {
+        if view.strides()[axis] == 0 && view.shape()[axis] > 1 {
+            view.slice_axis_inplace(Axis(axis), Slice::from(..1));
+        }
+    }
+    view
+}
+
+/// x·y for each row x of one matrix and each row y of another, in standard layout; `x.dot(&y.t())` has another one where rows have one
+/// entry.
+pub fn row_products(x: &ArrayRef2<f64>, y: &ArrayRef2<f64>) -> Array2<f64> {
+    let mut products = Array2::zeros((x.nrows(), y.nrows()));
+    general_mat_mul(1.0, x, &y.t(), 0.0, &mut products);
+    products
 }
 
 /// The product of a matrix with a vector: each entry one sum from left to right, whatever the machine.
@@ -67,9 +87,41 @@ mod tests {
     }
 
     #[test]
-    #[cfg(debug_assertions)]
+    fn what_is_repeated_is_seen_once() {
+        let row = arr2(&[[1, 2, 3]]);
+        let many = row.broadcast((1 << 40, 3)).unwrap();
+        assert_eq!(without_repeats(many), row);
+        assert_eq!(without_repeats(many.t()), row.t());
+        let one = arr2(&[[7]]);
+        assert_eq!(without_repeats(one.broadcast((1 << 30, 1 << 30)).unwrap()), one);
+        let a = arr2(&[[1, 2], [3, 4]]);
+        assert_eq!(without_repeats(a.t()), a.t());
+        assert_eq!(without_repeats(Array2::<u8>::zeros((0, 3)).view()).len(), 0);
+    }
+
+    #[test]
+    fn products_of_rows_are_in_standard_layout() {
+        for (n, l, d) in [(1, 1, 1), (5, 3, 1), (3, 5, 2), (1, 4, 3), (4, 1, 3)] {
+            let x = Array2::from_shape_fn((n, d), |(i, k)| (i + 2 * k) as f64 - 1.5);
+            let y = Array2::from_shape_fn((l, d), |(j, k)| (3 * j + k) as f64 + 0.5);
+            let columns = x.t().as_standard_layout().into_owned().reversed_axes();
+            for x in [&x, &columns] {
+                let products = row_products(x, &y);
+                assert_eq!(slice_of(&products).len(), n * l);
+                assert_eq!(products, x.dot(&y.t()));
+            }
+        }
+    }
+
+    #[test]
     #[should_panic = "standard layout"]
-    fn another_layout_fails_in_tests() {
+    fn another_layout_is_a_mistake() {
         slice_of(&arr2(&[[1, 2], [3, 4]]).t());
+    }
+
+    #[test]
+    #[should_panic = "elements of a matrix"]
+    fn another_size_is_a_mistake() {
+        matrix_view(2, 3, &[0; 5]);
     }
 }

@@ -34,10 +34,14 @@ mod sets;
 mod sincos;
 mod sparse;
 pub mod special;
+mod twofold;
 mod vector;
 mod window;
 
-pub use arrays::{into_slice_of, matrix_of, matrix_times, matrix_view, slice_of, slice_of_mut};
+pub use arrays::{
+    into_slice_of, matrix_of, matrix_times, matrix_view, row_products, slice_of, slice_of_mut,
+    without_repeats,
+};
 pub use buffer::{Buffer, Fence, LINE, Stream, spread};
 pub use elementwise::{
     add_minus, affine, divide, magnitudes, move_multiples, multiply, quotients, raise, simplex, softmax,
@@ -64,7 +68,10 @@ pub use reduce::{
 pub use scale::{power_of_two_below, raise_scale, raise_scales, with_length};
 pub use sets::{negate_odd, negative_and_zero, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
-pub use sparse::{sparse_product, sparse_squared_norm};
+#[cfg(feature = "sparse")]
+pub use sparse::unsigned;
+pub use sparse::{Columns, sparse_product, sparse_squared_norm};
+pub use twofold::Twofold;
 use vector::Vector;
 pub use window::{ScaledRows, Window, copy_rows};
 

@@ -186,8 +186,8 @@ macro_rules! register {
             }
             #[inline(always)]
             unsafe fn stream(self, to: *mut $T) {
-                // SAFETY: as above.
-                unsafe { $stream(to, self) }
+                // SAFETY: as above. Miri has one sort of stores.
+                unsafe { if cfg!(miri) { $store(to, self) } else { $stream(to, self) } }
             }
             #[inline(always)]
             unsafe fn add(self, other: Self) -> Self {

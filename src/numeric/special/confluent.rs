@@ -8,6 +8,9 @@ use crate::SignedLog;
 
 /// The largest number of terms that is summed from the first one.
 const LONG: f64 = 5000.0;
+/// The largest number of steps of a recurrence, some 5 ms; and the largest t of a sum of some √t terms.
+const STEPS: f64 = 1_048_576.0;
+const LARGEST: f64 = 1e9;
 
 /// ln ₁F₁(d; d/2; t) for t ≥ 0, relative error about 1e-15: the conformity of orthogonal frequencies.
 pub fn ln_1f1(d: f64, t: f64) -> f64 {
@@ -19,14 +22,8 @@ pub fn ln_1f1(d: f64, t: f64) -> f64 {
     if t <= 0.5 {
         return ln_series(direct);
     }
-    if t > 50.0 * d * d + 1000.0 {
-        // Γ(d/2)/Γ(d) eᵗ t^{d/2} Σ (−d/2)ₛ(1−d)ₛ/(s! tˢ): ratios are at most 1/100.
-        let term = |term: f64, s: f64| term * (s - half) * (s + 1.0 - d) / ((s + 1.0) * t);
-        let terms = (0..12).map(f64::from).scan(1.0, |last, s| {
-            *last = term(*last, s);
-            Some(*last)
-        });
-        return ln_gamma(half) - ln_gamma(d) + t + half * t.ln() + terms.sum::<f64>().ln_1p();
+    if t > 50.0 * d * d + 1000.0 || d % 2.0 == 1.0 && t > 2.0 * d + 50.0 {
+        return ln_1f1_far(d, t);
     }
     if half.fract() == 0.0 {
         // Kummer: eᵗ times a polynomial with d/2 + 1 positive terms.
@@ -44,8 +41,22 @@ pub fn ln_1f1(d: f64, t: f64) -> f64 {
     ln_series_around(peak, ln_term, direct)
 }
 
+/// [`ln_1f1`] at large t: Γ(d/2)/Γ(d) eᵗ t^{d/2} Σ (−d/2)ₛ(1−d)ₛ/(s! tˢ).
+///
+/// For whole d the sum ends with s = d − 1, and for odd d it lacks Γ(d/2)/Γ(−d/2) U(d, d/2, t) alone (NIST DLMF 13.2.41, 13.2.7). As
+/// U ≤ t^{−d}, that is relative to the sum at most Γ(d) Γ(d/2 + 1)/π · e^{−t} t^{−3d/2}: below e^{−50} for t > 2d + 50. Terms up to
+/// s = d/2 are positive; those behind alternate and fall by a factor of at least 20 each for t > 2d. For other d ratios must be small.
+fn ln_1f1_far(d: f64, t: f64) -> f64 {
+    let half = 0.5 * d;
+    let sum = ln_series(|s| (s - half) * (s + 1.0 - d) / ((s + 1.0) * t));
+    ln_gamma(half) - ln_gamma(d) + t + half * t.ln() + sum
+}
+
 /// ₁F₁(d; d/2; −t) for t ≥ 0, absolute error about 1e-15: the trigonometric conformity of orthogonal frequencies, in
-/// [−1, 1]. For even d and t > 20 the relative error is about 1e-15 d, except near zeros.
+/// [−1, 1]. For even d up to 2²¹ and t > 20 the relative error is about 1e-15 d, except near zeros.
+///
+/// It is below e^{−36} where t > 20 and d is even and larger, and where t > 1e9 and d is odd but not small beside √t: such
+/// values are 0.
 ///
 /// Kummer's form Σ (−d/2)ₖ/(d/2)ₖ e⁻ᵗ tᵏ/k!: Poisson weights times factors of at most 1, alternating up to k
 /// = d/2.
@@ -56,6 +67,10 @@ pub fn alternating_1f1(d: f64, t: f64) -> f64 {
     }
     if let Some(value) = signed_alternating_1f1(d, t) {
         return value.value();
+    }
+    // Too many steps or terms, for values that are below the error.
+    if t > LARGEST || (t > 20.0 && half > STEPS && half.fract() == 0.0) {
+        return 0.0;
     }
     let factor = |k: f64| (k - half) / (half + k);
     // Start at the first weight that matters, with the factor there.
@@ -79,14 +94,14 @@ pub fn alternating_1f1(d: f64, t: f64) -> f64 {
     sum
 }
 
-/// [`alternating_1f1`] as sign and logarithm, if it can be computed with a small relative error: for t > 20 and even d,
+/// [`alternating_1f1`] as sign and logarithm, if it can be computed with a small relative error: for t > 20 and even d up to 2²¹,
 /// and for t ≫ d².
 pub(crate) fn signed_alternating_1f1(d: f64, t: f64) -> Option<SignedLog> {
     if t == f64::INFINITY {
         return Some(SignedLog::from(0.0));
     }
     if (0.5 * d).fract() == 0.0 {
-        (t > 20.0).then(|| even_alternating_1f1(0.5 * d, t))
+        (t > 20.0 && 0.5 * d <= STEPS).then(|| even_alternating_1f1(0.5 * d, t))
     } else {
         (t > 1e4 + 10.0 * d * d).then(|| alternating_1f1_far(d, t))
     }
@@ -158,6 +173,15 @@ mod tests {
         close(ln_1f1(1024.0, 5000.0), 6061.11293873638679, 1e-14);
         close(ln_1f1(1023.0, 20.0), 39.2745328630678246, 1e-14);
         close(ln_1f1(1023.0, 3000.0), 3849.73450805674377, 1e-14);
+        // Asymptotic, for odd d.
+        close(ln_1f1(1.0, 52.5), 55.0527715277234891, 1e-15);
+        close(ln_1f1(3.0, 60.0), 65.376575982324609, 1e-15);
+        close(ln_1f1(3.0, 722.0), 731.063256238906476, 1e-15);
+        close(ln_1f1(5.0, 400.0), 412.110120320474717, 1e-15);
+        close(ln_1f1(7.0, 1000.0), 1018.81977720530001, 1e-15);
+        close(ln_1f1(63.0, 300.0), 364.873369810449005, 1e-15);
+        close(ln_1f1(101.0, 260.0), 339.11264724083128, 1e-15);
+        close(ln_1f1(1023.0, 2100.0), 2815.05576087630902, 1e-15);
         // Absolute: these are of the order of 1 or vanish.
         assert!((alternating_1f1(2.0, 0.5) - 0.30326532985631671).abs() < 1e-14);
         assert!((alternating_1f1(3.0, 0.5) - 0.31880538524823092).abs() < 1e-14);
@@ -178,8 +202,39 @@ mod tests {
             close(ln_1f1(d, 4999.0), series, 1e-14);
             close(ln_1f1(d, 5001.0) - ln_1f1(d, 4999.0), 2.0 * (1.0 + 0.5 * d / 5000.0), 2e-3);
         }
+        // For odd d the asymptotic form is exact from 2d + 50 on, and its terms are few.
+        for d in (1..200).step_by(2).chain([255, 601, 1023]).map(f64::from) {
+            let direct = |k: f64| (d + k) * t_of(d, 0) / ((0.5 * d + k) * (k + 1.0));
+            close(ln_1f1_far(d, t_of(d, 0)), ln_series(direct), 2e-15);
+            for step in 1..4 {
+                let t = t_of(d, step);
+                let direct = |k: f64| (d + k) * t / ((0.5 * d + k) * (k + 1.0));
+                close(ln_1f1(d, t), ln_series(direct), 2e-15);
+            }
+        }
         close(ln_1f1(64.0, 1e150), 1e150, 1e-15);
         close(ln_1f1(3.0, 1e150), 1e150, 1e-15);
+    }
+
+    /// From where on the asymptotic form is taken for odd d, and larger arguments, four times as large each.
+    fn t_of(d: f64, step: i32) -> f64 {
+        (2.0 * d + 50.0) * 4f64.powi(step)
+    }
+
+    /// For odd d too: sums from the first term have as many terms as t, and take some fifty times as long here.
+    #[test]
+    fn large_arguments_are_cheap() {
+        let arguments = || (0..4000).map(|k| 400.0 + 0.25 * f64::from(k));
+        let time = |f: &dyn Fn(f64) -> f64| {
+            let start = std::time::Instant::now();
+            assert!(arguments().map(f).sum::<f64>() > 0.0);
+            start.elapsed()
+        };
+        for d in [1.0, 3.0, 5.0] {
+            let series = |t: f64| ln_series(|k| (d + k) * t / ((0.5 * d + k) * (k + 1.0)));
+            let (own, terms) = (time(&|t| ln_1f1(d, t)), time(&series));
+            assert!(4 * own < terms, "d {d}: {own:?}, from the first term {terms:?}");
+        }
     }
 
     /// Reference values from arbitrary-precision arithmetic, as logarithms where `f64` underflows.
@@ -211,6 +266,27 @@ mod tests {
             let (below, above) = (alternating_1f1(d, 20.0), alternating_1f1(d, 20.0 + 1e-12));
             assert!((below - above).abs() < 1e-14, "d {d}: {below}, {above}");
         }
+    }
+
+    /// A counter in `f64` stalls at 2⁵³, and a sum of 10¹¹ terms has no end: such values are below the error.
+    #[test]
+    fn huge_dimensions_and_arguments_have_an_end() {
+        for d in [1e7, 1e8 + 1.0, 1e15, (1u64 << 60) as f64, usize::MAX as f64, 1e300] {
+            for t in [20.5, 700.0, 1e6, 1e12, 1e18, 1e300] {
+                let value = alternating_1f1(d, t);
+                assert!(value.abs() < 1e-15, "d {d}, t {t}: {value}");
+            }
+            // e^{−2t} is the limit for many dimensions.
+            for t in [0.0, 0.3, 5.0] {
+                assert!((alternating_1f1(d, t) - (-2.0 * t).exp()).abs() < 1e-5, "d {d}, t {t}");
+            }
+        }
+        // The largest that are still computed are as small as is stated: some e^{−40}.
+        let edge = signed_alternating_1f1(2.0 * STEPS, 20.5).unwrap();
+        assert!(
+            (edge.ln_abs + 41.0).abs() < 0.01 && signed_alternating_1f1(2.0 * STEPS + 2.0, 20.5).is_none()
+        );
+        assert!(alternating_1f1(30_001.0, 0.9 * LARGEST).abs() < 1e-15);
     }
 
     #[test]

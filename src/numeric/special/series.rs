@@ -3,13 +3,13 @@
 /// Terms smaller than this relative to the sum are dropped.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// ln(1 + Σ_{k≥1} tₖ) for positive terms with t₀ = 1 and tₖ₊₁/tₖ = `ratio(k)`, decreasing in k; with a small relative
-/// error even if the result is small.
+/// ln(1 + Σ_{k≥1} tₖ) for terms with t₀ = 1 and tₖ₊₁/tₖ = `ratio(k)`, positive and decreasing in k; with a small relative
+/// error even if the result is small. Behind the largest term they may alternate and be 0 in the end.
 pub(super) fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
     const LARGE: f64 = 1e250;
     let (mut rest, mut term, mut k, mut scalings) = (0.0, ratio(0.0), 1.0, 0.0);
     let mut growing = true;
-    while growing || term > NEGLIGIBLE * rest {
+    while growing || term.abs() > NEGLIGIBLE * rest {
         rest += term;
         let next = ratio(k);
         term *= next;

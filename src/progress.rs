@@ -1,0 +1,286 @@
+//! Progress of long work, and how to stop it.
+//!
+//! A search, a plan, a clustering, an error report or a pass over many rows can take minutes. [`watch`] runs such work and calls a
+//! function of yours while it runs: it can show how far the work is, and it can stop it.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use std::time::{Duration, Instant};
+//! use random_features::{Error, Trigonometric, apply::RidgeSearch, frequency::{Coupling, Orthogonal}, progress};
+//! # let x = random_features::ndarray::Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 10.0);
+//! # let y = x.mapv(f64::sin);
+//! let start = Instant::now();
+//! let watcher = move |progress: &progress::Progress<'_>| {
+//!     eprintln!("{progress}");
+//!     if start.elapsed() < Duration::from_secs(60) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+//! };
+//! let search = RidgeSearch::new(Orthogonal.draw(1, 16, 1)?, |omega, ell| Trigonometric.gaussian(omega, ell));
+//! match progress::watch(watcher, || search.fit(&x, &y)) {
+//!     Ok(fit) => println!("{}", fit.best()),
+//!     Err(Error::Cancelled) => println!("stopped after a minute"),
+//!     Err(error) => return Err(error),
+//! }
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! Work that was stopped ends with [`Error::Cancelled`] and, as after any other error, has changed nothing. Watching never changes a
+//! result.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// How far a task is.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// The name of the task, such as "maps tried".
+    pub task: &'static str,
+    /// The number of steps that are done.
+    pub done: usize,
+    /// The number of all steps, where it is known.
+    pub total: Option<usize>,
+    /// The result of the step that was just done, such as a [`RidgeTrial`](crate::apply::RidgeTrial), in words; mostly empty.
+    pub detail: &'a dyn fmt::Display,
+}
+
+impl fmt::Display for Progress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.task, self.done)?;
+        if let Some(total) = self.total {
+            write!(f, " of {total}")?;
+        }
+        let detail = self.detail.to_string();
+        if detail.is_empty() { Ok(()) } else { write!(f, ", {detail}") }
+    }
+}
+
+impl fmt::Debug for Progress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Progress({self})")
+    }
+}
+
+/// Runs `work` and calls `watcher` while it runs.
+///
+/// `watcher` is called after each step of a long task, and besides some ten times a second within long passes over rows. It is called from
+/// whatever thread is at work, never from two at once: a step that ends while it is told another one may go untold. With [`ControlFlow::Break`] it stops the work: each call of this crate that is at work
+/// returns [`Error::Cancelled`] within a fraction of a second, and so does each later one within `work`.
+///
+/// Only calls of this crate within `work`, on the thread that calls `watch`, are watched. To use a pool of rayon, call
+/// `pool.install(|| watch(…))`. A watched call within a watched call is watched by both.
+pub fn watch<R>(
+    watcher: impl FnMut(&Progress<'_>) -> ControlFlow<()> + Send + 'static,
+    work: impl FnOnce() -> R,
+) -> R {
+    let state = State { watcher: Box::new(watcher), task: "", done: 0, total: None, asked: Instant::now() };
+    let outer = CURRENT.with_borrow(Clone::clone);
+    let watch = Watch { state: Mutex::new(state), stopped: AtomicBool::new(false), outer };
+    let _watched = Watched::by(&Some(Arc::new(watch)));
+    work()
+}
+
+/// Tells the watcher, if there is one, that so many steps of a task are done.
+///
+/// # Errors
+/// [`Error::Cancelled`] if the watcher stops the work.
+pub(crate) fn step(task: &'static str, done: usize, total: impl Into<Option<usize>>) -> Result<()> {
+    step_with(task, done, total, &"")
+}
+
+/// Tells the watcher, if there is one, that so many steps of a task are done, and what the last one gave.
+///
+/// # Errors
+/// [`Error::Cancelled`] if the watcher stops the work.
+pub(crate) fn step_with(
+    task: &'static str,
+    done: usize,
+    total: impl Into<Option<usize>>,
+    detail: &dyn fmt::Display,
+) -> Result<()> {
+    let Some(watch) = CURRENT.with_borrow(Clone::clone) else { return Ok(()) };
+    watch.ask(Some(Progress { task, done, total: total.into(), detail }))
+}
+
+/// Asks the watcher, if there is one, whether to go on. It costs a nanosecond without a watcher, and is for every few milliseconds of work.
+///
+/// # Errors
+/// [`Error::Cancelled`] if the watcher stops the work, or has stopped it before.
+pub(crate) fn check() -> Result<()> {
+    let Some(watch) = CURRENT.with_borrow(Clone::clone) else { return Ok(()) };
+    watch.ask(None)
+}
+
+/// Whether somebody watches the work on this thread, so that it may be stopped.
+pub(crate) fn is_watched() -> bool {
+    CURRENT.with_borrow(Option::is_some)
+}
+
+/// Whether the watcher, if there is one, has stopped the work: for inner loops, whose callers [`check`] once more behind them.
+pub(crate) fn is_stopped() -> bool {
+    check().is_err()
+}
+
+/// The time between two calls of a watcher within a step.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What is asked while work runs.
+pub(crate) struct Watch {
+    state: Mutex<State>,
+    stopped: AtomicBool,
+    /// The watch within which this one is.
+    outer: Option<Arc<Watch>>,
+}
+
+/// A function of the user's that watches work.
+type Watcher = Box<dyn FnMut(&Progress<'_>) -> ControlFlow<()> + Send>;
+
+/// A watcher, with the last step that it was told.
+struct State {
+    watcher: Watcher,
+    task: &'static str,
+    done: usize,
+    total: Option<usize>,
+    asked: Instant,
+}
+
+impl Watch {
+    /// Tells the watcher a step, or without one asks it again if it was not asked for a while.
+    fn ask(&self, step: Option<Progress<'_>>) -> Result<()> {
+        if let Some(outer) = &self.outer {
+            outer.ask(step)?;
+        }
+        // Another thread that asks at this moment asks for this one too: waiting for it could be waiting for oneself, where a watcher
+        // that works in parallel takes up other work meanwhile.
+        let state = match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        if let Some(mut state) = state
+            && !self.stopped.load(Ordering::Relaxed)
+            && state.ask(step).is_break()
+        {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        if self.stopped.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+    }
+}
+
+impl State {
+    fn ask(&mut self, step: Option<Progress<'_>>) -> ControlFlow<()> {
+        if let Some(Progress { task, done, total, .. }) = step {
+            (self.task, self.done, self.total) = (task, done, total);
+        } else if self.asked.elapsed() < PAUSE {
+            return ControlFlow::Continue(());
+        }
+        let detail: &dyn fmt::Display = step.map_or(&"", |step| step.detail);
+        let answer =
+            (self.watcher)(&Progress { task: self.task, done: self.done, total: self.total, detail });
+        self.asked = Instant::now();
+        answer
+    }
+}
+
+thread_local! {
+    /// The watch of the work on this thread.
+    static CURRENT: RefCell<Option<Arc<Watch>>> = const { RefCell::new(None) };
+}
+
+/// Work on this thread that is watched until this is dropped.
+pub(crate) struct Watched(Option<Arc<Watch>>);
+
+impl Watched {
+    /// Lets the work that follows on this thread be watched so.
+    pub fn by(watch: &Option<Arc<Watch>>) -> Self {
+        Watched(CURRENT.replace(watch.clone()))
+    }
+
+    /// Lets the work that follows on this thread be watched by nobody: before a thread waits for others, since it may take up other
+    /// people's work meanwhile. Gives the watch as it was.
+    pub fn by_nobody() -> (Self, Option<Arc<Watch>>) {
+        let watch = CURRENT.take();
+        (Watched(watch.clone()), watch)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        CURRENT.replace(self.0.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+    use crate::threads;
+
+    /// Ten steps, each of a hundred items on all threads of the pool.
+    fn work() -> Result<Vec<usize>> {
+        (0..10)
+            .map(|i| step("steps", i, 10).map(|()| threads::map(0..100, |k| (check().is_ok(), k)).len()))
+            .collect()
+    }
+
+    #[test]
+    fn a_watcher_sees_each_step() {
+        for threads in [1, 2, 7] {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let sink = seen.clone();
+            let watcher = move |progress: &Progress<'_>| {
+                sink.lock().map(|mut seen| seen.push(progress.to_string())).ok();
+                ControlFlow::Continue(())
+            };
+            let found = threads::with(threads, || watch(watcher, work));
+            assert_eq!(found, Ok(Ok(vec![100; 10])));
+            let steps: Vec<String> = (0..10).map(|i| format!("steps: {i} of 10")).collect();
+            assert_eq!(seen.lock().map(|seen| seen.clone()).ok(), Some(steps));
+        }
+    }
+
+    #[test]
+    fn what_is_stopped_stays_stopped_to_its_end_alone() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let count = calls.clone();
+        let watcher = move |progress: &Progress<'_>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            if progress.done == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let found = watch(watcher, || {
+            let first = work();
+            // Items of other threads see it too.
+            let on_threads = threads::with(3, || check().is_ok());
+            let items = threads::map(0..50, |_| check().is_ok());
+            (first, on_threads, items, check(), work())
+        });
+        let cancelled = Err(Error::Cancelled);
+        // A pool that is installed within is not watched, which the documentation says.
+        assert_eq!((found.0, found.1), (cancelled.clone(), Ok(true)));
+        assert_eq!((found.2, found.3, found.4), (vec![false; 50], Err(Error::Cancelled), cancelled));
+        assert_eq!(calls.load(Ordering::Relaxed), 4, "a watcher is not asked again");
+        assert!(work().is_ok());
+    }
+
+    #[test]
+    fn a_watch_within_a_watch_is_stopped_by_both() {
+        let go_on = |_: &Progress<'_>| ControlFlow::Continue(());
+        let stop = |_: &Progress<'_>| ControlFlow::Break(());
+        assert_eq!(watch(stop, || watch(go_on, work)), Err(Error::Cancelled));
+        assert_eq!(watch(go_on, || watch(stop, work)), Err(Error::Cancelled));
+        assert!(watch(go_on, || watch(stop, || true) && work().is_ok()));
+    }
+
+    #[test]
+    fn a_panic_ends_the_watch() {
+        let stop = |_: &Progress<'_>| ControlFlow::Break(());
+        let caught = std::panic::catch_unwind(|| watch(stop, || panic!("as planned")));
+        assert!(caught.is_err() && work().is_ok());
+    }
+}
