@@ -65,6 +65,12 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     }
 
     fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
+        // What grows may double.
+        let rows = self.x.nrows().saturating_add(x.nrows());
+        let rows = if self.x.is_empty() { rows } else { rows.saturating_mul(2) };
+        let each = self.x.ncols().saturating_add(self.targets.ncols()).saturating_mul(size_of::<T>());
+        // Before all numbers are looked at: no memory is found at once.
+        check_memory("training points", rows, each)?;
         check_training(x, self.x.ncols(), targets, self.targets.ncols())?;
         let count = self.x.nrows() as f64 + x.nrows() as f64;
         let full = |_| Error::Parameter {
@@ -72,11 +78,6 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             value: count,
             domain: "small enough to be addressed",
         };
-        // What grows may double.
-        let rows = self.x.nrows().saturating_add(x.nrows());
-        let rows = if self.x.is_empty() { rows } else { rows.saturating_mul(2) };
-        let each = self.x.ncols().saturating_add(self.targets.ncols()).saturating_mul(size_of::<T>());
-        check_memory("training points", rows, each)?;
         // Room for both first, so that nothing is half taken in. Amortised: no update copies all that came before.
         self.x.reserve_rows(x.nrows()).map_err(full)?;
         self.targets.reserve_rows(x.nrows()).map_err(full)?;

@@ -18,8 +18,18 @@ pub(super) fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array
     Ok(targets)
 }
 
+/// Rejects fewer than two classes: a single score says nothing about the class.
+pub(super) fn check_classes(classes: usize) -> Result<()> {
+    if classes >= 2 {
+        return Ok(());
+    }
+    let domain = "at least 2, with a target for each";
+    Err(Error::Parameter { name: "the number of classes", value: classes as f64, domain })
+}
+
 /// The column of the largest entry of each row; the first of equals.
 pub(super) fn largest_columns(scores: &Array2<f64>) -> Result<Vec<usize>> {
+    check_classes(scores.ncols())?;
     check_finite("x", scores)?;
     let largest = |row: ArrayView1<'_, f64>| {
         let better = |best: usize, (j, v): (usize, &f64)| if *v > row[best] { j } else { best };

@@ -148,7 +148,8 @@ impl<T: Real> Smoother<T> {
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (targets_count, width) = (self.sums.targets(), program.width());
         check_training(x, self.map.input_dim(), targets, targets_count)?;
-        let (rows, next) = self.sums.rows.and_next(self.next, x.nrows())?;
+        let rows = self.sums.rows.next(self.next, x.nrows())?;
+        let next = rows.end;
         // Sums of runs are used again: page-faulting new ones would take a sixth of the time.
         let spare = Pool::default();
         let of_run = |run: Range<usize>, batch: &mut Batch<T>, buffers: &mut RunBuffers<T>| {
@@ -241,7 +242,8 @@ impl<T: Real> Smoother<T> {
     /// equals.
     ///
     /// # Errors
-    /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
+    /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite,
+    /// [`Parameter`](Error::Parameter) if there is one target.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
         self.classes(x.into().view())
     }

@@ -6,11 +6,15 @@ use rand::{Rng, RngExt};
 use super::Statistics;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::check_memory;
 use crate::numeric::{Isa, matrix_of, nearest, slice_of, squared_distance, squared_norm};
 use crate::once::once;
+use crate::progress;
 
 /// The maximum number of k-means steps; more than 20 are rarely needed.
 const STEPS: usize = 100;
+/// Points that are visited between two questions whether to go on.
+const POINTS: usize = 4096;
 
 /// Clusters of points in ℝᵈ: the centre and the mean squares of each.
 ///
@@ -25,8 +29,8 @@ const STEPS: usize = 100;
 /// any machine. k-means finds a local optimum; where clusters overlap, other seeds find others.
 ///
 /// # Cost
-/// O(nkd) per step and O(nkd log k) for the initial centres; memory for a copy of the points. Finding the nearest
-/// centre costs O(kd).
+/// O(nkd) per step and O(nkd log k) for the initial centres; memory for two copies of the points. Finding the nearest
+/// centre costs O(kd). The initial centres and the steps are those of its [progress](crate::progress).
 ///
 /// # Example
 /// ```
@@ -56,7 +60,8 @@ impl Clustering {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if k or d is 0 or there are fewer than k distinct points (points at a distance
     /// whose square is 0 in `f64` are not distinct), [`NotFinite`](Error::NotFinite) with the first row that holds NaN
-    /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points.
+    /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points, [`Memory`](Error::Memory) if there is
+    /// none for copies of the points, [`Cancelled`](Error::Cancelled).
     pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, mut rng: &mut R) -> Result<Self> {
         Self::by(points, k, &mut rng)
     }
@@ -65,7 +70,7 @@ impl Clustering {
     fn by<T: Real>(points: &ArrayRef2<T>, k: usize, rng: &mut dyn Rng) -> Result<Self> {
         check_positive("the number of clusters k", k)?;
         let points = ValidatedPoints::new(points)?;
-        let centres = lloyd(&points, first_centres(&points, k, rng)?);
+        let centres = lloyd(&points, first_centres(&points, k, rng)?)?;
         Clustering::new(centres)?.with_points(&points)
     }
 
@@ -117,7 +122,10 @@ impl Clustering {
 
     fn with_points(mut self, points: &ValidatedPoints) -> Result<Self> {
         let mut members: Vec<Vec<f64>> = vec![Vec::new(); self.len()];
-        points.rows().for_each(|point| members[self.nearest_to(point)].extend(point));
+        for (i, point) in points.rows().enumerate() {
+            pause(i)?;
+            members[self.nearest_to(point)].extend(point);
+        }
         for (members, mut row) in members.into_iter().zip(self.mean_squares.rows_mut()) {
             if members.is_empty() {
                 continue;
@@ -188,6 +196,8 @@ struct ValidatedPoints {
 impl ValidatedPoints {
     fn new<T: Real>(points: &ArrayRef2<T>) -> Result<Self> {
         check_positive("the dimension d", points.ncols())?;
+        // Those of each cluster are copied once more.
+        check_memory("points", points.nrows(), points.ncols().saturating_mul(2 * size_of::<f64>()))?;
         let values = points.iter().map(|v| v.widen()).collect();
         let points = ValidatedPoints { values, dim: points.ncols() };
         check_rows("the points", points.rows())?;
@@ -201,6 +211,11 @@ impl ValidatedPoints {
     fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.dim..(i + 1) * self.dim]
     }
+}
+
+/// Asks whether to go on, once for some thousand points.
+fn pause(point: usize) -> Result<()> {
+    if point.is_multiple_of(POINTS) { progress::check() } else { Ok(()) }
 }
 
 /// Initial centres by k-means++.
@@ -221,27 +236,33 @@ fn first_centres(points: &ValidatedPoints, k: usize, rng: &mut dyn Rng) -> Resul
         if i > 0 {
             let candidates =
                 (0..2 + k.ilog2()).map(|_| draw(&distances, rng)).collect::<Option<Vec<usize>>>();
-            chosen = best(points, &distances, &candidates.ok_or(too_many.clone())?);
+            chosen = best(points, &distances, &candidates.ok_or(too_many.clone())?)?;
         }
         let centre = points.row(chosen);
         centres.row_mut(i).assign(&ndarray::aview1(centre));
-        for (distance, point) in distances.iter_mut().zip(points.rows()) {
+        for (j, (distance, point)) in distances.iter_mut().zip(points.rows()).enumerate() {
+            pause(j)?;
             *distance = distance.min(squared_distance(Isa::best(), point, centre));
         }
+        progress::step("initial centres", i + 1, k)?;
     }
     Ok(centres)
 }
 
 /// The candidate with the smallest resulting sum of squared distances; the first if several are equal.
-fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> usize {
+fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> Result<usize> {
     let largest = distances.iter().copied().fold(0.0, f64::max);
-    let left = |candidate: &usize| -> f64 {
-        let to = |point: &[f64]| squared_distance(Isa::best(), point, points.row(*candidate));
-        // Relative to the largest, because the sum itself may overflow.
-        distances.iter().zip(points.rows()).map(|(distance, point)| distance.min(to(point)) / largest).sum()
+    let left = |candidate: usize| {
+        let mut sum = 0.0;
+        for (i, (distance, point)) in distances.iter().zip(points.rows()).enumerate() {
+            pause(i)?;
+            // Relative to the largest, because the sum itself may overflow.
+            sum += distance.min(squared_distance(Isa::best(), point, points.row(candidate))) / largest;
+        }
+        Ok((candidate, sum))
     };
-    let sums = candidates.iter().map(|candidate| (*candidate, left(candidate)));
-    sums.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(candidate, _)| candidate)
+    let sums = candidates.iter().map(|candidate| left(*candidate)).collect::<Result<Vec<(usize, f64)>>>()?;
+    Ok(sums.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(candidate, _)| candidate))
 }
 
 /// An index with probability proportional to its weight; `None` if all are 0.
@@ -260,23 +281,25 @@ fn draw(weights: &[f64], rng: &mut dyn Rng) -> Option<usize> {
 }
 
 /// Moves centres to the means of their points until no point changes its cluster.
-fn lloyd(points: &ValidatedPoints, mut centres: Array2<f64>) -> Array2<f64> {
+fn lloyd(points: &ValidatedPoints, mut centres: Array2<f64>) -> Result<Array2<f64>> {
     let mut clusters = Vec::new();
-    for _ in 0..STEPS {
-        let assigned = assign(points, &centres);
+    for step in 0..STEPS {
+        let assigned = assign(points, &centres)?;
         if assigned == clusters {
             break;
         }
         clusters = assigned;
         move_to_means(points, &clusters, &mut centres);
+        progress::step("steps of k-means", step + 1, None::<usize>)?;
     }
-    centres
+    Ok(centres)
 }
 
 /// The cluster of each point. Empty clusters get a point if enough points differ from their centres.
-fn assign(points: &ValidatedPoints, centres: &Array2<f64>) -> Vec<usize> {
-    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) =
-        points.rows().map(|point| nearest(Isa::best(), slice_of(centres), point)).unzip();
+fn assign(points: &ValidatedPoints, centres: &Array2<f64>) -> Result<Vec<usize>> {
+    let of_point = |(i, point)| pause(i).map(|()| nearest(Isa::best(), slice_of(centres), point));
+    let assigned = points.rows().enumerate().map(of_point).collect::<Result<Vec<_>>>()?;
+    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) = assigned.into_iter().unzip();
     let mut counts = vec![0usize; centres.nrows()];
     clusters.iter().for_each(|cluster| counts[*cluster] += 1);
     for empty in 0..counts.len() {
@@ -293,7 +316,7 @@ fn assign(points: &ValidatedPoints, centres: &Array2<f64>) -> Vec<usize> {
             (clusters[i], distances[i], counts[empty]) = (empty, 0.0, 1);
         }
     }
-    clusters
+    Ok(clusters)
 }
 
 fn move_to_means(points: &ValidatedPoints, clusters: &[usize], centres: &mut Array2<f64>) {
@@ -352,12 +375,12 @@ mod tests {
         let points = ValidatedPoints::new(&arr2(&[[0.0], [1.0], [10.0], [12.0], [30.0]])).unwrap();
         // No point is near the second and the third centre.
         let centres = arr2(&[[0.0], [1000.0], [2000.0]]);
-        assert_eq!(assign(&points, &centres), [0, 0, 0, 2, 1]);
-        assert_eq!(lloyd(&points, centres), arr2(&[[0.5], [30.0], [11.0]]));
+        assert_eq!(assign(&points, &centres).unwrap(), [0, 0, 0, 2, 1]);
+        assert_eq!(lloyd(&points, centres).unwrap(), arr2(&[[0.5], [30.0], [11.0]]));
         // No point moves if all points equal their centres.
         let equal = ValidatedPoints::new(&arr2(&[[2.0], [2.0]])).unwrap();
-        assert_eq!(assign(&equal, &arr2(&[[2.0], [5.0]])), [0, 0]);
-        assert_eq!(lloyd(&equal, arr2(&[[2.0], [5.0]])), arr2(&[[2.0], [5.0]]));
+        assert_eq!(assign(&equal, &arr2(&[[2.0], [5.0]])).unwrap(), [0, 0]);
+        assert_eq!(lloyd(&equal, arr2(&[[2.0], [5.0]])).unwrap(), arr2(&[[2.0], [5.0]]));
     }
 
     #[test]

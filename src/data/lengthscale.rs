@@ -9,6 +9,7 @@ use ndarray::{ArrayRef2, ArrayView2, Axis};
 use rand::{Rng, RngExt};
 
 use super::Statistics;
+use super::statistics::is_constant;
 use crate::Real;
 use crate::error::{Error, Result, check_finite};
 use crate::kernel::Lengthscale;
@@ -88,11 +89,14 @@ fn median_by<T: Real>(points: &ArrayRef2<T>, subsample: usize, rng: &mut dyn Rng
 /// ```
 ///
 /// # Errors
-/// [`NoData`](Error::NoData) if there are no points, [`Parameter`](Error::Parameter) if the variance is 0
+/// [`NoData`](Error::NoData) if there are no points, [`Parameter`](Error::Parameter) if the variance is 0 up to rounding
 /// (where scikit-learn takes γ = 1), or if ℓ² or 1/ℓ² would overflow.
 pub fn scale(statistics: &Statistics) -> Result<f64> {
     let variance = statistics.overall_variance()?;
-    if variance == 0.0 {
+    let (least, most) = (statistics.min()?, statistics.max()?);
+    let ends =
+        (least.into_iter().fold(f64::INFINITY, f64::min), most.into_iter().fold(f64::NEG_INFINITY, f64::max));
+    if variance == 0.0 || is_constant(ends, statistics.epsilon()) {
         let domain = "positive: at least two coordinates must differ";
         return Err(Error::Parameter { name: "the variance", value: variance, domain });
     }

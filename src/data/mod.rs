@@ -26,7 +26,7 @@ mod reservoir;
 pub mod shaping;
 #[cfg(feature = "ridge")]
 pub(crate) mod standardisation;
-mod statistics;
+pub(crate) mod statistics;
 pub(crate) mod token_scale;
 pub(crate) mod window;
 

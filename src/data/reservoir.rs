@@ -11,10 +11,13 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric::matrix_of;
 use crate::once::once;
+use crate::progress;
 use crate::rows::RowRanges;
 
 /// The number of rows that are kept unless stated.
 const CAPACITY: usize = 4096;
+/// Rows that are numbered between two questions whether to go on.
+const ROWS: u64 = 4096;
 
 /// The [`Statistics`] of all rows of a data set and a uniform random sample of them, from one pass in batches.
 ///
@@ -127,19 +130,37 @@ impl Reservoir {
     /// Nothing is added on error.
     #[inline(never)]
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
-        let (read, next) = self.read.and_next(self.next, x.nrows())?;
+        let read = self.read.next(self.next, x.nrows())?;
+        check_size("the number of columns of x", self.dim(), x.ncols())?;
+        let rows = self.rows_to_keep(x)?;
         self.statistics.update(x)?;
+        self.kept.extend(rows);
+        self.drop_surplus();
+        self.next = read.end;
+        self.read.insert(read);
+        Ok(())
+    }
+
+    /// The rows of `x` that are among those that are kept once they are read, or that others of them push out.
+    fn rows_to_keep<T: Real>(&self, x: &ArrayRef2<T>) -> Result<BTreeMap<(u64, u64), Vec<f64>>> {
+        let last =
+            self.kept.last_key_value().filter(|_| self.kept.len() >= self.capacity).map(|(key, _)| *key);
+        let mut rows = BTreeMap::new();
         for (row, number) in x.rows().into_iter().zip(self.next..) {
+            if number.is_multiple_of(ROWS) {
+                progress::check()?;
+            }
             let key = (self.hash(number), number);
-            if self.kept.len() < self.capacity
-                || self.kept.last_key_value().is_some_and(|(last, _)| key < *last)
-            {
-                self.kept.insert(key, row.iter().map(|v| v.widen()).collect());
-                self.drop_surplus();
+            let is_full = rows.len() >= self.capacity;
+            let most = if is_full { rows.last_key_value().map(|(key, _)| *key) } else { last };
+            if most.is_none_or(|most| key < most) {
+                rows.insert(key, row.iter().map(|v| v.widen()).collect());
+                if is_full {
+                    rows.pop_last();
+                }
             }
         }
-        (self.read, self.next) = (read, next);
-        Ok(())
+        Ok(rows)
     }
 
     /// Adds the rows of another part of the data set, read with the same seed.
@@ -242,6 +263,12 @@ mod stored {
             let StoredReservoir { statistics, seed, capacity, read, next, rows, points } = stored;
             let mut reservoir = Reservoir::new(statistics.dim())?.with_seed(seed)?.with_capacity(capacity)?;
             let count = rows.len();
+            // Ranges are counted only where they are sound.
+            if !read.is_sound() || statistics.count() as u64 != read.len() {
+                return Err(Error::Merge {
+                    reason: "the rows that were read are not those of the statistics",
+                });
+            }
             if count as u64 > read.len() || count > capacity {
                 let (name, domain) = (
                     "the number of rows that are kept",
@@ -250,11 +277,6 @@ mod stored {
                 return Err(Error::Parameter { name, value: count as f64, domain });
             }
             check_size("the number of their points", count, points.len())?;
-            if !read.is_sound() || statistics.count() as u64 != read.len() {
-                return Err(Error::Merge {
-                    reason: "the rows that were read are not those of the statistics",
-                });
-            }
             for (row, StoredRow(point)) in rows.into_iter().zip(points) {
                 check_size("the dimension of a row that is kept", statistics.dim(), point.len())?;
                 if read.check_start(row).is_ok() {

@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
 
 use super::Statistics;
+use super::statistics::{Coordinate, is_constant};
 use crate::Real;
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::memory::check_memory;
@@ -47,7 +48,7 @@ impl Standardisation {
     }
 
     /// The means and standard deviations (over n, not n − 1) of the columns of `x`, n × d. A column that is constant up to
-    /// rounding gets scale 1, so it is only centred.
+    /// rounding gets scale 1, so it is only centred: its range, max − min, is at most 4 ε of its largest magnitude.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if there is no row, [`NotFinite`](Error::NotFinite) if a number is not finite,
@@ -59,34 +60,33 @@ impl Standardisation {
         }
         check_finite("x", x)?;
         let moments = |column: ndarray::ArrayView1<'_, T>| {
-            // In units of the largest entry, so that no square overflows or underflows, and relative to the first entry, so that
-            // the deviation of a constant column is exactly 0.
-            let largest = column.iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
-            let unit = if largest > 0.0 { largest } else { 1.0 };
-            let first = column[0].widen() / unit;
+            let first = column[0].widen();
+            let values = || column.iter().map(|v| v.widen());
+            let (least, most) = values().fold((first, first), |(least, most), v| (v.min(least), v.max(most)));
+            // Relative to the first entry, beside which small differences are exact, and in units of the largest difference, so that
+            // no square overflows or underflows.
+            let unit = if most > least { (most - first).max(first - least) } else { 1.0 };
             let mean = |term: &dyn Fn(f64) -> f64| {
-                column.iter().map(|v| term(v.widen() / unit - first)).sum::<f64>() / x.nrows() as f64
+                values().map(|v| term((v - first) / unit)).sum::<f64>() / x.nrows() as f64
             };
             let centre = mean(&|v| v);
-            let deviation = mean(&|v| (v - centre).powi(2)).sqrt();
-            let constant = deviation <= 4.0 * T::epsilon().widen() * (first + centre).abs();
-            if centre == 0.0 && constant {
-                (column[0].widen(), 1.0)
-            } else {
-                ((first + centre) * unit, if constant { 1.0 } else { deviation * unit })
-            }
+            let deviation = mean(&|v| (v - centre).powi(2)).sqrt() * unit;
+            (first + centre * unit, scale_of((least, most), T::epsilon().widen(), deviation))
         };
         let (centre, scale) = x.axis_iter(Axis(1)).map(moments).unzip();
         Standardisation::new(centre, scale)
     }
 
-    /// The means and standard deviations of points that were read in batches. A coordinate that is constant gets scale 1.
+    /// The means and standard deviations of points that were read in batches, with weights or without. A coordinate that is constant
+    /// up to rounding gets scale 1, by the rule of [`of`](Standardisation::of): so it is decided alike, whatever the batches, their
+    /// order and the weights. ε is that of the least precise numbers among the points.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if there was no point, [`Entry`](Error::Entry) if a deviation underflows.
+    /// [`NoData`](Error::NoData) if there was no point.
     pub fn of_statistics(statistics: &Statistics) -> Result<Self> {
-        let scale = |variance: f64| if variance > 0.0 { variance.sqrt() } else { 1.0 };
-        Standardisation::new(statistics.mean()?, statistics.variance()?.into_iter().map(scale).collect())
+        let centre = statistics.mean()?;
+        let scale = |c: &Coordinate| scale_of((c.min, c.max), statistics.epsilon(), c.variance.sqrt());
+        Standardisation::new(centre, statistics.coordinates().iter().map(scale).collect())
     }
 
     /// The centres, which are subtracted first.
@@ -125,6 +125,11 @@ impl Standardisation {
             }
         }
     }
+}
+
+/// The scale of values between these ends, with this deviation: 1 if they are constant. A deviation that underflows is none.
+fn scale_of(ends: (f64, f64), epsilon: f64, deviation: f64) -> f64 {
+    if is_constant(ends, epsilon) || deviation < f64::MIN_POSITIVE { 1.0 } else { deviation }
 }
 
 /// The stored form, checked when it is read.

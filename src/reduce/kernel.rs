@@ -132,12 +132,12 @@ impl<T: Real> KernelSums<T> {
         &mut self,
         sums: &WeightedSums<T>,
         targets: &ArrayRef2<T>,
-        rows: RowRanges,
+        rows: Range<u64>,
     ) -> Result<()> {
         let columns = targets.columns().into_iter();
         self.totals = self.totals_with(columns.map(|column| column.iter().map(|y| y.widen()).sum()))?;
         self.sums.merge(sums);
-        self.rows = rows;
+        self.rows.insert(rows);
         Ok(())
     }
 

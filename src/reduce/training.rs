@@ -5,6 +5,7 @@ use ndarray::{ArrayRef1, ArrayRef2};
 use crate::Real;
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_finite, check_size};
+use crate::numeric::without_repeats;
 
 /// Checks training points in ℝᵈ and their targets, of which each point has `count`.
 pub(crate) fn check_training<T: Real>(
@@ -39,7 +40,7 @@ pub(crate) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Re
     let Some(weights) = weights else { return Ok(()) };
     check_size("the number of weights", rows, weights.len())?;
     let wrong = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
-    match weights.iter().position(wrong) {
+    match without_repeats(weights.view()).iter().position(wrong) {
         None => Ok(()),
         Some(row) => Err(Error::Entry {
             what: "the weights",

@@ -9,7 +9,7 @@ use crate::linalg::Backend;
 use crate::map::Map;
 use crate::once::once;
 use crate::reduce::GramIntake;
-use crate::{Points, Real};
+use crate::{Points, Real, progress};
 
 /// Kernel PCA: the projections of points onto the directions of largest variance in the space of a kernel. Approximate: the
 /// kernel is the map's estimate.
@@ -72,11 +72,12 @@ impl<T: Real> KernelPca<T> {
                 domain,
             });
         }
-        let mut normal = Normal::uncentred(sums)?;
-        normal.centre();
+        let normal = Normal::centred(sums)?;
         // Eigenvalues below the rounding error of the matrix say nothing.
         let variance = |s: &f64| if *s > normal.total_noise { s / normal.weight } else { 0.0 };
+        progress::check()?;
         let mut eigen = Backend::default().eigen(&normal.a)?;
+        progress::check()?;
         eigen.values.invert_axis(Axis(0));
         eigen.vectors.invert_axis(Axis(1));
         let directions = eigen.vectors.slice_axis(Axis(1), Slice::from(..components)).to_owned();

@@ -12,10 +12,11 @@ use crate::error::{Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::{Points, Real};
+use crate::{Points, Real, progress};
 
-/// Points that are standardised at a time.
-const ROWS: usize = 4096;
+/// Points that are predicted at a time, and such that are standardised before.
+const ROWS: usize = 1 << 16;
+const STANDARDISED: usize = 4096;
 
 /// A fitted ridge regression ŷ(x) = β·φ(x) + b: [`RidgeStatistics::solve`](super::RidgeStatistics::solve). Approximate:
 /// it is kernel ridge regression with the kernel that the map estimates.
@@ -101,7 +102,8 @@ impl<T: Real> Ridge<T> {
     /// As [`predict`](Ridge::predict), into `out`, n × t. Memory does not grow with n.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
+    /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then. After
+    /// [`Cancelled`](crate::Error::Cancelled) some rows are.
     pub fn predict_into<'a>(&self, x: impl Into<Points<'a, T>>, out: &mut ArrayRef2<T>) -> Result<()> {
         self.write_predictions(x.into().view(), out.view_mut())
     }
@@ -122,7 +124,8 @@ impl<T: Real> Ridge<T> {
     /// The target with the largest prediction for each row of `x`, the first of equal ones: the class, if targets are labels.
     ///
     /// # Errors
-    /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite.
+    /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite,
+    /// [`Parameter`](crate::Error::Parameter) if the regression has one target.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
         largest_columns(&self.scores(x.into().view())?)
     }
@@ -160,14 +163,18 @@ impl<T: Real> Ridge<T> {
         };
         let work = program.width().saturating_mul(self.weights.nrows());
         let (side, form) = (Side::X, Form::Values);
-        let Some(inputs) = &self.inputs else {
-            map_rows(program, side, form, x, out, work, write);
-            return Ok(());
-        };
         let (mut points, mut scratch) = (Array2::zeros((0, 0)), Scratch::default());
-        for (i, out) in out.axis_chunks_iter_mut(Axis(0), ROWS).enumerate() {
-            x.run(i, ROWS).densely(&mut scratch, |x, _| inputs.write(x, &mut points));
-            map_rows(program, side, form, points.view().into(), out, work, write);
+        let rows = if self.inputs.is_some() { STANDARDISED } else { ROWS };
+        for (i, out) in out.axis_chunks_iter_mut(Axis(0), rows).enumerate() {
+            progress::check()?;
+            let x = x.run(i, rows);
+            match &self.inputs {
+                None => map_rows(program, side, form, x, out, work, write),
+                Some(inputs) => {
+                    x.densely(&mut scratch, |x, _| inputs.write(x, &mut points));
+                    map_rows(program, side, form, points.view().into(), out, work, write);
+                }
+            }
         }
         Ok(())
     }

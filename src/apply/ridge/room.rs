@@ -27,8 +27,8 @@ use crate::reduce::{GramIntake, GramSums, ROWS};
 pub struct RidgeBytes {
     /// What statistics hold.
     pub statistics: usize,
-    /// The peak of an update of 4096 rows or more: two copies of the features of a chunk, and one of the statistics where rows
-    /// are larger than those before, as the first ones are.
+    /// The peak of an update of 4096 rows or more: two copies of the features of a chunk, and one of the statistics, to which chunks are
+    /// added.
     pub update: usize,
     /// The peak of [`solve`](super::RidgeStatistics::solve): the normal equations, their factor, and what the backend needs.
     pub solve: usize,

@@ -29,14 +29,14 @@ use crate::{Points, Real};
 ///
 /// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend on their
 /// order: where updates and statistics are cut at such multiples, the result has the same bits for any number of threads,
-/// machines and parts, and any order of merging. Other cuts agree to rounding, of 512 ε in the worst case and
-/// about 20 ε typically, relative to the largest Σ w φ². Removing rows with the cuts with which they were
+/// machines and parts, and any order of merging, up to 16 million chunks. Other cuts agree to rounding, of 512 ε in the worst
+/// case and about 20 ε typically, relative to the largest Σ w φ². Removing rows with the cuts with which they were
 /// added restores the bits, unless the removed rows are larger than the remaining ones by 2³⁰ or more.
 ///
 /// # Precision
 /// Products are computed in the scalar type and summed in it over at most 512 rows, scaled by a power of two against
-/// overflow; sums of these, and all sums with targets, are `f64`. Targets whose mean exceeds their deviation by 10⁶ or more
-/// lose digits of the residuals' size, and should be centred first.
+/// overflow; sums of these are `f64`. Sums with targets have twice the digits of `f64`, so that targets may have any mean: with an
+/// intercept, noise, cross-validation and evidence of y + h are those of y, up to the rounding of y + h itself.
 ///
 /// Features are plain values, φ = e^(log scale) · value, which suits maps of the Gaussian kernel. Where scales vary from row
 /// to row (those of the softmax kernel grow like e^(½‖x‖²)), the rows of the largest norm outweigh all others: a Gaussian
@@ -200,8 +200,8 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
     /// has no finite features, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more,
-    /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, or after 16 million updates, [`Memory`](Error::Memory) if
-    /// there is no memory for the features of a chunk. The statistics are unchanged then.
+    /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, [`Memory`](Error::Memory) if there is no memory for the
+    /// features of a chunk. The statistics are unchanged then.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
         self.intake.take_in(x.into().view(), targets, None)
     }
@@ -251,8 +251,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations, intercepts or numbers of targets differ,
-    /// [`Row`](Error::Row) if a row is in both, [`Parameter`](Error::Parameter) if there were more than 16 million updates,
-    /// [`Memory`](Error::Memory) if there is no memory for a copy of the other sums.
+    /// [`Row`](Error::Row) if a row is in both, [`Memory`](Error::Memory) if there is no memory for a copy of the other sums.
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.intercept != other.intercept {

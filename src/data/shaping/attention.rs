@@ -10,6 +10,7 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric;
 use crate::once::once;
+use crate::progress;
 
 /// The result of [`Shaping::for_attention`].
 #[derive(Clone, Debug, PartialEq)]
@@ -159,6 +160,7 @@ fn points_of<T: Real>(
     check_memory("coordinates of queries or keys", tokens.len(), size_of::<f64>())?;
     let mut points = Vec::with_capacity(tokens.len());
     for token in tokens.rows() {
+        progress::check()?;
         let token = token.iter().map(|v| v.widen());
         match scale.unit {
             true => points.extend(numeric::with_length(token, scale.factor)),

@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2, Axis};
 
 use crate::error::Result;
 use crate::linalg::Backend;
+use crate::progress;
 
 /// The smallest ridge, of the size of rounding errors of eigenvalues that are 0.
 pub(super) const LEAST_RIDGE: f64 = 1e-12;
@@ -34,6 +35,7 @@ impl Balance {
         let roots = sides.values.mapv(|value| value.max(ridge).sqrt());
         let root = scaled(&sides.vectors, &roots).dot(&sides.vectors.t());
         let inverse = scaled(&sides.vectors, &roots.mapv(f64::recip)).dot(&sides.vectors.t());
+        progress::check()?;
         let product = backend.eigen(&root.dot(&b).dot(&root))?;
         // At least the value for two sides that consist of their ridge only.
         let fourth = product.values.mapv(|value| value.max(ridge * ridge).sqrt().sqrt());

@@ -1,6 +1,6 @@
 //! [`Shaping`]: the options of a shape, and how it is chosen.
 
-use ndarray::{Array2, ArrayRef2, Axis};
+use ndarray::{Array2, ArrayRef2, Axis, CowArray, Ix2};
 
 use super::attention::check_rows;
 use super::coordinates::{Coordinates, RemainingChoices};
@@ -11,7 +11,9 @@ use crate::data::heaviest::spread;
 use crate::data::token_scale::TokenScale;
 use crate::data::window::Window;
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
+use crate::memory::check_memory;
 use crate::once::once;
+use crate::progress;
 
 /// The default λ, relative to the mean variance of a side.
 const RIDGE: f64 = 0.1;
@@ -234,9 +236,7 @@ impl Shaping {
         check_size("the number of columns of y", x.ncols(), y.ncols())?;
         let count = self.folds(x.nrows().min(y.nrows()));
         let part = |fold| {
-            let of = |points: &ArrayRef2<T>| {
-                Moments::of(&points.select(Axis(0), &every(count, fold, points.nrows())))
-            };
+            let of = |points: &ArrayRef2<T>| Moments::of(&fold_of(points, count, fold)?);
             PairMoments::new(of(x)?, of(y)?)
         };
         let folds = (0..count).map(part).collect::<Result<Vec<_>>>()?;
@@ -299,7 +299,7 @@ impl Shaping {
         let count = self.folds(rows.len());
         let part = |fold| {
             let own = every(count, fold, rows.len());
-            let of_x = Moments::of(&x.select(Axis(0), &every(count, fold, x.nrows())))?;
+            let of_x = Moments::of(&fold_of(x, count, fold)?)?;
             let (queries, weights) = (queries.select(Axis(0), &own), weights.select(Axis(0), &own));
             PairMoments::weighted(of_x, &queries, y, &weights)
         };
@@ -308,6 +308,8 @@ impl Shaping {
             1 => vec![moments.clone()],
             _ => (0..count).filter_map(|fold| part(fold).ok()).collect(),
         };
+        // What was cancelled is no fold without weight.
+        progress::check()?;
         let ridge = self.best_ridge(&folds)?;
         let pairs = |coordinates: &Coordinates| {
             pairs_of(coordinates, &queries.mapv(Real::widen), &y.mapv(Real::widen), weights.to_owned())
@@ -327,9 +329,11 @@ impl Shaping {
             return Ok(largest);
         }
         let mut best = (f64::INFINITY, largest);
-        for &ridge in &self.ridges {
+        for (tried, &ridge) in self.ridges.iter().enumerate() {
+            progress::step("ridges of a shape", tried, self.ridges.len())?;
             let mut loss = 0.0;
             for (out, held_out) in folds.iter().enumerate() {
+                progress::check()?;
                 let others = folds.iter().enumerate().filter(|(i, _)| *i != out);
                 let coordinates =
                     Coordinates::new(&merged(others.map(|(_, fold)| fold))?, ridge, self.balanced)?;
@@ -359,7 +363,7 @@ impl Shaping {
         let rank = match (self.rank, &pairs) {
             (Rank::Whole, _) => d,
             (Rank::Given(r), _) if r <= d => r,
-            (Rank::For(m), Some(pairs)) => pairs.best_rank(&coordinates.phi, m),
+            (Rank::For(m), Some(pairs)) => pairs.best_rank(&coordinates.phi, m)?,
             (Rank::Given(r), _) => {
                 let domain = "no more than the dimension d";
                 return Err(Error::Parameter { name: "the rank", value: r as f64, domain });
@@ -403,6 +407,16 @@ fn merged<'a>(mut parts: impl Iterator<Item = &'a PairMoments>) -> Result<PairMo
         sum.merge(part)?;
         Ok(sum)
     })
+}
+
+/// Every `count`-th row from one on: the points themselves, or a copy.
+fn fold_of<T: Real>(points: &ArrayRef2<T>, count: usize, first: usize) -> Result<CowArray<'_, T, Ix2>> {
+    if count == 1 {
+        return Ok(points.view().into());
+    }
+    let each = points.ncols().saturating_mul(size_of::<T>()).saturating_add(size_of::<usize>());
+    check_memory("rows of a fold", points.nrows().div_ceil(count), each)?;
+    Ok(points.select(Axis(0), &every(count, first, points.nrows())).into())
 }
 
 /// Every `count`-th index below `of`, starting at `first`.

@@ -6,6 +6,7 @@ use super::balance::{Balance, mean_variance};
 use super::{PairMoments, Report, Shape};
 use crate::error::Result;
 use crate::linalg::Backend;
+use crate::progress;
 use crate::theory::dense;
 
 /// L and R with all d rows, and the moments in their coordinates.
@@ -39,6 +40,7 @@ impl Coordinates {
         let cross = moments.is_weighted().then(|| moments.cross_covariance());
         let identity = || Balance { left: Array2::eye(x.nrows()), right: Array2::eye(x.nrows()) };
         let balance = if balanced { Balance::new(&x, &y, ridge)? } else { identity() };
+        progress::check()?;
         let sums = Backend::default().eigen(&balance.sum_moment(&x, &y, cross.as_ref()))?;
         let falling = sums.vectors.slice(s![.., ..;-1]);
         let (mean_x, mean_y) = (moments.x().mean()?, moments.y().mean()?);

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::once::once;
+use crate::progress;
 
 /// Rows that are centred and multiplied together: enough for matrix products to be efficient.
 const RUN: usize = 256;
@@ -176,6 +177,7 @@ impl Moments {
         check_size("the number of columns of x", self.dim(), x.ncols())?;
         let mut batch = Moments::new(self.dim())?;
         for (run, first) in x.axis_chunks_iter(Axis(0), RUN).zip((0..).step_by(RUN)) {
+            progress::check()?;
             let weights = (first..first + run.nrows()).map(&weight).collect::<Result<Vec<_>>>()?;
             for (row, i) in run.as_standard_layout().rows().into_iter().zip(first..) {
                 check_row(slice_of(&row), i)?;

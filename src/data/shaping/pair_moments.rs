@@ -5,7 +5,9 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis};
 use super::Moments;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
 use crate::once::once;
+use crate::progress;
 
 /// Moments of queries x and keys y, for all pairs equally or for weighted pairs.
 ///
@@ -68,7 +70,8 @@ impl PairMoments {
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) with the first row of the queries or
     /// keys whose squared norm is not finite, [`Entry`](Error::Entry) with the first row of weights that holds one that is
-    /// negative or not finite, [`Parameter`](Error::Parameter) if their sum overflows, [`NoData`](Error::NoData) if it is 0.
+    /// negative or not finite, [`Parameter`](Error::Parameter) if their sum overflows, [`NoData`](Error::NoData) if it is 0,
+    /// [`Memory`](Error::Memory) if there is no memory for copies of queries, keys and weights.
     #[inline(never)]
     pub fn weighted<T: Real>(
         x: Moments,
@@ -79,12 +82,21 @@ impl PairMoments {
         check_size("the dimension of the queries", x.dim(), queries.ncols())?;
         check_size("the number of rows of the weights", queries.nrows(), weights.nrows())?;
         check_size("the number of columns of the weights", keys.nrows(), weights.ncols())?;
+        let (n, l) = weights.dim();
+        // Copies of both sides and of the weights.
+        check_memory(
+            "rows of queries and keys",
+            n.saturating_add(l),
+            keys.ncols().saturating_mul(2 * size_of::<f64>()),
+        )?;
+        check_memory("weights of pairs", n.saturating_mul(l), 2 * size_of::<f64>())?;
         check_weights(weights)?;
         let (mut rows, mut y) = (Moments::new(x.dim())?, Moments::new(keys.ncols())?);
         rows.update_weighted(queries, &weights.sum_axis(Axis(1)))?;
         y.update_weighted(keys, &weights.sum_axis(Axis(0)))?;
         let moments = PairMoments::new(x, y)?;
         let (mean, total) = (rows.mean()?, moments.y.weight());
+        progress::check()?;
         let queries = queries.mapv(Real::widen) - &mean;
         let keys = keys.mapv(Real::widen) - &moments.y.mean()?;
         let shares = weights.mapv(|weight| weight / total);

@@ -3,6 +3,8 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, Axis, s};
 
+use crate::error::Result;
+use crate::progress;
 use crate::theory::dense;
 
 /// The ranks that are tried, and d if it is at most the last.
@@ -18,7 +20,10 @@ pub(super) struct Transformed {
 impl Transformed {
     /// The best rank for `m` features: it minimises b_r + Σ pᵢⱼ σ(ln Mᵢⱼ − ln m), the bias plus the share of pairs for
     /// which m features are too few; ties go to the smallest rank.
-    pub fn best_rank(&self, phi: &[f64], m: usize) -> usize {
+    ///
+    /// # Errors
+    /// [`Cancelled`](crate::Error::Cancelled).
+    pub fn best_rank(&self, phi: &[f64], m: usize) -> Result<usize> {
         let d = phi.len();
         let mut ranks: Vec<usize> = RANKS.into_iter().filter(|r| *r < d).collect();
         if d <= RANKS[RANKS.len() - 1] {
@@ -28,6 +33,7 @@ impl Transformed {
         let mut residual = self.u.dot(&self.v.t());
         let (mut best, mut from) = ((f64::INFINITY, ranks[0]), 0);
         for r in ranks {
+            progress::check()?;
             for (l, phi) in phi.iter().enumerate().take(r).skip(from) {
                 self.add_ln_moments(l, *phi, &mut ln_moments);
             }
@@ -38,7 +44,7 @@ impl Transformed {
                 best = (loss, r);
             }
         }
-        best.1
+        Ok(best.1)
     }
 
     /// b_r: min(1, mean over queries of the variance over keys of the logits' truncation error).

@@ -121,11 +121,17 @@ impl Shape {
     ///
     /// Without truncation L is multiplied into the frequencies, and ‖u‖² costs d(d + 1)/2 through a triangular factor (not for
     /// queries in normalised attention, where it cancels): m d + d(d + 1)/2 + d. With truncation: r d + m r + r + d.
+    /// A number that is too large for `usize` counts as `usize::MAX`.
     pub fn multiplications(&self, m: usize) -> Multiplications {
         let (d, r) = (self.dim(), self.rank());
-        let whole = m * d + d * (d + 1) / 2 + d;
-        let shaped = if self.is_truncated() { r * d + m * r + r + d } else { whole };
-        Multiplications { plain: m * d + d, shaped }
+        // m n + rest, where `rest` follows from arrays that are in memory.
+        let with_rows = |n: usize, rest: usize| m.saturating_mul(n).saturating_add(rest);
+        let shaped = if self.is_truncated() {
+            with_rows(r, r.saturating_mul(d).saturating_add(r).saturating_add(d))
+        } else {
+            with_rows(d, (d.saturating_mul(d.saturating_add(1)) / 2).saturating_add(d))
+        };
+        Multiplications { plain: with_rows(d, d), shaped }
     }
 }
 

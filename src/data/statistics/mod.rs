@@ -13,6 +13,7 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric::{Isa, slice_of, squared_norm};
 use crate::once::once;
+use crate::progress;
 
 /// Rows whose statistics are computed together: enough to make merging cheap, and few enough to stay in the L1 cache.
 const RUN: usize = 64;
@@ -50,6 +51,8 @@ const RUN: usize = 64;
 pub struct Statistics {
     count: usize,
     weight: f64,
+    /// The largest ε of the scalar types in which points came; 0 before the first one.
+    epsilon: f64,
     /// Zeros before the first point.
     coordinates: Vec<Coordinate>,
 }
@@ -62,7 +65,7 @@ impl Statistics {
     pub fn new(d: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
         check_memory("coordinates, each with its mean, variance and range", d, size_of::<Coordinate>())?;
-        Ok(Statistics { count: 0, weight: 0.0, coordinates: vec![Coordinate::default(); d] })
+        Ok(Statistics { count: 0, weight: 0.0, epsilon: 0.0, coordinates: vec![Coordinate::default(); d] })
     }
 
     /// Statistics of the rows of `x`, n × d, each with weight 1.
@@ -103,6 +106,7 @@ impl Statistics {
         check_size("the number of columns of x", self.dim(), x.ncols())?;
         let mut batch = Statistics::new(self.dim())?;
         for (run, first) in x.axis_chunks_iter(Axis(0), RUN).zip((0..).step_by(RUN)) {
+            progress::check()?;
             let run = run.as_standard_layout();
             let rows = || slice_of(&run).chunks_exact(run.ncols());
             let weights = (first..first + run.nrows()).map(&weight).collect::<Result<Vec<_>>>()?;
@@ -117,7 +121,7 @@ impl Statistics {
     fn of_run<T: Real>(d: usize, rows: &[(&[T], f64)]) -> Result<Self> {
         let mut run = Statistics::new(d)?;
         let Some((origin, _)) = rows.first() else { return Ok(run) };
-        run.count = rows.len();
+        (run.count, run.epsilon) = (rows.len(), T::epsilon().widen());
         run.weight = checked_weight(rows.iter().map(|(_, weight)| weight).sum())?;
         let rows = || rows.iter().map(|(row, weight)| (*row, weight / run.weight));
         // Offsets from the first row, so that means of constant coordinates are exact.
@@ -166,6 +170,7 @@ impl Statistics {
         coordinates.for_each(|(own, their)| own.merge(old, new, their));
         self.weight = weight;
         self.count = self.count.saturating_add(other.count);
+        self.epsilon = self.epsilon.max(other.epsilon);
         Ok(())
     }
 
@@ -182,6 +187,11 @@ impl Statistics {
     /// d.
     pub fn dim(&self) -> usize {
         self.coordinates.len()
+    }
+
+    /// The largest ε of the scalar types in which points came.
+    pub(in crate::data) fn epsilon(&self) -> f64 {
+        self.epsilon
     }
 
     pub(in crate::data) fn coordinates(&self) -> &[Coordinate] {
@@ -224,10 +234,23 @@ pub(in crate::data) fn check_stored_weight(weight: f64, count: usize) -> Result<
     Err(Error::Parameter { name: "the weight", value: weight, domain })
 }
 
+/// Whether values between these ends, in a scalar type of this ε, are constant up to rounding. Ends merge without rounding, so that all
+/// orders of the values give the same answer.
+pub(crate) fn is_constant((least, most): (f64, f64), epsilon: f64) -> bool {
+    most - least <= 4.0 * epsilon * least.abs().max(most.abs())
+}
+
+/// Rejects a stored ε that no scalar type has.
+#[cfg(feature = "serde")]
+fn check_epsilon(value: f64) -> Result<()> {
+    let error = Error::Parameter { name: "ε", value, domain: "at least 0 and below 1" };
+    if (0.0..1.0).contains(&value) { Ok(()) } else { Err(error) }
+}
+
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Coordinate, Statistics, check_stored_weight};
+    use super::{Coordinate, Statistics, check_epsilon, check_stored_weight};
     use crate::error::{Error, Result, check_positive};
     use crate::sealed::{AnyScalar, sealed_fields};
 
@@ -238,6 +261,8 @@ mod stored {
             count: usize,
             #[serde(with = "crate::exact")]
             weight: f64,
+            #[serde(with = "crate::exact")]
+            epsilon: f64,
             coordinates: Vec<Coordinate>,
         }
     }
@@ -246,14 +271,15 @@ mod stored {
         type Error = Error;
 
         fn try_from(stored: StoredStatistics) -> Result<Self> {
-            let StoredStatistics { count, weight, coordinates } = stored;
+            let StoredStatistics { count, weight, epsilon, coordinates } = stored;
             check_positive("the dimension d", coordinates.len())?;
             check_stored_weight(weight, count)?;
+            check_epsilon(epsilon)?;
             if count == 0 {
                 return Statistics::new(coordinates.len());
             }
             coordinates.iter().enumerate().try_for_each(|(row, c)| c.check(row))?;
-            Ok(Statistics { count, weight, coordinates })
+            Ok(Statistics { count, weight, epsilon, coordinates })
         }
     }
 }

@@ -9,7 +9,8 @@ use super::totals::{Adder, Totals};
 use crate::Real;
 use crate::engine::{Batch, PointsView, Program};
 use crate::error::{Error, Result};
-use crate::numeric::{self, Isa, Packed, add_scaled, max_abs, panel_width};
+use crate::numeric::{self, Isa, Packed, Twofold, add_scaled, max_abs, panel_width};
+use crate::progress;
 use crate::threads::Pool;
 
 /// Rows whose products are summed before the sum is added to others. A chunk begins at a multiple of this.
@@ -40,12 +41,28 @@ impl<T: Real> Data<'_, T> {
     pub fn weight(&self, i: usize) -> f64 {
         self.weights.as_ref().map_or(1.0, |weights| weights[i])
     }
+
+    /// The targets of the heaviest row, of equal ones the first: among n rows their squared distance from the mean is at most n
+    /// times the variance, so that squares of differences from them keep their digits wherever the mean is. Differences of constant
+    /// targets, and of most indicators of a class, are 0.
+    fn references(&self) -> Vec<f64> {
+        let heavier = |best: usize, i: usize| if self.weight(i) > self.weight(best) { i } else { best };
+        let heaviest = (0..self.targets.nrows()).reduce(heavier);
+        heaviest.map_or_else(Vec::new, |i| self.targets.row(i).iter().map(|y| y.widen()).collect())
+    }
 }
 
 /// The features of the rows of a chunk, and the sums over them in `f64`.
 #[derive(Debug)]
 pub(super) struct FeatureChunk<T> {
     runs: Vec<PackedRun<T>>,
+    /// The sums with targets, and what their rounding has left.
+    pub sums: [TargetSums; 2],
+}
+
+/// Sums with targets.
+#[derive(Debug)]
+pub(super) struct TargetSums {
     /// (t + 1) × D: Σ w y φ; the last row is for the target 1.
     pub cross: Array2<f64>,
     /// Σ w y, the last for the target 1, and Σ w y².
@@ -68,8 +85,8 @@ struct PackedRun<T> {
     unit: f64,
     /// An upper bound of every Σ w φ², up to rounding.
     bound: f64,
-    cross: Array2<f64>,
-    moments: Vec<f64>,
+    /// With targets less their references.
+    sums: TargetSums,
 }
 
 impl<T: Real> FeatureChunk<T> {
@@ -83,20 +100,18 @@ impl<T: Real> FeatureChunk<T> {
         first: usize,
         pools: &ChunkPools<T>,
     ) -> Result<Self> {
-        let n = data.x.nrows();
+        let (n, references) = (data.x.nrows(), data.references());
         let run = |buffers: &mut FeatureBuffers<T>, start: usize| {
+            progress::check()?;
             let features = pools.features.take().unwrap_or_default();
-            PackedRun::new(source, data.rows(start..n.min(start + RUN)), first + start, buffers, features)
+            let rows = data.rows(start..n.min(start + RUN));
+            PackedRun::new(source, rows, &references, first + start, buffers, features)
         };
         let runs = pools.buffers.map((0..n).step_by(RUN), run);
         let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
-        let (t, width) = (data.targets.ncols(), source.program.width());
-        let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
-        for run in &runs {
-            cross += &run.cross;
-            moments.iter_mut().zip(&run.moments).for_each(|(sum, moment)| *sum += moment);
-        }
-        Ok(FeatureChunk { runs, cross, moments })
+        let mut sums = TargetSums::zeros(data.targets.ncols(), source.program.width());
+        runs.iter().for_each(|run| sums.add(&run.sums));
+        Ok(FeatureChunk { runs, sums: sums.about_zero(&references) })
     }
 
     /// Returns the buffers.
@@ -112,7 +127,7 @@ impl<T: Real> FeatureChunk<T> {
 
     /// Adds the products of all pairs of features to the pieces of their blocks.
     pub fn add_products(&self, adder: Adder, gram: &mut Totals, sign: f64) {
-        let places = blocks(self.cross.ncols());
+        let places = blocks(self.sums[0].cross.ncols());
         let (len, words) = gram.pieces_mut();
         let pieces = words.chunks_mut(len).zip(places);
         Pool::default().for_each(pieces, |(products, sums): &mut (Vec<T>, Vec<f64>), (words, (i, j))| {
@@ -149,6 +164,7 @@ impl<T: Real> PackedRun<T> {
     fn new(
         source: FeatureSource<'_, T>,
         data: Data<'_, T>,
+        references: &[f64],
         first: usize,
         buffers: &mut FeatureBuffers<T>,
         mut features: Packed<T>,
@@ -161,7 +177,7 @@ impl<T: Real> PackedRun<T> {
         if let Some(row) = (0..rows).find(no_features) {
             return Err(Error::NotFinite { what: "the features of x", row: first + row });
         }
-        let (cross, moments) = sums_with_targets(program, batch, &data);
+        let sums = TargetSums::of(program, batch, &data, references);
         let root = scale_rows(program, batch, &data);
         features.refill_columns(batch.values(), rows, width);
         let mut squares = vec![T::zero(); width];
@@ -170,39 +186,68 @@ impl<T: Real> PackedRun<T> {
         }
         let bound = squares.into_iter().fold(T::zero(), T::max).widen();
         let unit = root * root;
-        Ok(PackedRun { features, unit, bound: bound * unit, cross, moments })
+        Ok(PackedRun { features, unit, bound: bound * unit, sums })
     }
 }
 
-/// Σ w y φ, and Σ w y and Σ w y², over the rows of a batch.
-fn sums_with_targets<T: Real>(
-    program: &Program<T>,
-    batch: &Batch<T>,
-    data: &Data<'_, T>,
-) -> (Array2<f64>, Vec<f64>) {
-    let (t, width) = (data.targets.ncols(), program.width());
-    let (mut cross, mut moments) = (Array2::<f64>::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
-    for i in 0..batch.rows() {
-        let (row, weight) = (batch.row(i), data.weight(i));
-        if weight == 0.0 {
-            continue;
-        }
-        let targets = data.targets.row(i);
-        let targets = targets.iter().map(|y| y.widen());
-        let (means, squares) = moments.split_at_mut(t + 1);
-        means.iter_mut().zip(targets.clone().chain([1.0])).for_each(|(mean, y)| *mean += weight * y);
-        squares.iter_mut().zip(targets.clone()).for_each(|(square, y)| *square += weight * y * y);
-        for (mut sums, y) in cross.rows_mut().into_iter().zip(targets.chain([1.0])) {
-            let sums = numeric::slice_of_mut(&mut sums);
-            for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
-                if *scale > f64::NEG_INFINITY && y != 0.0 {
-                    let factor = weight * y * scale.exp();
-                    add_scaled(Isa::best(), &mut sums[columns.clone()], factor, &row.values[columns.clone()]);
+impl TargetSums {
+    fn zeros(targets: usize, width: usize) -> Self {
+        TargetSums { cross: Array2::zeros((targets + 1, width)), moments: vec![0.0; 2 * targets + 1] }
+    }
+
+    /// Sums over the rows of a batch, with targets less their references.
+    fn of<T: Real>(program: &Program<T>, batch: &Batch<T>, data: &Data<'_, T>, references: &[f64]) -> Self {
+        let t = references.len();
+        let mut all = Self::zeros(t, program.width());
+        for i in 0..batch.rows() {
+            let (row, weight) = (batch.row(i), data.weight(i));
+            if weight == 0.0 {
+                continue;
+            }
+            let targets = data.targets.row(i);
+            let targets = targets.iter().zip(references).map(|(y, reference)| y.widen() - reference);
+            let (means, squares) = all.moments.split_at_mut(t + 1);
+            means.iter_mut().zip(targets.clone().chain([1.0])).for_each(|(mean, y)| *mean += weight * y);
+            squares.iter_mut().zip(targets.clone()).for_each(|(square, y)| *square += weight * y * y);
+            for (mut sums, y) in all.cross.rows_mut().into_iter().zip(targets.chain([1.0])) {
+                let sums = numeric::slice_of_mut(&mut sums);
+                for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
+                    if *scale > f64::NEG_INFINITY && y != 0.0 {
+                        let (columns, factor) = (columns.clone(), weight * y * scale.exp());
+                        add_scaled(Isa::best(), &mut sums[columns.clone()], factor, &row.values[columns]);
+                    }
                 }
             }
         }
+        all
     }
-    (cross, moments)
+
+    fn add(&mut self, other: &TargetSums) {
+        self.cross += &other.cross;
+        self.moments.iter_mut().zip(&other.moments).for_each(|(sum, moment)| *sum += moment);
+    }
+
+    /// The sums with targets themselves, of sums with targets less their references: Σ w y φ = Σ w (y − r) φ + r Σ w φ, and so on.
+    /// Twofold, since what is small beside r must not be lost.
+    fn about_zero(self, references: &[f64]) -> [Self; 2] {
+        let (t, width) = (references.len(), self.cross.ncols());
+        let (mut sums, mut left) = (self, Self::zeros(t, width));
+        let weight = sums.moments[t];
+        for (j, r) in references.iter().enumerate() {
+            let [mean, square] = [j, t + 1 + j];
+            let own = sums.moments[mean];
+            let total = Twofold::default().add(own).add_product(*r, weight);
+            let squares = Twofold::default().add(sums.moments[square]).add_product(*r, own);
+            let squares = squares.add_product(*r, total.high).add_product(*r, total.low);
+            (sums.moments[mean], left.moments[mean]) = (total.high, total.low);
+            (sums.moments[square], left.moments[square]) = (squares.high, squares.low);
+            for f in 0..width {
+                let sum = Twofold::default().add(sums.cross[[j, f]]).add_product(*r, sums.cross[[t, f]]);
+                (sums.cross[[j, f]], left.cross[[j, f]]) = (sum.high, sum.low);
+            }
+        }
+        [sums, left]
+    }
 }
 
 /// Turns values into plain features times √w, divided by a power of two near the largest, which is returned.

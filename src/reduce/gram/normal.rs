@@ -1,14 +1,19 @@
 //! [`NormalSums`]: the sums over rows of which normal equations are made, and how chunks of rows are added.
 
 use super::chunk::{BLOCK, FeatureChunk, block_count};
-use super::totals::{MOST, TooLarge, Totals, largest};
+use super::totals::{MOST, TooLarge, Totals, check_size, largest};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::numeric::{slice_of, slice_of_mut};
 
-/// Words of a sum of `f64`.
+/// Words of a sum of products of two features in `f64`.
 const WORDS: usize = 3;
+/// Words of sums with targets, of which small differences count where their means are large: Σ w y φ, and Σ w y and Σ w y².
+const CROSS_WORDS: usize = 4;
+const MOMENT_WORDS: usize = 5;
+/// What a chunk adds to a sum: its part about a reference, and what moves that to 0.
+const SUMMANDS: u64 = 2;
 
 /// The sums over rows of which normal equations are made.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +25,7 @@ pub(super) struct NormalSums {
     pub cross: Vec<Totals>,
     /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
     pub moments: Vec<Totals>,
-    /// The number of additions.
+    /// The number of additions for which words have no room any more, of at most [`MOST`].
     pub parts: u64,
 }
 
@@ -33,17 +38,18 @@ impl NormalSums {
         Self::check_room::<T>(targets, width)?;
         Ok(NormalSums {
             gram: Totals::new(block_count(width), BLOCK * BLOCK, Self::depth::<T>()),
-            cross: vec![Totals::new(1, width, WORDS); targets + 1],
-            moments: vec![Totals::new(1, 1, WORDS); 2 * targets + 1],
+            cross: vec![Totals::new(1, width, CROSS_WORDS); targets + 1],
+            moments: vec![Totals::new(1, 1, MOMENT_WORDS); 2 * targets + 1],
             parts: 0,
         })
     }
 
     /// The bytes of sums of this size.
     pub fn bytes<T: Real>(targets: usize, width: usize) -> usize {
-        let words = WORDS * size_of::<f64>();
+        let bytes = |words: usize| words * size_of::<f64>();
         // Of a target and of the target 1: sums with features, and up to two without.
-        let of_target = width.saturating_mul(words) + 2 * words + 3 * size_of::<Totals>();
+        let of_target = width.saturating_mul(bytes(CROSS_WORDS)).saturating_add(2 * bytes(MOMENT_WORDS));
+        let of_target = of_target.saturating_add(3 * size_of::<Totals>());
         let of_block = BLOCK * BLOCK * Self::depth::<T>() * size_of::<f64>();
         let products = block_count(width).saturating_mul(of_block);
         products.saturating_add(targets.saturating_add(1).saturating_mul(of_target))
@@ -70,19 +76,20 @@ impl NormalSums {
     pub fn fit<T: Real>(&self, targets: usize, width: usize) -> bool {
         self.gram.fits(block_count(width), BLOCK * BLOCK, Self::depth::<T>())
             && self.cross.len() == targets + 1
-            && self.cross.iter().all(|sums| sums.fits(1, width, WORDS))
+            && self.cross.iter().all(|sums| sums.fits(1, width, CROSS_WORDS))
             && self.moments.len() == 2 * targets + 1
-            && self.moments.iter().all(|sums| sums.fits(1, 1, WORDS))
+            && self.moments.iter().all(|sums| sums.fits(1, 1, MOMENT_WORDS))
     }
 
-    /// Rejects so many more additions if they could not be exact.
-    pub fn check_parts(&self, more: u64) -> Result<()> {
-        let parts = self.parts.saturating_add(more);
-        if parts <= MOST {
-            return Ok(());
-        }
-        let domain = "at most 16777216: take rows in larger batches";
-        Err(Error::Parameter { name: "the number of updates of statistics", value: parts as f64, domain })
+    /// Whether there is room for an addition without a carry.
+    fn has_room(&self) -> bool {
+        self.parts.saturating_add(SUMMANDS) <= MOST
+    }
+
+    /// Makes room for half of [`MOST`] additions.
+    fn carry(&mut self) {
+        self.cross.iter_mut().chain(&mut self.moments).chain([&mut self.gram]).for_each(Totals::carry);
+        self.parts = MOST / 2;
     }
 
     /// Words of a sum of products: as many as the rounding errors of the products justify.
@@ -90,32 +97,38 @@ impl NormalSums {
         if size_of::<T>() == 4 { 2 } else { WORDS }
     }
 
-    /// Whether digits would be lost if the chunk were added and taken out again; `Err` if it cannot be added.
-    pub fn would_rise<T: Real>(&self, chunk: &FeatureChunk<T>) -> Result<bool, TooLarge> {
-        let mut rises = self.gram.would_rise(chunk.bound())?;
-        for (sums, values) in self.cross.iter().zip(chunk.cross.rows()) {
-            rises |= sums.would_rise(largest(slice_of(&values)))?;
-        }
-        for (sums, moment) in self.moments.iter().zip(&chunk.moments) {
-            rises |= sums.would_rise(moment.abs())?;
-        }
-        Ok(rises)
+    /// Refuses a chunk with numbers that sums cannot take.
+    pub fn check<T: Real>(chunk: &FeatureChunk<T>) -> Result<(), TooLarge> {
+        let [sums, _] = &chunk.sums;
+        check_size(chunk.bound())?;
+        sums.cross.rows().into_iter().try_for_each(|values| check_size(largest(slice_of(&values))))?;
+        sums.moments.iter().try_for_each(|moment| check_size(moment.abs()))
     }
 
+    /// Adds a chunk that was [checked](NormalSums::check).
     pub fn add<T: Real>(&mut self, chunk: &mut FeatureChunk<T>, sign: f64) {
+        if !self.has_room() {
+            self.carry();
+        }
         if let Some(adder) = self.gram.open(chunk.bound()) {
             chunk.add_products(adder, &mut self.gram, sign);
         }
-        chunk.cross *= sign;
-        for (sums, mut values) in self.cross.iter_mut().zip(chunk.cross.rows_mut()) {
-            sums.add(slice_of_mut(&mut values));
+        for part in &mut chunk.sums {
+            part.cross *= sign;
+            for (sums, mut values) in self.cross.iter_mut().zip(part.cross.rows_mut()) {
+                sums.add(slice_of_mut(&mut values));
+            }
+            let moments = self.moments.iter_mut().zip(&part.moments);
+            moments.for_each(|(sums, moment)| sums.add(&mut [sign * moment]));
         }
-        let moments = self.moments.iter_mut().zip(&chunk.moments);
-        moments.for_each(|(sums, moment)| sums.add(&mut [sign * moment]));
-        self.parts += 1;
+        self.parts += SUMMANDS;
     }
 
-    pub fn merge(&mut self, other: NormalSums) {
+    pub fn merge(&mut self, mut other: NormalSums) {
+        if self.parts.saturating_add(other.parts) > MOST {
+            other.carry();
+            self.carry();
+        }
         self.gram.merge(other.gram);
         self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
         self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));

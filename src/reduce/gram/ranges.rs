@@ -92,8 +92,8 @@ impl InputRanges {
                 for i in rows() {
                     let (columns, values) = x.row(i);
                     for (k, v) in columns.iter().zip(values) {
-                        ranges.include(*k, v.widen());
-                        stored[*k] += 1;
+                        ranges.include(k, v.widen());
+                        stored[k] += 1;
                     }
                 }
                 let count = rows().count();

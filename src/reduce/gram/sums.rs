@@ -134,12 +134,11 @@ impl<T: Real> GramSums<T> {
     }
 
     /// Adds the rows of other sums, of the same map with the same centring and scaling of inputs. The bits do not depend on
-    /// the order in which sums are merged.
+    /// the order in which sums are merged, up to 16 million updates of a few rows each; beyond, they agree to rounding.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations or numbers of targets differ, [`Row`](Error::Row) if a row is in
-    /// both, [`Parameter`](Error::Parameter) if there were more than 16 million updates, [`Memory`](Error::Memory) if there is
-    /// no memory for a copy of the other sums. Nothing has changed then.
+    /// both, [`Memory`](Error::Memory) if there is no memory for a copy of the other sums. Nothing has changed then.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_map(&other.map)?;
         let differ = [
@@ -150,7 +149,6 @@ impl<T: Real> GramSums<T> {
             return Err(Error::Merge { reason });
         }
         let rows = self.rows.with(&other.rows)?;
-        self.totals.check_parts(other.totals.parts)?;
         NormalSums::check_room::<T>(self.targets(), self.map.feature_dim)?;
         self.totals.merge(other.totals.clone());
         self.ranges.join(&other.ranges);

@@ -1,13 +1,15 @@
 //! [`Totals`]: sums of `f64` whose bits do not depend on the order of the summands.
 
-use crate::numeric::{self, Isa};
+use crate::numeric::{self, Isa, Twofold};
 
 /// Bits between the grids of consecutive words of a sum.
 const STEP: i32 = 30;
-/// Summands up to which sums are exact: as many multiples of a grid, each below 2^(`STEP` − 1), fit into 53 bits.
+/// Summands between carries: as many multiples of a grid, each below 2^(`STEP` − 1), fit into 53 bits.
 pub(super) const MOST: u64 = 1 << (54 - STEP);
 /// The levels whose grids, and the numbers that round to them, are normal.
 const LEVELS: std::ops::RangeInclusive<i32> = -30..=31;
+/// The largest summand.
+const LARGEST: f64 = 1e288;
 
 /// An array of sums. Each is a few words, of which word k holds a multiple of the grid 2^(`STEP` (level − k)).
 ///
@@ -44,15 +46,6 @@ impl Totals {
         shape && finite && self.level.is_none_or(|level| LEVELS.contains(&level))
     }
 
-    /// Whether summands up to `bound` need a higher level, which would cost the lowest words.
-    pub(super) fn would_rise(&self, bound: f64) -> Result<bool, TooLarge> {
-        if bound == 0.0 {
-            return Ok(false);
-        }
-        let level = level(bound).ok_or(TooLarge)?;
-        Ok(self.level.is_none_or(|own| own < level))
-    }
-
     /// Makes the level high enough for summands up to `bound`, and returns how to add them; `None` if they are 0 or too large.
     pub(super) fn open(&mut self, bound: f64) -> Option<Adder> {
         self.raise(level(bound).filter(|_| bound != 0.0)?);
@@ -64,8 +57,7 @@ impl Totals {
         (self.piece * self.depth, &mut self.words)
     }
 
-    /// Adds an array of one piece, not above a bound that [`would_rise`](Totals::would_rise) has accepted. Overwrites the
-    /// values.
+    /// Adds an array of one piece, not above a bound that [`check_size`] has accepted. Overwrites the values.
     pub(super) fn add(&mut self, values: &mut [f64]) {
         if let Some(adder) = self.open(largest(values)) {
             adder.add(&mut self.words, values);
@@ -80,12 +72,44 @@ impl Totals {
         self.words.iter_mut().zip(&other.words).for_each(|(own, their)| *own += their);
     }
 
+    /// Carries: moves of each word what is a multiple of the next higher one's grid to that one, which changes no sum. Then there is
+    /// room for half of [`MOST`] summands. Where the highest word has none, the level is raised, which costs what is below 2⁻⁵⁰ of the
+    /// largest sum; at the highest level that word is rounded instead, as any number is.
+    pub(super) fn carry(&mut self) {
+        let Some(level) = self.level else { return };
+        let (piece, depth) = (self.piece, self.depth);
+        let highest = self.words.chunks_exact(piece * depth).map(|words| largest(&words[..piece]));
+        if highest.fold(0.0, f64::max) > libm::ldexp(1.0, 51 + STEP * level) && level < *LEVELS.end() {
+            self.raise(level + 1);
+        }
+        let level = self.level.unwrap_or(level);
+        for words in self.words.chunks_exact_mut(piece * depth) {
+            for (k, level) in (1..depth).zip((i32::MIN..=level).rev()) {
+                let (higher, lower) = words.split_at_mut(k * piece);
+                let (higher, lower) = (&mut higher[(k - 1) * piece..], &mut lower[..piece]);
+                numeric::move_multiples(Isa::best(), higher, lower, grid(level));
+            }
+        }
+    }
+
     /// The sum at an index of a piece.
     #[cfg(any(test, feature = "faer", feature = "ndarray-linalg"))]
     pub(super) fn at(&self, piece: usize, place: usize) -> f64 {
+        self.words_at(piece, place).fold(0.0, |sum, word| sum + word)
+    }
+
+    /// The sum at a place of a single piece, less a multiple of that of other totals at the same place.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub(super) fn less(&self, place: usize, factor: f64, other: &Totals) -> Twofold {
+        let sum = self.words_at(0, place).fold(Twofold::default(), Twofold::add);
+        other.words_at(0, place).fold(sum, |sum, word| sum.add_product(-factor, word))
+    }
+
+    /// The words of a sum, from the finest on, for the least rounding.
+    #[cfg(any(test, feature = "faer", feature = "ndarray-linalg"))]
+    fn words_at(&self, piece: usize, place: usize) -> impl Iterator<Item = f64> {
         let words = &self.words[piece * self.piece * self.depth..];
-        // From the finest word on, for the least rounding.
-        (0..self.depth).rev().map(|k| words[k * self.piece + place]).fold(0.0, |sum, word| sum + word)
+        (0..self.depth).rev().map(move |k| words[k * self.piece + place])
     }
 
     fn raise(&mut self, level: i32) {
@@ -110,6 +134,11 @@ pub(super) fn largest(values: &[f64]) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TooLarge;
 
+/// Refuses summands up to a bound that no totals can take.
+pub(super) fn check_size(bound: f64) -> Result<(), TooLarge> {
+    if bound == 0.0 || level(bound).is_some() { Ok(()) } else { Err(TooLarge) }
+}
+
 /// Adds to the words of a piece.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Adder {
@@ -120,16 +149,21 @@ impl Adder {
     /// Adds values that are not above the bound that the totals were opened for. Overwrites them.
     pub(super) fn add(self, words: &mut [f64], values: &mut [f64]) {
         for (words, level) in words.chunks_exact_mut(values.len()).zip((i32::MIN..=self.level).rev()) {
-            numeric::move_multiples(Isa::best(), words, values, libm::ldexp(1.5, 52 + STEP * level));
+            numeric::move_multiples(Isa::best(), words, values, grid(level));
         }
     }
+}
+
+/// The number whose last place is one step of a level's grid, with room for numbers of either sign.
+fn grid(level: i32) -> f64 {
+    libm::ldexp(1.5, 52 + STEP * level)
 }
 
 /// The least level whose first word takes what is up to `bound`.
 fn level(bound: f64) -> Option<i32> {
     let (_, exponent) = libm::frexp(bound);
     let level = (exponent + 1 + STEP - 1).div_euclid(STEP) - 1;
-    (bound.is_finite() && level <= *LEVELS.end()).then_some(level.max(*LEVELS.start()))
+    (bound <= LARGEST).then_some(level.clamp(*LEVELS.start(), *LEVELS.end()))
 }
 
 #[cfg(test)]
@@ -185,6 +219,46 @@ mod tests {
         assert_eq!(all, whole);
     }
 
+    /// Carries after so many summands, as those of the sums of a table do.
+    fn carried(values: impl Iterator<Item = f64>, room: u64) -> Totals {
+        let (mut totals, mut parts) = (Totals::new(1, 1, 3), 0);
+        for value in values {
+            if parts == room {
+                totals.carry();
+                parts = room / 2;
+            }
+            totals.add(&mut [value]);
+            parts += 1;
+        }
+        totals
+    }
+
+    #[test]
+    fn carries_change_no_sum() {
+        let values = values(5000, 60);
+        let whole = total(&values, 3).at(0, 0);
+        for room in [2, 3, 64, 1000] {
+            let sum = carried(values.iter().copied(), room).at(0, 0);
+            assert!((sum - whole).abs() <= f64::EPSILON * whole.abs(), "{room}: {sum} {whole}");
+        }
+    }
+
+    /// More summands of one sign than a word holds, just below the bound of their level: without a carry, sums would lose bits.
+    #[test]
+    fn there_is_no_limit_to_summands() {
+        let value = f64::powi(2.0, STEP - 1) - 1.0;
+        let mut totals = total(&[value], 3);
+        totals.words[0] = value * MOST as f64;
+        totals.carry();
+        (0..1001).for_each(|_| totals.add(&mut [value]));
+        assert_eq!(totals.at(0, 0), value * (MOST + 1001) as f64);
+        let mut full = Totals::new(1, 1, 2);
+        full.raise(*LEVELS.end());
+        full.words[0] = libm::ldexp(1.0, 52 + STEP * *LEVELS.end());
+        full.carry();
+        assert_eq!(full.at(0, 0), libm::ldexp(1.0, 52 + STEP * *LEVELS.end()));
+    }
+
     #[test]
     fn ends_of_the_range() {
         assert_eq!(level(1.0), Some(0));
@@ -193,9 +267,9 @@ mod tests {
         assert_eq!(level(f64::INFINITY), None);
         assert_eq!(level(f64::NAN), None);
         assert_eq!(level(1e300), None);
-        assert!(Totals::new(1, 1, 2).would_rise(largest(&[f64::NAN, 1.0])).is_err());
-        assert!(Totals::new(1, 1, 2).would_rise(1e300).is_err());
-        assert!(!total(&[5.0], 2).would_rise(3.0).unwrap() && total(&[5.0], 2).would_rise(1e20).unwrap());
+        assert_eq!(level(LARGEST), Some(*LEVELS.end()));
+        assert!(check_size(largest(&[f64::NAN, 1.0])).is_err() && check_size(1e300).is_err());
+        assert!(check_size(0.0).is_ok() && check_size(LARGEST).is_ok());
         for big in [1e280, 1.0, 1e-200, 1e-270] {
             let sum = total(&[big, big / 3.0], 3).at(0, 0);
             assert!((sum / (big + big / 3.0) - 1.0).abs() < 1e-15, "{big}: {sum}");

@@ -12,9 +12,28 @@ impl<T: Real> GramSums<T> {
         self.totals.moments.iter().map(|sums| sums.at(0, 0)).collect()
     }
 
-    /// Σ w y φ for a feature and a target; the last is the target 1.
-    pub(crate) fn cross(&self, feature: usize, target: usize) -> f64 {
-        self.totals.cross[target].at(0, feature)
+    /// Σ w.
+    pub(crate) fn weight(&self) -> f64 {
+        self.totals.moments[self.targets()].at(0, 0)
+    }
+
+    /// Σ w φ for a feature.
+    pub(crate) fn feature(&self, feature: usize) -> f64 {
+        self.totals.cross[self.targets()].at(0, feature)
+    }
+
+    /// Σ w (y − r) φ for a feature and a target y, without a loss of digits where r is near all y.
+    pub(crate) fn cross_about(&self, feature: usize, target: usize, r: f64) -> f64 {
+        self.totals.cross[target].less(feature, r, &self.totals.cross[self.targets()]).high
+    }
+
+    /// Σ w (y − r) and Σ w (y − r)² for a target y, without a loss of digits where r is near all y.
+    pub(crate) fn moments_about(&self, target: usize, r: f64) -> [f64; 2] {
+        let (moments, t) = (&self.totals.moments, self.targets());
+        let means = moments[target].less(0, r, &moments[t]);
+        let squares = moments[t + 1 + target].less(0, r, &moments[target]);
+        let squares = squares.add_product(-r, means.high).add_product(-r, means.low);
+        [means.high, squares.high]
     }
 
     /// Σ w φ φᵀ, D × D; only the lower triangle is filled.
@@ -32,6 +51,11 @@ impl<T: Real> GramSums<T> {
     /// The rounding error of a product relative to the largest: sums of a run are rounded in the scalar type.
     pub(crate) fn rounding() -> f64 {
         T::epsilon().widen() * (RUN as f64).sqrt()
+    }
+
+    /// The largest deviation of a constant target, relative to its mean, that rounding of its values explains.
+    pub(crate) fn rounding_of_constants() -> f64 {
+        T::epsilon().widen().max(2.0 * f64::EPSILON) * 2.0
     }
 
     /// The number of rows of positive weight.

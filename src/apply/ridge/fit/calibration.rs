@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, ArrayViewMut1};
 use super::{check_finite, one_hot};
 use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
-use crate::numeric;
+use crate::{numeric, progress};
 
 /// The maximum number of steps of Newton's method.
 const STEPS: usize = 200;
@@ -46,6 +46,7 @@ impl Calibration {
         let (scores, mut at) = (scores / unit, Calibration { slope: 1.0, offsets: vec![0.0; classes] });
         let mut loss = at.loss(&scores, &aims);
         for _ in 0..STEPS {
+            progress::check()?;
             let (step, promise) = at.step(&scores, &aims)?;
             if promise <= ENOUGH * n as f64 {
                 break;

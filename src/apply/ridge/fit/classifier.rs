@@ -3,7 +3,7 @@
 use ndarray::Array2;
 
 use super::calibration::Calibration;
-use super::{Ridge, Standardisation};
+use super::{Ridge, Standardisation, check_classes};
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::map::Map;
@@ -33,7 +33,7 @@ use crate::{Points, Real};
 /// let mut statistics = RidgeStatistics::new(map, 2)?;
 /// statistics.update_labels(&x, &labels)?;
 /// let held_out = arr2(&[[-1.9], [-0.8], [0.1], [0.7], [1.5]]);
-/// let classifier = RidgeClassifier::new(statistics.solve(1e-3)?).calibrated(&held_out, &[1, 0, 0, 0, 1])?;
+/// let classifier = RidgeClassifier::new(statistics.solve(1e-3)?)?.calibrated(&held_out, &[1, 0, 0, 0, 1])?;
 /// assert_eq!(classifier.classify(&arr2(&[[-1.5], [0.0]]))?, [1, 0]);
 /// let p = classifier.probabilities(&arr2(&[[-1.5], [0.0]]))?;
 /// assert!(p[[0, 1]] > 0.5 && p[[1, 0]] > 0.5 && (p.row(0).sum() - 1.0).abs() < 1e-12);
@@ -51,8 +51,12 @@ pub struct RidgeClassifier<T: Real> {
 
 impl<T: Real> RidgeClassifier<T> {
     /// A classifier from a regression of labels, without probabilities.
-    pub fn new(model: Ridge<T>) -> Self {
-        RidgeClassifier { model, calibration: None }
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if the regression has one target: labels of two classes have two.
+    pub fn new(model: Ridge<T>) -> Result<Self> {
+        check_classes(model.intercepts.len())?;
+        Ok(RidgeClassifier { model, calibration: None })
     }
 
     /// The same with probabilities calibrated on held-out points, n × d, which the model has not been fitted to, and their

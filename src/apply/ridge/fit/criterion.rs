@@ -8,7 +8,7 @@ use super::{RidgeSpectrum, check_training, check_weights};
 use crate::error::{Error, Result};
 use crate::once::once;
 use crate::threads::Pool;
-use crate::{Points, Real};
+use crate::{Points, Real, progress};
 
 /// The criterion that λ minimises: an estimate of the squared error of predictions at new points, or the evidence.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub enum Criterion<'a, T: Real> {
     ///
     /// n is the number of rows if weights are how often a row counts: a row of weight 2 is the row twice, and one of weight 0
     /// is not there. Weights that are something else, such as inverse variances, must be scaled so that Σ w is the number of
-    /// rows, or λ is chosen for another number of them.
+    /// rows, or λ is chosen for another number of them. Where f is n or more, the error is infinite.
     GeneralisedCrossValidation,
     /// The error at each training point of the regression on all others, computed exactly in a second pass over the training
     /// data: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
@@ -89,6 +89,10 @@ impl<'a, T: Real> Criterion<'a, T> {
 impl<T: Real> RidgeSpectrum<T> {
     /// The criterion for each λ: weighted mean squared errors, summed over the targets, or minus the log evidence.
     ///
+    /// Generalised cross-validation and the evidence are infinite where rounding of the features' products leaves nothing of them: for
+    /// λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error, and the first of them also where the squared residuals
+    /// are below their own rounding. Leave-one-out and held-out points have no such end.
+    ///
     /// Generalised cross-validation and the evidence cost O(D t) for each λ, the others O(D² + D t) for each point and each λ.
     ///
     /// # Errors
@@ -103,7 +107,7 @@ impl<T: Real> RidgeSpectrum<T> {
             Criterion::GeneralisedCrossValidation => {
                 Ok(each.map(|lambda| self.shrinkage.generalised(*lambda)).collect())
             }
-            Criterion::LogEvidence => each.map(|lambda| Ok(-self.shrinkage.log_evidence(*lambda)?)).collect(),
+            Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
             Criterion::LeaveOneOut(sample) => {
                 self.check_sample(sample)?;
                 self.training.check(sample)?;
@@ -145,6 +149,9 @@ impl<T: Real> RidgeSpectrum<T> {
         let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
             let rows = start..sample.x.nrows().min(start + ROWS);
             let mut sums = vec![0.0; lambdas.len()];
+            if progress::check().is_err() {
+                return sums;
+            }
             for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
                 for (sum, lambda) in sums.iter_mut().zip(lambdas) {
                     *sum += self.error(sample, i, u, *lambda, left_out);
@@ -153,6 +160,7 @@ impl<T: Real> RidgeSpectrum<T> {
             sums
         };
         let parts = Pool::default().map((0..sample.x.nrows()).step_by(ROWS), errors_of);
+        progress::check()?;
         let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>() / total;
         Ok((0..lambdas.len()).map(|k| or_infinite(sum(k))).collect())
     }
@@ -178,7 +186,8 @@ impl<T: Real> RidgeSpectrum<T> {
         let residual = |(j, y): (usize, &T)| {
             let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
             let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
-            ((y.widen() - self.normal.mean_targets[j] - predicted) / left).powi(2)
+            let (reference, offset) = (self.normal.references[j], self.normal.offsets[j]);
+            ((y.widen() - reference - (offset + predicted)) / left).powi(2)
         };
         weight * sample.targets.row(i).iter().enumerate().map(residual).sum::<f64>()
     }

@@ -3,12 +3,12 @@
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2};
 
 use super::normal::check_lambda;
-use super::{check_finite, largest_columns};
-use crate::Real;
+use super::{check_finite, is_constant, largest_columns};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::{Backend, Scalar};
 use crate::memory::check_memory;
 use crate::once::once;
+use crate::{Real, progress};
 
 /// Kernel ridge regression from the Gram matrix of the training points: the reference with an exact kernel, and the way
 /// for maps whose two sides differ.
@@ -61,6 +61,10 @@ impl<T: Scalar> KernelRidge<T> {
         let mut matrix = symmetric_part(gram);
         let diagonal = T::narrow(lambda);
         matrix.diag_mut().mapv_inplace(|v| v + diagonal);
+        if matrix.diag().iter().any(|v| !v.is_finite()) {
+            let domain = "small enough for K + λI to be finite in the type of the Gram matrix";
+            return Err(Error::Parameter { name: "λ", value: lambda, domain });
+        }
         let backend = Backend::default();
         let noise = |matrix: &Array2<T>| {
             let largest = matrix.diag().iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
@@ -73,6 +77,7 @@ impl<T: Scalar> KernelRidge<T> {
                 least: lambda + 4.0 * noise(matrix) - 2.0 * eigen.values[0].widen().min(0.0),
             })
         };
+        progress::check()?;
         let factor = match backend.cholesky(&matrix) {
             Err(Error::Factorisation { .. }) => return Err(singular(&matrix)?),
             factor => factor?,
@@ -81,8 +86,10 @@ impl<T: Scalar> KernelRidge<T> {
         if pivot <= noise(&matrix) / (n as f64).sqrt() {
             return Err(singular(&matrix)?);
         }
+        // Without their means, beside which rounding would lose what differs.
+        let (targets, means) = centred(targets);
         let mut rhs = Array2::ones((n, targets.ncols() + 1));
-        rhs.slice_mut(ndarray::s![.., 1..]).assign(targets);
+        rhs.slice_mut(ndarray::s![.., 1..]).assign(&targets.mapv(T::narrow));
         factor.solve_inplace(&mut rhs)?;
         let ones = rhs.column(0).to_owned();
         let total = ones.sum();
@@ -91,8 +98,26 @@ impl<T: Scalar> KernelRidge<T> {
         for (mut column, b) in coefficients.columns_mut().into_iter().zip(&intercepts) {
             column.scaled_add(-*b, &ones);
         }
+        let intercepts = intercepts.iter().zip(&means).map(|(b, mean)| T::narrow(b.widen() + mean)).collect();
         Ok(KernelRidge::new(coefficients, intercepts))
     }
+}
+
+/// Targets less their means, n × t, and the means. Of constant targets nothing is left.
+pub(super) fn centred<T: Real>(targets: &ArrayRef2<T>) -> (Array2<f64>, Array1<f64>) {
+    let (mut centred, mut means) = (targets.mapv(|y| y.widen()), Array1::zeros(targets.ncols()));
+    for (mut column, mean) in centred.columns_mut().into_iter().zip(&mut means) {
+        let (first, n) = (column[0], column.len() as f64);
+        let ends = column.iter().fold((first, first), |(least, most), y| (y.min(least), y.max(most)));
+        let offset = column.iter().map(|y| (y - first) / n).sum::<f64>();
+        *mean = first + offset;
+        if is_constant(ends, T::epsilon().widen()) {
+            column.fill(0.0);
+        } else {
+            column.mapv_inplace(|y| (y - first) - offset);
+        }
+    }
+    (centred, means)
 }
 
 /// Rejects training data of the wrong size, data that is not finite, and Gram matrices of which there is no memory for so many
@@ -132,17 +157,21 @@ impl<T: Real> KernelRidge<T> {
     /// ŷ for points whose kernel values with the training points are the rows of `gram`, l × n: l × t.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `gram` has another number of columns than there were training points.
+    /// [`Shape`](Error::Shape) if `gram` has another number of columns than there were training points, [`Memory`](Error::Memory) if there
+    /// is no memory for the predictions.
     #[inline(never)]
     pub fn predict_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of the Gram matrix", self.coefficients.nrows(), gram.ncols())?;
+        let targets = self.coefficients.ncols();
+        check_memory("rows of predictions", gram.nrows(), targets.saturating_mul(size_of::<T>()))?;
         Ok(gram.dot(&self.coefficients) + &self.intercepts)
     }
 
     /// The target with the largest prediction for each row, the first of equal ones: the class, if targets are indicators.
     ///
     /// # Errors
-    /// As [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is not finite.
+    /// As [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is not finite,
+    /// [`Parameter`](Error::Parameter) if the regression has one target.
     #[inline(never)]
     pub fn classify_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
         largest_columns(&self.predict_from_gram(gram)?.mapv(|v| v.widen()))

@@ -2,13 +2,14 @@
 
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
-use super::kernel_ridge::{check_gram, symmetric_part};
+use super::kernel_ridge::{centred, check_gram, symmetric_part};
 use super::normal::check_lambda;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, LambdaChoice};
 use crate::error::{Error, Result};
 use crate::linalg::{Backend, Scalar};
 use crate::once::once;
+use crate::progress;
 
 /// Kernel ridge regressions for all λ from one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. Exact, if the
 /// Gram matrix is: the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which does the same with features.
@@ -65,11 +66,15 @@ impl<T: Scalar> KernelRidge<T> {
         for (i, mut row) in matrix.rows_mut().into_iter().enumerate() {
             row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column + apart);
         }
-        let targets = targets.mapv(|y| y.widen());
-        let mean_targets: Array1<f64> =
-            targets.columns().into_iter().map(|column| column.sum() / n as f64).collect();
-        let centred = targets - &mean_targets;
+        if matrix.iter().any(|v| !v.is_finite()) {
+            let (name, domain) =
+                ("the largest entry of the Gram matrix", "small enough for sums of rows to be finite");
+            return Err(Error::Parameter { name, value: largest_entry, domain });
+        }
+        let (centred, mean_targets) = centred(targets);
+        progress::check()?;
         let mut eigen = Backend::default().eigen(&matrix)?;
+        progress::check()?;
         eigen.values = eigen.values.slice_move(s![..n - 1]);
         eigen.vectors = eigen.vectors.slice_move(s![.., ..n - 1]);
         let rotated = eigen.vectors.t().dot(&centred);
@@ -81,6 +86,8 @@ impl<T: Scalar> KernelRidge<T> {
             rest: vec![0.0; mean_targets.len()],
             weight: n as f64,
             intercept: true,
+            rank: n - 1,
+            least: 0.0,
             resolution: if -least > rounding { rounding - 2.0 * least } else { rounding },
             values: eigen.values.mapv(|s| s.max(0.0)),
         };
@@ -140,7 +147,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
             Criterion::GeneralisedCrossValidation => {
                 Ok(each.map(|lambda| self.shrinkage.generalised(*lambda)).collect())
             }
-            Criterion::LogEvidence => each.map(|lambda| Ok(-self.shrinkage.log_evidence(*lambda)?)).collect(),
+            Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
             Criterion::LeaveOneOut(_) => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::HeldOut(_) => Err(Error::Unsupported {
                 what: "errors of held-out points, whose kernel values are not known: compare models on them",

@@ -3,13 +3,13 @@
 use ndarray::{Array2, ArrayRef2, ArrayView1};
 
 use super::{Standardisation, check_finite};
-use crate::Real;
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::linalg::{Backend, Cholesky};
 use crate::map::Map;
 use crate::memory::check_memory;
+use crate::{Real, progress};
 
 /// Points z with the factor of their Gram matrix.
 #[derive(Debug)]
@@ -59,7 +59,9 @@ impl<T: Real> Landmarks<T> {
             points.nrows(),
             points.nrows().saturating_mul(3 * size_of::<f64>()),
         )?;
+        progress::check()?;
         let mut gram = kernel.gram(&points, &points)?.mapv(|v| v.widen());
+        progress::check()?;
         // Above the rounding errors of eigenvalues, so that the factor exists.
         let largest = gram.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         let jitter = 4.0 * T::epsilon().widen() * points.nrows() as f64 * largest;

@@ -22,12 +22,13 @@ pub use criterion::{Criterion, LambdaChoice, Sample};
 pub use kernel_ridge::KernelRidge;
 pub use kernel_spectrum::KernelRidgeSpectrum;
 pub use posterior::{Prediction, RidgePosterior};
-pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial, SearchCriterion, SearchProgress};
+pub use search::{GridEnd, RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial, RidgeWarning, SearchCriterion};
 pub use spectrum::RidgeSpectrum;
 
 pub(in crate::apply) use normal::{Normal, symmetric_products};
 
-use super::super::labels::{largest_columns, one_hot};
+use super::super::labels::{check_classes, largest_columns, one_hot};
 use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};
+use crate::data::statistics::is_constant;
 use crate::error::check_finite;
 use crate::reduce::{FeatureBuffers, FeatureSource, check_training, check_weights, too_large};

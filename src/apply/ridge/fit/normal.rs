@@ -3,12 +3,12 @@
 use ndarray::{Array1, Array2, ArrayView1};
 
 use super::{Ridge, RidgeSpectrum, RidgeStatistics, too_large};
-use crate::Real;
 use crate::error::{Error, Result, checked_not_negative};
 use crate::linalg::Backend;
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::reduce::GramSums;
+use crate::{Real, progress};
 
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
@@ -19,11 +19,16 @@ pub(in crate::apply) struct Normal {
     pub c: Array2<f64>,
     /// Σ w y² for each target, centred as well.
     pub squares: Vec<f64>,
-    /// The means that were subtracted; 0 without an intercept.
+    /// The mean features that were subtracted; 0 without an intercept.
     pub mean_features: Array1<f64>,
-    pub mean_targets: Array1<f64>,
+    /// r + o for each target: the mean that was subtracted, in two parts, so that y − r − o is right where the mean is large. 0
+    /// without an intercept.
+    pub references: Array1<f64>,
+    pub offsets: Array1<f64>,
     /// Σ w.
     pub weight: f64,
+    /// The number of directions in which rows can differ: their number, less 1 if there is an intercept, and at most D.
+    pub rank: usize,
     /// The rounding error of an entry of A. Smaller pivots and eigenvalues are indistinguishable from 0.
     pub noise: f64,
     /// The rounding error of A in the spectral norm, which bounds the change of an eigenvalue.
@@ -37,10 +42,14 @@ impl<T: Real> RidgeStatistics<T> {
     /// λ is that of kernel ridge regression: predictions are those of (K̂ + λI)⁻¹ on the Gram matrix of the features. For
     /// n points of a kernel with K(x, x) = 1, λ = 10⁻³ n is strong and λ = 10⁻⁶ n weak.
     ///
+    /// With λ = 0 and fewer rows than features (as many, with an intercept) many weights fit equally well, and the model has those of
+    /// least norm ‖β‖: least squares without a penalty, the limit of small λ. Directions whose eigenvalues are rounding errors are left
+    /// out. It costs as much as the [spectrum](RidgeStatistics::spectrum).
+    ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if λ is negative or not
     /// finite, [`Singular`](Error::Singular), which names a sufficient λ, if the normal equations have no unique
-    /// solution up to rounding, for example because there are fewer rows than features or features are linearly dependent.
+    /// solution up to rounding, for example because features of many rows are linearly dependent.
     pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
         self.solve_with(Backend::default(), lambda)
     }
@@ -56,10 +65,14 @@ impl<T: Real> RidgeStatistics<T> {
         let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         normal.a.diag_mut().mapv_inplace(|v| v + lambda);
         let singular = || Error::Singular { lambda, least: normal.least() };
-        let rank = self.sums().present().saturating_sub(u64::from(self.intercept));
-        if lambda <= normal.noise && rank < self.map().feature_dim() as u64 {
-            return Err(singular());
+        if self.has_few_rows() && lambda <= normal.noise {
+            return if lambda > 0.0 {
+                Err(singular())
+            } else {
+                RidgeSpectrum::new(self, normal, backend)?.model(lambda)
+            };
         }
+        progress::check()?;
         let factor = match backend.cholesky(&normal.a) {
             Err(Error::Factorisation { .. }) => return Err(singular()),
             factor => factor?,
@@ -69,6 +82,7 @@ impl<T: Real> RidgeStatistics<T> {
         if pivot <= normal.noise || (largest == 0.0 && lambda == 0.0) {
             return Err(singular());
         }
+        progress::check()?;
         let weights = factor.solve(&normal.c)?;
         Ok(self.model(&normal, weights))
     }
@@ -107,36 +121,61 @@ impl<T: Real> RidgeStatistics<T> {
     /// As [`products`](RidgeStatistics::products).
     #[inline(never)]
     pub fn mean_features(&self) -> Result<Array1<f64>> {
-        Ok(Normal::uncentred(self.sums())?.mean_features)
+        let sums = self.sums();
+        Ok(Array1::from_shape_fn(sums.feature_dim(), |f| sums.feature(f)) / Normal::weight_of(sums)?)
     }
 
     /// The model with these weights, D × t.
     pub(super) fn model(&self, normal: &Normal, weights: Array2<f64>) -> Ridge<T> {
-        let intercepts = &normal.mean_targets - &normal.mean_features.dot(&weights);
+        let intercepts = normal.intercepts(&weights);
         Ridge::new(self.map().clone(), self.standardisation().cloned(), weights, intercepts)
     }
 
+    /// Whether there are too few rows to determine a weight for each feature, whatever the features are.
+    pub(super) fn has_few_rows(&self) -> bool {
+        let rank = self.sums().present().saturating_sub(u64::from(self.intercept));
+        rank < self.map().feature_dim() as u64
+    }
+
     pub(super) fn normal(&self) -> Result<Normal> {
-        let mut normal = Normal::uncentred(self.sums())?;
-        if self.intercept {
-            normal.centre();
-        } else {
-            normal.mean_features.fill(0.0);
-            normal.mean_targets.fill(0.0);
-        }
+        let sums = self.sums();
+        let mut normal = if self.intercept { Normal::centred(sums)? } else { Normal::uncentred(sums)? };
+        normal.settle(GramSums::<T>::rounding_of_constants());
         let finite = normal.c.iter().chain(&normal.squares).all(|v| v.is_finite());
         if finite { Ok(normal) } else { Err(too_large()) }
     }
 }
 
 impl Normal {
-    /// The sums as they are, with the means that would be subtracted.
+    /// The sums as they are.
     pub fn uncentred<T: Real>(sums: &GramSums<T>) -> Result<Self> {
-        let (width, targets, moments) = (sums.feature_dim(), sums.targets(), sums.moments());
-        let weight = moments[targets];
-        if weight <= 0.0 {
-            return Err(Error::NoData { what: "what is computed from sums over rows" });
-        }
+        Self::about(sums, Array1::zeros(sums.targets()))
+    }
+
+    /// The sums of centred features and targets.
+    pub fn centred<T: Real>(sums: &GramSums<T>) -> Result<Self> {
+        let weight = Self::weight_of(sums)?;
+        let means = sums.moments().into_iter().take(sums.targets()).map(|sum| sum / weight);
+        let mut normal = Self::about(sums, means.collect())?;
+        normal.mean_features = Array1::from_shape_fn(sums.feature_dim(), |f| sums.feature(f) / weight);
+        let offset = |(j, r): (usize, &f64)| sums.moments_about(j, *r)[0] / weight;
+        normal.offsets = normal.references.iter().enumerate().map(offset).collect();
+        normal.rank = normal.rank.min(rows(sums.present().saturating_sub(1)));
+        normal.centre();
+        Ok(normal)
+    }
+
+    /// Σ w, of which there must be some.
+    fn weight_of<T: Real>(sums: &GramSums<T>) -> Result<f64> {
+        let weight = sums.weight();
+        let none = Error::NoData { what: "what is computed from sums over rows" };
+        if weight > 0.0 { Ok(weight) } else { Err(none) }
+    }
+
+    /// The sums for targets less their references.
+    fn about<T: Real>(sums: &GramSums<T>, references: Array1<f64>) -> Result<Self> {
+        progress::check()?;
+        let (width, targets, weight) = (sums.feature_dim(), sums.targets(), Self::weight_of(sums)?);
         check_memory(
             "rows of the normal equations",
             width,
@@ -152,36 +191,60 @@ impl Normal {
         };
         let square: f64 = a.rows().into_iter().enumerate().map(row_square).sum();
         Ok(Normal {
-            c: Array2::from_shape_fn((width, targets), |(f, j)| sums.cross(f, j)),
-            squares: moments[targets + 1..].to_vec(),
-            mean_features: Array1::from_shape_fn(width, |f| sums.cross(f, targets) / weight),
-            mean_targets: Array1::from_shape_fn(targets, |j| moments[j] / weight),
+            c: Array2::from_shape_fn((width, targets), |(f, j)| sums.cross_about(f, j, references[j])),
+            squares: references.iter().enumerate().map(|(j, r)| sums.moments_about(j, *r)[1]).collect(),
+            mean_features: Array1::zeros(width),
+            offsets: Array1::zeros(targets),
+            references,
             weight,
+            rank: width.min(rows(sums.present())),
             noise: rounding * largest,
             total_noise: rounding * unit * square.sqrt(),
             a,
         })
     }
 
-    pub fn centre(&mut self) {
-        let Normal { a, c, squares, mean_features, mean_targets, weight, .. } = self;
+    /// Subtracts the means of features and the offsets of targets.
+    fn centre(&mut self) {
+        let Normal { a, c, squares, mean_features, offsets, weight, .. } = self;
         for (f, mut row) in a.rows_mut().into_iter().enumerate() {
             let mean = *weight * mean_features[f];
             row.iter_mut().zip(&*mean_features).for_each(|(a, other)| *a -= mean * other);
         }
         for (f, mut row) in c.rows_mut().into_iter().enumerate() {
             let mean = *weight * mean_features[f];
-            row.iter_mut().zip(&*mean_targets).for_each(|(c, target)| *c -= mean * target);
+            row.iter_mut().zip(&*offsets).for_each(|(c, offset)| *c -= mean * offset);
         }
-        for (square, mean) in squares.iter_mut().zip(&*mean_targets) {
-            *square = (*square - *weight * mean * mean).max(0.0);
+        for (square, offset) in squares.iter_mut().zip(&*offsets) {
+            *square = (*square - *weight * offset * offset).max(0.0);
         }
+    }
+
+    /// Takes targets for constant whose deviation is at most so many times their mean: that is their rounding.
+    fn settle(&mut self, rounding: f64) {
+        for (j, square) in self.squares.iter_mut().enumerate() {
+            let least = rounding * self.references[j];
+            if *square <= self.weight * least * least {
+                *square = 0.0;
+                self.c.column_mut(j).fill(0.0);
+            }
+        }
+    }
+
+    /// b = ȳ − φ̄·β for each target.
+    pub fn intercepts(&self, weights: &Array2<f64>) -> Array1<f64> {
+        &self.references + &(&self.offsets - &self.mean_features.dot(weights))
     }
 
     /// A λ well above rounding errors.
     pub fn least(&self) -> f64 {
         if self.noise > 0.0 { 2.0 * self.total_noise } else { 1.0 }
     }
+}
+
+/// A number of rows, as large as it can be told.
+fn rows(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// Σ w φ φᵀ over all rows, D × D and symmetric.

@@ -12,7 +12,7 @@ use crate::memory::check_memory;
 use crate::numeric::special::normal_quantile;
 use crate::once::once;
 use crate::threads::Pool;
-use crate::{Points, Real};
+use crate::{Points, Real, progress};
 
 /// Predictions with variances: ridge regression read as a Gaussian process. Approximate: the covariance is the kernel that the map
 /// estimates, and **variances are too small away from the data** unless
@@ -99,6 +99,7 @@ impl<T: Real> RidgeSpectrum<T> {
     #[inline(never)]
     pub fn posterior(&self, lambda: f64) -> Result<RidgePosterior<T>> {
         self.log_evidence(lambda)?;
+        progress::check()?;
         let (values, vectors) = (&self.shrinkage.values, &self.vectors);
         let factors: Vec<f64> = values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
         let mean = if self.shrinkage.intercept { self.shrinkage.weight.recip() } else { 0.0 };
@@ -183,6 +184,9 @@ impl<T: Real> RidgePosterior<T> {
         let points = x.view();
         let runs = variance.axis_chunks_iter_mut(Axis(0), ROWS).enumerate();
         Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, mut out)| {
+            if progress::check().is_err() {
+                return;
+            }
             let rows = points.run(run, ROWS);
             let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
             for (i, (u, out)) in self.rotation.of(rows, buffers).zip(out.rows_mut()).enumerate() {
@@ -192,6 +196,7 @@ impl<T: Real> RidgePosterior<T> {
                 self.write(unit, out);
             }
         });
+        progress::check()?;
         Ok(Prediction { mean, variance, noise: self.noise.clone() })
     }
 

@@ -17,8 +17,12 @@ pub(super) struct Shrinkage {
     /// n = Σ w.
     pub weight: f64,
     pub intercept: bool,
+    /// The number of eigenvalues that rows can make; all others are 0 up to rounding.
+    pub rank: usize,
     /// The rounding error of eigenvalues.
     pub resolution: f64,
+    /// The least λ for which criteria are more than rounding; 0 where shares are not divided by eigenvalues.
+    pub least: f64,
 }
 
 /// λ of a decade of the default grid.
@@ -32,34 +36,69 @@ impl Shrinkage {
         values: Array1<f64>,
         mut squares: Array2<f64>,
         sums: &[f64],
-        (weight, intercept, resolution): (f64, bool, f64),
+        (weight, intercept, rank): (f64, bool, usize),
+        [resolution, least]: [f64; 2],
     ) -> Self {
         for (mut row, s) in squares.rows_mut().into_iter().zip(&values) {
             row.mapv_inplace(|c| if *s > resolution { c / s } else { 0.0 });
         }
         let rest =
             sums.iter().zip(squares.columns()).map(|(sum, shares)| (sum - shares.sum()).max(0.0)).collect();
-        Shrinkage { values, shares: squares, rest, weight, intercept, resolution }
+        Shrinkage { values, shares: squares, rest, weight, intercept, rank, resolution, least }
     }
 
     pub fn degrees_of_freedom(&self, lambda: f64) -> f64 {
         self.values.iter().map(|s| s / (s + lambda)).sum::<f64>() + f64::from(u8::from(self.intercept))
     }
 
-    /// n less the [degrees of freedom](Shrinkage::degrees_of_freedom).
+    /// n less the [degrees of freedom](Shrinkage::degrees_of_freedom), or 0 where these are more.
     fn left_freedom(&self, lambda: f64) -> f64 {
-        // Of more features than rows all eigenvalues but the largest are 0 up to rounding.
-        let rank = (self.freedom().max(0.0) as usize).min(self.values.len());
-        let left: f64 = self.values.iter().rev().take(rank).map(|s| lambda / (s + lambda)).sum();
-        (self.freedom() - rank as f64).max(0.0) + left
+        let left: f64 = self.made_by_rows().map(|s| lambda / (s + lambda)).sum();
+        (self.freedom() - self.rank as f64 + left).max(0.0)
     }
 
-    /// Generalised cross-validation, summed over the targets.
+    /// The eigenvalues that rows can make.
+    fn made_by_rows(&self) -> impl Iterator<Item = f64> {
+        self.values.iter().rev().take(self.rank).copied()
+    }
+
+    /// Whether a target is more than its mean, so that λ matters for it.
+    fn varies(&self, target: usize) -> bool {
+        self.rest[target] > 0.0 || self.shares.column(target).iter().any(|share| *share > 0.0)
+    }
+
+    /// Generalised cross-validation, summed over the targets. Infinite where rounding leaves nothing of it.
     pub fn generalised(&self, lambda: f64) -> f64 {
         let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
         let residuals: f64 = (0..self.rest.len()).map(residual).sum();
+        if lambda < self.least || residuals < self.lost(lambda) {
+            return f64::INFINITY;
+        }
         let left = self.left_freedom(lambda) / self.weight;
         or_infinite(residuals / self.weight / (left * left))
+    }
+
+    /// Generalised cross-validation of one target; infinite where rounding leaves nothing of it.
+    pub fn generalised_of(&self, target: usize, lambda: f64) -> f64 {
+        let residuals = self.left(target, |s| (lambda / (s + lambda)).powi(2));
+        if lambda < self.least || residuals < self.lost_of(target, lambda) {
+            return f64::INFINITY;
+        }
+        let left = self.left_freedom(lambda) / self.weight;
+        or_infinite(residuals / self.weight / (left * left))
+    }
+
+    /// What rounding of eigenvalues may change in the squared residuals.
+    fn lost(&self, lambda: f64) -> f64 {
+        (0..self.rest.len()).map(|target| self.lost_of(target, lambda)).sum()
+    }
+
+    /// What rounding of eigenvalues may change in the squared residuals of a target: up to some 3 ‖β‖² times their error.
+    fn lost_of(&self, target: usize, lambda: f64) -> f64 {
+        if self.least == 0.0 {
+            return 0.0;
+        }
+        4.0 * self.resolution * (self.left(target, |s| s / (s + lambda).powi(2)) - self.rest[target])
     }
 
     /// ν, the number of rows less the intercept: what noise is averaged over.
@@ -81,18 +120,35 @@ impl Shrinkage {
             let domain = "above 1 where there is an intercept, else positive";
             return Err(Error::Parameter { name: "the sum of the weights", value: self.weight, domain });
         }
-        let volume: f64 = self.values.iter().map(|s| (s / lambda).ln_1p()).sum();
+        if lambda < self.least {
+            return Err(Error::Singular { lambda, least: self.least });
+        }
+        let volume: f64 = self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum();
         let of_target = |j: usize| {
             let noise = self.noise(lambda, j);
             -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + 1.0) + volume)
         };
-        Ok((0..self.rest.len()).map(of_target).sum())
+        Ok((0..self.rest.len()).filter(|j| self.varies(*j)).map(of_target).sum())
+    }
+
+    /// Minus the log evidence; infinite where rounding leaves nothing of it.
+    pub fn evidence_error(&self, lambda: f64) -> Result<f64> {
+        match self.log_evidence(lambda) {
+            Err(Error::Singular { .. }) => Ok(f64::INFINITY),
+            evidence => Ok(-evidence?),
+        }
     }
 
     /// diag(1/(s + λ)) C, for a row of C for each eigenvector.
     pub fn divided(&self, rows: &Array2<f64>, lambda: f64) -> Array2<f64> {
         let divisors = self.values.mapv(|s| s + lambda);
         rows / &divisors.insert_axis(Axis(1))
+    }
+
+    /// diag(1/s) C, with 0 for 1/s unless s is above a bound.
+    pub fn divided_above(&self, rows: &Array2<f64>, bound: f64) -> Array2<f64> {
+        let inverses = self.values.mapv(|s| if s > bound { s.recip() } else { 0.0 });
+        rows * &inverses.insert_axis(Axis(1))
     }
 
     /// λ to choose from, falling; see [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).

@@ -6,11 +6,11 @@ use super::normal::{Normal, check_lambda};
 use super::shrinkage::Shrinkage;
 use super::training::Training;
 use super::{Ridge, RidgeStatistics, Standardisation};
-use crate::Real;
 use crate::error::{Error, Result};
 use crate::linalg::Backend;
 use crate::map::Map;
 use crate::once::once;
+use crate::{Real, progress};
 
 /// Ridge regressions for all λ from one eigendecomposition: [`RidgeStatistics::spectrum`]. Each model then costs
 /// O(D² t), and the [errors](RidgeSpectrum::errors) for choosing λ need no refitting.
@@ -48,6 +48,8 @@ pub struct RidgeSpectrum<T: Real> {
     pub(super) map: Map<T>,
     pub(super) inputs: Option<Standardisation>,
     pub(super) training: Training,
+    /// Whether there are too few rows to determine a weight for each feature.
+    few_rows: bool,
     /// Without A.
     pub(super) normal: Normal,
     pub(super) shrinkage: Shrinkage,
@@ -59,18 +61,22 @@ pub struct RidgeSpectrum<T: Real> {
 
 impl<T: Real> RidgeSpectrum<T> {
     pub(super) fn new(statistics: &RidgeStatistics<T>, normal: Normal, backend: Backend) -> Result<Self> {
+        progress::check()?;
         let eigen = backend.eigen(&normal.a)?;
+        progress::check()?;
         let rotated = eigen.vectors.t().dot(&normal.c);
         let shrinkage = Shrinkage::of_features(
             eigen.values.mapv(|s| s.max(0.0)),
             rotated.mapv(|c| c * c),
             &normal.squares,
-            (normal.weight, statistics.intercept, normal.noise),
+            (normal.weight, statistics.intercept, normal.rank),
+            [normal.noise, normal.total_noise],
         );
         Ok(RidgeSpectrum {
             map: statistics.map().clone(),
             inputs: statistics.standardisation().cloned(),
             training: statistics.training(),
+            few_rows: statistics.has_few_rows(),
             normal: Normal { a: Array2::zeros((0, 0)), ..normal },
             shrinkage,
             vectors: eigen.vectors,
@@ -99,16 +105,22 @@ impl<T: Real> RidgeSpectrum<T> {
         self.shrinkage.resolution
     }
 
-    /// The model for one λ ≥ 0. Cost O(D² t).
+    /// The model for one λ ≥ 0. Cost O(D² t). With λ = 0 and fewer rows than features it is that of
+    /// [least norm](RidgeStatistics::solve).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if λ is negative or not finite, [`Singular`](Error::Singular) if no unique solution
     /// is left by rounding.
     #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<Ridge<T>> {
-        self.check(lambda)?;
-        let weights = self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda));
-        let intercepts = &self.normal.mean_targets - &self.normal.mean_features.dot(&weights);
+        progress::check()?;
+        let weights = if lambda == 0.0 && self.few_rows {
+            self.vectors.dot(&self.shrinkage.divided_above(&self.rotated, self.normal.least()))
+        } else {
+            self.check(lambda)?;
+            self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda))
+        };
+        let intercepts = self.normal.intercepts(&weights);
         Ok(Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts))
     }
 
@@ -128,10 +140,17 @@ impl<T: Real> RidgeSpectrum<T> {
     ///
     /// # Definition
     /// With ν = Σ w, less 1 if there is an intercept, and R = Σ w y² − cᵀ(A + λI)⁻¹c: the noise is λσ² = R/ν, and the log evidence
-    /// −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). It is infinite where R is 0. Weights are how often a row counts.
+    /// −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). Weights are how often a row counts. Of the eigenvalues s those count that rows can
+    /// make: at most as many as there are rows, less 1 if there is an intercept.
+    ///
+    /// A target that is constant up to rounding adds 0: its own evidence would be infinite for every λ. With an intercept such are
+    /// targets whose deviation is at most 4 ε (`f32`: 2 ε) of their mean, as that of a class without rows; without one those that are
+    /// 0. Their β is 0 and their noise has variance 0.
     ///
     /// # Errors
-    /// As [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if λ is 0 or there is no row beside the intercept.
+    /// As [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if λ is 0 or Σ w is at most 1, without an intercept 0;
+    /// [`Singular`](Error::Singular), with the least λ, if λ is below the rounding error of Σ w φ φᵀ in the spectral norm, beside which the
+    /// noise cannot be told. Weights that are precisions must be scaled so that Σ w is the number of rows.
     ///
     /// # References
     /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, (2.30) and (2.43) for flat priors of

@@ -27,6 +27,9 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
     fn try_from(stored: StoredClassifier<T>) -> Result<Self, &'static str> {
         let StoredClassifier { model, calibration } = stored;
         let classes = model.intercepts.len();
+        if classes < 2 {
+            return Err("a classifier of one target");
+        }
         if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
             return Err("a calibration for another number of classes than the model's");
         }

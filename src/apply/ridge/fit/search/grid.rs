@@ -7,7 +7,7 @@ use super::trial::{NONE, RidgeFit, Tried, check_grid};
 use crate::error::{Result, check_positive, check_size};
 use crate::map::Map;
 use crate::once::once;
-use crate::{Points, Real, threads};
+use crate::{Points, Real, progress, threads};
 
 /// Statistics for several maps, of which the best is chosen together with λ: a search that reads the data once, in batches,
 /// from as many machines as there are. Approximate: kernels are the maps' estimates.
@@ -16,8 +16,8 @@ use crate::{Points, Real, threads};
 /// makes them for data in memory.
 ///
 /// # Cost
-/// That of [`RidgeStatistics`] for each map, in time and memory; maps are taken in parallel. A choice takes an
-/// eigendecomposition of each.
+/// That of [`RidgeStatistics`] for each map, in time and memory: during an update, features of a chunk or a copy of the sums for each
+/// map. A choice takes an eigendecomposition of each; maps are taken in parallel there.
 ///
 /// # Example
 /// ```
@@ -122,18 +122,12 @@ impl<T: Real> RidgeGrid<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let mut marks = Vec::with_capacity(self.candidates.len());
-        for k in 0..self.candidates.len() {
-            match self.candidates[k].intake.take_in_marked(x.view(), targets, weights) {
-                Ok(mark) => marks.push(mark),
-                Err(error) => {
-                    for (statistics, mark) in self.candidates.iter_mut().zip(marks) {
-                        statistics.intake.take_back(x.view(), targets, weights, mark)?;
-                    }
-                    return Err(error);
-                }
-            }
-        }
+        let change = |statistics: &RidgeStatistics<T>| statistics.intake.with(x.view(), targets, weights);
+        let changes = self.candidates.iter().map(change).collect::<Result<Vec<_>>>()?;
+        self.candidates
+            .iter_mut()
+            .zip(changes)
+            .for_each(|(statistics, change)| statistics.intake.put(change));
         Ok(())
     }
 
@@ -151,7 +145,7 @@ impl<T: Real> RidgeGrid<T> {
     }
 
     /// The map and λ with the least error by a criterion, with all other errors. λ are those given, where rounding leaves them
-    /// a meaning, or the [default](super::super::RidgeSpectrum::lambdas) of each map.
+    /// a meaning, or the [default](super::super::RidgeSpectrum::lambdas) of each map, with more of them while the best one lies at an end.
     ///
     /// # Errors
     /// As [`RidgeStatistics::spectrum`] and [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors); [`Parameter`](crate::Error::Parameter) if λ are given, and there
@@ -159,7 +153,8 @@ impl<T: Real> RidgeGrid<T> {
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
         check_grid(lambdas)?;
-        best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas))?.fit(lambdas)
+        best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas))?
+            .fit(criterion, lambdas)
     }
 
     fn each(self, change: impl Fn(RidgeStatistics<T>) -> Result<RidgeStatistics<T>>) -> Result<Self> {
@@ -175,7 +170,7 @@ fn best<T: Real>(
 ) -> Result<Tried<T>> {
     match candidates {
         [] => Err(NONE),
-        [one] => tried(one),
+        [one] => progress::check().and_then(|()| tried(one)),
         _ => {
             let (left, right) = candidates.split_at(candidates.len() / 2);
             let (left, right) = threads::join(|| best(left, tried), || best(right, tried));

@@ -1,11 +1,15 @@
 //! The choice of lengthscales, numbers of features and λ: [`RidgeSearch`] for data in memory, [`RidgeGrid`] for streams.
 
 mod chosen;
+mod errors;
 mod grid;
 mod options;
+mod repeated;
 mod steps;
 mod trial;
+mod warning;
 
 pub use grid::RidgeGrid;
-pub use options::{RidgeSearch, SearchCriterion, SearchProgress};
+pub use options::{RidgeSearch, SearchCriterion};
 pub use trial::{RidgeFit, RidgeTrial};
+pub use warning::{GridEnd, RidgeWarning};

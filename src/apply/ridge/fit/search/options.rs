@@ -1,12 +1,12 @@
 //! [`RidgeSearch`]: the search for a ridge regression of data in memory.
 
-use std::sync::Mutex;
+use std::sync::Arc;
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
-use super::super::{Sample, check_training, check_weights, one_hot};
+use super::super::{Sample, check_classes, check_training, check_weights, one_hot};
 use super::steps::Search;
-use super::trial::{RidgeFit, RidgeTrial, check_grid};
+use super::trial::{RidgeFit, check_grid};
 use crate::error::{Error, Result, check_positive};
 use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
@@ -27,11 +27,15 @@ use crate::{Points, Real};
 ///    regression on all others of all rows, and with held-out rows λ stays.
 ///
 /// Nothing has to be given: lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4 … 4; λ those of
-/// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows the larger of 4096 and 4 D.
+/// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows the larger of 4096 and 4 D. Where the best of these lengthscales
+/// or λ lies at an end, or no lengthscale predicts better than the mean (then shorter ones), more are tried beyond it, up to
+/// k = ±20. What is given is not extended; [`RidgeFit::warnings`] says where more should be tried.
+///
+/// [`progress::watch`](crate::progress::watch) shows each map that was tried, and can stop a search.
 ///
 /// # Cost
-/// O(r D² + D³) for each map, r the rows of the search, with maps in parallel, and O(n D²) at the end. Each thread holds the sums and the
-/// spectrum of a map or two ([`RidgeBytes`](super::super::super::RidgeBytes)).
+/// O(r D² + D³) for each map, r the rows of the search, with maps in parallel, and O(n D²) at the end. Each thread holds a map, its sums and
+/// its spectrum ([`RidgeBytes`](super::super::super::RidgeBytes)); all maps share one copy of the frequencies.
 ///
 /// # Example
 /// ```
@@ -53,9 +57,7 @@ use crate::{Points, Real};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 pub struct RidgeSearch<'a, T: Real> {
-    pub(super) make: MakeMap<'a, T>,
-    /// The dimension of the draw that maps share, of which they take a part.
-    pub(super) shared: Option<usize>,
+    pub(super) maps: Maps<'a, T>,
     /// Numbers of frequencies, if any were asked for.
     pub(super) frequencies: Option<Vec<usize>>,
     pub(super) lengthscales: Option<Vec<Lengthscale>>,
@@ -66,13 +68,18 @@ pub struct RidgeSearch<'a, T: Real> {
     pub(super) sweeps: usize,
     pub(super) standardise: bool,
     pub(super) intercept: bool,
-    pub(super) progress: Option<Mutex<Report<'a>>>,
 }
 
-/// Makes the map with so many frequencies.
-type MakeMap<'a, T> = Box<dyn Fn(usize, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>;
-/// Takes the progress of a search.
-type Report<'a> = Box<dyn FnMut(&SearchProgress<'_>) + Send + 'a>;
+/// What makes the maps of a search.
+pub(super) enum Maps<'a, T: Real> {
+    /// Of a lengthscale alone.
+    Of(Box<dyn Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>),
+    /// Of a draw that maps share, or the leading part of it.
+    On(Arc<Frequencies>, MakeMap<'a, T>),
+}
+
+/// Makes the map of frequencies and a lengthscale.
+type MakeMap<'a, T> = Box<dyn Fn(Arc<Frequencies>, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>;
 
 /// What a search minimises: an estimate of the squared error of predictions at new points, or the evidence. The words of
 /// [`Criterion`](super::super::Criterion), for the rows of the search.
@@ -93,18 +100,6 @@ pub enum SearchCriterion {
     },
 }
 
-/// How far a search is.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct SearchProgress<'a> {
-    /// The number of maps that were tried.
-    pub done: usize,
-    /// The number of maps that will be tried.
-    pub total: usize,
-    /// The trial that was just finished.
-    pub trial: &'a RidgeTrial,
-}
-
 impl<T: Real> std::fmt::Debug for RidgeSearch<'_, T> {
     #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -117,25 +112,23 @@ impl<T: Real> std::fmt::Debug for RidgeSearch<'_, T> {
 
 impl<'a, T: Real> RidgeSearch<'a, T> {
     /// A search over the maps that `make` gives for frequencies and a lengthscale, such as
-    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`.
+    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. All maps share the memory of these frequencies.
     pub fn new(
-        omega: Frequencies,
-        make: impl Fn(Frequencies, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
+        omega: impl Into<Arc<Frequencies>>,
+        make: impl Fn(Arc<Frequencies>, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
     ) -> Self {
-        let d = omega.dim();
-        Self::over(Some(d), Box::new(move |m, lengthscale| make(omega.leading(m)?, lengthscale)))
+        Self::over(Maps::On(omega.into(), Box::new(make)))
     }
 
     /// A search over the maps that `make` gives for a lengthscale: for maps of several draws, or of none.
     pub fn of(make: impl Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a) -> Self {
-        Self::over(None, Box::new(move |_, lengthscale| make(lengthscale)))
+        Self::over(Maps::Of(Box::new(make)))
     }
 
     #[inline(never)]
-    fn over(shared: Option<usize>, make: MakeMap<'a, T>) -> Self {
+    fn over(maps: Maps<'a, T>) -> Self {
         RidgeSearch {
-            make,
-            shared,
+            maps,
             frequencies: None,
             lengthscales: None,
             lambdas: None,
@@ -145,7 +138,6 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
             sweeps: 0,
             standardise: true,
             intercept: true,
-            progress: None,
         }
     }
 
@@ -214,21 +206,6 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// The same with a report after each map that was tried, from any thread, one at a time and in order.
-    ///
-    /// ```
-    /// # use random_features::{Trigonometric, apply::RidgeSearch, frequency::{Coupling, Orthogonal}};
-    /// # let x = random_features::ndarray::Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 10.0);
-    /// let search = RidgeSearch::new(Orthogonal.draw(1, 16, 1)?, |omega, ell| Trigonometric.gaussian(omega, ell))
-    ///     .with_progress(|progress| eprintln!("{} of {}: {}", progress.done, progress.total, progress.trial));
-    /// search.fit(&x, &x.mapv(f64::sin))?;
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
-    pub fn with_progress(mut self, report: impl FnMut(&SearchProgress<'_>) + Send + 'a) -> Self {
-        self.progress = Some(Mutex::new(Box::new(report)));
-        self
-    }
-
     /// Searches on points, n × d, with their targets, n × t.
     ///
     /// # Errors
@@ -236,7 +213,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`NoData`](Error::NoData) without rows,
     /// [`Parameter`](Error::Parameter) if a grid is empty, a number of frequencies 0, a λ negative, a share outside its domain, or no two points of the default
     /// lengthscale differ, [`Singular`](Error::Singular) if every λ is lost to rounding for all maps,
-    /// [`Unsupported`](Error::Unsupported) for numbers of frequencies of maps that have their own.
+    /// [`Unsupported`](Error::Unsupported) for numbers of frequencies of maps that have their own,
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the search.
     pub fn fit<'x>(&self, x: impl Into<Points<'x, T>>, targets: &ArrayRef2<T>) -> Result<RidgeFit<T>> {
         self.run(x.into(), targets, None)
     }
@@ -258,13 +236,15 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// 0 for others.
     ///
     /// # Errors
-    /// As [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a label is too large.
+    /// As [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a label is too large, [`Parameter`](Error::Parameter) if there
+    /// are fewer than two classes.
     pub fn fit_labels<'x>(
         &self,
         x: impl Into<Points<'x, T>>,
         labels: &[usize],
         classes: usize,
     ) -> Result<RidgeFit<T>> {
+        check_classes(classes)?;
         self.run(x.into(), &one_hot(labels, classes)?, None)
     }
 
@@ -276,7 +256,11 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<RidgeFit<T>> {
         check_positive("the number of targets", targets.ncols())?;
-        check_training(x.view(), self.shared.unwrap_or(x.ncols()), targets, targets.ncols())?;
+        let d = match &self.maps {
+            Maps::On(omega, _) => omega.dim(),
+            Maps::Of(_) => x.ncols(),
+        };
+        check_training(x.view(), d, targets, targets.ncols())?;
         check_weights(weights, x.nrows())?;
         check_grid(self.lambdas.as_deref())?;
         if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {

@@ -1,20 +1,22 @@
 //! [`Search`]: the steps of a search.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::{Criterion, LambdaChoice, RidgeStatistics, Sample, Standardisation};
+use super::super::{Criterion, LambdaChoice, RidgeSpectrum, RidgeStatistics, Sample, Standardisation};
 use super::chosen::ChosenRows;
-use super::options::{RidgeSearch, SearchCriterion, SearchProgress};
-use super::trial::{RidgeFit, RidgeTrial, grid_of, lost};
+use super::errors::LambdaErrors;
+use super::options::{Maps, RidgeSearch, SearchCriterion};
+use super::repeated::repeated;
+use super::trial::{RidgeFit, RidgeTrial, lost, warnings};
+use super::warning::{self, RidgeWarning};
 use crate::data::Statistics;
 use crate::data::lengthscale::{choose, median};
 use crate::error::{Error, Result, check_positive};
+use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
 use crate::map::Map;
-use crate::rng;
-use crate::{Points, Real, threads};
+use crate::{Points, Real, progress, rng, threads};
 
 /// Rows of a search, at least.
 const ROWS: usize = 4096;
@@ -26,63 +28,136 @@ const NUMBERS: usize = 1 << 24;
 /// The default lengthscales are the median distance times 2^(k/2) for these k.
 const HALVES: std::ops::RangeInclusive<i32> = -4..=4;
 
+/// How often the default lengthscales may be extended, and by how many at a time: by a factor of 4.
+const ROUNDS: usize = 4;
+const MORE: u8 = 4;
+
 /// A search under way.
 pub(super) struct Search<'s, 'a, T: Real> {
     options: &'s RidgeSearch<'a, T>,
     all: Sample<'s, T>,
     inputs: Option<Standardisation>,
+    /// The leading parts of the draw that maps share, one for each number of frequencies; none without a shared draw.
+    parts: Vec<Arc<Frequencies>>,
     /// The rows to train on, if they are not all.
     train: Option<ChosenRows<T>>,
     held_out: Option<ChosenRows<T>>,
-    /// Trials that are not reported yet.
+    /// Trials that the watcher does not know yet.
     finished: Mutex<VecDeque<RidgeTrial>>,
-    /// Trials that were reported, and all that will be.
-    done: AtomicUsize,
+    /// The number of trials that the watcher knows.
+    done: Mutex<usize>,
+    /// The number of all trials, as far as it is known.
     total: usize,
 }
 
-/// A map to try: its number of frequencies, and its lengthscales.
+/// A map to try: the part of the draw, and its lengthscales.
 #[derive(Clone)]
 struct Candidate {
-    frequencies: usize,
+    part: usize,
     lengthscale: Lengthscale,
+}
+
+/// Maps that were tried, with what was found.
+#[derive(Default)]
+struct Attempts {
+    candidates: Vec<Candidate>,
+    trials: Vec<RidgeTrial>,
+    /// The place of the least error; of equal ones, the first.
+    best: usize,
+}
+
+impl Attempts {
+    fn push(&mut self, candidate: Candidate, trial: RidgeTrial) {
+        if self.trials.get(self.best).is_some_and(|best| trial.error() < best.error()) {
+            self.best = self.trials.len();
+        }
+        self.candidates.push(candidate);
+        self.trials.push(trial);
+    }
+
+    /// The best candidate, and what was found for it.
+    fn best(&self) -> (&Candidate, &RidgeTrial) {
+        (&self.candidates[self.best], &self.trials[self.best])
+    }
+
+    /// The lengthscales that were tried with the part of the best candidate.
+    fn lengthscales(&self) -> impl Iterator<Item = &Lengthscale> + Clone {
+        let part = self.candidates[self.best].part;
+        self.candidates.iter().filter(move |other| other.part == part).map(|other| &other.lengthscale)
+    }
+
+    /// Candidates beyond the default lengthscales, where the best of those lies at an end, or none is better than the mean of the
+    /// targets, so that shorter ones may be.
+    fn beyond(&self) -> Vec<Candidate> {
+        let (best, trial) = self.best();
+        let (least, largest) = self.lengthscales().fold((f64::INFINITY, 0.0f64), |(least, largest), ell| {
+            (least.min(ell.at(0)), largest.max(ell.at(0)))
+        });
+        let (from, power) = match best.lengthscale.at(0) {
+            ell if ell == least || trial.is_hopeless() => (least, -0.5),
+            ell if ell == largest => (largest, 0.5),
+            _ => return Vec::new(),
+        };
+        let of = |k: u8| (from * 2f64.powf(power * f64::from(k))).into();
+        (1..=MORE).map(|k| Candidate { lengthscale: of(k), ..*best }).collect()
+    }
 }
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     pub fn new(options: &'s RidgeSearch<'a, T>, all: Sample<'s, T>) -> Result<Self> {
         let inputs =
             if options.standardise && !all.x.is_sparse() { Some(standardisation(&all)?) } else { None };
-        let (done, finished) = (AtomicUsize::new(0), Mutex::default());
-        Ok(Search { options, all, inputs, train: None, held_out: None, finished, done, total: 0 })
+        Ok(Search {
+            options,
+            all,
+            inputs,
+            parts: Vec::new(),
+            train: None,
+            held_out: None,
+            finished: Mutex::default(),
+            done: Mutex::default(),
+            total: 0,
+        })
     }
 
     pub fn run(mut self) -> Result<RidgeFit<T>> {
-        let mut candidates = self.grid()?;
-        let tries = self.all.x.ncols().saturating_mul(2).saturating_mul(self.options.sweeps);
-        self.total = candidates.len().saturating_add(tries);
-        let maps = candidates.iter().map(|candidate| self.map(candidate)).collect::<Result<Vec<_>>>()?;
-        self.choose_rows(maps.iter().map(Map::feature_dim).max().unwrap_or(0))?;
-        let mut trials = self.attempt(maps)?;
-        let mut best = least(&trials);
+        let candidates = self.grid()?;
+        self.choose_rows(self.features(&candidates)?)?;
+        let d = self.all.x.ncols();
+        let steps = d.saturating_mul(2).saturating_mul(self.options.sweeps);
+        self.total = steps.saturating_add(candidates.len());
+        let mut attempts = Attempts::default();
+        self.attempt(candidates, &mut attempts)?;
+        if self.options.lengthscales.is_none() {
+            self.extend(&mut attempts)?;
+        }
         let mut factor: f64 = 2.0;
         for _ in 0..self.options.sweeps {
-            let before = best;
-            for k in 0..self.all.x.ncols() {
-                let steps = [factor, factor.recip()].map(|factor| self.step(&candidates[best], k, factor));
-                let maps = steps.iter().map(|candidate| self.map(candidate)).collect::<Result<Vec<_>>>()?;
-                trials.extend(self.attempt(maps)?);
-                candidates.extend(steps);
-                best = least(&trials);
+            let before = attempts.best;
+            for k in 0..d {
+                let steps = [factor, factor.recip()].map(|factor| self.step(attempts.best().0, k, factor));
+                self.attempt(steps.into(), &mut attempts)?;
             }
-            if best == before {
+            if attempts.best == before {
                 factor = factor.sqrt();
             }
         }
-        self.fit(&candidates[best], trials, best)
+        self.fit(attempts)
+    }
+
+    /// Tries more lengthscales than the default ones, while there is reason to. Those of which no map can be made are left out.
+    fn extend(&mut self, attempts: &mut Attempts) -> Result<()> {
+        for _ in 0..ROUNDS {
+            let mut more = attempts.beyond();
+            more.retain(|candidate| self.map(candidate).is_ok());
+            self.total = self.total.saturating_add(more.len());
+            self.attempt(more, attempts)?;
+        }
+        Ok(())
     }
 
     /// All numbers of frequencies with all lengthscales.
-    fn grid(&self) -> Result<Vec<Candidate>> {
+    fn grid(&mut self) -> Result<Vec<Candidate>> {
         let lengthscales = match &self.options.lengthscales {
             Some(lengthscales) => lengthscales.clone(),
             None => {
@@ -92,21 +167,38 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         };
         check_positive("the number of lengthscales", lengthscales.len())?;
         lengthscales.iter().try_for_each(|lengthscale| lengthscale.check_dim(self.all.x.ncols()))?;
-        let counts = match (&self.options.frequencies, self.options.shared) {
-            (None, _) => &[usize::MAX][..],
-            (Some(counts), Some(_)) => counts,
-            (Some(_), None) => {
+        self.parts = self.parts()?;
+        let of =
+            |part: usize| lengthscales.iter().map(move |ell| Candidate { part, lengthscale: ell.clone() });
+        Ok((0..self.parts.len().max(1)).flat_map(of).collect())
+    }
+
+    /// The leading parts of the draw that maps share.
+    fn parts(&self) -> Result<Vec<Arc<Frequencies>>> {
+        let (omega, counts) = match (&self.options.maps, &self.options.frequencies) {
+            (Maps::Of(_), None) => return Ok(Vec::new()),
+            (Maps::On(omega, _), None) => return Ok(vec![omega.clone()]),
+            (Maps::On(omega, _), Some(counts)) => (omega, counts),
+            (Maps::Of(_), Some(_)) => {
                 let what = "numbers of frequencies: the maps of this search have their own";
                 return Err(Error::Unsupported { what });
             }
         };
         check_positive("the number of numbers of frequencies", counts.len())?;
         counts.iter().try_for_each(|count| check_positive("the number of frequencies m", *count))?;
-        let of = |frequencies: &usize| {
-            let frequencies = *frequencies;
-            lengthscales.iter().map(move |ell| Candidate { frequencies, lengthscale: ell.clone() })
+        let part = |count: &usize| {
+            if *count >= omega.count() { Ok(omega.clone()) } else { omega.leading(*count).map(Arc::new) }
         };
-        Ok(counts.iter().flat_map(of).collect())
+        counts.iter().map(part).collect()
+    }
+
+    /// The most features of a map. All maps are made once before any is tried, so that what cannot be made is refused at once; one at a
+    /// time, since each holds its own copy of scaled frequencies.
+    fn features(&self, candidates: &[Candidate]) -> Result<usize> {
+        candidates.iter().try_fold(0, |most: usize, candidate| {
+            progress::check()?;
+            Ok(most.max(self.map(candidate)?.feature_dim()))
+        })
     }
 
     /// The median distance of inputs as the maps see them.
@@ -163,7 +255,11 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     fn map(&self, candidate: &Candidate) -> Result<Map<T>> {
-        (self.options.make)(candidate.frequencies, candidate.lengthscale.clone())
+        let lengthscale = candidate.lengthscale.clone();
+        match &self.options.maps {
+            Maps::Of(make) => make(lengthscale),
+            Maps::On(_, make) => make(self.parts[candidate.part].clone(), lengthscale),
+        }
     }
 
     /// With one lengthscale multiplied by a factor.
@@ -174,33 +270,35 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// Tries maps, in parallel.
-    fn attempt(&self, maps: Vec<Map<T>>) -> Result<Vec<RidgeTrial>> {
-        let tried = threads::map(maps, |map| self.attempt_one(map));
-        self.report();
-        tried.into_iter().collect()
+    fn attempt(&self, candidates: Vec<Candidate>, attempts: &mut Attempts) -> Result<()> {
+        let tried = threads::map(&candidates, |candidate| self.attempt_one(candidate));
+        self.tell()?;
+        for (candidate, trial) in candidates.into_iter().zip(tried) {
+            attempts.push(candidate, trial?);
+        }
+        Ok(())
     }
 
-    fn attempt_one(&self, map: Map<T>) -> Result<RidgeTrial> {
+    fn attempt_one(&self, candidate: &Candidate) -> Result<RidgeTrial> {
+        progress::check()?;
         let train = self.training();
-        let statistics = self.statistics(map, &train)?;
-        let spectrum = statistics.spectrum()?;
+        let spectrum = self.statistics(self.map(candidate)?, &train)?.spectrum()?;
+        progress::check()?;
         let trial = RidgeTrial::of(&spectrum, &self.criterion(train), self.options.lambdas.as_deref())?;
-        if self.options.progress.is_some() {
-            self.finished.lock().unwrap_or_else(PoisonError::into_inner).push_back(trial.clone());
-            self.report();
-        }
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner).push_back(trial.clone());
+        self.tell()?;
         Ok(trial)
     }
 
-    /// Reports finished trials, in the order in which they were finished. A thread that finds another one reporting leaves them
-    /// to it: waiting could be for itself, since a report that works in parallel may take up another trial meanwhile.
-    fn report(&self) {
-        let Some(report) = &self.options.progress else { return };
-        let Ok(mut report) = report.try_lock() else { return };
+    /// Tells the watcher of finished trials, in the order in which they were finished. A thread that finds another one telling leaves
+    /// them to it: waiting could be for itself, since a watcher that works in parallel may take up another trial meanwhile.
+    fn tell(&self) -> Result<()> {
+        let Ok(mut done) = self.done.try_lock() else { return Ok(()) };
         while let Some(trial) = self.next_finished() {
-            let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-            report(&SearchProgress { done, total: self.total, trial: &trial });
+            *done += 1;
+            progress::step_with("maps tried", *done, self.total, &trial)?;
         }
+        Ok(())
     }
 
     fn next_finished(&self) -> Option<RidgeTrial> {
@@ -235,38 +333,44 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// The best map on all rows.
-    fn fit(&self, candidate: &Candidate, trials: Vec<RidgeTrial>, best: usize) -> Result<RidgeFit<T>> {
+    fn fit(&self, attempts: Attempts) -> Result<RidgeFit<T>> {
+        let (candidate, trial) = attempts.best();
+        progress::check()?;
         let statistics = self.statistics(self.map(candidate)?, &self.all)?;
-        let (spectrum, warning) = (statistics.spectrum()?, statistics.scale_warning());
-        let lost = || lost(self.options.lambdas.as_deref(), spectrum.resolution());
-        let choice = match self.options.criterion {
-            // Of rows that were held out, none is left that all of them do not contain.
-            SearchCriterion::HeldOut { .. } => {
-                let choice = trials[best].choice().ok_or_else(lost)?;
-                LambdaChoice { lambda: choice.lambda.max(2.0 * spectrum.resolution()), ..choice }
-            }
-            _ => {
-                let lambdas = grid_of(&spectrum, self.options.lambdas.as_deref());
-                let errors = match self.options.criterion {
-                    SearchCriterion::LeaveOneOut => spectrum.errors_left_out(&self.training(), &lambdas)?,
-                    _ => spectrum.errors(&self.criterion(self.all.borrowed()), &lambdas)?,
-                };
-                LambdaChoice::least(&lambdas, &errors).map_err(|_| lost())?
-            }
-        };
-        RidgeFit::new(trials, best, spectrum, choice, warning)
-    }
-}
-
-/// The trial with the least error; of equal ones, the first.
-fn least(trials: &[RidgeTrial]) -> usize {
-    let mut best = 0;
-    for (i, trial) in trials.iter().enumerate() {
-        if trial.error() < trials[best].error() {
-            best = i;
+        let spectrum = statistics.spectrum()?;
+        progress::check()?;
+        let (choice, of_lambda) = self.choose(&spectrum, trial)?;
+        let scale = statistics.scale_warning().map(RidgeWarning::Scale);
+        let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
+        warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales()));
+        if self.options.criterion != SearchCriterion::LogEvidence {
+            warnings.extend(repeated(&self.all)?);
         }
+        let best = attempts.best;
+        RidgeFit::new(attempts.trials, best, spectrum, choice, warnings)
     }
-    best
+
+    /// λ for all rows, and what there is to warn of.
+    fn choose(
+        &self,
+        spectrum: &RidgeSpectrum<T>,
+        trial: &RidgeTrial,
+    ) -> Result<(LambdaChoice, Vec<RidgeWarning>)> {
+        let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
+        if let SearchCriterion::HeldOut { .. } = self.options.criterion {
+            // Of rows that were held out, none is left that all of them do not contain.
+            let choice = trial.choice().ok_or_else(|| lost(given, resolution))?;
+            let choice = LambdaChoice { lambda: choice.lambda.max(2.0 * resolution), ..choice };
+            return Ok((choice, trial.warnings.clone()));
+        }
+        let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
+        let errors = LambdaErrors::of(spectrum, given, &|lambdas| match self.options.criterion {
+            SearchCriterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas),
+            _ => spectrum.errors(&all, lambdas),
+        })?;
+        let choice = errors.choice().ok_or_else(|| lost(given, resolution))?;
+        Ok((choice, warnings(spectrum, &all, &errors)))
+    }
 }
 
 /// Of all rows, with their weights.

@@ -1,9 +1,10 @@
 //! [`RidgeTrial`]: what a search found for one map, and [`RidgeFit`]: what it chose.
 
 use super::super::normal::check_lambda;
-use super::super::{
-    Criterion, LambdaChoice, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics, ScaleWarning,
-};
+use super::super::{Criterion, LambdaChoice, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics};
+use super::errors::LambdaErrors;
+use super::repeated::repeated;
+use super::warning::{self, Judge, RidgeWarning};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
@@ -27,6 +28,11 @@ pub struct RidgeTrial {
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
     pub errors: Vec<f64>,
+    /// The criterion for the mean of the targets alone (0 without an intercept), which is the limit of large λ: the share of the
+    /// variance that is explained is 1 − error / `mean_error`.
+    pub mean_error: f64,
+    /// Whether the map predicts no better than the mean, and whether the best λ lies at an end of those that were tried.
+    pub warnings: Vec<RidgeWarning>,
 }
 
 impl RidgeTrial {
@@ -36,8 +42,10 @@ impl RidgeTrial {
         criterion: &Criterion<'_, T>,
         lambdas: Option<&[f64]>,
     ) -> Result<Self> {
-        let (map, lambdas) = (spectrum.map(), grid_of(spectrum, lambdas));
-        let errors = spectrum.errors(criterion, &lambdas)?;
+        let errors = LambdaErrors::of(spectrum, lambdas, &|lambdas| spectrum.errors(criterion, lambdas))?;
+        let warnings = warnings(spectrum, criterion, &errors);
+        let LambdaErrors { lambdas, errors, mean_error } = errors;
+        let map = spectrum.map();
         let plain = map.plain_recipe();
         Ok(RidgeTrial {
             lengthscale: plain.map(|plain| plain.target.lengthscale().clone()),
@@ -45,6 +53,8 @@ impl RidgeTrial {
             features: map.feature_dim(),
             lambdas,
             errors,
+            mean_error,
+            warnings,
         })
     }
 
@@ -57,8 +67,26 @@ impl RidgeTrial {
     pub(super) fn error(&self) -> f64 {
         self.choice().map_or(f64::INFINITY, |choice| choice.error)
     }
+
+    /// Whether the map predicts no better than the mean.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.warnings.iter().any(|warning| matches!(warning, RidgeWarning::Mean { .. }))
+    }
 }
 
+/// What the errors for each λ give reason to say.
+pub(super) fn warnings<T: Real>(
+    spectrum: &RidgeSpectrum<T>,
+    criterion: &Criterion<'_, T>,
+    errors: &LambdaErrors,
+) -> Vec<RidgeWarning> {
+    let mean = Judge::of(criterion, spectrum).mean(errors);
+    // What is no better than the mean likes the largest λ best.
+    let lambda = if mean.is_none() { warning::lambda(errors, spectrum.resolution()) } else { None };
+    mean.into_iter().chain(lambda).collect()
+}
+
+/// The map, D, λ and the criterion, and in a few words what there is to warn of.
 impl std::fmt::Display for RidgeTrial {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.lengthscale {
@@ -68,9 +96,14 @@ impl std::fmt::Display for RidgeTrial {
         }
         write!(f, "D = {}", self.features)?;
         match self.choice() {
-            Some(choice) => write!(f, ", λ = {:.3e}: {:.6e}", choice.lambda, choice.error),
-            None => write!(f, ": every λ of the grid is lost to rounding"),
+            Some(choice) => write!(f, ", λ = {:.3e}: {:.6e}", choice.lambda, choice.error)?,
+            None => write!(f, ": every λ of the grid is lost to rounding")?,
         }
+        self.warnings.iter().try_for_each(|warning| match warning {
+            RidgeWarning::Mean { .. } => write!(f, ", no better than the mean"),
+            RidgeWarning::Lambda { .. } => write!(f, ", at the end of its λ"),
+            _ => Ok(()),
+        })
     }
 }
 
@@ -82,20 +115,21 @@ pub struct RidgeFit<T: Real> {
     choice: LambdaChoice,
     spectrum: RidgeSpectrum<T>,
     model: Ridge<T>,
-    warning: Option<ScaleWarning>,
+    warnings: Vec<RidgeWarning>,
 }
 
 impl<T: Real> RidgeFit<T> {
-    /// The model of a spectrum, with what was tried before.
+    /// The model of a spectrum, with what was tried before and what there is to warn of.
     pub(super) fn new(
         trials: Vec<RidgeTrial>,
         best: usize,
         spectrum: RidgeSpectrum<T>,
         choice: LambdaChoice,
-        warning: Option<ScaleWarning>,
+        mut warnings: Vec<RidgeWarning>,
     ) -> Result<Self> {
         let model = spectrum.model(choice.lambda)?;
-        Ok(RidgeFit { trials, best, choice, spectrum, model, warning })
+        warnings.extend(warning::targets(&spectrum, &trials[best].lambdas, choice.lambda));
+        Ok(RidgeFit { trials, best, choice, spectrum, model, warnings })
     }
 
     /// What was found for each map, in the order in which they were tried.
@@ -132,14 +166,30 @@ impl<T: Real> RidgeFit<T> {
         self.spectrum.posterior(self.choice.lambda)
     }
 
-    /// Whether inputs are badly scaled: [`RidgeStatistics::scale_warning`].
-    #[inline(never)]
-    pub fn scale_warning(&self) -> Option<ScaleWarning> {
-        self.warning
+    /// Why the regression may be worse than it looks, or than it could be; none if nothing was noticed.
+    ///
+    /// ```
+    /// use random_features::apply::{RidgeSearch, RidgeWarning};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::Trigonometric;
+    /// use random_features::ndarray::{Array2, concatenate, Axis};
+    /// let x = Array2::from_shape_fn((100, 1), |(i, _)| ((i * i) as f64).sin());
+    /// let y = x.mapv(|x| (3.0 * x).sin() + 0.1 * (1e6 * x).cos());
+    /// let omega = Orthogonal.draw(1, 32, 1)?;
+    /// let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell));
+    /// assert!(search.fit(&x, &y)?.warnings().is_empty());
+    /// // Each row twice: the row that is left out has a copy among the others.
+    /// let [x, y] = [x, y].map(|rows| concatenate![Axis(0), rows, rows]);
+    /// let found = search.fit(&x, &y)?;
+    /// assert!(found.warnings().contains(&RidgeWarning::Repeated { repeated: 100, rows: 200 }));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn warnings(&self) -> &[RidgeWarning] {
+        &self.warnings
     }
 }
 
-/// A line for each trial, the best one marked, the choice, and a warning if there is one.
+/// A line for each trial, the best one marked, the choice, and a line for each warning.
 impl<T: Real> std::fmt::Display for RidgeFit<T> {
     #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -147,10 +197,7 @@ impl<T: Real> std::fmt::Display for RidgeFit<T> {
             writeln!(f, "{} {trial}", if i == self.best { '*' } else { ' ' })?;
         }
         write!(f, "chosen: λ = {:.3e} with {:.6e}", self.choice.lambda, self.choice.error)?;
-        match self.warning {
-            Some(warning) => write!(f, "\nwarning: {warning}"),
-            None => Ok(()),
-        }
+        self.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
     }
 }
 
@@ -159,7 +206,8 @@ pub(super) struct Tried<T: Real> {
     trials: Vec<RidgeTrial>,
     best: usize,
     spectrum: RidgeSpectrum<T>,
-    warning: Option<ScaleWarning>,
+    /// Of the inputs, for the best map.
+    scale: Option<RidgeWarning>,
 }
 
 impl<T: Real> Tried<T> {
@@ -171,32 +219,33 @@ impl<T: Real> Tried<T> {
     ) -> Result<Self> {
         let spectrum = statistics.spectrum()?;
         let trials = vec![RidgeTrial::of(&spectrum, criterion, lambdas)?];
-        Ok(Tried { trials, best: 0, spectrum, warning: statistics.scale_warning() })
+        let scale = statistics.scale_warning().map(RidgeWarning::Scale);
+        Ok(Tried { trials, best: 0, spectrum, scale })
     }
 
     /// All trials of two sets, in order, and the better spectrum.
     pub fn join(mut self, other: Self) -> Self {
         if other.trials[other.best].error() < self.trials[self.best].error() {
             (self.best, self.spectrum) = (self.trials.len() + other.best, other.spectrum);
-            self.warning = other.warning;
+            self.scale = other.scale;
         }
         self.trials.extend(other.trials);
         self
     }
 
     /// The model of the best trial.
-    pub fn fit(self, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
-        let Tried { trials, best, spectrum, warning } = self;
+    pub fn fit(self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
+        let Tried { trials, best, spectrum, scale } = self;
         let choice = trials[best].choice().ok_or_else(|| lost(lambdas, spectrum.resolution()))?;
-        RidgeFit::new(trials, best, spectrum, choice, warning)
-    }
-}
-
-/// λ to try: those given that are not lost to rounding, or the default.
-pub(super) fn grid_of<T: Real>(spectrum: &RidgeSpectrum<T>, lambdas: Option<&[f64]>) -> Vec<f64> {
-    match lambdas {
-        None => spectrum.lambdas(),
-        Some(lambdas) => lambdas.iter().copied().filter(|lambda| *lambda > spectrum.resolution()).collect(),
+        let mut warnings: Vec<_> = scale.into_iter().chain(trials[best].warnings.clone()).collect();
+        if let Some(own) = &trials[best].lengthscale {
+            let alike = trials.iter().filter(|trial| trial.frequencies == trials[best].frequencies);
+            warnings.extend(warning::lengthscales(own, alike.filter_map(|trial| trial.lengthscale.as_ref())));
+        }
+        if let Criterion::LeaveOneOut(sample) = criterion {
+            warnings.extend(repeated(sample)?);
+        }
+        RidgeFit::new(trials, best, spectrum, choice, warnings)
     }
 }
 
@@ -215,4 +264,4 @@ pub(super) fn check_grid(lambdas: Option<&[f64]>) -> Result<()> {
     lambdas.iter().try_for_each(|lambda| check_lambda(*lambda))
 }
 
-once!(RidgeFit::<T>::posterior, RidgeFit::<T>::scale_warning, <RidgeFit<T> as std::fmt::Display>::fmt);
+once!(RidgeFit::<T>::posterior, <RidgeFit<T> as std::fmt::Display>::fmt);

@@ -1,0 +1,53 @@
+//! Rows that occur again.
+
+use std::collections::HashSet;
+use std::hash::Hasher;
+
+use super::super::Sample;
+use super::warning::RidgeWarning;
+use crate::Real;
+use crate::digest::Digest;
+use crate::engine::PointsView;
+use crate::error::Result;
+use crate::memory::check_memory;
+use crate::progress;
+
+/// The share of rows that may occur again without a warning.
+const SHARE: f64 = 0.01;
+/// Rows between two questions whether to go on.
+const ROWS: usize = 4096;
+
+/// A warning where many rows equal an earlier one in point and targets, found by a hash of each row.
+pub(super) fn repeated<T: Real>(sample: &Sample<'_, T>) -> Result<Option<RidgeWarning>> {
+    let rows = sample.x.nrows();
+    check_memory("hashes of rows", rows, 2 * size_of::<u64>())?;
+    let mut seen = HashSet::with_capacity(rows);
+    let mut repeated = 0;
+    for i in 0..rows {
+        if i % ROWS == 0 {
+            progress::check()?;
+        }
+        repeated += usize::from(!seen.insert(digest(sample, i)));
+    }
+    let warn = repeated as f64 > SHARE * rows as f64;
+    Ok(warn.then_some(RidgeWarning::Repeated { repeated, rows }))
+}
+
+/// A hash of a row's point and targets. Zeros of either sign are equal.
+fn digest<T: Real>(sample: &Sample<'_, T>, i: usize) -> u64 {
+    let mut digest = Digest::new();
+    let word = |v: &T| (v.widen() + 0.0).to_bits();
+    match sample.x.view() {
+        PointsView::Dense(x) => x.row(i).iter().for_each(|v| digest.write_u64(word(v))),
+        PointsView::Sparse(x) => {
+            let (columns, values) = x.row(i);
+            for (k, v) in columns.iter().zip(values).filter(|(_, v)| **v != T::zero()) {
+                digest.write_u64(k as u64);
+                digest.write_u64(word(v));
+            }
+        }
+        PointsView::Columns(x) => x.columns().for_each(|column| digest.write_u64(word(&column[i]))),
+    }
+    sample.targets.row(i).iter().for_each(|v| digest.write_u64(word(v)));
+    digest.finish()
+}

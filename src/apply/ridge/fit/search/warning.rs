@@ -1,0 +1,206 @@
+//! [`RidgeWarning`]: why what a search chose may be worse than it looks.
+
+use super::super::{Criterion, RidgeSpectrum, ScaleWarning};
+use super::errors::LambdaErrors;
+use crate::Real;
+use crate::kernel::Lengthscale;
+
+/// Nats by which a regression must be likelier than the mean of the targets, to be told from it.
+const NATS: f64 = 5.0;
+/// The share of its error by which the common λ may cost a target more than one of its own would.
+const SHARE: f64 = 0.1;
+/// Differences of a target's errors below this share of its variance are rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Why a regression that a search chose may be worse than it looks, or than it could be: [`RidgeFit::warnings`](super::RidgeFit::warnings).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RidgeWarning {
+    /// The inputs are not scaled for the kernel.
+    Scale(ScaleWarning),
+    /// The regression predicts no better than the mean of the targets, as far as so many rows can tell (0 without an intercept).
+    Mean {
+        /// The criterion for the regression.
+        error: f64,
+        /// The criterion for the mean of the targets.
+        mean_error: f64,
+    },
+    /// The best lengthscale is the shortest or the longest that was tried, so that a better one may lie beyond.
+    Lengthscale {
+        /// The end at which it lies.
+        end: GridEnd,
+        /// The coordinates whose lengthscales lie there, from 0; none if all coordinates have one lengthscale.
+        coordinates: Vec<usize>,
+    },
+    /// The best λ is the least or the largest that was tried, and a better one may lie beyond.
+    Lambda {
+        /// The end at which it lies.
+        end: GridEnd,
+        /// The best λ.
+        lambda: f64,
+    },
+    /// One λ for all targets costs a target more than 10 % of its error. Of such targets this is the one that it costs most, by
+    /// generalised cross-validation of each target alone. A regression of its own serves it better.
+    Targets {
+        /// The target, from 0.
+        target: usize,
+        /// The λ of least error for this target alone.
+        lambda: f64,
+        /// The mean squared error of this target with that λ.
+        own_error: f64,
+        /// The mean squared error of this target with the λ for all targets.
+        error: f64,
+    },
+    /// Rows occur again, with equal targets. If they are copies and not observations of their own, leave-one-out and its
+    /// approximation predict rows from their copies, and are too small.
+    Repeated {
+        /// The number of rows that equal an earlier one.
+        repeated: usize,
+        /// The number of rows.
+        rows: usize,
+    },
+}
+
+/// An end of the values that were tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridEnd {
+    /// The least value.
+    Least,
+    /// The largest value.
+    Largest,
+}
+
+impl std::fmt::Display for RidgeWarning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RidgeWarning::Scale(warning) => warning.fmt(f),
+            RidgeWarning::Mean { error, mean_error } => write!(
+                f,
+                "the regression is no better than the mean of the targets: {error:.6e} is not below {mean_error:.6e} by more than \
+                 chance"
+            ),
+            RidgeWarning::Lengthscale { end, coordinates } => {
+                match coordinates.as_slice() {
+                    [] => write!(f, "the best lengthscale is the ")?,
+                    [one] => write!(f, "the best lengthscale of coordinate {one} is the ")?,
+                    several => write!(f, "the best lengthscales of coordinates {several:?} are the ")?,
+                }
+                match end {
+                    GridEnd::Least => write!(f, "shortest that was tried: try shorter ones"),
+                    GridEnd::Largest => write!(f, "longest that was tried: try longer ones"),
+                }
+            }
+            RidgeWarning::Lambda { end: GridEnd::Least, lambda } => {
+                write!(f, "the best λ, {lambda:.1e}, is the least that was tried: try smaller ones")
+            }
+            RidgeWarning::Lambda { end: GridEnd::Largest, lambda } => {
+                write!(f, "the best λ, {lambda:.1e}, is the largest that was tried: try larger ones")
+            }
+            RidgeWarning::Targets { target, lambda, own_error, error } => write!(
+                f,
+                "the λ for all targets does not suit target {target}, whose error is about {error:.3e}: it would be {own_error:.3e} \
+                 with λ = {lambda:.1e}, in a regression of its own"
+            ),
+            RidgeWarning::Repeated { repeated, rows } => write!(
+                f,
+                "{repeated} of {rows} rows repeat earlier ones: if they are copies, errors of rows that are left out are too small, \
+                 and groups of copies should be held out together"
+            ),
+        }
+    }
+}
+
+/// Says whether errors are better than those of the mean.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judge {
+    /// The rows at which errors are measured.
+    rows: f64,
+    /// Whether errors are minus the log evidence.
+    evidence: bool,
+}
+
+impl Judge {
+    /// The judge of errors by a criterion.
+    pub fn of<T: Real>(criterion: &Criterion<'_, T>, spectrum: &RidgeSpectrum<T>) -> Self {
+        let rows = match criterion {
+            Criterion::LeaveOneOut(sample) | Criterion::HeldOut(sample) => sample.x.nrows() as f64,
+            _ => spectrum.shrinkage.weight,
+        };
+        Judge { rows, evidence: matches!(criterion, Criterion::LogEvidence) }
+    }
+
+    /// A warning where the least of these errors is not better than that of the mean.
+    pub fn mean(self, errors: &LambdaErrors) -> Option<RidgeWarning> {
+        let (error, mean_error) = (errors.choice()?.error, errors.mean_error);
+        let nats =
+            if self.evidence { mean_error - error } else { 0.5 * self.rows * (mean_error / error).ln() };
+        // NaN where the mean fits exactly.
+        (nats < NATS).then_some(RidgeWarning::Mean { error, mean_error })
+    }
+}
+
+/// A warning where the best λ lies at an end of those that were tried, and λ beyond it would have an effect.
+pub(super) fn lambda(errors: &LambdaErrors, resolution: f64) -> Option<RidgeWarning> {
+    let lambda = errors.choice()?.lambda;
+    let (below, above) = (
+        errors.lambdas.iter().any(|other| *other < lambda),
+        errors.lambdas.iter().any(|other| *other > lambda),
+    );
+    let end = match (below, above) {
+        (true, false) => GridEnd::Largest,
+        (false, true) if lambda > 4.0 * resolution => GridEnd::Least,
+        _ => return None,
+    };
+    Some(RidgeWarning::Lambda { end, lambda })
+}
+
+/// Warnings where the best lengthscales lie at an end of those of their kind that were tried.
+pub(super) fn lengthscales<'a>(
+    best: &Lengthscale,
+    tried: impl Iterator<Item = &'a Lengthscale> + Clone,
+) -> Vec<RidgeWarning> {
+    let (count, isotropic) = match best {
+        Lengthscale::Isotropic(_) => (1, true),
+        Lengthscale::PerDimension(scales) => (scales.len(), false),
+    };
+    let kind = std::mem::discriminant(best);
+    let tried = tried.filter(|ell| std::mem::discriminant(*ell) == kind);
+    let ends = [(GridEnd::Least, -1.0), (GridEnd::Largest, 1.0)];
+    let at = |sign: f64| {
+        let is_end = |k: &usize| {
+            let beyond = tried.clone().map(|ell| sign * (ell.at(*k) - best.at(*k)));
+            beyond.clone().all(|beyond| beyond <= 0.0) && beyond.clone().any(|beyond| beyond < 0.0)
+        };
+        (0..count).filter(is_end).collect::<Vec<usize>>()
+    };
+    let found = ends.map(|(end, sign)| (end, at(sign))).into_iter();
+    let warnings = found.filter(|(_, coordinates)| !coordinates.is_empty());
+    warnings
+        .map(|(end, coordinates)| {
+            let coordinates = if isotropic { Vec::new() } else { coordinates };
+            RidgeWarning::Lengthscale { end, coordinates }
+        })
+        .collect()
+}
+
+/// A warning where a λ of its own, of those that were tried, would serve a target much better.
+pub(super) fn targets<T: Real>(
+    spectrum: &RidgeSpectrum<T>,
+    lambdas: &[f64],
+    common: f64,
+) -> Option<RidgeWarning> {
+    let shrinkage = &spectrum.shrinkage;
+    if shrinkage.rest.len() < 2 {
+        return None;
+    }
+    let of_target = |target: usize| {
+        let own = |lambda: &f64| (*lambda, shrinkage.generalised_of(target, *lambda));
+        let (lambda, own_error) = lambdas.iter().map(own).min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let error = shrinkage.generalised_of(target, common);
+        let rounding = ROUNDING * shrinkage.generalised_of(target, super::errors::MEAN);
+        let matters = error > (1.0 + SHARE) * own_error && error - own_error > rounding;
+        matters.then_some((error / own_error, RidgeWarning::Targets { target, lambda, own_error, error }))
+    };
+    let costly = (0..shrinkage.rest.len()).filter_map(of_target);
+    costly.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, warning)| warning)
+}
