@@ -61,6 +61,15 @@ pub(crate) struct RowProducts<'a> {
     pub squares: &'a [f64],
 }
 
+impl<'a> RowProducts<'a> {
+    /// The products with −w′, of which `dots` is made to hold those with w.
+    fn opposite(self, dots: &'a mut Vec<f64>) -> RowProducts<'a> {
+        dots.clear();
+        dots.extend(self.dots.iter().map(|dot| -dot));
+        RowProducts { dots, ..self }
+    }
+}
+
 impl Covariance {
     /// A function of the products of w = x + y.
     pub fn of_sums(values: impl Fn(&Products<'_>, &mut [f64]) + Send + Sync + 'static) -> Self {
@@ -131,17 +140,12 @@ pub(crate) struct Opposites {
 impl Opposites {
     /// The values at −w′.
     fn values(&mut self, products: &Products<'_>, values: &Values) -> &[f64] {
-        let negated = |to: &mut Vec<f64>, dots: &[f64]| {
-            to.clear();
-            to.extend(dots.iter().map(|dot| -dot));
-        };
-        negated(&mut self.dots, products.plain.dots);
-        negated(&mut self.stretched, products.stretched.map_or(&[], |stretched| stretched.dots));
-        self.values.resize(self.dots.len(), 0.0);
-        let stretched = products.stretched.map(|own| RowProducts { dots: &self.stretched, ..own });
-        let plain = RowProducts { dots: &self.dots, ..products.plain };
-        values(&Products { plain, stretched, ..*products }, &mut self.values);
-        &self.values
+        let Opposites { dots, stretched, values: out } = self;
+        out.resize(products.plain.dots.len(), 0.0);
+        let plain = products.plain.opposite(dots);
+        let stretched = products.stretched.map(|own| own.opposite(stretched));
+        values(&Products { plain, stretched, ..*products }, out);
+        out
     }
 }
 

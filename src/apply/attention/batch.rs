@@ -10,7 +10,8 @@ use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::threads;
+use crate::whole::try_all_or_none;
+use crate::{progress, threads};
 
 impl<T: Real> CausalState<T> {
     /// Takes in the next tokens of each sequence, such as prompts, and gives the outputs of their queries, if there are
@@ -23,7 +24,8 @@ impl<T: Real> CausalState<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, or a sequence has another number of keys than of queries although there are queries;
-    /// [`Memory`](Error::Memory) if there is no memory for the outputs; nothing has been taken in then.
+    /// [`Memory`](Error::Memory) if there is no memory for the outputs, [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it; nothing has been taken in then.
     ///
     /// # Example
     /// ```
@@ -45,7 +47,7 @@ impl<T: Real> CausalState<T> {
     /// ```
     pub fn prefill<E: Element<T>>(&mut self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let [batch, of_keys, d_v] = self.shape;
-        let ((b, h, n, d), (_, found, _, _)) = (heads.queries.dim(), heads.keys.dim());
+        let ((b, _, n, d), (_, found, _, _)) = (heads.queries.dim(), heads.keys.dim());
         let sequences = b.saturating_mul(heads.ranges().len());
         check_size(
             "the number of sequences, which is the batch size unless these have offsets,",
@@ -58,28 +60,37 @@ impl<T: Real> CausalState<T> {
         if n > 0 {
             heads.check_causal()?;
         }
-        let rows = b.max(1).saturating_mul(h).saturating_mul(n);
-        check_memory("outputs", rows, d_v.saturating_mul(size_of::<T>()))?;
+        heads.check_output::<T>(0)?;
+        heads.check_count::<T>()?;
+        // Tokens in the window are copied, at first with all behind them.
+        let of_token = d.saturating_add(d_v).saturating_mul(2 * size_of::<T>());
+        let windowed = if self.attention.window.is_none() { 0 } else { of_token };
+        let each = windowed.saturating_add(self.attention.exact.bytes_of_key::<T>(d));
+        check_memory("tokens of which some have exact weights", heads.keys.dim().2, each)?;
         let mut output = Array4::zeros(heads.output_dim());
-        let non_positive = self.take_in(jobs(heads, output.view_mut()));
+        let non_positive = self.take_in(jobs(heads, output.view_mut()))?;
         Ok(Attended::new(output, non_positive))
     }
 
-    /// Takes in the jobs of all heads.
+    /// Takes in the jobs of all heads, or, if the work is stopped, none.
     #[inline(never)]
-    fn take_in(&mut self, jobs: Vec<Job<'_, T>>) -> Places {
+    fn take_in(&mut self, jobs: Vec<Job<'_, T>>) -> Result<Places> {
         let (attention, ways, all) = (&self.attention, ways(self.heads.len()), self.shape[1]);
         let of_head = |(i, (head, job)): (usize, (&mut Head<T>, Job<'_, T>))| {
             head.prefill(attention.setup(i % all), attention.causal_pairs(i % all), job, ways)
         };
-        in_order(threads::map(self.heads.iter_mut().zip(jobs).enumerate(), of_head))
+        try_all_or_none(&mut self.heads, attention.is_own() || progress::is_watched(), |heads| {
+            let places = in_order(threads::map(heads.iter_mut().zip(jobs).enumerate(), of_head));
+            progress::check().map(|()| places)
+        })
     }
 
     /// Keeps these sequences, in this order: a sequence may be left out, or be there several times, as in beam search. Those that are there
     /// once are moved, others are [forks](CausalState#forks).
     ///
     /// # Errors
-    /// [`Entry`](Error::Entry) if there is no such sequence; nothing has changed then.
+    /// [`Entry`](Error::Entry) if there is no such sequence, [`Memory`](Error::Memory) if there is no memory for what forks do not share;
+    /// nothing has changed then.
     #[inline(never)]
     pub fn select(&mut self, sequences: &[usize]) -> Result<()> {
         let [batch, heads, _] = self.shape;
@@ -89,6 +100,9 @@ impl<T: Real> CausalState<T> {
         }
         let mut left = vec![0; batch];
         sequences.iter().for_each(|b| left[*b] += 1);
+        let forks = left.iter().map(|count: &usize| count.saturating_sub(1)).sum::<usize>();
+        check_memory("forks of heads", forks.saturating_mul(heads), self.bytes_of_fork())?;
+        check_memory("heads", sequences.len().saturating_mul(heads), size_of::<Head<T>>())?;
         let mut all: Vec<Option<Head<T>>> = std::mem::take(&mut self.heads).into_iter().map(Some).collect();
         for b in sequences {
             left[*b] -= 1;

@@ -1,4 +1,6 @@
 //! How jobs are spread over threads. Sums are cut by shapes alone, so results are the same for any number of threads.
+//!
+//! Once a watcher has stopped the work, loops leave out the rest; who called them says so to the user.
 
 use std::ops::Range;
 
@@ -14,6 +16,7 @@ use super::team::Team;
 use super::worker::Worker;
 use crate::Real;
 use crate::data::window::Window;
+use crate::progress;
 use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
 
@@ -136,6 +139,9 @@ fn answers_to_all<T: Real>(
     state.ready(&WeightedSums::new(features, targets), &mut ready);
     let of_run = |worker: &mut Worker<T>, mut asker: Asker<'_, T>| {
         let (mut places, count) = (Places::new(), asker.queries.nrows());
+        if progress::is_stopped() {
+            return places;
+        }
         let Asker { queries, out, origin: [b, h, first], place } = asker.rows(0..count);
         worker.read_queries(setup, queries);
         let report = &mut |i| places.push([b, h, first + i]);
@@ -151,6 +157,9 @@ fn answers_to_all<T: Real>(
 fn answers_without<T: Real>(setup: Setup<'_, T>, runs: Vec<Asker<'_, T>>) -> Places {
     let of_run = |worker: &mut Worker<T>, mut asker: Asker<'_, T>| {
         let (mut places, count) = (Places::new(), asker.queries.nrows());
+        if progress::is_stopped() {
+            return places;
+        }
         let Asker { queries, out, origin: [b, h, first], place } = asker.rows(0..count);
         let report = &mut |i| places.push([b, h, first + i]);
         let mut asked = Asked { queries: 0..count, sees: 0, place, out, report };
@@ -180,18 +189,22 @@ pub(super) fn add_keys<T: Real>(
         add_chunks(setup, keys.rows(segment), own, &mut state, |_| {});
         state
     };
-    let mut segments: Vec<Range<usize>> = cuts(0..keys.len(), SEGMENT).collect();
+    let count = keys.len().div_ceil(SEGMENT);
+    let segment = |i: usize| i * SEGMENT..keys.len().min((i + 1) * SEGMENT);
     // Segments that are too few for all threads are split by chunk instead.
-    let rest = segments.split_off(segments.len() - segments.len() % ways.max(1));
+    let whole = count - count % ways.max(1);
     // Few states exist at a time, so that memory does not grow with the length.
     let summands = Pool::default();
-    for group in segments.chunks(if ways < 2 { 1 } else { 2 * ways }) {
-        let states = summands.map(group.iter().cloned(), of_segment);
+    for group in cuts(0..whole, if ways < 2 { 1 } else { 2 * ways }) {
+        if progress::is_stopped() {
+            return;
+        }
+        let states = summands.map(group.map(segment), of_segment);
         states.iter().for_each(|segment| state.merge(segment));
     }
-    if !rest.is_empty() {
+    if whole < count {
         let mut team = Team::new(features, targets);
-        rest.into_iter().for_each(|segment| team.add_keys(setup, keys, state, segment));
+        (whole..count).for_each(|i| team.add_keys(setup, keys, state, segment(i)));
     }
 }
 

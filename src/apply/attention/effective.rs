@@ -13,7 +13,10 @@ use super::{Attended, Attention, Element, Heads};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::Result;
+use crate::map::Map;
+use crate::memory::check_memory;
 use crate::once::once;
+use crate::progress;
 use crate::reduce::{LogRow, WeightedSums};
 use crate::threads::{self, Pool};
 
@@ -60,10 +63,19 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
+        let (_, _, n, _) = heads.queries.dim();
+        heads.check_output::<T>(size_of::<T>())?;
+        if !self.window.of(causal).is_none() {
+            let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+            let sums = n.div_ceil(CHUNK).saturating_add(CHUNK);
+            check_memory("sums of features", sums, width.saturating_mul(3 * size_of::<f64>()))?;
+        }
         let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
         let (batch, count, length, _) = attended.output.dim();
         let mut numbers = Array4::zeros((batch, count, length, 1));
         self.number(heads.jobs(numbers.view_mut()), causal);
+        // What was stopped has left out the rest.
+        progress::check()?;
         attended.effective_features = Some(numbers.remove_axis(Axis(3)));
         Ok(attended)
     }
@@ -127,6 +139,9 @@ fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
     let (mut state, mut reader, mut keys) =
         (WeightedSums::new(setup.program.width(), 0), Reader::default(), Tokens::default());
     for run in cuts(0..job.keys.len(), CHUNK) {
+        if progress::is_stopped() {
+            return;
+        }
         keys.fill(setup, Side::Y, job.keys.keys.rows(run.clone()), &mut reader.scratch);
         for j in run.clone().filter(|j| job.keys.sees(*j)) {
             reader.push(setup, &mut keys, j - run.start, &mut state);
@@ -135,6 +150,9 @@ fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
     for Member { queries, mut out, .. } in job.members {
         let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
         Pool::default().for_each(runs, |(reader, tokens): &mut (Reader<T>, Tokens<T>), (run, mut out)| {
+            if progress::is_stopped() {
+                return;
+            }
             let rows = run * CHUNK..run * CHUNK + out.nrows();
             tokens.fill(setup, Side::X, queries.rows(rows), &mut reader.scratch);
             out.iter_mut().enumerate().for_each(|(i, out)| *out = reader.number(setup, tokens, i, &state));
@@ -192,7 +210,7 @@ impl<'a, T: Real> Behind<'a, T> {
         let lag = Lag { ahead: keys.len(), behind: queries.saturating_add(after) };
         let mut prefix = Prefix::new(setup, keys.reversed());
         let runs: Vec<Range<usize>> = cuts(0..queries, CHUNK).collect();
-        for run in runs.into_iter().rev() {
+        for run in runs.into_iter().rev().take_while(|_| !progress::is_stopped()) {
             let state = prefix.upto(setup, lag.seen(queries - run.end), &mut reader).clone();
             kept.push((prefix.count, state));
         }
@@ -225,7 +243,7 @@ fn numbers_beside<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
     let mut behind = (!setup.causal).then(|| Behind::new(setup, (job.keys, window.after), rows));
     let mut queries: Vec<Tokens<T>> = Vec::new();
     queries.resize_with(job.members.len(), Tokens::default);
-    for run in cuts(0..rows, CHUNK) {
+    for run in cuts(0..rows, CHUNK).take_while(|_| !progress::is_stopped()) {
         let mut others = behind.as_mut().map(|behind| behind.next(setup, run.clone(), &mut reader));
         for (tokens, member) in queries.iter_mut().zip(&job.members) {
             tokens.fill(setup, Side::X, member.queries.rows(run.clone()), &mut reader.scratch);

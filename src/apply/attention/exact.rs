@@ -11,7 +11,9 @@ use super::reading::Reading;
 use super::{Attended, Element, check_output, in_order};
 use crate::Real;
 use crate::error::{Result, checked_positive};
+use crate::memory::check_memory;
 use crate::once::once;
+use crate::progress;
 use crate::threads::{self, Pool};
 
 /// Keys of a block.
@@ -84,8 +86,10 @@ impl ExactAttention {
     /// Every query attends to all keys.
     ///
     /// # Errors
-    /// None today; sizes are checked by [`Heads`].
+    /// [`Memory`](crate::Error::Memory) if there is no memory for the output or for a copy of keys and values,
+    /// [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
@@ -95,21 +99,24 @@ impl ExactAttention {
     /// positive.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `out` does not fit; nothing is written then.
+    /// As [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written then,
+    /// but if it is [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
     pub fn bidirectional_into<T: Real, E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
     ) -> Result<Vec<[usize; 3]>> {
         check_output(heads, out)?;
-        Ok(self.run(heads, out, false))
+        self.run(heads, out, false)
     }
 
     /// Every query attends to the keys up to its own place.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
+    /// As [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of
+    /// queries.
     pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
@@ -118,7 +125,8 @@ impl ExactAttention {
     /// As [`causal`](ExactAttention::causal), into an array of yours; the places of normalisers that are not positive.
     ///
     /// # Errors
-    /// As [`causal`](ExactAttention::causal), or if `out` does not fit; nothing is written then.
+    /// As [`causal`](ExactAttention::causal), or if `out` does not fit. Nothing is written then, but if it is
+    /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
     pub fn causal_into<T: Real, E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -126,7 +134,7 @@ impl ExactAttention {
     ) -> Result<Vec<[usize; 3]>> {
         check_output(heads, out)?;
         heads.check_causal()?;
-        Ok(self.run(heads, out, true))
+        self.run(heads, out, true)
     }
 
     fn run<T: Real, E: Element<T>>(
@@ -134,7 +142,9 @@ impl ExactAttention {
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
         causal: bool,
-    ) -> Places {
+    ) -> Result<Places> {
+        heads.check_count::<T>()?;
+        check_packed::<T, E>(heads)?;
         self.attend(heads.jobs(out.view_mut()), self.scale_of(heads), causal)
     }
 
@@ -151,8 +161,10 @@ impl ExactAttention {
 
     /// Writes the outputs of jobs.
     #[inline(never)]
-    fn attend<T: Real>(&self, jobs: Vec<Job<'_, T>>, scale: f64, causal: bool) -> Places {
-        in_order(threads::map(jobs, |job| self.of_job(job, scale, causal)))
+    fn attend<T: Real>(&self, jobs: Vec<Job<'_, T>>, scale: f64, causal: bool) -> Result<Places> {
+        let places = in_order(threads::map(jobs, |job| self.of_job(job, scale, causal)));
+        // What was stopped has left out the rest.
+        progress::check().map(|()| places)
     }
 
     fn of_job<T: Real>(&self, job: Job<'_, T>, scale: f64, causal: bool) -> Places {
@@ -162,6 +174,9 @@ impl ExactAttention {
             let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).enumerate();
             let of_run = |(exact, points): &mut (ExactRun<T>, Vec<T>),
                           (run, out): (usize, ArrayViewMut2<'_, T>)| {
+                if progress::is_stopped() {
+                    return Places::new();
+                }
                 let start = run * QUERIES;
                 let queries = queries.rows(start..start + out.nrows());
                 of_queries.points(queries, points);
@@ -174,10 +189,19 @@ impl ExactAttention {
     }
 }
 
-/// Keys with their values, packed.
+/// Refuses heads for a packed copy of whose keys and values there is no memory.
+pub(super) fn check_packed<T, E>(heads: &Heads<'_, E>) -> Result<()> {
+    let ((.., l, d), (.., d_v)) = (heads.keys.dim(), heads.values.dim());
+    check_memory("keys with their values", l, d.saturating_add(d_v).saturating_mul(size_of::<T>()))
+}
+
+/// Keys with their values, packed; empty blocks once the work is stopped.
 pub(super) fn blocks<T: Real>(reading: &Reading, keys: KeyRun<'_, T>) -> Vec<KeyBlock<T>> {
     threads::map(cuts(0..keys.len(), KEYS), |run: Range<usize>| {
         let mut block = KeyBlock::default();
+        if progress::is_stopped() {
+            return block;
+        }
         block.read(reading, keys.rows(run.clone()), run.start, &mut Vec::new());
         block
     })
@@ -194,7 +218,7 @@ fn answer<T: Real>(
     let (count, targets) = out.dim();
     let sees = |i: usize| 0..first.map_or(usize::MAX, |first| first + i + 1);
     run.begin(count, targets);
-    blocks.iter().for_each(|block| run.add(queries, block, sees));
+    blocks.iter().take_while(|_| !progress::is_stopped()).for_each(|block| run.add(queries, block, sees));
     for (i, mut out) in out.rows_mut().into_iter().enumerate() {
         let part = run.part(i);
         let inverse = if part.normaliser == 0.0 { 0.0 } else { part.normaliser.recip() };

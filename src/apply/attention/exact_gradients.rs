@@ -5,7 +5,8 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayRef, Ix4};
 
 use super::backward::{Backward, KeySums, Summed, pulls_of_keys};
-use super::exact::blocks;
+use super::blocks::KeyBlock;
+use super::exact::{blocks, check_packed};
 use super::gradients::{Gradients, check_upstream};
 use super::heads::{Heads, Job, Member};
 use super::pair_pulls::pull_pairs;
@@ -16,7 +17,7 @@ use super::{Element, ExactAttention};
 use crate::Real;
 use crate::error::Result;
 use crate::once::once;
-use crate::threads;
+use crate::{progress, threads};
 
 impl ExactAttention {
     /// Gradients of [bidirectional](ExactAttention::bidirectional) attention: from those of a loss with respect to the output, of the output's
@@ -31,7 +32,7 @@ impl ExactAttention {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the output gradients are not of the output's shape, [`Memory`](crate::Error::Memory) if there is none
-    /// for the gradients.
+    /// for the gradients, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     ///
     /// # Example
     /// ```
@@ -76,9 +77,11 @@ impl ExactAttention {
         causal: bool,
     ) -> Result<Gradients<T>> {
         let mut gradients = Gradients::zeros(heads)?;
+        check_packed::<T, E>(heads)?;
         let jobs = Backward::jobs(heads, output_gradients.view(), &mut gradients);
         self.pull_back(jobs, self.scale_of(heads), causal);
-        Ok(gradients)
+        // What was stopped has left out the rest.
+        progress::check().map(|()| gradients)
     }
 
     /// Writes the gradients of jobs.
@@ -99,7 +102,7 @@ fn pull_back<T: Real>(backward: Backward<'_, '_, T>, [of_queries, of_keys]: [Rea
         let pulls = Pulls { tokens: queries.reborrow(), gradients: out.view_mut(), role, record: None };
         pull_pairs((&of_queries, true), pulls, |_: &mut Ring<T>, rows: Range<usize>, see| {
             let sees = |i: usize| 0..if causal { rows.start + i + 1 } else { usize::MAX };
-            key_blocks.iter().for_each(|block| see(block, &sees));
+            going_on(&key_blocks).for_each(|block| see(block, &sees));
         });
         let summed = Summed::new(queries.reborrow(), upstream.view(), &kept);
         let query_blocks = blocks(&of_queries, summed.run());
@@ -107,10 +110,15 @@ fn pull_back<T: Real>(backward: Backward<'_, '_, T>, [of_queries, of_keys]: [Rea
             let pulls = pulls_of_keys(keys.reborrow(), out, None);
             pull_pairs((&of_keys, false), pulls, |_: &mut Ring<T>, rows: Range<usize>, see| {
                 let sees = |i: usize| if causal { rows.start + i } else { 0 }..usize::MAX;
-                query_blocks.iter().for_each(|block| see(block, &sees));
+                going_on(&query_blocks).for_each(|block| see(block, &sees));
             });
         });
     }
+}
+
+/// Blocks, one after the other until the work is stopped.
+fn going_on<T>(blocks: &[KeyBlock<T>]) -> impl Iterator<Item = &KeyBlock<T>> {
+    blocks.iter().take_while(|_| !progress::is_stopped())
 }
 
 once!(ExactAttention::pull_back::<T>);

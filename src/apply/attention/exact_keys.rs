@@ -43,6 +43,16 @@ impl KeyChoice {
         }
     }
 
+    /// The bytes that the choice takes for each key of dimension d.
+    pub fn bytes_of_key<T>(&self, d: usize) -> usize {
+        match self {
+            KeyChoice::None => 0,
+            KeyChoice::At(_) => size_of::<bool>(),
+            // Points in `T` and in `f64`, and weights.
+            KeyChoice::Heaviest(_) => d.saturating_add(3).saturating_mul(size_of::<T>() + size_of::<f64>()),
+        }
+    }
+
     /// The rows of the keys of a job that get exact weights, ascending, by the reading and 1/ℓ of the head.
     pub fn rows<T: Real>(&self, (reading, inverse): (&Reading, f64), job: &Job<'_, T>) -> Vec<usize> {
         let mut rows = match self {
@@ -108,7 +118,9 @@ impl<T: Real> Attention<T> {
         };
         self.exact = if none { KeyChoice::None } else { choice };
         if !none {
-            self.check_softmax("exact keys: it does not estimate the softmax kernel with one lengthscale for all coordinates")?;
+            self.check_softmax(
+                "exact keys beside a map that does not estimate the softmax kernel with one lengthscale for all coordinates",
+            )?;
         }
         Ok(self.prepared())
     }

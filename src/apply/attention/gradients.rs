@@ -4,6 +4,7 @@ use ndarray::{Array4, ArrayRef, Ix4};
 
 use super::backward::Backward;
 use super::heads::Heads;
+use super::pulls::KEPT;
 use super::records::Parameters;
 use super::setup::Setup;
 use super::{Attention, Element, check_shape, ways};
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::map::{Map, ParameterGradients, UNKNOWN};
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::threads;
+use crate::{progress, threads};
 
 /// Gradients of a loss with respect to what attention reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +37,11 @@ impl<T: Real> Gradients<T> {
         };
         let all = [queries, keys, values].map(numbers).into_iter().fold(0, usize::saturating_add);
         check_memory("gradients of attention", all, size_of::<T>())?;
+        // Of each query of a head, the gradient with respect to the output and what else keys need.
+        let each =
+            values.3.saturating_add(1).saturating_mul(size_of::<T>()).saturating_add(KEPT * size_of::<f64>());
+        check_memory("gradients of outputs", queries.2, each)?;
+        heads.check_count::<T>()?;
         Ok(Gradients {
             queries: Array4::zeros(queries),
             keys: Array4::zeros(keys),
@@ -74,7 +80,8 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
     /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]) and with an [ε](Attention::biased_epsilon).
-    /// [`Memory`](Error::Memory) if there is none for the gradients.
+    /// [`Memory`](Error::Memory) if there is none for the gradients, [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     ///
     /// # Example
     /// ```
@@ -197,9 +204,11 @@ impl<T: Real> Attention<T> {
         let known = |map: &Map<T>| sides.iter().all(|side| has_gradients(map.program().plan(), *side));
         let refused = |what| Err(Error::Unsupported { what });
         if self.reading.epsilon > 0.0 {
-            refused("gradients of attention with a biased ε: leave it out, since nothing here needs it")
+            refused(
+                "gradients of attention with an ε: leave Attention::biased_epsilon out, since nothing here needs it",
+            )
         } else if !self.maps.iter().all(known) {
-            refused("gradients of attention with a map without FeatureMap::pull_back: implement that")
+            refused("gradients of attention with a map that does not implement FeatureMap::pull_back")
         } else {
             Ok(())
         }
@@ -212,7 +221,11 @@ impl<T: Real> Attention<T> {
         causal: bool,
         with_parameters: bool,
     ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.check_work(heads)?;
         let mut gradients = Gradients::zeros(heads)?;
+        if with_parameters {
+            self.check_records(heads)?;
+        }
         let jobs = Backward::jobs(heads, output_gradients.view(), &mut gradients);
         let parameters = if with_parameters {
             self.run_backward_with_parameters(jobs, causal)?
@@ -220,7 +233,17 @@ impl<T: Real> Attention<T> {
             self.run_backward(jobs.into_iter().map(|job| (job, None)).collect(), causal);
             Vec::new()
         };
-        Ok((gradients, parameters))
+        // What was stopped has left out the rest.
+        progress::check().map(|()| (gradients, parameters))
+    }
+
+    /// Refuses heads for which there is no memory to record features of tokens, and what derivatives with respect to them are made of.
+    fn check_records<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
+        let ((_, h, n, d), (_, of_keys, l, _)) = (heads.queries.dim(), heads.keys.dim());
+        let tokens = (h / of_keys.max(1)).saturating_mul(n).saturating_add(l);
+        let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let each = width.saturating_add(d).saturating_mul(4 * size_of::<f64>());
+        check_memory("tokens with their features", tokens, each)
     }
 
     /// Writes the gradients of jobs, and adds up those of the parameters of each map.
@@ -248,6 +271,9 @@ impl<T: Real> Attention<T> {
     fn run_backward(&self, jobs: Vec<JobOfBackward<'_, '_, '_, '_, T>>, causal: bool) {
         let ways = ways(jobs.len());
         threads::for_each(jobs, |(Backward { job, upstream, of_keys, of_values }, parameters)| {
+            if progress::is_stopped() {
+                return;
+            }
             let head = job.head;
             // The factors that outputs may do without have gradients like others.
             let program = self.maps[head % self.maps.len()].program();

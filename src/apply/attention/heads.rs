@@ -10,6 +10,7 @@ use ndarray::{
 use super::element::{Element, Numbers};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::{check_addressable, check_memory};
 
 /// Queries, keys and values: `[batch, heads, length, dim]` each, any strides, borrowed.
 ///
@@ -135,6 +136,24 @@ impl<'a, E> Heads<'a, E> {
     pub fn output_dim(&self) -> [usize; 4] {
         let (b, h, n, _) = self.queries.dim();
         [b, h, n, self.values.dim().3]
+    }
+
+    /// Refuses an output for which there is no memory, of so many more bytes for each query.
+    pub(super) fn check_output<T>(&self, more: usize) -> Result<()> {
+        let [b, h, n, d_v] = self.output_dim();
+        let queries = b.saturating_mul(h).saturating_mul(n);
+        check_memory("outputs", queries, d_v.saturating_mul(size_of::<T>()).saturating_add(more))?;
+        // Also sizes of an array without elements must be counted, without those that are 0.
+        let sizes = [b, h, n, d_v].into_iter().filter(|size| *size > 0);
+        check_addressable("outputs", sizes.fold(1, usize::saturating_mul))
+    }
+
+    /// Refuses more heads and sequences than there is memory for to list them, also where they are empty.
+    pub(super) fn check_count<T>(&self) -> Result<()> {
+        let heads = self.queries.dim().1.saturating_add(self.keys.dim().1).max(1);
+        let batches = self.queries.dim().0.max(1);
+        let count = batches.saturating_mul(heads).saturating_mul(self.ranges().len());
+        check_memory("heads and sequences", count, 2 * (size_of::<Job<'_, T>>() + size_of::<Member<'_, T>>()))
     }
 
     /// Where sequences begin and end among the queries and the keys.

@@ -58,6 +58,8 @@ use self::drive::Places;
 use self::exact_keys::KeyChoice;
 use self::heads::Job;
 use self::reading::Reading;
+use self::scan::bytes_of_estimate;
+use self::sequence::Sequence;
 use self::setup::Setup;
 use crate::Real;
 use crate::data::token_scale::TokenScale;
@@ -65,8 +67,9 @@ use crate::data::window::Window;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::map::Map;
+use crate::memory::check_memory;
 use crate::once::once;
-use crate::threads;
+use crate::{progress, threads};
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
 /// estimates of exp(q·k·scale) stand for the weights, and their ratio is biased by O(1/m) even where they are not.
@@ -175,7 +178,7 @@ impl<T: Real> Attention<T> {
     pub fn per_head(maps: Vec<Map<T>>) -> Result<Self> {
         if maps.iter().any(|map| !map.facts().non_negative) {
             return Err(Error::Unsupported {
-                what: "features that are never negative, which Attention::new and per_head take: give it to Attention::signed",
+                what: "Attention::new and Attention::per_head with features that may be negative: take Attention::signed",
             });
         }
         Self::signed(maps)
@@ -261,8 +264,10 @@ impl<T: Real> Attention<T> {
     /// Every query attends to all keys.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps.
+    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, [`Memory`](Error::Memory) if there is no memory for the
+    /// output or for sums over keys, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn bidirectional<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
@@ -272,22 +277,23 @@ impl<T: Real> Attention<T> {
     /// positive.
     ///
     /// # Errors
-    /// As [`bidirectional`](Attention::bidirectional), or if `out` does not fit; nothing is written then.
+    /// As [`bidirectional`](Attention::bidirectional), or if `out` does not fit. Nothing is written then, but if it is
+    /// [`Cancelled`](Error::Cancelled): `out` holds some of the outputs then.
     pub fn bidirectional_into<E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
     ) -> Result<Vec<[usize; 3]>> {
         self.check(heads, out)?;
-        Ok(self.attend(heads.jobs(out.view_mut()), false))
+        self.attend(heads.jobs(out.view_mut()), false)
     }
 
     /// Every query attends to the keys up to its own place.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or a sequence has another number of keys
-    /// than of queries.
+    /// As [`bidirectional`](Attention::bidirectional); [`Shape`](Error::Shape) if a sequence has another number of keys than of queries.
     pub fn causal<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
         Ok(Attended::new(output, non_positive))
@@ -296,7 +302,8 @@ impl<T: Real> Attention<T> {
     /// As [`causal`](Attention::causal), into an array of yours; the places of normalisers that are not positive.
     ///
     /// # Errors
-    /// As [`causal`](Attention::causal), or if `out` does not fit; nothing is written then.
+    /// As [`causal`](Attention::causal), or if `out` does not fit. Nothing is written then, but if it is
+    /// [`Cancelled`](Error::Cancelled): `out` holds some of the outputs then.
     pub fn causal_into<E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -305,18 +312,23 @@ impl<T: Real> Attention<T> {
         self.check(heads, out)?;
         heads.check_causal()?;
         self.check_causal()?;
-        Ok(self.attend(heads.jobs(out.view_mut()), true))
+        self.attend(heads.jobs(out.view_mut()), true)
     }
 
     /// Writes the outputs of jobs.
     #[inline(never)]
-    fn attend(&self, jobs: Vec<Job<'_, T>>, causal: bool) -> Places {
+    fn attend(&self, jobs: Vec<Job<'_, T>>, causal: bool) -> Result<Places> {
         let ways = ways(jobs.len());
         let of_job = |job: Job<'_, T>| {
+            if progress::is_stopped() {
+                return Places::new();
+            }
             let setup = Setup { causal, ..self.setup(job.head) };
             self.with_exact(setup, job, |setup, job| drive::attend(setup, job, ways))
         };
-        in_order(threads::map(jobs, of_job))
+        let places = in_order(threads::map(jobs, of_job));
+        // What was stopped has left out the rest.
+        progress::check().map(|()| places)
     }
 
     fn setup(&self, head: usize) -> Setup<'_, T> {
@@ -335,7 +347,25 @@ impl<T: Real> Attention<T> {
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
         self.check_inputs(heads)?;
-        check_output(heads, out)
+        check_output(heads, out)?;
+        self.check_work(heads)
+    }
+
+    /// Refuses heads for which there is no memory to work in: for sums over keys on each thread, and for what is kept of keys and queries
+    /// where some weights are exact.
+    #[inline(never)]
+    fn check_work<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
+        heads.check_count::<T>()?;
+        let ((_, h, n, d), (_, of_keys, l, d_v)) = (heads.queries.dim(), heads.values.dim());
+        let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let sums = Sequence::<T>::bytes(width, [d, d_v]).saturating_mul(threads::count());
+        check_memory("bytes of sums over keys", sums, 1)?;
+        check_memory("keys of which some have exact weights", l, self.exact.bytes_of_key::<T>(d))?;
+        if self.window.is_none() {
+            return Ok(());
+        }
+        let queries = (h / of_keys.max(1)).saturating_mul(n);
+        check_memory("estimates of the keys behind windows", queries, bytes_of_estimate(d_v))
     }
 
     fn check_inputs<E>(&self, heads: &Heads<'_, E>) -> Result<()> {

@@ -8,6 +8,7 @@ use super::reading::Reading;
 use super::window::Ring;
 use crate::Real;
 use crate::numeric::{Isa, add_product, exp_minus, product};
+use crate::progress;
 use crate::threads::Pool;
 
 /// Rows that are asked together.
@@ -33,7 +34,7 @@ pub(super) trait Visit<T>: Fn(&mut Ring<T>, Range<usize>, &mut See<'_, T>) + Syn
 impl<T, F: Fn(&mut Ring<T>, Range<usize>, &mut See<'_, T>) + Sync> Visit<T> for F {}
 
 /// Writes the gradients of rows, which `reading` makes points, with respect to the exact weights of the pairs with keys in the blocks
-/// that `visit` shows.
+/// that `visit` shows. Once the work is stopped, the rest is left out.
 pub(super) fn pull_pairs<T: Real>(
     (reading, normalised): (&Reading, bool),
     pulls: Pulls<'_, T>,
@@ -41,6 +42,9 @@ pub(super) fn pull_pairs<T: Real>(
 ) {
     let runs = pulls.runs(ROWS).into_iter().enumerate();
     Pool::default().for_each(runs, |own: &mut PairPulls<T>, (run, mut pulls)| {
+        if progress::is_stopped() {
+            return;
+        }
         reading.points(pulls.tokens, &mut own.points);
         own.estimate(normalised, &mut pulls, run * ROWS, &visit);
         own.pull(&mut pulls, run * ROWS, &visit);

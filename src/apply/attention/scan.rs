@@ -49,6 +49,11 @@ pub(super) enum Outlet<'a, T> {
 /// Numbers of an estimate that is kept, before its sums.
 pub(super) const HEAD: usize = 3;
 
+/// The bytes of an estimate that is kept, for values of dimension `d_v`.
+pub(super) fn bytes_of_estimate(d_v: usize) -> usize {
+    d_v.saturating_add(HEAD).saturating_mul(size_of::<f64>())
+}
+
 impl Lag {
     /// Each query sees the keys up to its own place.
     pub const NONE: Lag = Lag { ahead: 1, behind: 0 };

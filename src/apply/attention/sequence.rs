@@ -18,6 +18,7 @@ use super::worker::Worker;
 use crate::Real;
 #[cfg(feature = "serde")]
 use crate::numeric::matrix_view;
+use crate::progress;
 use crate::reduce::{RunSums, WeightedSums};
 
 /// The tokens of a head so far: sums over whole segments, over the chunks since, and the last chunk, which grows until it is full
@@ -56,11 +57,19 @@ impl<T: Real> Sequence<T> {
     /// these are too many to be counted.
     pub fn bytes(features: usize, [d, targets]: [usize; 2]) -> usize {
         let lanes = WeightedSums::<T>::lanes(targets);
-        // Both sums in f64, with weights and references; those of the chunk and the ones that queries are multiplied with in T.
+        // Both sums in f64, with weights and references; the ones that queries are multiplied with in T.
         let of_sums = lanes.saturating_add(2).saturating_mul(2 * size_of::<f64>());
-        let of_runs = lanes.saturating_mul(2 * size_of::<T>()).saturating_add(2 * size_of::<f64>());
+        let of_run = lanes.saturating_mul(size_of::<T>()).saturating_add(size_of::<f64>());
+        let shared = of_sums.saturating_add(of_run).saturating_mul(features);
+        shared.saturating_add(Self::bytes_of_fork(features, [d, targets]))
+    }
+
+    /// The bytes of them that clones do not share: of the last chunk.
+    pub fn bytes_of_fork(features: usize, [d, targets]: [usize; 2]) -> usize {
+        let lanes = WeightedSums::<T>::lanes(targets);
+        let of_run = lanes.saturating_mul(size_of::<T>()).saturating_add(size_of::<f64>());
         // Features as they were read and packed; points, and values as they were read, packed and weighted.
-        let of_feature = of_sums.saturating_add(of_runs).saturating_add(2 * CHUNK * size_of::<T>());
+        let of_feature = of_run.saturating_add(2 * CHUNK * size_of::<T>());
         let of_token = lanes.saturating_mul(3).saturating_add(d).saturating_mul(size_of::<T>());
         of_feature.saturating_mul(features).saturating_add(of_token.saturating_mul(CHUNK))
     }
@@ -127,10 +136,11 @@ impl<T: Real> Sequence<T> {
         self.logged.clear();
     }
 
-    /// Takes in many keys with `ways` threads: whole segments at once where one begins, so that what is left is a chunk.
+    /// Takes in many keys with `ways` threads: whole segments at once where one begins, so that what is left is a chunk. It is of no use
+    /// if the work was stopped.
     pub fn extend(&mut self, setup: Setup<'_, T>, keys: KeyRun<'_, T>, ways: usize) {
         let (mut worker, mut at) = (Worker::default(), 0);
-        while at < keys.len() {
+        while at < keys.len() && !progress::is_stopped() {
             self.make_room(setup, &mut worker);
             let left = keys.len() - at;
             let count = if self.length.is_multiple_of(SEGMENT) && left > SEGMENT {
@@ -149,11 +159,12 @@ impl<T: Real> Sequence<T> {
     }
 
     /// Takes in the keys of a scan, and writes the outputs of its queries: chunk after chunk, or segment after segment where there
-    /// are `ways` threads to share the chunks of one. A sequence that is not `kept` is of no use afterwards.
+    /// are `ways` threads to share the chunks of one. A sequence that is not `kept` is of no use afterwards, nor is one whose work was
+    /// stopped.
     pub fn scan(&mut self, setup: Setup<'_, T>, mut scan: Scan<'_, T>, kept: bool, ways: usize) -> Places {
         let (mut worker, mut team, mut places) = (Worker::default(), None, Places::new());
         let mut at = 0;
-        while at < scan.keys.len() {
+        while at < scan.keys.len() && !progress::is_stopped() {
             self.make_room(setup, &mut worker);
             let left = scan.keys.len() - at;
             let count = if ways > 1 && self.length.is_multiple_of(SEGMENT) && left > CHUNK {

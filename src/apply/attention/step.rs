@@ -16,6 +16,7 @@ use crate::memory::check_memory;
 use crate::numeric::slice_of_mut;
 use crate::once::once;
 use crate::threads;
+use crate::whole::all_or_none;
 
 /// Causal attention as tokens come: [`prefill`](CausalState::prefill) with prompts, then [`step`](CausalState::step) with a token of
 /// each sequence. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
@@ -242,7 +243,9 @@ impl<T: Real> CausalState<T> {
             queries.shape(),
             [batch, count, self.input_dim()],
         )?;
-        check_memory("outputs", batch.max(1).saturating_mul(count), d_v.saturating_mul(size_of::<T>()))?;
+        // Queries whose rows do not follow each other are copied.
+        let each = d_v.saturating_add(self.input_dim()).saturating_mul(size_of::<T>());
+        check_memory("outputs", batch.max(1).saturating_mul(count), each)?;
         Ok(count / heads.max(1))
     }
 
@@ -261,6 +264,16 @@ impl<T: Real> CausalState<T> {
     /// normaliser is not positive, in order.
     #[inline(never)]
     fn advance(
+        &mut self,
+        tokens: Option<KeyRun<'_, T>>,
+        queries: Option<Queries<'_, T>>,
+        out: &mut [T],
+    ) -> Vec<usize> {
+        let own = self.attention.is_own();
+        all_or_none(self, own, |state| state.advance_heads(tokens, queries, out))
+    }
+
+    fn advance_heads(
         &mut self,
         tokens: Option<KeyRun<'_, T>>,
         queries: Option<Queries<'_, T>>,
@@ -307,8 +320,32 @@ impl<T: Real> CausalState<T> {
         if self.attention.maps.len() == 1 { self.heads.len().max(1) } else { 1 }
     }
 
+    /// About how many bytes a fork of a head keeps for itself, if all it keeps is in use.
+    pub(super) fn bytes_of_fork(&self) -> usize {
+        let (attention, [_, _, d_v]) = (&self.attention, self.shape);
+        let width = attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let dims = [self.input_dim(), d_v];
+        let rows = attention.window.before.saturating_mul(2).saturating_add(attention.exact.count());
+        let exact = rows.min(self.longest()).saturating_mul(dims[0].saturating_add(d_v));
+        Sequence::<T>::bytes_of_fork(width, dims)
+            .saturating_add(exact.saturating_mul(size_of::<T>()))
+            .saturating_add(size_of::<Head<T>>())
+    }
+
+    /// The most tokens of a sequence.
+    fn longest(&self) -> usize {
+        self.heads.iter().map(Head::length).fold(0, usize::max)
+    }
+
     pub(super) fn input_dim(&self) -> usize {
         self.attention.maps[0].input_dim()
+    }
+}
+
+impl<T: Real> Attention<T> {
+    /// Whether features are computed by code of a user, which may panic.
+    pub(super) fn is_own(&self) -> bool {
+        self.maps.iter().any(Map::is_own)
     }
 }
 
@@ -370,7 +407,7 @@ fn answers<T: Real>(
 fn rows<E: Copy>(x: &ArrayRef3<E>) -> CowArray<'_, E, Ix2> {
     let (batch, heads, width) = x.dim();
     let rows = x.to_shape((batch * heads, width));
-    debug_assert!(rows.is_ok(), "a shape of as many elements");
+    assert!(rows.is_ok(), "a shape of as many elements");
     rows.unwrap_or_else(|_| CowArray::from(ArrayView2::from(&[[]; 0])))
 }
 

@@ -13,8 +13,10 @@ use super::{Attention, Element};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
 use crate::numeric::{matrix_of, slice_of};
 use crate::once::once;
+use crate::progress;
 use crate::reduce::LogRow;
 
 /// Which rows of the attention matrix.
@@ -38,7 +40,8 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads do not fit, [`Parameter`](Error::Parameter) if there is no such batch,
-    /// head or row.
+    /// head or row, [`Memory`](Error::Memory) if there is no memory for the rows or for the features of their queries and all keys,
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<Array2<f64>> {
         let [batch, count, length, _] = heads.output_dim();
@@ -56,23 +59,24 @@ impl<T: Real> Attention<T> {
         which.rows.iter().try_for_each(of_row)?;
         let key_head = which.head / (count / heads.keys.dim().1);
         let (setup, mut scratch) = (self.setup(key_head), Scratch::default());
-        let mut features = |side, x: Numbers<'_, T>| -> Vec<LogRow> {
+        self.check_weights(heads, which.rows.len(), setup.program.width())?;
+        let mut features = |side, x: Numbers<'_, T>| -> Result<Vec<LogRow>> {
             let mut tokens = Tokens::default();
             tokens.fill(setup, side, x, &mut scratch);
             let mut rows = vec![LogRow::default(); tokens.len()];
             for (i, row) in rows.iter_mut().enumerate() {
+                progress::check()?;
                 tokens.log_row(setup, side, i, &mut scratch, row);
             }
-            rows
+            Ok(rows)
         };
         let queries = heads.queries.index_axis(Axis(0), which.batch);
         let queries = queries.index_axis(Axis(0), which.head).select(Axis(0), which.rows);
-        let left = features(Side::X, E::numbers(queries.view()));
+        let left = features(Side::X, E::numbers(queries.view()))?;
         let keys = heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head);
-        let right = features(Side::Y, E::numbers(keys));
+        let right = features(Side::Y, E::numbers(keys))?;
         // Jobs hold a place for outputs, of which these have none.
-        let mut unused =
-            Array4::zeros(if self.exact == KeyChoice::None { [0; 4] } else { heads.output_dim() });
+        let mut unused = Array4::zeros([batch, count, length, 0]);
         let exact = self.exact_rows(heads, which.batch, key_head, unused.view_mut());
         let points = |reading: &Reading, x: Numbers<'_, T>| {
             let mut points = Vec::new();
@@ -106,6 +110,7 @@ impl<T: Real> Attention<T> {
                     true => logit().map_or_else(|| product(&left[i], &right[j]), |logit| (logit, 1.0)),
                 }
             };
+            progress::check()?;
             let terms: Vec<(f64, f64)> = (0..right.len()).map(term).collect();
             let top = terms.iter().map(|term| term.0).fold(f64::NEG_INFINITY, f64::max);
             let terms: Array1<f64> =
@@ -120,6 +125,16 @@ impl<T: Real> Attention<T> {
 }
 
 impl<T: Real> Attention<T> {
+    /// Refuses so many rows for which, with the features of their queries and of all keys, there is no memory.
+    fn check_weights<E>(&self, heads: &Heads<'_, E>, rows: usize, width: usize) -> Result<()> {
+        let ((.., l, d), float) = (heads.keys.dim(), size_of::<f64>());
+        check_memory("weights", rows.saturating_mul(l), float)?;
+        // Features in `T`, their logarithms and factors; points, and those for exact logits.
+        let each = width.saturating_mul(3 * float).saturating_add(d.saturating_mul(3 * float));
+        check_memory("tokens with their features", rows.saturating_add(l), each)?;
+        heads.check_count::<T>()
+    }
+
     /// The rows of the exact keys of a batch and a head of keys, ascending.
     fn exact_rows<E: Element<T>>(
         &self,

@@ -71,7 +71,9 @@ impl<T: Real> Attention<T> {
     pub fn window(mut self, before: usize, after: usize) -> Result<Self> {
         let window = Window { before, after };
         if !window.is_none() {
-            self.check_softmax("exact neighbours: it does not estimate the softmax kernel with one lengthscale for all coordinates")?;
+            self.check_softmax(
+                "exact neighbours beside a map that does not estimate the softmax kernel with one lengthscale for all coordinates",
+            )?;
         }
         self.window = window;
         Ok(self.prepared())

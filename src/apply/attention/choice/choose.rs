@@ -9,6 +9,7 @@ use crate::Real;
 use crate::data::window::Window;
 use crate::error::{Result, check_positive, check_size, checked_positive};
 use crate::once::once;
+use crate::progress;
 
 /// Numbers of neighbours.
 const NEIGHBOURS: [usize; 6] = [8, 16, 32, 64, 128, 256];
@@ -42,7 +43,8 @@ impl<T: Real> Attention<T> {
     /// calls may go the other way on yours.
     ///
     /// # Cost
-    /// As up to eight of these error reports, at a fifth of their time each, and a draw of the map.
+    /// As up to eight of these error reports, at a fifth of their time each, and a draw of the map. A
+    /// [watcher](crate::progress::watch) sees each window that is tried.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the error is positive and finite and lengths are at least 1, [`Shape`](crate::Error::Shape) if
@@ -106,8 +108,10 @@ impl<T: Real> Attention<T> {
         lengths: Lengths,
         sizes: &[Size],
     ) -> Result<Vec<Candidate>> {
-        let mut candidates = Vec::new();
-        for window in self.windows(sample, lengths) {
+        let (mut candidates, windows) = (Vec::new(), self.windows(sample, lengths));
+        let count = windows.len();
+        for (done, window) in windows.into_iter().enumerate() {
+            progress::step("windows tried", done, count)?;
             let attention = self.clone().window(window.before, window.after)?;
             let report = attention.own_errors(sample)?;
             candidates.extend(sizes.iter().map(|size| Candidate {

@@ -104,7 +104,7 @@ impl<T: Real> Choice<T> {
             (Some((_, Chosen::Linear(attention))), true) => attention.causal(heads),
             (Some((_, Chosen::Linear(attention))), false) => attention.bidirectional(heads),
             (None, _) => Err(Error::Unsupported {
-                what: "attention by a choice that no candidate reaches the error of",
+                what: "attention by a choice without a candidate that reaches the error",
             }),
         }
     }

@@ -64,7 +64,8 @@ struct Seen {
 impl Closed {
     /// Of a recipe that must have closed forms.
     fn of(recipe: Option<&Recipe>) -> Result<Self> {
-        let what = "closed form for the errors of attention: take Attention::simulated_report";
+        let what =
+            "a closed form for the errors of attention with this map: take Attention::simulated_report";
         recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })
     }
 
@@ -85,7 +86,8 @@ impl Closed {
     /// The report for tokens, as points and values.
     fn report(&self, tokens: [Array2<f64>; 3], mask: Mask) -> Result<ErrorReport> {
         let Seen { itself, sample, images, products } = self.seen(tokens, mask)?;
-        let mut report = self.of_pairs(SamplePairs { sample: &sample, images: &images, products: &products });
+        let mut report =
+            self.of_pairs(SamplePairs { sample: &sample, images: &images, products: &products })?;
         // Others are for the points themselves and the kernel itself.
         let own = self.conditioning.is_some().then(|| PointProducts::new(&itself.points));
         let products = own.as_ref().unwrap_or(&products);
@@ -98,14 +100,16 @@ impl Closed {
     fn errors(&self, tokens: [Array2<f64>; 3], mask: Mask) -> Result<ErrorReport> {
         let Seen { sample, images, products, .. } = self.seen(tokens, mask)?;
         let pairs = SamplePairs { sample: &sample, images: &images, products: &products };
-        let errors = pairs.errors(&self.covariance);
+        let errors = pairs.errors(&self.covariance)?;
         Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.count(), sample.has_values(), errors))
     }
 
     /// Tokens as the map sees them.
     fn seen(&self, [x, y, values]: [Array2<f64>; 3], mask: Mask) -> Result<Seen> {
-        let keys = y.nrows();
-        check_memory("covariances of pairs of keys", keys.saturating_mul(keys), 4 * size_of::<f64>())?;
+        let (queries, keys, float) = (x.nrows(), y.nrows(), size_of::<f64>());
+        check_memory("covariances of pairs of keys", keys.saturating_mul(keys), 4 * float)?;
+        // Logits, kernels and products.
+        check_memory("pairs of queries and keys", queries.saturating_mul(keys), 8 * float)?;
         let ln_kernel =
             if self.kernel.exponential().is_none() { Some(self.kernel.log_gram(&x, &y)?) } else { None };
         let points = [x, y].map(|x| self.plain.target.lengthscale().divide_rows(x));
@@ -122,13 +126,13 @@ impl Closed {
     }
 
     /// The report without alternatives.
-    fn of_pairs(&self, pairs: SamplePairs<'_>) -> ErrorReport {
+    fn of_pairs(&self, pairs: SamplePairs<'_>) -> Result<ErrorReport> {
         let frequencies = self.plain.omega.count();
-        let (errors, most) = (pairs.errors(&self.covariance), frequencies as f64 * RELIABLE);
+        let (errors, most) = (pairs.errors(&self.covariance)?, frequencies as f64 * RELIABLE);
         let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, pairs.sample.has_values(), errors);
         let reliable = errors.normaliser < most;
-        report.shrink = if reliable { 1.0 } else { shrink(pairs, &self.plain, &self.covariance, most) };
-        report
+        report.shrink = if reliable { 1.0 } else { shrink(pairs, &self.plain, &self.covariance, most)? };
+        Ok(report)
     }
 
     /// Other mechanisms with the relative variance of their normalisers, the least first.
@@ -145,7 +149,7 @@ impl Closed {
         let mut alternatives = Vec::new();
         for other in mechanisms.into_iter().filter(|other| !(same && *other == self.plain.mechanism)) {
             if let Some(covariance) = self.other(other.clone()).covariance() {
-                let variance = pairs.worst(&covariance, 1.0, &queries).variance / frequencies;
+                let variance = pairs.worst(&covariance, 1.0, &queries)?.variance / frequencies;
                 alternatives.push((other, variance));
             }
         }

@@ -3,8 +3,8 @@
 use ndarray::{Array1, Array2};
 
 use crate::map::{Covariance, Opposites, Products, RowProducts, SphereMeans};
-use crate::numeric::slice_of;
 use crate::numeric::special::ln_0f1;
+use crate::numeric::{row_products, slice_of};
 
 /// Products of points of both sides, from which follow those of sums and differences.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct PointProducts {
 impl PointProducts {
     pub fn new([x, y]: &[Array2<f64>; 2]) -> Self {
         let queries = x.rows().into_iter().map(|x| x.dot(&x)).collect();
-        PointProducts { dim: x.ncols(), queries, mixed: x.dot(&y.t()), keys: y.dot(&y.t()) }
+        PointProducts { dim: x.ncols(), queries, mixed: row_products(x, y), keys: row_products(y, y) }
     }
 
     /// Those of points whose coordinates have these factors.

@@ -51,7 +51,8 @@ impl ErrorReport {
         write!(f, "hopeless with m = {m}: the normaliser's relative variance is ")?;
         match self.basis {
             Basis::Redraws(count) if variance.is_finite() => {
-                return write!(f, "{variance:.2e} or more, beyond {RELIABLE}, by {count} redraws.");
+                write!(f, "{variance:.2e} or more, beyond {RELIABLE}, by {count} redraws.")?;
+                return self.write_rough(f);
             }
             Basis::Redraws(count) => return write!(f, "beyond the range of numbers, by {count} redraws."),
             Basis::ClosedForm if enough.is_finite() => {
@@ -67,7 +68,23 @@ impl ErrorReport {
             }
             _ => write!(f, " queries and keys shrunk to less than a millionth of their size."),
         }?;
+        self.write_rough(f)?;
         self.write_alternative(f)
+    }
+
+    /// Numbers for errors that are not expectations, where there are any.
+    fn write_rough(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.rough_weight_error(), self.rough_output_error()) {
+            (Some(weights), Some(output)) => {
+                let [weights, output, mean] = [weights, output, self.mean_error].map(two_digits);
+                write!(f, " Roughly, to first order, weights err by {weights}, outputs by {output}, ")?;
+                write!(f, "the mean of the values by {mean}.")
+            }
+            (Some(weights), None) => {
+                write!(f, " Roughly, to first order, weights err by {}.", two_digits(weights))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn write_alternative(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,9 +5,10 @@ use ndarray::{Array1, Array2};
 use super::covariances::{Covariances, PointProducts, QueryCovariances};
 use super::errors::{ErrorPart, Errors, QueryErrors, known};
 use super::sample::AttentionSample;
+use crate::error::Result;
 use crate::map::Covariance;
 use crate::numeric::{Isa, Packed, add_scaled, dot, plain_sum, product, slice_of};
-use crate::threads;
+use crate::{progress, threads};
 
 /// Rows of a covariance matrix that are multiplied at a time.
 const BAND: usize = 64;
@@ -30,14 +31,13 @@ pub(super) struct Worst {
 
 impl SamplePairs<'_> {
     /// The errors that covariances for one frequency lead to.
-    pub fn errors(&self, covariance: &Covariance) -> Errors {
+    pub fn errors(&self, covariance: &Covariance) -> Result<Errors> {
         let all = Covariances::new(covariance, 1.0, self.images, self.products);
         let of_query = |i: usize| self.query_errors(i, all.of_query(i));
-        let queries: Vec<QueryErrors> = threads::map(0..self.sample.queries(), of_query);
-        queries.into_iter().collect()
+        threads::map(0..self.sample.queries(), of_query).into_iter().collect()
     }
 
-    fn query_errors(&self, i: usize, covariances: QueryCovariances<'_>) -> QueryErrors {
+    fn query_errors(&self, i: usize, covariances: QueryCovariances<'_>) -> Result<QueryErrors> {
         let mut exact = self.sample.exact(i);
         let sizes = self.sample.sizes(i, &exact);
         let p = &exact.weights * &exact.ratios;
@@ -48,20 +48,20 @@ impl SamplePairs<'_> {
         let about = exact.centred;
         // What is exact varies with nothing.
         let estimated = self.sample.without_exact(i, p.clone());
-        let sums = WeightedSums::new(&estimated, &about, covariances);
+        let sums = WeightedSums::new(&estimated, &about, covariances)?;
         let normaliser = estimated.dot(&sums.rows);
         let of_key = |(j, p): (usize, &f64)| p * p * (sums.variances[j] - 2.0 * sums.rows[j] + normaliser);
         let weights: f64 = p.iter().enumerate().map(of_key).sum();
-        QueryErrors {
+        Ok(QueryErrors {
             normaliser,
             weights: ErrorPart { variance: weights, bias: biases.dot(&biases) },
             output: ErrorPart { variance: sums.of_values, bias: bias.dot(&bias) },
             sizes,
-        }
+        })
     }
 
     /// The worst of these queries, for points times the root of `scale`.
-    pub fn worst(&self, covariance: &Covariance, scale: f64, queries: &[usize]) -> Worst {
+    pub fn worst(&self, covariance: &Covariance, scale: f64, queries: &[usize]) -> Result<Worst> {
         let all = Covariances::new(covariance, scale, self.images, self.products);
         let of_query = |i: &usize| {
             let (weights, ratios) = self.sample.weights(*i, scale);
@@ -69,14 +69,17 @@ impl SamplePairs<'_> {
             let (mut rows, mut variance) = (Rows::new(&p, all.of_query(*i)), 0.0);
             let mut row = vec![0.0; p.len()];
             for (j, weight) in p.iter().enumerate() {
+                if j % BAND == 0 {
+                    progress::check()?;
+                }
                 rows.write_half(j, &mut row[..=j]);
                 variance += 2.0 * weight * dot(Isa::best(), &row[..=j], slice_of(&p));
             }
-            Worst { query: *i, variance: known(variance) }
+            Ok(Worst { query: *i, variance: known(variance) })
         };
-        let all: Vec<Worst> = threads::map(queries, of_query);
+        let all = threads::map(queries, of_query).into_iter().collect::<Result<Vec<Worst>>>()?;
         let none = Worst { query: 0, variance: f64::NEG_INFINITY };
-        all.into_iter().fold(none, |worst, new| if new.variance > worst.variance { new } else { worst })
+        Ok(all.into_iter().fold(none, |worst, new| if new.variance > worst.variance { new } else { worst }))
     }
 }
 
@@ -117,14 +120,17 @@ struct WeightedSums {
 }
 
 impl WeightedSums {
-    fn new(p: &Array1<f64>, values: &Array2<f64>, covariances: QueryCovariances<'_>) -> Self {
+    fn new(p: &Array1<f64>, values: &Array2<f64>, covariances: QueryCovariances<'_>) -> Result<Self> {
         let (isa, keys, targets) = (Isa::best(), values.nrows(), values.ncols());
         let (mut lower, weights) = (Rows::new(p, covariances), slice_of(p));
         let weighted = values * &p.view().insert_axis(ndarray::Axis(1));
+        // Values may have any layout.
+        let weighted = weighted.as_standard_layout();
         let packed = Packed::new(targets, keys, |t, k| weighted[[k, t]]);
         let (mut variances, mut rows, mut of_values) = (vec![0.0; keys], vec![0.0; keys], 0.0);
         let (mut band, mut products) = (vec![0.0; BAND * keys], vec![0.0; BAND * targets]);
         for first in (0..keys).step_by(BAND) {
+            progress::check()?;
             let count = BAND.min(keys - first);
             let end = first + count;
             for (row, j) in band.chunks_exact_mut(keys).zip(first..end) {
@@ -144,6 +150,6 @@ impl WeightedSums {
                 of_values += 2.0 * plain_sum(isa, products);
             }
         }
-        WeightedSums { variances, rows: rows.into(), of_values }
+        Ok(WeightedSums { variances, rows: rows.into(), of_values })
     }
 }

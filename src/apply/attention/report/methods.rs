@@ -12,6 +12,7 @@ use super::tokens::{Mask, Sample};
 use crate::Real;
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::map::{Map, Recipe};
+use crate::memory::check_memory;
 use crate::numeric::matrix_of;
 use crate::once::once;
 
@@ -29,8 +30,8 @@ impl<T: Real> Attention<T> {
     /// points are; for attention that is not [normalised](Attention::normalised) or has an [ε](Attention::biased_epsilon).
     /// [`Shape`](Error::Shape) if sizes do not fit,
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample, a head
-    /// without a map or a query without a place, [`Memory`](Error::Memory) for too many keys; causally, as
-    /// [`causal`](Attention::causal).
+    /// without a map or a query without a place, [`Memory`](Error::Memory) for too many tokens, [`Cancelled`](Error::Cancelled) if
+    /// a [watcher](crate::progress::watch) stops it; causally, as [`causal`](Attention::causal).
     #[inline(never)]
     pub fn error_report(&self, sample: &Sample<'_, T>) -> Result<ErrorReport> {
         let recipe = self.map_of(sample.head)?.recipe();
@@ -70,7 +71,7 @@ impl<T: Real> Attention<T> {
     /// drawn from each of the seeds 0 … `draws` − 1. To first order too. Where a normaliser's relative variance is large,
     /// rare draws make most of it, which few redraws may not meet; 100 show what is below 0.1 to some 15 %. Exact are the
     /// weights of the recipe's kernel, if it is the softmax or the Gaussian one with one lengthscale, else those of the
-    /// softmax kernel. Cost O(n l D) a draw.
+    /// softmax kernel. Cost O(n l D) a draw, and d_v numbers for each query and draw. A [watcher](crate::progress::watch) sees each draw.
     ///
     /// ```
     /// # use ndarray::Array2;
@@ -146,7 +147,7 @@ impl<T: Real> Attention<T> {
     fn scaled_tokens(&self, sample: &Sample<'_, T>) -> Result<[Array2<f64>; 3]> {
         if !self.normalised || self.reading.epsilon != 0.0 {
             return Err(Error::Unsupported {
-                what: "errors of attention that is not normalised or has an ε",
+                what: "error reports of attention that is not normalised or has an ε (Attention::biased_epsilon)",
             });
         }
         let Sample { queries, keys, values, .. } = *sample;
@@ -160,6 +161,11 @@ impl<T: Real> Attention<T> {
             keys.nrows(),
             values.map_or(keys.nrows(), |values| values.nrows()),
         )?;
+        let columns = d.saturating_add(values.map_or(0, |values| values.ncols()));
+        let (rows, float) = (queries.nrows().saturating_add(keys.nrows()), size_of::<f64>());
+        // Points and images of tokens, and values less outputs.
+        check_memory("tokens of a sample", rows, columns.saturating_mul(4 * float))?;
+        check_memory("pairs of queries and keys", queries.nrows().saturating_mul(keys.nrows()), float)?;
         let scaled = |what, x: &ArrayRef2<T>| -> Result<Array2<f64>> {
             check_finite(what, x)?;
             let mut points = Vec::new();
@@ -170,7 +176,8 @@ impl<T: Real> Attention<T> {
         let (x, y) = (scaled("the queries", queries)?, scaled("the keys", keys)?);
         let Some(values) = values else { return Ok([x, y, Array2::zeros((keys.nrows(), 0))]) };
         check_finite("the values", values)?;
-        Ok([x, y, values.mapv(|v| v.widen())])
+        let wide = values.iter().map(|v| v.widen()).collect();
+        Ok([x, y, matrix_of(values.nrows(), values.ncols(), wide)])
     }
 }
 

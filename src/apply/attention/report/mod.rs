@@ -19,8 +19,11 @@ pub(crate) use self::simulated::simulated_errors;
 pub use self::tokens::Sample;
 use crate::map::Mechanism;
 
-/// The largest relative variance of normalisers for which first-order errors mean anything.
+/// The largest relative variance of normalisers for which first-order errors are an expectation.
 const RELIABLE: f64 = 0.1;
+
+/// The largest one for which they are a rough number.
+const ROUGH: f64 = 1.0;
 
 /// The errors of normalised attention that are expected for a sample of queries, keys and values, over draws of m
 /// frequencies. First-order approximations.
@@ -29,7 +32,8 @@ const RELIABLE: f64 = 0.1;
 /// With pⱼ the weights of a query, o = Σ pⱼ vⱼ its output and C the relative covariances of the estimates
 /// ([`theory::covariance`](crate::theory::covariance)), to first order E‖ô − o‖² = Σⱼₖ pⱼ pₖ Cⱼₖ (vⱼ − o)·(vₖ − o), and the
 /// normaliser has the relative variance Σⱼₖ pⱼ pₖ Cⱼₖ. Beyond 0.1 of that, ratios of estimates are no longer near their
-/// first order: the report says [hopeless](ErrorReport::is_hopeless) and gives no error. **Below, but near it, the errors of positive,
+/// first order: the report says [hopeless](ErrorReport::is_hopeless) and expects no error. Up to 1 it gives a
+/// [rough number](ErrorReport::rough_output_error) for it, beyond 1 none. **Below, but near it, the errors of positive,
 /// hyperbolic and generalised features are overestimates**: for 64 × 500 tokens of standard deviation 0.5 at d = 64, positive ones
 /// were expected to err by 0.64 at a normaliser's variance of 0.09 and erred by 0.48, by 0.32 at 0.02 and erred by 0.27 (40 draws;
 /// trigonometric ones erred as expected).
@@ -117,6 +121,40 @@ impl ErrorReport {
     /// As [`output_error`](ErrorReport::output_error) with so many frequencies instead.
     pub fn output_error_with(&self, frequencies: usize) -> Option<f64> {
         if self.has_values { self.error(self.output, frequencies) } else { None }
+    }
+
+    /// A rough number for the error of the attention weights, relative to their norm (root mean square over the sample). It is
+    /// the first-order error, also where that is [hopeless](ErrorReport::is_hopeless), up to a relative variance of normalisers of 1;
+    /// where it is not, it is the [expected](ErrorReport::weight_error) error. Between 0.1 and 1 it is mostly too large for
+    /// features that are never negative, by up to a factor of about 3. For others it may be far too small, since a normaliser near 0
+    /// makes outputs of any size. `None` beyond.
+    pub fn rough_weight_error(&self) -> Option<f64> {
+        self.rough(self.weights)
+    }
+
+    /// A rough number for the error of the output, relative to its norm: as [`rough_weight_error`](ErrorReport::rough_weight_error).
+    /// `None` too if the sample has no values.
+    ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use random_features::Positive;
+    /// use random_features::apply::attention::{Attention, Sample};
+    /// use random_features::frequency::{Coupling, Independent};
+    /// let x = Array2::from_shape_fn((40, 8), |(i, k)| 0.8 * ((3 * i + 5 * k) as f64).sin());
+    /// let attention = Attention::new(Positive.softmax::<f64>(Independent.draw(8, 64, 1)?)?)?;
+    /// let report = attention.error_report(&Sample::new(&x, &x).values(&x))?;
+    /// assert!(report.is_hopeless() && report.output_error().is_none());
+    /// // An order of magnitude all the same.
+    /// println!("{}", report.rough_output_error().unwrap());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn rough_output_error(&self) -> Option<f64> {
+        if self.has_values { self.rough(self.output) } else { None }
+    }
+
+    fn rough(&self, part: ErrorPart) -> Option<f64> {
+        let error = (part.variance / self.frequencies as f64 + part.bias).sqrt();
+        Some(error).filter(|error| self.normaliser_variance <= ROUGH && error.is_finite())
     }
 
     /// Of outputs, or of weights if the sample has no values.

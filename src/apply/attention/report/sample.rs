@@ -122,7 +122,7 @@ impl AttentionSample {
     /// The sizes of what is exact for a query.
     pub fn sizes(&self, i: usize, exact: &ExactRow) -> Sizes {
         let seen = self.seen(i);
-        let mean = self.values.slice(s![..seen, ..]).mean_axis(Axis(0)).unwrap_or_default();
+        let mean = self.values.slice(s![..seen, ..]).sum_axis(Axis(0)) / seen as f64;
         let from_mean = &exact.output - &mean;
         let weights = exact.weights.dot(&exact.weights);
         Sizes {

@@ -13,9 +13,14 @@ const STEPS: usize = 20;
 
 /// The largest factor below 1 of queries and keys for which the normaliser's variance is below `most`, as it is not for these,
 /// with parameters that shrink with them.
-pub(super) fn shrink(pairs: SamplePairs<'_>, plain: &PlainRecipe, covariance: &Covariance, most: f64) -> f64 {
+pub(super) fn shrink(
+    pairs: SamplePairs<'_>,
+    plain: &PlainRecipe,
+    covariance: &Covariance,
+    most: f64,
+) -> Result<f64> {
     let squares = mean_squares(pairs.images);
-    let worst = |factor: f64, queries: &[usize]| -> Worst {
+    let worst = |factor: f64, queries: &[usize]| -> Result<Worst> {
         let scale = factor * factor;
         let squares = squares.iter().map(|square| scale * square).collect();
         let fitted = refitted(&plain.mechanism, squares).ok().flatten();
@@ -24,16 +29,16 @@ pub(super) fn shrink(pairs: SamplePairs<'_>, plain: &PlainRecipe, covariance: &C
     };
     let all: Vec<usize> = (0..pairs.sample.queries()).collect();
     // The few queries that decide are met by and by.
-    let mut deciding = vec![worst(1.0, &all).query];
+    let mut deciding = vec![worst(1.0, &all)?.query];
     loop {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..STEPS {
             let middle = 0.5 * (low + high);
-            if worst(middle, &deciding).variance < most { low = middle } else { high = middle }
+            if worst(middle, &deciding)?.variance < most { low = middle } else { high = middle }
         }
-        let Worst { query, variance } = worst(low, &all);
+        let Worst { query, variance } = worst(low, &all)?;
         if variance < most || deciding.contains(&query) {
-            return low;
+            return Ok(low);
         }
         deciding.push(query);
     }
@@ -60,8 +65,8 @@ pub(super) fn fitted(squares: &[f64]) -> Result<Mechanism> {
 
 /// The mean of each coordinate of (x + y)² over pairs.
 pub(super) fn mean_squares([x, y]: &[Array2<f64>; 2]) -> Vec<f64> {
-    let mean = |x: &Array2<f64>| x.mean_axis(Axis(0)).unwrap_or_default();
-    let square = |x: &Array2<f64>| x.mapv(|v| v * v).mean_axis(Axis(0)).unwrap_or_default();
+    let mean = |x: &Array2<f64>| x.sum_axis(Axis(0)) / x.nrows() as f64;
+    let square = |x: &Array2<f64>| mean(&x.mapv(|v| v * v));
     let squares = square(x) + square(y) + 2.0 * mean(x) * mean(y);
     squares.into_iter().map(|v| v.max(0.0)).collect()
 }

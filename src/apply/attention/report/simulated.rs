@@ -12,6 +12,8 @@ use super::{Basis, ErrorReport};
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Omega, Recipe};
+use crate::memory::check_memory;
+use crate::progress;
 
 /// Logarithms of normalisers up to which estimates, which vary about them, stay within the range.
 const IN_RANGE: f64 = 300.0;
@@ -46,11 +48,14 @@ pub(super) fn errors_beside(
     let draws_of = recipe.draws();
     let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
     if draws_of.iter().any(|omega| matches!(omega, Omega::Frequencies(_) | Omega::Counts(_))) {
-        return Err(Error::Unsupported { what: "redraws of frequencies that are drawn already" });
+        let what = "redraws of a recipe whose frequencies are drawn already: give one made with a Draw";
+        return Err(Error::Unsupported { what });
     }
-    let draws = (seeds.end - seeds.start) as usize;
+    let draws = usize::try_from(seeds.end - seeds.start).unwrap_or(usize::MAX);
+    tokens.iter().try_for_each(|tokens| check_room(tokens, draws))?;
     let mut parts: Vec<Redrawn<'_>> = Vec::new();
-    for seed in seeds {
+    for (done, seed) in seeds.enumerate() {
+        progress::step("redraws", done, draws)?;
         let map = recipe.draw::<f64>(seed)?;
         if parts.is_empty() {
             parts = tokens.iter().map(|tokens| Redrawn::new(recipe, &map, tokens, mask)).collect();
@@ -62,6 +67,14 @@ pub(super) fn errors_beside(
         ErrorReport::new(Basis::Redraws(draws), frequencies, outputs, part.errors(frequencies as f64))
     };
     Ok(parts.into_iter().map(report).collect())
+}
+
+/// Refuses tokens, as points and values, for which there is no memory to keep what so many draws make of them.
+fn check_room([x, y, values]: &[Array2<f64>; 3], draws: usize) -> Result<()> {
+    let (float, pairs) = (size_of::<f64>(), x.nrows().saturating_mul(y.nrows()));
+    check_memory("pairs of queries and keys", pairs, 8 * float)?;
+    let of_draw = values.ncols().saturating_mul(float).saturating_add(size_of::<(f64, Array1<f64>)>());
+    check_memory("outputs of redraws", draws.saturating_mul(x.nrows()), of_draw)
 }
 
 /// A sample of tokens, and what draws make of it.
