@@ -14,6 +14,19 @@ use crate::tagged::tagged;
 use crate::theory::BlockLaw;
 
 /// Any coupling of this crate, as plain data.
+///
+/// It is read from text, which is what `Display` writes: one of the names `independent`, `orthogonal`, `simplex`, `simplex plus`,
+/// `hadamard`, `givens`, `halton` and `sobol`, also with `antithetic` before it. Options follow: `hadamard, 2 rounds`, `simplex,
+/// truncated`, `simplex plus, 2 passes`, or a fast rotation, `simplex, hadamard, 2 rounds`. The law of independent coordinates
+/// follows `product`, `halton product` and `sobol product`: `sobol product, cauchy`.
+///
+/// ```
+/// use random_features::frequency::{Antithetic, AnyCoupling, Orthogonal};
+/// assert_eq!("antithetic orthogonal".parse::<AnyCoupling>()?, Antithetic(Orthogonal).into());
+/// let message = "ortho".parse::<AnyCoupling>().unwrap_err().to_string();
+/// assert!(message.starts_with("“ortho” cannot be read as a coupling: the names are independent, orthogonal,"));
+/// # Ok::<(), random_features::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum AnyCoupling {
@@ -177,15 +190,6 @@ impl Coupling for AnyCoupling {
 
     fn recipe(&self) -> Option<AnyCoupling> {
         Some(*self)
-    }
-}
-
-impl std::fmt::Display for AnyCoupling {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            AnyCoupling::Plain(coupling) => write!(f, "{coupling:?}"),
-            AnyCoupling::Antithetic(coupling) => write!(f, "Antithetic({coupling:?})"),
-        }
     }
 }
 

@@ -57,9 +57,10 @@ fn check_all(block: &Rows, count: usize) -> Result<()> {
 
 /// The capacity of a block in ℝᵈ, where the coupling exists.
 fn existing(d: usize, coupling: &dyn Coupling) -> Result<usize> {
-    let domain = match d {
-        1 => "at least 2 for this coupling",
-        _ => "one in which the coupling exists: Sobol' points end at 1111 dimensions",
+    let domain = match (d, coupling.recipe()) {
+        (1, Some(_)) => "at least 2 for this coupling: take Orthogonal or Independent in one dimension",
+        (_, Some(_)) => "one in which the coupling exists: Sobol' points end at 1111 dimensions",
+        (_, None) => "one in which the coupling exists: its capacity there is 0",
     };
     match coupling.capacity(d) {
         0 => Err(Error::Parameter { name: "the dimension d", value: d as f64, domain }),

@@ -56,9 +56,13 @@ impl Rates {
         if let Rates::PerDimension(rates) = self {
             check_size("the number of rates", d, rates.len())?;
         }
-        match self.each(d).find(|rate| !(*rate > 0.0 && *rate <= LARGEST_RATE)) {
+        let rates = match self {
+            Rates::Same(rate) => std::slice::from_ref(rate),
+            Rates::PerDimension(rates) => rates.as_slice(),
+        };
+        match rates.iter().find(|rate| !(**rate > 0.0 && **rate <= LARGEST_RATE)) {
             None => Ok(()),
-            Some(value) => {
+            Some(&value) => {
                 Err(Error::Parameter { name: "the rate lambda", value, domain: "positive and at most 1e15" })
             }
         }
@@ -84,7 +88,7 @@ tagged!(CountLaw, "a law of counts" {
 });
 
 impl CountLaw {
-    fn check(&self, d: usize) -> Result<()> {
+    pub(crate) fn check(&self, d: usize) -> Result<()> {
         match self {
             CountLaw::Poisson(rates) => rates.check(d),
             CountLaw::Geometric(p) => check_probability(*p),

@@ -18,12 +18,16 @@ use crate::memory;
 ///
 /// ```
 /// use random_features::frequency::{CountLaw, DrawCounts, draw_geometric};
-/// let draw = DrawCounts::new(3, 100, CountLaw::Geometric(0.4));
+/// let draw = DrawCounts::new(3, 100, CountLaw::Geometric(0.4))?;
 /// assert_eq!(draw.of_seed(7)?, draw_geometric(3, 100, 0.4, 7)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredDrawCounts")
+)]
 #[non_exhaustive]
 pub struct DrawCounts {
     /// d.
@@ -41,8 +45,13 @@ identified! { DrawCounts { d, m, law, stream } }
 impl DrawCounts {
     /// m counts in ℕᵈ of this law, from stream 0. Equal draws that must be independent need different
     /// [streams](DrawCounts::with_stream).
-    pub fn new(d: usize, m: usize, law: CountLaw) -> Self {
-        DrawCounts { d, m, law, stream: 0 }
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if a rate is not positive or exceeds 1e15, or p is not between 0 and 1, exclusive;
+    /// [`Shape`](Error::Shape) if the number of rates is not `d`. Other sizes are checked when frequencies are drawn.
+    pub fn new(d: usize, m: usize, law: CountLaw) -> Result<Self> {
+        law.check(d)?;
+        Ok(DrawCounts { d, m, law, stream: 0 })
     }
 
     /// The same draw from another stream.
@@ -105,7 +114,7 @@ impl DrawCounts {
 /// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or a rate is not positive or exceeds 1e15;
 /// [`Shape`](Error::Shape) if the number of rates is not `d`; [`Memory`](Error::Memory) if m × d counts do not fit in memory.
 pub fn draw_poisson(d: usize, m: usize, rates: impl Into<Rates>, source: impl Source) -> Result<Counts> {
-    DrawCounts::new(d, m, CountLaw::Poisson(rates.into())).of_seed(source.seed())
+    DrawCounts::new(d, m, CountLaw::Poisson(rates.into()))?.of_seed(source.seed())
 }
 
 /// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k
@@ -125,7 +134,27 @@ pub fn draw_poisson(d: usize, m: usize, rates: impl Into<Rates>, source: impl So
 /// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or p is not between 0 and 1, exclusive;
 /// [`Memory`](Error::Memory) if m × d counts do not fit in memory.
 pub fn draw_geometric(d: usize, m: usize, p: f64, source: impl Source) -> Result<Counts> {
-    DrawCounts::new(d, m, CountLaw::Geometric(p)).of_seed(source.seed())
+    DrawCounts::new(d, m, CountLaw::Geometric(p))?.of_seed(source.seed())
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+#[serde(rename = "DrawCounts")]
+struct StoredDrawCounts {
+    d: usize,
+    m: usize,
+    law: CountLaw,
+    stream: u64,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<StoredDrawCounts> for DrawCounts {
+    type Error = Error;
+
+    fn try_from(StoredDrawCounts { d, m, law, stream }: StoredDrawCounts) -> Result<Self> {
+        Ok(DrawCounts::new(d, m, law)?.with_stream(stream))
+    }
 }
 
 #[cfg(test)]
@@ -136,7 +165,7 @@ mod tests {
     /// Streams and stored identities follow from these: a change here is a change of both.
     #[test]
     fn identities_are_pinned() {
-        let of = |law| DrawCounts::new(3, 4, law);
+        let of = |law| DrawCounts::new(3, 4, law).unwrap();
         let pinned = [
             (of(CountLaw::Poisson(1.5.into())), "8917ebb784aade9e"),
             (of(CountLaw::Poisson(vec![0.1, 20.0, 1e6].into())), "46976a32c1353176"),

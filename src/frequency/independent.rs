@@ -9,6 +9,7 @@ use super::radii::{draw_radii, fill_normal};
 use super::shape::check_memory;
 use crate::error::Result;
 use crate::kernel::{Radii, Radius};
+use crate::numeric::slice_of_mut;
 use crate::theory::{BlockLaw, Dependence};
 
 /// Independent frequencies ω ~ N(0, I).
@@ -49,10 +50,9 @@ impl Coupling for Independent {
         let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         let mut rows = Array2::zeros((size, d));
         for (mut row, radius) in rows.rows_mut().into_iter().zip(lengths) {
-            if let Some(row) = row.as_slice_mut() {
-                let norm = fill_normal(row, rng);
-                row.iter_mut().for_each(|v| *v = radius * (*v / norm));
-            }
+            let row = slice_of_mut(&mut row);
+            let norm = fill_normal(row, rng);
+            row.iter_mut().for_each(|v| *v = radius * (*v / norm));
         }
         Ok(Rows::Dense(rows))
     }

@@ -20,7 +20,8 @@
 //! - `structured`: blocks of such products
 //! - `coupling`: the trait and the rows of a block; `blocks`: rows and law of a draw
 //! - couplings: `independent`, `product`, `orthogonal`, `hadamard`, `givens`, `simplex_plus`, `quasi`; over others of them
-//!   `simplex`, `antithetic` and `with_radii`; `any_coupling`: all of them as plain data
+//!   `simplex`, `antithetic` and `with_radii`; `any_coupling`: all of them as plain data;
+//!   `coupling_names`: their names in text
 //! - `draw` and `draw_counts`: draws as plain data, and with them `provenance`, `frequencies` and `counts`, what is drawn
 
 mod antithetic;
@@ -28,6 +29,7 @@ mod any_coupling;
 mod blocks;
 mod counts;
 mod coupling;
+mod coupling_names;
 mod draw;
 mod draw_counts;
 mod frequencies;

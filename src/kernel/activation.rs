@@ -1,13 +1,19 @@
 //! [`Activation`]: the functions f of the features f(ω·x).
 
+use crate::error::{Error, Result};
+use crate::names::{Named, plain};
 use crate::tagged::tagged;
 
 /// A function f of one real number, for the features f(ω·x) and the kernels E\[f(ω·x) f(ω·y)\].
 ///
+/// It is read from its name in text, such as `relu` or `relu squared`, which is what `Display` writes.
+///
 /// ```
 /// use random_features::kernel::Activation;
+/// assert_eq!("relu".parse::<Activation>()?, Activation::Relu);
 /// assert!(Activation::Relu.kernel().is_some());
 /// assert!(Activation::Tanh.kernel().is_none());
+/// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -59,6 +65,28 @@ tagged!(Activation, "a function of one number" {
     "tanh" => Tanh,
 });
 
+impl std::fmt::Display for Activation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.tag())
+    }
+}
+
+impl std::str::FromStr for Activation {
+    type Err = Error;
+
+    /// Reads the name of a function.
+    ///
+    /// # Errors
+    /// [`Text`](Error::Text) with the names that are known.
+    fn from_str(text: &str) -> Result<Self> {
+        let text = plain(text);
+        let Named { name, words } = Named::read("a function", &text, Activation::TAGS, &[])?;
+        words.finish()?;
+        let found = Activation::ALL.into_iter().find(|activation| activation.tag() == name);
+        found.ok_or_else(|| words.refused("this function has no text"))
+    }
+}
+
 impl Activation {
     /// Every function.
     pub const ALL: [Activation; 14] = [
@@ -93,5 +121,24 @@ impl Activation {
             | Activation::Abs
             | Activation::Sigmoid => 0.0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_is_read_from_its_text() {
+        assert_eq!(Activation::TAGS.len(), Activation::ALL.len());
+        for activation in Activation::ALL {
+            assert_eq!(activation.to_string().parse::<Activation>(), Ok(activation));
+        }
+        assert_eq!("ReLU-squared".parse::<Activation>(), Ok(Activation::ReluSquared));
+        let message = "swish".parse::<Activation>().unwrap_err().to_string();
+        assert_eq!(
+            message,
+            format!("“swish” cannot be read as a function: the names are {}", Activation::TAGS.join(", "))
+        );
     }
 }

@@ -8,7 +8,7 @@ use super::spectrum::chi;
 use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
 use crate::digest::identified;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tagged::tagged;
 use crate::theory::{ln_1m_exp, ln_add_exp};
 
@@ -49,6 +49,26 @@ impl std::fmt::Display for Smoothness {
             Smoothness::ThreeHalves => "3/2",
             Smoothness::FiveHalves => "5/2",
         })
+    }
+}
+
+impl std::str::FromStr for Smoothness {
+    type Err = Error;
+
+    /// Reads ν as a fraction or as a decimal: 1/2 or 0.5, 3/2 or 1.5, 5/2 or 2.5.
+    ///
+    /// # Errors
+    /// [`Text`](Error::Text) with the fractions that are known.
+    fn from_str(text: &str) -> Result<Self> {
+        match text.trim() {
+            "1/2" | "0.5" => Ok(Smoothness::Half),
+            "3/2" | "1.5" => Ok(Smoothness::ThreeHalves),
+            "5/2" | "2.5" => Ok(Smoothness::FiveHalves),
+            _ => {
+                let reason = format!("it is one of {}", Smoothness::TAGS.join(", "));
+                Err(Error::Text { what: "a smoothness", text: text.into(), reason })
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod activation;
 mod activation_kernel;
+pub(crate) mod agreement;
 mod angular;
 mod gaussian;
 mod laplace;

@@ -1,10 +1,12 @@
 //! [`ShiftInvariant`]: kernels that are functions of x − y, each with its spectral law.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::agreement::Reference;
 use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum};
 use crate::digest::{Digest, Identify, Identity};
 use crate::error::Result;
+use crate::frequency::Frequencies;
 use crate::{Real, SignedLog};
 
 /// A shift-invariant kernel K(x, y) = k((x − y)/ℓ) with k(0) = 1, and its spectral law, from which frequencies are
@@ -145,9 +147,16 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
     }
 }
 
+/// A sample of a kernel's law, and the dimension that it is of.
+type Sampled = Option<(usize, Arc<Reference>)>;
+
 /// A user-defined kernel. Two are equal if their names and lengthscales are.
 #[derive(Clone, Debug)]
-pub struct OwnKernel(Arc<dyn ShiftInvariant>);
+pub struct OwnKernel {
+    kernel: Arc<dyn ShiftInvariant>,
+    /// What frequencies are compared with; clones share it.
+    reference: Arc<Mutex<Sampled>>,
+}
 
 /// A kernel does not change, so a panic leaves it as it was.
 impl std::panic::UnwindSafe for OwnKernel {}
@@ -156,7 +165,30 @@ impl std::panic::RefUnwindSafe for OwnKernel {}
 impl OwnKernel {
     /// Any shift-invariant kernel.
     pub fn new(kernel: impl ShiftInvariant + 'static) -> Self {
-        OwnKernel(Arc::new(kernel))
+        OwnKernel { kernel: Arc::new(kernel), reference: Arc::default() }
+    }
+
+    /// Whether frequencies of a law without a name may be of the kernel's, as far as they can tell.
+    ///
+    /// # Errors
+    /// As [`Reference::of`].
+    pub(crate) fn agrees(&self, omega: &Frequencies) -> Result<bool> {
+        Ok(self.reference(omega.padded_dim())?.agrees(self.kernel.as_ref(), omega))
+    }
+
+    /// What frequencies are compared with.
+    ///
+    /// # Errors
+    /// As [`Reference::of`].
+    pub(crate) fn reference(&self, dim: usize) -> Result<Arc<Reference>> {
+        let known = || self.reference.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().as_ref().filter(|(of, _)| *of == dim).map(|(_, reference)| reference.clone());
+        if let Some(reference) = found {
+            return Ok(reference);
+        }
+        let reference = Arc::new(Reference::of(self.kernel.as_ref(), dim)?);
+        *known() = Some((dim, reference.clone()));
+        Ok(reference)
     }
 }
 
@@ -169,28 +201,28 @@ impl Identify for OwnKernel {
 
 impl PartialEq for OwnKernel {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || Digest::of(self) == Digest::of(other)
+        Arc::ptr_eq(&self.kernel, &other.kernel) || Digest::of(self) == Digest::of(other)
     }
 }
 
 impl ShiftInvariant for OwnKernel {
     fn name(&self) -> String {
-        self.0.name()
+        self.kernel.name()
     }
 
     fn lengthscale(&self) -> &Lengthscale {
-        self.0.lengthscale()
+        self.kernel.lengthscale()
     }
 
     fn spectrum(&self) -> Spectrum<'_> {
-        self.0.spectrum()
+        self.kernel.spectrum()
     }
 
     fn of_square(&self, square: f64) -> SignedLog {
-        self.0.of_square(square)
+        self.kernel.of_square(square)
     }
 
     fn ln_variance(&self, delta: &[f64]) -> f64 {
-        self.0.ln_variance(delta)
+        self.kernel.ln_variance(delta)
     }
 }

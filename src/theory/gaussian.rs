@@ -133,7 +133,7 @@ pub fn ln_positive_orthogonality_gap(pair: &Pair, m: usize) -> Option<f64> {
 /// The exact reduction in mean squared error from `m` orthogonal trigonometric features, in blocks of d, over
 /// independent ones; negative where they are worse.
 ///
-/// For ‖x−y‖² > 40 and even d the relative error is of the order of rounding, except near zeros. Otherwise the absolute
+/// For ‖x−y‖² > 40 and even d up to 2²¹ the relative error is of the order of rounding, except near zeros. Otherwise the absolute
 /// error is about 1e-15 e^{‖x‖²+‖y‖²}/m, so smaller gaps are not resolved for odd d.
 ///
 /// Source: Simplex Random Features, equation 26; m > d: new.

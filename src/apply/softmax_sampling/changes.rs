@@ -22,8 +22,9 @@ impl<T: Real> SoftmaxSampler<T> {
     /// then.
     #[inline(never)]
     pub fn replace(&mut self, classes: &[usize], vectors: &ArrayRef2<T>) -> Result<()> {
-        self.check_vectors(vectors)?;
+        self.check_columns_of(vectors)?;
         check_size("the number of rows of the vectors", classes.len(), vectors.nrows())?;
+        check_finite("the vectors", vectors)?;
         self.check_present("the classes", classes)?;
         match &mut self.engine {
             Engine::Tree(tree) => {
@@ -59,11 +60,12 @@ impl<T: Real> SoftmaxSampler<T> {
     /// not finite, [`Memory`](Error::Memory) if there is no memory for them. Nothing has changed then.
     #[inline(never)]
     pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
-        self.check_vectors(vectors)?;
+        self.check_columns_of(vectors)?;
         let first = self.classes();
         let classes = first.saturating_add(vectors.nrows());
-        // What grows may double.
-        self.proposal.check_memory(classes.saturating_mul(2))?;
+        // What grows may double, and new sums are made aside.
+        self.proposal.check_memory(classes.saturating_mul(2).saturating_add(vectors.nrows()))?;
+        check_finite("the vectors", vectors)?;
         match &mut self.engine {
             Engine::Tree(tree) => {
                 let points = self.proposal.points(vectors.view());
@@ -105,9 +107,8 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(())
     }
 
-    fn check_vectors(&self, vectors: &ArrayRef2<T>) -> Result<()> {
-        check_size("the number of columns of the vectors", self.map().input_dim(), vectors.ncols())?;
-        check_finite("the vectors", vectors)
+    fn check_columns_of(&self, vectors: &ArrayRef2<T>) -> Result<()> {
+        check_size("the number of columns of the vectors", self.map().input_dim(), vectors.ncols())
     }
 
     /// Refuses numbers of classes that are not there.

@@ -74,11 +74,6 @@ impl Classes {
         first..self.count
     }
 
-    /// Takes the last new numbers back.
-    pub fn forget(&mut self, count: usize) {
-        self.count -= count;
-    }
-
     /// Removes classes that are present; their numbers are increasing.
     pub fn remove(&mut self, classes: &[usize]) {
         self.removed.extend_from_slice(classes);

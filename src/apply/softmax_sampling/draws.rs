@@ -3,6 +3,7 @@
 use ndarray::{Array2, Axis};
 
 use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
 use crate::numeric::{into_slice_of, slice_of_mut};
 
 /// Classes drawn for some points h, with the probabilities that they had.
@@ -30,11 +31,12 @@ impl Draws {
     /// Draws from elsewhere, with ln of their probabilities, n × k each; nothing counts as clipped.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the sizes differ.
+    /// [`Shape`](Error::Shape) if the sizes differ, [`Memory`](Error::Memory) if there is no memory for a number for each row.
     pub fn new(classes: Array2<usize>, log_probabilities: Array2<f64>) -> Result<Self> {
         let ((n, k), (rows, columns)) = (classes.dim(), log_probabilities.dim());
         check_size("the number of rows of the probabilities", n, rows)?;
         check_size("the number of columns of the probabilities", k, columns)?;
+        check_memory("rows of draws", n, size_of::<f64>())?;
         Ok(Draws { classes, log_probabilities, clipped: vec![0.0; n], effective_features: None })
     }
 
@@ -66,6 +68,7 @@ impl Draws {
     /// # Errors
     /// [`Memory`](Error::Memory) if there is none.
     pub(super) fn with_room(n: usize, k: usize, diagnosed: bool) -> Result<Self> {
+        check_memory("rows of draws", n, 2 * size_of::<f64>())?;
         Ok(Draws {
             classes: filled(n, k, 0)?,
             log_probabilities: filled(n, k, 0.0)?,

@@ -11,7 +11,7 @@ use super::draws::DrawsMut;
 use crate::error::{Error, Result};
 use crate::numeric::{Isa, Packed, exp_minus, matrix_of, max, plain_sum, product, slice_of};
 use crate::threads::{self, Pool};
-use crate::{Real, rng_of_step};
+use crate::{Real, progress, rng_of_step};
 
 /// Weights that are summed before a draw looks for its class among them.
 const BLOCK: usize = 64;
@@ -100,6 +100,7 @@ impl<T: Real> Exact<T> {
         let mut all = draws.rows_mut();
         let runs = (0..h.nrows()).step_by(rows).map(|first| (first, all.by_ref().take(rows).collect()));
         let drawn = Pool::default().map(runs, |buffers, (first, out): (usize, Vec<DrawsMut<'_>>)| {
+            progress::check()?;
             self.fill(slice_of(&h.slice(s![first..first + out.len(), ..])), buffers);
             for (i, out) in out.into_iter().enumerate() {
                 let mut rng = rng_of_step(seed, (first + i) as u64);

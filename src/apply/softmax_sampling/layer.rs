@@ -9,6 +9,7 @@ use super::tree::{Table, standard};
 use super::{Draws, Partition, Proposal, SampledLoss, SoftmaxSampler};
 use crate::Real;
 use crate::error::{Result, check_size, checked_not_negative};
+use crate::memory::check_memory;
 use crate::once::once;
 
 /// The output layer of a classifier of many classes: class vectors and the sampler over them, which change together, so that
@@ -69,7 +70,13 @@ impl<T: Real> SampledSoftmax<T> {
     /// As [`Proposal::build`].
     #[inline(never)]
     pub fn new(proposal: Proposal<T>, vectors: &ArrayRef2<T>) -> Result<Self> {
+        Self::check_memory(vectors.nrows(), vectors.ncols())?;
         Ok(SampledSoftmax { sampler: proposal.build(vectors)?, vectors: standard(vectors.view()).into() })
+    }
+
+    /// Rejects so many class vectors if there is no memory for them.
+    fn check_memory(classes: usize, d: usize) -> Result<()> {
+        check_memory("class vectors", classes, d.saturating_mul(size_of::<T>()))
     }
 
     /// The class vectors, C × d; zeros for classes that were removed.
@@ -148,6 +155,9 @@ impl<T: Real> SampledSoftmax<T> {
     /// As [`SoftmaxSampler::add`]. Nothing has changed then.
     #[inline(never)]
     pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
+        // What grows may double.
+        let classes = self.vectors.len().saturating_add(vectors.nrows());
+        Self::check_memory(classes.saturating_mul(2), vectors.ncols())?;
         let added = self.sampler.add(vectors)?;
         self.vectors.grow(added.end);
         self.vectors.tail_mut(added.start).assign(vectors);

@@ -11,6 +11,15 @@ const CARRIERS: f64 = 30.0;
 /// The largest ratio of Berry and Esseen for which the mean of the terms counts as normal; where there are few draws, that of terms
 /// with somewhat heavier tails than normal ones, for which it is √(8/π)/√k.
 const IMBALANCE: (f64, f64) = (0.2, 1.8);
+/// The largest such ratio where some classes may have hardly any probability.
+const IMBALANCE_OF_FEATURES: f64 = 0.1;
+/// Draws that every class must have, in the mean, for none to be missed.
+const EACH: f64 = 5.0;
+/// The largest share of the standard error that a single draw of the rarest class may have. Measured with trigonometric and
+/// positive features, 300 and 4000 classes ~ N(0, I) in 2 to 32 dimensions, norms of h from 0.5 to 3, ε from 0.01 to 0.2, 100 to
+/// 10,000 draws: of intervals at 0.9 that this condition leaves 90 % hold ln Z, and in 100 of 103 settings 80 % or more do. Without
+/// this condition, in 82 of 273 settings with trigonometric features less than 80 % do, in some of them none.
+const SINGLE: f64 = 0.2;
 
 /// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. Without bias where
 /// q > 0 for all classes; its logarithm is biased low (by Jensen's inequality), by about half the squared relative error.
@@ -48,7 +57,11 @@ pub struct Partition {
     imbalance: f64,
     /// ln of the estimate of Σ e^(2oᵢ).
     log_squares: f64,
+    /// The largest logit that was drawn.
+    largest: f64,
     draws: usize,
+    /// ln of the least probability of a class, −∞ if there is none; `None` where probabilities are near their logits.
+    least: Option<f64>,
     effective_features: Option<f64>,
 }
 
@@ -80,9 +93,33 @@ impl Partition {
             imbalance: if spread > k * EQUAL * EQUAL { cubes / spread.powf(1.5) } else { 0.0 },
             // A term is z/k.
             log_squares: log_sum(&squares.collect::<Vec<_>>()) + k.ln(),
+            largest: logits.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             draws: terms.len(),
+            least: None,
             effective_features: None,
         })
+    }
+
+    /// States ln of the least probability that a class had, for draws from estimates that may be far too small for some classes:
+    /// −∞ if there is no bound. With a share ε of uniform draws from C classes it is ln(ε/C). The estimate is then called
+    /// [reliable](Partition::is_reliable) less easily. [`SoftmaxSampler::partition`](super::SoftmaxSampler::partition) states it.
+    ///
+    /// ```
+    /// use random_features::apply::softmax_sampling::Partition;
+    /// // All of 1000 draws are equal, but a share of 0.01 was left for 500 classes, most of which were not drawn.
+    /// let z = Partition::new(&[1.0; 1000], &[0.01f64.ln(); 1000])?;
+    /// assert!(z.is_reliable() && !z.with_least_probability((0.01f64 / 500.0).ln())?.is_reliable());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if it is NaN or above 0.
+    pub fn with_least_probability(self, log_probability: f64) -> Result<Self> {
+        if log_probability <= 0.0 {
+            return Ok(Partition { least: Some(log_probability), ..self });
+        }
+        let (name, domain) = ("the logarithm of the least probability", "at most 0");
+        Err(Error::Parameter { name, value: log_probability, domain })
     }
 
     /// With the number of features behind the draws.
@@ -139,10 +176,29 @@ impl Partition {
     /// Whether the mean of the terms can count as normal, with a deviation that the terms show: 30 or more draws carry the sum, and
     /// Σ |zⱼ − Ẑ|³ / (Σ (zⱼ − Ẑ)²)^(3/2), half of which bounds the error of the normal law (Berry and Esseen), is at most 0.2,
     /// or 1.8/√k where that is more. A rule of thumb: a class that was not drawn has not been seen.
+    ///
+    /// Draws from features ask for more, since estimates may be clipped to 0 or far too small: classes that only uniform draws can
+    /// meet, each with the [least probability](Partition::with_least_probability) q. Unless k q is 5 or more, so that hardly a class
+    /// is missed, the ratio is at most 0.1, and with q > 0 a draw with this q of the largest logit that was met would change Ẑ by no
+    /// more than a fifth of its standard error.
     pub fn is_reliable(&self) -> bool {
         let (most, of_few) = IMBALANCE;
-        let most = most.max(of_few / (self.draws as f64).sqrt());
-        self.effective_draws() >= CARRIERS && self.imbalance <= most
+        let usual = most.max(of_few / (self.draws as f64).sqrt());
+        let is_normal = match self.ln_draws_of_the_rarest() {
+            Some(ln_draws) if ln_draws < EACH.ln() => {
+                let ln_single = self.largest - self.log_value - ln_draws;
+                let is_small =
+                    ln_draws == f64::NEG_INFINITY || ln_single <= (SINGLE * self.relative_error()).ln();
+                self.imbalance <= IMBALANCE_OF_FEATURES && is_small
+            }
+            _ => self.imbalance <= usual,
+        };
+        self.effective_draws() >= CARRIERS && is_normal
+    }
+
+    /// ln of the number of draws, in the mean, of a class of the least probability.
+    fn ln_draws_of_the_rarest(&self) -> Option<f64> {
+        self.least.map(|least| (self.draws as f64).ln() + least)
     }
 
     /// An interval that holds ln Z with this probability, such as 0.95: for many draws ln Ẑ plus and minus a normal quantile times

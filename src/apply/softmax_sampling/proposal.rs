@@ -164,6 +164,8 @@ impl<T: Real> Proposal<T> {
         check_size("the number of columns of the classes", self.map.input_dim(), classes.ncols())?;
         check_positive("the number of classes", classes.nrows())?;
         self.check()?;
+        // Before all classes are read: a broadcast view may have more of them than any memory.
+        self.check_memory(classes.nrows())?;
         check_finite("the classes", classes)?;
         let engine = self.engine(Classes::new(classes.nrows()), classes.view(), None)?;
         Ok(SoftmaxSampler { proposal: self, engine })

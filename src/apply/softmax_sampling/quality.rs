@@ -5,10 +5,12 @@ use ndarray::{ArrayRef2, Axis};
 use super::SoftmaxSampler;
 use super::loss::dot;
 use super::partition::log_sum;
-use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
-use crate::threads;
+use crate::{Real, progress, threads};
+
+/// Classes of which a thread computes logits before it asks whether to go on.
+const CLASSES: usize = 1 << 16;
 
 /// How near the distribution q of draws is to the softmax p, for some points h.
 ///
@@ -71,31 +73,36 @@ pub(super) struct Softmaxes {
 }
 
 impl Softmaxes {
-    /// Of points and class vectors, those of a sampler. Cost O(n C d), in parallel.
+    /// Of points, which are finite and which errors call these rows, and class vectors, those of a sampler. Cost O(n C d), in
+    /// parallel.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point or its logits are not finite,
+    /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if logits of a point are not finite,
     /// [`Memory`](Error::Memory) if there is no memory for n × C logits.
     pub fn of<T: Real>(
         sampler: &SoftmaxSampler<T>,
         h: &ArrayRef2<T>,
+        rows: &[usize],
         vectors: &ArrayRef2<T>,
     ) -> Result<Self> {
-        sampler.check_h(h)?;
         check_size("the number of class vectors", sampler.classes(), vectors.nrows())?;
         check_size("the number of columns of the class vectors", h.ncols(), vectors.ncols())?;
         check_memory("logits", h.nrows().saturating_mul(sampler.classes()), 2 * size_of::<f64>())?;
         let classes: Vec<usize> = (0..sampler.classes()).filter(|class| sampler.is_present(*class)).collect();
-        let of_row = |(row, h): (usize, ndarray::ArrayView1<'_, T>)| {
-            let mut logs: Vec<f64> = classes.iter().map(|class| dot(h, vectors.row(*class))).collect();
+        let of_row = |(row, h): (&usize, ndarray::ArrayView1<'_, T>)| {
+            let mut logs = Vec::with_capacity(classes.len());
+            for classes in classes.chunks(CLASSES) {
+                progress::check()?;
+                logs.extend(classes.iter().map(|class| dot(h, vectors.row(*class))));
+            }
             if !logs.iter().all(|logit| logit.is_finite()) {
-                return Err(Error::NotFinite { what: "the logits of h", row });
+                return Err(Error::NotFinite { what: "the logits of h", row: *row });
             }
             let log_z = log_sum(&logs);
             logs.iter_mut().for_each(|log| *log -= log_z);
             Ok(logs)
         };
-        let logs = threads::map(h.axis_iter(Axis(0)).enumerate(), of_row);
+        let logs = threads::map(rows.iter().zip(h.axis_iter(Axis(0))), of_row);
         let logs = logs.into_iter().collect::<Result<Vec<_>>>()?;
         Ok(Softmaxes { classes, logs })
     }

@@ -1,19 +1,26 @@
 //! [`ProposalReport`]: whether a proposal is good enough, and what would help.
 
-use ndarray::ArrayRef2;
+use ndarray::{ArrayRef2, Axis};
 
 use super::partition::log_sum;
 use super::quality::Softmaxes;
 use super::{Proposal, Quality, SampledSoftmax, SoftmaxSampler};
-use crate::Real;
+use crate::data::heaviest::spread;
 use crate::error::{Result, check_positive};
 use crate::map::Map;
 use crate::once::once;
+use crate::{Real, progress};
 
 /// The seed of the frequencies that are drawn to see what more of them would do.
 const SEED: u64 = 1;
 /// Classes with less of the softmax than this do not count for the closed form.
 const LEAST: f64 = -14.0;
+
+/// Products of features that a report computes, at most: some 20 s on two cores. It judges fewer points than it is given where they
+/// would take more.
+const PRODUCTS: usize = 1 << 33;
+/// The number of points that it judges in any case.
+const POINTS: usize = 8;
 
 /// Gains of the effective share that are not worth a tree.
 const LITTLE: f64 = 1.1;
@@ -25,6 +32,11 @@ const FEATURES: f64 = 14.0;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProposalReport {
+    /// The rows of h at which draws were judged, in increasing order: all of them, or evenly spaced ones where all would take too
+    /// long.
+    pub points: Vec<usize>,
+    /// The number of points h that were given.
+    pub given_points: usize,
     /// Of the draws.
     pub proposal: Quality,
     /// Of uniform draws.
@@ -55,8 +67,14 @@ impl<T: Real> SoftmaxSampler<T> {
     /// for factor 1 and each of them with features shaped by `h` and the vectors; these need a map whose frequencies were drawn
     /// [by name](crate::map::Omega), shaping needs a feature for linear algebra. Without `factors` nothing else is tried.
     ///
-    /// What is shaped is judged on the points that it was shaped for: give some hundred. Cost O(n C (d + D)), with C more
-    /// numbers for each point, and for each alternative as much again and a tree: for 10⁶ classes some seconds a point.
+    /// What is shaped is judged on the points that it was shaped for: give some hundred.
+    ///
+    /// # Cost
+    /// O(C (d + ΣD)) for each point that is judged, with the numbers D of features of all proposals that are tried, memory for C numbers,
+    /// and a tree for each alternative. C ΣD products are at most 2³³ in all, some 20 s on two cores, or those of 8 points:
+    /// where n points would take more, evenly spaced ones are judged, and [`points`](ProposalReport::points) says which. So with
+    /// 200,000 classes, 256 features and the factors 2 and 4 these are 11 points. Shapes follow from all points. Each proposal is a
+    /// step of its [progress](crate::progress).
     ///
     /// ```
     /// use ndarray::Array2;
@@ -76,7 +94,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if sizes differ, [`NotFinite`](crate::Error::NotFinite) if points, logits or features are
     /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0 or there is no point, [`Memory`](crate::Error::Memory) if there is no
-    /// memory for n × C logits or for a tree.
+    /// memory for the logits of all points that are judged or for a tree.
     #[inline(never)]
     pub fn report(
         &self,
@@ -86,18 +104,42 @@ impl<T: Real> SoftmaxSampler<T> {
     ) -> Result<ProposalReport> {
         factors.iter().try_for_each(|factor| check_positive("a factor of the frequencies", *factor))?;
         check_positive("the number of points h", h.nrows())?;
-        let softmaxes = Softmaxes::of(self, h, vectors)?;
+        self.check_h(h)?;
+        let (all, given_points) = (h, h.nrows());
+        let points = spread(given_points, self.points_to_judge(factors));
+        let h = &all.select(Axis(0), &points);
+        let softmaxes = Softmaxes::of(self, h, &points, vectors)?;
         let (proposal, uniform) = (softmaxes.quality(self, h)?, softmaxes.quality_of_uniform());
+        progress::step("proposals judged", 1, None::<usize>)?;
         let mut alternatives = Vec::new();
         let mut log_relative_variance = None;
         if !self.is_exact() {
             log_relative_variance = self.log_relative_variance(&softmaxes, h, vectors)?;
-            for (shaped, factor, map) in self.other_maps(h, vectors, factors)? {
+            let maps = self.other_maps(all, vectors, factors)?;
+            let total = 1 + maps.len();
+            for (shaped, factor, map) in maps {
                 let quality = softmaxes.quality(&self.with_map(map, vectors)?, h)?;
                 alternatives.push(Alternative { shaped, factor, quality });
+                progress::step("proposals judged", 1 + alternatives.len(), total)?;
             }
         }
-        Ok(ProposalReport { proposal, uniform, log_relative_variance, alternatives })
+        Ok(ProposalReport { points, given_points, proposal, uniform, log_relative_variance, alternatives })
+    }
+
+    /// The number of points that a report judges.
+    fn points_to_judge(&self, factors: &[usize]) -> usize {
+        // The map itself, with each factor, and as many shaped ones.
+        let is_named = self.map().recipe().is_some_and(|recipe| recipe.with_frequencies(&Some).is_some());
+        let sizes = match factors {
+            [] => 1,
+            _ if !is_named => 1,
+            _ => factors.iter().fold(2, |sum: usize, factor| sum.saturating_add(factor.saturating_mul(2))),
+        };
+        let each = match self.is_exact() {
+            true => self.map().input_dim(),
+            false => self.map().feature_dim().saturating_mul(sizes),
+        };
+        (PRODUCTS / each.saturating_mul(self.present_classes()).max(1)).max(POINTS)
     }
 
     /// The maps to try, with whether they are shaped and their factors.
@@ -149,6 +191,7 @@ impl<T: Real> SoftmaxSampler<T> {
         let mut terms = Vec::new();
         for (h, logs) in self.proposal.points(h.view()).rows().into_iter().zip(&softmaxes.logs) {
             for (class, log) in softmaxes.classes.iter().zip(logs).filter(|(_, log)| **log > LEAST) {
+                progress::check()?;
                 let point = self.proposal.points(vectors.slice(ndarray::s![*class..*class + 1, ..]));
                 let point = point.row(0);
                 let Some(variance) = self.map().log_variance(&h, &point)? else { return Ok(None) };
@@ -179,12 +222,16 @@ impl ProposalReport {
 
 impl std::fmt::Display for ProposalReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ProposalReport { proposal, uniform, log_relative_variance, alternatives } = self;
-        let n = proposal.effective_shares.len();
+        let ProposalReport { points, given_points, proposal, uniform, log_relative_variance, alternatives } =
+            self;
+        let n = points.len();
         let says = |quality: &Quality| {
             let (share, distance) = (quality.effective_share(), quality.total_variation());
             format!("effective share {}, total variation to the softmax {distance:.3}", short(share))
         };
+        if n < *given_points {
+            writeln!(f, "Judged at {n} of {given_points} points, evenly spaced.")?;
+        }
         writeln!(f, "Draws: {}. Uniform draws: {}.", says(proposal), says(uniform))?;
         let worse = proposal.worse_points(uniform);
         let verdict = match proposal.effective_share() / uniform.effective_share() {
@@ -225,3 +272,41 @@ fn short(share: f64) -> String {
 }
 
 once!(SoftmaxSampler::<T>::report, SampledSoftmax::<T>::report);
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::Positive;
+    use crate::frequency::{Coupling, Orthogonal};
+
+    fn sampler() -> SoftmaxSampler<f64> {
+        let map = Positive.softmax(Orthogonal.draw(4, 256, 1).unwrap()).unwrap();
+        let classes = Array2::from_shape_fn((200, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
+        Proposal::new(map).exact_below(0).build(&classes).unwrap()
+    }
+
+    #[test]
+    fn products_are_bounded() {
+        let sampler = sampler();
+        assert_eq!(sampler.points_to_judge(&[]), (1 << 33) / (200 * 256));
+        // Sizes 1, 2 and 4, each shaped and not: 14, as the documentation has it for a thousand times as many classes.
+        assert_eq!(sampler.points_to_judge(&[2, 4]) / 1000, 11);
+        assert_eq!(sampler.points_to_judge(&[1 << 40]), POINTS);
+        assert_eq!(sampler.points_to_judge(&[usize::MAX, usize::MAX]), POINTS);
+    }
+
+    #[test]
+    fn what_was_left_out_is_said() {
+        let sampler = sampler();
+        let h = Array2::from_elem((3, 4), 0.1);
+        let classes = Array2::from_elem((200, 4), 0.2);
+        let report = sampler.report(&h, &classes, &[]).unwrap();
+        let report = ProposalReport { given_points: 256, ..report };
+        assert!(
+            report.to_string().starts_with("Judged at 3 of 256 points, evenly spaced.\nDraws: "),
+            "{report}"
+        );
+    }
+}

@@ -146,8 +146,9 @@ impl<T: Real> SoftmaxSampler<T> {
     /// finite, [`Memory`](Error::Memory) if there is no memory for so many draws.
     #[inline(never)]
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
-        self.check_h(h)?;
+        self.check_columns(h)?;
         let mut draws = self.room(h.nrows(), k)?;
+        check_finite("h", h)?;
         match &self.engine {
             Engine::Tree(tree) => self.mixture(tree).sample(h.view(), seed, &mut draws)?,
             Engine::Exact(exact) => exact.sample(h.view(), seed, &mut draws)?,
@@ -219,7 +220,11 @@ impl<T: Real> SoftmaxSampler<T> {
         let draws = self.sample_by(h, k, uniform)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
         let z = Partition::new(&logits, slice_of(&draws.log_probabilities))?;
-        Ok(z.with_features(draws.effective_features.and_then(|all| all.first().copied())))
+        let z = z.with_features(draws.effective_features.and_then(|all| all.first().copied()));
+        if self.is_exact() {
+            return Ok(z);
+        }
+        z.with_least_probability((self.uniform_weight() / self.present_classes() as f64).ln())
     }
 
     /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it; −∞ for those that were removed. For all of them
@@ -245,8 +250,12 @@ impl<T: Real> SoftmaxSampler<T> {
     }
 
     pub(super) fn check_h(&self, h: &ArrayRef2<T>) -> Result<()> {
-        check_size("the number of columns of h", self.map().input_dim(), h.ncols())?;
+        self.check_columns(h)?;
         check_finite("h", h)
+    }
+
+    pub(super) fn check_columns(&self, h: &ArrayRef2<T>) -> Result<()> {
+        check_size("the number of columns of h", self.map().input_dim(), h.ncols())
     }
 
     fn room(&self, n: usize, k: usize) -> Result<Draws> {

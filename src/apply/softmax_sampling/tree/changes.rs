@@ -1,147 +1,130 @@
-//! Classes of a [`Tree`] that get other points, are added or removed.
+//! Classes of a [`Tree`] that get other points, are added or removed. Sums that change are made aside and put in their places once
+//! all are there, so that nothing has changed after an error.
 
 use std::cmp::Reverse;
 
-use ndarray::{ArrayView2, Axis, s};
+use ndarray::ArrayView2;
 
-use super::leaves::{CLASSES, LeafBuffers, sum_leaves};
-use super::nodes::{FAN_OUT, sum};
-use super::{Tree, not_finite};
+use super::Tree;
+use super::leaves::sum_leaves;
+use super::nodes::{FAN_OUT, Nodes, sum};
 use crate::Real;
+use crate::apply::softmax_sampling::classes::Classes;
 use crate::engine::Program;
 use crate::error::{Error, Result};
 
 impl<T: Real> Tree<T> {
-    /// Puts other points in the place of some classes', in rows; of a class that stands twice the last one counts. Nothing
-    /// changes if features are not finite.
+    /// Puts other points in the place of some classes', in rows; of a class that stands twice the last one counts.
     ///
     /// # Errors
-    /// [`NotFinite`](Error::NotFinite) with the row of `points`.
+    /// [`NotFinite`](Error::NotFinite) with the row of `points` if features are not finite, [`Cancelled`](Error::Cancelled). Nothing
+    /// has changed then.
     pub fn replace(
         &mut self,
         program: &Program<T>,
         classes: &[usize],
         points: ArrayView2<'_, T>,
     ) -> Result<()> {
-        let mut buffers = LeafBuffers::default();
-        for (run, x) in points.axis_chunks_iter(Axis(0), CLASSES).enumerate() {
-            let wrong =
-                |row| Error::NotFinite { what: "the features of the vectors", row: run * CLASSES + row };
-            buffers.fill(program, &self.reference, x).map_err(wrong)?;
-        }
-        // The last one first, so that it is the one that stays.
-        let mut touched: Vec<(usize, usize)> = classes.iter().copied().zip(0..).collect();
-        touched.sort_by_key(|(class, row)| (*class, Reverse(*row)));
-        touched.dedup_by_key(|(class, _)| *class);
+        // The last row of each class.
+        let mut rows: Vec<(usize, usize)> = classes.iter().copied().zip(0..).collect();
+        rows.sort_by_key(|(class, row)| (*class, Reverse(*row)));
+        rows.dedup_by_key(|(class, _)| *class);
+        let row_of = |class| rows.binary_search_by_key(&class, |(class, _)| *class).map(|i| rows[i].1);
+        let write = |class, out: &mut [T]| match row_of(class) {
+            Ok(row) => copy(points, row, out),
+            Err(_) => out.copy_from_slice(self.points.run(class..class + 1)),
+        };
+        let leaves = self.leaves_of(rows.iter().map(|(class, _)| *class));
+        let faulty = |class| not_finite(row_of(class).unwrap_or_default());
+        let sums = self.sums(program, &self.classes, &leaves, write, faulty)?;
         if self.leaf > 1 {
-            touched.iter().for_each(|(class, row)| self.points.write_row(*class, points.row(*row)));
-            return self.sum_again(program, touched.into_iter().map(|(class, _)| class), &mut buffers);
+            rows.iter().for_each(|(class, row)| self.points.write_row(*class, points.row(*row)));
         }
-        for (class, row) in &touched {
-            let x = points.slice(s![*row..row + 1, ..]);
-            buffers.fill(program, &self.reference, x).map_err(not_finite)?;
-            self.write_leaf(program, *class, &mut buffers, 1);
-        }
-        self.sum_ancestors(program, touched.into_iter().map(|(class, _)| class).collect(), &mut buffers);
+        self.put(program, leaves, &sums);
         Ok(())
     }
 
     /// Takes classes away that are present; their numbers are increasing.
     ///
     /// # Errors
-    /// None: the features of the classes that stay are finite.
-    pub fn remove(&mut self, program: &Program<T>, classes: &[usize]) -> Result<()> {
-        let mut buffers = LeafBuffers::default();
-        self.classes.remove(classes);
+    /// [`Cancelled`](Error::Cancelled): the features of the classes that stay are finite. Nothing has changed then.
+    pub fn remove(&mut self, program: &Program<T>, removed: &[usize]) -> Result<()> {
+        let mut classes = self.classes.clone();
+        classes.remove(removed);
+        let leaves = self.leaves_of(removed.iter().copied());
+        let mut sums = Nodes::new(program.width(), program.blocks().len());
         if self.leaf > 1 {
-            return self.sum_again(program, classes.iter().copied(), &mut buffers);
+            let write = |class, out: &mut [T]| out.copy_from_slice(self.points.run(class..class + 1));
+            sums = self.sums(program, &classes, &leaves, write, not_finite)?;
+        } else {
+            // Sums of nothing.
+            sums.grow(leaves.len());
+            (0..leaves.len()).for_each(|i| sums.row_mut(i).clear());
         }
-        for class in classes {
-            self.leaves_mut().row_mut(*class).clear();
-        }
-        self.sum_ancestors(program, classes.to_vec(), &mut buffers);
+        self.classes = classes;
+        self.put(program, leaves, &sums);
         Ok(())
     }
 
-    /// Adds classes with these points after the others. Nothing changes if features are not finite.
+    /// Adds classes with these points after the others.
     ///
     /// # Errors
-    /// [`NotFinite`](Error::NotFinite) with the row of `points`.
+    /// [`NotFinite`](Error::NotFinite) with the row of `points` if features are not finite, [`Cancelled`](Error::Cancelled). Nothing
+    /// has changed then.
     pub fn add(&mut self, program: &Program<T>, points: ArrayView2<'_, T>) -> Result<()> {
-        let new = self.classes.add(points.nrows());
-        // The first leaf that changes, which may have classes already.
-        let (first, leaves) = (new.start / self.leaf, new.end.div_ceil(self.leaf));
-        let before = new.start.div_ceil(self.leaf);
-        self.leaves_mut().grow(leaves);
-        let mut summed = Ok(());
+        let mut classes = self.classes.clone();
+        let new = classes.add(points.nrows());
+        // The first of these leaves may have classes already.
+        let leaves: Vec<usize> = (new.start / self.leaf..new.end.div_ceil(self.leaf)).collect();
+        let write = |class, out: &mut [T]| match new.contains(&class) {
+            true => copy(points, class - new.start, out),
+            false => out.copy_from_slice(self.points.run(class..class + 1)),
+        };
+        let faulty = |class: usize| not_finite(class.saturating_sub(new.start));
+        let sums = self.sums(program, &classes, &leaves, write, faulty)?;
+        self.classes = classes;
         if self.leaf > 1 {
             self.points.grow(new.end);
             self.points.tail_mut(new.start).assign(&points);
-            summed = self.sum_leaves_from(program, first);
-        } else if let Some(level) = self.levels.last_mut() {
-            summed = sum_leaves(program, &self.reference, &self.classes, points, 1, first, level);
         }
-        let Err(row) = summed else {
-            self.sum_above(program, first);
-            return Ok(());
-        };
-        self.classes.forget(new.len());
-        self.leaves_mut().shrink(before);
-        if self.leaf > 1 {
-            self.points.shrink(new.start);
-            // As it was before.
-            let _ = self.sum_leaves_from(program, first);
+        if let Some(first) = leaves.first() {
+            self.leaves_mut().put(*first, &sums);
+            self.sum_above(program, *first);
         }
-        let row = row - (new.start - first * self.leaf);
-        Err(Error::NotFinite { what: "the features of the vectors", row })
-    }
-
-    /// Sums the leaves of the points from one on.
-    fn sum_leaves_from(&mut self, program: &Program<T>, first: usize) -> Result<(), usize> {
-        let Some(level) = self.levels.last_mut() else { return Ok(()) };
-        let points = self.points.view();
-        let points = points.slice(s![first * self.leaf.., ..]);
-        sum_leaves(program, &self.reference, &self.classes, points, self.leaf, first, level)
-    }
-
-    /// Sums the leaves of some classes again, whose numbers are increasing, from the points that are kept.
-    fn sum_again(
-        &mut self,
-        program: &Program<T>,
-        classes: impl Iterator<Item = usize>,
-        buffers: &mut LeafBuffers<T>,
-    ) -> Result<()> {
-        let mut leaves: Vec<usize> = classes.map(|class| class / self.leaf).collect();
-        leaves.dedup();
-        for leaf in &leaves {
-            let classes = self.leaf(*leaf);
-            let points = self.points.view();
-            let x = points.slice(s![classes.clone(), ..]);
-            buffers.fill(program, &self.reference, x).map_err(not_finite)?;
-            for class in self.classes.removed_in(classes.clone()) {
-                buffers.clear(class - classes.start);
-            }
-            self.write_leaf(program, *leaf, buffers, classes.len());
-        }
-        self.sum_ancestors(program, leaves, buffers);
         Ok(())
     }
 
-    /// Sums the first rows of the buffers to a leaf.
-    fn write_leaf(
-        &mut self,
+    /// The leaves of some classes, whose numbers are increasing.
+    fn leaves_of(&self, classes: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut leaves: Vec<usize> = classes.map(|class| class / self.leaf).collect();
+        leaves.dedup();
+        leaves
+    }
+
+    /// The sums of some leaves as they would be with these classes and points, as [`sum_leaves`].
+    fn sums(
+        &self,
         program: &Program<T>,
-        leaf: usize,
-        buffers: &mut LeafBuffers<T>,
-        classes: usize,
-    ) {
-        let mut sums = std::mem::take(&mut buffers.sums);
-        sum(program.blocks(), buffers.rows(0..classes), &mut sums, self.leaves_mut().row_mut(leaf));
-        buffers.sums = sums;
+        classes: &Classes,
+        leaves: &[usize],
+        write: impl Fn(usize, &mut [T]) + Sync,
+        faulty: impl Fn(usize) -> Error + Sync,
+    ) -> Result<Nodes<T>> {
+        sum_leaves(program, &self.reference, (classes, self.leaf), leaves, write, faulty)
+    }
+
+    /// Puts sums in the place of those of some leaves, whose numbers are increasing, and sums all nodes above them again.
+    fn put(&mut self, program: &Program<T>, leaves: Vec<usize>, sums: &Nodes<T>) {
+        leaves
+            .iter()
+            .enumerate()
+            .for_each(|(i, leaf)| self.leaves_mut().row_mut(*leaf).copy(sums.rows(i..i + 1)));
+        self.sum_ancestors(program, leaves);
     }
 
     /// Sums all nodes above some leaves again, whose numbers are increasing.
-    fn sum_ancestors(&mut self, program: &Program<T>, mut nodes: Vec<usize>, buffers: &mut LeafBuffers<T>) {
+    fn sum_ancestors(&mut self, program: &Program<T>, mut nodes: Vec<usize>) {
+        let mut sums = Vec::new();
         for level in (1..self.levels.len()).rev() {
             nodes.iter_mut().for_each(|node| *node /= FAN_OUT);
             nodes.dedup();
@@ -149,8 +132,17 @@ impl<T: Real> Tree<T> {
             let (parents, children) = (&mut upper[level - 1], &lower[0]);
             for node in &nodes {
                 let rows = children.rows(children.children(*node));
-                sum(program.blocks(), rows, &mut buffers.sums, parents.row_mut(*node));
+                sum(program.blocks(), rows, &mut sums, parents.row_mut(*node));
             }
         }
     }
+}
+
+/// The error that a row of points has features that are not finite.
+fn not_finite(row: usize) -> Error {
+    Error::NotFinite { what: "the features of the vectors", row }
+}
+
+fn copy<T: Real>(points: ArrayView2<'_, T>, row: usize, out: &mut [T]) {
+    out.iter_mut().zip(points.row(row)).for_each(|(out, v)| *out = *v);
 }

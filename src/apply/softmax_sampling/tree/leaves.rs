@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayView2, Axis};
-
 use super::features::Reference;
 use super::nodes::{NodeRows, Nodes, sum};
-use crate::Real;
 use crate::apply::softmax_sampling::classes::Classes;
 use crate::engine::{Batch, Program, Scratch, Side};
+use crate::error::{Error, Result};
+use crate::numeric::matrix_view;
+use crate::{Real, progress};
 
 /// Classes whose features are computed at a time.
 pub const CLASSES: usize = 240;
@@ -16,30 +16,45 @@ pub const CLASSES: usize = 240;
 /// What a thread keeps while it sums leaves.
 #[derive(Default)]
 pub struct LeafBuffers<T> {
+    classes: Vec<usize>,
+    points: Vec<T>,
     batch: Batch<T>,
     scratch: Scratch<T>,
-    pub sums: Vec<f64>,
+    sums: Vec<f64>,
 }
 
 impl<T: Real> LeafBuffers<T> {
-    /// The features of some classes relative to the reference, or the first row of `x` whose features are not finite.
-    pub fn fill(
+    /// Computes the features of its classes relative to the reference, of points that `write` writes. The first class whose
+    /// features are not finite, if there is one.
+    fn fill(
         &mut self,
         program: &Program<T>,
         reference: &Reference<T>,
-        x: ArrayView2<'_, T>,
+        write: &impl Fn(usize, &mut [T]),
     ) -> Result<(), usize> {
+        let d = program.facts().input_dim;
+        self.points.resize(self.classes.len() * d, T::zero());
+        self.classes.iter().zip(self.points.chunks_exact_mut(d)).for_each(|(class, row)| write(*class, row));
+        let x = matrix_view(self.classes.len(), d, &self.points);
         self.batch.fill(program, Side::Y, reference.form, x.into(), &mut self.scratch);
-        let faulty = |i: &usize| !reference.apply(program.blocks(), self.batch.row_mut(*i));
-        (0..x.nrows()).find(faulty).map_or(Ok(()), Err)
+        for (i, class) in self.classes.iter().enumerate() {
+            if !reference.apply(program.blocks(), self.batch.row_mut(i)) {
+                return Err(*class);
+            }
+        }
+        Ok(())
     }
 
-    /// Takes those of a class away that was removed.
-    pub fn clear(&mut self, row: usize) {
-        self.batch.row_mut(row).log_scales.fill(f64::NEG_INFINITY);
+    /// Takes the features of classes away that were removed.
+    fn clear_removed(&mut self, classes: &Classes) {
+        for (i, class) in self.classes.iter().enumerate() {
+            if !classes.is_present(*class) {
+                self.batch.row_mut(i).log_scales.fill(f64::NEG_INFINITY);
+            }
+        }
     }
 
-    pub fn rows(&self, run: Range<usize>) -> NodeRows<'_, T> {
+    fn rows(&self, run: Range<usize>) -> NodeRows<'_, T> {
         let (width, blocks) = (self.batch.row(0).values.len(), self.batch.row(0).log_scales.len());
         NodeRows {
             values: &self.batch.values()[run.start * width..run.end * width],
@@ -48,31 +63,43 @@ impl<T: Real> LeafBuffers<T> {
     }
 }
 
-/// Sums the leaves from `first` on, of points that begin with the first class of that leaf, in parallel. The first row of
-/// `points` whose features are not finite, if there is one.
+/// The classes of a leaf with up to so many.
+fn classes_of(place: usize, leaf: usize, classes: &Classes) -> Range<usize> {
+    place * leaf..classes.count().min((place + 1) * leaf)
+}
+
+/// The sums of some leaves of up to `leaf` classes, in their order, computed in parallel; `write` writes the point of a class,
+/// and `faulty` is the error for a class whose features are not finite.
+///
+/// # Errors
+/// That error for the first such class, [`Cancelled`](Error::Cancelled).
 pub fn sum_leaves<T: Real>(
     program: &Program<T>,
     reference: &Reference<T>,
-    classes: &Classes,
-    points: ArrayView2<'_, T>,
-    leaf: usize,
-    first: usize,
-    leaves: &mut Nodes<T>,
-) -> Result<(), usize> {
-    let origin = first * leaf;
-    let faults =
-        leaves.fill(first, (CLASSES / leaf).max(1), |buffers: &mut LeafBuffers<T>, run, mut nodes| {
-            let (start, end) = (run.start * leaf, classes.count().min(run.end * leaf));
-            let points = points.slice_axis(Axis(0), (start - origin..end - origin).into());
-            buffers.fill(program, reference, points).map_err(|row| start - origin + row)?;
-            classes.removed_in(start..end).iter().for_each(|class| buffers.clear(class - start));
-            let mut sums = std::mem::take(&mut buffers.sums);
-            for i in 0..run.len() {
-                let classes = i * leaf..(end - start).min((i + 1) * leaf);
-                sum(program.blocks(), buffers.rows(classes), &mut sums, nodes.row(i));
-            }
-            buffers.sums = sums;
-            Ok(())
-        });
-    faults.into_iter().collect()
+    (classes, leaf): (&Classes, usize),
+    leaves: &[usize],
+    write: impl Fn(usize, &mut [T]) + Sync,
+    faulty: impl Fn(usize) -> Error + Sync,
+) -> Result<Nodes<T>> {
+    let mut sums = Nodes::new(program.width(), program.blocks().len());
+    sums.grow(leaves.len());
+    let summed = sums.fill(0, (CLASSES / leaf).max(1), |buffers: &mut LeafBuffers<T>, run, mut nodes| {
+        progress::check()?;
+        buffers.classes.clear();
+        buffers
+            .classes
+            .extend(leaves[run.clone()].iter().flat_map(|place| classes_of(*place, leaf, classes)));
+        buffers.fill(program, reference, &write).map_err(&faulty)?;
+        buffers.clear_removed(classes);
+        let (mut own, mut first) = (std::mem::take(&mut buffers.sums), 0);
+        for (i, place) in leaves[run].iter().enumerate() {
+            let next = first + classes_of(*place, leaf, classes).len();
+            sum(program.blocks(), buffers.rows(first..next), &mut own, nodes.row(i));
+            first = next;
+        }
+        buffers.sums = own;
+        Ok(())
+    });
+    summed.into_iter().collect::<Result<()>>()?;
+    Ok(sums)
 }

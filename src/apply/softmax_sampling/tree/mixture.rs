@@ -9,7 +9,7 @@ use crate::apply::softmax_sampling::draws::DrawsMut;
 use crate::apply::softmax_sampling::{Draws, Proposal};
 use crate::error::{Error, Result};
 use crate::threads::Pool;
-use crate::{Real, rng_of_step};
+use crate::{Real, progress, rng_of_step};
 
 /// Walks that are taken together.
 const WALKS: usize = 1 << 16;
@@ -49,6 +49,7 @@ impl<T: Real> Mixture<'_, T> {
         self.set_query(walker, i, h)?;
         let DrawsMut { classes, log_probabilities, clipped, effective_features } = out;
         for (classes, logs) in classes.chunks_mut(WALKS).zip(log_probabilities.chunks_mut(WALKS)) {
+            progress::check()?;
             walker.walks.extend((0..classes.len()).map(|i| Walk::new(i, self.uniform_class(uniform))));
             let mut out = classes.iter_mut().zip(logs);
             self.walk(walker, uniform, |walk| {
@@ -72,6 +73,7 @@ impl<T: Real> Mixture<'_, T> {
         let (mut walker, mut logs) = (Walker::default(), Vec::with_capacity(classes.len()));
         self.set_query(&mut walker, 0, h)?;
         for classes in classes.chunks(WALKS) {
+            progress::check()?;
             walker.walks.extend(classes.iter().enumerate().map(|(i, class)| Walk::new(i, Some(*class))));
             self.walk(&mut walker, &mut || 0.0, |walk| logs.push(self.mixed(walk.log_probability())));
         }

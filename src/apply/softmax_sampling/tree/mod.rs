@@ -44,15 +44,11 @@ pub(super) struct Tree<T> {
     leaf: usize,
 }
 
-fn not_finite(row: usize) -> Error {
-    Error::NotFinite { what: "the features of the classes", row }
-}
-
 impl<T: Real> Tree<T> {
     /// Of points in rows, one for each number of a class, in parallel; those that are owned are in the layout of a tree.
     ///
     /// # Errors
-    /// [`NotFinite`](Error::NotFinite) if features are not finite.
+    /// [`NotFinite`](Error::NotFinite) if features are not finite, [`Cancelled`](Error::Cancelled).
     pub fn new(
         program: &Program<T>,
         reference: Reference<T>,
@@ -60,9 +56,12 @@ impl<T: Real> Tree<T> {
         points: CowArray<'_, T, Ix2>,
         leaf: usize,
     ) -> Result<Self> {
-        let mut leaves = Nodes::new(program.width(), program.blocks().len());
-        leaves.grow(classes.count().div_ceil(leaf));
-        sum_leaves(program, &reference, &classes, points.view(), leaf, 0, &mut leaves).map_err(not_finite)?;
+        let places: Vec<usize> = (0..classes.count().div_ceil(leaf)).collect();
+        let write = |class: usize, out: &mut [T]| {
+            out.iter_mut().zip(points.row(class)).for_each(|(out, v)| *out = *v);
+        };
+        let faulty = |row| Error::NotFinite { what: "the features of the classes", row };
+        let leaves = sum_leaves(program, &reference, (&classes, leaf), &places, write, faulty)?;
         let points = match leaf {
             1 => Array2::zeros((0, points.ncols())),
             _ if points.is_owned() => points.into_owned(),

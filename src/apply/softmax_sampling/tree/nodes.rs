@@ -51,6 +51,12 @@ pub struct NodeMut<'a, T> {
 }
 
 impl<T: Real> NodeMut<'_, T> {
+    /// Writes the numbers of another row.
+    pub fn copy(self, row: NodeRows<'_, T>) {
+        self.values.copy_from_slice(row.values);
+        self.log_scales.copy_from_slice(row.log_scales);
+    }
+
     /// Makes it the sum of nothing.
     pub fn clear(self) {
         self.values.fill(T::zero());
@@ -90,10 +96,11 @@ impl<T: Real> Nodes<T> {
         self.log_scales.grow(len);
     }
 
-    /// Forgets the rows from one on.
-    pub fn shrink(&mut self, len: usize) {
-        self.values.shrink(len);
-        self.log_scales.shrink(len);
+    /// Puts others in the place of the rows from one on, of which there are no more.
+    pub fn put(&mut self, first: usize, others: &Nodes<T>) {
+        self.grow(first + others.len());
+        self.values.tail_mut(first).assign(&others.values.view());
+        self.log_scales.tail_mut(first).assign(&others.log_scales.view());
     }
 
     pub fn rows(&self, run: Range<usize>) -> NodeRows<'_, T> {

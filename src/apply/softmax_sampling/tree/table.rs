@@ -44,11 +44,6 @@ impl<A: Real> Table<A> {
         self.len = len;
     }
 
-    /// Forgets the rows from one on.
-    pub fn shrink(&mut self, len: usize) {
-        self.len = self.len.min(len);
-    }
-
     pub fn view(&self) -> ArrayView2<'_, A> {
         self.rows.slice(s![..self.len, ..])
     }

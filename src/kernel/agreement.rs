@@ -1,0 +1,145 @@
+//! [`Reference`]: whether a kernel of one's own, its spectral law and frequencies belong together. Laws without names are compared by
+//! samples.
+
+use rand_distr::{Distribution, StandardNormal};
+
+use super::spectrum::chi;
+use super::{ShiftInvariant, Spectrum};
+use crate::error::{Error, Result, check_size};
+use crate::frequency::Frequencies;
+use crate::theory::{Dependence, Run};
+
+/// Numbers that are drawn of a kernel's law, and coordinates of frequencies that are compared with it, at most.
+const SAMPLE: usize = 4096;
+/// √(½ ln(2/α)) for α = 10⁻⁷: a distribution function of n numbers is further than this over √n from the true one with probability α at
+/// most (Dvoretzky, Kiefer, Wolfowitz; Massart).
+const LIMIT: f64 = 2.9;
+/// Distances at which a kernel is compared with its spectral law, over the median frequency.
+const DISTANCES: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
+
+/// Radii, or magnitudes of coordinates, of the law of a kernel.
+pub(crate) struct Reference {
+    /// In single precision, so that rounding errors of radii do not count; ascending.
+    numbers: Vec<f32>,
+    discrete: bool,
+}
+
+impl std::fmt::Debug for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reference")
+    }
+}
+
+impl Reference {
+    /// Of a kernel in this dimension.
+    ///
+    /// # Errors
+    /// Those of the law; [`Parameter`](Error::Parameter) if the kernel is not the mean of cos ω·δ over its law.
+    pub fn of(kernel: &dyn ShiftInvariant, dim: usize) -> Result<Self> {
+        let numbers = sorted(&numbers(kernel.spectrum(), dim)?);
+        check_kernel(kernel, &numbers, dim)?;
+        Ok(Reference { discrete: distinct(&numbers) < numbers.len() / 2, numbers })
+    }
+
+    /// Whether frequencies may be of the law of this kernel, as far as so many of them can tell: distribution functions that differ by more
+    /// than 3/√m + 0.05 are told apart, and equal ones are with probability 10⁻⁶ at most.
+    pub fn agrees(&self, kernel: &dyn ShiftInvariant, omega: &Frequencies) -> bool {
+        let found = sorted(&match kernel.spectrum() {
+            Spectrum::Polar(_) => omega.squared_norms().into_iter().map(f64::sqrt).collect::<Vec<f64>>(),
+            Spectrum::Product(_) => omega.rows().iter().take(SAMPLE).map(|v| v.abs()).collect(),
+        });
+        let limit = LIMIT * (self.independent(omega, &found).sqrt().recip() + (SAMPLE as f64).sqrt().recip());
+        self.difference(&found) <= limit
+    }
+
+    /// How many numbers that were found in frequencies are independent. Rows of a block of which nothing is known may share a radius,
+    /// which shows unless laws are discrete.
+    fn independent(&self, omega: &Frequencies, found: &[f32]) -> f64 {
+        let rows = |Run { block, count, .. }: &Run| {
+            let size = if block.antithetic { block.size.div_ceil(2) } else { block.size };
+            let may_share = self.discrete && block.dependence == Dependence::Unknown && *count > 1;
+            *count as f64 * if may_share { 1.0 } else { size as f64 }
+        };
+        let rows = omega.law().runs().iter().map(rows).sum::<f64>();
+        let independent = rows * found.len() as f64 / omega.count() as f64;
+        if self.discrete { independent } else { independent.min(distinct(found) as f64) }
+    }
+
+    /// The largest difference of the distribution functions of both samples (Kolmogorov and Smirnov), which is next to a number that was
+    /// found.
+    fn difference(&self, found: &[f32]) -> f64 {
+        let share = |count: usize, of: &[f32]| count as f64 / of.len() as f64;
+        let mut below = 0;
+        let mut largest = 0.0;
+        for equal in found.chunk_by(|a, b| a == b) {
+            let value = equal[0];
+            let before =
+                share(below, found) - share(self.numbers.partition_point(|v| *v < value), &self.numbers);
+            below += equal.len();
+            let after =
+                share(below, found) - share(self.numbers.partition_point(|v| *v <= value), &self.numbers);
+            largest = before.abs().max(after.abs()).max(largest);
+        }
+        largest
+    }
+}
+
+/// The fewest frequencies of which the law can be told from any other.
+pub(crate) fn can_tell(omega: &Frequencies) -> bool {
+    omega.count() as f64 > LIMIT * LIMIT
+}
+
+/// Rejects a kernel that is not the mean of cos ω·δ over a sample of its law.
+fn check_kernel(kernel: &dyn ShiftInvariant, numbers: &[f32], dim: usize) -> Result<()> {
+    let median = f64::from(numbers[numbers.len() / 2]);
+    if !(median > 0.0 && median.is_finite()) {
+        return Ok(());
+    }
+    let mut projections: Vec<f64> = numbers.iter().map(|v| f64::from(*v)).collect();
+    if let (Spectrum::Polar(_), 2..) = (kernel.spectrum(), dim) {
+        // A coordinate of a uniform direction.
+        let mut rng = crate::rng(1);
+        let others = chi((dim - 1) as f64, projections.len(), &mut rng)?;
+        for (radius, rest) in projections.iter_mut().zip(others) {
+            let first: f64 = StandardNormal.sample(&mut rng);
+            *radius *= first / first.hypot(rest);
+        }
+    }
+    for distance in DISTANCES.map(|distance| distance / median) {
+        let mean = projections.iter().map(|v| (v * distance).cos()).sum::<f64>() / projections.len() as f64;
+        let value = kernel.of_square(distance * distance).value();
+        // Cosines range over 2, and a distribution function over 1.
+        let limit = 2.0 * LIMIT / (projections.len() as f64).sqrt();
+        if value.is_nan() || (value - mean).abs() > limit {
+            let (name, domain) = ("a value of the kernel", "the mean of cos ω·δ over its own spectral law");
+            return Err(Error::Parameter { name, value, domain });
+        }
+    }
+    Ok(())
+}
+
+/// Radii in this dimension, or magnitudes of coordinates, of a law.
+fn numbers(spectrum: Spectrum<'_>, dim: usize) -> Result<Vec<f64>> {
+    match spectrum {
+        Spectrum::Polar(radii) => {
+            let lengths = radii.draw(dim, SAMPLE, &mut crate::rng(0))?;
+            check_size("the number of radii that were drawn", SAMPLE, lengths.len())?;
+            Ok(lengths)
+        }
+        Spectrum::Product(marginal) => {
+            let step = 0.5 / SAMPLE as f64;
+            Ok((0..SAMPLE).map(|k| marginal.lower_quantile((k as f64 + 0.5) * step).abs()).collect())
+        }
+    }
+}
+
+fn sorted(values: &[f64]) -> Vec<f32> {
+    let mut sorted: Vec<f32> = values.iter().map(|v| *v as f32).collect();
+    sorted.sort_unstable_by(f32::total_cmp);
+    sorted
+}
+
+/// The number of different numbers of an ascending list.
+fn distinct(sorted: &[f32]) -> usize {
+    sorted.chunk_by(|a, b| a == b).count()
+}
