@@ -117,6 +117,39 @@ impl<T: Real> Map<T> {
         Ok(out)
     }
 
+    /// The signs and logarithms of the estimates of K(xᵢ, yⱼ) for these pairs (i, j) of rows: bit for bit [`log_estimate`](Map::log_estimate),
+    /// with the features of each row computed once, however many pairs it is in, and held. On the calling thread.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns.
+    pub(crate) fn log_estimate_pairs(
+        &self,
+        x: &ArrayRef2<T>,
+        y: &ArrayRef2<T>,
+        pairs: &[(usize, usize)],
+    ) -> Result<Array1<SignedLog>> {
+        self.check_points(x.view().into())?;
+        self.check_points(y.view().into())?;
+        if let Some(estimates) =
+            self.composite().and_then(|composite| composite.estimates_of_pairs(x, y, pairs))
+        {
+            return estimates;
+        }
+        let form = self.program().best_form();
+        let rows = |of: fn(&(usize, usize)) -> usize| -> Vec<usize> {
+            pairs.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let (left_rows, right_rows) = (rows(|pair| pair.0), rows(|pair| pair.1));
+        let left = self.batch(Side::X, form, x.select(Axis(0), &left_rows).view());
+        let right = self.batch(Side::Y, form, y.select(Axis(0), &right_rows).view());
+        let place = |rows: &[usize], row: &usize| rows.partition_point(|other| other < row);
+        let estimate = |(i, j): &(usize, usize)| {
+            let (left, right) = (left.row(place(&left_rows, i)), right.row(place(&right_rows, j)));
+            gram::estimate(self.program().blocks(), left, right)
+        };
+        Ok(pairs.iter().map(estimate).collect())
+    }
+
     fn batch(&self, side: Side, form: Form, x: ArrayView2<'_, T>) -> Batch<T> {
         let mut batch = Batch::default();
         batch.fill(self.program(), side, form, x.into(), &mut Scratch::default());
@@ -125,24 +158,11 @@ impl<T: Real> Map<T> {
 
     /// Estimates of pairs of rows from logarithms, each row projected once; `None` if the map has no logarithms.
     fn resolve_pairs(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>, pairs: &[(usize, usize)]) -> Option<Vec<T>> {
-        if self.hybrid().is_some() {
-            let estimate = |(i, j): &(usize, usize)| self.estimate(&x.row(*i), &y.row(*j)).ok();
-            return pairs.iter().map(estimate).collect();
-        }
-        if !self.facts().logarithms {
+        if self.hybrid().is_none() && !self.facts().logarithms {
             return None;
         }
-        let affected = |of: fn(&(usize, usize)) -> usize| -> Vec<usize> {
-            pairs.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect()
-        };
-        let (left_rows, right_rows) = (affected(|pair| pair.0), affected(|pair| pair.1));
-        let left = self.batch(Side::X, Form::Logarithms, x.select(Axis(0), &left_rows).view());
-        let right = self.batch(Side::Y, Form::Logarithms, y.select(Axis(0), &right_rows).view());
-        let estimate = |(i, j): &(usize, usize)| {
-            let (i, j) = (left_rows.binary_search(i).ok()?, right_rows.binary_search(j).ok()?);
-            Some(T::narrow(gram::estimate(self.program().blocks(), left.row(i), right.row(j)).value()))
-        };
-        pairs.iter().map(estimate).collect()
+        let estimates = self.log_estimate_pairs(x, y, pairs).ok()?;
+        Some(estimates.iter().map(|estimate| T::narrow(estimate.value())).collect())
     }
 }
 

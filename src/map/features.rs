@@ -131,15 +131,26 @@ impl<T: Real> Features<T> {
     pub fn gram(&self, other: &Features<T>) -> Result<Array2<T>> {
         let sides = self.side != other.side || self.map.facts().symmetric;
         if !self.map.same(&other.map) || !sides {
-            return Err(Error::Pairing { left: self.origin(), right: other.origin() });
+            return Err(self.not_paired(other));
         }
         check_memory("rows of a Gram matrix", self.len(), other.len().saturating_mul(size_of::<T>()))?;
         let blocks = Pairing::of_blocks(self.blocks());
         Ok(gram(GramRows::Features(self.rows()), other.rows(), &blocks, |_| None))
     }
 
+    /// The error that these features and others do not belong together.
+    fn not_paired(&self, other: &Features<T>) -> Error {
+        let (left, right) = (self.origin(), other.origin());
+        if left != right || self.map.same(&other.map) {
+            return Error::Pairing { left, right };
+        }
+        // Maps that say the same of themselves have other frequencies.
+        let of = |origin: String, map: &Map<T>| format!("{origin}, identity {}", map.identity());
+        Error::Pairing { left: of(left, &self.map), right: of(right, &other.map) }
+    }
+
     fn origin(&self) -> String {
-        format!("side {:?} of map {}", self.side, self.map.identity())
+        format!("side {:?} of the map {}", self.side, self.map)
     }
 }
 

@@ -13,12 +13,14 @@
 
 mod check;
 pub mod compose;
+mod config;
 mod counting;
 mod covariance;
 mod definition;
 mod estimates;
 mod features;
 mod gram;
+mod names;
 mod node;
 mod omega;
 mod pairing;
@@ -51,6 +53,7 @@ mod trigonometric;
 pub use crate::digest::Identity;
 pub use crate::engine::{Facts, FeatureMap, Form, Lift, Row, Shift, Side, Tile};
 pub use compose::Conditioning;
+pub use config::MapConfig;
 pub use features::{Features, LogFeatures};
 pub use node::Map;
 pub use omega::Omega;
@@ -87,6 +90,8 @@ macro_rules! mechanisms {
         $(pub use $other::$Other;)*
 
         /// The definition of a plain map with its parameters, as data.
+        ///
+        /// It is read from text, such as `positive`, `nonlinear relu` or `gerf, A = -0.2`, unless its parameters are arrays.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum Mechanism {
@@ -133,6 +138,13 @@ macro_rules! mechanisms {
             }
         )*
         $(constructors!($Other);)*
+
+        impl Mechanism {
+            /// Whether the map estimates kernels that are named, and not one that its frequencies imply.
+            pub(crate) fn is_for_kernels(&self) -> bool {
+                matches!(self, $(Mechanism::$Name(_))|*)
+            }
+        }
 
         /// What the pages of plain maps propose for data.
         fn propose_plain(prospect: Prospect<'_>, all: &mut Proposals) {

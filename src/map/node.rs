@@ -45,6 +45,8 @@ struct Node<T: Real> {
     tree: MapTree<T>,
     known: Arc<Known<T>>,
     program: Program<T>,
+    /// Whether features are computed by code of a user.
+    own: bool,
     identity: OnceLock<Identity>,
 }
 
@@ -93,7 +95,17 @@ impl<T: Real> Map<T> {
     pub(super) fn of_tree(tree: MapTree<T>, known: Known<T>, plan: Plan<T>) -> Result<Self> {
         let program = Program::new(plan)?;
         let (known, identity) = (Arc::new(known), OnceLock::new());
-        Ok(Map { node: Arc::new(Node { tree, known, program, identity }) })
+        let own = match &tree {
+            MapTree::Plain(_) => false,
+            MapTree::Own(_) => true,
+            MapTree::Composite(composite) => composite.children().into_iter().any(Map::is_own),
+        };
+        Ok(Map { node: Arc::new(Node { tree, known, program, own, identity }) })
+    }
+
+    /// Whether features are computed by code of a user, which may panic.
+    pub(crate) fn is_own(&self) -> bool {
+        self.node.own
     }
 
     pub(crate) fn program(&self) -> &Program<T> {

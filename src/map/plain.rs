@@ -11,7 +11,7 @@ use crate::digest::{Digest, Identify, Identity, identified};
 use crate::engine::Plan;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::check_shape;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, OwnKernel, Radius, agreement};
 use crate::numeric::matrix_times;
 use crate::once::once;
 use crate::theory::Pair;
@@ -56,11 +56,36 @@ impl PlainRecipe {
         self.target.check(self.omega.dim())?;
         match &self.omega {
             Omega::Draw(draw) => check_shape(draw.d, draw.m)?,
-            Omega::DrawCounts(draw) => check_shape(draw.d, draw.m)?,
+            Omega::DrawCounts(draw) => {
+                check_shape(draw.d, draw.m)?;
+                draw.law.check(draw.d)?;
+            }
             _ => {}
         }
         self.mechanism.check(self.setting())?;
+        if let Target::Own(kernel) = &self.target {
+            self.check_own(kernel)?;
+        }
         self.matrix.as_ref().map_or(Ok(()), |m| self.check_matrix(m))
+    }
+
+    /// Rejects a kernel of one's own that is not that of its spectral law, and frequencies of a law without a name that is not the
+    /// kernel's.
+    fn check_own(&self, kernel: &OwnKernel) -> Result<()> {
+        let Omega::Frequencies(omega) = &self.omega else { return Ok(()) };
+        if !agreement::can_tell(omega) {
+            return Ok(());
+        }
+        kernel.reference(omega.padded_dim())?;
+        let radius = omega.law().radius();
+        if radius.is_named() || radius == Radius::Unstated || kernel.agrees(omega)? {
+            return Ok(());
+        }
+        Err(Error::Target {
+            map: self.mechanism.name(),
+            frequencies: "frequencies of another law than those that the kernel draws".into(),
+            target: format!("the kernel {}", self.target),
+        })
     }
 
     fn check_matrix(&self, m: &Array2<f64>) -> Result<()> {

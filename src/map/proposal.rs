@@ -79,7 +79,7 @@ impl<'a> Prospect<'a> {
     pub fn counts(&self, name: &str, law: CountLaw, mechanism: impl Into<Mechanism>) -> Proposal {
         let (mechanism, target, d) = (mechanism.into(), self.target.clone(), self.dim());
         Proposal::counts(name, move |m| {
-            Ok(mechanism.clone().recipe(DrawCounts::new(d, m, law.clone()), target.clone()))
+            Ok(mechanism.clone().recipe(DrawCounts::new(d, m, law.clone())?, target.clone()))
         })
     }
 }

@@ -193,8 +193,8 @@ fn write<K: ScalarName, S: Serializer>(recipe: &Recipe, serializer: S) -> Result
     seal::<K, S>(&StoredRecipe { identity: recipe.identity(), draws, maps: writer.maps }, serializer)
 }
 
-fn read<'de, K: ScalarName, D: Deserializer<'de>>(deserializer: D) -> Result<Recipe, D::Error> {
-    let stored: StoredRecipe = unseal::<K, _, _>(deserializer)?;
+fn read<'de, K: ScalarName, D: Deserializer<'de>>(what: &str, deserializer: D) -> Result<Recipe, D::Error> {
+    let stored: StoredRecipe = unseal::<K, _, _>(what, deserializer)?;
     let draws = stored.draws.into_iter().map(StoredOmega::omega).collect();
     let mut reader = Reader { draws, maps: Vec::with_capacity(stored.maps.len()) };
     stored.maps.into_iter().try_for_each(|map| reader.push(map))?;
@@ -204,7 +204,9 @@ fn read<'de, K: ScalarName, D: Deserializer<'de>>(deserializer: D) -> Result<Rec
     if identity == expected {
         Ok(recipe)
     } else {
-        Err(D::Error::custom(format!("this is map {identity}, but what was stored is {expected}")))
+        Err(D::Error::custom(format!(
+            "this is another map than the one that was stored: its identity is {identity}, and what was stored is {expected}"
+        )))
     }
 }
 
@@ -216,7 +218,8 @@ impl Serialize for Recipe {
 
 impl<'de> Deserialize<'de> for Recipe {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read::<AnyScalar, D>(deserializer)
+        // Who reads a recipe from a configuration file has come to the wrong type.
+        read::<AnyScalar, D>("Recipe (one that is written by hand is a MapConfig)", deserializer)
     }
 }
 
@@ -230,7 +233,7 @@ impl<T: Real> Serialize for Map<T> {
 
 impl<'de, T: Real> Deserialize<'de> for Map<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read::<T, D>(deserializer)?.map().map_err(D::Error::custom)
+        read::<T, D>("Map", deserializer)?.map().map_err(D::Error::custom)
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Target`]: the kernel that a map approximates.
 
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::lengthscale::from_numbers;
 use crate::kernel::{
     Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic, RegularisedSoftmax,
@@ -18,6 +18,21 @@ macro_rules! targets {
         ///
         /// The law of the frequencies determines which kernels are possible. Kernels of the same law, such as softmax and
         /// Gaussian, differ only by a factor for each point.
+        ///
+        /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `rational quadratic, α = 1`, `regularised
+        /// softmax` or `regularised softmax in dimension 64`, with the lengthscale behind it: `gaussian 0.5` or `gaussian,
+        /// lengthscale 0.5`, and one for each dimension `gaussian, lengthscales [0.5, 2]`. It is 1 unless it is stated. `Display`
+        /// writes texts that are read back.
+        ///
+        /// ```
+        /// use random_features::kernel::{Gaussian, Matern, Smoothness};
+        /// use random_features::map::Target;
+        /// assert_eq!("gaussian 0.5".parse::<Target>()?, Gaussian::new(0.5)?.into());
+        /// let matern = Target::from(Matern::new(Smoothness::ThreeHalves, 2.0)?);
+        /// assert_eq!(matern.to_string(), "Matérn 3/2, lengthscale 2");
+        /// assert_eq!(matern.to_string().parse::<Target>()?, matern);
+        /// # Ok::<(), random_features::Error>(())
+        /// ```
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum Target {
@@ -106,8 +121,33 @@ impl From<Lengthscale> for Target {
 
 impl Target {
     /// Your own shift-invariant kernel, which a map on frequencies of its spectral law estimates.
+    ///
+    /// Kernel, law and frequencies are compared by samples when a map of nine frequencies or more is made, and the map is refused where they
+    /// differ: the kernel must be the mean of cos ω·δ over its own law, and frequencies of a law without a name must be of that law. m
+    /// frequencies show another law where its distribution function differs by more than about 3/√m + 0.05.
     pub fn own(kernel: impl ShiftInvariant + 'static) -> Self {
         Target::Own(OwnKernel::new(kernel))
+    }
+
+    /// The same kernel with another lengthscale ℓ.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain, [`Unsupported`](crate::Error::Unsupported) for a
+    /// kernel of your own.
+    pub fn with_lengthscale(self, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        let lengthscale = lengthscale.into().checked()?;
+        Ok(match self {
+            Target::Softmax(_) => Softmax::new(lengthscale)?.into(),
+            Target::Gaussian(_) => Gaussian::new(lengthscale)?.into(),
+            Target::RegularisedSoftmax(kernel) => kernel.with_lengthscale(lengthscale)?.into(),
+            Target::Matern(kernel) => Matern::new(kernel.smoothness(), lengthscale)?.into(),
+            Target::RationalQuadratic(kernel) => RationalQuadratic::new(kernel.alpha(), lengthscale)?.into(),
+            Target::Laplace(_) => Laplace::new(lengthscale)?.into(),
+            Target::Implied(_) => Target::Implied(lengthscale),
+            Target::Own(_) => {
+                return Err(Error::Unsupported { what: "another lengthscale of a kernel of your own" });
+            }
+        })
     }
 
     /// The law of the frequencies that the kernel needs; `None` if any law will do.

@@ -150,11 +150,13 @@ impl<T: Real> Kernel<T> for KernelOf<T> {
     }
 }
 
-/// An identity that no other call gives, in this process or, as far as it has random numbers, in another one.
+/// An identity that no other call gives, in this process or, as far as it has random numbers, in another one. A forked process has the
+/// number and the count of its parent, but another id.
 fn unique() -> Identity {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("process"));
-    Identity::of(&("own", [*PROCESS, COUNT.fetch_add(1, Ordering::Relaxed)]))
+    let (process, count) = (u64::from(std::process::id()), COUNT.fetch_add(1, Ordering::Relaxed));
+    Identity::of(&("own", [*PROCESS, process, count]))
 }
 
 once!(

@@ -120,9 +120,9 @@ fn shrink(target: &Target, kernel: &dyn Kernel<f64>, pairs: &Pairs, m: usize) ->
     }
     let works = |factor: f64| -> Result<bool> {
         let scaled = pairs.times(factor, kernel)?;
-        let d = scaled.x.ncols();
+        let d = scaled.dim();
         let lengthscale = target.lengthscale();
-        let sums = scaled.x.rows().into_iter().zip(scaled.y.rows()).map(|(x, y)| {
+        let sums = scaled.iter().map(|(x, y)| {
             lengthscale.divide(&x).zip(lengthscale.divide(&y)).map(|(x, y)| (x + y).powi(2)).sum::<f64>()
         });
         let mean = sums.sum::<f64>() / scaled.len() as f64;

@@ -105,7 +105,7 @@ impl Calibration {
         own.wave = own.rest::<T>(&Trigonometric.recipe(independent(16, 256), softmax()), Operation::Wave)?;
         let spiral = Gerf::new(0.01, GerfSign::Minus)?.recipe(independent(16, 256), softmax());
         own.spiral = own.rest::<T>(&spiral, Operation::Spiral)?;
-        let counts = DrawCounts::new(16, 256, CountLaw::Poisson(0.5.into()));
+        let counts = DrawCounts::new(16, 256, CountLaw::Poisson(0.5.into()))?;
         own.power = own.rest::<T>(&Poisson::default().recipe(counts, softmax()), Operation::Power)?;
         own.hadamard = own.rest::<T>(&positive(256, 512, Hadamard::default().into()), Operation::Hadamard)?;
         // In fewer dimensions the engine multiplies by a matrix.

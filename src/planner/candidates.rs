@@ -7,8 +7,8 @@ use super::cost::Cost;
 use super::options::Planner;
 use super::plan::LeftOut;
 use crate::error::Result;
-use crate::frequency::{AnyCoupling, Independent};
-use crate::map::{Proposal, Proposals, Recipe};
+use crate::frequency::{AnyCoupling, Coupling, Independent, PlainCoupling};
+use crate::map::{Omega, Proposal, Proposals, Recipe};
 
 /// The most frequencies that are considered.
 const MOST: usize = 1 << 24;
@@ -29,6 +29,32 @@ pub(super) struct Candidate {
     pub recipe: Recipe,
     pub cost: Cost,
     pub biased: bool,
+}
+
+impl Candidate {
+    pub fn kind(&self) -> (usize, AnyCoupling) {
+        (self.proposal, self.coupling)
+    }
+
+    /// The number of frequencies that its coupling draws together.
+    pub fn block(&self) -> usize {
+        let drawn = self.recipe.draws();
+        let dim = drawn.first().map_or(1, |omega| omega.dim());
+        let counts = matches!(drawn.first(), Some(Omega::DrawCounts(_)));
+        let capacity = self.coupling.capacity(dim);
+        if counts || capacity == usize::MAX { 1 } else { capacity.clamp(1, MOST) }
+    }
+
+    /// The most frequencies up to `most` that make whole blocks, or of a sequence a power of two; `most` where there are no blocks.
+    pub fn whole(&self, most: usize) -> usize {
+        use PlainCoupling::{Halton, HaltonProduct, Sobol, SobolProduct};
+        let (AnyCoupling::Plain(plain) | AnyCoupling::Antithetic(plain)) = self.coupling;
+        match (plain, self.block()) {
+            (Sobol | Halton | SobolProduct(_) | HaltonProduct(_), _) if most > 1 => 1 << most.ilog2(),
+            (_, block) if block <= most => most - most % block,
+            _ => most,
+        }
+    }
 }
 
 impl Field {
@@ -78,8 +104,24 @@ impl Field {
         Ok(Candidate { proposal, coupling, m, recipe, cost, biased })
     }
 
+    /// The candidates of a kind within a budget: with the most frequencies, and with the most that make whole blocks, whose errors may be
+    /// smaller; none if one frequency costs more.
+    pub fn within(
+        &self,
+        planner: &Planner,
+        calibration: Option<&Calibration>,
+        kind: (usize, AnyCoupling),
+        budget: (Measure, f64),
+    ) -> Result<Vec<Candidate>> {
+        let Some(largest) = self.largest(planner, calibration, kind, budget)? else { return Ok(Vec::new()) };
+        let whole = largest.whole(largest.m);
+        let smaller =
+            (whole < largest.m).then(|| self.candidate(planner, calibration, kind, whole)).transpose()?;
+        Ok([largest].into_iter().chain(smaller).collect())
+    }
+
     /// The candidate with the most frequencies within a budget; `None` if one costs more.
-    pub fn largest(
+    fn largest(
         &self,
         planner: &Planner,
         calibration: Option<&Calibration>,

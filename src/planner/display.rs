@@ -30,6 +30,9 @@ impl fmt::Display for Plan {
         for (i, choice) in self.choices.iter().take(shown).enumerate() {
             writeln!(f, "{:>3} {}", i + 1, choice.row())?;
         }
+        if self.choices.iter().take(shown).any(|choice| choice.uncertain) {
+            writeln!(f, "? Few pairs of a sample, or few draws, rule the loss: it may be off by a factor.")?;
+        }
         for (i, choice) in self.choices.iter().take(shown.min(SHOWN)).enumerate() {
             for line in wrapped(&format!("{}: {}", i + 1, choice.why), "   ") {
                 writeln!(f, "{line}")?;
@@ -64,6 +67,7 @@ impl fmt::Display for Plan {
 impl Choice {
     fn row(&self) -> String {
         let (loss, relative) = (self.forecast.loss, self.forecast.relative);
+        let mark = if self.uncertain { "?" } else { "" };
         let [median, ninety, ninety_nine] =
             [relative.median, relative.ninety, relative.ninety_nine].map(|error| column(error.value, 7));
         format!(
@@ -71,7 +75,7 @@ impl Choice {
             fitted(&self.map, 26),
             fitted(&self.coupling, 13),
             column(self.frequencies as f64, 6),
-            column(loss.value, 8),
+            column(loss.value, 8 - mark.len()) + mark,
             column(loss.standard_error, 7),
             median,
             ninety,
@@ -139,7 +143,16 @@ pub(super) fn sentences(scored: &[Scored], planner: &Planner, measure: Measure) 
         match i {
             0 if targeted => parts.push(format!("the cheapest of {} that reach the target", scored.len())),
             0 => {
-                parts.push(format!("the least loss of {} recipes", scored.len()));
+                let losses = scored.iter().map(|other| other.forecast.loss.value);
+                let is_least = losses.fold(f64::INFINITY, f64::min) >= least;
+                parts.push(match is_least {
+                    true => format!("the least loss of {} recipes", scored.len()),
+                    false => format!(
+                        "the first of {} recipes by the loss plus the standard error of its draws; of losses within half a percent the \
+                         cheapest comes first",
+                        scored.len()
+                    ),
+                });
                 if let Some(second) = scored.get(1) {
                     let margin = second.forecast.loss.value / least;
                     let near = margin.is_finite() && margin < 1.0 + 2.0 * loss.relative_error();
@@ -164,7 +177,15 @@ pub(super) fn sentences(scored: &[Scored], planner: &Planner, measure: Measure) 
                 }
             }
         }
-        parts.push(format!("by {}", loss.basis.in_words()));
+        let some = one.ln_squares.is_none() && one.forecast.gram.basis == super::Basis::ClosedForm;
+        parts.push(format!(
+            "by {}{}",
+            loss.basis.in_words(),
+            if some { " at some of the pairs" } else { "" }
+        ));
+        if !one.also.is_empty() {
+            parts.push(format!("the same map as {}", one.also.join("; ")));
+        }
         if one.candidate.biased {
             parts.push("biased".into());
         }

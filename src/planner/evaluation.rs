@@ -5,6 +5,7 @@ use super::options::Loss;
 use super::pairs::{Pairs, or_infinite};
 use crate::error::Result;
 use crate::map::{Recipe, Target};
+use crate::progress;
 use crate::theory::ln_add_exp;
 
 /// ln E(K̂ − K)² of each pair; `None` where there is no closed form.
@@ -16,7 +17,8 @@ pub(super) fn closed(recipe: &Recipe, target: &Target, pairs: &Pairs) -> Result<
     };
     let Some(own) = laws.kernel() else { return Ok(None) };
     let mut out = Vec::with_capacity(pairs.len());
-    for ((x, y), ln_kernel) in pairs.x.rows().into_iter().zip(pairs.y.rows()).zip(&pairs.ln_kernel) {
+    for ((x, y), ln_kernel) in pairs.iter().zip(&pairs.ln_kernel) {
+        progress::check()?;
         let Some(variance) = laws.ln_variance(&x, &y) else { return Ok(None) };
         let variance = or_infinite(variance);
         out.push(match same {

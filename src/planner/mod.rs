@@ -47,6 +47,7 @@ mod ranking;
 mod ridge;
 mod simulation;
 mod single;
+mod stages;
 mod target;
 mod trials;
 mod work;

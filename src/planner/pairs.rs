@@ -1,6 +1,8 @@
 //! [`Pairs`]: pairs of points on which errors are evaluated, and what errors on them say of all pairs.
 
-use ndarray::{Array2, Axis};
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView1, Axis, s};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
@@ -19,15 +21,18 @@ const DIAGONAL: usize = 200;
 pub(super) const SIDE: usize = 80;
 /// ln |K| below which estimates are taken from products of features.
 const IN_RANGE: f64 = 300.0;
-/// Numbers of features that are held for products.
+/// Numbers of features that are held for products, and for pairs of a sample.
 const HELD: usize = 1 << 24;
+const HELD_OF_PAIRS: usize = 1 << 22;
 
 /// Pairs of points with weights, and the exact kernel of each.
 #[derive(Clone, Debug)]
 pub(super) struct Pairs {
-    /// A row for each pair.
-    pub x: Array2<f64>,
-    pub y: Array2<f64>,
+    /// The points of each side.
+    x: Array2<f64>,
+    y: Array2<f64>,
+    /// The rows of `x` and of `y` whose points are paired.
+    rows: Vec<(usize, usize)>,
     /// Which point of all each is: those of one set have the same numbers on both sides.
     points: Vec<[usize; 2]>,
     /// The share of all pairs that each stands for; they sum to 1.
@@ -36,14 +41,16 @@ pub(super) struct Pairs {
     pub ln_kernel: Vec<f64>,
     /// Whose pairs these are, in their order, if they are all pairs of few points and products of features may be taken.
     blocks: Vec<Block>,
+    /// Whether these are all pairs of all points, and not a sample.
+    is_all: bool,
 }
 
-/// Points of both sides, and the pairs of them, by their rows.
+/// The rows of a group of points on both sides, and the numbers of its pairs.
 #[derive(Clone, Debug)]
 struct Block {
-    x: Array2<f64>,
-    y: Array2<f64>,
-    pairs: Vec<(usize, usize)>,
+    x: Range<usize>,
+    y: Range<usize>,
+    pairs: Range<usize>,
 }
 
 impl Pairs {
@@ -53,9 +60,11 @@ impl Pairs {
         let most = PAIRS.div_ceil(groups.len());
         if groups.iter().all(|group| group.is_small(most)) {
             let all = Self::joined(groups.iter().map(Self::all_of).collect()).with_kernel(kernel)?;
+            let is_all = data.are_all_kept();
             // Products of features may underflow where logarithms hold small values.
             let is_held = all.ln_kernel.iter().all(|ln| *ln > -IN_RANGE);
-            return Ok(if is_held { all } else { Pairs { blocks: Vec::new(), ..all } });
+            let blocks = if is_held { all.blocks } else { Vec::new() };
+            return Ok(Pairs { blocks, is_all, ..all });
         }
         let parts = groups.iter().zip(0..).map(|(group, k)| {
             let pairs = group.pairs(most, &mut crate::rng(seed.wrapping_add(k)));
@@ -75,46 +84,70 @@ impl Pairs {
 
     /// All pairs of a group.
     fn all_of(group: &Group) -> Self {
-        let pairs = group.all_pairs();
-        let block = Block { x: group.x.clone(), y: group.y.clone(), pairs: group.with_diagonal(&pairs).0 };
-        Pairs { blocks: vec![block], ..Self::of_group(group, &pairs) }
+        let all = Self::of_group(group, &group.all_pairs());
+        let block = Block { x: 0..all.x.nrows(), y: 0..all.y.nrows(), pairs: 0..all.len() };
+        Pairs { blocks: vec![block], ..all }
     }
 
     fn of_group(group: &Group, pairs: &[(usize, usize)]) -> Self {
-        let (pairs, weights) = group.with_diagonal(pairs);
-        let rows = |of: fn(&(usize, usize)) -> usize| pairs.iter().map(of).collect::<Vec<_>>();
+        let (rows, weights) = group.with_diagonal(pairs);
         let offset = if group.one_set { 0 } else { group.x.nrows() };
         Pairs {
-            x: group.x.select(Axis(0), &rows(|pair| pair.0)),
-            y: group.y.select(Axis(0), &rows(|pair| pair.1)),
-            points: pairs.iter().map(|(i, j)| [*i, offset + j]).collect(),
+            x: group.x.clone(),
+            y: group.y.clone(),
+            points: rows.iter().map(|(i, j)| [*i, offset + j]).collect(),
+            rows,
             weights,
             ln_kernel: Vec::new(),
             blocks: Vec::new(),
+            is_all: false,
         }
     }
 
     /// Those of several groups, each with the same share.
     fn joined(parts: Vec<Pairs>) -> Self {
         let share = (parts.len() as f64).recip();
-        let rows = |side: fn(&Pairs) -> &Array2<f64>| -> Array2<f64> {
-            let rows: Vec<_> = parts.iter().map(|part| side(part).view()).collect();
-            ndarray::concatenate(Axis(0), &rows).unwrap_or_default()
+        let side = |side: fn(&Pairs) -> &Array2<f64>| -> Array2<f64> {
+            let points: Vec<_> = parts.iter().map(|part| side(part).view()).collect();
+            ndarray::concatenate(Axis(0), &points).unwrap_or_default()
         };
-        let (x, y) = (rows(|part| &part.x), rows(|part| &part.y));
-        let (mut first, mut points, mut weights, mut blocks) = (0, Vec::new(), Vec::new(), Vec::new());
+        let (x, y) = (side(|part| &part.x), side(|part| &part.y));
+        let (mut first, mut rows, mut points) = (0, Vec::new(), Vec::new());
+        let (mut weights, mut blocks, mut before) = (Vec::new(), Vec::new(), (0, 0));
         for part in parts {
+            let moved = |range: Range<usize>, by: usize| range.start + by..range.end + by;
+            blocks.extend(part.blocks.into_iter().map(|Block { x, y, pairs }| Block {
+                x: moved(x, before.0),
+                y: moved(y, before.1),
+                pairs: moved(pairs, rows.len()),
+            }));
+            rows.extend(part.rows.iter().map(|(i, j)| (before.0 + i, before.1 + j)));
             points.extend(part.points.iter().map(|ids| ids.map(|id| first + id)));
             weights.extend(part.weights.iter().map(|weight| share * weight));
-            blocks.extend(part.blocks);
+            before = (before.0 + part.x.nrows(), before.1 + part.y.nrows());
             first = points.iter().flatten().fold(first, |most, id| most.max(id + 1));
         }
-        Pairs { x, y, points, weights, ln_kernel: Vec::new(), blocks }
+        Pairs { x, y, rows, points, weights, ln_kernel: Vec::new(), blocks, is_all: false }
+    }
+
+    /// The points of each pair.
+    pub fn iter(&self) -> impl Iterator<Item = (ArrayView1<'_, f64>, ArrayView1<'_, f64>)> {
+        self.rows.iter().map(|(i, j)| (self.x.row(*i), self.y.row(*j)))
+    }
+
+    /// The dimension of the points.
+    pub fn dim(&self) -> usize {
+        self.x.ncols()
+    }
+
+    /// Whether these are all pairs of all points, and not a sample of them.
+    pub fn is_all(&self) -> bool {
+        self.is_all
     }
 
     fn with_kernel(self, kernel: &dyn Kernel<f64>) -> Result<Self> {
-        let rows = self.x.rows().into_iter().zip(self.y.rows());
-        let ln_kernel = rows.map(|(x, y)| Ok(kernel.log_value(&x, &y)?.ln_abs)).collect::<Result<_>>()?;
+        let ln_kernel =
+            self.iter().map(|(x, y)| Ok(kernel.log_value(&x, &y)?.ln_abs)).collect::<Result<_>>()?;
         Ok(Pairs { ln_kernel, ..self })
     }
 
@@ -126,17 +159,27 @@ impl Pairs {
     /// ((K̂ − K)/K)² of a map at each pair.
     pub fn relative_squares(&self, map: &Map<f64>) -> Result<Vec<f64>> {
         let square = |ratio: f64| (ratio - 1.0).powi(2);
-        let numbers = |block: &Block| map.feature_dim().saturating_mul(block.x.nrows() + block.y.nrows());
-        let is_held = self.blocks.iter().all(|block| numbers(block) <= HELD);
-        if self.blocks.is_empty() || !self.is_in_range() || !is_held {
-            let estimates = map.log_estimate_rows(&self.x, &self.y)?;
+        let numbers = |rows: usize| map.feature_dim().saturating_mul(rows);
+        let products = self.blocks.iter().all(|block| numbers(block.x.len() + block.y.len()) <= HELD);
+        if self.blocks.is_empty() || !self.is_in_range() || !products {
+            let rows = self.x.nrows().min(self.len()) + self.y.nrows().min(self.len());
+            let estimates = match numbers(rows) <= HELD_OF_PAIRS {
+                true => map.log_estimate_pairs(&self.x, &self.y, &self.rows)?,
+                false => {
+                    let side = |x: &Array2<f64>, of: fn(&(usize, usize)) -> usize| {
+                        x.select(Axis(0), &self.rows.iter().map(of).collect::<Vec<_>>())
+                    };
+                    map.log_estimate_rows(&side(&self.x, |pair| pair.0), &side(&self.y, |pair| pair.1))?
+                }
+            };
             let relative = estimates.iter().zip(&self.ln_kernel).map(|(k, ln)| square(k.scaled(-ln).value()));
             return Ok(relative.collect());
         }
         let mut relative = Vec::with_capacity(self.len());
         for Block { x, y, pairs } in &self.blocks {
-            let gram = map.gram(x, y)?;
-            relative.extend(pairs.iter().map(|pair| gram[*pair]));
+            let (left, right) = (self.x.slice(s![x.clone(), ..]), self.y.slice(s![y.clone(), ..]));
+            let gram = map.gram(&left, &right)?;
+            relative.extend(self.rows[pairs.clone()].iter().map(|(i, j)| gram[[i - x.start, j - y.start]]));
         }
         relative
             .iter_mut()
@@ -149,19 +192,22 @@ impl Pairs {
         self.weights.len()
     }
 
-    /// So many of the pairs, evenly spaced, each with its share.
-    pub fn some(&self, most: usize) -> Pairs {
-        let step = self.len().div_ceil(most).max(1);
-        // The last ones may be pairs of points with themselves, whose weights differ.
-        let chosen: Vec<usize> = (0..self.len()).step_by(step).collect();
+    /// So many of the pairs, each with its share: drawn at random, since an order of the points may have a period.
+    pub fn some(&self, most: usize, rng: &mut impl Rng) -> Pairs {
+        let mut chosen: Vec<usize> = (0..self.len()).collect();
+        chosen.shuffle(rng);
+        chosen.truncate(most);
+        chosen.sort_unstable();
         let total: f64 = chosen.iter().map(|k| self.weights[*k]).sum();
         Pairs {
-            x: self.x.select(Axis(0), &chosen),
-            y: self.y.select(Axis(0), &chosen),
+            x: self.x.clone(),
+            y: self.y.clone(),
+            rows: chosen.iter().map(|k| self.rows[*k]).collect(),
             points: chosen.iter().map(|k| self.points[*k]).collect(),
             weights: chosen.iter().map(|k| self.weights[*k] / total).collect(),
             ln_kernel: chosen.iter().map(|k| self.ln_kernel[*k]).collect(),
             blocks: Vec::new(),
+            is_all: self.is_all && chosen.len() == self.len(),
         }
     }
 
@@ -362,12 +408,16 @@ impl Group {
         Group { x: self.x.select(Axis(0), &left), y: self.y.select(Axis(0), &right), ..*self }
     }
 
-    /// The pairs with the share of each: of one set, pairs of a point with itself are added, with their own.
+    /// The pairs with the share of each: of one set, pairs of some points with themselves are added, with their own.
     fn with_diagonal(&self, pairs: &[(usize, usize)]) -> (Vec<(usize, usize)>, Vec<f64>) {
         let own = if self.one_set { (self.count as f64).recip() } else { 0.0 };
-        let step = self.x.nrows().div_ceil(DIAGONAL).max(1);
-        let diagonal: Vec<_> =
-            (0..self.x.nrows()).step_by(step).filter(|_| self.one_set).map(|i| (i, i)).collect();
+        // The left points of a sample of pairs are in random order.
+        let mut points: Vec<usize> = match self.x.nrows() <= DIAGONAL {
+            true => (0..self.x.nrows()).collect(),
+            false => pairs.iter().map(|pair| pair.0).take(DIAGONAL).collect(),
+        };
+        points.sort_unstable();
+        let diagonal: Vec<_> = points.into_iter().filter(|_| self.one_set).map(|i| (i, i)).collect();
         let mut weights = vec![(1.0 - own) / pairs.len() as f64; pairs.len()];
         weights.resize(pairs.len() + diagonal.len(), own / diagonal.len() as f64);
         (pairs.iter().copied().chain(diagonal).collect(), weights)

@@ -8,8 +8,12 @@ use super::forecast::{Basis, Forecast};
 use super::pairs::{Pairs, SIDE};
 use super::ranking::{Scene, Scored};
 use super::simulation::simulate;
+use super::stages::steps;
 use crate::error::Result;
-use crate::threads;
+use crate::progress;
+
+/// Why there is no pilot.
+const OUT_OF_RANGE: &str = "kernel values are so large that draws say nothing, and there is no closed form";
 
 /// Draws of couplings without a closed form.
 const PILOT: usize = 48;
@@ -17,6 +21,9 @@ const PILOT: usize = 48;
 const FINAL: usize = 192;
 /// Proposals whose couplings without a closed form are simulated.
 const FINALISTS: usize = 4;
+
+/// How often the frequencies are halved of a recipe whose draws do not show its errors, or take long.
+const DIVISIONS: usize = 3;
 
 /// Multiplications of a draw and its estimates beyond which there is none, and those of all draws of a candidate.
 const MOST: f64 = 4e8;
@@ -38,8 +45,8 @@ fn affordable(candidate: &Candidate, draws: usize) -> usize {
 
 /// What a closed form says of a proposal.
 struct Reference {
-    /// Whether as many draws as a pilot has show it.
-    reliable: bool,
+    /// By what the number of frequencies is divided so that draws show what the closed form says; `None` if none of those tried is enough.
+    divisor: Option<usize>,
     /// What it says of all pairs, and of those of pilots.
     all: Forecast,
     some: Forecast,
@@ -62,79 +69,110 @@ impl Scene<'_> {
             .collect();
         let some = Pairs::block(&self.planner.data, self.kernel.as_ref(), self.planner.seed)?;
         let proposals: BTreeSet<usize> = open.iter().map(|one| one.proposal).collect();
-        let references = threads::map(proposals, |proposal| {
+        let references = steps("recipes compared with draws", proposals, |proposal| {
             let best = scored.iter().find(|one| one.candidate.proposal == proposal);
             Ok((proposal, best.map(|best| self.reference(best, &some)).transpose()?.flatten()))
-        });
-        let references: BTreeMap<usize, Option<Reference>> = references.into_iter().collect::<Result<_>>()?;
+        })?;
+        let references: BTreeMap<usize, Option<Reference>> = references.into_iter().collect();
+        let of = |one: &Candidate| references.get(&one.proposal).and_then(Option::as_ref);
         let mut left_out = Vec::new();
-        let open: Vec<&Candidate> = (open.iter())
-            .filter(|one| {
-                let rare =
-                    matches!(references.get(&one.proposal), Some(Some(Reference { reliable: false, .. })));
-                let why = if !some.is_in_range() {
-                    "kernel values are so large that draws say nothing, and there is no closed form"
-                } else if work(one) > MOST {
-                    "draws would take long, and there is no closed form"
-                } else if rare {
-                    "draws too rare to be met rule its errors, and there is no closed form"
-                } else {
-                    return true;
-                };
-                left_out.push(((one.proposal, one.coupling), why.to_string()));
-                false
-            })
-            .collect();
+        let mut affordable = Vec::new();
+        for one in open {
+            let divisor = of(&one).map_or(Some(1), |reference| reference.divisor);
+            let smaller = match divisor {
+                Some(divisor) => self.divided(&one, divisor)?,
+                None => Err("draws too rare to be met rule its errors, and there is no closed form"),
+            };
+            match smaller {
+                Ok(_) if !some.is_in_range() => left_out.push((one.kind(), OUT_OF_RANGE.to_string())),
+                Ok(smaller) => affordable.push(smaller),
+                Err(why) => left_out.push((one.kind(), why.to_string())),
+            }
+        }
         let run = |candidate: &Candidate, draws: usize, stream: u64| -> Result<Scored> {
-            let draws = affordable(candidate, draws);
+            let draws = self::affordable(candidate, draws);
             let seen = simulate(&candidate.recipe, &some, draws, self.seed_of(stream))?;
             let ln_squares = seen.ln_squares(&some);
             let own = forecast(&some, self.planner.loss, &ln_squares, seen.basis());
-            let forecast = match references.get(&candidate.proposal) {
-                Some(Some(Reference { all, some: few, of_some, .. })) => {
+            let forecast = match of(candidate) {
+                Some(Reference { all, some: few, of_some, .. }) => {
                     let uncertainties = some.ratio_uncertainty(&ln_squares, of_some);
                     own.rescaled(all, few, uncertainties).with_loss_of_pairs(self.planner.loss)
                 }
-                _ => own,
+                None => own,
             };
             let draws = 0.5 * seen.gram().1;
             let forecast = forecast.widened(draws);
-            Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast })
+            Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast, also: Vec::new() })
         };
-        let first = threads::map(&open, |candidate| run(candidate, PILOT, 1));
+        let first = steps("recipes drawn", &affordable, |candidate| Ok(run(candidate, PILOT, 1)))?;
+        // A draw that was stopped is not one that cannot be made.
+        progress::check()?;
         let mut simulated = Vec::new();
-        for (candidate, result) in open.iter().zip(first) {
+        for (candidate, result) in affordable.iter().zip(first) {
             match result {
                 Ok(one) => simulated.push(one),
-                Err(error) => left_out.push(((candidate.proposal, candidate.coupling), error.to_string())),
+                Err(error) => left_out.push((candidate.kind(), error.to_string())),
             }
         }
         // The least of noisy errors is too small: those that might win are drawn again.
         let least =
             scored.iter().chain(&simulated).map(|one| one.forecast.loss.value).fold(f64::INFINITY, f64::min);
         let again = |one: &Scored| one.forecast.loss.value <= 1.25 * least;
-        let simulated = threads::map(simulated, |one| match again(&one) {
+        let simulated = steps("recipes drawn again", simulated, |one| match again(&one) {
             true => run(&one.candidate, FINAL, 2),
             false => Ok(one),
         });
         left_out.into_iter().for_each(|(kind, why)| self.leave_out(kind, why));
-        simulated.into_iter().collect()
+        simulated
+    }
+
+    /// The recipe with a part of the frequencies, as whole blocks of them; still fewer where draws would take long. If none will do, why.
+    fn divided(
+        &self,
+        one: &Candidate,
+        divisor: usize,
+    ) -> Result<std::result::Result<Candidate, &'static str>> {
+        for divisor in (0..DIVISIONS).map(|k| divisor << k) {
+            let m = match divisor {
+                1 => one.m,
+                _ => one.whole((one.m / divisor).max(1)),
+            };
+            let smaller = self.field.candidate(self.planner, self.calibration.as_ref(), one.kind(), m)?;
+            if work(&smaller) <= MOST {
+                return Ok(Ok(smaller));
+            }
+        }
+        Ok(Err("draws would take long, and there is no closed form"))
     }
 
     /// What the closed form of one coupling says of a proposal, against which others are simulated.
     fn reference(&self, best: &Scored, some: &Pairs) -> Result<Option<Reference>> {
         let (recipe, target) = (&best.candidate.recipe, &self.planner.target);
         let Some(of_some) = closed(recipe, target, some)? else { return Ok(None) };
-        let affordable = some.is_in_range() && work(&best.candidate) <= MOST;
-        let reliable = affordable && {
-            let draws = self::affordable(&best.candidate, PILOT);
-            simulate(recipe, some, draws, self.seed_of(0))?.is_reliable(some, &of_some)
-        };
         let few = forecast(some, self.planner.loss, &of_some, Basis::ClosedForm);
         let all = match &best.ln_squares {
             Some(_) => Some(best.forecast),
             None => self.closed(&best.candidate)?.map(|(_, forecast)| forecast),
         };
-        Ok(all.map(|all| Reference { reliable, all, some: few, of_some }))
+        let Some(all) = all else { return Ok(None) };
+        let divisor = if some.is_in_range() { self.shown(&best.candidate, some)? } else { Some(1) };
+        Ok(Some(Reference { divisor, all, some: few, of_some }))
+    }
+
+    /// By what the frequencies of a recipe are divided so that draws show what its closed form says.
+    fn shown(&self, best: &Candidate, some: &Pairs) -> Result<Option<usize>> {
+        for divisor in (0..DIVISIONS).map(|k| 1 << k).take_while(|divisor| *divisor <= best.m) {
+            let Ok(smaller) = self.divided(best, divisor)? else { continue };
+            let Some(expected) = closed(&smaller.recipe, &self.planner.target, some)? else { continue };
+            // Few draws may miss by chance what more of them show.
+            for draws in [PILOT, FINAL] {
+                let draws = affordable(&smaller, draws);
+                if simulate(&smaller.recipe, some, draws, self.seed_of(0))?.is_reliable(some, &expected) {
+                    return Ok(Some(divisor));
+                }
+            }
+        }
+        Ok(None)
     }
 }

@@ -23,6 +23,9 @@ pub struct Choice {
     pub frequencies: usize,
     /// The errors to expect.
     pub forecast: Forecast,
+    /// Whether few pairs of a sample or few draws rule the loss, so that it may be off by a factor of 1.5 and more. A plan shows it as `?`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub uncertain: bool,
     /// What the features of a point cost.
     pub cost: Cost,
     /// Whether estimates have a bias.
@@ -46,7 +49,11 @@ pub struct LeftOut {
 ///
 /// They are ranked by their loss plus one standard error of its draws, if it was simulated (errors of attention by their loss alone);
 /// losses that differ by less than about half a percent count as equal, and the cheaper comes first. With a
-/// [target](super::Planner::target) the cheapest come first.
+/// [target](super::Planner::target) the cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make
+/// whole blocks of its coupling with smaller errors. Recipes that are one map are one choice.
+///
+/// Losses of the first recipes are those of all pairs that were evaluated. Others, far behind, may be those of some of them, which their
+/// sentences say.
 ///
 /// Its [`Display`](std::fmt::Display) is a table of the first ten, at most 100 columns wide, with a sentence for each; `{:#}` has all.
 /// With the feature `serde` it is stored as plain data, as JSON for example.

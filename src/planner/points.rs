@@ -1,9 +1,9 @@
 //! [`PlannedPoints`]: what is known of the points of both sides.
 
 use ndarray::{Array2, ArrayRef2, ArrayRef4, Axis, s};
+use rand::seq::SliceRandom;
 
 use crate::Real;
-use crate::data::heaviest::spread;
 use crate::data::{Reservoir, Statistics};
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::numeric::matrix_of;
@@ -106,7 +106,7 @@ impl PlannedPoints {
             check_size("the number of values of a head", length, value_length)?;
         }
         let [mut x, mut y] = [Reservoir::new(d.max(1))?, Reservoir::new(d.max(1))?];
-        let chosen = spread(batch * heads, HEADS);
+        let chosen = sample(batch * heads, HEADS);
         let mut some = Vec::with_capacity(chosen.len());
         for b in 0..batch {
             for h in 0..heads {
@@ -155,6 +155,12 @@ impl PlannedPoints {
         Ok(matrix_of(side.rows.len(), values.ncols(), kept))
     }
 
+    /// Whether no point is left out where errors are evaluated.
+    pub fn are_all_kept(&self) -> bool {
+        let kept = |side: &Side| side.rows.len() == side.count();
+        !self.in_heads && self.sides.iter().all(kept)
+    }
+
     pub fn dim(&self) -> usize {
         self.sides[0].statistics.dim()
     }
@@ -162,11 +168,23 @@ impl PlannedPoints {
 
 impl Head {
     fn of(queries: &Array2<f64>, keys: &Array2<f64>, values: Option<&Array2<f64>>) -> Self {
-        let some = |x: &Array2<f64>, most| x.select(Axis(0), &spread(x.nrows(), most));
+        let some = |x: &Array2<f64>, most| x.select(Axis(0), &sample(x.nrows(), most));
         Head {
             queries: some(queries, TOKENS.0),
             keys: some(keys, TOKENS.1),
             values: values.map(|values| some(values, TOKENS.1)),
         }
     }
+}
+
+/// Up to `most` of the numbers below `of`, ascending: drawn at random, since an order of points may have a period, and the same each
+/// time.
+fn sample(of: usize, most: usize) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..of).collect();
+    if of > most {
+        all.shuffle(&mut crate::rng(of as u64));
+        all.truncate(most);
+        all.sort_unstable();
+    }
+    all
 }

@@ -5,8 +5,7 @@ use std::cmp::Ordering;
 use super::advice::{self, Advice};
 use super::calibration::Calibration;
 use super::candidates::{Candidate, Field};
-use super::evaluation::{closed, forecast};
-use super::forecast::{Basis, Forecast};
+use super::forecast::{Basis, Expected, Forecast};
 use super::options::{Goal, Loss, Planner};
 use super::pairs::Pairs;
 use super::plan::{Choice, LeftOut, Plan};
@@ -16,14 +15,10 @@ use crate::error::{Error, Result, checked_positive};
 use crate::frequency::AnyCoupling;
 use crate::kernel::Kernel;
 use crate::map::{Prospect, proposals};
-use crate::threads;
+use crate::progress;
 
-/// Pairs that tell what is far from the best, and the number of recipes for which that is asked of all pairs.
-const FEW: usize = 250;
-const NEAR: usize = 24;
-/// Dimensions up to which that many are.
-const NEAR_DIM: usize = 100;
-
+/// The relative standard error from which on a loss is called uncertain.
+const UNCERTAIN: f64 = 0.15;
 /// The difference of ln of losses that counts as none.
 const STEP: f64 = 0.005;
 
@@ -35,6 +30,8 @@ pub(super) struct Scored {
     /// The standard error of the loss from draws, relative to it.
     pub draws: f64,
     pub forecast: Forecast,
+    /// What else this map is called, as "map, coupling".
+    pub also: Vec<String>,
 }
 
 /// What a plan is made with.
@@ -51,7 +48,9 @@ pub(super) fn plan(planner: &Planner) -> Result<Plan> {
     let mut scene = Scene::new(planner, check(planner)?)?;
     let scored = match planner.goal {
         Goal::Budget { measure, most } => scene.within(measure, most)?,
-        Goal::Target { error, probability, measure } => target::reach(&scene, error, probability, measure)?,
+        Goal::Target { error, probability, measure } => {
+            target::reach(&mut scene, error, probability, measure)?
+        }
     };
     scene.finish(scored)
 }
@@ -120,6 +119,8 @@ impl<'a> Scene<'a> {
             seed: planner.seed,
         };
         let field = Field::new(planner, proposals(prospect))?;
+        // A proposal that was stopped is not one that could not be made.
+        progress::check()?;
         if field.proposals.is_empty() || field.couplings.is_empty() {
             let what = "map: none of this crate serves this kernel under these constraints";
             return Err(Error::Unsupported { what });
@@ -131,68 +132,6 @@ impl<'a> Scene<'a> {
         let pairs = Pairs::draw(data, kernel.as_ref(), planner.seed)?;
         let trial = Trial::new(planner)?;
         Ok(Scene { planner, kernel, field, pairs, trial, calibration })
-    }
-
-    /// The best within a budget.
-    fn within(&mut self, measure: Measure, most: f64) -> Result<Vec<Scored>> {
-        let kinds = self.field.pairs();
-        let calibration = self.calibration;
-        let sized = threads::map(kinds, |kind| {
-            self.field
-                .largest(self.planner, calibration.as_ref(), kind, (measure, most))
-                .map_err(|error| (kind, error))
-        });
-        let mut candidates = Vec::new();
-        for sized in sized {
-            match sized {
-                Ok(candidate) => candidates.extend(candidate),
-                Err((kind, error)) => self.leave_out(kind, error.to_string()),
-            }
-        }
-        // Few pairs tell what is far from the best.
-        let few = self.pairs.some(FEW);
-        let evaluated = threads::map(&candidates, |candidate| self.closed_at(candidate, &few));
-        let (mut first, mut open) = (Vec::new(), Vec::new());
-        for (candidate, evaluated) in candidates.into_iter().zip(evaluated) {
-            match evaluated? {
-                Some((_, forecast)) => {
-                    first.push(Scored { candidate, ln_squares: None, draws: 0.0, forecast });
-                }
-                None => open.push(candidate),
-            }
-        }
-        rank(&mut first);
-        // Closed forms of coupled frequencies take longer in more dimensions.
-        let near = (NEAR * NEAR_DIM / self.planner.data.dim()).clamp(NEAR / 4, NEAR);
-        let far = first.split_off(first.len().min(near));
-        let near = threads::map(first, |one| -> Result<Option<Scored>> {
-            let evaluated = self.closed(&one.candidate)?;
-            Ok(evaluated.map(|(ln_squares, forecast)| Scored {
-                ln_squares: Some(ln_squares),
-                forecast,
-                ..one
-            }))
-        });
-        let mut scored: Vec<Scored> =
-            near.into_iter().filter_map(Result::transpose).collect::<Result<_>>()?;
-        scored.extend(far);
-        rank(&mut scored);
-        let simulated = self.pilots(&scored, open)?;
-        scored.extend(simulated);
-        self.tried(scored)
-    }
-
-    /// Errors by closed forms.
-    pub fn closed(&self, candidate: &Candidate) -> Result<Option<(Vec<f64>, Forecast)>> {
-        self.closed_at(candidate, &self.pairs)
-    }
-
-    fn closed_at(&self, candidate: &Candidate, pairs: &Pairs) -> Result<Option<(Vec<f64>, Forecast)>> {
-        let ln_squares = closed(&candidate.recipe, &self.planner.target, pairs)?;
-        Ok(ln_squares.map(|ln_squares| {
-            let forecast = forecast(pairs, self.planner.loss, &ln_squares, Basis::ClosedForm);
-            (ln_squares, forecast)
-        }))
     }
 
     /// The first of the seeds of a stream of draws, none of which is that of another stream.
@@ -228,6 +167,7 @@ impl<'a> Scene<'a> {
             // The cheapest come first.
             Goal::Target { measure, .. } => measure,
         };
+        let scored = self.merged(scored, Scored::is_as);
         let advice = self.advice(&scored)?;
         let whys = display::sentences(&scored, self.planner, measure);
         let choices = scored.into_iter().zip(whys).map(|(one, why)| self.choice(one, why)).collect();
@@ -243,11 +183,47 @@ impl<'a> Scene<'a> {
         })
     }
 
-    fn choice(&self, Scored { candidate, forecast, .. }: Scored, why: String) -> Choice {
+    /// Recipes of which those that are one map are one: the first of them.
+    pub fn merged(&self, scored: Vec<Scored>, are_one: impl Fn(&Scored, &Scored) -> bool) -> Vec<Scored> {
+        let mut merged: Vec<Scored> = Vec::with_capacity(scored.len());
+        for one in scored {
+            match merged.iter_mut().find(|first| are_one(first, &one)) {
+                Some(first) => {
+                    let (map, coupling) = self.names(&one.candidate);
+                    first.also.push(format!("{map}, {coupling}"));
+                    first.also.extend(one.also);
+                }
+                None => merged.push(one),
+            }
+        }
+        merged
+    }
+
+    /// The names of the map and of the coupling.
+    fn names(&self, candidate: &Candidate) -> (String, String) {
         let proposal = &self.field.proposals[candidate.proposal];
+        let coupling = if proposal.coupled { display::coupling(&candidate.coupling) } else { "–".into() };
+        (proposal.name.clone(), coupling)
+    }
+
+    /// Whether a sample of pairs, or draws, leave the loss uncertain by a factor. Where all pairs of all points were evaluated, other
+    /// points may have other errors, but these have no others.
+    fn is_uncertain(&self, one: &Scored) -> bool {
+        let loss = one.forecast.loss;
+        let drawn = loss.basis != Basis::ClosedForm;
+        let sampled = drawn || !self.pairs.is_all() || self.trial.is_some() || one.is_of_some_pairs();
+        let error = if sampled { loss.standard_error } else { one.draws * loss.value.abs() };
+        error > UNCERTAIN * loss.value.abs()
+    }
+
+    fn choice(&self, one: Scored, why: String) -> Choice {
+        let uncertain = self.is_uncertain(&one);
+        let (map, coupling) = self.names(&one.candidate);
+        let Scored { candidate, forecast, .. } = one;
         Choice {
-            map: proposal.name.clone(),
-            coupling: if proposal.coupled { display::coupling(&candidate.coupling) } else { "–".into() },
+            map,
+            coupling,
+            uncertain,
             frequencies: candidate.m,
             recipe: candidate.recipe,
             forecast,
@@ -278,6 +254,31 @@ impl<'a> Scene<'a> {
         let sizes = (attention, best.candidate.cost.features, self.planner.data.dim());
         advice::advice(&self.planner.target, self.kernel.as_ref(), &self.pairs, works, errors, sizes)
             .map(Some)
+    }
+}
+
+impl Scored {
+    /// Whether its closed form was evaluated at some of the pairs only.
+    pub fn is_of_some_pairs(&self) -> bool {
+        self.ln_squares.is_none() && self.forecast.gram.basis == Basis::ClosedForm
+    }
+
+    /// Whether both are one map: their recipes are the same, or have as many features and the same errors of every kind by closed forms.
+    pub fn is_as(&self, other: &Self) -> bool {
+        let (own, others) = (&self.candidate, &other.candidate);
+        if own.cost.features != others.cost.features || own.biased != others.biased {
+            return false;
+        }
+        let errors = |one: &Scored| {
+            let (gram, relative) = (one.forecast.gram, one.forecast.relative);
+            [gram, relative.mean, relative.median, relative.ninety, relative.ninety_nine]
+        };
+        let known = self.ln_squares.is_some() == other.ln_squares.is_some() && self.forecast.gram.value > 0.0;
+        let close = |(a, b): (Expected, Expected)| {
+            let closed = [a, b].iter().all(|error| error.basis == Basis::ClosedForm);
+            closed && (a.value - b.value).abs() < 1e-9 * a.value
+        };
+        known && errors(self).into_iter().zip(errors(other)).all(close) || own.recipe == others.recipe
     }
 }
 

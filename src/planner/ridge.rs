@@ -1,6 +1,7 @@
 //! The excess risk of ridge regression, from a pilot.
 
 use ndarray::{Array2, Axis};
+use rand::seq::SliceRandom;
 
 use super::forecast::{Basis, Expected};
 use super::pairs::or_infinite;
@@ -8,6 +9,7 @@ use super::points::PlannedPoints;
 use crate::apply::{Criterion, KernelRidge};
 use crate::error::{Error, Result};
 use crate::map::{Recipe, Target};
+use crate::progress;
 
 /// Points of the pilot: two of three train.
 const POINTS: usize = 750;
@@ -25,15 +27,13 @@ pub(super) struct Pilot {
 }
 
 impl Pilot {
-    pub fn new(data: &PlannedPoints, target: &Target, targets: &Array2<f64>) -> Result<Self> {
+    pub fn new(data: &PlannedPoints, target: &Target, targets: &Array2<f64>, seed: u64) -> Result<Self> {
         let points = &data.sides[0].points;
-        // Rows that are kept are in the order of the data, which may be sorted: every third one is held out.
-        let chosen = crate::data::heaviest::spread(points.nrows(), POINTS);
-        let (test, train): (Vec<usize>, Vec<usize>) = {
-            let (test, train): (Vec<_>, Vec<_>) = chosen.iter().enumerate().partition(|(k, _)| k % 3 == 2);
-            let rows = |part: Vec<(usize, &usize)>| part.into_iter().map(|(_, row)| *row).collect();
-            (rows(test), rows(train))
-        };
+        // Rows that are kept are in the order of the data, which may be sorted or have a period.
+        let mut train: Vec<usize> = (0..points.nrows()).collect();
+        train.shuffle(&mut crate::rng(seed));
+        train.truncate(POINTS);
+        let test = train.split_off(train.len() - train.len() / 3);
         let of = |array: &Array2<f64>, rows: &[usize]| array.select(Axis(0), rows);
         let kernel =
             target.kernel::<f64>().ok_or(Error::Unsupported { what: "regression without a named kernel" })?;
@@ -43,7 +43,9 @@ impl Pilot {
         let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
         let predicted = spectrum.model(choice.lambda)?.predict_from_gram(&kernel.gram(&test, &train)?)?;
         let variance = test_targets.var_axis(Axis(0), 0.0).sum();
-        if variance == 0.0 {
+        let largest = test_targets.iter().fold(0.0, |top: f64, y| top.max(y.abs()));
+        // What is constant has a variance of rounding errors.
+        if variance <= (4.0 * f64::EPSILON * largest).powi(2) {
             let (name, domain) =
                 ("the variance of the targets", "positive: constant targets need no features");
             return Err(Error::Parameter { name, value: 0.0, domain });
@@ -57,6 +59,7 @@ impl Pilot {
     pub fn excess(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Expected> {
         let mut all = Vec::with_capacity(draws);
         for seed in (0..draws as u64).map(|k| first.wrapping_add(k)) {
+            progress::check()?;
             let map = recipe.draw::<f64>(seed)?;
             let model =
                 KernelRidge::fit(&map.gram(&self.train, &self.train)?, &self.train_targets, self.lambda);

@@ -5,6 +5,7 @@ use super::forecast::{Basis, Expected, RelativeErrors};
 use super::pairs::{Pairs, or_infinite};
 use crate::error::Result;
 use crate::map::Recipe;
+use crate::progress;
 
 /// The relative deviation from a closed form that counts as none even if draws are less noisy, and that which is too much even if they
 /// are noisier.
@@ -24,6 +25,7 @@ pub(super) fn simulate(recipe: &Recipe, pairs: &Pairs, draws: usize, first: u64)
     let mut simulated =
         Simulated { draws, squares: vec![0.0; pairs.len()], grams: Vec::with_capacity(draws) };
     for seed in (0..draws as u64).map(|k| first.wrapping_add(k)) {
+        progress::check()?;
         let relative = pairs.relative_squares(&recipe.draw(seed)?)?;
         simulated.grams.push(pairs.gram_of_relative_squares(&relative));
         simulated.squares.iter_mut().zip(relative).for_each(|(sum, square)| *sum += square);

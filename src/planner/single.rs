@@ -9,10 +9,10 @@ use super::options::Planner;
 use super::pairs::Pairs;
 use super::ranking::check;
 use super::simulation::{Simulated, simulate};
+use super::stages::steps;
 use super::trials::Trial;
 use crate::error::{Error, Result, check_size};
 use crate::map::Recipe;
-use crate::threads;
 
 /// The errors to expect of a recipe, by closed forms.
 pub(super) fn expect(planner: &Planner, recipe: &Recipe) -> Result<Option<Forecast>> {
@@ -32,10 +32,9 @@ pub(super) fn measure(planner: &Planner, recipe: &Recipe, draws: usize, first: u
         return Err(Error::Parameter { name, value: draws as f64, domain });
     }
     let pairs = pairs(planner, recipe)?;
-    let parts = threads::map(split(draws), |part| {
+    let seen = Simulated::joined(steps("draws in parts of 16", split(draws), |part| {
         simulate(recipe, &pairs, part.len(), first.wrapping_add(part.start as u64))
-    });
-    let seen = Simulated::joined(parts.into_iter().collect::<Result<_>>()?);
+    })?);
     let errors = forecast(&pairs, planner.loss, &seen.ln_squares(&pairs), seen.basis());
     let errors = errors.widened(0.5 * seen.gram().1);
     match Trial::new(planner)? {

@@ -4,10 +4,10 @@ use super::Measure;
 use super::candidates::{Candidate, Field};
 use super::forecast::{Basis, Expected};
 use super::ranking::{Scene, Scored};
+use super::stages::steps;
 use crate::error::Result;
-use crate::frequency::{AnyCoupling, Coupling};
+use crate::frequency::AnyCoupling;
 use crate::map::{Omega, Recipe};
-use crate::threads;
 
 /// The most frequencies that are tried.
 const MOST: usize = 1 << 22;
@@ -16,22 +16,30 @@ const SOUGHT: usize = 24;
 /// Frequencies of the first estimate.
 const FIRST: usize = 256;
 
-/// The candidates whose loss is at most `error`, the cheapest first.
+/// The candidates whose loss is at most `error`, the cheapest first; if there are none, about how many frequencies it would take.
 pub(super) fn reach(
-    scene: &Scene<'_>,
+    scene: &mut Scene<'_>,
     error: f64,
     probability: Option<f64>,
     measure: Measure,
 ) -> Result<Vec<Scored>> {
     let search = Search { scene, error, probability };
     // Variances fall as 1/m: about how many it takes.
-    let estimates = threads::map(scene.field.pairs(), |kind| search.estimate(kind, measure));
-    let mut estimates: Vec<Estimate> =
-        estimates.into_iter().filter_map(Result::transpose).collect::<Result<_>>()?;
-    estimates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    estimates.truncate(SOUGHT);
-    let found = threads::map(estimates, |estimate| search.smallest(estimate));
-    let mut found: Vec<Scored> = found.into_iter().filter_map(Result::transpose).collect::<Result<_>>()?;
+    let estimates = steps("recipes estimated", scene.field.pairs(), |kind| search.estimate(kind, measure))?;
+    let (mut near, far): (Vec<Estimate>, Vec<Estimate>) =
+        estimates.into_iter().flatten().partition(|estimate| estimate.biased || !estimate.is_too_large());
+    near.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    near.truncate(SOUGHT);
+    let found = steps("numbers of frequencies sought", near, |estimate| search.smallest(estimate))?;
+    let mut found: Vec<Scored> = found.into_iter().flatten().collect();
+    let fewest = far.into_iter().min_by(|a, b| a.frequencies.total_cmp(&b.frequencies));
+    if let (true, Some(fewest)) = (found.is_empty(), fewest) {
+        let why = format!(
+            "would take some {:.0e} frequencies, more than the 4 million up to which is sought",
+            fewest.frequencies
+        );
+        scene.leave_out(fewest.kind, why);
+    }
     let cost = |one: &Scored| one.candidate.cost.in_measure(measure);
     let loss = |one: &Scored| one.forecast.loss.value;
     found.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(loss(a).total_cmp(&loss(b))));
@@ -47,12 +55,21 @@ struct Search<'a> {
     probability: Option<f64>,
 }
 
-/// About how many blocks of frequencies a kind of candidate needs, and what it costs then.
+/// About how many frequencies a kind of candidate needs, and what it costs then.
 struct Estimate {
     kind: (usize, AnyCoupling),
+    biased: bool,
     block: usize,
+    frequencies: f64,
+    /// In whole blocks, and not more than are tried.
     blocks: usize,
     cost: f64,
+}
+
+impl Estimate {
+    fn is_too_large(&self) -> bool {
+        self.frequencies > MOST as f64
+    }
 }
 
 impl Search<'_> {
@@ -61,30 +78,33 @@ impl Search<'_> {
         Field::candidate(field, planner, calibration.as_ref(), kind, m)
     }
 
-    /// `None` without a closed form, or if no number of frequencies seems to be enough.
+    /// `None` without a closed form, or where its errors are beyond the range of numbers.
     fn estimate(&self, kind: (usize, AnyCoupling), measure: Measure) -> Result<Option<Estimate>> {
         // A kind that cannot be drawn is none.
         let Ok(candidate) = self.candidate(kind, FIRST) else { return Ok(None) };
-        let block = block(&candidate, kind);
+        let (block, biased) = (candidate.block(), candidate.biased);
         let Some(loss) = self.loss(&candidate)? else { return Ok(None) };
         let excess = (loss.0.value / self.error).powi(2);
-        let blocks = (FIRST as f64 * excess / block as f64).ceil().max(1.0);
-        let too_many = blocks.is_nan() || blocks * block as f64 > MOST as f64;
-        if too_many && !candidate.biased {
+        let wanted = (FIRST as f64 * excess / block as f64).ceil().max(1.0);
+        if !(wanted.is_finite() || biased) {
             return Ok(None);
         }
-        let blocks = blocks.min((MOST / block).max(1) as f64) as usize;
+        let blocks = wanted.min((MOST / block).max(1) as f64) as usize;
         let cost = self.candidate(kind, blocks * block)?.cost.in_measure(measure);
-        Ok(Some(Estimate { kind, block, blocks, cost }))
+        Ok(Some(Estimate { kind, biased, block, frequencies: wanted * block as f64, blocks, cost }))
     }
 
     /// The fewest blocks of frequencies that keep the error.
-    fn smallest(&self, Estimate { kind, block, blocks, .. }: Estimate) -> Result<Option<Scored>> {
+    fn smallest(&self, Estimate { kind, biased, block, blocks, .. }: Estimate) -> Result<Option<Scored>> {
         let keeps = |blocks: usize| -> Result<bool> {
             let loss = self.loss(&self.candidate(kind, blocks * block)?)?;
             Ok(loss.is_some_and(|(loss, _)| loss.value <= self.error))
         };
         let most = (MOST / block).max(1);
+        // No number of frequencies makes up for a bias.
+        if biased && !keeps(most)? {
+            return Ok(None);
+        }
         let (mut low, mut high) = (0, blocks);
         while !keeps(high)? {
             if high >= most {
@@ -106,6 +126,7 @@ impl Search<'_> {
             ln_squares: Some(ln_squares),
             draws: 0.0,
             forecast: forecast.with_loss(loss),
+            also: Vec::new(),
         });
         Ok(scored)
     }
@@ -139,9 +160,8 @@ impl Search<'_> {
         }) else {
             return Ok(None);
         };
-        let ln: Option<Vec<f64>> = (pairs.x.rows().into_iter().zip(pairs.y.rows()))
-            .map(|(x, y)| plain.ln_range(&x, &y).map(|ln| 2.0 * ln))
-            .collect();
+        let ln: Option<Vec<f64>> =
+            (pairs.iter()).map(|(x, y)| plain.ln_range(&x, &y).map(|ln| 2.0 * ln)).collect();
         let Some(ln) = ln else { return Ok(None) };
         let range = pairs.gram(&ln, Basis::Bound).value;
         // Draws of a block depend on each other: a block counts as one, and changes as many terms as it has.
@@ -151,13 +171,4 @@ impl Search<'_> {
         let each = if law.is_independent() { 1.0 } else { largest * blocks / law.len() as f64 };
         Ok(Some((range * each, blocks)))
     }
-}
-
-/// The number of frequencies that a coupling draws together.
-fn block(candidate: &Candidate, (_, coupling): (usize, AnyCoupling)) -> usize {
-    let drawn = candidate.recipe.draws();
-    let dim = drawn.first().map_or(1, |omega| omega.dim());
-    let counts = matches!(drawn.first(), Some(Omega::DrawCounts(_)));
-    let capacity = coupling.capacity(dim);
-    if counts || capacity == usize::MAX { 1 } else { capacity.clamp(1, MOST) }
 }

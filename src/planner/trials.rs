@@ -6,9 +6,9 @@ use super::options::{Loss, Planner};
 use super::ranking::{Scene, Scored, rank};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use super::ridge::Pilot;
+use super::stages::steps;
 use crate::error::Result;
 use crate::map::Recipe;
-use crate::threads;
 
 /// Recipes that are tried: so many with the least errors of the Gram matrix, and as many with the least median errors.
 const TRIED: usize = 8;
@@ -32,7 +32,8 @@ impl Trial {
             #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
             Loss::Ridge => match &planner.targets {
                 Some(targets) => {
-                    Some(Trial::Ridge(Box::new(Pilot::new(&planner.data, &planner.target, targets)?)))
+                    let pilot = Pilot::new(&planner.data, &planner.target, targets, planner.seed)?;
+                    Some(Trial::Ridge(Box::new(pilot)))
                 }
                 None => None,
             },
@@ -79,7 +80,8 @@ impl Scene<'_> {
             median(a).total_cmp(&median(b))
         });
         scored.extend(others.into_iter().take(TRIED));
-        let results = threads::map(scored, |one| {
+        let tried = steps("recipes tried", scored, |one| {
+            let Some(one) = self.at_all_pairs(one)? else { return Ok(None) };
             let recipe = &one.candidate.recipe;
             let loss = match trial.closed(recipe)? {
                 Some(loss) => loss,
@@ -91,8 +93,8 @@ impl Scene<'_> {
                 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
                 Trial::Ridge(_) => loss.standard_error / loss.value.abs(),
             };
-            Ok(Scored { forecast: one.forecast.with_loss(loss), draws, ..one })
-        });
-        results.into_iter().collect()
+            Ok(Some(Scored { forecast: one.forecast.with_loss(loss), draws, ..one }))
+        })?;
+        Ok(tried.into_iter().flatten().collect())
     }
 }

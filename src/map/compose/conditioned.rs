@@ -11,6 +11,7 @@ use crate::engine::{self, Plan};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::{Exponential, Kernel, Lengthscale};
 use crate::map::Map;
+use crate::memory::check_memory;
 use crate::once::once;
 use crate::{Real, SignedLog};
 
@@ -59,7 +60,7 @@ impl<M: Operand> Conditioned<M> {
     fn exponential(&self) -> Result<Exponential> {
         let known = self.base.known();
         let exponential = known.kernel.as_ref().and_then(|kernel| kernel.exponential());
-        let what = "conditioning: it is not known to estimate a softmax or Gaussian kernel";
+        let what = "conditioning of a map that is not known to estimate a softmax or Gaussian kernel";
         exponential.ok_or(Error::Unsupported { what })
     }
 
@@ -174,6 +175,22 @@ impl<T: Real> Conditioned<Map<T>> {
         Ok(estimates.iter().zip(factors).map(|(estimate, factor)| estimate.scaled(factor)).collect())
     }
 
+    /// The estimates of pairs of rows, from those of the map at the images; `None` if its features give them.
+    pub(super) fn estimates_of_pairs(
+        &self,
+        x: &ArrayRef2<T>,
+        y: &ArrayRef2<T>,
+        pairs: &[(usize, usize)],
+    ) -> Option<Result<Array1<SignedLog>>> {
+        let of = || {
+            let (left, right) = (self.images(0, x)?, self.images(1, y)?);
+            let estimates = self.base.log_estimate_pairs(&left.points, &right.points, pairs)?;
+            let factors = pairs.iter().map(|(i, j)| left.log_factors[*i] + right.log_factors[*j]);
+            Ok(estimates.iter().zip(factors).map(|(estimate, factor)| estimate.scaled(factor)).collect())
+        };
+        self.is_of_hybrid().then(of)
+    }
+
     /// The estimates of all pairs, from those of the map at the images; `None` if its features give them.
     pub(super) fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
         self.is_of_hybrid().then(|| self.of_pairs(x, y))
@@ -194,6 +211,12 @@ impl<T: Real> Conditioned<Map<T>> {
 
     fn images(&self, side: usize, x: &ArrayRef2<T>) -> Result<Images<T>> {
         let exponential = self.exponential()?;
+        let (rank, of_factor) = (self.conditioning.rank(), size_of::<f64>());
+        check_memory(
+            "images of points",
+            x.nrows(),
+            rank.saturating_mul(size_of::<T>()).saturating_add(of_factor),
+        )?;
         let mut points = Array2::zeros((x.nrows(), self.conditioning.rank()));
         let image = |(x, mut out): (ArrayView1<'_, T>, ArrayViewMut1<'_, T>)| {
             let (image, log_factor) = self.image(&exponential, side, x);

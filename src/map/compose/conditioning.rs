@@ -9,6 +9,7 @@ use crate::engine::Affine;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Exponential;
 use crate::linalg::Lu;
+use crate::memory::check_memory;
 use crate::numeric::matrix_times;
 
 /// An affine transformation of points that leaves a softmax or Gaussian kernel unchanged and reduces the variance of
@@ -119,8 +120,10 @@ impl Conditioning {
     /// The identity on points in ℝᵈ.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if d is 0.
+    /// [`Parameter`](Error::Parameter) if d is 0, [`Memory`](Error::Memory) if there is no memory for d² numbers.
     pub fn identity(d: usize) -> Result<Self> {
+        // The two matrices and their product.
+        check_memory("rows of an identity matrix", d, d.saturating_mul(3 * size_of::<f64>()))?;
         Self::of_matrices(Array2::eye(d), Array2::eye(d))
     }
 

@@ -111,8 +111,12 @@ impl Diagonal {
             return Err(Error::Parameter { name: "ε", value: epsilon, domain: "above 0 and at most 1" });
         }
         check_size("the dimension of the keys' clusters", queries.dim(), keys.dim())?;
-        check_size("the number of clusters of the queries", queries.len().max(i + 1), queries.len())?;
-        check_size("the number of clusters of the keys", keys.len().max(j + 1), keys.len())?;
+        check_size(
+            "the number of clusters of the queries",
+            queries.len().max(i.saturating_add(1)),
+            queries.len(),
+        )?;
+        check_size("the number of clusters of the keys", keys.len().max(j.saturating_add(1)), keys.len())?;
         let row = |array: &Array2<f64>, i: usize| array.row(i).to_vec();
         let (r, q) = (row(queries.centres(), i), row(keys.centres(), j));
         let robust =

@@ -167,6 +167,20 @@ impl<T: Real> Composite<Map<T>> {
         }
     }
 
+    /// The estimates of pairs of rows, if they are not products of the features.
+    pub(super) fn estimates_of_pairs(
+        &self,
+        x: &ArrayRef2<T>,
+        y: &ArrayRef2<T>,
+        pairs: &[(usize, usize)],
+    ) -> Option<Result<Array1<SignedLog>>> {
+        match self {
+            Composite::Hybrid(hybrid) => Some(hybrid.log_estimates_of_pairs(x, y, pairs)),
+            Composite::Conditioned(conditioned) => conditioned.estimates_of_pairs(x, y, pairs),
+            Composite::Clustered(_) => None,
+        }
+    }
+
     /// The estimates of all pairs of points, if they are neither products of the features nor those of a hybrid.
     pub(super) fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
         match self {

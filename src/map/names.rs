@@ -1,0 +1,317 @@
+//! The names of kernels and maps in text.
+
+use std::fmt::{Display, Formatter};
+use std::str::FromStr;
+
+use num_complex::Complex64;
+
+use super::{
+    EluPlusOne, Geometric, Gerf, Hyperbolic, Mechanism, Nonlinear, Poisson, Positive, Sign, Target,
+    Trigonometric,
+};
+use crate::error::{Error, Result};
+use crate::frequency::Rates;
+use crate::kernel::{
+    Activation, Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness,
+    Softmax,
+};
+use crate::names::{Named, Words, plain};
+use crate::theory::gerf::GerfSign;
+
+/// What a lengthscale without a kernel is called in print.
+const IMPLIED: &str = "a lengthscale without a kernel";
+
+impl FromStr for Target {
+    type Err = Error;
+
+    /// Reads the name of a kernel with its parameters and its lengthscale.
+    ///
+    /// # Errors
+    /// [`Text`](Error::Text) with the names that are known, or with what is wrong; [`Parameter`](Error::Parameter) if a
+    /// number is outside its domain.
+    fn from_str(text: &str) -> Result<Self> {
+        let text = plain(text);
+        let Named { name, mut words } =
+            Named::read("a kernel", &text, Target::TAGS, &[(IMPLIED, "implied")])?;
+        // Parameters first: what is left is the lengthscale.
+        let kernel: Target = match name {
+            "softmax" => Softmax::default().into(),
+            "gaussian" => Gaussian::default().into(),
+            "laplace" => Laplace::default().into(),
+            "regularised softmax" => regularised(&mut words)?.into(),
+            "matern" => Matern::new(smoothness(&mut words)?, 1.0)?.into(),
+            "rational quadratic" => RationalQuadratic::new(alpha(&mut words)?, 1.0)?.into(),
+            "implied" => Target::Implied(Lengthscale::default()),
+            _ => return Err(words.refused("this kernel has no text")),
+        };
+        let kernel = kernel.with_lengthscale(lengthscale(&mut words)?)?;
+        words.finish()?;
+        Ok(kernel)
+    }
+}
+
+fn regularised(words: &mut Words<'_>) -> Result<RegularisedSoftmax> {
+    words.take("in");
+    let dim = words.behind("dimension")?;
+    Ok(dim.map_or_else(RegularisedSoftmax::default, RegularisedSoftmax::in_dimension))
+}
+
+fn smoothness(words: &mut Words<'_>) -> Result<Smoothness> {
+    let found = words.take_if(|word| word.parse().ok());
+    found.ok_or_else(|| words.refused("it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2"))
+}
+
+fn alpha(words: &mut Words<'_>) -> Result<f64> {
+    let found = if let Some(alpha) = words.behind("alpha")? { Some(alpha) } else { words.behind("α")? };
+    found.ok_or_else(|| words.refused("it needs α, such as “rational quadratic, α = 1”"))
+}
+
+/// The number that is left, or all numbers of a list; 1 if there is none.
+fn lengthscale(words: &mut Words<'_>) -> Result<Lengthscale> {
+    if words.take("lengthscales") || words.is_list {
+        return Ok(words.numbers().into());
+    }
+    let named: Option<f64> = words.behind("lengthscale")?;
+    Ok(named.or_else(|| words.number()).map_or_else(Lengthscale::default, Lengthscale::from))
+}
+
+impl Display for Mechanism {
+    /// The name and the parameters; parameters that are arrays are left out.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.tag())?;
+        match self {
+            Mechanism::Gerf(gerf) => write!(f, ", A = {}, s = {}", gerf.a(), gerf.sign().value()),
+            Mechanism::Nonlinear(map) if map.offset() == 0.0 => write!(f, " {}", map.activation()),
+            Mechanism::Nonlinear(map) => write!(f, " {}, offset {}", map.activation(), map.offset()),
+            Mechanism::Poisson(map) => {
+                if let Some(Rates::Same(rate)) = map.rates() {
+                    write!(f, ", rate {rate}")?;
+                }
+                if let Some(Rates::PerDimension(rates)) = map.rates() {
+                    write!(f, ", rates {rates:?}")?;
+                }
+                f.write_str(if map.shift().is_some() { ", shifted" } else { "" })
+            }
+            Mechanism::Geometric(map) => {
+                if let Some(p) = map.p() {
+                    write!(f, ", p = {p}")?;
+                }
+                f.write_str(if map.shift().is_some() { ", shifted" } else { "" })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Mechanism {
+    type Err = Error;
+
+    /// Reads the name of a map with its parameters: `positive`, `trigonometric`, `hyperbolic`, `sign`, `elu plus one`, `nonlinear
+    /// relu`, `nonlinear relu, offset 0.001`, `gerf, A = -0.2`, `gerf, A = 0.1+0.2i, s = -1`, `poisson, rate 0.5`, `poisson, rates
+    /// [0.5, 1]`, `geometric, p = 0.5`. Without them, the counts of a Poisson and of a geometric map state rates and p.
+    ///
+    /// # Errors
+    /// [`Text`](Error::Text) with the names that are known, or with what is wrong, such as parameters that are arrays;
+    /// [`Parameter`](Error::Parameter) if a number is outside its domain.
+    fn from_str(text: &str) -> Result<Self> {
+        let text = plain(text);
+        let printed = [
+            ("generalised exponential", "gerf"),
+            ("importance weighted positive", "importance"),
+            ("elu+1", "elu plus one"),
+        ];
+        let Named { name, mut words } = Named::read("a map", &text, Mechanism::TAGS, &printed)?;
+        let map: Mechanism = match name {
+            "trigonometric" => Trigonometric.into(),
+            "positive" => Positive.into(),
+            "hyperbolic" => Hyperbolic.into(),
+            "sign" => Sign.into(),
+            "elu plus one" => EluPlusOne.into(),
+            "gerf" => gerf(&mut words)?.into(),
+            "nonlinear" => nonlinear(&mut words)?.into(),
+            "poisson" => poisson(&mut words)?.into(),
+            "geometric" => words.behind("p")?.map_or_else(Geometric::default, Geometric::with_p).into(),
+            _ => return Err(words.refused("its parameters are arrays, which a text does not hold")),
+        };
+        if words.take("shifted") {
+            return Err(words.refused("its shift is an array, which a text does not hold"));
+        }
+        words.finish()?;
+        Ok(map)
+    }
+}
+
+fn gerf(words: &mut Words<'_>) -> Result<Gerf> {
+    let sign = match words.behind("s")? {
+        None | Some(1) => GerfSign::Plus,
+        Some(-1) => GerfSign::Minus,
+        Some(_) => return Err(words.refused("s is 1 or -1")),
+    };
+    let a: Option<Complex64> = words.behind("a")?;
+    let a = a.or_else(|| words.number());
+    Gerf::new(a.ok_or_else(|| words.refused("it needs A, such as “gerf, A = -0.2”"))?, sign)
+}
+
+fn nonlinear(words: &mut Words<'_>) -> Result<Nonlinear> {
+    let offset = words.behind("offset")?.unwrap_or(0.0);
+    let function: Activation = words.rest().parse()?;
+    Nonlinear::new(function).with_offset(offset)
+}
+
+fn poisson(words: &mut Words<'_>) -> Result<Poisson> {
+    if words.take("rates") {
+        return Ok(Poisson::with_rates(words.numbers()));
+    }
+    Ok(words.behind::<f64>("rate")?.map_or_else(Poisson::default, Poisson::with_rates))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::Transform;
+    use crate::theory::complex_exponential::Symmetry;
+    use crate::{ComplexExponential, DenseExponential, Importance};
+
+    fn kernels() -> Vec<Target> {
+        let mut all = Vec::new();
+        for scale in
+            [Lengthscale::from(1.0), 0.1.into(), (1.0 / 3.0).into(), vec![0.5].into(), vec![2.0, 1e-7].into()]
+        {
+            all.push(Softmax::new(scale.clone()).unwrap().into());
+            all.push(Gaussian::new(scale.clone()).unwrap().into());
+            all.push(Laplace::new(scale.clone()).unwrap().into());
+            all.push(RegularisedSoftmax::new(scale.clone()).unwrap().into());
+            let padded = RegularisedSoftmax::in_dimension(64);
+            all.push(padded.with_lengthscale(scale.clone()).unwrap().into());
+            for smoothness in [Smoothness::Half, Smoothness::ThreeHalves, Smoothness::FiveHalves] {
+                all.push(Matern::new(smoothness, scale.clone()).unwrap().into());
+            }
+            for alpha in [1e-3, 2.0, 1.0 / 3.0, 1e12] {
+                all.push(RationalQuadratic::new(alpha, scale.clone()).unwrap().into());
+            }
+            all.push(Target::Implied(scale));
+        }
+        assert!(Target::TAGS.iter().all(|tag| all.iter().any(|kernel: &Target| kernel.tag() == *tag)));
+        all
+    }
+
+    #[test]
+    fn every_kernel_is_read_from_its_text() {
+        for kernel in kernels() {
+            assert_eq!(kernel.to_string().parse::<Target>(), Ok(kernel.clone()), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn kernels_have_short_texts() {
+        let matern = Target::from(Matern::new(Smoothness::FiveHalves, 0.5).unwrap());
+        let rational = Target::from(RationalQuadratic::new(2.0, 3.0).unwrap());
+        for (text, kernel) in [
+            ("softmax", Softmax::default().into()),
+            ("Gaussian 0.5", Gaussian::new(0.5).unwrap().into()),
+            ("gaussian lengthscale=0.5", Gaussian::new(0.5).unwrap().into()),
+            ("gaussian, lengthscales 0.5 2", Gaussian::new(vec![0.5, 2.0]).unwrap().into()),
+            ("matern-5/2 0.5", matern.clone()),
+            ("Matérn 2.5 0.5", matern),
+            ("rational-quadratic alpha 2 3", rational.clone()),
+            ("rational quadratic, lengthscale 3, α = 2", rational),
+            ("regularised-softmax", RegularisedSoftmax::default().into()),
+        ] {
+            assert_eq!(text.parse::<Target>(), Ok(kernel), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_kernels_are_refused_with_the_names_or_the_reason() {
+        for (text, reason) in [
+            ("rbf", format!("the names are {}", Target::TAGS.join(", "))),
+            ("matern", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
+            ("rational quadratic 1", "it needs α, such as “rational quadratic, α = 1”".into()),
+            ("gaussian 1 2", "“2” has no meaning there".into()),
+            ("gaussian lengthscale", "“lengthscale” needs a number behind it".into()),
+            ("softmax, α = 1", "“α” has no meaning there".into()),
+        ] {
+            match text.parse::<Target>() {
+                Err(Error::Text { reason: found, .. }) => assert_eq!(found, reason, "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        for text in [
+            "gaussian 0",
+            "gaussian -1",
+            "gaussian nan",
+            "gaussian lengthscales",
+            "rational quadratic, α = 0",
+        ] {
+            assert!(matches!(text.parse::<Target>(), Err(Error::Parameter { .. })), "{text}");
+        }
+    }
+
+    fn maps() -> Vec<Mechanism> {
+        let mut all: Vec<Mechanism> = vec![
+            Trigonometric.into(),
+            Positive.into(),
+            Hyperbolic.into(),
+            Sign.into(),
+            EluPlusOne.into(),
+            Poisson::default().into(),
+            Poisson::with_rates(1.0 / 3.0).into(),
+            Poisson::with_rates(vec![0.5, 1e-7]).into(),
+            Geometric::default().into(),
+            Geometric::with_p(0.1).into(),
+        ];
+        for activation in Activation::ALL {
+            all.push(Nonlinear::new(activation).into());
+            all.push(Nonlinear::new(activation).with_offset(-1e-3).unwrap().into());
+        }
+        for sign in [GerfSign::Plus, GerfSign::Minus] {
+            for a in
+                [Complex64::new(-1.0 / 3.0, 0.0), Complex64::new(0.1, -2.0), Complex64::new(-1e-7, 1e-20)]
+            {
+                all.push(Gerf::new(a, sign).unwrap().into());
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn every_map_without_arrays_is_read_from_its_text() {
+        for map in maps() {
+            assert_eq!(map.to_string().parse::<Mechanism>(), Ok(map.clone()), "{map}");
+            let named = map.name().parse::<Mechanism>();
+            let needs_more = matches!(map, Mechanism::Gerf(_) | Mechanism::Nonlinear(_));
+            assert_eq!(named.is_err(), needs_more, "{}", map.name());
+        }
+        assert_eq!("gerf -0.2".parse(), Ok(Mechanism::from(Gerf::new(-0.2, GerfSign::Plus).unwrap())));
+    }
+
+    #[test]
+    fn other_maps_are_refused_with_the_names_or_the_reason() {
+        let shift = crate::map::Shift::new(vec![1.0], 1e-3).unwrap();
+        let arrays: [Mechanism; 4] = [
+            ComplexExponential::new(Transform::diagonal(vec![1.0.into()]).unwrap(), Symmetry::Plain).into(),
+            DenseExponential::new(vec![0.0]).unwrap().into(),
+            Importance::new(vec![0.0]).unwrap().into(),
+            Poisson::with_rates(1.0).shifted(shift).into(),
+        ];
+        for map in &arrays {
+            let message = map.to_string().parse::<Mechanism>().unwrap_err().to_string();
+            assert!(message.contains("which a text does not hold"), "{message}");
+        }
+        let all = maps();
+        let known = |tag: &&str| all.iter().chain(&arrays).any(|map| map.tag() == *tag);
+        assert!(Mechanism::TAGS.iter().all(known));
+        for (text, reason) in [
+            ("favor", format!("the names are {}", Mechanism::TAGS.join(", "))),
+            ("gerf", "it needs A, such as “gerf, A = -0.2”".into()),
+            ("gerf -0.2 s 2", "s is 1 or -1".into()),
+            ("nonlinear", format!("the names are {}", Activation::TAGS.join(", "))),
+            ("positive relu", "“relu” has no meaning there".into()),
+        ] {
+            match text.parse::<Mechanism>() {
+                Err(Error::Text { reason: found, .. }) => assert_eq!(found, reason, "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+}
