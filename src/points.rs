@@ -1,7 +1,5 @@
 //! [`Points`]: what methods take for points, made from dense arrays, sparse matrices and columns alike.
 
-#[cfg(feature = "sparse")]
-use std::borrow::Cow;
 #[cfg(feature = "arrow")]
 use std::sync::Arc;
 
@@ -10,11 +8,11 @@ use ndarray::{Array2, ArrayBase, ArrayRef2, ArrayView2, Axis, CowArray, Data, Ix
 use sprs::{CsMat, CsMatView};
 
 use crate::Real;
+#[cfg(feature = "sparse")]
+use crate::compressed::{Compressed, CsrIndex};
 #[cfg(feature = "arrow")]
 use crate::engine::ColumnPoints;
 use crate::engine::PointsView;
-#[cfg(feature = "sparse")]
-use crate::engine::SparsePoints;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::once::once;
@@ -22,8 +20,8 @@ use crate::once::once;
 /// Points in rows, n × d: what methods that take `impl Into<Points<T>>` accept.
 ///
 /// These are, by reference, all arrays of two dimensions and any layout (owned, shared, views), and views by value. With
-/// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views. With the
-/// feature `arrow` they are made of columns of Apache Arrow, by `Points::of_columns` and `Points::of_list`. Results have the
+/// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views, and by
+/// `Points::of_csr` the arrays of SciPy's compressed rows. With the feature `arrow` they are made of columns of Apache Arrow, by `Points::of_columns` and `Points::of_list`. Results have the
 /// bits of the same points in a dense array, whatever their layout.
 ///
 /// Features and kernel and ridge regression take points so. What reads every coordinate takes dense arrays alone: Gram
@@ -93,16 +91,6 @@ enum Layout<'a, T: Real> {
     Columns(Arc<[&'a [T]]>),
 }
 
-/// The parts of [`SparsePoints`], owned where the matrix does not have them in this form.
-#[cfg(feature = "sparse")]
-#[derive(Clone, Debug)]
-struct Compressed<'a, T: Real> {
-    starts: Cow<'a, [usize]>,
-    columns: Cow<'a, [usize]>,
-    values: Cow<'a, [T]>,
-    dim: usize,
-}
-
 impl<T: Real> Points<'_, T> {
     /// n.
     pub fn nrows(&self) -> usize {
@@ -165,6 +153,43 @@ impl<T: Real> Points<'_, T> {
     }
 }
 
+#[cfg(feature = "sparse")]
+impl<'a, T: Real> Points<'a, T> {
+    /// Points in the arrays of compressed rows that SciPy's `csr_array` has: `data`, `indices` and `indptr` (feature `sparse`).
+    ///
+    /// Row i has the coordinates `values[offsets[i]..offsets[i + 1]]` in these `columns`, and zeros elsewhere; d is `dim`. Columns
+    /// ascend in each row, as SciPy's `sum_duplicates()` leaves them. Offsets may begin above 0: with some of the offsets, and all
+    /// values and columns, the points are a slice of the rows. Values that are not finite are refused where dense ones are.
+    ///
+    /// Values are borrowed, and so are columns in `i32`, `u32` and `usize`; offsets are copied. Cost O(n) and one pass over the
+    /// columns.
+    ///
+    /// ```
+    /// use random_features::Points;
+    /// let (values, columns, offsets) = ([1.0, -2.0, 0.5], [3i32, 700, 12], [0i32, 2, 3]);
+    /// let x = Points::of_csr(&values, &columns, &offsets, 1000)?;
+    /// assert_eq!((x.nrows(), x.ncols()), (2, 1000));
+    /// assert_eq!(x.to_dense()[[0, 700]], -2.0);
+    /// let message = Points::of_csr(&values, &columns, &offsets, 100).unwrap_err().to_string();
+    /// assert_eq!(message, "row 0 of the columns is 700, but must be 0 or above, and below the number of columns d");
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there are not as many columns as values, [`Entry`](Error::Entry) with the row if offsets descend
+    /// or are beyond the values, or if a column is not below d or not above the one before it; [`Parameter`](Error::Parameter)
+    /// without any offset; [`Memory`](Error::Memory) if there is no memory for the offsets.
+    pub fn of_csr(
+        values: &'a [T],
+        columns: &'a [impl CsrIndex],
+        offsets: &[impl CsrIndex],
+        dim: usize,
+    ) -> Result<Self> {
+        let layout = Layout::Compressed(Compressed::of_csr(values, columns, offsets, dim)?);
+        Ok(Points { layout })
+    }
+}
+
 #[cfg(feature = "arrow")]
 impl<'a, T: Real> Points<'a, T> {
     /// Of columns of the same length.
@@ -216,50 +241,7 @@ impl<'a, T: Real> From<&'a CsMat<T>> for Points<'a, T> {
 #[cfg(feature = "sparse")]
 impl<'a, T: Real> From<CsMatView<'a, T>> for Points<'a, T> {
     fn from(x: CsMatView<'a, T>) -> Self {
-        let dim = x.cols();
-        let compressed = if x.is_csc() {
-            let (starts, columns, values) = x.to_csr().into_raw_storage();
-            Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim }
-        } else {
-            let (starts, columns, values) = x.into_raw_storage();
-            Compressed { starts: from_zero(starts), columns: columns.into(), values: values.into(), dim }
-        };
-        Points { layout: Layout::Compressed(compressed) }
-    }
-}
-
-/// The starts of rows, counted from the first: those of a slice of rows begin anywhere.
-#[cfg(feature = "sparse")]
-fn from_zero(starts: &[usize]) -> Cow<'_, [usize]> {
-    match starts {
-        [0, ..] => starts.into(),
-        [first, ..] => starts.iter().map(|start| start - first).collect(),
-        [] => Cow::Borrowed(&[0]),
-    }
-}
-
-#[cfg(feature = "sparse")]
-impl<T: Real> Compressed<'_, T> {
-    fn view(&self) -> SparsePoints<'_, T> {
-        let Compressed { starts, columns, values, dim } = self;
-        SparsePoints { starts, columns, values, dim: *dim }
-    }
-
-    /// Copies of some rows.
-    fn of_rows(x: SparsePoints<'_, T>, rows: &[usize]) -> Compressed<'static, T> {
-        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        for i in rows {
-            let (row_columns, row_values) = x.row(*i);
-            columns.extend_from_slice(row_columns);
-            values.extend_from_slice(row_values);
-            starts.push(columns.len());
-        }
-        Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim: x.dim }
-    }
-
-    fn borrowed(&self) -> Compressed<'_, T> {
-        let SparsePoints { starts, columns, values, dim } = self.view();
-        Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim }
+        Points { layout: Layout::Compressed(Compressed::of_matrix(x)) }
     }
 }
 

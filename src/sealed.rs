@@ -15,7 +15,7 @@ use crate::Real;
 use crate::digest::Digest;
 
 /// The version of the format. Readers reject other versions.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Stores a type as its plain form, sealed for a scalar. The plain form is made by `From<&Type>` and checked by
 /// `TryInto<Type>`.
@@ -29,7 +29,8 @@ macro_rules! sealed {
 
         impl<'de $(, $($generics)*)?> serde::Deserialize<'de> for $Type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let plain = $crate::sealed::unseal::<$Scalar, $Plain, D>(deserializer)?;
+                let what = stringify!($Type);
+                let plain = $crate::sealed::unseal::<$Scalar, $Plain, D>(what, deserializer)?;
                 plain.try_into().map_err(serde::de::Error::custom)
             }
         }
@@ -138,13 +139,14 @@ pub(crate) fn seal<K: ScalarName, S: Serializer>(
     Sealed { version: Version(VERSION), scalar, checksum, data }.serialize(serializer)
 }
 
-/// Reads the plain form of a value that was stored for this scalar.
-pub(crate) fn unseal<'de, K: ScalarName, B, D>(deserializer: D) -> Result<B, D::Error>
+/// Reads the plain form of a value that was stored for this scalar; `what` is the value's type, for errors.
+pub(crate) fn unseal<'de, K: ScalarName, B, D>(what: &str, deserializer: D) -> Result<B, D::Error>
 where
     B: Serialize + DeserializeOwned,
     D: Deserializer<'de>,
 {
-    let Sealed { checksum, data, .. } = Sealed::<K, B>::deserialize(deserializer)?;
+    let sealed = Sealed::<K, B>::deserialize(deserializer);
+    let Sealed { checksum, data, .. } = sealed.map_err(|error| of_another_type(what, error))?;
     let found = Checksum::of(&data).map_err(Error::custom)?;
     if checksum != found {
         let message =
@@ -152,6 +154,18 @@ where
         return Err(Error::custom(message));
     }
     Ok(data)
+}
+
+/// Says what was to be read, if the form is that of another type: fields are missing then, or of another kind.
+fn of_another_type<E: Error>(what: &str, error: E) -> E {
+    let text = error.to_string();
+    // Without the type's parameters.
+    let what = what.split('<').next().unwrap_or(what);
+    // A field that is stored so itself has named its own type.
+    let text = text.find("missing field").map_or(&text[..], |at| &text[at..]);
+    let is_another =
+        ["missing field", "invalid type", "invalid length"].iter().any(|begin| text.starts_with(begin));
+    if is_another { E::custom(format!("this is not the stored form of {what}: {text}")) } else { error }
 }
 
 impl Checksum {

@@ -15,6 +15,10 @@ macro_rules! named {
         $($other_tag:literal => $Other:ident($other:ident): $reason:literal,)*
     })?) => {
         impl $(<$M>)? $Enum $(<$M>)? {
+            /// The names of all variants that can be stored.
+            #[allow(dead_code, reason = "not every enum is asked")]
+            pub(crate) const TAGS: &[&'static str] = &[$($tag),*];
+
             /// The name under which the variant is stored and identified.
             #[allow(dead_code, reason = "not every enum is asked")]
             pub(crate) fn tag(&self) -> &'static str {

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use ndarray::{ArrayRef, Dimension};
 
-/// A number that can be stored: `f32`, `f64` or `u64`. Sealed.
+/// A number that can be stored: `f32`, `f64` or an integer of 8 to 64 bits with or without a sign. Sealed.
 pub trait Element: Stored {}
 
 impl<A: Stored> Element for A {}
@@ -51,7 +51,29 @@ macro_rules! stored {
     )*};
 }
 
-stored!(f32: "f4", f64: "f8", u64: "u8");
+stored!(f32: "f4", f64: "f8");
+stored!(i8: "i1", i16: "i2", i32: "i4", i64: "i8", u8: "u1", u16: "u2", u32: "u4", u64: "u8");
+
+/// NumPy's Boolean: a byte.
+#[derive(Clone, Copy, Debug)]
+pub struct Boolean(pub bool);
+
+impl Stored for Boolean {
+    const NAME: &'static str = "bool";
+    const CODE: &'static str = "b1";
+
+    fn of_bytes(bytes: &[u8]) -> Self {
+        Boolean(bytes != [0])
+    }
+
+    fn of_reversed_bytes(bytes: &[u8]) -> Self {
+        Self::of_bytes(bytes)
+    }
+
+    fn bytes(self) -> impl AsRef<[u8]> {
+        [u8::from(self.0)]
+    }
+}
 
 /// Bytes that are read together: whole numbers.
 const PIECE: usize = 1 << 15;

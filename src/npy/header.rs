@@ -27,7 +27,9 @@ pub struct Header {
 impl Header {
     /// The header of an array in standard order, or in Fortran's.
     pub fn of<A: Stored, D: Dimension>(array: &ArrayRef<A, D>, fortran: bool) -> Self {
-        Header { kind: format!("'<{}'", A::CODE), fortran, shape: array.shape().to_vec() }
+        // A single byte has no order.
+        let order = if size_of::<A>() == 1 { '|' } else { '<' };
+        Header { kind: format!("'{order}{}'", A::CODE), fortran, shape: array.shape().to_vec() }
     }
 
     /// Reads a dictionary of Python.
@@ -60,7 +62,8 @@ impl Header {
 
     /// Whether elements are `A`, in either order of bytes.
     pub fn holds<A: Stored>(&self) -> bool {
-        let code = unquoted(&self.kind).and_then(|name| name.strip_prefix(['<', '>']));
+        let orders: &[char] = if size_of::<A>() == 1 { &['|', '<', '>'] } else { &['<', '>'] };
+        let code = unquoted(&self.kind).and_then(|name| name.strip_prefix(orders));
         code == Some(A::CODE)
     }
 
@@ -207,6 +210,10 @@ mod tests {
         for other in ["'<f4'", "'f8'", "'|f8'", "<f8", "'<i8'", "'<f8", "[('a', '<f8')]", "'"] {
             assert!(!header(other, false, &[]).holds::<f64>(), "{other}");
         }
+        for kind in ["'|i1'", "'<i1'"] {
+            assert!(header(kind, false, &[]).holds::<i8>() && !header(kind, false, &[]).holds::<u8>());
+        }
+        assert_eq!(Header::of(&ndarray::arr1(&[1u8]), false).kind, "'|u1'");
         assert!(header("'>f8'", false, &[]).is_reversed() && !header("'<f8'", false, &[]).is_reversed());
     }
 

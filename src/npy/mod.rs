@@ -33,15 +33,16 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ndarray::{Array, ArrayRef, Dimension, IxDyn, ShapeBuilder};
+use ndarray::{Array, ArrayRef, Dimension, Ix1, IxDyn, ShapeBuilder};
 
+use element::Boolean;
 pub use element::Element;
 
 use crate::Real;
 use crate::error::{Error, Result};
 use header::{Header, MAGIC};
 
-/// The array in a file. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2), or [`IxDyn`](type@ndarray::IxDyn) for any.
+/// The array in a file of elements of type `A`; [`read_as`] converts them, and [`read_labels`] reads classes. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2), or [`IxDyn`](type@ndarray::IxDyn) for any.
 ///
 /// Both byte orders and both axis orders are read; an array in Fortran order keeps it.
 ///
@@ -62,21 +63,88 @@ pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A,
     checked.and_then(|()| contents(file, header)).map_err(|reason| failure(path, reason))
 }
 
-/// As [`read`], from a file of `f32` or `f64`: its numbers are rounded to the nearest `T` and become infinite on
-/// overflow.
+/// Runs code for the type of integers that a file holds, or other code if it holds none.
+macro_rules! with_integers {
+    ($header:expr, $A:ident => $body:expr, $($Integer:ty)*; else $other:expr) => {
+        $(if $header.holds::<$Integer>() {
+            type $A = $Integer;
+            $body
+        } else)* {
+            $other
+        }
+    };
+    ($header:expr, $A:ident => $body:expr, else $other:expr) => {
+        with_integers!($header, $A => $body, i64 i32 u8 i8 i16 u16 u32 u64; else $other)
+    };
+}
+
+/// As [`read`], from a file of numbers of any type. Those of `f32` and `f64` are rounded to the nearest `T` and become infinite on
+/// overflow; integers must be numbers of `T` exactly, as all up to 2²⁴ are of `f32` and all up to 2⁵³ of `f64`.
 ///
 /// # Errors
-/// As [`read`].
+/// As [`read`]; [`Npy`](Error::Npy) with the first integer that `T` would round.
 pub fn read_as<T: Real, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<T, D>> {
     let path = path.as_ref();
     let header = open(path)?.1;
     if header.holds::<f32>() {
-        Ok(read::<f32, D>(path)?.mapv(|x| T::narrow(f64::from(x))))
-    } else if header.holds::<f64>() {
-        Ok(read::<f64, D>(path)?.mapv(T::narrow))
-    } else {
-        Err(wrong_type(path, &header, "f32 or f64"))
+        return Ok(read::<f32, D>(path)?.mapv(|x| T::narrow(f64::from(x))));
     }
+    if header.holds::<f64>() {
+        return Ok(read::<f64, D>(path)?.mapv(T::narrow));
+    }
+    with_integers!(header, A => {
+        let integers = read::<A, D>(path)?;
+        let rounded = integers.iter().find(|integer| exactly::<T>(i128::from(**integer)).is_none());
+        match rounded {
+            None => Ok(integers.mapv(|integer| T::narrow(integer as f64))),
+            Some(integer) => {
+                let scalar = if size_of::<T>() == 4 { "f32" } else { "f64" };
+                Err(failure(path, format!("holds the integer {integer}, which {scalar} would round")))
+            }
+        }
+    }, else Err(wrong_type(path, &header, "f32, f64 or integers")))
+}
+
+/// Labels in a file of one dimension: the classes of points, counted from 0, in integers of any type, such as NumPy's default
+/// `int64`, or as Booleans.
+///
+/// ```
+/// use random_features::npy;
+/// # let folder = std::env::temp_dir().join(format!("random-features-labels-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// # let path = folder.join("labels.npy");
+/// npy::write(&path, &ndarray::arr1(&[2i64, 0, 1]))?;
+/// assert_eq!(npy::read_labels(&path)?, [2, 0, 1]);
+/// npy::write(&path, &ndarray::arr1(&[1i64, -1]))?;
+/// let message = npy::read_labels(&path).unwrap_err().to_string();
+/// assert!(message.ends_with("holds the label -1 in row 1, but labels are counted from 0"));
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`read`]; [`Npy`](Error::Npy) with the first label that is negative or beyond `usize`, or if elements are no integers.
+pub fn read_labels(path: impl AsRef<Path>) -> Result<Vec<usize>> {
+    let path = path.as_ref();
+    let header = open(path)?.1;
+    if header.holds::<Boolean>() {
+        return Ok(read::<Boolean, Ix1>(path)?.iter().map(|label| usize::from(label.0)).collect());
+    }
+    with_integers!(header, A => {
+        let labels = read::<A, Ix1>(path)?;
+        let label = |(row, label): (usize, &A)| {
+            let wrong = || failure(path, format!("holds the label {label} in row {row}, but labels are counted from 0"));
+            usize::try_from(i128::from(*label)).map_err(|_| wrong())
+        };
+        labels.iter().enumerate().map(label).collect()
+    }, else Err(wrong_type(path, &header, "integers")))
+}
+
+/// A whole number, if it is one of `T`.
+fn exactly<T: Real>(whole: i128) -> Option<T> {
+    let wide = whole as f64;
+    let value = T::narrow(wide);
+    (wide as i128 == whole && value.widen() == wide).then_some(value)
 }
 
 /// Writes an array of any layout, replacing an existing file.

@@ -256,11 +256,16 @@ pub fn gram_is_estimates<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     };
     let (left, right) = (sizes(Side::X, &few)?, sizes(Side::Y, x)?);
     let last = x.slice(s![x.nrows() - few.nrows().., ..]);
-    for (i, paired) in map.log_estimate_rows(&few, &last)?.into_iter().enumerate() {
-        let alone = map.log_estimate(&few.row(i), &last.row(i))?;
+    let among_rows = map.log_estimate_rows(&few, &last)?;
+    // Each row of one side is in two pairs.
+    let pairs: Vec<(usize, usize)> = (0..2 * few.nrows()).map(|k| (k / 2, k % few.nrows())).collect();
+    let among_pairs = map.log_estimate_pairs(&few, &last, &pairs)?;
+    let paired = (0..few.nrows()).map(|i| (i, i)).zip(among_rows).chain(pairs.into_iter().zip(among_pairs));
+    for ((i, j), paired) in paired {
+        let alone = map.log_estimate(&few.row(i), &last.row(j))?;
         let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
         let kept = same(paired.ln_abs, alone.ln_abs) && same(paired.sign, alone.sign);
-        check(kept, || format!("{i}: {paired:?} among rows, {alone:?} alone"))?;
+        check(kept, || format!("{i}, {j}: {paired:?} among others, {alone:?} alone"))?;
     }
     for ((i, j), value) in gram.indexed_iter() {
         let log = map.log_estimate(&x.row(i), &x.row(j))?;
