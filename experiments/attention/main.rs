@@ -1,5 +1,4 @@
-//! Linear attention on a trained transformer's heads, and from which length on it is faster than exact attention; `--help` says
-//! what can be asked.
+#![doc = include_str!("help.txt")]
 
 mod crossover;
 mod picture;
@@ -10,26 +9,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use experiments::command::{self, Command, Request};
-use experiments::plot;
 use experiments::tokens::Tokens;
-
-const HELP: &str = "\
-Does linear attention do what attention does, and from which length on is it faster?
-
-    cargo run --release --example attention -- [--part crossover|trained] [--m 512] [--repetitions 15] [--longest 8192]
-        [--data FOLDER] [--seed 0] [--out target/attention.svg]
-
-crossover: times of linear and exact attention up to --longest tokens, and from which length on linear attention is faster,
-beside what Attention::auto goes by. trained: the error on the queries and keys of a trained transformer, for five maps of 16
-to --m frequencies, beside that of the mean of the values, and what the error report says. --data is a folder with q.npy,
-k.npy and v.npy, each heads x length x dim, before the scale 1/sqrt(d); without it, two heads that come with the program are
-taken. Without --part it is both, or trained alone where --data is given. A picture draws errors and times.
-
-Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
-";
+use experiments::{plot, progress};
 
 const COMMAND: Command = Command {
-    help: HELP,
+    help: include_str!("help.txt"),
     options: &["--part", "--m", "--repetitions", "--longest", "--data", "--seed", "--out"],
     ..Command::new(
         "attention [--part crossover|trained] [--m M] [--repetitions REPETITIONS] [--longest L] [--data FOLDER] \
@@ -90,12 +74,14 @@ fn run(request: &Asked) -> Result<(), String> {
     // Files that are not right are a mistake to be told at once.
     let tokens = request.data.as_deref().map_or_else(Tokens::bundled, Tokens::read)?;
     if request.asks_for("trained") {
+        progress::begin(&format!("measures errors of five maps on {} heads", tokens.heads()));
         let setup = trained::Setup { frequencies: request.frequencies(), repetitions, seed };
         let heads = trained::run(&setup, &tokens).map_err(words)?;
         command::print(&table::trained(&setup, &heads))?;
         panels.extend(picture::trained(&setup, &heads));
     }
     if request.asks_for("crossover") {
+        progress::begin(&format!("times linear and exact attention of up to {longest} tokens"));
         let frequencies = CROSSOVER_FREQUENCIES.map(|most| most.min(m)).to_vec();
         let setup = crossover::Setup { frequencies, longest, seed };
         let found = crossover::run(&setup).map_err(words)?;

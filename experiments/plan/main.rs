@@ -9,7 +9,7 @@
 //!         [--out target/plan.svg]
 //!     cargo run --release --example plan -- --study
 //! FILE is a text file with a point in each row, separated by commas or blanks, whose last column, a label, is left out,
-//! or an array of points in NumPy's format, n × d (.npy). --help names the data that come with the program; banknote without a
+//! or an array of points in NumPy's format, n × d (.npy). A line of names is recognised, and text columns are coded: both are said. --help names the data that come with the program; banknote without a
 //! request. Coordinates of text files are standardised but for the softmax kernels.
 //!
 //! With --study it prints the regret of plans over all couplings, on points that the planner has not seen, for six kinds of synthetic
@@ -30,6 +30,7 @@ use std::process::ExitCode;
 
 use data::Data;
 use experiments::command::{self, Command, Request};
+use experiments::progress;
 use random_features::planner::{Plan, Planner};
 use verification::Verified;
 
@@ -62,6 +63,7 @@ const DRAWS: (usize, usize) = (128, 64);
 
 fn run(request: &Request) -> Result<bool, String> {
     if request.has("--study") {
+        progress::begin("judges plans for nine kinds of data");
         return study::run().map(|()| true).map_err(|error| error.to_string());
     }
     let data = data::requested(request)?;
@@ -69,11 +71,13 @@ fn run(request: &Request) -> Result<bool, String> {
     let draws = request.count("--draws", if quick { DRAWS.1 } else { DRAWS.0 }, (16, 65_536))?;
     let seed = request.whole("--seed", 0, (0, 1 << 40))?;
     let (planner, about) = planner(request, &data, seed)?;
+    progress::begin(&format!("plans for {about}"));
     let plan = goal(request, planner.clone())?.plan().map_err(|error| error.to_string())?;
     if !request.has("--json") {
         command::print(&format!("{about}\n\n{plan}"))?;
     }
     plan.best().map_err(|error| error.to_string())?;
+    progress::begin(&format!("draws the first recipes {draws} times each"));
     let verified = verification::verify(&planner, &plan, VERIFIED, draws, seed)?;
     let well = verified.iter().all(Verified::agrees);
     if request.has("--json") {
@@ -114,6 +118,7 @@ fn goal(request: &Request, planner: Planner) -> Result<Planner, String> {
 /// The picture of errors against costs.
 fn draw(request: &Request, planner: &Planner, plan: &Plan, (seed, quick): (u64, bool)) -> Result<(), String> {
     let out = request.out("plan.svg")?;
+    progress::begin("plans and draws for the picture");
     picture::draw(planner, plan, (seed, quick), &out)?;
     command::print(&format!("picture: {}\n", out.display()))
 }

@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use cells::Cells;
 use experiments::command::{self, Command, Request};
-use experiments::plot;
+use experiments::{plot, progress};
 use item::{Item, Outcome, Stop};
 use run::{Run, Settings};
 
@@ -63,6 +63,7 @@ fn reproduce(settings: &Settings, item: &'static Item, fresh: bool) -> Result<()
         std::fs::remove_file(&path)
             .map_err(|error| format!("{} cannot be removed: {error}", path.display()))?;
     }
+    progress::begin(&format!("reproduces {}", item.name));
     let start = Instant::now();
     let cells = Cells::open(&path, &settings.made(item), &page::circumstances())?;
     match (item.run)(&mut Run::new(settings, item, cells)) {

@@ -1,14 +1,4 @@
-//! What does a draw of classes of a huge softmax cost, and what is learnt from such draws (*Hybrid Random Features*, Figure 10)?
-//! Embeddings are synthetic. How far the distributions are from the softmax is what `reproduce -- hybrid-tables-4-5` measures.
-//!
-//!     cargo run --release --example softmax_sampling -- [--part cost|training] [--classes 100000] [--steps 1000] [--seeds 3]
-//!         [--seed 0] [--out target/softmax_sampling.svg]
-//!
-//! `cost`: the time of a draw over the number of classes, 64 draws for each h, beside the exact softmax. `training`: a classifier
-//! of 10000 classes (fewer if `--classes` is less), trained by the full softmax and by 40 draws from each mechanism.
-//! Without `--part` both are run. A picture draws both.
-//!
-//! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
+#![doc = include_str!("help.txt")]
 
 mod cost;
 mod picture;
@@ -17,10 +7,11 @@ mod table;
 use std::process::ExitCode;
 
 use experiments::command::{self, Command, Request};
-use experiments::plot;
 use experiments::sampling::training;
+use experiments::{plot, progress};
 
 const COMMAND: Command = Command {
+    help: include_str!("help.txt"),
     options: &["--part", "--classes", "--steps", "--seeds", "--seed", "--out"],
     ..Command::new(
         "softmax_sampling [--part cost|training] [--classes C] [--steps STEPS] [--seeds SEEDS] [--seed SEED] [--out FILE.svg]",
@@ -43,12 +34,17 @@ fn run(asked: &Request) -> Result<(), String> {
     let words = |error: random_features::Error| error.to_string();
     let mut panels = Vec::new();
     if is_asked("cost") {
+        progress::begin(&format!("times draws of up to {classes} classes, and builds their trees"));
         let rows = cost::run(classes, seed).map_err(words)?;
         command::print(&table::cost(&rows))?;
         panels.push(picture::cost(&rows));
     }
     if is_asked("training") {
         let setup = training::Setup { classes: classes.min(TRAINED), steps, seeds, seed };
+        progress::begin(&format!(
+            "trains classifiers of {} classes in {steps} steps, {seeds} times each",
+            setup.classes
+        ));
         let curves = training::run(&setup).map_err(words)?;
         command::print(&table::training(&setup, &curves))?;
         panels.push(picture::training(&curves));

@@ -155,3 +155,54 @@ pub fn print(text: &str) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// A program, the file that names its options, and its help.
+    const PROGRAMS: [(&str, &str, &str); 8] = [
+        ("attention", include_str!("../attention/main.rs"), include_str!("../attention/help.txt")),
+        ("charlm", include_str!("../charlm/request.rs"), include_str!("../charlm/help.txt")),
+        ("plan", include_str!("../plan/main.rs"), include_str!("../plan/help.txt")),
+        ("reproduce", include_str!("../reproduce/main.rs"), include_str!("../reproduce/help.txt")),
+        (
+            "shaped_attention",
+            include_str!("../shaped_attention/main.rs"),
+            include_str!("../shaped_attention/help.txt"),
+        ),
+        (
+            "softmax_sampling",
+            include_str!("../softmax_sampling/main.rs"),
+            include_str!("../softmax_sampling/help.txt"),
+        ),
+        ("throughput", include_str!("../throughput/request.rs"), include_str!("../throughput/help.txt")),
+        ("verify", include_str!("../verify/main.rs"), include_str!("../verify/help.txt")),
+    ];
+
+    /// Options of processes that a program starts itself.
+    const INTERNAL: [&str; 2] = ["--one", "--length"];
+
+    /// The options that a program reads: texts of their own in its command.
+    fn options(source: &str) -> Vec<&str> {
+        let command = source.split("const COMMAND: Command = Command {").nth(1).unwrap_or_default();
+        let command = command.split("Command::new(").next().unwrap_or_default();
+        command.split('"').filter(|text| text.starts_with("--") && !INTERNAL.contains(text)).collect()
+    }
+
+    #[test]
+    fn help_explains_every_option_and_gives_an_example() {
+        for (name, source, help) in PROGRAMS {
+            let (options, run) = (options(source), format!("cargo run --release --example {name} -- "));
+            assert!(!options.is_empty(), "{name}");
+            // Once in the usage, and once where it is explained.
+            let ends = |text: &str| !text.starts_with(|c: char| c.is_alphanumeric() || c == '-');
+            let explained =
+                |option: &&&str| help.split(**option).skip(1).filter(|rest| ends(rest)).count() >= 2;
+            let left_out: Vec<_> = options.iter().filter(|option| !explained(option)).collect();
+            assert!(left_out.is_empty(), "{name}: {left_out:?}");
+            let examples = help.lines().filter_map(|line| line.trim().strip_prefix(&run));
+            assert!(examples.clone().any(|example| !example.contains('[')), "{name} without an example");
+            assert!(help.contains("Exit code 0"), "{name}");
+            assert!(source.contains("help: include_str!"), "{name}");
+        }
+    }
+}

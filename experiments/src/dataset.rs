@@ -1,4 +1,4 @@
-//! Data files: points in rows, the label in the last column.
+//! Data files: points in rows, the label in the last column, perhaps below a line of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +12,8 @@ pub struct Dataset {
     pub points: Array2<f64>,
     pub labels: Vec<usize>,
     pub classes: Vec<String>,
+    /// What was done with the file beyond reading numbers: a header that was recognised, columns of texts that were coded.
+    pub notes: Vec<String>,
 }
 
 /// Some of the points of a data set.
@@ -35,22 +37,34 @@ const CATEGORIES: usize = 20;
 type Row = (usize, Vec<String>);
 
 impl Dataset {
+    /// Reads a file, and says on standard error what was done with it.
     pub fn read(file: &str) -> Result<Self, String> {
         let bytes = std::fs::read(file).map_err(|e| format!("{file} cannot be read: {e}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{file} is not a text file in UTF-8"))?;
         let name = std::path::Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy());
-        Self::parse(&name, &text)
+        let table = Self::parse(&name, &text)?;
+        table.notes.iter().for_each(|note| eprintln!("{file}: {note}"));
+        Ok(table)
     }
 
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let rows = fields(name, text)?;
+        let mut rows = fields(name, text)?;
+        let (header, mut notes) = (has_header(&rows).then(|| rows.remove(0)), Vec::new());
+        if let Some((line, names)) = &header {
+            notes.push(format!("line {line} is a header: it names the {} columns", names.len()));
+        }
         let width = rows[0].1.len();
         if width < 2 {
             return Err(format!("{name}, line {}: a row needs an attribute and a label", rows[0].0));
         }
         let mut columns: Vec<Vec<f64>> = Vec::new();
         for column in 0..width - 1 {
-            columns.extend(coded(name, &rows, column)?);
+            let Coded { attributes, categories } = coded(name, &rows, column)?;
+            if let Some(categories) = categories {
+                let column = title(header.as_ref(), column);
+                notes.push(format!("{column}: {}", coding(&categories, attributes.len())));
+            }
+            columns.extend(attributes);
         }
         let points = Array2::from_shape_fn((rows.len(), columns.len()), |(i, j)| columns[j][i]);
         if let Some((line, _)) = rows.iter().find(|(_, row)| row[width - 1].is_empty()) {
@@ -59,7 +73,13 @@ impl Dataset {
         let label = |row: &Row| row.1[width - 1].clone();
         let classes: Vec<String> = rows.iter().map(label).collect::<BTreeSet<_>>().into_iter().collect();
         let labels = rows.iter().filter_map(|row| classes.binary_search(&label(row)).ok()).collect();
-        Ok(Dataset { name: name.into(), points, labels, classes })
+        let column = title(header.as_ref(), width - 1);
+        notes.push(format!(
+            "{column}, the last, is the label: {} classes coded 0 to {}",
+            classes.len(),
+            classes.len() - 1
+        ));
+        Ok(Dataset { name: name.into(), points, labels, classes, notes })
     }
 
     /// Splits the points 90/5/5 at random and standardises them.
@@ -142,17 +162,53 @@ fn number(field: &str) -> Option<f64> {
     field.parse().ok().filter(|v: &f64| v.is_finite())
 }
 
+/// Whether the first row names the columns: it has no number, and some column has numbers in all other rows.
+fn has_header(rows: &[Row]) -> bool {
+    let Some(((_, first), rest)) = rows.split_first() else { return false };
+    let numbers = |column: usize| rest.iter().all(|(_, row)| number(&row[column]).is_some());
+    let names = first.iter().all(|field| !field.is_empty() && number(field).is_none());
+    names && !rest.is_empty() && (0..first.len()).any(numbers)
+}
+
+/// A column in words: its number, from 1, and its name if there is a header.
+fn title(header: Option<&Row>, column: usize) -> String {
+    let name = header.map_or_else(String::new, |(_, names)| format!(" ({})", names[column]));
+    format!("column {}{name}", column + 1)
+}
+
+/// How categories are coded, in words.
+fn coding(categories: &[String], indicators: usize) -> String {
+    match categories {
+        [one] => format!("“{one}” in all rows, coded 1"),
+        [first, ..] => {
+            let count = categories.len();
+            format!(
+                "{count} categories, coded as {indicators} columns of 0 and 1, one for each but “{first}”"
+            )
+        }
+        [] => String::new(),
+    }
+}
+
+/// What becomes of a column.
+struct Coded {
+    attributes: Vec<Vec<f64>>,
+    /// The values of a column of texts, in their order.
+    categories: Option<Vec<String>>,
+}
+
 /// The attributes that a column gives: itself if numeric, an indicator of each value but the first if text.
 ///
 /// A column is text if most of its fields are, or if it has few values and those that are no numbers recur,
 /// like "2, 3, 4, more". In other columns a field that is no number is a mistake in the file.
-fn coded(name: &str, rows: &[Row], column: usize) -> Result<Vec<Vec<f64>>, String> {
+fn coded(name: &str, rows: &[Row], column: usize) -> Result<Coded, String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     rows.iter().for_each(|row| *counts.entry(&row.1[column]).or_default() += 1);
     let strays = || counts.iter().filter(|(value, _)| number(value).is_none());
     let stray_rows: usize = strays().map(|(_, count)| count).sum();
     if stray_rows == 0 {
-        return Ok(vec![rows.iter().filter_map(|row| number(&row.1[column])).collect()]);
+        let numbers = rows.iter().filter_map(|row| number(&row.1[column])).collect();
+        return Ok(Coded { attributes: vec![numbers], categories: None });
     }
     let recur = strays().all(|(_, count)| count * 20 >= rows.len().max(40));
     if 2 * stray_rows <= rows.len() && !(recur && counts.len() <= CATEGORIES) {
@@ -168,5 +224,59 @@ fn coded(name: &str, rows: &[Row], column: usize) -> Result<Vec<Vec<f64>>, Strin
     }
     let indicator =
         |value: &&str| rows.iter().map(|row| f64::from(u8::from(row.1[column] == **value))).collect();
-    Ok(counts.keys().skip(usize::from(counts.len() > 1)).map(indicator).collect())
+    let attributes = counts.keys().skip(usize::from(counts.len() > 1)).map(indicator).collect();
+    Ok(Coded { attributes, categories: Some(counts.keys().map(|value| value.to_string()).collect()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notes(text: &str) -> Vec<String> {
+        Dataset::parse("table", text).unwrap().notes
+    }
+
+    #[test]
+    fn headers_and_categories_are_said() {
+        let rows: String =
+            (0..20).map(|i| format!("{i},{},{}\n", ["red", "green", "blue"][i % 3], i % 2)).collect();
+        let plain = Dataset::parse("table", &rows).unwrap();
+        let categories = "3 categories, coded as 2 columns of 0 and 1, one for each but “blue”";
+        assert_eq!(
+            plain.notes,
+            [&format!("column 2: {categories}"), "column 3, the last, is the label: 2 classes coded 0 to 1"]
+        );
+        let headed = Dataset::parse("table", &format!("size,colour,class\n{rows}")).unwrap();
+        assert_eq!(
+            (&headed.points, &headed.labels, &headed.classes),
+            (&plain.points, &plain.labels, &plain.classes)
+        );
+        assert_eq!(
+            headed.notes,
+            [
+                "line 1 is a header: it names the 3 columns",
+                &format!("column 2 (colour): {categories}"),
+                "column 3 (class), the last, is the label: 2 classes coded 0 to 1"
+            ]
+        );
+        assert_eq!(notes("a b\n1 x\n2 y\n")[0], "line 1 is a header: it names the 2 columns");
+        assert_eq!(notes("ok,1,x\nok,2,y\n")[0], "column 1: “ok” in all rows, coded 1");
+    }
+
+    #[test]
+    fn rows_that_may_be_points_are_no_headers() {
+        // A number in the first row; texts alone in every column; a first row alone.
+        for text in ["a,2,x\na,3,y\n", "a,b\na,c\n"] {
+            assert!(!notes(text)[0].contains("header"), "{text}");
+        }
+        assert!(Dataset::parse("table", "size,class\n").is_ok_and(|table| table.points.nrows() == 1));
+        // A missing value in the first row is still a mistake.
+        assert!(Dataset::parse("table", "?,2,x\n1,3,y\n2,4,x\n").is_err());
+        // The bundled sets have none.
+        for text in
+            [include_str!("../../examples/data/banknote.txt"), include_str!("../../examples/data/wifi.txt")]
+        {
+            assert_eq!(notes(text).len(), 1);
+        }
+    }
 }

@@ -1,8 +1,13 @@
-//! A line on the terminal that says how far the work is, and when it may be done.
+//! What long work says on standard error: a line when it begins, and on a terminal how far it is and when it may be done.
 
 use std::sync::LazyLock;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+/// Says at once what begins: who has started a program need not wonder whether it does anything.
+pub fn begin(what: &str) {
+    eprintln!("{what} …");
+}
 
 /// Nothing where standard error is not a terminal.
 pub fn show(what: &str, done: usize, of: usize) {

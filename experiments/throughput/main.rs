@@ -9,7 +9,7 @@ mod work;
 
 use std::process::ExitCode;
 
-use experiments::command;
+use experiments::{command, progress};
 use rand::distr::{Distribution, StandardUniform};
 use random_features::linalg::Scalar;
 use rayon::ThreadPoolBuilder;
@@ -34,6 +34,7 @@ fn line<T: Scalar>(request: &Request) -> Result<String, String>
 where
     StandardUniform: Distribution<T>,
 {
+    progress::begin(&format!("measures the ceilings of the machine, then {}", request.case.name()));
     let ceilings = Ceilings::measure::<T>()?;
     if request.case == Case::Peak {
         return json(&Peak::new(request, &ceilings, ceilings::multiply_adds_of_one::<T>()));

@@ -1,13 +1,4 @@
-//! Closed forms against values computed independently, and against simulation.
-//!
-//!     cargo run --release --example verify -- [FILE.json] [--simulate] [--draws 20000]
-//!
-//! The program evaluates every case of a table and prints, for each formula, the number of cases and the largest error in
-//! units of the tolerance. The bundled table, which is the default, has some 3000 values to 32 digits, each with the tolerance
-//! that its formula's conditioning allows. With `--simulate` estimators are drawn instead and their sample errors compared with
-//! the closed forms, as z-scores.
-//!
-//! Exit code 0 if all is well, 1 if a case failed or none was evaluated, 2 if the request or the file cannot be understood.
+#![doc = include_str!("help.txt")]
 
 mod simulate;
 
@@ -18,9 +9,11 @@ use std::process::ExitCode;
 use experiments::command::{self, Command, Request};
 use experiments::golden;
 use experiments::golden::formulas::{self, Outcome};
+use experiments::progress;
 use serde_json::Value;
 
 const COMMAND: Command = Command {
+    help: include_str!("help.txt"),
     options: &["--draws"],
     flags: &["--simulate"],
     files: 1,
@@ -103,11 +96,13 @@ fn verify(cases: &[Value]) -> Result<(String, bool), std::fmt::Error> {
 fn run(request: &Request) -> Result<bool, String> {
     let draws = request.whole("--draws", 20_000, (100, u64::MAX))?;
     if request.has("--simulate") {
+        progress::begin(&format!("draws each estimator {draws} times"));
         let (table, well) = simulate::run(draws).map_err(|e| e.to_string())?;
         return command::print(&table).map(|()| well);
     }
     let file = request.files.first().map(|file| file.to_string_lossy());
     let cases = file.as_deref().map_or_else(golden::bundled, golden::read)?;
+    progress::begin(&format!("evaluates {} cases", cases.len()));
     let (table, well) = verify(&cases).map_err(|e| e.to_string())?;
     command::print(&table).map(|()| well)
 }
