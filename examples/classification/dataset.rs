@@ -1,4 +1,4 @@
-//! Tables of points: a point in each row, its class in the last column.
+//! Tables of points: a point in each row, its class in the last column, perhaps below a line of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,6 +13,8 @@ pub struct Dataset {
     pub points: Array2<f64>,
     pub labels: Vec<usize>,
     pub classes: usize,
+    /// What was done with the file beyond reading numbers: a header that was recognised, columns of texts that were coded.
+    pub notes: Vec<String>,
 }
 
 /// Some of the points.
@@ -33,16 +35,20 @@ pub struct Split {
 const CATEGORIES: usize = 20;
 
 impl Dataset {
+    /// Reads a file, and says on standard error what was done with it.
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file).map_err(|e| format!("{name} cannot be read: {e}"))?;
-        Self::parse(&name, &text)
+        let table = Self::parse(&name, &text)?;
+        table.notes.iter().for_each(|note| eprintln!("{name}: {note}"));
+        Ok(table)
     }
 
-    /// Reads rows of fields that commas or blanks separate.
+    /// Reads rows of fields that commas or blanks separate. The first is a header if it has no number and some column has numbers in all
+    /// other rows.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let rows = rows(text).map_err(|line| format!("{name}, line {line}: a quote does not end"));
-        let (lines, rows) = rows?;
+        let (mut lines, mut rows) = rows?;
         let width = rows.first().map_or(0, Vec::len);
         if width < 2 {
             return Err(format!("{name} has no row with an attribute and a class"));
@@ -51,11 +57,22 @@ impl Dataset {
             let (line, found) = (lines[i], rows[i].len());
             return Err(format!("{name}, line {line}: {found} fields, but the first row has {width}"));
         }
+        let (mut header, mut notes) = (None, Vec::new());
+        if has_header(&rows) {
+            notes.push(format!("line {} is a header: it names the {width} columns", lines.remove(0)));
+            header = Some(rows.remove(0));
+        }
+        let title = |column: usize| {
+            let name = header.as_ref().map_or_else(String::new, |names| format!(" ({})", names[column]));
+            format!("column {}{name}", column + 1)
+        };
         let field = |column: usize| rows.iter().map(|row| row[column]).collect::<Vec<&str>>();
         let mut columns: Vec<Vec<f64>> = Vec::new();
         for column in 0..width - 1 {
             let coded = coded(&field(column));
-            columns.extend(coded.map_err(|(i, why)| format!("{name}, line {}: {why}", lines[i]))?);
+            let (coded, note) = coded.map_err(|(i, why)| format!("{name}, line {}: {why}", lines[i]))?;
+            notes.extend(note.map(|note| format!("{}: {note}", title(column))));
+            columns.extend(coded);
         }
         let labels = field(width - 1);
         if let Some(i) = labels.iter().position(|label| label.is_empty()) {
@@ -63,11 +80,14 @@ impl Dataset {
         }
         let classes: BTreeSet<&str> = labels.iter().copied().collect();
         let number: BTreeMap<&str, usize> = classes.into_iter().zip(0..).collect();
+        let (column, count) = (title(width - 1), number.len());
+        notes.push(format!("{column}, the last, is the class: {count} classes coded 0 to {}", count - 1));
         Ok(Dataset {
             name: name.into(),
             points: Array2::from_shape_fn((rows.len(), columns.len()), |(i, j)| columns[j][i]),
             labels: labels.iter().map(|label| number[label]).collect(),
             classes: number.len(),
+            notes,
         })
     }
 
@@ -144,13 +164,24 @@ fn number(field: &str) -> Option<f64> {
     field.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// Whether the first row names the columns.
+fn has_header(rows: &[Vec<&str>]) -> bool {
+    let Some((first, rest)) = rows.split_first() else { return false };
+    let numbers = |column: usize| rest.iter().all(|row| number(row[column]).is_some());
+    let names = first.iter().all(|field| !field.is_empty() && number(field).is_none());
+    names && !rest.is_empty() && (0..first.len()).any(numbers)
+}
+
+/// The columns that a column becomes, and how it was coded if it has texts.
+type Coded = (Vec<Vec<f64>>, Option<String>);
+
 /// What a column becomes: itself if it has numbers alone, else an indicator of each of its values but the first.
 ///
 /// Texts are categories if most fields are texts and their values are few for the number of rows, or if the values are few and each
 /// text recurs, like "2, 3, 4, more". Other texts are mistakes: the error has the row of the first and a sentence.
-fn coded(fields: &[&str]) -> Result<Vec<Vec<f64>>, (usize, String)> {
+fn coded(fields: &[&str]) -> Result<Coded, (usize, String)> {
     let Some(first) = fields.iter().position(|field| number(field).is_none()) else {
-        return Ok(vec![fields.iter().filter_map(|field| number(field)).collect()]);
+        return Ok((vec![fields.iter().filter_map(|field| number(field)).collect()], None));
     };
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     fields.iter().for_each(|field| *counts.entry(field).or_default() += 1);
@@ -165,5 +196,14 @@ fn coded(fields: &[&str]) -> Result<Vec<Vec<f64>>, (usize, String)> {
         return Err((first, format!("'{}' is not a number", fields[first])));
     }
     let indicator = |value: &&str| fields.iter().map(|field| f64::from(u8::from(field == value))).collect();
-    Ok(counts.keys().skip(usize::from(counts.len() > 1)).map(indicator).collect())
+    let indicators: Vec<_> = counts.keys().skip(usize::from(counts.len() > 1)).map(indicator).collect();
+    let note = match counts.keys().next() {
+        Some(first) if counts.len() > 1 => format!(
+            "{} categories, coded as {} columns of 0 and 1, one for each but “{first}”",
+            counts.len(),
+            indicators.len()
+        ),
+        _ => format!("“{}” in all rows, coded 1", fields[first]),
+    };
+    Ok((indicators, Some(note)))
 }

@@ -12,8 +12,9 @@
 //!     cargo run --release --example classification -- [DATA_FILE…] [--m 128] [--seeds 3] [--all]
 //!
 //! The tables of `experiments/README.md` take --seeds 50. With --all every mechanism and coupling has its rows. A data file has one
-//! point in a row, separated by commas or blanks, with the class in the last column. Text columns are coded as indicators. Without
-//! files the bundled banknote and wifi sets are used. Standard error says which split is being worked on.
+//! point in a row, separated by commas or blanks, with the class in the last column. A line of names is recognised, and text columns
+//! are coded as indicators: standard error says so, and which split is being worked on. Without files the bundled banknote and wifi
+//! sets are used.
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
@@ -33,10 +34,13 @@ const USAGE: &str = "usage: classification [DATA_FILE…] [--m M] [--seeds SEEDS
     \n\
     Accuracy of ridge and kernel regression with random features, beside the exact kernel.\n\
     \n\
-    DATA_FILE      points in rows, the class in the last column (default: two bundled data sets)\n\
+    DATA_FILE      points in rows, the class in the last column (default: two bundled data sets); a line of names is\n\
+    \x20              recognised and text columns are coded, which standard error says\n\
     --m M          sets the number of frequencies (default 128)\n\
     --seeds SEEDS  sets the number of random splits that results are averaged over (default 3)\n\
-    --all          compares every mechanism and coupling";
+    --all          compares every mechanism and coupling\n\
+    \n\
+    An example: cargo run --release --example classification -- --m 64 --seeds 1";
 
 /// The largest number that an option takes.
 const MOST: usize = 1_000_000;

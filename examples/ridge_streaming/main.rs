@@ -23,7 +23,16 @@ use random_features::apply::RidgeStatistics;
 use random_features::frequency::{Orthogonal, draw};
 use random_features::{Trigonometric, rng_of_step};
 
-const USAGE: &str = "usage: ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]";
+const USAGE: &str = "usage: ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]\n\
+    \n\
+    Ridge regression of points that are seen once and never kept, with its error as their number grows.\n\
+    \n\
+    --rows N      sets the number of points (default 10000000)\n\
+    --features D  sets the number of features, an even one (default 2048)\n\
+    --batch B     sets the number of points in a batch (default 65536)\n\
+    --seed S      sets the seed of points and features (default 1)\n\
+    \n\
+    An example of a second: cargo run --release --example ridge_streaming -- --rows 100000 --features 256";
 /// The dimension d of the points.
 const DIM: usize = 8;
 /// The number of bumps of the function, and their width.
@@ -72,7 +81,7 @@ impl Stream {
             );
         }
         match asked.finish().first() {
-            Some(other) => Err(format!("'{}' is not understood; {USAGE}", other.display()).into()),
+            Some(other) => Err(format!("'{}' is not understood\n{USAGE}", other.display()).into()),
             None => Ok(Some(Stream { rows, features, batch, seed })),
         }
     }

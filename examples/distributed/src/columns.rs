@@ -30,7 +30,7 @@ impl Scalar for f64 {
 pub struct Columns {
     /// The target or label, if there is one.
     pub target: Option<ArrayRef>,
-    /// Float columns, or one `FixedSizeList` of floats.
+    /// Columns of one type of floats, or one `FixedSizeList` of these.
     pub x: Vec<ArrayRef>,
     /// What the target is called and then the columns of the points, if that is known.
     pub names: Arc<[String]>,
@@ -149,6 +149,11 @@ fn elements(list: &FixedSizeListArray) -> ArrayRef {
     list.values().slice(list.value_offset(0) as usize, list.len() * size)
 }
 
+/// Whether a column of this type is a coordinate: a number or a Boolean.
+pub fn is_coordinate(kind: &DataType) -> bool {
+    kind.is_numeric() || *kind == DataType::Boolean
+}
+
 /// Whether a column of this type is a coordinate as it is.
 pub fn is_float(kind: &DataType) -> bool {
     matches!(kind, DataType::Float32 | DataType::Float64)
@@ -173,5 +178,58 @@ pub fn layout(types: &[DataType]) -> Result<(usize, DataType)> {
             "points are columns of Float32 or of Float64, or one FixedSizeList of either, not {}",
             types.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(", ")
         )),
+    }
+}
+
+/// The types that columns of points, and a target that is a number, are converted to, and their scalar: `Float32` if all of them are of that,
+/// `Float64` otherwise. No value is rounded to fewer digits so.
+pub fn converted(points: &[DataType], target: Option<&DataType>) -> Result<(Vec<DataType>, DataType)> {
+    let Ok((_, own)) = layout(points) else {
+        return match points.iter().find(|kind| !is_coordinate(kind)) {
+            Some(other) => refuse(format!(
+                "a column of points is of {other}: points are numbers and Booleans, or one FixedSizeList of floats"
+            )),
+            None => Ok((vec![DataType::Float64; points.len()], DataType::Float64)),
+        };
+    };
+    let single = own == DataType::Float32 && target.is_none_or(|kind| *kind == DataType::Float32);
+    let scalar = if single { DataType::Float32 } else { DataType::Float64 };
+    Ok((points.iter().map(|kind| of_scalar(kind, &scalar)).collect(), scalar))
+}
+
+/// A type of points with another scalar.
+pub fn of_scalar(kind: &DataType, scalar: &DataType) -> DataType {
+    match kind {
+        DataType::FixedSizeList(item, size) => {
+            DataType::FixedSizeList(Arc::new(item.as_ref().clone().with_data_type(scalar.clone())), *size)
+        }
+        _ => scalar.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::Field;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_converted_to_fewer_digits() {
+        use DataType::{Boolean, Float32, Float64, Int8, Int64, Utf8};
+        let list = |scalar| DataType::FixedSizeList(Arc::new(Field::new_list_field(scalar, true)), 3);
+        let scalar = |points: &[DataType], target: Option<&DataType>| {
+            converted(points, target).map(|(_, scalar)| scalar).ok()
+        };
+        assert_eq!(scalar(&[Float32, Float32], None), Some(Float32));
+        assert_eq!(scalar(&[Float32, Float32], Some(&Float32)), Some(Float32));
+        for target in [Float64, Int8, Int64] {
+            assert_eq!(scalar(&[Float32, Float32], Some(&target)), Some(Float64));
+            assert_eq!(converted(&[list(Float32)], Some(&target)).unwrap().0, [list(Float64)]);
+        }
+        assert_eq!(scalar(&[Float32, Boolean, Int64], Some(&Float32)), Some(Float64));
+        assert_eq!(converted(&[list(Float32)], Some(&Float32)).unwrap(), (vec![list(Float32)], Float32));
+        for wrong in [&[Float32, Utf8][..], &[list(Float32), Float32], &[list(Int64)]] {
+            assert!(converted(wrong, None).is_err());
+        }
     }
 }

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Column, Result};
 use datafusion::dataframe::DataFrame;
-use datafusion::logical_expr::{AggregateUDF, Expr};
+use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
-use crate::columns::is_list;
+use crate::columns::{is_coordinate, is_list};
 use crate::fault::refuse;
 use crate::map::MapSpec;
+use crate::scalar::StateParts;
 use crate::sums::{Constants, State, SumsFunction};
 use crate::table::{ROW, RowTable};
 
@@ -84,18 +85,30 @@ impl Task {
 /// A sentence.
 pub fn check(table: &RowTable, task: &Task) -> Result<()> {
     check_points(table, &task.columns)?;
-    if let Some(target) = &task.target {
-        let labels = matches!(task.constants, Constants::Classes(..));
-        check_type(table, target, if labels { is_label } else { DataType::is_numeric })?;
-        if task.columns.contains(target) {
-            return refuse(format!("column {target} is the target, and one of the points"));
-        }
-        check_nulls(table, target)?;
+    let Some(target) = &task.target else { return Ok(()) };
+    if task.columns.contains(target) {
+        return refuse(format!("column {target} is the target, and not one of the points"));
     }
-    Ok(())
+    check_target(table, target, matches!(task.constants, Constants::Classes(..)))
 }
 
-/// Rejects columns that are no points, in the same way.
+/// Rejects a target, of labels or numbers, in the same way.
+///
+/// # Errors
+/// A sentence.
+pub fn check_target(table: &RowTable, target: &str, labels: bool) -> Result<()> {
+    let (fits, wanted): (fn(&DataType) -> bool, _) = match labels {
+        true => (is_label, "labels are texts, whole numbers, Booleans, or other numbers"),
+        false => (
+            DataType::is_numeric,
+            "a target is a number: name the classes of labels (--classes, or ridge_classes in SQL)",
+        ),
+    };
+    check_type(table, target, fits, wanted)?;
+    check_nulls(table, target)
+}
+
+/// Rejects columns of points in the same way.
 ///
 /// # Errors
 /// A sentence.
@@ -103,21 +116,26 @@ pub fn check_points(table: &RowTable, columns: &[String]) -> Result<()> {
     if columns.is_empty() {
         return refuse("there are no columns of points");
     }
-    columns.iter().try_for_each(|name| check_type(table, name, is_points))?;
+    let wanted = "a coordinate is a number or a Boolean";
+    columns.iter().try_for_each(|name| check_type(table, name, is_points, wanted))?;
     check_lists(table.file_schema(), columns)?;
     columns.iter().try_for_each(|name| check_nulls(table, name))
 }
 
 fn is_points(kind: &DataType) -> bool {
-    kind.is_numeric() || is_list(kind)
+    is_coordinate(kind) || is_list(kind)
 }
 
 fn is_label(kind: &DataType) -> bool {
-    use DataType::{Boolean, LargeUtf8, Utf8, Utf8View};
-    kind.is_integer() || matches!(kind, Utf8 | LargeUtf8 | Utf8View | Boolean)
+    use DataType::{Boolean, Dictionary, LargeUtf8, Utf8, Utf8View};
+    match kind {
+        Dictionary(_, values) => is_label(values),
+        Utf8 | LargeUtf8 | Utf8View | Boolean => true,
+        kind => kind.is_numeric(),
+    }
 }
 
-fn check_type(table: &RowTable, name: &str, fits: impl Fn(&DataType) -> bool) -> Result<()> {
+fn check_type(table: &RowTable, name: &str, fits: impl Fn(&DataType) -> bool, wanted: &str) -> Result<()> {
     let first = table.files().files.first().map_or("the table", |file| &file.path);
     let Ok(field) = table.file_schema().field_with_name(name) else {
         let fields = table.file_schema().fields().iter();
@@ -126,7 +144,7 @@ fn check_type(table: &RowTable, name: &str, fits: impl Fn(&DataType) -> bool) ->
     };
     match field.data_type() {
         kind if fits(kind) => Ok(()),
-        kind => refuse(format!("column {name} of {first} is of {kind}, which cannot be used so")),
+        kind => refuse(format!("column {name} of {first} is of {kind}: {wanted}")),
     }
 }
 
@@ -179,15 +197,25 @@ pub async fn run(context: &SessionContext, table: RowTable, task: &Task) -> Resu
     }
 }
 
-/// The state that a data frame of one column has in its first row.
+/// The state that a data frame has in its first column and row.
+///
+/// It arrives in [parts](StateParts), one a row, which fit into the messages of a cluster whatever the number of features.
 ///
 /// # Errors
 /// Errors of the engine; a sentence if there is no state.
 pub async fn state_of(frame: DataFrame) -> Result<State> {
-    let batches = frame.collect().await?;
-    let values = batches.iter().filter(|batch| batch.num_rows() > 0).find_map(|batch| {
-        let states = batch.columns().first()?.as_binary_opt::<i64>()?;
-        (!states.is_null(0)).then(|| State::of_bytes(states.value(0)))
-    });
-    values.unwrap_or_else(|| refuse("the engine delivered no state"))
+    let Some(state) = frame.schema().columns().into_iter().next() else {
+        return refuse("the engine was asked for no state");
+    };
+    let parts = ScalarUDF::from(StateParts::new()).call(vec![Expr::Column(state)]).alias("part");
+    let parts = frame.limit(0, Some(1))?.select(vec![parts])?.unnest_columns(&["part"])?;
+    let mut bytes = Vec::new();
+    for batch in parts.collect().await? {
+        let parts = batch.columns().first().and_then(|parts| parts.as_binary_opt::<i64>());
+        parts.into_iter().flatten().flatten().for_each(|part| bytes.extend_from_slice(part));
+    }
+    match bytes.as_slice() {
+        [] => refuse("the engine delivered no state"),
+        bytes => State::of_bytes(bytes),
+    }
 }

@@ -1,6 +1,7 @@
 //! [`Generator`]: Parquet files of any size, of a known function.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,6 +66,14 @@ impl Generator {
     /// # Errors
     /// If a size is 0, the folder has Parquet files already, which would be read with the new ones, or a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<()> {
+        self.write_while(folder, || true)
+    }
+
+    /// As [`write`](Generator::write), as long as it is to go on. Files that are complete stay.
+    ///
+    /// # Errors
+    /// As [`write`](Generator::write); a sentence if it is not to go on.
+    pub fn write_while(&self, folder: &Path, go_on: impl Fn() -> bool) -> Result<()> {
         if self.columns == 0 || self.files == 0 || self.group == 0 {
             return refuse("there is at least a column, a file, and a row in a row group");
         }
@@ -77,7 +86,7 @@ impl Generator {
         }
         let mut first = 0;
         for (k, rows) in self.sizes().into_iter().enumerate() {
-            self.write_file(&folder.join(format!("part-{k:05}.parquet")), first, rows)?;
+            self.write_file_while(&folder.join(format!("part-{k:05}.parquet")), first, rows, &go_on)?;
             first += rows;
         }
         Ok(())
@@ -88,20 +97,36 @@ impl Generator {
     /// # Errors
     /// If it cannot be written.
     pub fn write_file(&self, path: &Path, first: u64, rows: u64) -> Result<()> {
+        self.write_file_while(path, first, rows, &|| true)
+    }
+
+    fn write_file_while(&self, path: &Path, first: u64, rows: u64, go_on: &impl Fn() -> bool) -> Result<()> {
         // Until it is whole a file has a name that no table reads.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let partial = path.with_file_name(format!(".{name}.partial"));
-        let file = File::create(&partial).map_err(external)?;
+        let written = self.write_rows(&partial, first..first + rows, go_on);
+        let written = written.and_then(|()| std::fs::rename(&partial, path).map_err(external));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&partial);
+        }
+        written
+    }
+
+    fn write_rows(&self, path: &Path, rows: Range<u64>, go_on: impl Fn() -> bool) -> Result<()> {
+        let file = File::create(path).map_err(external)?;
         let options = WriterProperties::builder().set_max_row_group_row_count(Some(self.group)).build();
         let mut writer = ArrowWriter::try_new(file, self.schema(), Some(options))?;
-        let mut next = first;
-        while next < first + rows {
-            let count = BATCH.min(first + rows - next);
+        let mut next = rows.start;
+        while next < rows.end {
+            if !go_on() {
+                return refuse("the files were not completed");
+            }
+            let count = BATCH.min(rows.end - next);
             writer.write(&self.batch(next, count)?)?;
             next += count;
         }
         writer.close()?;
-        std::fs::rename(&partial, path).map_err(external)
+        Ok(())
     }
 
     fn schema(&self) -> Arc<Schema> {

@@ -11,8 +11,8 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 use random_features::Side;
 
-use super::{converted, list_type, lists, points, text};
-use crate::columns::{Columns, Scalar, layout};
+use super::{list_type, lists, points, text};
+use crate::columns::{Columns, Scalar, converted, layout};
 use crate::fault::{external, refuse};
 use crate::map::MapSpec;
 
@@ -52,7 +52,7 @@ impl ScalarUDFImpl for FeaturesFunction {
         let [_, _, x @ ..] = given else {
             return plan_err!("features takes a recipe, a seed and then the columns of points");
         };
-        let points = converted("features", x, None)?;
+        let (points, _) = converted(x, None)?;
         Ok([DataType::Utf8, DataType::UInt64].into_iter().chain(points).collect())
     }
 

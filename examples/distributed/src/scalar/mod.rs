@@ -1,18 +1,25 @@
-//! Scalar functions: features of points and predictions of models.
+//! Scalar functions: features of points, predictions of models, and parts of states.
 //!
 //! | function | value |
 //! |---|---|
 //! | `features(recipe, seed, x…)` | φ(x), a `FixedSizeList` of D numbers |
 //! | `predict(model, x…)` | of a regression: a number, or the name of a class; of a PCA: a `FixedSizeList` of components |
 //! | `predict_rows(model, row, x…)` | the same; what is wrong with a row names it |
+//! | `state_parts(state)` | a list of the parts of a [state](crate::sums::State), of at most 4 MiB each |
 //!
 //! `model` is the JSON of a [`Model`](crate::model::Model), and `recipe` that of a recipe or a [`MapSpec`](crate::map::MapSpec). All
 //! of these are constants.
+//!
+//! A value of one row fits into the messages of a cluster up to 16 MiB. States of many features are larger:
+//! `SELECT unnest(state_parts(s)) FROM (SELECT ridge(…) AS s FROM t)` gives them in rows that fit, one after the other, as
+//! [`fit::state_of`](crate::fit::state_of) asks for them.
 
 mod features;
+mod parts;
 mod predict;
 
 pub use features::FeaturesFunction;
+pub use parts::StateParts;
 pub use predict::PredictFunction;
 
 use std::sync::Arc;
@@ -24,13 +31,14 @@ use datafusion::logical_expr::{ColumnarValue, ScalarUDF};
 use datafusion::scalar::ScalarValue;
 use ndarray::Array2;
 
-use crate::columns::{Columns, Scalar, layout};
+use crate::columns::{Columns, Scalar};
 use crate::fault::refuse;
 
 /// The functions.
 pub fn functions() -> Vec<ScalarUDF> {
     let predict = [PredictFunction::new(), PredictFunction::with_rows()].map(ScalarUDF::from);
-    std::iter::once(ScalarUDF::from(FeaturesFunction::new())).chain(predict).collect()
+    let others = [ScalarUDF::from(FeaturesFunction::new()), ScalarUDF::from(StateParts::new())];
+    others.into_iter().chain(predict).collect()
 }
 
 /// A constant text among arguments.
@@ -49,19 +57,6 @@ fn text(value: Option<&ScalarValue>, what: &str) -> Result<String> {
 fn points(arguments: &[ColumnarValue], fields: &[FieldRef], rows: usize) -> Result<Columns> {
     let x = arguments.iter().map(|argument| argument.to_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
     Ok(Columns { target: None, x, names: fields.iter().map(|field| field.name().clone()).collect() })
-}
-
-/// The types that columns of points are converted to, for points of a scalar.
-fn converted(name: &str, given: &[DataType], scalar: Option<DataType>) -> Result<Vec<DataType>> {
-    let own = layout(given).ok();
-    match (own, scalar) {
-        (Some((_, own)), Some(scalar)) if own == scalar => Ok(given.to_vec()),
-        (Some(_), None) => Ok(given.to_vec()),
-        _ if given.iter().all(DataType::is_numeric) && !given.is_empty() => {
-            Ok(vec![DataType::Float64; given.len()])
-        }
-        _ => datafusion::common::plan_err!("points of {name} are numbers, or one FixedSizeList of floats"),
-    }
 }
 
 /// The type of lists of so many numbers.

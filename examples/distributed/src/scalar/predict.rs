@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 use ndarray::Array2;
 
 use super::{list_type, lists, points, text};
-use crate::columns::Scalar;
+use crate::columns::{Scalar, is_coordinate, is_list, of_scalar};
 use crate::fault::{at_row, refuse};
 use crate::model::{Fitted, Model, Predictions};
 
@@ -72,7 +72,7 @@ impl ScalarUDFImpl for PredictFunction {
         let model = Model::kept(&text(Some(model), "the model of predict")?)?;
         let mut rows = points(x, fields, args.number_rows)?;
         let scalar = if model.is_double() { DataType::Float64 } else { DataType::Float32 };
-        rows.x = rows.x.iter().map(|column| of_scalar(column, &scalar)).collect::<Result<_>>()?;
+        rows.x = rows.x.iter().map(|column| in_scalar(column, &scalar)).collect::<Result<_>>()?;
         check_dim(&model, &rows.x)?;
         if let Some((row, what)) = rows.null().or_else(|| rows.not_finite()) {
             return Err(self.fault(&args, row, what));
@@ -111,11 +111,10 @@ fn is_pca(model: &Model) -> bool {
     matches!(model.fitted, Fitted::PcaSingle(_) | Fitted::PcaDouble(_))
 }
 
-/// A column of numbers in the model's scalar. Lists stay as they are.
-fn of_scalar(column: &ArrayRef, scalar: &DataType) -> Result<ArrayRef> {
+/// A column of points in the model's scalar.
+fn in_scalar(column: &ArrayRef, scalar: &DataType) -> Result<ArrayRef> {
     match column.data_type() {
-        kind if kind == scalar || matches!(kind, DataType::FixedSizeList(..)) => Ok(column.clone()),
-        kind if kind.is_numeric() => Ok(cast(column, scalar)?),
+        kind if is_coordinate(kind) || is_list(kind) => Ok(cast(column, &of_scalar(kind, scalar))?),
         kind => refuse(format!("a column of points is of {kind}, not a number")),
     }
 }

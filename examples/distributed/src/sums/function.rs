@@ -4,10 +4,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::function::{AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs};
-use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
@@ -15,8 +15,8 @@ use datafusion::scalar::ScalarValue;
 
 use super::accumulator::SumsAccumulator;
 use super::kind::{Constants, Kind};
-use crate::columns::layout;
-use crate::fault::refuse;
+use crate::columns::{converted, layout};
+use crate::fault::{refuse, sentence};
 
 /// An aggregate of sums: as SQL names it, with constants among the arguments, or with these read already, which is what is run.
 #[derive(Debug)]
@@ -62,7 +62,8 @@ impl SumsFunction {
             return plan_err!("{} takes {before} arguments and then the columns of points", self.name());
         }
         let (head, x) = given.split_at(before);
-        let (x, scalar) = points(self.name(), x)?;
+        let target = head.last().filter(|_| self.kind == Kind::Ridge);
+        let (x, scalar) = self.planned(converted(x, target))?;
         let mut types = self.leading(head, &scalar)?;
         types.extend(x);
         Ok(types)
@@ -80,15 +81,24 @@ impl SumsFunction {
         let rows = self.with_rows.then_some(DataType::UInt64);
         let target = match self.kind {
             Kind::Ridge => Some(scalar.clone()),
-            Kind::Classes => Some(DataType::Utf8),
+            Kind::Classes => given.last().map(label_type),
             _ => None,
         };
         if let (Kind::Ridge, Some(last)) = (self.kind, given.last())
             && !last.is_numeric()
         {
-            return plan_err!("the target of {} is of {last}, not a number", self.name());
+            return plan_err!(
+                "the target of {} is of {last}, not a number: {} takes labels",
+                self.name(),
+                Kind::Classes.name()
+            );
         }
         Ok(constants.into_iter().chain(rows).chain(target).collect())
+    }
+
+    /// A fault of the types of arguments, with the name of the function.
+    fn planned<V>(&self, found: Result<V>) -> Result<V> {
+        found.map_err(|error| DataFusionError::Plan(format!("{}: {}", self.name(), sentence(&error))))
     }
 
     /// This function with the constants that stand at the beginning of these arguments.
@@ -103,17 +113,13 @@ impl SumsFunction {
     }
 }
 
-/// The types of points, and their scalar: all of `Float32` stay so, other numbers become `Float64`.
-fn points(name: &str, given: &[DataType]) -> Result<(Vec<DataType>, DataType)> {
-    if let Ok((_, scalar)) = layout(given) {
-        return Ok((given.to_vec(), scalar));
+/// The type that labels are converted to: text. Floats and decimals stay numbers, since 1 and 1.0 are one label.
+fn label_type(given: &DataType) -> DataType {
+    match given {
+        DataType::Dictionary(_, values) => label_type(values),
+        kind if kind.is_floating() || kind.is_decimal() => kind.clone(),
+        _ => DataType::Utf8,
     }
-    if let Some(other) = given.iter().find(|kind| !kind.is_numeric()) {
-        return plan_err!(
-            "a column of the points of {name} is of {other}: points are numbers, or one FixedSizeList"
-        );
-    }
-    Ok((vec![DataType::Float64; given.len()], DataType::Float64))
 }
 
 /// What an argument is called: a column by its name, also if it is converted.
@@ -146,6 +152,11 @@ impl AggregateUDFImpl for SumsFunction {
         Ok(vec![Arc::new(Field::new(format_state_name(args.name, "state"), DataType::LargeBinary, true))])
     }
 
+    /// Sums do not depend on an `ORDER BY` among the arguments, and do not see its values.
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+
     fn simplify(&self) -> Option<AggregateFunctionSimplification> {
         if self.constants.is_some() {
             return None;
@@ -164,7 +175,7 @@ impl AggregateUDFImpl for SumsFunction {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let Some(constants) = &self.constants else {
             return refuse(format!(
-                "{} runs in plans that were optimised, where its constants are read",
+                "{} sums the rows of a table or a group, and is no window function: leave OVER out, or take GROUP BY",
                 self.name()
             ));
         };

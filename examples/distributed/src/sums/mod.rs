@@ -1,7 +1,7 @@
 //! Sums over rows as aggregates: [ridge regression](ridge), [PCA](pca), [second moments](moments), and a [sample](sample) with statistics.
 //!
 //! In SQL, with `recipe` the JSON of a [`Recipe`](random_features::map::Recipe) or of a [`MapSpec`](crate::map::MapSpec), and
-//! points `x` as float columns or one `FixedSizeList`:
+//! points `x` as columns of numbers and Booleans, or one `FixedSizeList` of floats:
 //!
 //! | function | sums |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! | `moments(x…)` | means, second moments and statistics of all rows |
 //! | `merge_sums(state)` | those of states of any of these |
 //!
-//! Targets are converted to the type of the points: `Float32` if all of them are, `Float64` otherwise. The result is a [`State`],
-//! as bytes. `ridge_rows`, `ridge_classes_rows`, `pca_rows`, `sample_rows` and `moments_rows` take the number of
+//! Sums are of `f32` if points and target are all `Float32`, and of `f64` otherwise: no value is rounded to fewer digits. Labels are
+//! text, whole numbers, Booleans or dictionaries, compared as text, or floats, compared as numbers. An `ORDER BY` among the arguments changes nothing, and none of these is a
+//! window function. The result is a [`State`], as bytes. `ridge_rows`, `ridge_classes_rows`, `pca_rows`, `sample_rows` and `moments_rows` take the number of
 //! each row before the target or the points, as [tables of numbered rows](crate::table) have it. Their states record which rows
 //! they hold: adding a row twice is an error, and the bits are those of one pass over all rows where these are cut at multiples of
 //! [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK) rows. The others number rows from an offset drawn at random for each
@@ -22,7 +23,7 @@
 //!
 //! # What travels
 //! A state: the sums in the library's stored form, with its checksum, in one value of type `LargeBinary` that has a
-//! checksum of its own. Frequencies do not travel.
+//! checksum of its own. Frequencies do not travel. [`state_parts`](crate::scalar) cuts it for messages of limited size.
 
 mod accumulator;
 mod function;

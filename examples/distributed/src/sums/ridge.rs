@@ -1,6 +1,6 @@
 //! The sums of a ridge regression, on a number or on classes.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
@@ -67,8 +67,9 @@ impl<T: Scalar> Sums for RidgeSums<T> {
 /// The place of each label among the classes.
 fn labels(first: u64, rows: &Columns, classes: &[String]) -> Result<Vec<usize>> {
     let Some(labels) = &rows.target else { return refuse("there are no labels") };
-    let names = names(labels)?;
+    let names = cast(labels, &DataType::LargeUtf8)?;
     let names = names.as_string::<i64>();
+    let numbers = numbers(labels.data_type(), classes);
     let place = |row: usize| {
         let name = names.value(row);
         let unknown = || {
@@ -76,12 +77,19 @@ fn labels(first: u64, rows: &Columns, classes: &[String]) -> Result<Vec<usize>> 
             let what = format!("{column} holds {name:?}, which is none of the classes {classes:?}");
             at_row(first + row as u64, what)
         };
-        classes.iter().position(|class| class == name).ok_or_else(unknown)
+        let found = match &numbers {
+            Some(numbers) => {
+                name.parse().ok().and_then(|label| numbers.iter().position(|own| *own == Some(label)))
+            }
+            None => classes.iter().position(|class| class == name),
+        };
+        found.ok_or_else(unknown)
     };
     (0..names.len()).map(place).collect()
 }
 
-/// Labels as text.
-fn names(labels: &ArrayRef) -> Result<ArrayRef> {
-    Ok(cast(labels, &DataType::LargeUtf8)?)
+/// The classes as numbers, of labels that are: a label 1.0 is of the class 1.
+fn numbers(labels: &DataType, classes: &[String]) -> Option<Vec<Option<f64>>> {
+    let are_numbers = labels.is_floating() || labels.is_decimal();
+    are_numbers.then(|| classes.iter().map(|class| class.parse().ok()).collect())
 }

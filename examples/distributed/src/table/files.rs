@@ -46,6 +46,8 @@ pub struct FileRows {
     pub rows: u64,
     /// Columns that are known to have nulls, with their number.
     pub nulls: Vec<(String, u64)>,
+    /// Columns that the first file of the table does not have, and that are not read.
+    pub more: Vec<String>,
 }
 
 impl Files {
@@ -76,12 +78,13 @@ impl Files {
         let footers: Vec<_> = footers.buffered(FOOTERS).try_collect().await?;
         let schema = common_schema(&footers)?;
         let mut first = 0;
-        let numbered = footers.into_iter().map(|(file, _)| {
-            let file = FileRows { first, ..file };
+        let numbered = footers.into_iter().map(|(file, own)| {
+            let file = FileRows { first, more: more(&own, &schema), ..file };
             first += file.rows;
             file
         });
-        Ok((Files { store, files: numbered.collect() }, schema))
+        let files = numbered.collect();
+        Ok((Files { store, files }, schema))
     }
 
     /// The number of rows.
@@ -168,7 +171,7 @@ async fn footer(root: &str, store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Re
         rows.map_err(|_| DataFusionError::Execution(format!("{path} says that it has fewer than 0 rows")))?;
     let nulls = nulls(&footer);
     let modified = meta.last_modified.timestamp_micros();
-    Ok((FileRows { path, size: meta.size, modified, first: 0, rows, nulls }, schema))
+    Ok((FileRows { path, size: meta.size, modified, first: 0, rows, nulls, more: Vec::new() }, schema))
 }
 
 /// The columns of which the footer says that they have nulls: by the name of the column at the top.
@@ -181,6 +184,12 @@ fn nulls(footer: &ParquetMetaData) -> Vec<(String, u64)> {
         }
     }
     nulls.into_iter().collect()
+}
+
+/// The columns of a file that the table does not have.
+fn more(own: &Schema, table: &Schema) -> Vec<String> {
+    let names = own.fields().iter().map(|field| field.name());
+    names.filter(|name| table.index_of(name).is_err()).cloned().collect()
 }
 
 /// The schema that all files have, without what their writers noted beside.

@@ -98,8 +98,8 @@ mod tests {
     fn files(rows: &[u64]) -> Files {
         let mut first = 0;
         let file = |rows: &u64| {
-            let file =
-                FileRows { path: String::new(), size: 0, modified: 0, first, rows: *rows, nulls: vec![] };
+            let (path, nulls, more) = (String::new(), vec![], vec![]);
+            let file = FileRows { path, size: 0, modified: 0, first, rows: *rows, nulls, more };
             first += rows;
             file
         };

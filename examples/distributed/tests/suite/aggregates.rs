@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::array::{ArrayRef, Float64Array};
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use random_features::apply::RidgeStatistics;
 use random_features::data::Reservoir;
 use random_features::data::shaping::Moments;
+use random_features::ndarray::Array2;
+use random_features_distributed::fault::sentence;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::session;
@@ -13,7 +17,8 @@ use random_features_distributed::table::RowTable;
 use tempfile::TempDir;
 
 use crate::common::{
-    CHUNK, bytes, data, difference, local_pca, local_ridge, partitions, pattern, spec, table_of,
+    CHUNK, bytes, data, difference, floats, local_pca, local_ridge, partitions, pattern, spec, table_of,
+    write,
 };
 
 async fn table(context: &SessionContext, generator: &Generator) -> (TempDir, RowTable) {
@@ -202,4 +207,55 @@ async fn a_changed_state_is_refused() {
         assert!(State::of_bytes(&changed).is_err(), "byte {place}");
     }
     assert!((0..stored.len()).all(|length| State::of_bytes(&stored[..length]).is_err()));
+}
+
+/// A state of 40 MB arrives as it is, in parts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_of_many_features_arrives() {
+    let folder = tempfile::tempdir().unwrap();
+    let x: Vec<f32> = (0..20).map(|i| i as f32 / 10.0).collect();
+    let y: Vec<f64> = (0..20).map(|i| f64::from(i).sin()).collect();
+    let target: ArrayRef = Arc::new(Float64Array::from(y.clone()));
+    write(&folder.path().join("a.parquet"), vec![("x", floats(x.clone())), ("y", target)]);
+    let (map, context) = (spec(1, 1800), session::local_with(1));
+    let table = table_of(&context, folder.path()).await;
+    let state = fit::run(&context, table, &Task::ridge(map.clone(), "y", ["x"])).await.unwrap();
+    assert!(state.is_double() && state.to_bytes().len() > 40_000_000);
+    let mut local = RidgeStatistics::new(map.draw::<f64>().unwrap(), 1).unwrap();
+    let x = Array2::from_shape_fn((20, 1), |(i, _)| f64::from(x[i]));
+    local.update(&x, &Array2::from_shape_fn((20, 1), |(i, _)| y[i])).unwrap();
+    assert!(bytes(&state.gram::<f64>().unwrap()) == bytes(local.sums()));
+}
+
+/// A sum over a window is refused in a sentence, and an order among the arguments is no coordinate.
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_and_orders() {
+    let map = spec(2, 16);
+    let generator = Generator { rows: 10_000, columns: 3, files: 2, ..Default::default() };
+    let context = session::local_with(2);
+    let (_folder, rows) = table(&context, &generator).await;
+    context.register_table("n", Arc::new(rows)).unwrap();
+    let recipe = serde_json::to_string(&map.recipe).unwrap();
+    let ridge = |more: &str| format!("ridge_rows('{recipe}', 42, _row, y, x0, x1{more})");
+    let of = async |sums: &str| fit::state_of(context.sql(&format!("SELECT {sums} FROM n")).await?).await;
+    for window in ["OVER ()", "OVER (PARTITION BY _file)", "OVER (ORDER BY _row)"] {
+        for sums in [ridge(""), "moments(x0, x1)".into(), "sample(5, 1, x0)".into()] {
+            let error = sentence(&of(&format!("{sums} {window}")).await.unwrap_err());
+            assert!(error.contains("no window function"), "{sums} {window}: {error}");
+        }
+    }
+    let plain = of(&ridge("")).await.unwrap();
+    for order in ["x2", "x2 DESC, x0", "_row"] {
+        assert_eq!(of(&ridge(&format!(" ORDER BY {order}"))).await.unwrap(), plain);
+        let moments = of(&format!("moments(x0, x1 ORDER BY {order})")).await.unwrap();
+        assert_eq!(moments.moments().unwrap().mean().unwrap().len(), 2);
+    }
+    let merged = format!(
+        "SELECT merge_sums(s ORDER BY _file) FROM (SELECT _file, {} AS s FROM n GROUP BY _file)",
+        ridge("")
+    );
+    let merged = fit::state_of(context.sql(&merged).await.unwrap()).await.unwrap();
+    let (merged, plain) = (merged.gram::<f32>().unwrap(), plain.gram::<f32>().unwrap());
+    // Files end within chunks.
+    assert!(merged.rows() == plain.rows() && difference(&merged, &plain, &map) < 1e-6);
 }

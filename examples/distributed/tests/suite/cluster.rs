@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ballista::prelude::SessionConfigExt;
+use datafusion::arrow::array::{ArrayRef, Float64Array};
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
@@ -21,7 +22,9 @@ use random_features_distributed::generate::Generator;
 use random_features_distributed::session;
 use random_features_distributed::table::RowTable;
 
-use crate::common::{bytes, difference, local_pca, local_ridge, partitions, pattern, spec, table_of};
+use crate::common::{
+    bytes, difference, floats, local_pca, local_ridge, partitions, pattern, spec, table_of, write,
+};
 
 /// What jobs are called.
 const JOB: &str = "tested";
@@ -151,6 +154,25 @@ async fn a_large_state_travels() {
     let state = fit::run(&context, table(&context, folder.path()).await, &task).await.unwrap();
     assert!(state.to_bytes().len() > 32 << 20);
     assert!(bytes(&state.gram::<f32>().unwrap()) == bytes(&local_ridge(&generator, &map)));
+}
+
+/// A state of 200 MB does so too: of 4096 features of `f64`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_of_many_features_travels() {
+    let folder = tempfile::tempdir().unwrap();
+    let generator = Generator { rows: 300, columns: 4, files: 1, ..Default::default() };
+    let (x, y) = generator.points(0, generator.rows);
+    let targets: ArrayRef = Arc::new(Float64Array::from_iter_values(y.iter().map(|y| f64::from(*y))));
+    let points = x.columns().into_iter().map(|column| floats(column.to_vec()));
+    let names = ["x0", "x1", "x2", "x3"];
+    let columns = names.into_iter().zip(points).chain([("y", targets)]).collect();
+    write(&folder.path().join("a.parquet"), columns);
+    let cluster = Cluster::start(&[]);
+    let context = cluster.session(2).await;
+    let task = Task::ridge(spec(4, 4096), "y", names);
+    // What arrives has the checksum of what was sent, and the number of rows.
+    let state = fit::run(&context, table_of(&context, folder.path()).await, &task).await.unwrap();
+    assert!(state.is_double() && state.to_bytes().len() > 200_000_000);
 }
 
 /// An executor hangs in the middle of a job and is killed: the other does its work, and no row counts twice.

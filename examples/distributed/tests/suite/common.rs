@@ -1,8 +1,13 @@
 //! What tests share: files of a known function, recipes, and the local pass that results are compared with.
 
 use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
 
+use datafusion::arrow::array::{ArrayRef, Float32Array, RecordBatch};
 use datafusion::catalog::TableProvider;
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::file::properties::WriterProperties;
 use datafusion::prelude::SessionContext;
 use random_features::Trigonometric;
 use random_features::apply::RidgeStatistics;
@@ -80,4 +85,54 @@ pub fn difference(a: &GramSums<f32>, b: &GramSums<f32>, map: &MapSpec) -> f64 {
     a.axis_iter(Axis(0)).zip(b.axis_iter(Axis(0))).fold(0.0f64, |most, (a, b)| {
         a.iter().zip(b).fold(most, |most, (a, b)| most.max((a - b).abs() / largest))
     })
+}
+
+/// What `rf` does in a folder.
+pub fn rf(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rf")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+/// What was printed.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Exit code 2, and what standard error must name.
+pub fn refused(folder: &Path, arguments: &[&str], names: &[&str]) {
+    let output = rf(folder, arguments);
+    let why = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {why}");
+    for name in names {
+        assert!(why.contains(name), "{arguments:?} should name {name}: {why}");
+    }
+    assert!(!why.contains("panicked"), "{why}");
+}
+
+/// A Parquet file of columns.
+pub fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    write_with(path, columns, WriterProperties::default());
+}
+
+/// A Parquet file with options.
+pub fn write_with(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterProperties) {
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// A column of `f32`.
+pub fn floats(values: impl IntoIterator<Item = f32>) -> ArrayRef {
+    Arc::new(Float32Array::from_iter_values(values))
+}
+
+/// The names of a folder's files.
+pub fn names(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
 }

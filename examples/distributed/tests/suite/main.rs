@@ -3,6 +3,8 @@
 mod aggregates;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod columns;
 mod common;
 mod faults;
 mod program;
+mod signals;

@@ -1,54 +1,17 @@
 //! The program `rf`, as a person would run it.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::Float32Type;
-use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::model::Model;
 
-use crate::common::pattern;
-
-fn rf(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rf")).args(arguments).current_dir(folder).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Exit code 2, and what standard error must name.
-fn refused(folder: &Path, arguments: &[&str], names: &[&str]) {
-    let output = rf(folder, arguments);
-    let why = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {why}");
-    for name in names {
-        assert!(why.contains(name), "{arguments:?} should name {name}: {why}");
-    }
-    assert!(!why.contains("panicked"), "{why}");
-}
-
-fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
-    write_with(path, columns, WriterProperties::default());
-}
-
-fn write_with(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterProperties) {
-    let batch =
-        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
-    let file = std::fs::File::create(path).unwrap();
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-}
-
-fn floats(values: impl IntoIterator<Item = f32>) -> ArrayRef {
-    Arc::new(Float32Array::from_iter_values(values))
-}
+use crate::common::{floats, names, pattern, refused, rf, text, write, write_with};
 
 #[test]
 fn plan_fit_and_predict() {
@@ -205,15 +168,6 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     );
     refused(here, &["nonsense"], &["nonsense"]);
     assert_eq!(pattern(here).matches('*').count(), 1);
-}
-
-/// The names of a folder's files.
-fn names(folder: &Path) -> Vec<String> {
-    let files = std::fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 /// Inputs are never written to, and a failure leaves what was there before.

@@ -32,7 +32,7 @@ pub enum Command {
 /// Which points are read, and where.
 #[derive(Args, Clone, Debug)]
 pub struct Source {
-    /// The columns of the points, separated by commas [the only list of floats, or all float columns but the target]
+    /// The columns of the points, separated by commas [the only list of floats, or all numbers and Booleans but the target]
     #[arg(long, value_delimiter = ',')]
     pub columns: Vec<String>,
     /// A Ballista scheduler, as host:port [this process]

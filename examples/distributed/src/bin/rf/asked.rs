@@ -8,19 +8,20 @@ use datafusion::dataframe::DataFrame;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path as StorePath;
 use datafusion::prelude::SessionContext;
-use random_features_distributed::columns::{is_float, is_list, layout};
+use random_features_distributed::columns::converted;
 use random_features_distributed::fault::{row_of, sentence};
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::session;
 use random_features_distributed::sums::State;
 use random_features_distributed::table::RowTable;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::Source;
 use crate::on_cluster::Cluster;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::reading::Reading;
 use crate::say::say;
+use crate::stop;
 
 /// Partitions on a cluster unless stated.
 const PARTITIONS: usize = 16;
@@ -58,31 +59,21 @@ impl Asked {
         Ok(Asked { cluster, context, table, source })
     }
 
-    /// The columns of points: those that were named, or all of floats but the target.
+    /// The columns of points: those that were named, or all that can be.
     pub fn columns(&self, target: Option<&str>) -> Result<Vec<String>, String> {
         if !self.source.columns.is_empty() {
             return Ok(self.source.columns.clone());
         }
-        let fields = || {
-            let all = self.table.file_schema().fields().iter();
-            all.filter(|field| Some(field.name().as_str()) != target)
-        };
-        let of = |fits: fn(&DataType) -> bool| -> Vec<String> {
-            fields().filter(|field| fits(field.data_type())).map(|field| field.name().clone()).collect()
-        };
-        match (of(is_list), of(is_float)) {
-            (lists, _) if lists.len() == 1 => Ok(lists),
-            (lists, floats) if lists.is_empty() && !floats.is_empty() => Ok(floats),
-            _ => Err("name the columns of the points by --columns: there is no column of floats, or more than one of lists".into()),
-        }
+        let reading = Reading::of(&self.table, target)?;
+        reading.tell();
+        Ok(reading.points)
     }
 
-    /// Whether sums over these columns are of `f64`.
-    pub fn is_double(&self, columns: &[String]) -> bool {
-        let field = |name: &String| self.table.file_schema().field_with_name(name).ok();
-        let types: Vec<DataType> =
-            columns.iter().filter_map(field).map(|field| field.data_type().clone()).collect();
-        !layout(&types).is_ok_and(|(_, scalar)| scalar == DataType::Float32)
+    /// Whether sums over these columns, with a target of numbers or without, are of `f64`.
+    pub fn is_double(&self, columns: &[String], target: Option<&str>) -> bool {
+        let kind = |name: &str| Some(self.table.file_schema().field_with_name(name).ok()?.data_type());
+        let points: Vec<DataType> = columns.iter().filter_map(|name| kind(name)).cloned().collect();
+        !converted(&points, target.and_then(kind)).is_ok_and(|(_, scalar)| scalar == DataType::Float32)
     }
 
     /// Begins a file, which is none of those that are read: the table's, and one more.
@@ -123,7 +114,7 @@ impl Asked {
                 }
                 Err(error) => return Err(self.failed(&error).await),
             },
-            why = interrupted() => why,
+            why = stop::wait() => why,
             why = self.deserted() => why,
         };
         if let Some(cluster) = &self.cluster {
@@ -169,21 +160,6 @@ impl Asked {
             None => text,
         }
     }
-}
-
-/// Returns when somebody wants this process to end.
-async fn interrupted() -> String {
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminate) => terminate.recv().await,
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated => {}
-    }
-    "interrupted: nothing was written".into()
 }
 
 /// Prints the engine's plan.

@@ -1,6 +1,6 @@
 //! The recipe that is chosen from a sample.
 
-use ndarray::{Array2, s};
+use ndarray::{Array2, Axis, s};
 use random_features::apply::{RidgeSearch, Standardisation};
 use random_features::data::{Reservoir, lengthscale};
 use random_features::frequency::{Coupling, Draw, Orthogonal};
@@ -13,6 +13,7 @@ use random_features_distributed::map::MapSpec;
 
 use crate::arguments::Choice;
 use crate::asked::Asked;
+use crate::stop;
 
 /// Rows of the sample.
 const SAMPLE: u64 = 4096;
@@ -25,7 +26,7 @@ const POINTS: usize = 2000;
 pub struct Sampled {
     pub reservoir: Reservoir,
     pub dim: usize,
-    /// Whether points are of `f64`.
+    /// Whether sums over the points and the target are of `f64`.
     double: bool,
 }
 
@@ -37,7 +38,7 @@ impl Sampled {
         let reservoir = state.sample().map_err(|error| error.to_string())?;
         // Behind the coordinates stands the target, if it was sampled.
         let dim = reservoir.dim() - (task.columns.len() - columns.len());
-        Ok(Sampled { reservoir, dim, double: asked.is_double(columns) })
+        Ok(Sampled { reservoir, dim, double: asked.is_double(columns, target) })
     }
 
     /// The pass that samples.
@@ -68,17 +69,26 @@ impl Sampled {
             return Err("--features is at least 2".into());
         }
         let x = self.points()?;
-        let target = self.reservoir.points().slice(s![.., self.dim..]).to_owned();
+        let target = centred(self.reservoir.points().slice(s![.., self.dim..]).to_owned());
         let ell = match target.ncols() {
             0 => median(&x, choice.seed()),
             _ if self.double => best::<f64>(&x, &target, choice).or_else(|_| median(&x, choice.seed())),
             _ => best::<f32>(&x, &target, choice).or_else(|_| median(&x, choice.seed())),
         }?;
+        stop::check()?;
         let draw = Draw::new(self.dim, choice.features() / 2, Orthogonal);
         let kernel = Gaussian::new(ell).map_err(|error| error.to_string())?;
         let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, draw, kernel));
         let map = MapSpec::new(recipe, choice.seed()).standardised(self.standardisation()?);
         Ok(map.of_columns(columns))
+    }
+}
+
+/// Columns less their means.
+fn centred(values: Array2<f64>) -> Array2<f64> {
+    match values.mean_axis(Axis(0)) {
+        Some(means) => values - means,
+        None => values,
     }
 }
 
@@ -89,7 +99,7 @@ fn median(x: &Array2<f64>, seed: u64) -> Result<Lengthscale, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The lengthscale of the least error of a regression in the scalar of the points, whose sums resolve no λ that is too small.
+/// The lengthscale of the least error of a regression in the scalar of the sums, whose sums resolve no λ that is too small.
 fn best<T: Scalar>(x: &Array2<f64>, target: &Array2<f64>, choice: &Choice) -> Result<Lengthscale, String> {
     let frequencies = choice.features().min(SEARCHED) / 2;
     let omega = Orthogonal.draw(x.ncols(), frequencies, choice.seed()).map_err(|error| error.to_string())?;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use random_features::apply::Criterion;
+use random_features::apply::{Criterion, RidgeSpectrum};
 use random_features_distributed::fault::sentence;
-use random_features_distributed::fit::Task;
+use random_features_distributed::fit::{self, Task};
 use random_features_distributed::map::MapSpec;
 use random_features_distributed::model::{Model, Modelled};
 use random_features_distributed::sums::State;
@@ -27,6 +27,9 @@ pub async fn run(fit: Fit) -> Result<(), String> {
     let asked = Asked::open(&fit.input, source(&fit, spec.as_ref())?).await?;
     if !fit.source.explain {
         output(&fit, &asked)?;
+    }
+    if let Some(target) = &fit.target {
+        fit::check_target(&asked.table, target, !fit.classes.is_empty()).map_err(|error| sentence(&error))?;
     }
     let columns = asked.columns(fit.target.as_deref())?;
     if fit.source.explain && spec.is_none() {
@@ -160,6 +163,9 @@ fn ridge<T: Modelled>(
             let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas);
             let choice = choice.map_err(|error| error.to_string())?;
             said += &format!("expected squared error of predictions: {:.4e}\n", choice.error);
+            if let Some(share) = explained(&spectrum, choice.error).filter(|_| fit.classes.is_empty()) {
+                said += &format!("expected R²: {share:.4}\n");
+            }
             if !state.is_double() && lambdas.iter().all(|lambda| *lambda >= choice.lambda) {
                 said += LEAST;
             }
@@ -172,6 +178,13 @@ fn ridge<T: Modelled>(
     let mut model = Model::new(T::ridge(ridge), Vec::new(), statistics.count());
     (model.target, model.classes, model.lambda) = (fit.target.clone(), classes, Some(lambda));
     Ok((model, said))
+}
+
+/// The share of the target's variance that predictions of this expected error explain, if there is any.
+fn explained<T: Modelled>(spectrum: &RidgeSpectrum<T>, error: f64) -> Option<f64> {
+    // Under this penalty the mean alone predicts.
+    let mean = spectrum.errors(&Criterion::GeneralisedCrossValidation, &[f64::MAX.sqrt()]).ok()?;
+    mean.first().filter(|variance| **variance > 0.0).map(|variance| 1.0 - error / variance)
 }
 
 fn pca<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec) -> Result<(Model, String), String> {

@@ -5,10 +5,11 @@ use random_features_distributed::generate::Generator;
 
 use crate::arguments::Generate;
 use crate::say::say;
+use crate::stop;
 
 pub fn run(asked: Generate) -> Result<(), String> {
     let Generate { folder, rows, columns, files, group, list, skewed, seed } = asked;
     let generator = Generator { rows, columns, files, group, list, skewed, seed };
-    generator.write(&folder).map_err(|error| sentence(&error))?;
+    generator.write_while(&folder, || !stop::asked()).map_err(|error| sentence(&error))?;
     say(&format!("{rows} rows of {columns} coordinates in {files} files in {}", folder.display()))
 }

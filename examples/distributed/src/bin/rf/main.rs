@@ -1,6 +1,7 @@
 //! `rf`: fits of random features over Parquet files, in this process or on a Ballista cluster.
 //!
-//! Exit code 0 if all is well, 2 if a request cannot be understood or fulfilled; standard error says why in a sentence.
+//! Exit code 0 if all is well, 2 if a request cannot be understood or fulfilled, 130 and 143 after SIGINT and SIGTERM; standard
+//! error says why in a sentence.
 
 mod arguments;
 mod asked;
@@ -13,9 +14,11 @@ mod output;
 mod plan;
 mod predict;
 mod progress;
+mod reading;
 mod say;
 #[cfg(feature = "cluster")]
 mod serve;
+mod stop;
 
 use std::process::ExitCode;
 
@@ -24,28 +27,26 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let Arguments { command } = Arguments::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return refused(&error.to_string()),
-    };
-    match runtime.block_on(run(command)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => refused(&sentence),
-    }
-}
-
-async fn run(command: Command) -> Result<(), String> {
-    match command {
-        Command::Plan(asked) => plan::run(asked).await,
-        Command::Fit(asked) => fit::run(asked).await,
-        Command::Predict(asked) => predict::run(asked).await,
-        Command::Generate(asked) => generate::run(asked),
+    let code = match command {
+        // Servers end by signals in their own way.
         #[cfg(feature = "cluster")]
-        Command::Serve(asked) => serve::run(asked).await,
-    }
+        Command::Serve(asked) => run(serve::run(asked)).map(|()| ExitCode::SUCCESS),
+        Command::Plan(asked) => stop::until_signal(|| run(plan::run(asked))),
+        Command::Fit(asked) => stop::until_signal(|| run(fit::run(asked))),
+        Command::Predict(asked) => stop::until_signal(|| run(predict::run(asked))),
+        Command::Generate(asked) => stop::until_signal(|| generate::run(asked)),
+    };
+    code.unwrap_or_else(|sentence| {
+        say::note(&format!("rf: {sentence}\n"));
+        ExitCode::from(2)
+    })
 }
 
-fn refused(sentence: &str) -> ExitCode {
-    say::note(&format!("rf: {sentence}\n"));
-    ExitCode::from(2)
+/// What a command comes to. What it leaves at work ends with the process.
+fn run(command: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let outcome = runtime.block_on(command);
+    runtime.shutdown_background();
+    outcome
 }

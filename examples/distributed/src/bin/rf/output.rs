@@ -3,6 +3,25 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::stop;
+
+/// The files on their way, as they are called meanwhile. No file is begun or completed while this is locked.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all files on their way, before this process ends: none is begun or completed from here on.
+pub fn abandon() {
+    let files = unfinished();
+    for file in files.iter() {
+        let _ = fs::remove_file(file);
+    }
+    std::mem::forget(files);
+}
 
 /// A file on its way: it has another name beside its own until it is complete, and is removed if it never is.
 ///
@@ -37,16 +56,21 @@ impl Output {
 
     /// The empty file.
     pub fn create(&self) -> std::io::Result<File> {
-        match &self.partial {
-            Some(partial) => File::create(partial),
-            None => File::options().write(true).open(&self.place),
-        }
+        let Some(partial) = &self.partial else { return File::options().write(true).open(&self.place) };
+        let mut files = unfinished();
+        let file = File::create(partial)?;
+        files.push(partial.clone());
+        Ok(file)
     }
 
-    /// The file has its name from here on.
+    /// The file has its name from here on, unless this process was asked to end.
     pub fn finish(mut self) -> Result<(), String> {
         let Some(partial) = &self.partial else { return Ok(()) };
+        let mut files = unfinished();
+        stop::check()?;
         fs::rename(partial, &self.place).map_err(|error| self.failed(&error))?;
+        files.retain(|file| file != partial);
+        drop(files);
         self.partial = None;
         Ok(())
     }
@@ -67,7 +91,9 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
+            let mut files = unfinished();
             let _ = fs::remove_file(partial);
+            files.retain(|file| file != partial);
         }
     }
 }

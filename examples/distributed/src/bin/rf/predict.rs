@@ -16,11 +16,20 @@ use crate::asked::{Asked, explain};
 use crate::output::Output;
 use crate::say::say;
 
+/// Bytes of a model that travels in a plan. Messages of Ballista hold 16 MiB.
+const MODEL: usize = 8 << 20;
+
 pub async fn run(predict: Predict) -> Result<(), String> {
     let name = predict.model.display();
     let json =
         std::fs::read_to_string(&predict.model).map_err(|error| format!("{name} cannot be read: {error}"))?;
     let model = Model::parse(&json).map_err(|error| format!("{name}: {}", sentence(&error)))?;
+    if predict.source.ballista.is_some() && json.len() > MODEL {
+        return Err(format!(
+            "{name} is too large for the messages of a cluster, {} MB of at most 8: predict without --ballista",
+            json.len() >> 20
+        ));
+    }
     let mut source = predict.source.clone();
     if source.columns.is_empty() {
         source.columns = model.columns.clone();

@@ -16,7 +16,7 @@ use crate::fault::external;
 use crate::table::{Files, RowTable};
 
 /// Marks a table of numbered rows.
-const MAGIC: &[u8] = b"rf-rows2";
+const MAGIC: &[u8] = b"rf-rows3";
 
 /// Ballista's codec, with the functions and tables of this package.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use crate::fault::{external, refuse};
 use crate::table::{Files, RowScan};
 
 /// Marks a scan of numbered rows.
-const MAGIC: &[u8] = b"rf-scan2";
+const MAGIC: &[u8] = b"rf-scan3";
 
 /// Ballista's codec, with the functions and scans of this package.
 #[derive(Debug, Default)]
