@@ -110,8 +110,61 @@ fn numbers_are_converted_only_when_asked() {
     assert_eq!(npy::read_as::<f32, Ix1>(&narrow).unwrap(), array![0.1f32]);
     assert_eq!(reason(npy::read::<f32, Ix1>(&wide)), "holds elements of type '<f8', not f32");
     assert_eq!(reason(npy::read::<u64, Ix1>(&narrow)), "holds elements of type '<f4', not u64");
-    npy::write(&wide, &array![1u64]).unwrap();
-    assert_eq!(reason(npy::read_as::<f32, Ix1>(&wide)), "holds elements of type '<u8', not f32 or f64");
+    by_hand(&wide, "{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", &[0; 8]);
+    let expected = "holds elements of type '<c8', not f32, f64 or integers";
+    assert_eq!(reason(npy::read_as::<f32, Ix1>(&wide)), expected);
+}
+
+/// Labels as NumPy has them: int64 by default, and any other integers.
+#[test]
+fn labels_are_read_from_integers_of_any_type() {
+    let folder = Folder::new("labels");
+    let path = folder.join("labels.npy");
+    macro_rules! read_from {
+        ($($Integer:ty)*) => {$(
+            npy::write(&path, &array![2 as $Integer, 0, 127]).unwrap();
+            assert_eq!(npy::read_labels(&path).unwrap(), [2, 0, 127]);
+            assert_eq!(npy::read::<$Integer, Ix1>(&path).unwrap(), array![2 as $Integer, 0, 127]);
+            assert_eq!(npy::read_as::<f32, Ix1>(&path).unwrap(), array![2.0f32, 0.0, 127.0]);
+            assert_eq!(npy::read_as::<f64, Ix1>(&path).unwrap(), array![2.0f64, 0.0, 127.0]);
+        )*};
+    }
+    read_from!(i8 i16 i32 i64 u8 u16 u32 u64);
+    let header = |kind: &str| format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (3,), }}");
+    by_hand(&path, &header("|b1"), &[1, 0, 1]);
+    assert_eq!(npy::read_labels(&path).unwrap(), [1, 0, 1]);
+    by_hand(&path, &header(">i4"), &[0, 0, 1, 0, 0, 0, 0, 9, 0, 0, 0, 0]);
+    assert_eq!(npy::read_labels(&path).unwrap(), [256, 9, 0]);
+
+    npy::write(&path, &array![0i64, 3, -1, -2]).unwrap();
+    assert_eq!(reason(npy::read_labels(&path)), "holds the label -1 in row 2, but labels are counted from 0");
+    npy::write(&path, &array![[0i64, 3]]).unwrap();
+    assert_eq!(reason(npy::read_labels(&path)), "holds an array of dimension 2, not 1");
+    npy::write(&path, &array![0.0, 1.0]).unwrap();
+    assert_eq!(reason(npy::read_labels(&path)), "holds elements of type '<f8', not integers");
+}
+
+/// Integers become numbers of a scalar only where none is rounded.
+#[test]
+fn integers_are_read_as_numbers_where_that_is_exact() {
+    let folder = Folder::new("integers");
+    let path = folder.join("integers.npy");
+    let (least, most) = (-(1i64 << 53), 1i64 << 24);
+    npy::write(&path, &array![[least, most], [-1, 0]]).unwrap();
+    assert_eq!(npy::read_as::<f64, Ix2>(&path).unwrap(), array![[least as f64, most as f64], [-1.0, 0.0]]);
+    assert_eq!(npy::read_as::<f32, Ix2>(&path).unwrap()[[0, 0]], least as f32);
+    npy::write(&path, &array![most, most + 1]).unwrap();
+    assert_eq!(npy::read_as::<f64, Ix1>(&path).unwrap()[1], 16_777_217.0);
+    assert_eq!(reason(npy::read_as::<f32, Ix1>(&path)), "holds the integer 16777217, which f32 would round");
+    for (integers, first) in
+        [(array![1u64 << 53, (1 << 53) + 1], "9007199254740993"), (array![u64::MAX], "18446744073709551615")]
+    {
+        npy::write(&path, &integers).unwrap();
+        let expected = format!("holds the integer {first}, which f64 would round");
+        assert_eq!(reason(npy::read_as::<f64, Ix1>(&path)), expected);
+    }
+    npy::write(&path, &array![i64::MIN]).unwrap();
+    assert_eq!(npy::read_as::<f64, Ix1>(&path).unwrap(), array![i64::MIN as f64]);
 }
 
 #[test]

@@ -144,7 +144,10 @@ fn models<A: ArrowPrimitiveType<Native: Real>>() {
             let x = Points::of_columns(&columns).unwrap();
             assert_eq!(left.weights(), right.weights());
             assert_eq!(left.predict(&x).unwrap(), right.predict(&dense).unwrap());
-            assert_eq!(left.classify(x).unwrap(), right.classify(&dense).unwrap());
+            assert!(
+                left.classify(x).is_err() && right.classify(&dense).is_err(),
+                "one target names no class"
+            );
         }
     }
 }

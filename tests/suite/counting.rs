@@ -9,6 +9,7 @@ use crate::common::{
     refusals, softmax, threads_change_nothing,
 };
 use ndarray::{Array1, Array2, ShapeBuilder, arr1, arr2, s};
+use random_features::compose::{Coefficient, Hybrid};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates, draw_geometric, draw_poisson};
 use random_features::kernel::{Gaussian, Softmax};
@@ -764,7 +765,7 @@ fn recipes_make_the_same_map() {
     assert!(refused(Geometric::default().shifted(Shift::new(vec![1.0], 1e-8).unwrap())));
 
     // To be drawn: one map for each seed, with the law of the draw.
-    let draw = DrawCounts::new(3, 7, CountLaw::Poisson(0.4.into()));
+    let draw = DrawCounts::new(3, 7, CountLaw::Poisson(0.4.into())).unwrap();
     let recipe = Poisson::default().recipe(draw, softmax());
     assert!(matches!(recipe.map::<f32>(), Err(Error::NotDrawn)));
     let map = recipe.draw::<f32>(2).unwrap();
@@ -824,4 +825,31 @@ fn shifts_in_both_precisions() {
             assert!((0..40).all(|i| squared(i).is_finite()));
         }
     }
+}
+
+/// A draw of rates or a p outside the domain is refused when it is made; where a field was set to NaN later, the draw is equal to
+/// itself, can be printed, and makes no map.
+#[test]
+fn laws_outside_their_domain_are_refused_when_they_are_made() {
+    for wrong in [f64::NAN, 0.0, -1.0, f64::INFINITY, 2e15] {
+        let laws = [Rates::Same(wrong), Rates::PerDimension(vec![0.3, wrong, 0.3, 0.3])];
+        for law in laws.map(CountLaw::Poisson) {
+            assert!(matches!(DrawCounts::new(4, 5, law), Err(Error::Parameter { .. })), "{wrong}");
+        }
+    }
+    for wrong in [f64::NAN, 0.0, 1.0, -0.5] {
+        assert!(matches!(DrawCounts::new(4, 5, CountLaw::Geometric(wrong)), Err(Error::Parameter { .. })));
+    }
+    let few = CountLaw::Poisson(vec![0.3; 3].into());
+    assert!(matches!(DrawCounts::new(4, 5, few), Err(Error::Shape { .. })));
+    // As many dimensions as there can be, without a look at each.
+    assert!(DrawCounts::new(usize::MAX, 5, CountLaw::Poisson(0.3.into())).is_ok());
+
+    let mut draw = DrawCounts::new(4, 5, CountLaw::Poisson(0.3.into())).unwrap();
+    draw.law = CountLaw::Poisson(Rates::Same(f64::NAN));
+    let recipe = Poisson::default().recipe(draw, softmax());
+    assert!(recipe.map::<f64>().is_err() && recipe.draw::<f64>(1).is_err() && recipe.kernel().is_none());
+    assert_eq!(recipe.draws().len(), 1);
+    let sum = Hybrid::sum(vec![(Coefficient::constant(0.5).unwrap(), recipe.clone())], recipe);
+    assert!(sum.and_then(|sum: Recipe| sum.map::<f64>()).is_err());
 }

@@ -447,7 +447,20 @@ impl Coupling for Nowhere {
 
 #[test]
 fn refusals_are_sentences() {
-    assert!(matches!(draw(2, 2, &Nowhere, &mut rng(0)), Err(Error::Parameter { .. })));
+    for d in [1, 2] {
+        let error = draw(d, 2, &Nowhere, &mut rng(0)).unwrap_err();
+        assert!(matches!(error, Error::Parameter { .. }));
+        assert!(
+            error.to_string().ends_with("one in which the coupling exists: its capacity there is 0"),
+            "{error}"
+        );
+    }
+    // One dimension has no simplex; a single frequency of several dimensions is one.
+    for coupling in [&Simplex::default() as &dyn Coupling, &SimplexPlus::default()] {
+        let error = draw(1, 1, coupling, &mut rng(0)).unwrap_err();
+        assert!(error.to_string().ends_with("take Orthogonal or Independent in one dimension"), "{error}");
+        assert_eq!(draw(4, 1, coupling, &mut rng(0)).unwrap().count(), 1);
+    }
     let mut rng = rng(0);
     for coupling in couplings() {
         for (d, m) in [(0, 3), (3, 0)] {

@@ -1118,7 +1118,10 @@ fn errors_say_what_is_wrong() {
     );
     let d1 = random_features::frequency::Simplex::default();
     let refused = random_features::frequency::draw(1, 2, &d1, &mut rng(1)).unwrap_err().to_string();
-    assert_eq!(refused, "the dimension d is 1, but must be at least 2 for this coupling");
+    assert_eq!(
+        refused,
+        "the dimension d is 1, but must be at least 2 for this coupling: take Orthogonal or Independent in one dimension"
+    );
 }
 
 #[test]
@@ -1134,7 +1137,7 @@ fn targets_recipes_and_identities_in_print() {
         assert_eq!(target.to_string(), expected);
     }
     let recipe = Positive.recipe(Draw::new(2, 3, Orthogonal), Softmax::default());
-    let expected = "positive, 3 frequencies in dimension 2, softmax, lengthscale 1, to be drawn: Orthogonal";
+    let expected = "positive, 3 frequencies in dimension 2, softmax, lengthscale 1, to be drawn: orthogonal";
     assert_eq!(recipe.to_string(), expected);
     let identity = recipe.identity();
     assert_eq!(format!("{identity:?}"), format!("Identity({identity})"));

@@ -2,9 +2,13 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, arr1, arr2, s};
 use num_complex::Complex64;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+use random_features::apply::RidgeSearch;
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::compose::{Bases, Clustered, Coefficient, Diagonal, Hybrid};
-use random_features::data::Clustering;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+use random_features::data::shaping::Shaping;
+use random_features::data::{Clustering, lengthscale};
 use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Halton,
     Independent, Orthogonal, Simplex, SimplexPlus, Sobol, draw, draw_geometric,
@@ -45,6 +49,28 @@ fn a_matrix_acts_before_the_lengthscale() {
     assert!(plain.facts().symmetric && !turned.facts().symmetric);
     let features = turned.features(Side::X, &points(3, 2, 1.0)).unwrap();
     assert!(matches!(features.gram(&features), Err(Error::Pairing { .. })));
+}
+
+/// What is paired wrongly is told by what the maps are, and by their identities where those are all that differs.
+#[test]
+fn a_mismatch_of_maps_says_which_they_are() {
+    let x = points::<f64>(3, 2, 1.0);
+    let of = |m: usize, seed: u64| {
+        let map = Positive.gaussian::<f64>(frequencies(2, m, &Independent, seed), 0.5).unwrap();
+        map.features(Side::X, &x).unwrap()
+    };
+    let message = |left: &random_features::map::Features<f64>,
+                   right: &random_features::map::Features<f64>| {
+        left.gram(right).unwrap_err().to_string()
+    };
+    let told = message(&of(16, 1), &of(8, 1));
+    assert!(
+        told.contains("the map positive, 16 frequencies in dimension 2, Gaussian, lengthscale 0.5"),
+        "{told}"
+    );
+    assert!(told.contains("8 frequencies") && !told.contains("identity"), "{told}");
+    let told = message(&of(16, 1), &of(16, 2));
+    assert!(told.contains("lengthscale 0.5, identity "), "{told}");
 }
 
 #[test]
@@ -137,7 +163,7 @@ fn diagonals_at_zero_are_real() {
 fn streams_are_independent_and_couplings_are_themselves() {
     let with = |stream| Draw::new(3, 8, Independent).with_stream(stream);
     assert_ne!(with(0).of_seed(7).unwrap(), with(1).of_seed(7).unwrap());
-    let counts = |stream| DrawCounts::new(3, 40, CountLaw::Geometric(0.5)).with_stream(stream);
+    let counts = |stream| DrawCounts::new(3, 40, CountLaw::Geometric(0.5)).unwrap().with_stream(stream);
     assert_ne!(counts(0).of_seed(7).unwrap(), counts(1).of_seed(7).unwrap());
     let recipe = |stream| Positive.recipe(with(stream), Softmax::default());
     let drawn = |stream| {
@@ -455,4 +481,59 @@ fn results_beyond_memory_are_refused() {
     }
     memory(Gaussian::default().gram(&few, &few).unwrap_err());
     memory(Gaussian::default().log_gram(&few, &few).unwrap_err());
+}
+
+/// Sizes that no machine has are counted without overflow.
+#[test]
+fn the_largest_sizes_do_not_overflow() {
+    let clusters = Clustering::new(arr2(&[[1.0, 0.5], [0.2, 0.1]])).unwrap();
+    for (i, j) in [(usize::MAX, 0), (0, usize::MAX), (2, 0), (usize::MAX, usize::MAX)] {
+        let entries = Diagonal::complex().entries(&clusters, i, &clusters, j);
+        assert!(matches!(entries, Err(Error::Shape { .. })), "{i} {j}: {entries:?}");
+    }
+    let facts = Facts::new(3, vec![usize::MAX, 2, usize::MAX]);
+    assert_eq!(facts.feature_dim(), usize::MAX);
+    assert_eq!(Facts::new(3, vec![7, 2]).feature_dim(), 9);
+}
+
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+#[test]
+fn a_shape_counts_any_number_of_features() {
+    let x = ndarray::Array2::from_shape_fn((50, 3), |(i, k)| (i as f64 * [0.7, 1.9, 0.3][k]).sin());
+    for shape in [Shaping::new(), Shaping::new().with_rank(2).unwrap()] {
+        let shape = shape.of_points(&x, &x).unwrap();
+        for m in [usize::MAX, usize::MAX / 3 + 1, 1 << 63] {
+            let found = shape.multiplications(m);
+            assert_eq!((found.plain, found.shaped == usize::MAX || shape.is_truncated()), (usize::MAX, true));
+            assert!(shape.summary(m).contains(&usize::MAX.to_string()));
+        }
+        assert_eq!(shape.multiplications(64).plain, 64 * 3 + 3);
+    }
+}
+
+/// Views that repeat one row 2⁴⁰ times are judged at once, where numbers are looked at.
+#[test]
+fn a_repeated_row_is_looked_at_once() {
+    let row = arr2(&[[1.0, f64::NAN]]);
+    let many = row.broadcast((1 << 40, 2)).unwrap();
+    assert!(matches!(lengthscale::median(&many, 9, &mut rng(1)), Err(Error::NotFinite { row: 0, .. })));
+    let row = arr2(&[[1.0, 2.0]]);
+    let many = row.broadcast((1 << 40, 2)).unwrap();
+    let median = lengthscale::median(&many, 9, &mut rng(1));
+    assert!(matches!(median, Err(Error::Parameter { name: "the median distance", .. })), "{median:?}");
+    let many = row.broadcast((1 << 45, 2)).unwrap();
+    assert!(matches!(Clustering::of(&many, 2, &mut rng(1)), Err(Error::Memory { .. })));
+}
+
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+#[test]
+fn a_search_over_a_repeated_row_ends() {
+    let (x, y) = (arr2(&[[1.0, 2.0]]), arr2(&[[1.0]]));
+    let search =
+        RidgeSearch::new(Orthogonal.draw(2, 8, 1).unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell));
+    let search = search.without_standardisation();
+    for rows in [1 << 33, 1 << 40] {
+        let found = search.fit(x.broadcast((rows, 2)).unwrap(), &y.broadcast((rows, 1)).unwrap());
+        assert!(matches!(found, Err(Error::Parameter { name: "the median distance", .. })));
+    }
 }

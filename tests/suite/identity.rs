@@ -30,7 +30,7 @@ fn omega() -> Draw {
 }
 
 fn counts(law: CountLaw) -> DrawCounts {
-    DrawCounts::new(3, 8, law)
+    DrawCounts::new(3, 8, law).unwrap()
 }
 
 /// A recipe of every map, every kernel and every combination, with its identity.
@@ -202,7 +202,7 @@ fn recipes_of_no_map_are_refused() {
         DenseExponential::new(vec![-0.1; 2]).unwrap().recipe(omega(), Softmax::default()),
         Positive.recipe(omega().with_radii(RootDim), Gaussian::default()),
         Sign.recipe(3, 1.0),
-        Poisson::default().recipe(DrawCounts::new(3, 0, law.clone()), Softmax::default()),
+        Poisson::default().recipe(DrawCounts::new(3, 0, law.clone()).unwrap(), Softmax::default()),
         turned(EluPlusOne.recipe(3, 1.0), Array2::eye(3)),
         turned(Poisson::default().recipe(counts(law), Softmax::default()), Array2::eye(3)),
         turned(Positive.recipe(omega(), Softmax::default()), Array2::zeros((3, 2))),

@@ -11,12 +11,12 @@ use random_features::frequency::{
 };
 use random_features::kernel::{
     Cauchy, Chi, Gaussian, Kernel, Laplace, Lengthscale, Marginal, Matern, Radii, Radius, RationalQuadratic,
-    RootDim, Smoothness,
+    RootDim, ShiftInvariant, Smoothness, Spectrum,
 };
 use random_features::map::Target;
 use random_features::testing::{check_unbiased, conform};
 use random_features::theory::{self, Law};
-use random_features::{Error, Map, Positive, Sign, Trigonometric, rng};
+use random_features::{Error, Map, Positive, Sign, SignedLog, Trigonometric, rng};
 
 /// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
 const LIMIT: f64 = 4.5;
@@ -312,4 +312,144 @@ fn quantiles_of_cauchy_invert_its_distribution() {
         let quantile = Cauchy.lower_quantile(u);
         assert!((0.5 + quantile.atan() / std::f64::consts::PI - u).abs() < 1e-15, "{u}: {quantile}");
     }
+}
+
+/// exp(−a‖δ‖²/2) with radii χ √b: one kernel, if a is b.
+#[derive(Debug, Default)]
+struct Stretched(f64, f64, Lengthscale);
+
+impl Radii for Stretched {
+    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+        Ok(Chi.draw(d, count, rng)?.iter().map(|radius| radius * self.1.sqrt()).collect())
+    }
+}
+
+impl ShiftInvariant for Stretched {
+    fn name(&self) -> String {
+        format!("stretched {} {}", self.0, self.1)
+    }
+
+    fn lengthscale(&self) -> &Lengthscale {
+        &self.2
+    }
+
+    fn spectrum(&self) -> Spectrum<'_> {
+        Spectrum::Polar(self)
+    }
+
+    fn of_square(&self, square: f64) -> SignedLog {
+        SignedLog { ln_abs: -0.5 * self.0 * square, sign: 1.0 }
+    }
+}
+
+/// The kernel Π 1/(1 + δ²/b²) of coordinates with a Laplace distribution of scale 1/b.
+#[derive(Debug)]
+struct Rational(f64, Lengthscale);
+
+impl Marginal for Rational {
+    fn lower_quantile(&self, u: f64) -> f64 {
+        (2.0 * u).ln() / self.0
+    }
+}
+
+impl ShiftInvariant for Rational {
+    fn name(&self) -> String {
+        format!("rational {}", self.0)
+    }
+
+    fn lengthscale(&self) -> &Lengthscale {
+        &self.1
+    }
+
+    fn spectrum(&self) -> Spectrum<'_> {
+        Spectrum::Product(self)
+    }
+
+    fn of_square(&self, square: f64) -> SignedLog {
+        SignedLog::from(1.0 / (1.0 + square / (self.0 * self.0)))
+    }
+}
+
+/// Rows in threes, which share a radius.
+#[derive(Debug)]
+struct Triples;
+
+impl Coupling for Triples {
+    fn capacity(&self, _: usize) -> usize {
+        3
+    }
+
+    fn draw_block(
+        &self,
+        d: usize,
+        size: usize,
+        radii: &dyn Radii,
+        rng: &mut dyn Rng,
+    ) -> random_features::Result<random_features::frequency::Rows> {
+        let radius = radii.draw(d, 1, rng)?[0];
+        let mut rows = Orthogonal.draw(d, size, rng)?.rows().into_owned();
+        for mut row in rows.rows_mut() {
+            let norm = row.dot(&row).sqrt();
+            row *= radius / norm;
+        }
+        Ok(random_features::frequency::Rows::Dense(rows))
+    }
+}
+
+/// Laws without a name are compared by what they draw.
+#[test]
+fn laws_of_ones_own_are_verified() {
+    let shells = || Target::own(TwoShells::default());
+    let stretched = |a, b| Stretched(a, b, Lengthscale::default());
+    let refused = |omega: Frequencies, target: Target| {
+        let error = Trigonometric.map::<f64>(omega, target).unwrap_err();
+        assert!(matches!(error, Error::Target { .. }), "{error}");
+        assert!(error.to_string().contains("another law than those that the kernel draws"), "{error}");
+    };
+    // Radii of another law than the kernel's, and the right kind at another scale.
+    refused(draw_with(3, 256, &Orthogonal, &stretched(1.0, 1.0), 1).unwrap(), shells());
+    refused(
+        draw_with(3, 64, &Orthogonal, &stretched(4.0, 4.0), 1).unwrap(),
+        Target::own(stretched(0.5, 0.5)),
+    );
+    refused(
+        Orthogonal.with_radii(stretched(1.0, 1.0)).draw(2, 1000, 1).unwrap(),
+        Target::own(stretched(0.5, 0.5)),
+    );
+    refused(draw_with(3, 300, &Triples, &stretched(4.0, 4.0), 1).unwrap(), Target::own(stretched(0.5, 0.5)));
+    let rational = |b| Rational(b, Lengthscale::default());
+    refused(Product(rational(3.0)).draw(3, 200, 1).unwrap(), Target::own(rational(1.0)));
+    // Those of the kernel, for every coupling, whatever the seed.
+    for seed in 0..20 {
+        let couplings: [&dyn Coupling; 7] = [
+            &Independent,
+            &Orthogonal,
+            &Simplex::default(),
+            &Antithetic(Orthogonal),
+            &Halton,
+            &Sobol,
+            &Triples,
+        ];
+        for coupling in couplings {
+            for m in [3, 30, 300] {
+                let of = |radii: &dyn Radii| draw_with(3, m, coupling, radii, seed).unwrap();
+                let map = Trigonometric.map::<f64>(of(&TwoShells::default()), shells()).unwrap();
+                assert!(map.kernel().is_some(), "{coupling:?} {m} {seed}");
+                Trigonometric.map::<f64>(of(&stretched(0.5, 0.5)), Target::own(stretched(0.5, 0.5))).unwrap();
+            }
+        }
+        for omega in
+            [Product(rational(2.0)).draw(3, 50, seed), Sobol.with_marginal(rational(2.0)).draw(3, 64, seed)]
+        {
+            Trigonometric.map::<f64>(omega.unwrap(), Target::own(rational(2.0))).unwrap();
+        }
+    }
+    // A kernel that is not that of its own law, whatever the frequencies are.
+    let omega = draw_with(3, 10, &Orthogonal, &stretched(1.0, 0.5), 1).unwrap();
+    let error = Trigonometric.map::<f64>(omega, Target::own(stretched(1.0, 0.5))).unwrap_err();
+    assert!(error.to_string().contains("the mean of cos ω·δ over its own spectral law"), "{error}");
+    // Numbers of which no law is stated are accepted, and no kernel is promised.
+    let rows = draw_with(3, 64, &Orthogonal, &Chi, 1).unwrap().rows().into_owned();
+    let map = Trigonometric.map::<f64>(Frequencies::from_rows(rows).unwrap(), shells()).unwrap();
+    assert!(map.kernel().is_none());
 }

@@ -7,10 +7,13 @@ mod arrow;
 mod attention;
 mod attention_choice;
 mod attention_gradients;
+mod attention_limits;
 mod attention_report;
 mod clusters;
 mod composed;
 mod conditioned;
+#[cfg(feature = "serde")]
+mod config;
 mod conformance;
 mod counting;
 mod decoding;
@@ -50,6 +53,7 @@ mod smoother;
 mod softmax_sampling;
 #[cfg(feature = "sparse")]
 mod sparse;
+mod standing;
 mod statistics;
 #[cfg(feature = "serde")]
 mod stored;

@@ -66,6 +66,85 @@ fn any_form_of_the_matrix() {
     assert_eq!(values(&map, &CsMat::zero((2, d))), values(&map, &Array2::zeros((2, d))));
 }
 
+/// Arrays as SciPy has them, in integers of every width: the bits of dense points.
+#[test]
+fn compressed_rows_of_scipy() {
+    fn of_widths<T: Real>() {
+        let (n, d) = (300, 60);
+        let x = sparse::<T>(n, d, 7, 0.6);
+        let (starts, columns, values) = x.clone().into_raw_storage();
+        let dense = x.to_dense();
+        macro_rules! with {
+            ($C:ty, $O:ty) => {{
+                let columns: Vec<$C> = columns.iter().map(|k| *k as $C).collect();
+                let offsets: Vec<$O> = starts.iter().map(|start| *start as $O).collect();
+                let points = Points::of_csr(&values, &columns, &offsets, d).unwrap();
+                assert!(points.is_sparse());
+                same_features(&points, &dense);
+                let slice = Points::of_csr(&values, &columns, &offsets[11..=29], d).unwrap();
+                assert_eq!(slice.to_dense(), dense.slice(s![11..29, ..]));
+                let rows = [7, 3, 299, 3];
+                assert_eq!(points.select(&rows).unwrap().to_dense(), dense.select(ndarray::Axis(0), &rows));
+                assert_eq!(Points::from(&points).to_dense(), dense);
+            }};
+        }
+        with!(i32, i32);
+        with!(u32, i64);
+        with!(usize, u32);
+        with!(i64, usize);
+        with!(u64, u64);
+    }
+    of_widths::<f32>();
+    of_widths::<f64>();
+    let none: [f64; 0] = [];
+    assert_eq!(Points::of_csr(&none, &[0i32; 0], &[0i32], 5).unwrap().to_dense().dim(), (0, 5));
+    assert_eq!(
+        Points::of_csr(&none, &[0i32; 0], &[0i32, 0, 0], 5).unwrap().to_dense(),
+        Array2::<f64>::zeros((2, 5))
+    );
+    // Columns beyond the range of i32.
+    let far = Points::of_csr(&[1.0], &[3_000_000_000u32], &[0usize, 1], 4_000_000_000).unwrap();
+    assert_eq!((far.nrows(), far.ncols()), (1, 4_000_000_000));
+}
+
+#[test]
+fn arrays_that_are_no_compressed_rows_are_refused() {
+    let refused = |values: &[f64], columns: &[i32], offsets: &[i64], dim: usize| {
+        Points::of_csr(values, columns, offsets, dim).map(drop).unwrap_err().to_string()
+    };
+    let ones = [1.0; 3];
+    assert_eq!(refused(&ones, &[0, 1], &[0, 2], 5), "the number of columns of entries is 2, but must be 3");
+    assert_eq!(refused(&[], &[], &[], 5), "the number of offsets is 0, but must be one more than rows");
+    for (offsets, reason) in [
+        (&[-1, 2][..], "row 0 of the offsets is -1, but must be 0 or above"),
+        (&[0, 2, 1], "row 2 of the offsets is 1, but must be at least the offset before it"),
+        (&[0, 2, -1], "row 2 of the offsets is -1, but must be at least the offset before it"),
+        (&[0, 4], "row 1 of the offsets is 4, but must be at most the number of entries"),
+    ] {
+        assert_eq!(refused(&ones, &[0, 1, 2], offsets, 5), reason);
+    }
+    assert!(refused(&ones, &[0, 1, 2], &[0, i64::MAX], 5).ends_with("at most the number of entries"));
+    for (columns, reason) in [
+        ([0, 1, 5], "row 1 of the columns is 5, but must be 0 or above, and below the number of columns d"),
+        ([0, 1, -1], "row 1 of the columns is -1, but must be 0 or above, and below the number of columns d"),
+        (
+            [1, 0, 2],
+            "row 0 of the columns is 0, but must be above the one before it in the row, as SciPy's sum_duplicates() leaves them",
+        ),
+        (
+            [1, 1, 2],
+            "row 0 of the columns is 1, but must be above the one before it in the row, as SciPy's sum_duplicates() leaves them",
+        ),
+    ] {
+        assert_eq!(refused(&ones, &columns, &[0, 2, 3], 5), reason);
+    }
+    // What is not finite is left to those who read the points, as for all others.
+    let x = Points::of_csr(&[f64::NAN, 1.0], &[0, 1], &[0, 1, 2], 5).unwrap();
+    let map = Trigonometric.gaussian::<f64>(frequencies(5, 8, &Orthogonal, 1), 1.0).unwrap();
+    let mut smoother = Smoother::new(map, 1).unwrap();
+    assert_eq!(smoother.update(&x, &arr2(&[[0.0], [1.0]])), Err(Error::NotFinite { what: "x", row: 0 }));
+}
+
 #[test]
 fn points_know_their_size_and_are_written_out() {
     let x = sparse::<f64>(9, 5, 2, 1.0);
@@ -181,8 +260,8 @@ fn labels_and_weights_have_the_bits_of_dense_points() {
         let [left, right] = [left, right].map(|statistics| statistics.solve(1e-2).unwrap());
         assert_eq!(left.weights(), right.weights());
         assert_eq!(left.classify(x.view()).unwrap(), right.classify(&dense).unwrap());
-        let left = RidgeClassifier::new(left).calibrated(x.view(), &labels).unwrap();
-        let right = RidgeClassifier::new(right).calibrated(&dense, &labels).unwrap();
+        let left = RidgeClassifier::new(left).unwrap().calibrated(x.view(), &labels).unwrap();
+        let right = RidgeClassifier::new(right).unwrap().calibrated(&dense, &labels).unwrap();
         assert_eq!(left.classify(x.view()).unwrap(), right.classify(&dense).unwrap());
         assert_eq!(left.probabilities(x.view()).unwrap(), right.probabilities(&dense).unwrap());
     }

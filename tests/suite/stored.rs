@@ -15,7 +15,7 @@ use random_features::apply::{
 };
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
-use random_features::data::{Clustering, Statistics};
+use random_features::data::{Clustering, Reservoir, Statistics};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
@@ -33,7 +33,7 @@ use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,
-    Real, Side, Sign, Trigonometric, rng,
+    Real, Recipe, Side, Sign, Trigonometric, rng,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -70,6 +70,19 @@ fn replace_checksum(stored: &mut serde_json::Value, from: &str, to: &str) {
     }
 }
 
+/// What earlier versions have stored: every number is a string.
+fn of_earlier_versions(stored: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match stored {
+        Value::Number(number) if number.is_f64() => format!("{:?}", number.as_f64().unwrap()).into(),
+        Value::Array(items) => items.into_iter().map(of_earlier_versions).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, field)| (name, of_earlier_versions(field))).collect()
+        }
+        other => other,
+    }
+}
+
 /// What is read is what was stored, to the bit: −0 is not 0, and NaN is NaN.
 fn survives<V: Serialize + DeserializeOwned + Debug>(value: &V) -> [V; 2] {
     let bytes = |value: &V| postcard::to_stdvec(value).unwrap();
@@ -77,6 +90,8 @@ fn survives<V: Serialize + DeserializeOwned + Debug>(value: &V) -> [V; 2] {
     let read: [V; 2] =
         [from_str(&to_string(value).unwrap()).unwrap(), postcard::from_bytes(&stored).unwrap()];
     assert!(read.iter().all(|read| bytes(read) == stored), "{value:?}: {read:?}");
+    let earlier: V = from_value(of_earlier_versions(to_value(value).unwrap())).unwrap();
+    assert!(bytes(&earlier) == stored, "{value:?}: {earlier:?}");
     read
 }
 
@@ -201,7 +216,7 @@ fn stored_draws_are_what_they_say() {
     not_theirs("/data/origin/draw/d", json!(4));
     not_theirs("/data/origin/draw", to_value(Draw::new(3, 7, Independent)).unwrap());
     not_theirs("/data/origin/draw", to_value(Draw::new(3, 7, Orthogonal).with_radii(RootDim)).unwrap());
-    let counts = DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).of_seed(5).unwrap();
+    let counts = DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).unwrap().of_seed(5).unwrap();
     let mut stored = to_value(&counts).unwrap();
     stored["data"]["law"] = json!(["geometric", "0.2"]);
     assert!(resealed::<Counts>(stored).unwrap_err().contains("that of their draw"));
@@ -386,7 +401,7 @@ fn composed_maps_survive_and_frequencies_are_stored_once() {
 fn recipes_that_are_not_drawn_survive() {
     let draw =
         Draw::new(4, 9, Antithetic(Simplex::on(RotationLaw::Hadamard(Hadamard::default().with_rounds(2)))));
-    let counts = DrawCounts::new(4, 5, CountLaw::Poisson(Rates::Same(0.1 + 0.2))).with_stream(3);
+    let counts = DrawCounts::new(4, 5, CountLaw::Poisson(Rates::Same(0.1 + 0.2))).unwrap().with_stream(3);
     let other = draw.clone().with_stream(1).with_radii(Smoothness::FiveHalves);
     let recipes = [
         Positive.recipe(draw, Softmax::default()),
@@ -606,7 +621,7 @@ fn damage_is_noticed() {
     let map = Positive.gaussian::<f64>(frequencies(3, 8, &Orthogonal, 1), 0.8).unwrap();
     noticed(&frequencies(3, 8, &Orthogonal, 1));
     noticed(&Frequencies::from_rows(x.clone()).unwrap());
-    noticed(&DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).of_seed(5).unwrap());
+    noticed(&DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).unwrap().of_seed(5).unwrap());
     noticed(&map.recipe().unwrap());
     noticed(&map);
     noticed(&Statistics::of(&x).unwrap());
@@ -709,8 +724,8 @@ fn what_is_wrong_is_refused() {
     *number = json!("0.5");
     assert!(error(damaged).contains("checksum"));
     let mut later = stored.clone();
-    later["version"] = json!(3);
-    assert!(error(later).contains("format version 3"));
+    later["version"] = json!(4);
+    assert!(error(later).contains("format version 4"));
     let other = from_value::<Map<f32>>(stored.clone()).unwrap_err().to_string();
     assert!(other.contains("stored for f64"), "{other}");
     let kernel = json!({ "lengthscale": ["per dimension", [1.0, 0.0]] });
@@ -731,6 +746,55 @@ fn what_is_wrong_is_refused() {
     assert!(to_string(&Hybrid::sum(vec![(half, map)], foreign).unwrap()).is_err());
 }
 
+/// What was stored of one type and is read as another, and what was written by hand and is read as what was stored.
+#[test]
+fn forms_of_other_types_are_named() {
+    let map = Positive.softmax::<f64>(frequencies(2, 3, &Orthogonal, 1)).unwrap();
+    let stored = to_string(&map).unwrap();
+    let error = |result: Result<(), serde_json::Error>| result.unwrap_err().to_string();
+    let begins = |error: String, begin: &str| assert!(error.starts_with(begin), "{error}");
+    #[cfg(feature = "faer")]
+    begins(
+        error(from_str::<random_features::apply::Ridge<f64>>(&stored).map(drop)),
+        "this is not the stored form of Ridge: missing field",
+    );
+    begins(
+        error(from_str::<Statistics>(&to_string(&frequencies(2, 3, &Orthogonal, 1)).unwrap()).map(drop)),
+        "this is not the stored form of Statistics: missing field",
+    );
+    let by_hand = r#"{"map": "positive", "kernel": "softmax", "d": 4, "m": 6}"#;
+    let advice =
+        "this is not the stored form of Recipe (one that is written by hand is a MapConfig): missing field";
+    begins(error(from_str::<Recipe>(by_hand).map(drop)), advice);
+    // Damage is told as before.
+    begins(
+        error(from_str::<Map<f64>>(&stored.replacen("\"version\":3", "\"version\":4", 1)).map(drop)),
+        "format version 4",
+    );
+}
+
+/// Numbers that are exact in text are numbers, beside strings.
+#[test]
+fn numbers_are_numbers_in_text_where_that_is_exact() {
+    let gerf = Gerf::new(Complex64::new(-0.2, 0.1 + 0.2), GerfSign::Minus).unwrap();
+    let omega = Frequencies::from_rows(ndarray::arr2(&[[0.5, 1.0 / 3.0], [-2.0, 0.0]])).unwrap();
+    let map = gerf.map::<f64>(omega, Gaussian::new(vec![0.25, 1e-3]).unwrap()).unwrap();
+    let stored = to_string(&map).unwrap();
+    for numbers in ["[-0.2,\"0.30000000000000004\"]", "[0.25,0.001]", "[0.5,\"0.3333333333333333\",-2.0,0.0]"]
+    {
+        assert!(stored.contains(numbers), "{stored}");
+    }
+    let earlier = of_earlier_versions(to_value(&map).unwrap()).to_string();
+    for numbers in [
+        "[\"-0.2\",\"0.30000000000000004\"]",
+        "[\"0.25\",\"0.001\"]",
+        "[\"0.5\",\"0.3333333333333333\",\"-2.0\",\"0.0\"]",
+    ] {
+        assert!(earlier.contains(numbers), "{earlier}");
+    }
+    assert_eq!(from_str::<Map<f64>>(&earlier).unwrap().recipe(), map.recipe());
+}
+
 /// Rows may be the same and their laws not.
 #[test]
 fn the_same_rows_under_two_laws_are_two_draws() {
@@ -742,4 +806,38 @@ fn the_same_rows_under_two_laws_are_two_draws() {
     let half = Coefficient::constant(0.5).unwrap();
     let pair = Hybrid::sum(vec![(half, of(Law::independent(6)))], of(Law::unknown(6))).unwrap();
     assert_eq!(pair.draws().len(), 2);
+}
+
+/// Ranges of rows that no reservoir can have, such as one that starts after its end, are refused, and so are laws of counts.
+#[test]
+fn what_no_reservoir_and_no_draw_can_be_is_refused() {
+    let x = points::<f64>(9, 3, 1.0);
+    let reservoir = Reservoir::of(&x).unwrap().with_capacity(4).unwrap();
+    let stored = to_value(&reservoir).unwrap();
+    let range = |start: u64, end: u64| json!({ "start": start, "end": end });
+    let wrong = [
+        vec![range(9, 0)],
+        vec![range(u64::MAX, 0), range(0, 9)],
+        vec![range(0, u64::MAX), range(0, u64::MAX)],
+        vec![range(0, 5), range(4, 8)],
+        vec![],
+    ];
+    for ranges in wrong {
+        let mut stored = stored.clone();
+        stored["data"]["read"]["ranges"] = json!(ranges);
+        let error = resealed::<Reservoir>(stored).unwrap_err();
+        assert!(error.contains("not those of the statistics"), "{ranges:?}: {error}");
+    }
+    assert_eq!(resealed::<Reservoir>(stored).unwrap(), reservoir);
+
+    let draw = DrawCounts::new(4, 5, CountLaw::Poisson(Rates::Same(0.3))).unwrap();
+    let mut stored = to_value(&draw).unwrap();
+    assert_eq!(from_value::<DrawCounts>(stored.clone()).unwrap(), draw);
+    stored["law"] = to_value(CountLaw::Poisson(Rates::Same(f64::NAN))).unwrap();
+    assert!(from_value::<DrawCounts>(stored).unwrap_err().to_string().contains("the rate lambda"));
+    // A law that was set later can be written, and is refused when it is read.
+    let mut wrong = draw;
+    wrong.law = CountLaw::Poisson(Rates::Same(f64::NAN));
+    let text = to_string(&Poisson::default().recipe(wrong, Gaussian::default())).unwrap();
+    assert!(from_str::<Recipe>(&text).unwrap_err().to_string().contains("the rate lambda"));
 }

@@ -565,3 +565,19 @@ fn arguments_outside_a_domain_give_nan() {
     assert_eq!(concentration::chernoff_count(1.0, 2.0, 1.0, 1.0 / 10f64.exp()), 10.0);
     assert_eq!(concentration::chernoff_count(1.0, 1.0, 2.0, 0.1), f64::INFINITY);
 }
+
+/// A counter in `f64` stalls at 2⁵³, and 2⁶² steps have no end: conformities of any dimension have.
+#[test]
+fn conformities_of_any_dimension_have_an_end() {
+    for d in [1 << 24, (1 << 24) + 1, 1 << 60, usize::MAX - 1, usize::MAX] {
+        for cos in [-1.0, -0.5, 0.0, 1.0] {
+            for z2 in [700.0, 1e12, 1e300] {
+                let found = trigonometric_conformity(d, z2, cos);
+                assert!((-1.0..=1.0).contains(&found), "d {d}, z² {z2}, cos {cos}: {found}");
+            }
+            // Independent frequencies are the limit: e^{−z²} for directions that are orthogonal.
+            let near = trigonometric_conformity(d, 0.5, 0.0);
+            assert!((near - (-0.5f64).exp()).abs() < 1e-6, "d {d}: {near}");
+        }
+    }
+}

@@ -6,10 +6,12 @@ mod constraints;
 mod data;
 mod edges;
 mod forecasts;
+mod honesty;
 mod plans;
 mod proposals;
 mod regret;
 mod reservoir;
+mod review;
 mod ridge;
 mod targets;
 

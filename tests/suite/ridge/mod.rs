@@ -2,10 +2,13 @@
 
 mod buffered;
 mod choice;
+mod interrupted;
 mod merging;
 mod models;
+mod offsets;
 mod refusals;
 mod search;
+mod standardisation;
 #[cfg(feature = "serde")]
 mod stored;
 #[cfg(feature = "serde")]

@@ -206,7 +206,7 @@ fn a_share_of_p_has_the_class() {
     let map = Trigonometric.gaussian::<f64>(frequencies(1, 60, &Independent, 2), 1.0).unwrap();
     let mut statistics = RidgeStatistics::new(map, 2).unwrap();
     statistics.update_labels(&train.0, &train.1).unwrap();
-    let classifier = RidgeClassifier::new(statistics.solve(1.0).unwrap());
+    let classifier = RidgeClassifier::new(statistics.solve(1.0).unwrap()).unwrap();
     let p = classifier.calibrated(&held_out.0, &held_out.1).unwrap().probabilities(&test.0).unwrap();
     let mut bins = 0;
     for bin in 0..20 {
@@ -249,7 +249,7 @@ fn probabilities_of_three_classes() {
     let map = Trigonometric.gaussian::<f64>(frequencies(1, 60, &Independent, 2), 1.0).unwrap();
     let mut statistics = RidgeStatistics::new(map, 3).unwrap();
     statistics.update_labels(&train.0, &train.1).unwrap();
-    let plain = RidgeClassifier::new(statistics.solve(1.0).unwrap());
+    let plain = RidgeClassifier::new(statistics.solve(1.0).unwrap()).unwrap();
     assert!(plain.probabilities(&test.0).is_err());
     let classifier = plain.clone().calibrated(&held_out.0, &held_out.1).unwrap();
     assert_eq!(classifier.classify(&test.0).unwrap(), plain.classify(&test.0).unwrap());
@@ -278,7 +278,8 @@ fn sure_classes_are_not_quite_sure() {
     let x = Array2::from_shape_fn((40, 1), |(i, _)| if i < 20 { -1.0 } else { 1.0 } + 0.001 * i as f64);
     let labels: Vec<usize> = (0..40).map(|i| i / 20).collect();
     statistics.update_labels(&x, &labels).unwrap();
-    let classifier = RidgeClassifier::new(statistics.solve(1e-3).unwrap()).calibrated(&x, &labels).unwrap();
+    let classifier =
+        RidgeClassifier::new(statistics.solve(1e-3).unwrap()).unwrap().calibrated(&x, &labels).unwrap();
     let p = classifier.probabilities(&x).unwrap();
     // (20 + 1)/(20 + 2) where all predictions of a class are alike.
     assert!((p[[3, 0]] - 21.0 / 22.0).abs() < 5e-3 && (p[[33, 1]] - 21.0 / 22.0).abs() < 5e-3, "{p}");
@@ -293,7 +294,8 @@ fn calibration_does_not_turn_classes_round() {
     let labels: Vec<usize> = (0..40).map(|i| usize::from(i >= 30)).collect();
     statistics.update_labels(&x, &labels).unwrap();
     let wrong: Vec<usize> = labels.iter().map(|label| 1 - label).collect();
-    let classifier = RidgeClassifier::new(statistics.solve(1e-3).unwrap()).calibrated(&x, &wrong).unwrap();
+    let classifier =
+        RidgeClassifier::new(statistics.solve(1e-3).unwrap()).unwrap().calibrated(&x, &wrong).unwrap();
     // 30 of class 1 and 10 of class 0, each softened by Platt's rule.
     let share = (30.0 * 31.0 / 32.0 + 10.0 * 1.0 / 12.0) / 40.0;
     let p = classifier.probabilities(&x).unwrap();
@@ -310,7 +312,7 @@ fn the_unit_of_predictions_does_not_matter() {
     let probabilities = |unit: f64| {
         let y = Array2::from_shape_fn((200, 2), |(i, c)| if labels[i] == c { unit } else { 0.0 });
         let model = statistics(&map, &x, &y).solve(1.0).unwrap();
-        RidgeClassifier::new(model).calibrated(&x, &labels).unwrap().probabilities(&x).unwrap()
+        RidgeClassifier::new(model).unwrap().calibrated(&x, &labels).unwrap().probabilities(&x).unwrap()
     };
     let plain = probabilities(1.0);
     for unit in [1e-30, 1e30] {
@@ -376,7 +378,7 @@ fn calibration_keeps_the_order_of_points() {
     let rare: Vec<usize> = (0..300).filter(|i| labels[*i] > 0 || i % 6 == 0).collect();
     let held_out = x.select(ndarray::Axis(0), &rare);
     let labels: Vec<usize> = rare.iter().map(|i| labels[*i]).collect();
-    let classifier = RidgeClassifier::new(model.clone()).calibrated(&held_out, &labels).unwrap();
+    let classifier = RidgeClassifier::new(model.clone()).unwrap().calibrated(&held_out, &labels).unwrap();
     let (scores, p) = (model.predict(&x).unwrap(), classifier.probabilities(&x).unwrap());
     for (c, k) in [(0, 1), (0, 2), (1, 2)] {
         let margin = |i: &usize| scores[[*i, c]] - scores[[*i, k]];

@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, concatenate, s};
-use random_features::apply::{Criterion, KernelRidge, RidgeClassifier, RidgeStatistics, Standardisation};
+use rand::RngExt;
+use random_features::apply::{
+    Criterion, KernelRidge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation,
+};
 use random_features::frequency::Independent;
 use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::{EluPlusOne, Error, Map, Real, Side, Trigonometric};
@@ -24,16 +27,57 @@ fn singular<T: Real>(statistics: &RidgeStatistics<T>) {
     assert!(spectrum.model(least).is_ok());
 }
 
+/// Of fewer rows than features, λ = 0 gives the weights of least norm, and a λ that is lost to rounding is refused.
+fn underdetermined<T: Real>(statistics: &RidgeStatistics<T>) {
+    let (model, spectrum) = (statistics.solve(0.0).unwrap(), statistics.spectrum().unwrap());
+    assert!(model.weights().iter().chain(model.intercepts()).all(|v| v.is_finite()));
+    assert_eq!(model.weights(), spectrum.model(0.0).unwrap().weights());
+    let error = statistics.solve(1e-300).unwrap_err();
+    let Error::Singular { lambda: 1e-300, least } = error else { panic!("{error}") };
+    assert!(error.to_string().contains("λ = 1e-300:"), "{error}");
+    assert!(matches!(spectrum.model(1e-300), Err(Error::Singular { .. })));
+    assert!(statistics.solve(least).is_ok());
+}
+
+/// β = Zᵀα with (Z Zᵀ) α = y for centred features and targets, where kernels are short enough for n points to be apart.
+#[test]
+fn lambda_of_zero_with_few_rows_is_least_squares_of_least_norm() {
+    let mut generator = random_features::rng(2);
+    let mut uniform = |d| Array2::from_shape_fn((40, d), |_| 2.0 * generator.random::<f64>());
+    let (map, x, y) = (trigonometric::<f64>(60, 0.3), uniform(3), uniform(2));
+    for intercept in [true, false] {
+        let mut all = statistics(&map, &x, &y);
+        if !intercept {
+            all = all.without_intercept();
+        }
+        let model = all.solve(0.0).unwrap();
+        let z = super::features(&map, &x);
+        let mean = |a: &Array2<f64>| a.mean_axis(ndarray::Axis(0)).unwrap() * f64::from(u8::from(intercept));
+        let (z_mean, y_mean) = (mean(&z), mean(&y));
+        let (z, centred) = (&z - &z_mean, &y - &y_mean);
+        // The vector of ones, along which nothing is left of either, is apart.
+        let gram = z.dot(&z.t()) + f64::from(u8::from(intercept));
+        let alpha =
+            random_features::linalg::Backend::default().cholesky(&gram).unwrap().solve(&centred).unwrap();
+        let beta = z.t().dot(&alpha);
+        let scale = beta.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+        let difference = &model.weights().t() - &beta;
+        assert!(difference.iter().all(|v| v.abs() < 1e-7 * scale), "{intercept}");
+        let error = model.predict(&x).unwrap() - &y;
+        assert!(error.iter().all(|e| e.abs() < 1e-8), "it interpolates: {error}");
+    }
+}
+
 #[test]
 fn singular_equations_name_a_lambda() {
     let (x, y) = data::<f64>(50);
     // Fewer rows than features; as many, with an intercept; the same row again and again; nothing but zeros.
-    singular(&statistics(&trigonometric(40, 1.0), &x, &y));
-    singular(&statistics(&trigonometric(25, 1.0), &x, &y));
+    underdetermined(&statistics(&trigonometric(40, 1.0), &x, &y));
+    underdetermined(&statistics(&trigonometric(25, 1.0), &x, &y));
     let same = Array2::from_shape_fn((300, 3), |(_, k)| x[[0, k]]);
     singular(&statistics(&trigonometric(20, 1.0), &same, &Array2::ones((300, 2))));
     let (x, y) = data::<f32>(50);
-    singular(&statistics(&trigonometric(40, 1.0), &x, &y));
+    underdetermined(&statistics(&trigonometric(40, 1.0), &x, &y));
     // Features that hardly differ: rounding decides.
     let (x, y) = data::<f32>(3000);
     singular(&statistics(&trigonometric(60, 30.0), &x, &y));
@@ -72,20 +116,55 @@ fn rounding_is_not_a_feature() {
     // As many rows as features, of which an intercept takes one.
     for m in 3..=30 {
         let (x, y) = data::<f32>(2 * m);
-        singular(&statistics(&trigonometric::<f32>(m, 1.0), &x, &y));
+        underdetermined(&statistics(&trigonometric::<f32>(m, 1.0), &x, &y));
         let (x, y) = data::<f64>(2 * m);
-        singular(&statistics(&trigonometric::<f64>(m, 1.0), &x, &y));
+        underdetermined(&statistics(&trigonometric::<f64>(m, 1.0), &x, &y));
         // Rows of weight 0 are none.
         let mut padded = statistics(&trigonometric::<f64>(m, 1.0), &x, &y);
         padded.update_weighted(&x, &y, &Array1::zeros(2 * m)).unwrap();
-        singular(&padded);
+        underdetermined(&padded);
         let few = data::<f32>(2 * m - 1);
         let mut padded = statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1);
         padded.update_weighted(&few.0, &few.1, &Array1::zeros(2 * m - 1)).unwrap();
-        singular(&padded);
-        singular(&padded.without_intercept());
-        singular(&statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1).without_intercept());
+        underdetermined(&padded);
+        underdetermined(&padded.without_intercept());
+        underdetermined(&statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1).without_intercept());
     }
+}
+
+/// A single score names no class: it would be class 0 everywhere.
+#[test]
+fn one_target_is_no_classifier() {
+    let (x, y) = data::<f64>(60);
+    let y = y.slice_move(s![.., ..1]);
+    let mut one = RidgeStatistics::new(trigonometric::<f64>(10, 1.0), 1).unwrap();
+    one.update(&x, &y).unwrap();
+    let model = one.solve(1e-3).unwrap();
+    let refused = |error: Error| {
+        assert!(matches!(error, Error::Parameter { value: 1.0, .. }), "{error}");
+        assert!(
+            error.to_string().starts_with("the number of classes is 1, but must be at least 2"),
+            "{error}"
+        );
+    };
+    refused(RidgeClassifier::new(model.clone()).unwrap_err());
+    refused(model.classify(&x).unwrap_err());
+    let gram = trigonometric::<f64>(100, 1.0).gram(&x, &x).unwrap();
+    refused(KernelRidge::fit(&gram, &y, 1.0).unwrap().classify_from_gram(&gram).unwrap_err());
+    let mut smoother = Smoother::new(trigonometric::<f64>(10, 1.0), 1).unwrap();
+    smoother.update(&x, &y).unwrap();
+    refused(smoother.classify(&x).unwrap_err());
+}
+
+/// A λ beyond the range of the scalar, and Gram matrices whose sums overflow, are named: not a matrix that nobody passed.
+#[test]
+fn kernel_ridge_names_what_overflows() {
+    let one = arr2(&[[1.0f32]]);
+    let error = KernelRidge::fit(&one, &one, 1e39).unwrap_err();
+    assert!(matches!(error, Error::Parameter { name: "λ", .. }), "{error}");
+    let (huge, y) = (Array2::from_elem((2, 2), 1.5e308), arr2(&[[1.0], [2.0]]));
+    let error = KernelRidge::spectrum(&huge, &y).unwrap_err();
+    assert!(matches!(error, Error::Parameter { value: 1.5e308, .. }), "{error}");
 }
 
 #[test]
@@ -288,10 +367,10 @@ fn no_data_no_model() {
     assert!(spectrum.errors(&Criterion::held_out(none.0, &none.1), &[1.0]).is_err());
     let model = all.solve(1.0).unwrap();
     assert!(model.predict(x.slice(s![.., ..2])).is_err());
-    assert!(RidgeClassifier::new(model.clone()).calibrated(none.0, &[]).is_err());
+    assert!(RidgeClassifier::new(model.clone()).unwrap().calibrated(none.0, &[]).is_err());
     let mut nan = x.slice(s![..2, ..]).to_owned();
     nan[[1, 0]] = f64::NAN;
-    let error = RidgeClassifier::new(model).calibrated(&nan, &[0, 1]).unwrap_err();
+    let error = RidgeClassifier::new(model).unwrap().calibrated(&nan, &[0, 1]).unwrap_err();
     assert_eq!(error, Error::NotFinite { what: "the predictions", row: 1 });
 }
 
@@ -299,11 +378,11 @@ fn no_data_no_model() {
 #[test]
 fn one_class() {
     let (map, (x, _)) = (trigonometric::<f64>(10, 1.0), data::<f64>(60));
-    for classes in [1, 3] {
+    for classes in [2, 3] {
         let mut statistics = RidgeStatistics::new(map.clone(), classes).unwrap();
         statistics.update_labels(&x, &vec![classes - 1; 60]).unwrap();
         let model = statistics.solve(1e-3).unwrap();
-        let classifier = RidgeClassifier::new(model).calibrated(&x, &vec![classes - 1; 60]).unwrap();
+        let classifier = RidgeClassifier::new(model).unwrap().calibrated(&x, &vec![classes - 1; 60]).unwrap();
         assert_eq!(classifier.classify(&x).unwrap(), vec![classes - 1; 60]);
         let p = classifier.probabilities(&x).unwrap();
         // (n + 1)/(n + t), by Platt's rule.

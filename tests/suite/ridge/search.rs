@@ -1,16 +1,20 @@
 //! Searches: against trials made by hand, on streams, and what they refuse.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use ndarray::{Array1, Array2, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::apply::{
-    Criterion, KernelRidge, RidgeGrid, RidgeSearch, RidgeStatistics, SearchCriterion, Standardisation,
+    Criterion, GridEnd, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning,
+    SearchCriterion, Standardisation,
 };
 use random_features::data::lengthscale;
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::{Coupling, Frequencies, Orthogonal};
 use random_features::kernel::{Activation, Gaussian, Kernel, Lengthscale};
+use random_features::progress::{self, Progress};
 use random_features::{Error, Map, Nonlinear, Points, Positive, Real, Trigonometric, rng};
 
 use super::{trigonometric, weights};
@@ -31,6 +35,28 @@ fn maps(m: usize) -> Vec<Map<f64>> {
 
 fn search<'a, T: Real>(m: usize) -> RidgeSearch<'a, T> {
     RidgeSearch::new(Orthogonal.draw(3, m, 7).unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell))
+}
+
+/// Whether a search warns of the scale of inputs.
+fn has_scale<T: Real>(found: &RidgeFit<T>) -> bool {
+    found.warnings().iter().any(|warning| matches!(warning, RidgeWarning::Scale(_)))
+}
+
+/// The numbers of maps that a watcher is told to be tried, of so many.
+type Reports = Arc<Mutex<Vec<(usize, usize)>>>;
+
+/// A watcher that lets all work go on, and what it is told.
+fn reports() -> (Reports, impl FnMut(&Progress<'_>) -> ControlFlow<()> + Send + 'static) {
+    let reports = Reports::default();
+    let sink = reports.clone();
+    let watcher = move |progress: &Progress<'_>| {
+        // A step has words for its result.
+        if progress.task == "maps tried" && !progress.detail.to_string().is_empty() {
+            sink.lock().unwrap().push((progress.done, progress.total.unwrap()));
+        }
+        ControlFlow::Continue(())
+    };
+    (reports, watcher)
 }
 
 #[test]
@@ -150,7 +176,7 @@ fn a_search_is_a_grid_over_standardised_inputs() {
     assert_eq!(found.choice(), expected.choice());
     assert_eq!(found.model().predict(&x).unwrap(), expected.model().predict(&x).unwrap());
     assert_eq!(found.model().standardisation(), Some(&inputs));
-    assert_eq!(found.scale_warning(), None);
+    assert!(!has_scale(&found));
     // Leave-one-out takes the rows of the search.
     let found = search(20).with_lengthscales(LENGTHSCALES).without_intercept().fit(&x, &y).unwrap();
     let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap().without_intercept();
@@ -236,17 +262,17 @@ fn lengthscales_of_coordinates_find_what_matters() {
     let y = Array2::from_shape_fn((1500, 1), |(i, _)| {
         (3.0 * x[[i, 0]]).sin() + 0.3 * x[[i, 1]] + 0.1 * generator.sample::<f64, _>(StandardNormal)
     });
-    let reports = AtomicUsize::new(0);
-    let search = search(120).per_dimension(3).with_progress(|progress| {
-        assert_eq!(reports.fetch_add(1, Ordering::Relaxed) + 1, progress.done);
-        assert_eq!(progress.total, 9 + 2 * 3 * 3);
-    });
-    let found = search.fit(&x, &y).unwrap();
-    assert_eq!((reports.load(Ordering::Relaxed), found.trials().len()), (27, 27));
+    let (reports, watcher) = reports();
+    let found = progress::watch(watcher, || search(120).per_dimension(3).fit(&x, &y)).unwrap();
+    // The best of the nine default lengthscales is the longest, and the next four are no better.
+    let total = 9 + 4 + 2 * 3 * 3;
+    let reports = reports.lock().unwrap();
+    assert_eq!((reports.last(), found.trials().len()), (Some(&(total, total)), total));
+    assert!(reports.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{reports:?}");
     let Some(Lengthscale::PerDimension(scales)) = &found.best().lengthscale else { panic!("{found}") };
     assert!(4.0 * scales[0] < scales[1].min(scales[2]), "{scales:?}");
     let isotropic =
-        found.trials()[..9].iter().map(|t| t.choice().unwrap().error).fold(f64::INFINITY, f64::min);
+        found.trials()[..13].iter().map(|t| t.choice().unwrap().error).fold(f64::INFINITY, f64::min);
     // The noise has variance 0.01, which no map explains.
     let own = found.best().choice().unwrap().error;
     assert!(own - 0.01 < 0.6 * (isotropic - 0.01), "{found}");
@@ -359,14 +385,14 @@ fn a_report_may_work_in_parallel() {
     let big = data::<f64>(20_000).0;
     pool.install(|| {
         for _ in 0..10 {
-            let mut reported = Vec::new();
-            let search = search::<f64>(20).with_progress(|progress| {
+            let ((reports, mut report), model, big) = (reports(), model.clone(), big.clone());
+            let watcher = move |progress: &Progress<'_>| {
                 model.predict(&big).unwrap();
-                reported.push((progress.done, progress.total));
-            });
-            search.fit(&x, &y).unwrap();
-            drop(search);
-            assert_eq!(reported, (1..=9).map(|done| (done, 9)).collect::<Vec<_>>());
+                report(progress)
+            };
+            progress::watch(watcher, || search::<f64>(20).fit(&x, &y)).unwrap();
+            let reports = reports.lock().unwrap();
+            assert!(!reports.is_empty() && reports.is_sorted_by(|a, b| a.0 < b.0), "{reports:?}");
         }
     });
 }
@@ -388,5 +414,217 @@ fn a_refused_batch_leaves_the_bits_of_all_maps() {
         RidgeGrid::new([trigonometric::<f32>(10, 1e-5), trigonometric::<f32>(10, 1.0)], 2).unwrap();
     grid.update(&x, &y).unwrap();
     assert!(grid.statistics()[0].scale_warning().is_some());
-    assert_eq!(grid.choose(&Criterion::LogEvidence, None).unwrap().scale_warning(), None);
+    assert!(!has_scale(&grid.choose(&Criterion::LogEvidence, None).unwrap()));
+}
+
+/// Fifty periods on a line, which no default lengthscale sees: the grid is extended until one does.
+#[test]
+fn default_lengthscales_reach_what_is_far_from_the_median() {
+    let (x, y) = waves(1000);
+    let omega = Orthogonal.draw(1, 256, 1).unwrap();
+    let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian::<f64>(omega, ell));
+    let found = search.fit(&x, &y).unwrap();
+    let variance = y.mapv(|y| y * y).mean().unwrap();
+    let between = x.mapv(|x| x + 0.0004);
+    let expected = between.mapv(wave);
+    let error = (found.model().predict(&between).unwrap() - expected).mapv(|e| e * e).mean().unwrap();
+    assert!(1.0 - error / variance >= 0.98, "{error}\n{found}");
+    assert!(found.warnings().is_empty(), "{found}");
+    assert!(found.trials().len() > 9 && found.trials()[8].to_string().contains("no better than the mean"));
+
+    // What was given is not extended, and the fit says why it is bad.
+    let search = search.with_lengthscales([0.5, 1.0, 2.0]);
+    let bad = search.fit(&x, &y).unwrap();
+    assert_eq!(bad.trials().len(), 3);
+    assert!(matches!(bad.warnings()[0], RidgeWarning::Mean { .. }), "{bad}");
+    assert!(bad.to_string().contains("warning: the regression is no better than the mean"), "{bad}");
+    // Where it gets better towards an end, that end is named.
+    let Some(Lengthscale::Isotropic(best)) = found.best().lengthscale else { panic!("{found}") };
+    let short = search.with_lengthscales([best, 2.0 * best, 50.0 * best]).fit(&x, &y).unwrap();
+    let end = |end| RidgeWarning::Lengthscale { end, coordinates: Vec::new() };
+    assert!(short.warnings().contains(&end(GridEnd::Least)), "{short}");
+    assert!(short.to_string().contains("the shortest that was tried"), "{short}");
+}
+
+/// sin 2π·50t.
+fn wave(t: f64) -> f64 {
+    (std::f64::consts::TAU * 50.0 * t).sin()
+}
+
+fn waves(n: usize) -> (Array2<f64>, Array2<f64>) {
+    let x = Array2::from_shape_fn((n, 1), |(i, _)| i as f64 / n as f64);
+    (x.clone(), x.mapv(wave))
+}
+
+/// On noise a search ends after a bounded number of maps, and says that it found nothing, by each criterion.
+#[test]
+fn what_is_no_better_than_the_mean_is_said() {
+    let mut generator = rng(3);
+    let mut normal = |d| Array2::from_shape_fn((300, d), |_| generator.sample::<f64, _>(StandardNormal));
+    let (x, y) = (normal(3), normal(1));
+    for criterion in [
+        SearchCriterion::LeaveOneOut,
+        SearchCriterion::GeneralisedCrossValidation,
+        SearchCriterion::LogEvidence,
+        SearchCriterion::HeldOut { share: 0.3 },
+    ] {
+        let found = search(20).with_criterion(criterion).fit(&x, &y).unwrap();
+        assert!(found.trials().len() <= 9 + 16);
+        assert!(matches!(found.warnings(), [RidgeWarning::Mean { .. }, ..]), "{criterion:?}: {found}");
+        let (x, y) = data::<f64>(300);
+        let found = search(20).with_criterion(criterion).fit(&x, &y).unwrap();
+        assert!(!matches!(found.warnings(), [RidgeWarning::Mean { .. }, ..]), "{criterion:?}: {found}");
+        let explained = 1.0 - found.best().choice().unwrap().error / found.best().mean_error;
+        assert!(criterion == SearchCriterion::LogEvidence || explained > 0.9, "{criterion:?}: {explained}");
+    }
+}
+
+#[test]
+fn a_best_lambda_at_an_end_is_named() {
+    let (x, y) = data::<f64>(500);
+    let search = || search::<f64>(20).with_lengthscales([1.0]);
+    let best = search().fit(&x, &y).unwrap().choice().lambda;
+    let warned = |lambdas: [f64; 3]| {
+        let found = search().with_lambdas(lambdas.map(|factor| factor * best)).fit(&x, &y).unwrap();
+        let of_lambda = |warning: &RidgeWarning| match warning {
+            RidgeWarning::Lambda { end, .. } => Some(*end),
+            _ => None,
+        };
+        found.warnings().iter().find_map(of_lambda)
+    };
+    assert_eq!(warned([0.01, 1.0, 100.0]), None);
+    assert_eq!(warned([100.0, 1e3, 1e4]), Some(GridEnd::Least));
+    assert_eq!(warned([1e-4, 1e-6, 1e-5]), Some(GridEnd::Largest));
+    // With one λ there is nothing to choose.
+    let found = search().with_lambdas([100.0 * best]).fit(&x, &y).unwrap();
+    assert!(!found.warnings().iter().any(|warning| matches!(warning, RidgeWarning::Lambda { .. })));
+    // Larger ones than any eigenvalue are tried where they are better: noise on a map of one frequency.
+    let mut generator = rng(8);
+    let y = Array2::from_shape_fn((500, 1), |_| generator.sample::<f64, _>(StandardNormal));
+    let mut statistics = RidgeStatistics::new(trigonometric::<f64>(3, 1.0), 1).unwrap();
+    statistics.update(&x, &y).unwrap();
+    let largest = statistics.spectrum().unwrap().lambdas()[0];
+    let mut grid = RidgeGrid::new([trigonometric(3, 1.0)], 1).unwrap();
+    grid.update(&x, &y).unwrap();
+    let found = grid.choose(&Criterion::leave_one_out(&x, &y), None).unwrap();
+    assert!(found.choice().lambda > largest, "{found}");
+    assert!(matches!(found.warnings(), [RidgeWarning::Mean { .. }]), "{found}");
+}
+
+/// One smooth target beside noise that is a thousand times as large: the λ for both is that of the noise.
+#[test]
+fn a_target_that_the_common_lambda_does_not_suit_is_named() {
+    let mut generator = rng(6);
+    let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+    let y = Array2::from_shape_fn((400, 2), |(i, j)| {
+        let noise = generator.sample::<f64, _>(StandardNormal);
+        if j == 0 { (3.0 * x[[i, 0]]).sin() + 0.01 * noise } else { 1000.0 * noise }
+    });
+    let omega = || Orthogonal.draw(1, 50, 1).unwrap();
+    let search = || RidgeSearch::new(omega(), |omega, ell| Trigonometric.gaussian::<f64>(omega, ell));
+    let found = search().with_lengthscales([0.5]).fit(&x, &y).unwrap();
+    let targets = |found: &RidgeFit<f64>| {
+        found.warnings().iter().find(|warning| matches!(warning, RidgeWarning::Targets { .. })).cloned()
+    };
+    let Some(RidgeWarning::Targets { target: 0, lambda, own_error, error }) = targets(&found) else {
+        panic!("{found}")
+    };
+    assert!(error > 10.0 * own_error && lambda < 0.1 * found.choice().lambda, "{found}");
+    // What it says of the target alone is what a search for it finds.
+    let first = y.slice(s![.., ..1]).to_owned();
+    let alone = search().with_lengthscales([0.5]);
+    let alone = alone.with_criterion(SearchCriterion::GeneralisedCrossValidation).fit(&x, &first).unwrap();
+    assert!((alone.choice().error / own_error - 1.0).abs() < 0.2, "{own_error}: {alone}");
+    assert_eq!(targets(&alone), None);
+    // Targets of the same kind are content.
+    let both = ndarray::concatenate![ndarray::Axis(1), first, first.mapv(|y| 1e3 * y)];
+    assert_eq!(targets(&search().with_lengthscales([0.5]).fit(&x, &both).unwrap()), None);
+}
+
+/// Groups of five equal rows, of which leave-one-out sees four while it predicts the fifth.
+#[test]
+fn repeated_rows_are_noticed() {
+    let (x, y) = data::<f64>(60);
+    let five = |a: &Array2<f64>| {
+        ndarray::concatenate![ndarray::Axis(0), a.view(), a.view(), a.view(), a.view(), a.view()]
+    };
+    let (all, targets) = (five(&x), five(&y));
+    let repeated = |found: &RidgeFit<f64>| {
+        found.warnings().iter().find(|warning| matches!(warning, RidgeWarning::Repeated { .. })).cloned()
+    };
+    let expected = Some(RidgeWarning::Repeated { repeated: 240, rows: 300 });
+    let search = || search::<f64>(20).with_lengthscales([0.5, 1.0]);
+    assert_eq!(repeated(&search().fit(&x, &y).unwrap()), None);
+    let found = search().fit(&all, &targets).unwrap();
+    assert_eq!(repeated(&found), expected);
+    assert!(found.to_string().contains("240 of 300 rows repeat earlier ones"), "{found}");
+    assert_eq!(repeated(&search().with_rows(100).fit(&all, &targets).unwrap()), expected);
+    // The evidence takes each row for an observation, as it says.
+    let evidence = search().with_criterion(SearchCriterion::LogEvidence);
+    assert_eq!(repeated(&evidence.fit(&all, &targets).unwrap()), None);
+    let mut grid = RidgeGrid::new(maps(10), 2).unwrap();
+    grid.update(&all, &targets).unwrap();
+    assert_eq!(repeated(&grid.choose(&Criterion::leave_one_out(&all, &targets), None).unwrap()), expected);
+    // Equal points with other targets are observations of their own.
+    let mut noisy = targets.clone();
+    let mut generator = rng(4);
+    noisy.mapv_inplace(|y| y + 0.1 * generator.sample::<f64, _>(StandardNormal));
+    assert_eq!(repeated(&search().fit(&all, &noisy).unwrap()), None);
+}
+
+/// All maps have the memory of one draw, for each number of frequencies, and on one thread they exist one at a time.
+#[test]
+fn maps_share_one_copy_of_the_frequencies() {
+    let omega = Arc::new(Orthogonal.draw(3, 30, 7).unwrap());
+    let seen: Mutex<Vec<(Arc<Frequencies>, usize)>> = Mutex::default();
+    let make = |omega: Arc<Frequencies>, ell: Lengthscale| {
+        let shares = Arc::strong_count(&omega);
+        let mut seen = seen.lock().unwrap();
+        let before = seen.iter().filter(|(other, _)| Arc::ptr_eq(other, &omega)).count();
+        // Beside what this test itself holds.
+        seen.push((omega.clone(), shares - before));
+        Trigonometric.gaussian::<f64>(omega, ell)
+    };
+    let (x, y) = data::<f64>(200);
+    let search = RidgeSearch::new(omega.clone(), make).with_frequencies([9, 30, 1000]);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| search.fit(&x, &y)).unwrap();
+    drop(search);
+    let seen = seen.into_inner().unwrap();
+    let mut places: Vec<*const Frequencies> = seen.iter().map(|(omega, _)| Arc::as_ptr(omega)).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), 2, "9 of them, and all 30 twice");
+    assert!(places.contains(&Arc::as_ptr(&omega)));
+    let most = seen.iter().map(|(_, shares)| *shares).max().unwrap();
+    assert!(seen.len() > 50 && most <= 6, "{most} of {}", seen.len());
+}
+
+/// A search stops between maps and within them.
+#[test]
+fn a_search_stops_when_it_is_told() {
+    let (x, y) = data::<f64>(4000);
+    let search = || search::<f64>(60);
+    let stopped = progress::watch(
+        |progress: &Progress<'_>| match progress.task {
+            "maps tried" if progress.done >= 2 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        },
+        || search().fit(&x, &y).map(drop),
+    );
+    assert_eq!(stopped, Err(Error::Cancelled));
+    // Within a map that takes long, on the sums of 400 000 rows: asked again every tenth of a second.
+    let (x, y) = data::<f64>(20_000);
+    let x = Array2::from_shape_fn((400_000, 3), |(i, k)| x[[i % 20_000, k]]);
+    let y = Array2::from_shape_fn((400_000, 2), |(i, j)| y[[i % 20_000, j]]);
+    let told = Arc::new(Mutex::new(None));
+    let sink = told.clone();
+    let watcher = move |_: &Progress<'_>| {
+        sink.lock().unwrap().get_or_insert_with(Instant::now);
+        ControlFlow::Break(())
+    };
+    let all = || search().with_lengthscales([1.0]).with_rows(usize::MAX).fit(&x, &y).map(drop);
+    assert_eq!(progress::watch(watcher, all), Err(Error::Cancelled));
+    let late = told.lock().unwrap().unwrap().elapsed();
+    assert!(late < Duration::from_secs(2), "{late:?}");
 }

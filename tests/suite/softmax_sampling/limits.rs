@@ -1,6 +1,7 @@
 //! The ends of a sampler's range: norms, masses, numbers of draws, memory, and what is refused.
 
 use ndarray::{Array1, Array2, s};
+use random_features::apply::softmax_sampling::{Draws, SampledSoftmax};
 use random_features::frequency::{Coupling, Orthogonal};
 use random_features::{Error, Map, Positive, rng};
 
@@ -176,4 +177,34 @@ fn any_norm_is_sampled_or_refused() {
         let q = sampler.log_probabilities(&h.row(0), &all(20)).unwrap();
         assert!(log_sum(&q).abs() < 1e-9, "{size}: {q:?}");
     }
+}
+
+/// Broadcast views of 2⁴⁵ points cost nothing: they are refused before anything is read or computed for each of them.
+#[test]
+fn more_points_than_there_is_memory_for_are_refused_at_once() {
+    let (c, _) = data::<f64>(30, 3);
+    let many = c.slice(s![..1, ..]);
+    let many = many.broadcast((1 << 45, 3)).unwrap();
+    let memory = |error: Option<Error>| matches!(error, Some(Error::Memory { .. }));
+    for exact_below in [0, usize::MAX] {
+        let proposal = || {
+            let map = signed(3, 8).remove(0);
+            tree(map).uniform(0.1).unwrap().exact_below(exact_below)
+        };
+        assert!(memory(proposal().build(&many).err()));
+        assert!(memory(SampledSoftmax::new(proposal(), &many).err()));
+        let mut layer = SampledSoftmax::new(proposal(), &c).unwrap();
+        assert!(memory(layer.add(&many).err()));
+        let mut sampler = proposal().build(&c).unwrap();
+        assert!(memory(sampler.add(&many).err()));
+        for k in [0, 1, 1 << 20] {
+            assert!(memory(sampler.sample(&many, k, 1).err()), "{k}");
+        }
+        assert!(layer.vectors() == c && sampler.classes() == 30);
+        // Points of which one is not finite: memory is asked for first.
+        let wrong = Array2::from_elem((1, 3), f64::NAN);
+        assert!(memory(sampler.sample(&wrong.broadcast((1 << 45, 3)).unwrap(), 1, 1).err()));
+    }
+    let draws = Draws::new(Array2::zeros((1 << 50, 0)), Array2::zeros((1 << 50, 0)));
+    assert!(memory(draws.err()));
 }

@@ -6,8 +6,10 @@ mod exact;
 mod layer;
 mod limits;
 mod loss;
+mod reliability;
 mod report;
 mod sampler;
+mod stopping;
 
 use ndarray::Array2;
 use random_features::apply::softmax_sampling::Proposal;

@@ -143,3 +143,12 @@ fn shaped_features_propose_better() {
     let exact = log_sum(c.dot(&h.row(0)).as_slice().unwrap());
     assert!((z.log_value() - exact).abs() < 4.5 * z.relative_error());
 }
+
+#[test]
+fn all_of_few_points_are_judged() {
+    let (c, h) = data::<f64>(60, 4);
+    let sampler = tree(non_negative(4, 6).remove(0)).build(&c).unwrap();
+    let report = sampler.report(&h, &c, &[2]).unwrap();
+    assert_eq!((report.points.clone(), report.given_points), (all(4), 4));
+    assert!(!report.to_string().contains("Judged"), "{report}");
+}
