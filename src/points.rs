@@ -21,7 +21,7 @@ use crate::once::once;
 ///
 /// These are, by reference, all arrays of two dimensions and any layout (owned, shared, views), and views by value. With
 /// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views, and by
-/// `Points::of_csr` the arrays of SciPy's compressed rows. With the feature `arrow` they are made of columns of Apache Arrow, by `Points::of_columns` and `Points::of_list`. Results have the
+/// `Points::of_csr` SciPy's compressed rows; with `arrow` columns of Arrow, by `Points::of_columns` and `Points::of_list`. Results have the
 /// bits of the same points in a dense array, whatever their layout.
 ///
 /// Features and kernel and ridge regression take points so. What reads every coordinate takes dense arrays alone: Gram

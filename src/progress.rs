@@ -23,7 +23,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Work that was stopped ends with [`Error::Cancelled`] and, as after any other error, has changed nothing. Watching never changes a
+//! Work that was stopped ends with [`Error::Cancelled`]. It has changed nothing but output arrays of yours. Watching never changes a
 //! result.
 
 use std::cell::RefCell;
@@ -39,7 +39,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Progress<'a> {
-    /// The name of the task, such as "maps tried".
+    /// The name of the task, such as "maps tried"; empty before the first step of any task.
     pub task: &'static str,
     /// The number of steps that are done.
     pub done: usize,
@@ -69,8 +69,8 @@ impl fmt::Debug for Progress<'_> {
 /// Runs `work` and calls `watcher` while it runs.
 ///
 /// `watcher` is called after each step of a long task, and besides some ten times a second within long passes over rows. It is called from
-/// whatever thread is at work, never from two at once: a step that ends while it is told another one may go untold. With [`ControlFlow::Break`] it stops the work: each call of this crate that is at work
-/// returns [`Error::Cancelled`] within a fraction of a second, and so does each later one within `work`.
+/// whatever thread is at work, never from two at once, so it may miss a step. With [`ControlFlow::Break`] it stops the work: a long call
+/// returns [`Error::Cancelled`] within a fraction of a second, and so does each later long call within `work`.
 ///
 /// Only calls of this crate within `work`, on the thread that calls `watch`, are watched. To use a pool of rayon, call
 /// `pool.install(|| watch(…))`. A watched call within a watched call is watched by both.
@@ -203,6 +203,7 @@ impl Watched {
 
     /// Lets the work that follows on this thread be watched by nobody: before a thread waits for others, since it may take up other
     /// people's work meanwhile. Gives the watch as it was.
+    #[cfg(feature = "rayon")]
     pub fn by_nobody() -> (Self, Option<Arc<Watch>>) {
         let watch = CURRENT.take();
         (Watched(watch.clone()), watch)

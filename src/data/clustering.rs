@@ -61,7 +61,7 @@ impl Clustering {
     /// [`Parameter`](Error::Parameter) if k or d is 0 or there are fewer than k distinct points (points at a distance
     /// whose square is 0 in `f64` are not distinct), [`NotFinite`](Error::NotFinite) with the first row that holds NaN
     /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points, [`Memory`](Error::Memory) if there is
-    /// none for copies of the points, [`Cancelled`](Error::Cancelled).
+    /// no memory for copies of the points, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, mut rng: &mut R) -> Result<Self> {
         Self::by(points, k, &mut rng)
     }

@@ -78,7 +78,7 @@ impl Standardisation {
     }
 
     /// The means and standard deviations of points that were read in batches, with weights or without. A coordinate that is constant
-    /// up to rounding gets scale 1, by the rule of [`of`](Standardisation::of): so it is decided alike, whatever the batches, their
+    /// up to rounding gets scale 1: its range is at most 4 ε of its largest magnitude, whatever the batches, their
     /// order and the weights. ε is that of the least precise numbers among the points.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ impl std::str::FromStr for Smoothness {
             "3/2" | "1.5" => Ok(Smoothness::ThreeHalves),
             "5/2" | "2.5" => Ok(Smoothness::FiveHalves),
             _ => {
-                let reason = format!("it is one of {}", Smoothness::TAGS.join(", "));
+                let reason = format!("the values are {}", Smoothness::TAGS.join(", "));
                 Err(Error::Text { what: "a smoothness", text: text.into(), reason })
             }
         }

@@ -15,11 +15,11 @@ use crate::map::{Omega, PlainRecipe};
 /// | field | meaning | if it is missing |
 /// |---|---|---|
 /// | `map` | the map with its parameters: `"positive"`, `"gerf, A = -0.2"` | |
-/// | `kernel` | the kernel: `"softmax"`, `"matern 3/2"` | `sign`, `nonlinear` and `elu plus one` take none |
+/// | `kernel` | the kernel: `"softmax"`, `"matern 3/2"` | an error, but for `sign`, `nonlinear` and `elu plus one`, which take none |
 /// | `lengthscale` | ℓ: a number, or a list with one for each dimension | that of `kernel`, or 1 |
 /// | `coupling` | how frequencies depend on each other: `"orthogonal"`, `"antithetic orthogonal"` | `"orthogonal"`; `"product, cauchy"` for the Laplace kernel; none for `poisson` and `geometric` |
 /// | `d` | the dimension of points | |
-/// | `m` | the number of frequencies | for `elu plus one`, which has none |
+/// | `m` | the number of frequencies | an error, but for `elu plus one`, which has no frequencies |
 /// | `stream` | which of the independent streams of a seed frequencies are drawn from | 0 |
 ///
 /// The law of the norms of the frequencies is that of the kernel. The seed is given when the map is drawn.

@@ -76,7 +76,7 @@ fn lengthscale(words: &mut Words<'_>) -> Result<Lengthscale> {
 }
 
 impl Display for Mechanism {
-    /// The name and the parameters; parameters that are arrays are left out.
+    /// Writes the name and the parameters, rates among them, but no shift, matrix or list of coefficients.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.tag())?;
         match self {

@@ -42,7 +42,7 @@ use crate::Real;
 use crate::error::{Error, Result};
 use header::{Header, MAGIC};
 
-/// The array in a file of elements of type `A`; [`read_as`] converts them, and [`read_labels`] reads classes. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2), or [`IxDyn`](type@ndarray::IxDyn) for any.
+/// The array in a file of elements of type `A`. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2) or [`IxDyn`](type@ndarray::IxDyn).
 ///
 /// Both byte orders and both axis orders are read; an array in Fortran order keeps it.
 ///
@@ -78,7 +78,7 @@ macro_rules! with_integers {
     };
 }
 
-/// As [`read`], from a file of numbers of any type. Those of `f32` and `f64` are rounded to the nearest `T` and become infinite on
+/// The array in a file of numbers of any type, as `T`. Floating-point numbers are rounded to the nearest `T` and become infinite on
 /// overflow; integers must be numbers of `T` exactly, as all up to 2²⁴ are of `f32` and all up to 2⁵³ of `f64`.
 ///
 /// # Errors

@@ -52,7 +52,7 @@ pub struct LeftOut {
 /// [target](super::Planner::target) the cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make
 /// whole blocks of its coupling with smaller errors. Recipes that are one map are one choice.
 ///
-/// Losses of the first recipes are those of all pairs that were evaluated. Others, far behind, may be those of some of them, which their
+/// Losses of the first recipes are over all pairs that were evaluated. Losses far behind may be over some of these pairs, as their
 /// sentences say.
 ///
 /// Its [`Display`](std::fmt::Display) is a table of the first ten, at most 100 columns wide, with a sentence for each; `{:#}` has all.

@@ -35,7 +35,7 @@ pub(super) fn reach(
     let fewest = far.into_iter().min_by(|a, b| a.frequencies.total_cmp(&b.frequencies));
     if let (true, Some(fewest)) = (found.is_empty(), fewest) {
         let why = format!(
-            "would take some {:.0e} frequencies, more than the 4 million up to which is sought",
+            "would take some {:.0e} frequencies, more than 4 million, the most that are tried",
             fewest.frequencies
         );
         scene.leave_out(fewest.kind, why);

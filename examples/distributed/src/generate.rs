@@ -69,10 +69,10 @@ impl Generator {
         self.write_while(folder, || true)
     }
 
-    /// As [`write`](Generator::write), as long as it is to go on. Files that are complete stay.
+    /// Writes the files into a folder while `go_on` is true. Files that are complete stay.
     ///
     /// # Errors
-    /// As [`write`](Generator::write); a sentence if it is not to go on.
+    /// As [`write`](Generator::write); a sentence if `go_on` is false.
     pub fn write_while(&self, folder: &Path, go_on: impl Fn() -> bool) -> Result<()> {
         if self.columns == 0 || self.files == 0 || self.group == 0 {
             return refuse("there is at least a column, a file, and a row in a row group");

@@ -102,8 +102,8 @@ impl<T: Real> Ridge<T> {
     /// As [`predict`](Ridge::predict), into `out`, n × t. Memory does not grow with n.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then. After
-    /// [`Cancelled`](crate::Error::Cancelled) some rows are.
+    /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then. If the work is
+    /// [`Cancelled`](crate::Error::Cancelled), some rows are written.
     pub fn predict_into<'a>(&self, x: impl Into<Points<'a, T>>, out: &mut ArrayRef2<T>) -> Result<()> {
         self.write_predictions(x.into().view(), out.view_mut())
     }

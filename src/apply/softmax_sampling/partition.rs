@@ -178,8 +178,8 @@ impl Partition {
     /// or 1.8/√k where that is more. A rule of thumb: a class that was not drawn has not been seen.
     ///
     /// Draws from features ask for more, since estimates may be clipped to 0 or far too small: classes that only uniform draws can
-    /// meet, each with the [least probability](Partition::with_least_probability) q. Unless k q is 5 or more, so that hardly a class
-    /// is missed, the ratio is at most 0.1, and with q > 0 a draw with this q of the largest logit that was met would change Ẑ by no
+    /// meet, each with the [least probability](Partition::with_least_probability) q. If k q is below 5, so that classes may be missed,
+    /// the ratio must be at most 0.1. If q > 0, a draw with this q of the largest logit that was met must change Ẑ by no
     /// more than a fifth of its standard error.
     pub fn is_reliable(&self) -> bool {
         let (most, of_few) = IMBALANCE;

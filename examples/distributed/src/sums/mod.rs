@@ -13,8 +13,8 @@
 //! | `merge_sums(state)` | those of states of any of these |
 //!
 //! Sums are of `f32` if points and target are all `Float32`, and of `f64` otherwise: no value is rounded to fewer digits. Labels are
-//! text, whole numbers, Booleans or dictionaries, compared as text, or floats, compared as numbers. An `ORDER BY` among the arguments changes nothing, and none of these is a
-//! window function. The result is a [`State`], as bytes. `ridge_rows`, `ridge_classes_rows`, `pca_rows`, `sample_rows` and `moments_rows` take the number of
+//! text, whole numbers, Booleans or dictionaries (compared as text), floats or decimals (as numbers). `ORDER BY` has no effect. None is a
+//! window function. The result is a [`State`], as bytes. With `_rows` behind their names, all but `merge_sums` take the number of
 //! each row before the target or the points, as [tables of numbered rows](crate::table) have it. Their states record which rows
 //! they hold: adding a row twice is an error, and the bits are those of one pass over all rows where these are cut at multiples of
 //! [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK) rows. The others number rows from an offset drawn at random for each

@@ -132,8 +132,8 @@ impl ErrorReport {
         self.rough(self.weights)
     }
 
-    /// A rough number for the error of the output, relative to its norm: as [`rough_weight_error`](ErrorReport::rough_weight_error).
-    /// `None` too if the sample has no values.
+    /// A rough number for the error of the output, relative to its norm: the first-order error, also where it is hopeless.
+    /// `None` if the relative variance of normalisers is above 1 or the sample has no values.
     ///
     /// ```
     /// use ndarray::Array2;

@@ -89,8 +89,8 @@ impl<'a, T: Real> Criterion<'a, T> {
 impl<T: Real> RidgeSpectrum<T> {
     /// The criterion for each λ: weighted mean squared errors, summed over the targets, or minus the log evidence.
     ///
-    /// Generalised cross-validation and the evidence are infinite where rounding of the features' products leaves nothing of them: for
-    /// λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error, and the first of them also where the squared residuals
+    /// Generalised cross-validation and the evidence are infinite where rounding errors of the features' products outweigh them: for
+    /// λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. The former is infinite also where the squared residuals
     /// are below their own rounding. Leave-one-out and held-out points have no such end.
     ///
     /// Generalised cross-validation and the evidence cost O(D t) for each λ, the others O(D² + D t) for each point and each λ.

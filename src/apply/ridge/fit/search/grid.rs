@@ -16,7 +16,7 @@ use crate::{Points, Real, progress, threads};
 /// makes them for data in memory.
 ///
 /// # Cost
-/// That of [`RidgeStatistics`] for each map, in time and memory: during an update, features of a chunk or a copy of the sums for each
+/// Each map costs time and memory as [`RidgeStatistics`] do: an update holds the features of a chunk or a copy of the sums for each
 /// map. A choice takes an eigendecomposition of each; maps are taken in parallel there.
 ///
 /// # Example

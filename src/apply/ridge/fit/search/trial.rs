@@ -28,10 +28,10 @@ pub struct RidgeTrial {
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
     pub errors: Vec<f64>,
-    /// The criterion for the mean of the targets alone (0 without an intercept), which is the limit of large λ: the share of the
-    /// variance that is explained is 1 − error / `mean_error`.
+    /// The criterion for the mean of the targets alone, or for 0 without an intercept: the limit of large λ. Unless it is minus the log
+    /// evidence, the share of the variance that is explained is 1 − error / `mean_error`.
     pub mean_error: f64,
-    /// Whether the map predicts no better than the mean, and whether the best λ lies at an end of those that were tried.
+    /// [`RidgeWarning::Mean`] if the map predicts no better than the mean, else [`RidgeWarning::Lambda`] if its best λ lies at an end.
     pub warnings: Vec<RidgeWarning>,
 }
 
@@ -101,7 +101,7 @@ impl std::fmt::Display for RidgeTrial {
         }
         self.warnings.iter().try_for_each(|warning| match warning {
             RidgeWarning::Mean { .. } => write!(f, ", no better than the mean"),
-            RidgeWarning::Lambda { .. } => write!(f, ", at the end of its λ"),
+            RidgeWarning::Lambda { .. } => write!(f, ", best λ at an end of the grid"),
             _ => Ok(()),
         })
     }

@@ -46,9 +46,9 @@ pub enum RidgeWarning {
         target: usize,
         /// The λ of least error for this target alone.
         lambda: f64,
-        /// The mean squared error of this target with that λ.
+        /// The generalised cross-validation of this target with its own λ.
         own_error: f64,
-        /// The mean squared error of this target with the λ for all targets.
+        /// The generalised cross-validation of this target with the λ for all targets.
         error: f64,
     },
     /// Rows occur again, with equal targets. If they are copies and not observations of their own, leave-one-out and its
