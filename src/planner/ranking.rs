@@ -19,6 +19,9 @@ use crate::progress;
 
 /// The relative standard error from which on a loss is called uncertain.
 const UNCERTAIN: f64 = 0.15;
+/// The relative standard error, over pairs and draws, from which on a loss from draws is called uncertain.
+const MISSED: f64 = 0.5;
+
 /// The difference of ln of losses that counts as none.
 const STEP: f64 = 0.005;
 
@@ -210,10 +213,11 @@ impl<'a> Scene<'a> {
     /// points may have other errors, but these have no others.
     fn is_uncertain(&self, one: &Scored) -> bool {
         let loss = one.forecast.loss;
-        let drawn = loss.basis != Basis::ClosedForm;
-        let sampled = drawn || !self.pairs.is_all() || self.trial.is_some() || one.is_of_some_pairs();
+        let sampled = !self.pairs.is_all() || self.trial.is_some() || one.is_of_some_pairs();
         let error = if sampled { loss.standard_error } else { one.draws * loss.value.abs() };
-        error > UNCERTAIN * loss.value.abs()
+        // Few draws may have missed what rules a quantile.
+        let missed = loss.basis != Basis::ClosedForm && loss.standard_error > MISSED * loss.value.abs();
+        missed || error > UNCERTAIN * loss.value.abs()
     }
 
     fn choice(&self, one: Scored, why: String) -> Choice {

@@ -369,7 +369,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             _ => spectrum.errors(&all, lambdas),
         })?;
         let choice = errors.choice().ok_or_else(|| lost(given, resolution))?;
-        Ok((choice, warnings(spectrum, &all, &errors)))
+        Ok((choice, warnings(spectrum, &self.criterion(rows.borrowed()), &errors)))
     }
 }
 

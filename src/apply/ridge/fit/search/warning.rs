@@ -198,7 +198,8 @@ pub(super) fn targets<T: Real>(
         let (lambda, own_error) = lambdas.iter().map(own).min_by(|a, b| a.1.total_cmp(&b.1))?;
         let error = shrinkage.generalised_of(target, common);
         let rounding = ROUNDING * shrinkage.generalised_of(target, super::errors::MEAN);
-        let matters = error > (1.0 + SHARE) * own_error && error - own_error > rounding;
+        // Infinite is what rounding leaves nothing of.
+        let matters = error.is_finite() && error > (1.0 + SHARE) * own_error && error - own_error > rounding;
         matters.then_some((error / own_error, RidgeWarning::Targets { target, lambda, own_error, error }))
     };
     let costly = (0..shrinkage.rest.len()).filter_map(of_target);
