@@ -165,7 +165,7 @@ pub(crate) mod text {
         text.parse().map_err(D::Error::custom)
     }
 
-    /// As above, of a value that may be missing.
+    /// Texts of values that may be missing.
     pub mod option {
         use super::*;
 

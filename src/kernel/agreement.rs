@@ -31,10 +31,10 @@ impl std::fmt::Debug for Reference {
 }
 
 impl Reference {
-    /// Of a kernel in this dimension.
+    /// The reference of a kernel in this dimension.
     ///
     /// # Errors
-    /// Those of the law; [`Parameter`](Error::Parameter) if the kernel is not the mean of cos ω·δ over its law.
+    /// What the law refuses; [`Parameter`](Error::Parameter) if the kernel is not the mean of cos ω·δ over its law.
     pub fn of(kernel: &dyn ShiftInvariant, dim: usize) -> Result<Self> {
         let numbers = sorted(&numbers(kernel.spectrum(), dim)?);
         check_kernel(kernel, &numbers, dim)?;

@@ -129,7 +129,7 @@ impl Target {
         Target::Own(OwnKernel::new(kernel))
     }
 
-    /// The same kernel with another lengthscale ℓ.
+    /// Sets the lengthscale: the kernel with ℓ in place of its own.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain, [`Unsupported`](crate::Error::Unsupported) for a

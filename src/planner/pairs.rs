@@ -192,7 +192,7 @@ impl Pairs {
         self.weights.len()
     }
 
-    /// So many of the pairs, each with its share: drawn at random, since an order of the points may have a period.
+    /// A sample of at most `most` pairs, each with its share. It is random, since an order of the points may have a period.
     pub fn some(&self, most: usize, rng: &mut impl Rng) -> Pairs {
         let mut chosen: Vec<usize> = (0..self.len()).collect();
         chosen.shuffle(rng);

@@ -111,7 +111,7 @@ impl Scene<'_> {
     }
 }
 
-/// Of recipes that differ in their numbers of frequencies alone the best ones.
+/// The best of the recipes that differ in their numbers of frequencies alone.
 fn best_of_each_kind(mut scored: Vec<Scored>) -> Vec<Scored> {
     rank(&mut scored);
     let mut seen = Vec::new();

@@ -73,8 +73,8 @@ pub(super) struct Softmaxes {
 }
 
 impl Softmaxes {
-    /// Of points, which are finite and which errors call these rows, and class vectors, those of a sampler. Cost O(n C d), in
-    /// parallel.
+    /// The exact softmax over the class vectors of a sampler at each point. Points are finite, and `rows` are their numbers in errors. Cost
+    /// O(n C d), in parallel.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if logits of a point are not finite,

@@ -25,8 +25,8 @@ fn couplings() -> [AnyCoupling; 3] {
     [Independent.into(), Orthogonal.into(), Antithetic(Orthogonal).into()]
 }
 
-/// Times of some machine.
-fn calibration() -> Calibration {
+/// Times of some machine: measured ones would differ.
+pub fn calibration() -> Calibration {
     Calibration {
         dense: 0.02,
         hadamard: 0.05,

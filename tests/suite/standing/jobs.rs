@@ -15,7 +15,7 @@ use random_features::frequency::{
 };
 use random_features::kernel::{Activation, Gaussian, Kernel, Matern, Smoothness, Softmax};
 use random_features::map::{Conditioning, Transform};
-use random_features::planner::{Calibration, Planner};
+use random_features::planner::Planner;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{
@@ -24,6 +24,7 @@ use random_features::{
 };
 
 use crate::common::{points, tokens};
+use crate::planner::calibration;
 
 /// Work by its name.
 pub struct Job {
@@ -280,23 +281,6 @@ fn sampling() -> u64 {
             bits.all(&layer.report(&h.slice(s![..4, ..]), &[]).unwrap());
         }
     })
-}
-
-/// Times of some machine: measured ones would differ.
-fn calibration() -> Calibration {
-    Calibration {
-        dense: 0.02,
-        hadamard: 0.05,
-        givens: 0.06,
-        exponential: 1.5,
-        wave: 1.1,
-        spiral: 2.5,
-        power: 3.0,
-        product: 0.3,
-        complex: 0.7,
-        part: 5.0,
-        gathered: 9.0,
-    }
 }
 
 fn plan() -> u64 {

@@ -72,9 +72,9 @@ pub struct RidgeSearch<'a, T: Real> {
 
 /// What makes the maps of a search.
 pub(super) enum Maps<'a, T: Real> {
-    /// Of a lengthscale alone.
+    /// A function of a lengthscale alone.
     Of(Box<dyn Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>),
-    /// Of a draw that maps share, or the leading part of it.
+    /// A function of frequencies and a lengthscale, with the draw whose leading frequencies it is given.
     On(Arc<Frequencies>, MakeMap<'a, T>),
 }
 

@@ -206,7 +206,7 @@ pub(super) struct Tried<T: Real> {
     trials: Vec<RidgeTrial>,
     best: usize,
     spectrum: RidgeSpectrum<T>,
-    /// Of the inputs, for the best map.
+    /// The warning that inputs are badly scaled for the best map, if they are.
     scale: Option<RidgeWarning>,
 }
 
