@@ -282,6 +282,9 @@ mod stored {
                 if read.check_start(row).is_ok() {
                     return Err(Error::Row { row, reason: "is kept, but was not read" });
                 }
+                if !point.iter().all(|v| v.is_finite()) {
+                    return Err(Error::NotFinite { what: "a row that is kept", row: row as usize });
+                }
                 reservoir.kept.insert((reservoir.hash(row), row), point);
             }
             check_size("the number of different rows that are kept", count, reservoir.kept.len())?;
