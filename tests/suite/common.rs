@@ -1,6 +1,8 @@
 //! What the integration tests share: the maps, the couplings, the naive loops, and the statistics of a sample.
 #![allow(dead_code, reason = "each test program uses some of it")]
 
+use std::cell::OnceCell;
+
 use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayView2, Ix4};
 use num_complex::Complex64;
 use random_features::apply::attention::{CausalState, Element, Heads};
@@ -70,15 +72,16 @@ pub struct Written {
     rows: Array2<f64>,
     squared_norms: Vec<f64>,
     padded_dim: usize,
-    /// A⁻ᵀ of complex-exponential maps.
-    inverse: std::cell::OnceCell<Array2<Complex64>>,
+    /// A of complex-exponential maps, and A⁻ᵀ.
+    matrix: OnceCell<Array2<Complex64>>,
+    inverse: OnceCell<Array2<Complex64>>,
 }
 
 impl Written {
     pub fn new(omega: &Frequencies) -> Self {
         let (squared_norms, padded_dim) = (omega.squared_norms(), omega.padded_dim());
         let rows = omega.rows().into_owned();
-        Written { rows, squared_norms, padded_dim, inverse: std::cell::OnceCell::new() }
+        Written { rows, squared_norms, padded_dim, matrix: OnceCell::new(), inverse: OnceCell::new() }
     }
 }
 
@@ -176,7 +179,7 @@ impl Name {
     }
 
     fn naive_complex(self, omega: &Written, x: &[f64], symmetry: Symmetry) -> Vec<f64> {
-        naive_complex(&self.matrix(x.len()), omega, x, symmetry)
+        naive_complex(omega.matrix.get_or_init(|| self.matrix(x.len())), omega, x, symmetry)
     }
 }
 

@@ -280,12 +280,12 @@ fn unbiased_where_there_is_a_kernel() {
                 };
                 let map = make(frequencies(4, 7, coupling, 0));
                 let exact = map.kernel().unwrap().value(&x, &y).unwrap();
-                let mean = Sample::of(&estimates(20_000, coupling, make, (&x, &y)));
+                let mean = Sample::of(&estimates(10_000, coupling, make, (&x, &y)));
                 let z = mean.z(exact);
                 assert!(z.abs() < LIMIT, "{f:?} + {offset}, {coupling:?}: {} of {exact}, z {z}", mean.mean);
-                // The test has teeth: 5 % of the size of a product of features would be seen.
+                // The test has teeth: 7 % of the size of a product of features would be seen.
                 let size = [&x, &y].map(|v| map.kernel().unwrap().value(v, v).unwrap());
-                assert!(LIMIT * mean.error < 0.05 * (size[0] * size[1]).sqrt(), "{f:?}: too few draws");
+                assert!(LIMIT * mean.error < 0.07 * (size[0] * size[1]).sqrt(), "{f:?}: too few draws");
             }
         }
         let make = |omega| -> Map<f64> { Sign.map(omega, 1.0).unwrap() };

@@ -80,7 +80,7 @@ fn components_are_those_of_the_gram_matrix_of_estimates() {
 /// With features enough, those of the exact kernel: the error falls like 1/√m, of a fixed seed.
 #[test]
 fn components_approach_those_of_the_exact_kernel() {
-    let x = points::<f64>(2000, 3, 1.0);
+    let x = points::<f64>(700, 3, 1.0);
     let exact = dense(&Gaussian::new(2.0).unwrap().gram(&x, &x).unwrap(), 3);
     let errors = [64, 1024].map(|m| {
         let map = Trigonometric.gaussian(frequencies(3, m, &Orthogonal, 5), 2.0).unwrap();

@@ -610,7 +610,7 @@ fn damage_is_noticed() {
     fn noticed<V: Serialize + DeserializeOwned>(value: &V) {
         let stored = postcard::to_stdvec(value).unwrap();
         assert!(postcard::from_bytes::<V>(&stored).is_ok());
-        let places = (0..stored.len()).step_by(stored.len() / 2000 + 1);
+        let places = (0..stored.len()).step_by(stored.len() / 500 + 1);
         for (place, flip) in places.zip([1u8, 0x10, 0x80, 0xff].into_iter().cycle()) {
             let mut damaged = stored.clone();
             damaged[place] ^= flip;
