@@ -119,6 +119,12 @@ impl<T: Real> FeatureChunk<T> {
         self.runs.into_iter().for_each(|run| pools.features.give(run.features));
     }
 
+    /// Σ w.
+    pub fn weight(&self) -> f64 {
+        let [sums, _] = &self.sums;
+        sums.moments[sums.moments.len() / 2]
+    }
+
     /// An upper bound of every Σ w φ² and every product of two features.
     pub fn bound(&self) -> f64 {
         // Twice, for the rounding of sums in the scalar type.

@@ -10,7 +10,6 @@ use super::options::{Maps, RidgeSearch, SearchCriterion};
 use super::repeated::repeated;
 use super::trial::{RidgeFit, RidgeTrial, lost, warnings};
 use super::warning::{self, RidgeWarning};
-use crate::data::Statistics;
 use crate::data::lengthscale::{choose, median};
 use crate::error::{Error, Result, check_positive};
 use crate::frequency::Frequencies;
@@ -105,8 +104,11 @@ impl Attempts {
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     pub fn new(options: &'s RidgeSearch<'a, T>, all: Sample<'s, T>) -> Result<Self> {
-        let inputs =
-            if options.standardise && !all.x.is_sparse() { Some(standardisation(&all)?) } else { None };
+        let inputs = if options.standardise && !all.x.is_sparse() {
+            Some(Standardisation::of_weighted(&all.x.to_dense(), all.weights)?)
+        } else {
+            None
+        };
         Ok(Search {
             options,
             all,
@@ -371,13 +373,4 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let choice = errors.choice().ok_or_else(|| lost(given, resolution))?;
         Ok((choice, warnings(spectrum, &self.criterion(rows.borrowed()), &errors)))
     }
-}
-
-/// Of all rows, with their weights.
-fn standardisation<T: Real>(all: &Sample<'_, T>) -> Result<Standardisation> {
-    let x = all.x.to_dense();
-    let Some(weights) = all.weights else { return Standardisation::of(&x) };
-    let mut statistics = Statistics::new(x.ncols())?;
-    statistics.update_weighted(&x, weights)?;
-    Standardisation::of_statistics(&statistics)
 }
