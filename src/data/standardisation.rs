@@ -69,7 +69,12 @@ impl Standardisation {
         let sound = |place: usize| ascending(place) && columns[place] < self.centre.len();
         if let Some(row) = (0..columns.len()).find(|place| !sound(*place)) {
             let domain = "above the one before it and below the number of coordinates";
-            return Err(Error::Entry { what: "the constant columns", row, value: columns[row] as f64, domain });
+            return Err(Error::Entry {
+                what: "the constant columns",
+                row,
+                value: columns[row] as f64,
+                domain,
+            });
         }
         Ok(Standardisation { constant: columns, ..self })
     }
@@ -107,7 +112,8 @@ impl Standardisation {
             if statistics.is_constant(row) || c.max - c.min < f64::MIN_POSITIVE {
                 return Ok((mean, None));
             }
-            let (what, domain) = ("the variances of the coordinates", "at least 1e-292: scale the coordinate");
+            let (what, domain) =
+                ("the variances of the coordinates", "at least 1e-292: scale the coordinate");
             let error = Error::Entry { what, row, value: c.variance, domain };
             if c.variance < LEAST_VARIANCE { Err(error) } else { Ok((mean, Some(c.variance.sqrt()))) }
         }))

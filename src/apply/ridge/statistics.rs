@@ -17,9 +17,9 @@ use crate::{Points, Real};
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
-/// features φ = φ(x), targets y and weights w (1 unless they are given), and the range of each target. [`solve`](RidgeStatistics::solve) gives the
-/// regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. The map, the centring and scaling
-/// of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the sums
+/// features φ = φ(x), targets y and weights w (1 unless they are given), and the range of each target.
+/// [`solve`](RidgeStatistics::solve) gives the regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. The map, the
+/// centring and scaling of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the sums
 /// travel without the map: [`GramSums`].
 ///
 /// # Rows

@@ -127,7 +127,8 @@ fn variances_beyond_the_scalar() {
         let both = [scaled.variance.clone(), scaled.variance_of_targets()];
         assert!(both.iter().flatten().all(|variance| *variance == held), "{factor}");
         let (a, b) = scaled.interval(0.9).unwrap();
-        let near = |a: &Array2<f32>, b: &Array2<f32>| a.iter().zip(b).all(|(a, b)| (a / factor - b).abs() < 1e-3);
+        let near =
+            |a: &Array2<f32>, b: &Array2<f32>| a.iter().zip(b).all(|(a, b)| (a / factor - b).abs() < 1e-3);
         assert!(near(&a, &low) && near(&b, &high), "{factor}");
         let (a, b) = scaled.interval_of_mean(0.9).unwrap();
         assert!(a.iter().zip(&b).all(|(a, b)| a < b), "{factor}");
@@ -151,7 +152,8 @@ fn all_rows_removed<T: Real>() {
         let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
         statistics.update_weighted(&x, &y, &weights).unwrap();
         remove(&mut statistics, size);
-        let nothing = |found: Result<(), Error>| assert!(matches!(found, Err(Error::NoData { .. })), "{found:?}");
+        let nothing =
+            |found: Result<(), Error>| assert!(matches!(found, Err(Error::NoData { .. })), "{found:?}");
         nothing(statistics.solve(0.1).map(drop));
         nothing(statistics.spectrum().map(drop));
         nothing(statistics.products().map(drop));

@@ -147,7 +147,10 @@ fn predicts_alike<T: Real>(statistics: &RidgeStatistics<T>, x: &Array2<T>, unkno
     let (model, mut one) = (spectrum.model(0.1).unwrap(), [T::zero()]);
     model.predictor().predict_into(&unknown.row(3), &mut one).unwrap();
     assert_eq!(one[0], expected.mean[[3, 0]]);
-    assert_eq!(model.predict(sparse(unknown).as_ref().map_or(unknown.into(), Points::from)).unwrap(), expected.mean);
+    assert_eq!(
+        model.predict(sparse(unknown).as_ref().map_or(unknown.into(), Points::from)).unwrap(),
+        expected.mean
+    );
     #[cfg(feature = "serde")]
     {
         let read: random_features::apply::RidgePosterior<T> =

@@ -53,8 +53,9 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if λ is negative or not
-    /// finite, or if the sum of the weights is within rounding of those that were removed, [`Singular`](Error::Singular), which names a sufficient λ, if the normal equations have no unique
-    /// solution up to rounding, for example because features of many rows are linearly dependent.
+    /// finite, or if the sum of the weights is within rounding of those that were removed, [`Singular`](Error::Singular), which names a
+    /// sufficient λ, if the normal equations have no unique solution up to rounding, for example because features of many rows are
+    /// linearly dependent.
     pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
         self.solve_with(Backend::default(), lambda)
     }

@@ -189,7 +189,7 @@ impl<T: Real> RidgePosterior<T> {
         let mut units = vec![0.0; x.nrows()];
         let points = x.view();
         let runs = units.chunks_mut(ROWS).enumerate();
-        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, mut out)| {
+        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, out)| {
             if progress::check().is_err() {
                 return;
             }
