@@ -69,7 +69,7 @@ impl<T: Real> GramSums<T> {
     /// intercept.
     ///
     /// Ranges decide, which merge without rounding. Removing rows does not narrow them. After a removal a target is also constant if
-    /// `square` is no more than rounding may have left of the removed rows: a deviation of some 10⁻⁶ of the range.
+    /// `square` is no more than rounding may have left of the removed rows.
     pub(crate) fn is_constant_target(&self, target: usize, square: f64, intercept: bool) -> bool {
         let (least, most) = self.target_ranges.ends(target);
         let spread = self.spread(target, intercept);
@@ -77,9 +77,9 @@ impl<T: Real> GramSums<T> {
             return true;
         }
         let removed = self.totals.removed.at(0, 0);
-        let weight = self.weight() + 2.0 * removed;
         let ends = f64::EPSILON * least.abs().max(most.abs());
-        removed > 0.0 && square <= weight * (RUN as f64 * f64::EPSILON * spread * spread + 16.0 * ends * ends)
+        let left = RUN as f64 * f64::EPSILON * self.totals.scatter[target].at(0, 0);
+        removed > 0.0 && square <= left + 16.0 * (self.weight() + 2.0 * removed) * ends * ends
     }
 
     /// The number of rows of positive weight.

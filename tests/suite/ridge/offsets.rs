@@ -162,11 +162,11 @@ fn constant_targets_do_not_choose() {
     constants_do_not_choose::<f32>(&[0.3, f64::from(0.1f32 + 0.2)]);
 }
 
-/// One row in a thousand differs from a large offset, by far more than the spacing of the scalar.
+/// One row in two thousand differs from a large offset, by far more than the spacing of the scalar.
 fn rare<T: Real>(offset: f64, step: f64) {
-    let (x, _) = wave::<T>(1000, 1.0);
+    let (x, _) = wave::<T>(2000, 1.0);
     let y = |scale: f64, offset: f64| {
-        Array2::from_shape_fn((1000, 1), |(i, _)| T::narrow(if i == 400 { scale + offset } else { offset }))
+        Array2::from_shape_fn((2000, 1), |(i, _)| T::narrow(if i == 400 { scale + offset } else { offset }))
     };
     let plain = statistics(&map(), &x, &y(1.0, 0.0)).solve(1e-2).unwrap();
     for (way, statistics) in ways(&x, &y(step, offset)).into_iter().enumerate().take(5) {

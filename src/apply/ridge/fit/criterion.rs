@@ -195,6 +195,10 @@ impl<T: Real> RidgeSpectrum<T> {
         } else {
             1.0
         };
+        // Nothing is known where a row fits itself, not even of constant targets.
+        if left == 0.0 {
+            return f64::NAN;
+        }
         let residual = |j: usize| {
             let y = sample.targets[[i, j]];
             let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);

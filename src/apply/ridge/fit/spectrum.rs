@@ -147,7 +147,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// A target that is constant up to rounding adds 0, here and to all criteria: its own evidence would be infinite for every λ. With
     /// an intercept such are targets whose range, max − min, is at most 4 ε of their largest magnitude, as that of a class without rows;
     /// without one those that are 0. Their β is 0 and their noise has variance 0. Removing rows does not narrow ranges: after a removal
-    /// targets are also constant whose deviation is below some 10⁻⁶ of the range, or rounding.
+    /// targets are also constant whose squares are no more than rounding may have left of the removed rows.
     ///
     /// # Errors
     /// As [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if λ is 0 or Σ w is at most 1, without an intercept 0, or if
