@@ -67,6 +67,11 @@ impl Shrinkage {
         self.rest[target] > 0.0 || self.shares.column(target).iter().any(|share| *share > 0.0)
     }
 
+    /// Whether no target is more than its mean, so that λ matters for none.
+    pub fn is_constant(&self) -> bool {
+        (0..self.rest.len()).all(|target| !self.varies(target))
+    }
+
     /// Generalised cross-validation, summed over the targets. Infinite where rounding leaves nothing of it.
     pub fn generalised(&self, lambda: f64) -> f64 {
         let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
