@@ -57,6 +57,7 @@ mod standing;
 mod statistics;
 #[cfg(feature = "serde")]
 mod stored;
+mod stopped;
 mod structured;
 mod sum_norm;
 mod theory;
