@@ -59,7 +59,8 @@ impl<'a> Named<'a> {
 impl<'a> Words<'a> {
     fn of(what: &'static str, text: &'a str, rest: &'a str) -> Self {
         let between = |c: char| c.is_whitespace() || ",=:()".contains(c);
-        let is_number = |rest: &str| rest.split(between).next().is_some_and(|w| w.parse::<Complex64>().is_ok());
+        let is_number =
+            |rest: &str| rest.split(between).next().is_some_and(|w| w.parse::<Complex64>().is_ok());
         let joined = rest.strip_prefix(['-', '_']);
         let is_joined = rest.starts_with('-') && joined.is_some_and(is_number);
         let rest = if is_joined { rest } else { joined.unwrap_or(rest) };
@@ -254,7 +255,9 @@ pub(crate) mod mutations {
     /// The numbers of a text as values. A lengthscale of 1 is one that the text need not state.
     fn numbers(text: &str) -> Vec<String> {
         let mut numbers: Vec<String> = words(text).into_iter().filter(|word| is_number(word)).collect();
-        numbers.iter_mut().for_each(|word| *word = word.parse().map_or(word.clone(), |v: f64| format!("{v:?}")));
+        numbers
+            .iter_mut()
+            .for_each(|word| *word = word.parse().map_or(word.clone(), |v: f64| format!("{v:?}")));
         numbers.retain(|word| word != "1.0");
         numbers
     }

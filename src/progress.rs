@@ -326,7 +326,8 @@ mod tests {
                 sink.lock().map(|mut seen| seen.push(progress.done)).ok();
                 ControlFlow::Continue(())
             };
-            let steps = |k: usize| (0..100).all(|i| step("steps", 100 * k + i, None).is_ok() && check().is_ok());
+            let steps =
+                |k: usize| (0..100).all(|i| step("steps", 100 * k + i, None).is_ok() && check().is_ok());
             let found = threads::with(threads, || watch(watcher, || threads::map(0..20, steps)));
             assert_eq!(found, Ok(vec![true; 20]));
             let mut seen = seen.lock().map(|seen| seen.clone()).unwrap_or_default();

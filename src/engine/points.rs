@@ -121,7 +121,11 @@ impl<'a, T: Real> PointsView<'a, T> {
         if let PointsView::Dense(x) = self {
             return Ok(x.into());
         }
-        check_memory("points with all coordinates", self.nrows(), self.ncols().saturating_mul(size_of::<T>()))?;
+        check_memory(
+            "points with all coordinates",
+            self.nrows(),
+            self.ncols().saturating_mul(size_of::<T>()),
+        )?;
         let mut all = Array2::zeros((self.nrows(), self.ncols()));
         self.write(into_slice_of(all.view_mut()));
         Ok(all.into())

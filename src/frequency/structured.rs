@@ -171,7 +171,11 @@ impl Structured {
     pub(super) fn check_rows(&self) -> Result<()> {
         let units = 4 * run(self.padded) * self.padded;
         let each = self.dim.saturating_add(units.div_ceil(self.count().max(1)));
-        check_memory("frequencies written out as a matrix", self.count(), each.saturating_mul(size_of::<f64>()))
+        check_memory(
+            "frequencies written out as a matrix",
+            self.count(),
+            each.saturating_mul(size_of::<f64>()),
+        )
     }
 
     /// The rows as an m × d matrix, computed by projecting the unit vectors.

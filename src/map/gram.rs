@@ -6,8 +6,8 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use super::pairing::{Pairing, RowBuffers};
 use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
-use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::error::Result;
+use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog, progress, threads};
 
 /// Columns of the matrix that are computed together, so that their packed features stay in the L2 cache.

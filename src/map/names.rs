@@ -33,8 +33,7 @@ impl FromStr for Target {
     /// number is outside its domain.
     fn from_str(text: &str) -> Result<Self> {
         let text = plain(text);
-        let Named { name, words } =
-            Named::read("a kernel", &text, Target::TAGS, &[(IMPLIED, "implied")])?;
+        let Named { name, words } = Named::read("a kernel", &text, Target::TAGS, &[(IMPLIED, "implied")])?;
         let mut words = words.joined();
         // What has a name first, then parameters, then a number that is left: the lengthscale.
         let named = lengthscale(&mut words)?;
@@ -224,7 +223,9 @@ mod tests {
         assert_eq!("matern-2.5".parse(), matern(Smoothness::FiveHalves, 1.0));
         assert_eq!("matern-0.5, 1.5".parse(), matern(Smoothness::Half, 1.5));
         let scales = Matern::new(Smoothness::ThreeHalves, vec![0.5, 2.5]).unwrap();
-        for text in ["matern [0.5, 2.5] 1.5", "matern, lengthscales 0.5 2.5 3/2", "matern 1.5 lengthscale [0.5 2.5]"] {
+        for text in
+            ["matern [0.5, 2.5] 1.5", "matern, lengthscales 0.5 2.5 3/2", "matern 1.5 lengthscale [0.5 2.5]"]
+        {
             assert_eq!(text.parse(), Ok(Target::from(scales.clone())), "{text}");
         }
         // A number that may be negative keeps its sign.
@@ -268,7 +269,10 @@ mod tests {
             ("gaussian [0.5, 2", "“[” needs a “]” behind it".into()),
             ("gaussian 0.5, 2]", "“2” has no meaning there".into()),
             ("gaussian [0.5 one]", "“one” is no number of the list".into()),
-            ("matern, lengthscales 0.5 1.5", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
+            (
+                "matern, lengthscales 0.5 1.5",
+                "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into(),
+            ),
             ("matern -5/2", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
             ("softmax, α = 1", "“α” has no meaning there".into()),
         ] {

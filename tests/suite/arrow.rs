@@ -64,7 +64,10 @@ fn any_form_of_the_arrays() {
         assert!(!points.is_sparse());
         assert_eq!(points.to_dense().unwrap(), part);
         assert_eq!(Points::from(&points).to_dense().unwrap(), part);
-        assert_eq!(points.clone().select(&[7, 0, 7]).unwrap().to_dense().unwrap(), part.select(Axis(0), &[7, 0, 7]));
+        assert_eq!(
+            points.clone().select(&[7, 0, 7]).unwrap().to_dense().unwrap(),
+            part.select(Axis(0), &[7, 0, 7])
+        );
         assert!(matches!(points.select(&[0, 18]), Err(Error::Entry { row: 1, .. })));
         let features = map(3).features(Side::X, &points).unwrap();
         assert_eq!(features.values(), map(3).features(Side::X, part).unwrap().values());

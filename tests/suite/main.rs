@@ -55,9 +55,9 @@ mod softmax_sampling;
 mod sparse;
 mod standing;
 mod statistics;
+mod stopped;
 #[cfg(feature = "serde")]
 mod stored;
-mod stopped;
 mod structured;
 mod sum_norm;
 mod theory;

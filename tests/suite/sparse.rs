@@ -84,7 +84,10 @@ fn compressed_rows_of_scipy() {
                 let slice = Points::of_csr(&values, &columns, &offsets[11..=29], d).unwrap();
                 assert_eq!(slice.to_dense().unwrap(), dense.slice(s![11..29, ..]));
                 let rows = [7, 3, 299, 3];
-                assert_eq!(points.select(&rows).unwrap().to_dense().unwrap(), dense.select(ndarray::Axis(0), &rows));
+                assert_eq!(
+                    points.select(&rows).unwrap().to_dense().unwrap(),
+                    dense.select(ndarray::Axis(0), &rows)
+                );
                 assert_eq!(Points::from(&points).to_dense().unwrap(), dense);
             }};
         }

@@ -472,7 +472,8 @@ fn a_class_without_rows_is_never_predicted() {
                 let off = &found.column(to) - &probabilities.column(from);
                 assert!(off.iter().all(|off| off.abs() < 1e-9), "{off}");
             }
-            let error = RidgeClassifier::new(classifier.model().clone()).unwrap().calibrated(&x, &vec![1; 200]);
+            let error =
+                RidgeClassifier::new(classifier.model().clone()).unwrap().calibrated(&x, &vec![1; 200]);
             assert!(matches!(error, Err(random_features::Error::NoData { .. })));
         }
     }

@@ -635,11 +635,8 @@ fn a_map_that_cannot_be_fitted_ends_no_search() {
     let mut generator = rng(3);
     let mut normal = |d| Array2::from_shape_fn((300, d), |_| generator.sample::<f64, _>(StandardNormal));
     let (x, y) = (normal(3), normal(1));
-    let search = || {
-        RidgeSearch::<f64>::of(|ell| {
-            Positive.map(Orthogonal.draw(3, 20, 1)?, Softmax::new(ell)?)
-        })
-    };
+    let search =
+        || RidgeSearch::<f64>::of(|ell| Positive.map(Orthogonal.draw(3, 20, 1)?, Softmax::new(ell)?));
     let given = search().with_lengthscales([1e-3, 1.0]).fit(&x, &y).unwrap();
     assert_eq!(given.trials().len(), 1, "{given}");
     let failed = given.warnings().iter().find_map(|warning| match warning {

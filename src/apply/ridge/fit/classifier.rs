@@ -124,7 +124,10 @@ impl<T: Real> RidgeClassifier<T> {
         self.model.occurring().into_iter().for_each(|class| absent[class] = false);
         for mut row in scores.rows_mut() {
             calibration.apply(row.view_mut());
-            row.iter_mut().zip(&absent).filter(|(_, absent)| **absent).for_each(|(v, _)| *v = f64::NEG_INFINITY);
+            row.iter_mut()
+                .zip(&absent)
+                .filter(|(_, absent)| **absent)
+                .for_each(|(v, _)| *v = f64::NEG_INFINITY);
             numeric::softmax(row);
         }
         Ok(scores.mapv(T::narrow))

@@ -207,7 +207,9 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             progress::check()?;
             match self.map(candidate) {
                 Ok(map) => most = most.max(Some(map.feature_dim())),
-                Err(error) if self.options.lengthscales.is_some() || error == Error::Cancelled => return Err(error),
+                Err(error) if self.options.lengthscales.is_some() || error == Error::Cancelled => {
+                    return Err(error);
+                }
                 Err(error) => failed = failed.and(Err(error)),
             }
         }

@@ -92,7 +92,10 @@ impl std::fmt::Display for RidgeWarning {
                  chance"
             ),
             RidgeWarning::Constant => {
-                write!(f, "the targets do not vary on the rows of the search: no map and no λ is better than another")
+                write!(
+                    f,
+                    "the targets do not vary on the rows of the search: no map and no λ is better than another"
+                )
             }
             RidgeWarning::Failed { maps: 1, error } => write!(f, "one map could not be fitted: {error}"),
             RidgeWarning::Failed { maps, error } => {
