@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{ArcArray2, Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
-use super::super::labels::{best_classes, occurring};
+use super::super::labels;
 use super::Standardisation;
 use super::predictor::{PredictionBuffers, Predictor, PreparedWeights};
 use crate::engine::{Batch, Form, PointsView, Scratch, Side, map_rows};
@@ -128,7 +128,7 @@ impl<T: Real> Ridge<T> {
     /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite,
     /// [`Parameter`](crate::Error::Parameter) if the regression has one target.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
-        best_classes(&self.scores(x.into().view())?, |class| self.occurs(class))
+        labels::best_classes(&self.scores(x.into().view())?, |class| self.occurs(class))
     }
 
     /// Whether a target was another number than 0 for some row of training: of a class without rows nothing is learnt.
@@ -137,8 +137,9 @@ impl<T: Real> Ridge<T> {
     }
 
     /// The classes that occur in training, ascending; all of them if none does.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub(super) fn occurring(&self) -> Vec<usize> {
-        occurring(self.intercepts.len(), |class| self.occurs(class))
+        labels::occurring(self.intercepts.len(), |class| self.occurs(class))
     }
 
     /// A predictor for single points, which owns what it needs: `Send`, `Sync` and `'static`. Clones of it, one for each
