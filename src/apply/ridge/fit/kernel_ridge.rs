@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2};
 
 use super::normal::{LEAST_SQUARE, check_lambda};
-use super::{check_finite, is_constant, largest_columns};
+use super::{best_classes, check_finite, is_constant};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::{Backend, Scalar};
 use crate::memory::check_memory;
@@ -190,14 +190,19 @@ impl<T: Real> KernelRidge<T> {
         Ok(gram.dot(&self.coefficients) + &self.intercepts)
     }
 
-    /// The target with the largest prediction for each row, the first of equal ones: the class, if targets are indicators.
+    /// The target with the largest prediction for each row, the first of equal ones: the class, if targets are indicators. A class
+    /// without rows in training is never predicted.
     ///
     /// # Errors
     /// As [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is not finite,
     /// [`Parameter`](Error::Parameter) if the regression has one target.
     #[inline(never)]
     pub fn classify_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        largest_columns(&self.predict_from_gram(gram)?.mapv(|v| v.widen()))
+        let predictions = self.predict_from_gram(gram)?.mapv(|v| v.widen());
+        best_classes(&predictions, |class| {
+            let weights = self.coefficients.column(class);
+            self.intercepts[class] != T::zero() || weights.iter().any(|weight| *weight != T::zero())
+        })
     }
 }
 

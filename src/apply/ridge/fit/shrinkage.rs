@@ -87,6 +87,11 @@ impl Shrinkage {
         (0..self.rest.len()).filter(|target| self.varies(*target)).collect()
     }
 
+    /// Whether no target is more than its mean, so that λ matters for none.
+    pub fn is_constant(&self) -> bool {
+        self.varying().is_empty()
+    }
+
     /// Generalised cross-validation, summed over the targets. Infinite where rounding leaves nothing of it.
     pub fn generalised(&self, lambda: f64) -> f64 {
         let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
