@@ -162,7 +162,7 @@ fn points_know_their_size_and_are_written_out() {
         assert_eq!(Points::from(&points).to_dense().unwrap(), dense);
     }
     let rows = Points::from(x.slice_outer(2..6));
-    assert_eq!((rows.nrows(), rows.to_dense()), (4, dense.slice(s![2..6, ..]).into()));
+    assert_eq!((rows.nrows(), rows.to_dense().unwrap()), (4, dense.slice(s![2..6, ..]).into()));
 }
 
 #[test]
