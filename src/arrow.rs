@@ -103,7 +103,7 @@ impl<'a, T: Real> Points<'a, T> {
     /// let list = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, 2);
     /// let last = list.slice(1, 2);
     /// let points = Points::<f32>::of_list(&last)?;
-    /// assert_eq!(points.to_dense(), array![[3.0, 4.0], [5.0, 6.0]]);
+    /// assert_eq!(points.to_dense()?, array![[3.0, 4.0], [5.0, 6.0]]);
     /// # Ok::<(), random_features::Error>(())
     /// ```
     #[inline(never)]

@@ -225,7 +225,7 @@ impl fmt::Display for Error {
             Error::NoData { what } => {
                 write!(f, "{what} needs at least one data point, of positive weight, first")
             }
-            Error::Cancelled => f.write_str("stopped, as the watcher asked"),
+            Error::Cancelled => f.write_str("the work was stopped, as its watcher asked"),
             Error::Memory { what, count } => write!(f, "there is no memory for {count} {what}"),
             Error::Row { row, reason } => write!(f, "row {row} {reason}"),
             Error::Merge { reason } => write!(f, "statistics cannot be merged: {reason}"),

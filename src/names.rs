@@ -1,7 +1,10 @@
 //! Names in text: how couplings, kernels and maps are read from what their `Display` writes, or from less.
 //!
-//! A text is the name of a variant and the options behind it, in any order. Case, commas, brackets and the signs = and : do not
-//! matter, and words of a name may be joined by hyphens.
+//! A text is the name of a variant and the options behind it. Options with a name of their own, such as "lengthscale 0.5", stand in any
+//! order; numbers without a name are read after them. Case, commas, parentheses and the signs = and : do not matter. Words of a name
+//! may be joined by hyphens. Square brackets hold a list.
+
+use num_complex::Complex64;
 
 use crate::error::{Error, Result};
 
@@ -17,9 +20,9 @@ pub(crate) struct Named<'a> {
 pub(crate) struct Words<'a> {
     what: &'static str,
     text: &'a str,
-    /// Whether there are brackets around numbers.
-    pub is_list: bool,
     left: Vec<&'a str>,
+    /// Whether a hyphen stands between the name and a number, so that it may be a minus sign.
+    is_joined: bool,
 }
 
 /// A text without upper case and accents, and with ± as a word.
@@ -46,8 +49,7 @@ impl<'a> Named<'a> {
         };
         match all.filter(begins).max_by_key(|(spelling, _)| spelling.len()) {
             Some((spelling, name)) => {
-                let rest = text[spelling.len()..].trim_start_matches(['-', '_']);
-                Ok(Named { name, words: Words::of(what, text, rest) })
+                Ok(Named { name, words: Words::of(what, text, &text[spelling.len()..]) })
             }
             None => Err(refused(what, text, format!("the names are {}", names.join(", ")))),
         }
@@ -56,9 +58,28 @@ impl<'a> Named<'a> {
 
 impl<'a> Words<'a> {
     fn of(what: &'static str, text: &'a str, rest: &'a str) -> Self {
-        let between = |c: char| c.is_whitespace() || ",=:[]()".contains(c);
-        let is_list = rest.contains('[');
-        Words { what, text, is_list, left: rest.split(between).filter(|word| !word.is_empty()).collect() }
+        let between = |c: char| c.is_whitespace() || ",=:()".contains(c);
+        let is_number =
+            |rest: &str| rest.split(between).next().is_some_and(|w| w.parse::<Complex64>().is_ok());
+        let joined = rest.strip_prefix(['-', '_']);
+        let is_joined = rest.starts_with('-') && joined.is_some_and(is_number);
+        let rest = if is_joined { rest } else { joined.unwrap_or(rest) };
+        let bracket = |c: char| "[]".contains(c);
+        // Brackets are words.
+        let parts = rest.split(between).flat_map(|part| part.split_inclusive(bracket));
+        let words = parts.flat_map(|part| match part.strip_suffix(bracket) {
+            Some(word) => [word, &part[word.len()..]],
+            None => [part, ""],
+        });
+        Words { what, text, left: words.filter(|word| !word.is_empty()).collect(), is_joined }
+    }
+
+    /// Takes a hyphen between the name and a number for a joint: where no number is negative.
+    pub fn joined(mut self) -> Self {
+        if let (true, Some(first)) = (self.is_joined, self.left.first_mut()) {
+            *first = first.strip_prefix('-').unwrap_or(first);
+        }
+        self
     }
 
     /// Takes a word, if it is there.
@@ -95,11 +116,29 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Takes all numbers.
-    pub fn numbers(&mut self) -> Vec<f64> {
-        let mut numbers = Vec::new();
-        self.left.retain(|word| word.parse().map(|number| numbers.push(number)).is_err());
-        numbers
+    /// Takes a word and the list of numbers behind it, in brackets or not, if the word is there.
+    pub fn list_behind(&mut self, word: &str) -> Result<Option<Vec<f64>>> {
+        let Some(place) = self.left.iter().position(|other| *other == word) else { return Ok(None) };
+        self.left.remove(place);
+        if self.left.get(place) == Some(&"[") {
+            return self.list();
+        }
+        let numbers: Vec<f64> = self.left[place..].iter().map_while(|word| word.parse().ok()).collect();
+        self.left.drain(place..place + numbers.len());
+        Ok(Some(numbers))
+    }
+
+    /// Takes the first list of numbers in brackets, if there is one.
+    pub fn list(&mut self) -> Result<Option<Vec<f64>>> {
+        let Some(open) = self.left.iter().position(|word| *word == "[") else { return Ok(None) };
+        let Some(len) = self.left[open..].iter().position(|word| *word == "]") else {
+            return Err(self.refused("“[” needs a “]” behind it"));
+        };
+        let words: Vec<&str> = self.left.drain(open..=open + len).collect();
+        let number = |word: &&str| {
+            word.parse().map_err(|_| self.refused(format!("“{word}” is no number of the list")))
+        };
+        words[1..len].iter().map(number).collect::<Result<Vec<f64>>>().map(Some)
     }
 
     /// Takes a number, if there is one.
@@ -187,6 +226,93 @@ pub(crate) mod text {
         {
             let text = Option::<std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
             text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+        }
+    }
+}
+
+/// Texts that are changed at random never become other numbers in silence.
+#[cfg(test)]
+pub(crate) mod mutations {
+    use std::fmt::{Debug, Display};
+    use std::str::FromStr;
+
+    use rand::RngExt;
+
+    use crate::error::Error;
+
+    /// Words behind which their number stands.
+    const KEYS: [&str; 8] = ["lengthscale", "α", "a", "s", "p", "rate", "offset", "dimension"];
+
+    fn words(text: &str) -> Vec<String> {
+        let between = |c: char| c.is_whitespace() || ",=:()[]".contains(c);
+        text.to_lowercase().split(between).filter(|word| !word.is_empty()).map(String::from).collect()
+    }
+
+    fn is_number(word: &str) -> bool {
+        word.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    }
+
+    /// The numbers of a text as values. A lengthscale of 1 is one that the text need not state.
+    fn numbers(text: &str) -> Vec<String> {
+        let mut numbers: Vec<String> = words(text).into_iter().filter(|word| is_number(word)).collect();
+        numbers
+            .iter_mut()
+            .for_each(|word| *word = word.parse().map_or(word.clone(), |v: f64| format!("{v:?}")));
+        numbers.retain(|word| word != "1.0");
+        numbers
+    }
+
+    /// The numbers behind a key.
+    fn keyed(text: &str) -> Vec<(String, String)> {
+        let words = words(text);
+        let pairs = words.windows(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        pairs.filter(|(key, number)| KEYS.contains(&key.as_str()) && is_number(number)).collect()
+    }
+
+    /// Checks that the text of a value is read as this value, in any order of its options. Texts of its words in another order, or without
+    /// one of them, are refused, or are read as values whose numbers the text states, each with its key.
+    pub fn check<V>(value: &V)
+    where
+        V: FromStr<Err = Error> + Display + Debug + PartialEq + Clone,
+    {
+        let text = value.to_string();
+        assert_eq!(text.parse::<V>().as_ref(), Ok(value), "{text}");
+        let mut rng = crate::rng(text.len() as u64);
+        let mut shuffle = |items: &mut [String]| {
+            for i in (1..items.len()).rev() {
+                items.swap(i, rng.random_range(0..=i));
+            }
+        };
+        // Options are separated by commas, but not those within brackets.
+        let mut options: Vec<String> = vec![String::new()];
+        let mut depth = 0;
+        for c in text.chars() {
+            depth += i32::from(c == '[') - i32::from(c == ']');
+            if c == ',' && depth == 0 {
+                options.push(String::new());
+            } else if let Some(last) = options.last_mut() {
+                last.push(c);
+            }
+        }
+        for _ in 0..6 {
+            shuffle(&mut options[1..]);
+            let text = options.join(",");
+            assert_eq!(text.parse::<V>().as_ref(), Ok(value), "{text}");
+        }
+        let all: Vec<String> = text.split(' ').map(String::from).collect();
+        let mut mutated = vec![all.clone(); 40];
+        mutated.iter_mut().for_each(|words| shuffle(&mut words[1..]));
+        mutated.extend((1..all.len()).map(|i| [&all[..i], &all[i + 1..]].concat()));
+        for text in mutated.into_iter().map(|words| words.join(" ")) {
+            let Ok(found) = text.parse::<V>() else { continue };
+            let said = found.to_string();
+            let mut stated = numbers(&text);
+            for number in numbers(&said) {
+                let place = stated.iter().position(|other| *other == number);
+                stated.remove(place.unwrap_or_else(|| panic!("“{text}” was read as “{said}”")));
+            }
+            let pairs = keyed(&said);
+            assert!(keyed(&text).iter().all(|pair| pairs.contains(pair)), "“{text}” was read as “{said}”");
         }
     }
 }

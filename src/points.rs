@@ -103,8 +103,11 @@ impl<T: Real> Points<'_, T> {
     }
 
     /// All coordinates, n × d: borrowed from a dense array, written out of sparse rows and of columns, which takes O(n d).
+    ///
+    /// # Errors
+    /// [`Memory`](Error::Memory) if there is no memory to write them out.
     #[inline(never)]
-    pub fn to_dense(&self) -> CowArray<'_, T, Ix2> {
+    pub fn to_dense(&self) -> Result<CowArray<'_, T, Ix2>> {
         self.view().to_dense()
     }
 
@@ -131,7 +134,7 @@ impl<T: Real> Points<'_, T> {
             #[cfg(feature = "sparse")]
             PointsView::Sparse(x) => Layout::Compressed(Compressed::of_rows(x, rows)),
             #[cfg(not(feature = "sparse"))]
-            PointsView::Sparse(_) => Layout::Owned(self.to_dense().select(Axis(0), rows)),
+            PointsView::Sparse(_) => Layout::Owned(self.to_dense()?.select(Axis(0), rows)),
             PointsView::Columns(x) => {
                 check_memory("selected rows", rows.len(), x.ncols().saturating_mul(size_of::<T>()))?;
                 Layout::Owned(x.select(rows))
@@ -169,7 +172,7 @@ impl<'a, T: Real> Points<'a, T> {
     /// let (values, columns, offsets) = ([1.0, -2.0, 0.5], [3i32, 700, 12], [0i32, 2, 3]);
     /// let x = Points::of_csr(&values, &columns, &offsets, 1000)?;
     /// assert_eq!((x.nrows(), x.ncols()), (2, 1000));
-    /// assert_eq!(x.to_dense()[[0, 700]], -2.0);
+    /// assert_eq!(x.to_dense()?[[0, 700]], -2.0);
     /// let message = Points::of_csr(&values, &columns, &offsets, 100).unwrap_err().to_string();
     /// assert_eq!(message, "row 0 of the columns is 700, but must be 0 or above, and below the number of columns d");
     /// # Ok::<(), random_features::Error>(())

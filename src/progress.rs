@@ -27,11 +27,12 @@
 //! result.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 
@@ -68,8 +69,8 @@ impl fmt::Debug for Progress<'_> {
 
 /// Runs `work` and calls `watcher` while it runs.
 ///
-/// `watcher` is called after each step of a long task, and besides some ten times a second within long passes over rows. It is called from
-/// whatever thread is at work, never from two at once, so it may miss a step. With [`ControlFlow::Break`] it stops the work: a long call
+/// `watcher` is called once for each step of a long task, and besides some ten times a second within long passes over rows. It is called
+/// from whatever thread is at work, never from two at once: a step that is done while it is at work is told when it is ready. With [`ControlFlow::Break`] it stops the work: a long call
 /// returns [`Error::Cancelled`] within a fraction of a second, and so does each later long call within `work`.
 ///
 /// Only calls of this crate within `work`, on the thread that calls `watch`, are watched. To use a pool of rayon, call
@@ -78,9 +79,8 @@ pub fn watch<R>(
     watcher: impl FnMut(&Progress<'_>) -> ControlFlow<()> + Send + 'static,
     work: impl FnOnce() -> R,
 ) -> R {
-    let state = State { watcher: Box::new(watcher), task: "", done: 0, total: None, asked: Instant::now() };
     let outer = CURRENT.with_borrow(Clone::clone);
-    let watch = Watch { state: Mutex::new(state), stopped: AtomicBool::new(false), outer };
+    let watch = Watch::new(Box::new(watcher), outer);
     let _watched = Watched::by(&Some(Arc::new(watch)));
     work()
 }
@@ -126,12 +126,17 @@ pub(crate) fn is_stopped() -> bool {
     check().is_err()
 }
 
-/// The time between two calls of a watcher within a step.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The time between two calls of a watcher within a step, in milliseconds.
+const PAUSE: u64 = 100;
 
 /// What is asked while work runs.
 pub(crate) struct Watch {
     state: Mutex<State>,
+    /// Steps that the watcher does not know yet.
+    steps: Mutex<VecDeque<Step>>,
+    start: Instant,
+    /// When the watcher answered last, in milliseconds after the start.
+    answered: AtomicU64,
     stopped: AtomicBool,
     /// The watch within which this one is.
     outer: Option<Arc<Watch>>,
@@ -143,47 +148,110 @@ type Watcher = Box<dyn FnMut(&Progress<'_>) -> ControlFlow<()> + Send>;
 /// A watcher, with the last step that it was told.
 struct State {
     watcher: Watcher,
+    last: Step,
+}
+
+/// A step of a task, with its detail in words.
+#[derive(Default)]
+struct Step {
     task: &'static str,
     done: usize,
     total: Option<usize>,
-    asked: Instant,
+    detail: String,
 }
 
 impl Watch {
+    fn new(watcher: Watcher, outer: Option<Arc<Watch>>) -> Self {
+        Watch {
+            state: Mutex::new(State { watcher, last: Step::default() }),
+            steps: Mutex::default(),
+            start: Instant::now(),
+            answered: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            outer,
+        }
+    }
+
     /// Tells the watcher a step, or without one asks it again if it was not asked for a while.
     fn ask(&self, step: Option<Progress<'_>>) -> Result<()> {
         if let Some(outer) = &self.outer {
             outer.ask(step)?;
         }
-        // Another thread that asks at this moment asks for this one too: waiting for it could be waiting for oneself, where a watcher
-        // that works in parallel takes up other work meanwhile.
-        let state = match self.state.try_lock() {
+        let is_due = step.is_some() || self.is_due();
+        if let Some(step) = step {
+            let step = Step::of(step);
+            self.steps().push_back(step);
+        }
+        if is_due {
+            self.tell();
+        }
+        if self.is_stopped() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Tells the watcher all steps that it does not know, and asks it again if it was not asked for a while.
+    ///
+    /// A thread that finds the watcher busy leaves its step to the thread that talks to it, which looks for more before it goes.
+    /// Waiting could be waiting for oneself, where a watcher that works in parallel takes up other work meanwhile.
+    fn tell(&self) {
+        while let Some(mut state) = self.idle() {
+            while let (false, Some(step)) = (self.is_stopped(), self.next_step()) {
+                state.last = step;
+                self.hear(&mut state);
+            }
+            if !self.is_stopped() && self.is_due() {
+                state.last.detail.clear();
+                self.hear(&mut state);
+            }
+            drop(state);
+            if self.is_stopped() || self.steps().is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Lets the watcher say whether to go on.
+    fn hear(&self, State { watcher, last: Step { task, done, total, detail } }: &mut State) {
+        if watcher(&Progress { task, done: *done, total: *total, detail }).is_break() {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        self.answered.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// The watcher, unless a thread talks to it.
+    fn idle(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
             Ok(state) => Some(state),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
-        };
-        if let Some(mut state) = state
-            && !self.stopped.load(Ordering::Relaxed)
-            && state.ask(step).is_break()
-        {
-            self.stopped.store(true, Ordering::Relaxed);
         }
-        if self.stopped.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    fn steps(&self) -> MutexGuard<'_, VecDeque<Step>> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_step(&self) -> Option<Step> {
+        self.steps().pop_front()
+    }
+
+    /// Whether the watcher was not asked for a while.
+    fn is_due(&self) -> bool {
+        self.now().saturating_sub(self.answered.load(Ordering::Relaxed)) >= PAUSE
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Milliseconds since the start.
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
-impl State {
-    fn ask(&mut self, step: Option<Progress<'_>>) -> ControlFlow<()> {
-        if let Some(Progress { task, done, total, .. }) = step {
-            (self.task, self.done, self.total) = (task, done, total);
-        } else if self.asked.elapsed() < PAUSE {
-            return ControlFlow::Continue(());
-        }
-        let detail: &dyn fmt::Display = step.map_or(&"", |step| step.detail);
-        let answer =
-            (self.watcher)(&Progress { task: self.task, done: self.done, total: self.total, detail });
-        self.asked = Instant::now();
-        answer
+impl Step {
+    fn of(Progress { task, done, total, detail }: Progress<'_>) -> Self {
+        Step { task, done, total, detail: detail.to_string() }
     }
 }
 
@@ -219,6 +287,8 @@ impl Drop for Watched {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;
+    use std::sync::mpsc;
+    use std::time::Duration;
 
     use super::*;
     use crate::threads;
@@ -244,6 +314,59 @@ mod tests {
             let steps: Vec<String> = (0..10).map(|i| format!("steps: {i} of 10")).collect();
             assert_eq!(seen.lock().map(|seen| seen.clone()).ok(), Some(steps));
         }
+    }
+
+    /// All threads tell steps and ask at the same time.
+    #[test]
+    fn no_step_is_lost() {
+        for threads in [1, 2, 7] {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let sink = seen.clone();
+            let watcher = move |progress: &Progress<'_>| {
+                sink.lock().map(|mut seen| seen.push(progress.done)).ok();
+                ControlFlow::Continue(())
+            };
+            let steps =
+                |k: usize| (0..100).all(|i| step("steps", 100 * k + i, None).is_ok() && check().is_ok());
+            let found = threads::with(threads, || watch(watcher, || threads::map(0..20, steps)));
+            assert_eq!(found, Ok(vec![true; 20]));
+            let mut seen = seen.lock().map(|seen| seen.clone()).unwrap_or_default();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen, (0..2000).collect::<Vec<_>>(), "{threads} threads");
+        }
+    }
+
+    /// The watcher is at work for a thread that merely asked when another one has done a step.
+    #[test]
+    fn a_step_is_told_although_another_thread_asks() {
+        let ((ask, asked), (go, gone)) = (mpsc::channel(), mpsc::channel());
+        let mut seen = Vec::new();
+        let watcher = move |progress: &Progress<'_>| {
+            seen.push(progress.done);
+            if seen.len() == 1 {
+                ask.send(Vec::new()).ok();
+                gone.recv().ok();
+            } else {
+                ask.send(seen.clone()).ok();
+            }
+            ControlFlow::Continue(())
+        };
+        watch(watcher, || {
+            let own = CURRENT.with_borrow(Clone::clone);
+            std::thread::scope(|scope| {
+                let asking = scope.spawn(|| {
+                    let _watched = Watched::by(&own);
+                    std::thread::sleep(Duration::from_millis(PAUSE));
+                    check()
+                });
+                assert_eq!(asked.recv(), Ok(Vec::new()));
+                assert_eq!(step("steps", 7, 10), Ok(()));
+                go.send(()).ok();
+                assert_eq!(asking.join().ok(), Some(Ok(())));
+            });
+        });
+        assert_eq!(asked.try_recv(), Ok(vec![0, 7]));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
 
-use super::labels::{largest_columns, one_hot};
+use super::labels::{best_classes, one_hot};
 use crate::engine::{PointsView, for_runs};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
@@ -78,10 +78,11 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             value: count,
             domain: "small enough to be addressed",
         };
+        let dense = x.to_dense()?;
         // Room for both first, so that nothing is half taken in. Amortised: no update copies all that came before.
         self.x.reserve_rows(x.nrows()).map_err(full)?;
         self.targets.reserve_rows(x.nrows()).map_err(full)?;
-        self.x.append(Axis(0), x.to_dense().view()).map_err(full)?;
+        self.x.append(Axis(0), dense.view()).map_err(full)?;
         self.targets.append(Axis(0), targets.view()).map_err(full)?;
         Ok(())
     }
@@ -113,7 +114,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             .into_iter()
             .map(|column| column.iter().map(|y| y.widen()).sum::<f64>() / self.targets.nrows() as f64);
         let means: Vec<f64> = means.collect();
-        Ok(self.apply(x, |sum, total, j| T::narrow(if total <= 0.0 { means[j] } else { sum / total })))
+        self.apply(x, |sum, total, j| T::narrow(if total <= 0.0 { means[j] } else { sum / total }))
     }
 
     fn check(&self, x: PointsView<'_, T>) -> Result<()> {
@@ -126,12 +127,12 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     }
 
     /// Lets `entry(Σᵢ K(x, xᵢ) yᵢ, Σᵢ K(x, xᵢ), target)` compute each entry, up to a positive factor of the row.
-    fn apply<U>(&self, x: PointsView<'_, T>, entry: impl Fn(f64, f64, usize) -> U + Sync) -> Array2<U>
+    fn apply<U>(&self, x: PointsView<'_, T>, entry: impl Fn(f64, f64, usize) -> U + Sync) -> Result<Array2<U>>
     where
         U: Clone + Default + Send,
     {
         let mut out = Array2::default((x.nrows(), self.targets.ncols()));
-        let x = x.to_dense();
+        let x = x.to_dense()?;
         let x = x.as_standard_layout();
         let work = x.len().saturating_mul(self.x.nrows());
         for_runs(
@@ -150,8 +151,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
                     }
                 }
             },
-        );
-        out
+        )?;
+        Ok(out)
     }
 
     /// K(x, xᵢ) for all training points, relative to the largest.
@@ -168,7 +169,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         logs.iter().map(relative).collect()
     }
 
-    /// The class with the largest score Σᵢ K(x, xᵢ) [label i = class] for each row of `x`; the first of equals.
+    /// The class with the largest score Σᵢ K(x, xᵢ) [label i = class] for each row of `x`; the first of equals. A class without
+    /// training points is never predicted.
     ///
     /// # Errors
     /// As [`predict`](ExactSmoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
@@ -178,7 +180,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
 
     fn classes(&self, x: PointsView<'_, T>) -> Result<Vec<usize>> {
         self.check(x)?;
-        largest_columns(&self.apply(x, |sum, _, _| sum))
+        let occurs = |class| self.targets.column(class).iter().any(|y| *y != T::zero());
+        best_classes(&self.apply(x, |sum, _, _| sum)?, occurs)
     }
 }
 

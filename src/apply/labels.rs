@@ -8,14 +8,22 @@ use crate::memory::check_memory;
 
 /// Labels as indicator rows: n × classes.
 pub(super) fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
+    check_labels(labels, classes)?;
     check_memory("rows of indicators", labels.len(), classes.saturating_mul(size_of::<T>()))?;
     let mut targets = Array2::zeros((labels.len(), classes));
-    for (i, (mut row, &label)) in targets.rows_mut().into_iter().zip(labels).enumerate() {
-        let domain = "below the number of classes";
-        let wrong = Error::Entry { what: "the labels", row: i, value: label as f64, domain };
-        *row.get_mut(label).ok_or(wrong)? = T::one();
+    for (mut row, label) in targets.rows_mut().into_iter().zip(labels) {
+        row[*label] = T::one();
     }
     Ok(targets)
+}
+
+/// Rejects labels that are too large.
+pub(super) fn check_labels(labels: &[usize], classes: usize) -> Result<()> {
+    let wrong = |(row, label): (usize, &usize)| {
+        let (value, domain) = (*label as f64, "below the number of classes");
+        Err(Error::Entry { what: "the labels", row, value, domain })
+    };
+    labels.iter().enumerate().find(|(_, label)| **label >= classes).map_or(Ok(()), wrong)
 }
 
 /// Rejects fewer than two classes: a single score says nothing about the class.
@@ -27,13 +35,21 @@ pub(super) fn check_classes(classes: usize) -> Result<()> {
     Err(Error::Parameter { name: "the number of classes", value: classes as f64, domain })
 }
 
-/// The column of the largest entry of each row; the first of equals.
-pub(super) fn largest_columns(scores: &Array2<f64>) -> Result<Vec<usize>> {
+/// The class with the largest score in each row, n × classes; the first of equals. A class that does not occur in training is none of
+/// them: its score of 0 says nothing, and may be above those of all others.
+pub(super) fn best_classes(scores: &Array2<f64>, occurs: impl Fn(usize) -> bool) -> Result<Vec<usize>> {
     check_classes(scores.ncols())?;
     check_finite("x", scores)?;
+    let candidates = occurring(scores.ncols(), occurs);
     let largest = |row: ArrayView1<'_, f64>| {
-        let better = |best: usize, (j, v): (usize, &f64)| if *v > row[best] { j } else { best };
-        row.indexed_iter().fold(0, better)
+        let better = |best: usize, j: &usize| if row[*j] > row[best] { *j } else { best };
+        candidates.iter().fold(candidates[0], better)
     };
     Ok(scores.rows().into_iter().map(largest).collect())
+}
+
+/// The classes that occur in training, ascending; all of them if none does.
+pub(super) fn occurring(classes: usize, occurs: impl Fn(usize) -> bool) -> Vec<usize> {
+    let some: Vec<usize> = (0..classes).filter(|class| occurs(*class)).collect();
+    if some.is_empty() { (0..classes).collect() } else { some }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayRef2, ArrayViewMut2, Axis, s};
 
-use super::labels::{largest_columns, one_hot};
+use super::labels::{best_classes, one_hot};
 use crate::engine::{Batch, PointsView, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
@@ -175,7 +175,7 @@ impl<T: Real> Smoother<T> {
             }
             (Ok(_), Err(error)) => sums = Err(error),
             (Err(_), _) => {}
-        });
+        })?;
         self.sums.add(&sums?, targets, rows)?;
         self.next = next;
         Ok(())
@@ -238,8 +238,8 @@ impl<T: Real> Smoother<T> {
         if weight <= 0.0 { self.sums.mean(j) } else { sums[j] / weight }
     }
 
-    /// The class with the largest score Σᵢ K̂(x, xᵢ) [label i = class] for each row of `x`; the first of
-    /// equals.
+    /// The class with the largest score Σᵢ K̂(x, xᵢ) [label i = class] for each row of `x`; the first of equals. A class without
+    /// training points is never predicted.
     ///
     /// # Errors
     /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite,
@@ -250,7 +250,8 @@ impl<T: Real> Smoother<T> {
 
     #[inline(never)]
     fn classes(&self, x: PointsView<'_, T>) -> Result<Vec<usize>> {
-        largest_columns(&self.apply(x, self.sums.targets(), |sums, j| sums[j])?)
+        let scores = self.apply(x, self.sums.targets(), |sums, j| sums[j])?;
+        best_classes(&scores, |class| self.sums.occurs(class))
     }
 
     /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
@@ -281,7 +282,7 @@ impl<T: Real> Smoother<T> {
                 out.iter_mut().enumerate().for_each(|(j, out)| *out = entry(sums, j));
             }
         };
-        map_rows(program, Side::X, form, x, out.view_mut(), work, write);
+        map_rows(program, Side::X, form, x, out.view_mut(), work, write)?;
         Ok(out)
     }
 }

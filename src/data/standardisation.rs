@@ -1,15 +1,25 @@
 //! [`Standardisation`]: centring and scaling of inputs, as part of a model.
 
-use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Axis};
 
 use super::Statistics;
-use super::statistics::{Coordinate, is_constant};
+use super::statistics::{checked_row_weight, checked_weight, is_constant};
 use crate::Real;
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::memory::check_memory;
+use crate::numeric::power_of_two_below;
 use crate::once::once;
 
-/// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them.
+/// The least variance that is more than the rounding of squares below the normal numbers.
+const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
+
+/// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them. A constant column becomes 0.
+///
+/// # Constant columns
+/// A column is constant if its range, max − min, is at most 4 ε of its largest magnitude, for the ε of the scalar type in which it
+/// came, or if its deviation is below the least normal number. Batches, weights, streams and merged parts decide alike. Nothing can
+/// be learnt from such a column: it becomes 0 for every finite input, also for values that training data never had. Its scale is
+/// given as 1.
 ///
 /// # Example
 /// ```
@@ -18,17 +28,20 @@ use crate::once::once;
 /// let x = arr2(&[[1.0f64, 7.0], [3.0, 7.0]]);
 /// let inputs = Standardisation::of(&x)?;
 /// assert_eq!((inputs.centre(), inputs.scale()), (&[2.0, 7.0][..], &[1.0, 1.0][..]));
-/// assert_eq!(inputs.apply(&x)?, arr2(&[[-1.0, 0.0], [1.0, 0.0]]));
+/// assert_eq!(inputs.constant_columns(), [1]);
+/// assert_eq!(inputs.apply(&arr2(&[[3.0, 9.0]]))?, arr2(&[[1.0, 0.0]]));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standardisation {
     centre: Vec<f64>,
     scale: Vec<f64>,
+    /// Columns that become 0, ascending.
+    constant: Vec<usize>,
 }
 
 impl Standardisation {
-    /// With a centre and a scale for each coordinate.
+    /// With a centre and a scale for each coordinate, of which none is constant.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if they have different lengths, [`Parameter`](Error::Parameter) if they are empty,
@@ -44,49 +57,75 @@ impl Standardisation {
         if let Some(wrong) = scale.iter().enumerate().find(|(_, v)| !(v.is_normal() && **v > 0.0)) {
             return Err(entry("the scale", wrong, "positive and a normal number"));
         }
-        Ok(Standardisation { centre, scale })
+        Ok(Standardisation { centre, scale, constant: Vec::new() })
     }
 
-    /// The means and standard deviations (over n, not n − 1) of the columns of `x`, n × d. A column that is constant up to
-    /// rounding gets scale 1, so it is only centred: its range, max − min, is at most 4 ε of its largest magnitude.
+    /// The same with these columns constant, counted from 0 and ascending: they become 0, whatever their centres and scales are.
+    ///
+    /// # Errors
+    /// [`Entry`](Error::Entry) if a column does not exist or does not come after the one before it.
+    pub fn with_constant_columns(self, columns: Vec<usize>) -> Result<Self> {
+        let ascending = |place: usize| place == 0 || columns[place - 1] < columns[place];
+        let sound = |place: usize| ascending(place) && columns[place] < self.centre.len();
+        if let Some(row) = (0..columns.len()).find(|place| !sound(*place)) {
+            let domain = "above the one before it and below the number of coordinates";
+            return Err(Error::Entry {
+                what: "the constant columns",
+                row,
+                value: columns[row] as f64,
+                domain,
+            });
+        }
+        Ok(Standardisation { constant: columns, ..self })
+    }
+
+    /// The means and standard deviations (over n, not n − 1) of the columns of `x`, n × d.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if there is no row, [`NotFinite`](Error::NotFinite) if a number is not finite,
     /// [`Entry`](Error::Entry) if a column's deviation overflows.
-    #[inline(never)]
     pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
-        if x.nrows() == 0 {
+        Self::of_weighted(x, None)
+    }
+
+    /// As [`of`](Standardisation::of), with a weight for each row: how often it counts. Weights of 1 give the bits of no weights.
+    #[inline(never)]
+    pub(crate) fn of_weighted<T: Real>(x: &ArrayRef2<T>, weights: Option<&ArrayRef1<f64>>) -> Result<Self> {
+        let unit = weights.map_or(Ok(1.0), |weights| checked_unit(weights, x.nrows()))?;
+        if x.nrows() == 0 || unit == 0.0 {
             return Err(Error::NoData { what: "a standardisation" });
         }
         check_finite("x", x)?;
-        let moments = |column: ndarray::ArrayView1<'_, T>| {
-            let first = column[0].widen();
-            let values = || column.iter().map(|v| v.widen());
-            let (least, most) = values().fold((first, first), |(least, most), v| (v.min(least), v.max(most)));
-            // Relative to the first entry, beside which small differences are exact, and in units of the largest difference, so that
-            // no square overflows or underflows.
-            let unit = if most > least { (most - first).max(first - least) } else { 1.0 };
-            let mean = |term: &dyn Fn(f64) -> f64| {
-                values().map(|v| term((v - first) / unit)).sum::<f64>() / x.nrows() as f64
-            };
-            let centre = mean(&|v| v);
-            let deviation = mean(&|v| (v - centre).powi(2)).sqrt() * unit;
-            (first + centre * unit, scale_of((least, most), T::epsilon().widen(), deviation))
-        };
-        let (centre, scale) = x.axis_iter(Axis(1)).map(moments).unzip();
-        Standardisation::new(centre, scale)
+        let weight = |i: usize| weights.map_or(1.0, |weights| weights[i] / unit);
+        Self::of_columns(x.axis_iter(Axis(1)).map(|column| Ok(moments(column, weight))))
     }
 
-    /// The means and standard deviations of points that were read in batches, with weights or without. A coordinate that is constant
-    /// up to rounding gets scale 1: its range is at most 4 ε of its largest magnitude, whatever the batches, their
-    /// order and the weights. ε is that of the least precise numbers among the points.
+    /// The means and standard deviations of points that were read in batches, with weights or without.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if there was no point.
+    /// [`NoData`](Error::NoData) if there was no point, [`Entry`](Error::Entry) with the first column that is not constant and whose
+    /// variance is below 1e-292, where statistics lose its digits: scale such a column, or take [`of`](Standardisation::of).
     pub fn of_statistics(statistics: &Statistics) -> Result<Self> {
-        let centre = statistics.mean()?;
-        let scale = |c: &Coordinate| scale_of((c.min, c.max), statistics.epsilon(), c.variance.sqrt());
-        Standardisation::new(centre, statistics.coordinates().iter().map(scale).collect())
+        let means = statistics.mean()?;
+        Self::of_columns(means.into_iter().enumerate().map(|(row, mean)| {
+            let c = statistics.coordinates()[row];
+            if statistics.is_constant(row) || c.max - c.min < f64::MIN_POSITIVE {
+                return Ok((mean, None));
+            }
+            let (what, domain) =
+                ("the variances of the coordinates", "at least 1e-292: scale the coordinate");
+            let error = Error::Entry { what, row, value: c.variance, domain };
+            if c.variance < LEAST_VARIANCE { Err(error) } else { Ok((mean, Some(c.variance.sqrt()))) }
+        }))
+    }
+
+    /// Of means with deviations, of which constant columns have none.
+    fn of_columns(columns: impl Iterator<Item = Result<(f64, Option<f64>)>>) -> Result<Self> {
+        let (centre, deviations): (Vec<f64>, Vec<Option<f64>>) =
+            columns.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let constant = (0..centre.len()).filter(|k| deviations[*k].is_none()).collect();
+        let scale = deviations.into_iter().map(|deviation| deviation.unwrap_or(1.0)).collect();
+        Standardisation::new(centre, scale)?.with_constant_columns(constant)
     }
 
     /// The centres, which are subtracted first.
@@ -94,12 +133,17 @@ impl Standardisation {
         &self.centre
     }
 
-    /// The scales, by which centred coordinates are divided.
+    /// The scales, by which centred coordinates are divided; 1 for constant columns.
     pub fn scale(&self) -> &[f64] {
         &self.scale
     }
 
-    /// The standardised points, n × d.
+    /// The constant columns, from 0 and ascending, which become 0 for every input.
+    pub fn constant_columns(&self) -> &[usize] {
+        &self.constant
+    }
+
+    /// The standardised points, n × d. NaN and infinities stay NaN in constant columns too.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` has another number of columns, [`Memory`](Error::Memory) if there is no memory for the
@@ -123,13 +167,40 @@ impl Standardisation {
             for ((out, x), (centre, scale)) in out.iter_mut().zip(x).zip(moments) {
                 *out = T::narrow((x.widen() - centre) / scale);
             }
+            // NaN where x is not finite, as in other columns.
+            self.constant.iter().for_each(|k| out[*k] = x[*k] - x[*k]);
         }
     }
 }
 
-/// The scale of values between these ends, with this deviation: 1 if they are constant. A deviation that underflows is none.
-fn scale_of(ends: (f64, f64), epsilon: f64, deviation: f64) -> f64 {
-    if is_constant(ends, epsilon) || deviation < f64::MIN_POSITIVE { 1.0 } else { deviation }
+/// The mean of a column, and its deviation unless it is constant, over rows of positive weight.
+fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) -> (f64, Option<f64>) {
+    let rows = || (0..column.len()).map(|i| (column[i].widen(), weight(i))).filter(|(_, w)| *w > 0.0);
+    let first = rows().next().map_or(0.0, |(v, _)| v);
+    let ends = rows().fold((first, first), |(least, most), (v, _)| (v.min(least), v.max(most)));
+    // Relative to the first entry, beside which small differences are exact, and in units of the largest difference, so that
+    // no square overflows or underflows.
+    let (least, most) = ends;
+    let unit = if most > least { (most - first).max(first - least) } else { 1.0 };
+    let total: f64 = rows().map(|(_, w)| w).sum();
+    let mean =
+        |term: &dyn Fn(f64) -> f64| rows().map(|(v, w)| w * term((v - first) / unit)).sum::<f64>() / total;
+    let offset = mean(&|v| v);
+    let deviation = mean(&|v| (v - offset).powi(2)).sqrt() * unit;
+    let constant = is_constant(ends, T::epsilon().widen()) || deviation < f64::MIN_POSITIVE;
+    (first + offset * unit, (!constant).then_some(deviation))
+}
+
+/// A power of two near the largest of some weights, one for each row, by which they are divided; 0 if all weights are.
+fn checked_unit(weights: &ArrayRef1<f64>, rows: usize) -> Result<f64> {
+    check_size("the number of weights", rows, weights.len())?;
+    let (mut total, mut largest) = (0.0, 0.0f64);
+    for (row, weight) in weights.iter().enumerate() {
+        let weight = checked_row_weight(*weight, row)?;
+        total = checked_weight(total + weight)?;
+        largest = largest.max(weight);
+    }
+    Ok(if largest > 0.0 { power_of_two_below(largest) } else { 0.0 })
 }
 
 /// The stored form, checked when it is read.
@@ -147,16 +218,18 @@ mod stored {
             centre: Vec<f64>,
             #[serde(with = "crate::exact")]
             scale: Vec<f64>,
+            constant: Vec<usize>,
         }
     }
 
     impl TryFrom<StoredStandardisation> for Standardisation {
         type Error = Error;
 
-        fn try_from(StoredStandardisation { centre, scale }: StoredStandardisation) -> Result<Self> {
-            Standardisation::new(centre, scale)
+        fn try_from(stored: StoredStandardisation) -> Result<Self> {
+            let StoredStandardisation { centre, scale, constant } = stored;
+            Standardisation::new(centre, scale)?.with_constant_columns(constant)
         }
     }
 }
 
-once!(Standardisation::of::<T>, Standardisation::apply::<T>);
+once!(Standardisation::of_weighted::<T>, Standardisation::apply::<T>);

@@ -7,9 +7,10 @@
 use ndarray::{Array2, ArrayViewMut2, Axis};
 
 use super::{Form, PointsView, Program, Scratch, Side, Tile, TileShape};
-use crate::Real;
+use crate::error::Result;
 use crate::numeric::{Buffer, Fence};
 use crate::threads::{self, Pool};
+use crate::{Real, progress};
 
 /// Bytes of output that a tile should not exceed, so that they stay in the L2 cache until they are lifted.
 const TILE_BYTES: usize = 256 << 10;
@@ -21,6 +22,8 @@ const ROW_STEP: usize = 12;
 pub(super) const SMALL: usize = 1 << 18;
 /// Bytes of output from which on non-temporal stores are used.
 const STREAMED: usize = 8 << 20;
+/// Bytes of the coordinates of a tile's points that it should not exceed, since they may be copied.
+const POINT_BYTES: usize = 64 << 20;
 /// Bytes of the largest tile that is copied to the result by non-temporal stores.
 const CACHED: usize = 2 << 20;
 
@@ -30,16 +33,18 @@ pub(super) fn tile_rows<T>(width: usize) -> usize {
     rows / ROW_STEP * ROW_STEP
 }
 
-/// The rows of a tile of the `n` rows of a program's features: fewer if there would not be a tile for each thread. Few rows
+/// The rows of a tile of a program's features of the points `x`: fewer if there would not be a tile for each thread. Few rows
 /// stay together where threads [share](Program::is_wide) the product of a tile instead, since whole steps of rows would
-/// leave some of them idle.
-pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, n: usize) -> usize {
+/// leave some of them idle. Points of very many coordinates make small tiles.
+pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, x: &PointsView<'_, T>) -> usize {
+    let n = x.nrows();
+    let most = (POINT_BYTES / x.ncols().saturating_mul(size_of::<T>()).max(1)).max(1);
     let (rows, threads) = (tile_rows::<T>(program.width()), threads::count());
     let tile = rows.min(n.div_ceil(threads).next_multiple_of(ROW_STEP)).max(1);
     // The rows that would be computed in the same time if every thread had as many as the busiest one.
     let spent = n.div_ceil(tile).div_ceil(threads) * threads * tile;
     let uneven = n <= TILE_ROWS.end && 4 * spent > 5 * n;
-    if program.is_wide() && uneven { n.max(1) } else { tile }
+    if program.is_wide() && uneven { n.clamp(1, most) } else { tile.min(most) }
 }
 
 /// Whether one tile may use all threads, since there are fewer tiles than threads.
@@ -58,32 +63,40 @@ pub(crate) struct Arrays<'a, T> {
 ///
 /// Arrays in another than the standard layout are written through a buffer; so are large results, if the map writes every
 /// value once. Values of absent blocks stay as they are.
+///
+/// # Errors
+/// [`Memory`](crate::Error::Memory) if there is no memory for copies of some points, [`Cancelled`](crate::Error::Cancelled) if the watcher
+/// stops the work; some rows are written then.
 pub(crate) fn fill<T: Real>(
     program: &Program<T>,
     side: Side,
     form: Form,
     x: PointsView<'_, T>,
     arrays: Arrays<'_, T>,
-) {
+) -> Result<()> {
     let (n, width) = (x.nrows(), program.width());
-    let rows = rows_for_all_threads(program, n);
+    let rows = rows_for_all_threads(program, &x);
+    x.check_copies(rows)?;
     // Results that do not fit into the caches bypass them, from tiles that do fit.
     let bytes = |rows: usize| rows * width * size_of::<T>();
     let streamed =
         form == Form::Values && program.writes_once() && bytes(n) > STREAMED && bytes(rows) <= CACHED;
-    fill_by(program, side, form, x, arrays, rows, streamed);
+    fill_by(program, side, form, x, arrays, rows, streamed)
 }
 
 /// As [`fill`], values and log scales alone.
+///
+/// # Errors
+/// As [`fill`].
 pub(crate) fn fill_values<T: Real>(
     program: &Program<T>,
     side: Side,
     x: PointsView<'_, T>,
     values: ArrayViewMut2<'_, T>,
     log_scales: ArrayViewMut2<'_, f64>,
-) {
+) -> Result<()> {
     let mut none = Array2::zeros((x.nrows(), 0));
-    fill(program, side, Form::Values, x, Arrays { values, signs: none.view_mut(), log_scales });
+    fill(program, side, Form::Values, x, Arrays { values, signs: none.view_mut(), log_scales })
 }
 
 fn fill_by<T: Real>(
@@ -94,17 +107,18 @@ fn fill_by<T: Real>(
     arrays: Arrays<'_, T>,
     rows: usize,
     streamed: bool,
-) {
+) -> Result<()> {
     // No map, a user's own included, is asked for the features of no points.
     if x.nrows() == 0 {
-        return;
+        return Ok(());
     }
     let work = arrays.values.len().saturating_mul(x.depth());
     // Cutting the arrays into runs would add a tenth to the time of a single row.
     if x.nrows() <= rows {
         let mut buffers = FillBuffers::default();
         buffers.scratch.wide = is_wide(x.nrows(), rows, work);
-        return buffers.fill(program, side, form, x, arrays, streamed);
+        buffers.fill(program, side, form, x, arrays, streamed);
+        return Ok(());
     }
     let Arrays { mut values, mut signs, mut log_scales } = arrays;
     let tiles = (0..x.nrows().div_ceil(rows))
@@ -114,7 +128,9 @@ fn fill_by<T: Real>(
         .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows))
         .map(|(((x, values), signs), log_scales)| (x, Arrays { values, signs, log_scales }));
     let fill = |buffers: &mut FillBuffers<T>, (x, arrays): (PointsView<'_, T>, Arrays<'_, T>)| {
-        buffers.fill(program, side, form, x, arrays, streamed);
+        if !progress::is_stopped() {
+            buffers.fill(program, side, form, x, arrays, streamed);
+        }
     };
     if work < SMALL {
         let mut buffers = FillBuffers::default();
@@ -122,6 +138,7 @@ fn fill_by<T: Real>(
     } else {
         Pool::default().for_each(tiles, fill);
     }
+    progress::check()
 }
 
 /// The buffers that a thread reuses. Nothing is allocated if arrays are small and in standard layout.

@@ -7,8 +7,9 @@ use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
 use super::batch::{Batch, FeatureRow};
 use super::drive::{SMALL, is_wide, rows_for_all_threads};
 use super::{Form, PointsView, Program, Scratch, Side};
-use crate::Real;
+use crate::error::Result;
 use crate::threads::{self, Pool};
+use crate::{Real, progress};
 
 /// The largest number of partial sums that exist at a time.
 const PARTIALS: usize = 16;
@@ -41,6 +42,10 @@ struct FoldBuffers<T, W> {
 ///
 /// Runs depend only on shapes, so the result does not depend on the number of threads. `part` may keep a `W`
 /// from run to run.
+///
+/// # Errors
+/// [`Memory`](crate::Error::Memory) if there is no memory for copies of some points, [`Cancelled`](crate::Error::Cancelled) if the watcher
+/// stops the work; not all runs are added then.
 pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     program: &Program<T>,
     side: Side,
@@ -49,7 +54,8 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     Runs { rows, bytes }: Runs,
     part: impl Fn(Range<usize>, &mut Batch<T>, &mut W) -> A + Sync,
     mut add: impl FnMut(A),
-) {
+) -> Result<()> {
+    x.check_copies(rows)?;
     let pool = Pool::default();
     let of_run = |buffers: &mut FoldBuffers<T, W>, run: Range<usize>| {
         let x = x.rows(run.clone());
@@ -59,6 +65,7 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     let n = x.nrows();
     let partials = (PARTIAL_BYTES / bytes.max(1)).clamp(threads::count().min(PARTIALS), PARTIALS);
     for group in (0..n).step_by(rows * partials) {
+        progress::check()?;
         let group = group..n.min(group + rows * partials);
         let runs = group.len().div_ceil(rows);
         let work = group.len().saturating_mul(program.width()).saturating_mul(x.depth());
@@ -72,10 +79,14 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
             parts.into_iter().for_each(&mut add);
         }
     }
+    Ok(())
 }
 
 /// Lets `write` fill runs of rows of `out` from the features of the same rows of `x`; `work` is the number of
 /// multiplications of a row beside those of its features. `write` may keep a `W` from run to run.
+///
+/// # Errors
+/// As [`for_runs`]; [`Memory`](crate::Error::Memory) if there is no memory for copies of some points.
 pub(crate) fn map_rows<T: Real, U: Send, W: Default + Send>(
     program: &Program<T>,
     side: Side,
@@ -84,10 +95,11 @@ pub(crate) fn map_rows<T: Real, U: Send, W: Default + Send>(
     out: ArrayViewMut2<'_, U>,
     work: usize,
     write: impl Fn(Range<usize>, &mut Batch<T>, ArrayViewMut2<'_, U>, &mut W) + Sync,
-) {
+) -> Result<()> {
     let work = work.saturating_add(program.width().saturating_mul(x.depth()));
     let total = work.saturating_mul(x.nrows());
-    let rows = rows_for_all_threads(program, x.nrows());
+    let rows = rows_for_all_threads(program, &x);
+    x.check_copies(rows)?;
     let alone = || {
         let mut buffers = FoldBuffers::<T, W>::default();
         buffers.scratch.wide = is_wide(x.nrows(), rows, total);
@@ -97,10 +109,13 @@ pub(crate) fn map_rows<T: Real, U: Send, W: Default + Send>(
         let x = x.rows(run.clone());
         buffers.batch.fill(program, side, form, x, &mut buffers.scratch);
         write(run, &mut buffers.batch, out, &mut buffers.kept);
-    });
+    })
 }
 
 /// Writes `pair` of the features of the same row of `x` on side X and of `y` on side Y, for all rows.
+///
+/// # Errors
+/// As [`map_rows`].
 pub(crate) fn map_pairs<T: Real, U: Send>(
     program: &Program<T>,
     form: Form,
@@ -108,7 +123,7 @@ pub(crate) fn map_pairs<T: Real, U: Send>(
     y: PointsView<'_, T>,
     out: ArrayViewMut1<'_, U>,
     pair: impl Fn(FeatureRow<'_, T>, FeatureRow<'_, T>) -> U + Sync,
-) {
+) -> Result<()> {
     let right = |run: Range<usize>,
                  left: &mut Batch<T>,
                  mut out: ArrayViewMut2<'_, U>,
@@ -117,19 +132,22 @@ pub(crate) fn map_pairs<T: Real, U: Send>(
         out.iter_mut().enumerate().for_each(|(i, out)| *out = pair(left.row(i), own.batch.row(i)));
     };
     let work = program.width().saturating_mul(y.depth() + PAIR);
-    map_rows(program, Side::X, form, x, out.insert_axis(Axis(1)), work, right);
+    map_rows(program, Side::X, form, x, out.insert_axis(Axis(1)), work, right)
 }
 
 /// Lets `write` fill `out` in runs of `rows` rows, one after the other if the whole `work`, in multiplications, is small.
 ///
 /// Each thread keeps a `W` from run to run, that of `alone` if no other thread takes part.
+///
+/// # Errors
+/// [`Cancelled`](crate::Error::Cancelled) if the watcher stops the work between runs; some are written then.
 pub(crate) fn for_runs<U: Send, W: Default + Send>(
     mut out: ArrayViewMut2<'_, U>,
     rows: usize,
     work: usize,
     alone: impl FnOnce() -> W,
     write: impl Fn(&mut W, Range<usize>, ArrayViewMut2<'_, U>) + Sync,
-) {
+) -> Result<()> {
     let few = work < SMALL || out.nrows() <= rows;
     let run = |kept: &mut W, (i, out): (usize, ArrayViewMut2<'_, U>)| {
         write(kept, i * rows..i * rows + out.nrows(), out);
@@ -138,7 +156,13 @@ pub(crate) fn for_runs<U: Send, W: Default + Send>(
     if few {
         let mut kept = alone();
         runs.for_each(|item| run(&mut kept, item));
-    } else {
-        Pool::default().for_each(runs, run);
+        return Ok(());
     }
+    let unless_stopped = |kept: &mut W, item: (usize, ArrayViewMut2<'_, U>)| {
+        if !progress::is_stopped() {
+            run(kept, item);
+        }
+    };
+    Pool::default().for_each(runs, unless_stopped);
+    progress::check()
 }

@@ -6,8 +6,13 @@ use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 
 use super::Scratch;
 use super::columns::ColumnPoints;
-use crate::Real;
-use crate::numeric::{Columns, into_slice_of, matrix_view, without_repeats};
+use crate::error::Result;
+use crate::memory::check_memory;
+use crate::numeric::{Columns, into_slice_of, matrix_view, spread, without_repeats};
+use crate::{Real, threads};
+
+/// Bytes of copies of points for which memory is not asked.
+const COPIED: usize = 64 << 20;
 
 /// Points in rows: what the engine reads of [`Points`](crate::Points).
 #[derive(Clone, Copy, Debug)]
@@ -112,13 +117,37 @@ impl<'a, T: Real> PointsView<'a, T> {
     }
 
     /// All coordinates, borrowed where they are dense.
-    pub fn to_dense(self) -> CowArray<'a, T, Ix2> {
+    ///
+    /// # Errors
+    /// [`Memory`](crate::Error::Memory) if there is no memory to write them out.
+    pub fn to_dense(self) -> Result<CowArray<'a, T, Ix2>> {
         if let PointsView::Dense(x) = self {
-            return x.into();
+            return Ok(x.into());
         }
+        check_memory(
+            "points with all coordinates",
+            self.nrows(),
+            self.ncols().saturating_mul(size_of::<T>()),
+        )?;
         let mut all = Array2::zeros((self.nrows(), self.ncols()));
         self.write(into_slice_of(all.view_mut()));
-        all.into()
+        Ok(all.into())
+    }
+
+    /// Rejects these points if there is no memory for copies of so many of them on each thread, where they are copied before they are
+    /// multiplied: points that are not dense, and rows whose distance maps them to a few sets of the first cache.
+    pub fn check_copies(&self, rows: usize) -> Result<()> {
+        let (n, d) = (self.nrows(), self.ncols());
+        match self {
+            PointsView::Dense(x) if x.is_standard_layout() && (rows == 1 || spread::<T>(d) == d) => Ok(()),
+            _ => {
+                let copied = n.min(rows.saturating_mul(threads::count()));
+                let each = d.saturating_mul(size_of::<T>());
+                // Asking takes an allocation, which small work should not.
+                let few = copied.saturating_mul(each) <= COPIED;
+                if few { Ok(()) } else { check_memory("points with all coordinates", copied, each) }
+            }
+        }
     }
 
     /// Lets `run` read all coordinates.

@@ -139,6 +139,11 @@ impl Frequencies {
         }
     }
 
+    /// Rejects frequencies if there is no memory for their [rows](Frequencies::rows), where these must be computed.
+    pub(crate) fn check_rows(&self) -> Result<()> {
+        self.structured().map_or(Ok(()), Structured::check_rows)
+    }
+
     /// ‖ω‖² of every row; with a structured coupling that pads, of the rows in the padded dimension.
     pub fn squared_norms(&self) -> Vec<f64> {
         match &self.form {

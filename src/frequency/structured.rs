@@ -13,6 +13,7 @@ use super::shape::{check_shape, outside};
 use super::simplex_matrix;
 use crate::digest::identified;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::check_memory;
 
 /// A block of structured rows: ωⱼ = rⱼ (S R)_{⌊j/c⌋}, truncated to the first d coordinates.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,11 +167,22 @@ impl Structured {
         Ok(self.blocks.iter().flat_map(|block| block.project(padded.clone())).collect())
     }
 
+    /// Rejects these rows if there is no memory for them as a matrix, and for what computes it.
+    pub(super) fn check_rows(&self) -> Result<()> {
+        let units = 4 * run(self.padded) * self.padded;
+        let each = self.dim.saturating_add(units.div_ceil(self.count().max(1)));
+        check_memory(
+            "frequencies written out as a matrix",
+            self.count(),
+            each.saturating_mul(size_of::<f64>()),
+        )
+    }
+
     /// The rows as an m × d matrix, computed by projecting the unit vectors.
     pub fn to_rows(&self) -> Array2<f64> {
         let mut rows = Array2::zeros((self.count(), self.dim));
         // A run at a time: all of them would be a matrix of N × d.
-        for columns in runs(self.dim) {
+        for columns in runs(self.dim, run(self.padded)) {
             let mut units = Array2::zeros((self.padded, columns.len()));
             units.slice_mut(s![columns.clone(), ..]).diag_mut().fill(1.0);
             let mut first = 0;
@@ -185,10 +197,14 @@ impl Structured {
 }
 
 /// Runs of coordinates below d. None is a single one, unless d = 1: sums over a matrix of one column are rounded otherwise.
-fn runs(d: usize) -> impl Iterator<Item = Range<usize>> {
-    const RUN: usize = 256;
-    let count = (d / RUN).max(1);
-    (0..count).map(move |k| k * RUN..if k + 1 == count { d } else { (k + 1) * RUN })
+fn runs(d: usize, run: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = (d / run).max(1);
+    (0..count).map(move |k| k * run..if k + 1 == count { d } else { (k + 1) * run })
+}
+
+/// Unit vectors in ℝᴺ that are projected at a time: 64 MiB of them at most, if these are two.
+fn run(padded: usize) -> usize {
+    ((64 << 20) / (padded * size_of::<f64>()).max(1)).clamp(2, 256)
 }
 
 /// The stored form, validated again on reading.

@@ -39,7 +39,7 @@ use crate::digest::Identity;
 use crate::error::{Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
-use crate::{Real, SignedLog};
+use crate::{Real, SignedLog, progress};
 
 /// An exact kernel K(x, y) on ℝᵈ.
 ///
@@ -90,7 +90,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the numbers of columns differ or do not fit, [`Memory`](crate::Error::Memory) if there
-    /// is no memory for the result.
+    /// is no memory for the result, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         pairwise(self, x, y, |k| T::narrow(k.value()))
     }
@@ -113,6 +113,9 @@ pub struct Exponential {
     pub row: f64,
 }
 
+/// Entries of a row between two questions whether to go on.
+const BETWEEN: usize = 256;
+
 fn pairwise<T: Real, K: Kernel<T> + ?Sized, A>(
     kernel: &K,
     x: &ArrayRef2<T>,
@@ -123,10 +126,18 @@ fn pairwise<T: Real, K: Kernel<T> + ?Sized, A>(
     kernel.check_dim(x.ncols())?;
     check_memory("rows of a Gram matrix", x.nrows(), y.nrows().saturating_mul(size_of::<A>()))?;
     let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
-    Ok(Array2::from_shape_fn((x.nrows(), y.nrows()), |(i, j)| {
+    let mut going = Ok(());
+    let gram = Array2::from_shape_fn((x.nrows(), y.nrows()), |(i, j)| {
+        if j % BETWEEN == 0 && going.is_ok() {
+            going = progress::check();
+        }
+        if going.is_err() {
+            return entry(SignedLog::from(0.0));
+        }
         let (x, y) = (x.row(i), y.row(j));
         entry(kernel.log_of_slices(slice_of(&x), slice_of(&y)))
-    }))
+    });
+    going.map(|()| gram)
 }
 
 #[cfg(test)]

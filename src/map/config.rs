@@ -83,8 +83,11 @@ impl MapConfig {
     /// The recipe, with frequencies that are to be drawn.
     ///
     /// # Errors
-    /// [`Text`](Error::Text) if kernel, frequencies or the parameter of their law are missing, or stated where there are none, or
-    /// lengthscales are stated twice; those of [`PlainRecipe::map`] that do not depend on the draw.
+    /// [`Text`](Error::Text) if the kernel, the number of frequencies or the parameter of their law is missing, if frequencies or a
+    /// coupling are stated where there are none, or if `lengthscale` is stated beside a kernel whose own is not 1;
+    /// [`Parameter`](Error::Parameter) if a number is outside its domain, [`Shape`](Error::Shape) if there are lengthscales or rates for
+    /// another dimension than d, and errors of [`PlainRecipe::map`] that are known before a draw. What only a draw finds out, such as a
+    /// coupling that has no frequencies in d dimensions, [`Recipe::draw`] refuses.
     pub fn recipe(&self) -> Result<Recipe> {
         let target = self.target()?;
         let plain = PlainRecipe::new(self.map.clone(), self.omega(&target)?, target);

@@ -322,6 +322,7 @@ pub(super) fn finite_norms(omega: &Frequencies) -> Result<Vec<f64>> {
 
 /// Frequencies with a factor for each coordinate.
 fn stretched(omega: &Frequencies, factors: &[f64]) -> Result<Frequencies> {
+    omega.check_rows()?;
     let mut rows = omega.rows().into_owned();
     for (mut column, factor) in rows.columns_mut().into_iter().zip(factors) {
         column.mapv_inplace(|v| v * factor);

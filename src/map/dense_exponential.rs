@@ -140,6 +140,7 @@ impl Definition for DenseExponential {
         let weight = |row: ndarray::ArrayView1<'_, f64>| -> f64 {
             row.iter().zip(&self.a).map(|(w, a)| a * w * w).sum()
         };
+        omega.check_rows()?;
         let weights: Vec<Complex64> = omega.rows().rows().into_iter().map(|row| weight(row).into()).collect();
         if let Some(row) = weights.iter().position(|weight| !weight.is_finite()) {
             return Err(Error::NotFinite { what: "the squares of the frequencies", row });

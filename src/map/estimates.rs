@@ -25,7 +25,7 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, [`Memory`](crate::Error::Memory) if there is no
-    /// memory for the result.
+    /// memory for the result, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
@@ -38,7 +38,7 @@ impl<T: Real> Map<T> {
         let Some(hybrid) = self.hybrid() else {
             let right = self.features(Side::Y, y)?;
             let left = GramRows::Points(self.program(), x.view());
-            return Ok(gram::gram(left, right.rows(), &Pairing::of_blocks(self.blocks()), resolve));
+            return gram::gram(left, right.rows(), &Pairing::of_blocks(self.blocks()), resolve);
         };
         let (program, pairing) = Pairing::of(hybrid)?;
         let (width, blocks) = (program.width(), program.blocks());
@@ -46,9 +46,9 @@ impl<T: Real> Map<T> {
         check_memory("rows of features", y.nrows(), each)?;
         let (mut values, mut log_scales) =
             (zeros(y.nrows(), width), Array2::zeros((y.nrows(), blocks.len())));
-        drive::fill_values(&program, Side::Y, y.view().into(), values.view_mut(), log_scales.view_mut());
+        drive::fill_values(&program, Side::Y, y.view().into(), values.view_mut(), log_scales.view_mut())?;
         let right = RowFeatures::new(&values, &log_scales, blocks);
-        Ok(gram::gram(GramRows::Points(&program, x.view()), right, &pairing, resolve))
+        gram::gram(GramRows::Points(&program, x.view()), right, &pairing, resolve)
     }
 
     /// The estimate of K(x, y); ±∞ or 0 where `T` overflows or underflows.
@@ -78,7 +78,8 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, or the numbers of rows differ;
-    /// [`Memory`](crate::Error::Memory) if there is no memory for the result.
+    /// [`Memory`](crate::Error::Memory) if there is no memory for the result, [`Cancelled`](crate::Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     ///
     /// # Example
     /// ```
@@ -113,7 +114,7 @@ impl<T: Real> Map<T> {
         let mut out = Array1::from_elem(x.nrows(), SignedLog::from(0.0));
         map_pairs(program, program.best_form(), x.view().into(), y.view().into(), out.view_mut(), |x, y| {
             gram::estimate(program.blocks(), x, y)
-        });
+        })?;
         Ok(out)
     }
 

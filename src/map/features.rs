@@ -126,7 +126,8 @@ impl<T: Real> Features<T> {
     ///
     /// # Errors
     /// [`Pairing`](Error::Pairing) if the features come from different maps, or from the same side of a map
-    /// that is not symmetric; [`Memory`](Error::Memory) if there is no memory for the result.
+    /// that is not symmetric; [`Memory`](Error::Memory) if there is no memory for the result,
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn gram(&self, other: &Features<T>) -> Result<Array2<T>> {
         let sides = self.side != other.side || self.map.facts().symmetric;
@@ -135,7 +136,7 @@ impl<T: Real> Features<T> {
         }
         check_memory("rows of a Gram matrix", self.len(), other.len().saturating_mul(size_of::<T>()))?;
         let blocks = Pairing::of_blocks(self.blocks());
-        Ok(gram(GramRows::Features(self.rows()), other.rows(), &blocks, |_| None))
+        gram(GramRows::Features(self.rows()), other.rows(), &blocks, |_| None)
     }
 
     /// The error that these features and others do not belong together.

@@ -6,8 +6,9 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use super::pairing::{Pairing, RowBuffers};
 use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
+use crate::error::Result;
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
-use crate::{Real, SignedLog, threads};
+use crate::{Real, SignedLog, progress, threads};
 
 /// Columns of the matrix that are computed together, so that their packed features stay in the L2 cache.
 const COLUMNS: usize = 256;
@@ -26,19 +27,22 @@ pub(super) enum GramRows<'a, T: Real> {
 
 /// The estimates for all pairs of rows of `left` and `right`, from products of features as the pairing says.
 /// `resolve(pairs)` gives estimates of pairs that scaled features cannot resolve, if it is able to.
+///
+/// # Errors
+/// [`Cancelled`](crate::Error::Cancelled) if the watcher stops the work.
 pub(super) fn gram<T: Real>(
     left: GramRows<'_, T>,
     right: RowFeatures<'_, T>,
     pairing: &Pairing,
     resolve: impl Fn(&[(usize, usize)]) -> Option<Vec<T>> + Sync,
-) -> Array2<T> {
+) -> Result<Array2<T>> {
     let n = match &left {
         GramRows::Points(_, x) => x.nrows(),
         GramRows::Features(features) => features.len(),
     };
     let mut out = numeric::zeros(n, right.len());
     if out.is_empty() {
-        return out;
+        return Ok(out);
     }
     let chunk = |start: usize| ColumnChunk::new(right, start..right.len().min(start + COLUMNS));
     let chunks: Vec<ColumnChunk<T>> = threads::map((0..right.len()).step_by(COLUMNS), chunk);
@@ -50,7 +54,7 @@ pub(super) fn gram<T: Real>(
         unresolved.clear();
         let mut spread = std::mem::take(&mut buffers.spread);
         let rows = rows.spread(&mut spread);
-        for chunk in &chunks {
+        for chunk in chunks.iter().take_while(|_| !progress::is_stopped()) {
             chunk.write(pairing, first, rows, &mut out, buffers, &mut unresolved);
         }
         if let Some(estimates) = (!unresolved.is_empty()).then(|| resolve(&unresolved)).flatten() {
@@ -67,16 +71,17 @@ pub(super) fn gram<T: Real>(
                          buffers: &mut GramBuffers<T>| {
                 write(run.start, RowFeatures::of_batch(batch, program), out, buffers);
             };
-            map_rows(program, Side::X, Form::Values, x.into(), out.view_mut(), work, write);
+            map_rows(program, Side::X, Form::Values, x.into(), out.view_mut(), work, write)?;
         }
         GramRows::Features(features) => {
             let total = work.saturating_mul(n);
             for_runs(out.view_mut(), ROWS, total, GramBuffers::default, |buffers, run, out| {
                 write(run.start, features.part(run), out, buffers);
-            });
+            })?;
         }
     }
-    out
+    // One run alone may have stopped within.
+    progress::check().map(|()| out)
 }
 
 /// Features of a run of points, row by row.

@@ -112,6 +112,7 @@ impl Definition for Importance {
         let weight = |(row, density): (ndarray::ArrayView1<'_, f64>, &f64)| {
             Complex64::from(0.5 * (-0.5 * row.dot(&row) - normal - density))
         };
+        omega.check_rows()?;
         let rows = omega.rows();
         let weights = rows.rows().into_iter().zip(&self.log_densities).map(weight).collect();
         let form = NormalForm::new(-0.5 + setting.target.row());

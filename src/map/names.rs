@@ -24,16 +24,19 @@ const IMPLIED: &str = "a lengthscale without a kernel";
 impl FromStr for Target {
     type Err = Error;
 
-    /// Reads the name of a kernel with its parameters and its lengthscale.
+    /// Reads the name of a kernel with its parameters and its lengthscale: `softmax`, `gaussian 0.5`, `matern 3/2, lengthscale 0.5`,
+    /// `rational quadratic, α = 1, lengthscales [0.5, 2]`. Options with a name stand in any order. Of numbers without a name, the
+    /// smoothness is before the lengthscale.
     ///
     /// # Errors
     /// [`Text`](Error::Text) with the names that are known, or with what is wrong; [`Parameter`](Error::Parameter) if a
     /// number is outside its domain.
     fn from_str(text: &str) -> Result<Self> {
         let text = plain(text);
-        let Named { name, mut words } =
-            Named::read("a kernel", &text, Target::TAGS, &[(IMPLIED, "implied")])?;
-        // Parameters first: what is left is the lengthscale.
+        let Named { name, words } = Named::read("a kernel", &text, Target::TAGS, &[(IMPLIED, "implied")])?;
+        let mut words = words.joined();
+        // What has a name first, then parameters, then a number that is left: the lengthscale.
+        let named = lengthscale(&mut words)?;
         let kernel: Target = match name {
             "softmax" => Softmax::default().into(),
             "gaussian" => Gaussian::default().into(),
@@ -44,7 +47,9 @@ impl FromStr for Target {
             "implied" => Target::Implied(Lengthscale::default()),
             _ => return Err(words.refused("this kernel has no text")),
         };
-        let kernel = kernel.with_lengthscale(lengthscale(&mut words)?)?;
+        let unnamed = |words: &mut Words<'_>| words.number::<f64>().map(Lengthscale::from);
+        let lengthscale = named.or_else(|| unnamed(&mut words)).unwrap_or_default();
+        let kernel = kernel.with_lengthscale(lengthscale)?;
         words.finish()?;
         Ok(kernel)
     }
@@ -66,13 +71,16 @@ fn alpha(words: &mut Words<'_>) -> Result<f64> {
     found.ok_or_else(|| words.refused("it needs α, such as “rational quadratic, α = 1”"))
 }
 
-/// The number that is left, or all numbers of a list; 1 if there is none.
-fn lengthscale(words: &mut Words<'_>) -> Result<Lengthscale> {
-    if words.take("lengthscales") || words.is_list {
-        return Ok(words.numbers().into());
+/// The lengthscales that are named, or a list in brackets.
+fn lengthscale(words: &mut Words<'_>) -> Result<Option<Lengthscale>> {
+    if let Some(scales) = words.list_behind("lengthscales")? {
+        return Ok(Some(scales.into()));
     }
-    let named: Option<f64> = words.behind("lengthscale")?;
-    Ok(named.or_else(|| words.number()).map_or_else(Lengthscale::default, Lengthscale::from))
+    if let Some(scales) = words.list()? {
+        words.take("lengthscale");
+        return Ok(Some(scales.into()));
+    }
+    Ok(words.behind::<f64>("lengthscale")?.map(Lengthscale::from))
 }
 
 impl Display for Mechanism {
@@ -159,8 +167,8 @@ fn nonlinear(words: &mut Words<'_>) -> Result<Nonlinear> {
 }
 
 fn poisson(words: &mut Words<'_>) -> Result<Poisson> {
-    if words.take("rates") {
-        return Ok(Poisson::with_rates(words.numbers()));
+    if let Some(rates) = words.list_behind("rates")? {
+        return Ok(Poisson::with_rates(rates));
     }
     Ok(words.behind::<f64>("rate")?.map_or_else(Poisson::default, Poisson::with_rates))
 }
@@ -169,6 +177,7 @@ fn poisson(words: &mut Words<'_>) -> Result<Poisson> {
 mod tests {
     use super::*;
     use crate::map::Transform;
+    use crate::names::mutations;
     use crate::theory::complex_exponential::Symmetry;
     use crate::{ComplexExponential, DenseExponential, Importance};
 
@@ -203,6 +212,34 @@ mod tests {
     }
 
     #[test]
+    fn changed_texts_never_become_other_numbers_in_silence() {
+        kernels().iter().for_each(mutations::check);
+        maps().iter().for_each(mutations::check);
+        // What has a name is read before what has none, in any order.
+        let matern = |smoothness, scale: f64| Ok(Target::from(Matern::new(smoothness, scale).unwrap()));
+        for text in ["matern, lengthscale 0.5, 1.5", "matern 1.5, lengthscale 0.5", "matern 3/2 0.5"] {
+            assert_eq!(text.parse(), matern(Smoothness::ThreeHalves, 0.5), "{text}");
+        }
+        assert_eq!("matern-2.5".parse(), matern(Smoothness::FiveHalves, 1.0));
+        assert_eq!("matern-0.5, 1.5".parse(), matern(Smoothness::Half, 1.5));
+        let scales = Matern::new(Smoothness::ThreeHalves, vec![0.5, 2.5]).unwrap();
+        for text in
+            ["matern [0.5, 2.5] 1.5", "matern, lengthscales 0.5 2.5 3/2", "matern 1.5 lengthscale [0.5 2.5]"]
+        {
+            assert_eq!(text.parse(), Ok(Target::from(scales.clone())), "{text}");
+        }
+        // A number that may be negative keeps its sign.
+        let gerf = |a: Complex64| Ok(Mechanism::from(Gerf::new(a, GerfSign::Plus).unwrap()));
+        assert_eq!("gerf-0.1".parse(), gerf(Complex64::new(-0.1, 0.0)));
+        assert_eq!("gerf-0.1+2i, s = 1".parse(), gerf(Complex64::new(-0.1, 2.0)));
+        assert_eq!("GERF-i".parse(), gerf(Complex64::new(0.0, -1.0)));
+        assert_eq!("gerf-A=0.1".parse(), gerf(Complex64::new(0.1, 0.0)));
+        for text in ["gaussian -0.5", "matern, lengthscale -0.5, 1.5"] {
+            assert!(matches!(text.parse::<Target>(), Err(Error::Parameter { .. })), "{text}");
+        }
+    }
+
+    #[test]
     fn kernels_have_short_texts() {
         let matern = Target::from(Matern::new(Smoothness::FiveHalves, 0.5).unwrap());
         let rational = Target::from(RationalQuadratic::new(2.0, 3.0).unwrap());
@@ -229,6 +266,14 @@ mod tests {
             ("rational quadratic 1", "it needs α, such as “rational quadratic, α = 1”".into()),
             ("gaussian 1 2", "“2” has no meaning there".into()),
             ("gaussian lengthscale", "“lengthscale” needs a number behind it".into()),
+            ("gaussian [0.5, 2", "“[” needs a “]” behind it".into()),
+            ("gaussian 0.5, 2]", "“2” has no meaning there".into()),
+            ("gaussian [0.5 one]", "“one” is no number of the list".into()),
+            (
+                "matern, lengthscales 0.5 1.5",
+                "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into(),
+            ),
+            ("matern -5/2", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
             ("softmax, α = 1", "“α” has no meaning there".into()),
         ] {
             match text.parse::<Target>() {

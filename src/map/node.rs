@@ -226,7 +226,8 @@ impl<T: Real> Map<T> {
     /// blocks are left unchanged. Allocates no memory that grows with n.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then.
+    /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then. [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it; some rows are written then.
     pub fn features_into<'a>(
         &self,
         side: Side,
@@ -250,15 +251,15 @@ impl<T: Real> Map<T> {
         check_size("the number of columns of values", self.feature_dim(), values.ncols())?;
         check_size("the number of rows of log_scales", x.nrows(), log_scales.nrows())?;
         check_size("the number of columns of log_scales", self.blocks().len(), log_scales.ncols())?;
-        drive::fill_values(self.program(), side, x, values, log_scales);
-        Ok(())
+        drive::fill_values(self.program(), side, x, values, log_scales)
     }
 
     /// Features of the rows of `x`. Cost for an exponential map O(n m d).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns,
-    /// [`Memory`](Error::Memory) if there is no memory for them.
+    /// [`Memory`](Error::Memory) if there is no memory for them, [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     pub fn features<'a>(&self, side: Side, x: impl Into<Points<'a, T>>) -> Result<Features<T>> {
         self.features_of_points(side, x.into().view())
     }
@@ -269,7 +270,7 @@ impl<T: Real> Map<T> {
         self.check_room(x.nrows(), size_of::<T>())?;
         let mut values = zeros(x.nrows(), self.feature_dim());
         let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
-        drive::fill_values(self.program(), side, x, values.view_mut(), log_scales.view_mut());
+        drive::fill_values(self.program(), side, x, values.view_mut(), log_scales.view_mut())?;
         Ok(Features::new(self.clone(), side, values, log_scales))
     }
 
@@ -308,7 +309,7 @@ impl<T: Real> Map<T> {
             signs: features.signs.view_mut(),
             log_scales: features.log_scales.view_mut(),
         };
-        drive::fill(self.program(), side, Form::Logarithms, x, arrays);
+        drive::fill(self.program(), side, Form::Logarithms, x, arrays)?;
         Ok(features)
     }
 
@@ -344,7 +345,8 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
-    /// a [`FeatureMap`] without gradients.
+    /// a [`FeatureMap`] without gradients, [`Memory`](Error::Memory) if there is no memory for the result,
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn pull_back(&self, side: Side, x: &ArrayRef2<T>, cotangents: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
@@ -352,7 +354,7 @@ impl<T: Real> Map<T> {
         check_size("the number of columns of the cotangents", self.feature_dim(), cotangents.ncols())?;
         check_memory("rows of gradients", x.nrows(), x.ncols().saturating_mul(size_of::<T>()))?;
         let mut out = Array2::zeros(x.dim());
-        if engine::pull_back(self.program(), side, x.view(), cotangents.view(), out.view_mut()) {
+        if engine::pull_back(self.program(), side, x.view(), cotangents.view(), out.view_mut())? {
             Ok(out)
         } else {
             Err(Error::Unsupported { what: "gradients" })

@@ -28,7 +28,8 @@ pub(super) fn deviations(data: &PlannedPoints) -> Result<Vec<f64>> {
     if !data.one_set {
         all.merge(&y.statistics)?;
     }
-    let mut deviations: Vec<f64> = all.variance()?.into_iter().map(f64::sqrt).collect();
+    let deviation = |(k, variance): (usize, f64)| if all.is_constant(k) { 0.0 } else { variance.sqrt() };
+    let mut deviations: Vec<f64> = all.variance()?.into_iter().enumerate().map(deviation).collect();
     let varying: Vec<f64> = deviations.iter().copied().filter(|s| *s > 0.0).collect();
     let mean = varying.iter().sum::<f64>() / varying.len().max(1) as f64;
     let instead = if mean > 0.0 { mean } else { 1.0 };

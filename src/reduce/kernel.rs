@@ -156,6 +156,11 @@ impl<T: Real> KernelSums<T> {
         self.totals[j] / self.count() as f64
     }
 
+    /// Whether target `j` was another number than 0 for some point.
+    pub(crate) fn occurs(&self, j: usize) -> bool {
+        self.totals[j] != 0.0 || self.sums.row(j).iter().any(|sum| *sum != 0.0)
+    }
+
     /// Ready to be applied to points.
     pub(crate) fn prepared(&self, program: &Program<T>, form: Form) -> Prepared<'_, T> {
         self.sums.prepared(program, form)

@@ -62,9 +62,12 @@ fn any_form_of_the_arrays() {
     let same = |points: Points<'_, f64>| {
         assert_eq!((points.nrows(), points.ncols()), part.dim());
         assert!(!points.is_sparse());
-        assert_eq!(points.to_dense(), part);
-        assert_eq!(Points::from(&points).to_dense(), part);
-        assert_eq!(points.clone().select(&[7, 0, 7]).unwrap().to_dense(), part.select(Axis(0), &[7, 0, 7]));
+        assert_eq!(points.to_dense().unwrap(), part);
+        assert_eq!(Points::from(&points).to_dense().unwrap(), part);
+        assert_eq!(
+            points.clone().select(&[7, 0, 7]).unwrap().to_dense().unwrap(),
+            part.select(Axis(0), &[7, 0, 7])
+        );
         assert!(matches!(points.select(&[0, 18]), Err(Error::Entry { row: 1, .. })));
         let features = map(3).features(Side::X, &points).unwrap();
         assert_eq!(features.values(), map(3).features(Side::X, part).unwrap().values());
@@ -83,8 +86,8 @@ fn any_form_of_the_arrays() {
     same(Points::of_list(&FixedSizeListArray::from(sliced.to_data())).unwrap());
 
     let empty = batch.slice(5, 0);
-    assert_eq!(Points::<f64>::of_columns(empty.columns()).unwrap().to_dense().dim(), (0, 3));
-    assert_eq!(Points::<f64>::of_list(&list.slice(40, 0)).unwrap().to_dense().dim(), (0, 3));
+    assert_eq!(Points::<f64>::of_columns(empty.columns()).unwrap().to_dense().unwrap().dim(), (0, 3));
+    assert_eq!(Points::<f64>::of_list(&list.slice(40, 0)).unwrap().to_dense().unwrap().dim(), (0, 3));
     let none = map::<f64>(3).features(Side::X, Points::of_columns(empty.columns()).unwrap()).unwrap();
     assert_eq!(none.values().dim(), (0, 80));
 }
@@ -93,7 +96,7 @@ fn any_form_of_the_arrays() {
 fn lists_and_targets_are_not_copied() {
     let list = list::<Float32Type>(&points(9, 4, 1.0));
     let points = Points::<f32>::of_list(&list).unwrap();
-    let dense = points.to_dense();
+    let dense = points.to_dense().unwrap();
     assert!(dense.is_view());
     assert!(std::ptr::eq(dense.as_ptr(), list.values().as_primitive::<Float32Type>().values().as_ptr()));
     let y = Float64Array::from(vec![1.0, 2.0, 3.0]).slice(1, 2);
@@ -262,7 +265,7 @@ fn lists_that_are_refused() {
         builder.append(valid);
     }
     let list = builder.finish();
-    let of = |list: &dyn Array| Points::<f32>::of_list(list).map(|x| x.to_dense().into_owned());
+    let of = |list: &dyn Array| Points::<f32>::of_list(list).and_then(|x| Ok(x.to_dense()?.into_owned()));
     refused(of(&list), "the list holds nulls in 1 of 3 places");
     refused(of(&list.slice(0, 1)), "the array of the list's numbers holds nulls in 1 of 2 places");
     assert_eq!(of(&list.slice(2, 1)), Ok(array![[3.0, 3.0]]));

@@ -55,6 +55,7 @@ mod softmax_sampling;
 mod sparse;
 mod standing;
 mod statistics;
+mod stopped;
 #[cfg(feature = "serde")]
 mod stored;
 mod structured;

@@ -62,7 +62,7 @@ fn dense_points_are_not_copied() {
     let x: Array2<f64> = array![[1.0, 2.0], [3.0, 4.0]];
     let points = Points::from(x.slice(s![.., 1..]));
     assert_eq!((points.nrows(), points.ncols()), (2, 1));
-    let dense = points.to_dense();
+    let dense = points.to_dense().unwrap();
     assert!(dense.is_view());
     assert_eq!(dense, array![[2.0], [4.0]]);
     assert!(std::ptr::eq(&dense[[1, 0]], &x[[1, 1]]));

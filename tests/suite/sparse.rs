@@ -82,10 +82,13 @@ fn compressed_rows_of_scipy() {
                 assert!(points.is_sparse());
                 same_features(&points, &dense);
                 let slice = Points::of_csr(&values, &columns, &offsets[11..=29], d).unwrap();
-                assert_eq!(slice.to_dense(), dense.slice(s![11..29, ..]));
+                assert_eq!(slice.to_dense().unwrap(), dense.slice(s![11..29, ..]));
                 let rows = [7, 3, 299, 3];
-                assert_eq!(points.select(&rows).unwrap().to_dense(), dense.select(ndarray::Axis(0), &rows));
-                assert_eq!(Points::from(&points).to_dense(), dense);
+                assert_eq!(
+                    points.select(&rows).unwrap().to_dense().unwrap(),
+                    dense.select(ndarray::Axis(0), &rows)
+                );
+                assert_eq!(Points::from(&points).to_dense().unwrap(), dense);
             }};
         }
         with!(i32, i32);
@@ -97,14 +100,18 @@ fn compressed_rows_of_scipy() {
     of_widths::<f32>();
     of_widths::<f64>();
     let none: [f64; 0] = [];
-    assert_eq!(Points::of_csr(&none, &[0i32; 0], &[0i32], 5).unwrap().to_dense().dim(), (0, 5));
+    assert_eq!(Points::of_csr(&none, &[0i32; 0], &[0i32], 5).unwrap().to_dense().unwrap().dim(), (0, 5));
     assert_eq!(
-        Points::of_csr(&none, &[0i32; 0], &[0i32, 0, 0], 5).unwrap().to_dense(),
+        Points::of_csr(&none, &[0i32; 0], &[0i32, 0, 0], 5).unwrap().to_dense().unwrap(),
         Array2::<f64>::zeros((2, 5))
     );
     // Columns beyond the range of i32.
     let far = Points::of_csr(&[1.0], &[3_000_000_000u32], &[0usize, 1], 4_000_000_000).unwrap();
     assert_eq!((far.nrows(), far.ncols()), (1, 4_000_000_000));
+    // What no memory can hold is refused.
+    let offsets = vec![1u64; 100_001];
+    let many = Points::of_csr(&[1.0], &[3u64], &offsets, 1 << 36).unwrap();
+    assert!(matches!(many.to_dense(), Err(Error::Memory { count: 100_000, .. })));
 }
 
 #[test]
@@ -151,11 +158,11 @@ fn points_know_their_size_and_are_written_out() {
     let (dense, columns) = (x.to_dense(), x.to_csc());
     for points in [Points::from(&x), Points::from(&columns), Points::from(&dense)] {
         assert_eq!((points.nrows(), points.ncols()), (9, 5));
-        assert_eq!(points.to_dense(), dense);
-        assert_eq!(Points::from(&points).to_dense(), dense);
+        assert_eq!(points.to_dense().unwrap(), dense);
+        assert_eq!(Points::from(&points).to_dense().unwrap(), dense);
     }
     let rows = Points::from(x.slice_outer(2..6));
-    assert_eq!((rows.nrows(), rows.to_dense()), (4, dense.slice(s![2..6, ..]).into()));
+    assert_eq!((rows.nrows(), rows.to_dense().unwrap()), (4, dense.slice(s![2..6, ..]).into()));
 }
 
 #[test]
@@ -303,8 +310,8 @@ fn searches_and_selections_have_the_bits_of_dense_points() {
     let rows = [7, 3, 299, 3];
     let selected = Points::from(&x).select(&rows).unwrap();
     assert!(selected.is_sparse() && !Points::from(&dense).is_sparse());
-    assert_eq!(selected.to_dense(), dense.select(ndarray::Axis(0), &rows));
-    assert_eq!(Points::from(&dense).select(&rows).unwrap().to_dense(), selected.to_dense());
+    assert_eq!(selected.to_dense().unwrap(), dense.select(ndarray::Axis(0), &rows));
+    assert_eq!(Points::from(&dense).select(&rows).unwrap().to_dense().unwrap(), selected.to_dense().unwrap());
     for points in [Points::from(&x), Points::from(&dense)] {
         assert!(matches!(points.select(&[0, 300]), Err(Error::Entry { row: 1, .. })));
     }

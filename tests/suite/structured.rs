@@ -529,3 +529,10 @@ fn rows_of_many_dimensions_are_products_with_unit_vectors() {
         }
     }
 }
+
+/// A matrix of 8 rows would take hours to be written out, by products with a million unit vectors.
+#[test]
+fn long_rows_stay_factors() {
+    let omega = draw(1 << 20, 8, &Hadamard::default(), &mut rng(1)).unwrap();
+    assert_eq!(Projection::<f32>::new(omega, 1.0).unwrap().method(), Method::Structured);
+}

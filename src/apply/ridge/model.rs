@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{ArcArray2, Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
-use super::super::labels::largest_columns;
+use super::super::labels;
 use super::Standardisation;
 use super::predictor::{PredictionBuffers, Predictor, PreparedWeights};
 use crate::engine::{Batch, Form, PointsView, Scratch, Side, map_rows};
@@ -121,13 +121,25 @@ impl<T: Real> Ridge<T> {
         Ok(out)
     }
 
-    /// The target with the largest prediction for each row of `x`, the first of equal ones: the class, if targets are labels.
+    /// The target with the largest prediction for each row of `x`, the first of equal ones: the class, if targets are labels. A class
+    /// without rows in training is never predicted.
     ///
     /// # Errors
     /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite,
     /// [`Parameter`](crate::Error::Parameter) if the regression has one target.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
-        largest_columns(&self.scores(x.into().view())?)
+        labels::best_classes(&self.scores(x.into().view())?, |class| self.occurs(class))
+    }
+
+    /// Whether a target was another number than 0 for some row of training: of a class without rows nothing is learnt.
+    fn occurs(&self, target: usize) -> bool {
+        self.intercepts[target] != 0.0 || self.weights.row(target).iter().any(|weight| *weight != 0.0)
+    }
+
+    /// The classes that occur in training, ascending; all of them if none does.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub(super) fn occurring(&self) -> Vec<usize> {
+        labels::occurring(self.intercepts.len(), |class| self.occurs(class))
     }
 
     /// A predictor for single points, which owns what it needs: `Send`, `Sync` and `'static`. Clones of it, one for each
@@ -169,10 +181,10 @@ impl<T: Real> Ridge<T> {
             progress::check()?;
             let x = x.run(i, rows);
             match &self.inputs {
-                None => map_rows(program, side, form, x, out, work, write),
+                None => map_rows(program, side, form, x, out, work, write)?,
                 Some(inputs) => {
                     x.densely(&mut scratch, |x, _| inputs.write(x, &mut points));
-                    map_rows(program, side, form, points.view().into(), out, work, write);
+                    map_rows(program, side, form, points.view().into(), out, work, write)?;
                 }
             }
         }

@@ -17,9 +17,9 @@ use crate::{Points, Real};
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
-/// features φ = φ(x), targets y and weights w (1 unless they are given). [`solve`](RidgeStatistics::solve) gives the
-/// regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. The map, the centring and scaling
-/// of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the sums
+/// features φ = φ(x), targets y and weights w (1 unless they are given), and the range of each target.
+/// [`solve`](RidgeStatistics::solve) gives the regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. The map, the
+/// centring and scaling of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the sums
 /// travel without the map: [`GramSums`].
 ///
 /// # Rows
@@ -232,7 +232,9 @@ impl<T: Real> RidgeStatistics<T> {
 
     /// Removes rows that were added: `first` is the number of the first row, and the data must be those that were added.
     ///
-    /// That is not checked: with other data the sums belong to no data set.
+    /// That is not checked: with other data the sums belong to no data set. Without rows of positive weight statistics are as before
+    /// the first one. Otherwise ranges of inputs and targets stay as wide as they were, so that targets whose remaining values are
+    /// equal [vary](super::RidgeSpectrum::log_evidence) unless rounding explains their deviation.
     ///
     /// # Errors
     /// As [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.

@@ -194,6 +194,12 @@ impl Statistics {
         self.epsilon
     }
 
+    /// Whether a coordinate of points that there are is constant up to rounding.
+    #[cfg(feature = "ridge")]
+    pub(crate) fn is_constant(&self, k: usize) -> bool {
+        is_constant((self.coordinates[k].min, self.coordinates[k].max), self.epsilon)
+    }
+
     pub(in crate::data) fn coordinates(&self) -> &[Coordinate] {
         &self.coordinates
     }

@@ -19,6 +19,7 @@ use super::routed::Routed;
 use super::sum::Sum;
 use super::{Form, Lift, Program, Projection, Scratch, Side, TileShape};
 use crate::Real;
+use crate::error::Result;
 use crate::numeric::{self, Isa};
 
 pub(crate) use parameters::{ExponentSums, exponent_sums, sums_of_logarithms};
@@ -37,13 +38,16 @@ pub(crate) struct PulledRows<'a, T> {
 
 /// Writes to each row i of `out` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, scales s held fixed;
 /// `false` if a map of the plan has no gradients. `out` is n × d, `cotangents` n × D.
+///
+/// # Errors
+/// [`Cancelled`](crate::Error::Cancelled) if the watcher stops the work.
 pub(crate) fn pull_back<T: Real>(
     program: &Program<T>,
     side: Side,
     x: ArrayView2<'_, T>,
     cotangents: ArrayView2<'_, T>,
     out: ArrayViewMut2<'_, T>,
-) -> bool {
+) -> Result<bool> {
     let work = cotangents.len().saturating_mul(x.ncols());
     let known = AtomicBool::new(true);
     for_runs(out, ROWS, work, Scratch::default, |scratch, run, mut out| {
@@ -53,9 +57,9 @@ pub(crate) fn pull_back<T: Real>(
         let mut sum = Array2::zeros(out.dim());
         known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
         out.zip_mut_with(&sum, |out, sum| *out = T::narrow(*sum));
-    });
+    })?;
     // Also where there are no rows.
-    known.into_inner() && has_gradients(program.plan(), side)
+    Ok(known.into_inner() && has_gradients(program.plan(), side))
 }
 
 /// Adds to each row of `out` the gradient of the same sum for some points, which are few; on the calling thread.

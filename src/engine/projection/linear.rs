@@ -12,6 +12,7 @@ use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
+use crate::memory::check_memory;
 use crate::numeric::{self, Buffer, Isa, Packed, Panels, Window};
 use crate::once::once;
 use crate::threads;
@@ -73,7 +74,8 @@ impl<T: Real> Projection<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain or so large that 1/ℓ is no normal
     /// number of `T` (some 1e38 in `f32`), [`Shape`](Error::Shape) if there is one for each of another number of
-    /// dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ overflows `T`.
+    /// dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ overflows `T`, [`Memory`](Error::Memory) if there is no memory for the
+    /// matrix that is packed.
     pub fn new(
         frequencies: impl Into<Arc<Frequencies>>,
         lengthscale: impl Into<Lengthscale>,
@@ -101,6 +103,11 @@ impl<T: Real> Projection<T> {
         let lengthscale = lengthscale.checked()?;
         lengthscale.check_dim(frequencies.dim())?;
         check_inverse::<T>(&lengthscale, frequencies.dim())?;
+        if method == Method::Dense {
+            frequencies.check_rows()?;
+            let each = frequencies.dim().saturating_mul(size_of::<T>());
+            check_memory("frequencies divided by the lengthscale", frequencies.count(), each)?;
+        }
         match first_overflow::<T>(&frequencies, &lengthscale) {
             None => Ok(Self::pack(frequencies, &lengthscale, method)),
             Some(row) => Err(Error::NotFinite { what: "the frequencies divided by the lengthscale", row }),
@@ -394,7 +401,9 @@ fn faster(frequencies: &Frequencies) -> Method {
     };
     let cost: f64 = structured.blocks().iter().map(|block| factors(&block.rotation)).sum();
     let dense = structured.count() as f64 * structured.dim() as f64;
-    if cost < dense { Method::Structured } else { Method::Dense }
+    // A matrix is written out by products with all unit vectors.
+    let written = cost * structured.dim() as f64;
+    if cost < dense || written > WRITTEN { Method::Structured } else { Method::Dense }
 }
 
 /// What rounds of signs and transforms take for a point, in multiplications of the dense product.
@@ -407,6 +416,8 @@ pub(crate) fn givens_cost(planes: usize, padded: usize) -> f64 {
     PLANE * planes as f64 + padded as f64
 }
 
+/// What the writing of a matrix may take, in multiplications of the dense product: some ten seconds.
+const WRITTEN: f64 = 1e11;
 /// What a round of signs and transform takes for each coordinate, in multiplications of the dense product: measured
 /// with AVX2, where three rounds win from d = m = 64 on (`cargo bench --bench structured`).
 const ROUND: f64 = 14.0;

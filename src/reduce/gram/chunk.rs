@@ -58,6 +58,8 @@ pub(super) struct FeatureChunk<T> {
     runs: Vec<PackedRun<T>>,
     /// The sums with targets, and what their rounding has left.
     pub sums: [TargetSums; 2],
+    /// Σ w (y − r)² for each target, with its reference r.
+    pub scatter: Vec<f64>,
 }
 
 /// Sums with targets.
@@ -111,12 +113,19 @@ impl<T: Real> FeatureChunk<T> {
         let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         let mut sums = TargetSums::zeros(data.targets.ncols(), source.program.width());
         runs.iter().for_each(|run| sums.add(&run.sums));
-        Ok(FeatureChunk { runs, sums: sums.about_zero(&references) })
+        let scatter = sums.moments[references.len() + 1..].to_vec();
+        Ok(FeatureChunk { runs, sums: sums.about_zero(&references), scatter })
     }
 
     /// Returns the buffers.
     pub fn give_back(self, pools: &ChunkPools<T>) {
         self.runs.into_iter().for_each(|run| pools.features.give(run.features));
+    }
+
+    /// Σ w.
+    pub fn weight(&self) -> f64 {
+        let [sums, _] = &self.sums;
+        sums.moments[sums.moments.len() / 2]
     }
 
     /// An upper bound of every Σ w φ² and every product of two features.

@@ -12,6 +12,8 @@ const WORDS: usize = 3;
 /// Words of sums with targets, of which small differences count where their means are large: Σ w y φ, and Σ w y and Σ w y².
 const CROSS_WORDS: usize = 4;
 const MOMENT_WORDS: usize = 5;
+/// Words of sums that bound rounding errors.
+const BOUND_WORDS: usize = 2;
 /// What a chunk adds to a sum: its part about a reference, and what moves that to 0.
 const SUMMANDS: u64 = 2;
 
@@ -25,6 +27,11 @@ pub(super) struct NormalSums {
     pub cross: Vec<Totals>,
     /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
     pub moments: Vec<Totals>,
+    /// Σ w over the rows that were removed.
+    pub removed: Totals,
+    /// Σ w (y − r)² for each target over all rows that were added or removed, with the reference r of each chunk: rounding errors of
+    /// Σ w y² are relative to this, where rows are removed in other cuts.
+    pub scatter: Vec<Totals>,
     /// The number of additions for which words have no room any more, of at most [`MOST`].
     pub parts: u64,
 }
@@ -40,6 +47,8 @@ impl NormalSums {
             gram: Totals::new(block_count(width), BLOCK * BLOCK, Self::depth::<T>()),
             cross: vec![Totals::new(1, width, CROSS_WORDS); targets + 1],
             moments: vec![Totals::new(1, 1, MOMENT_WORDS); 2 * targets + 1],
+            removed: Totals::new(1, 1, BOUND_WORDS),
+            scatter: vec![Totals::new(1, 1, BOUND_WORDS); targets],
             parts: 0,
         })
     }
@@ -47,11 +56,11 @@ impl NormalSums {
     /// The bytes of sums of this size.
     pub fn bytes<T: Real>(targets: usize, width: usize) -> usize {
         let bytes = |words: usize| words * size_of::<f64>();
-        // Of a target and of the target 1: sums with features, and up to two without.
+        // Of a target and of the target 1: sums with features, and up to three without.
         let of_target = width.saturating_mul(bytes(CROSS_WORDS)).saturating_add(2 * bytes(MOMENT_WORDS));
-        let of_target = of_target.saturating_add(3 * size_of::<Totals>());
+        let of_target = of_target.saturating_add(bytes(BOUND_WORDS) + 4 * size_of::<Totals>());
         let of_block = BLOCK * BLOCK * Self::depth::<T>() * size_of::<f64>();
-        let products = block_count(width).saturating_mul(of_block);
+        let products = block_count(width).saturating_mul(of_block).saturating_add(bytes(BOUND_WORDS));
         products.saturating_add(targets.saturating_add(1).saturating_mul(of_target))
     }
 
@@ -79,6 +88,9 @@ impl NormalSums {
             && self.cross.iter().all(|sums| sums.fits(1, width, CROSS_WORDS))
             && self.moments.len() == 2 * targets + 1
             && self.moments.iter().all(|sums| sums.fits(1, 1, MOMENT_WORDS))
+            && self.removed.fits(1, 1, BOUND_WORDS)
+            && self.scatter.len() == targets
+            && self.scatter.iter().all(|sums| sums.fits(1, 1, BOUND_WORDS))
     }
 
     /// Whether there is room for an addition without a carry.
@@ -88,8 +100,19 @@ impl NormalSums {
 
     /// Makes room for half of [`MOST`] additions.
     fn carry(&mut self) {
-        self.cross.iter_mut().chain(&mut self.moments).chain([&mut self.gram]).for_each(Totals::carry);
+        self.all_mut().for_each(Totals::carry);
         self.parts = MOST / 2;
+    }
+
+    /// Makes all sums those over no row.
+    pub fn clear(&mut self) {
+        self.all_mut().for_each(Totals::clear);
+        self.parts = 0;
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Totals> {
+        let with_targets = self.cross.iter_mut().chain(&mut self.moments).chain(&mut self.scatter);
+        with_targets.chain([&mut self.gram, &mut self.removed])
     }
 
     /// Words of a sum of products: as many as the rounding errors of the products justify.
@@ -113,6 +136,10 @@ impl NormalSums {
         if let Some(adder) = self.gram.open(chunk.bound()) {
             chunk.add_products(adder, &mut self.gram, sign);
         }
+        self.scatter.iter_mut().zip(&chunk.scatter).for_each(|(sums, square)| sums.add(&mut [*square]));
+        if sign < 0.0 {
+            self.removed.add(&mut [chunk.weight()]);
+        }
         for part in &mut chunk.sums {
             part.cross *= sign;
             for (sums, mut values) in self.cross.iter_mut().zip(part.cross.rows_mut()) {
@@ -130,6 +157,8 @@ impl NormalSums {
             self.carry();
         }
         self.gram.merge(other.gram);
+        self.removed.merge(other.removed);
+        self.scatter.iter_mut().zip(other.scatter).for_each(|(own, their)| own.merge(their));
         self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
         self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));
         self.parts += other.parts;

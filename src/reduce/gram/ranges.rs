@@ -1,4 +1,4 @@
-//! [`InputRanges`]: the ranges of coordinates, and the [`ScaleWarning`] that they give.
+//! [`Ranges`]: the ranges of columns, and the [`ScaleWarning`] that they give.
 
 use crate::Real;
 use crate::engine::PointsView;
@@ -61,10 +61,10 @@ impl std::fmt::Display for ScaleWarning {
     }
 }
 
-/// The least and the largest value of each coordinate. Joining ranges in any order gives the same bits.
+/// The least and the largest value of each column of points or targets. Joining ranges in any order gives the same bits.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct InputRanges {
+pub(super) struct Ranges {
     /// Empty before the first point.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     least: Vec<f64>,
@@ -72,10 +72,10 @@ pub(super) struct InputRanges {
     largest: Vec<f64>,
 }
 
-impl InputRanges {
+impl Ranges {
     /// Those of some points, of which those without weight do not count.
     pub fn of<T: Real>(x: PointsView<'_, T>, counts: impl Fn(usize) -> bool) -> Self {
-        let mut ranges = InputRanges::default();
+        let mut ranges = Ranges::default();
         let rows = || (0..x.nrows()).filter(|i| counts(*i));
         if rows().next().is_none() {
             return ranges;
@@ -109,11 +109,13 @@ impl InputRanges {
     }
 
     fn include(&mut self, k: usize, value: f64) {
+        // Zeros of either sign are one number, so that orders do not matter.
+        let value = value + 0.0;
         self.least[k] = self.least[k].min(value);
         self.largest[k] = self.largest[k].max(value);
     }
 
-    pub fn join(&mut self, other: &InputRanges) {
+    pub fn join(&mut self, other: &Ranges) {
         if self.least.is_empty() {
             self.clone_from(other);
         }
@@ -128,6 +130,13 @@ impl InputRanges {
         let sizes =
             self.least.len() == self.largest.len() && (self.least.is_empty() || self.least.len() == d);
         sizes && self.least.iter().zip(&self.largest).all(ordered)
+    }
+
+    /// The least and the largest value of a column; zeros before the first row.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn ends(&self, column: usize) -> (f64, f64) {
+        let end = |ends: &[f64]| ends.get(column).copied().unwrap_or(0.0);
+        (end(&self.least), end(&self.largest))
     }
 
     /// What is wrong with them for a kernel with these lengthscales, if they are known.
@@ -156,20 +165,20 @@ mod tests {
     #[test]
     fn rows_without_weight_do_not_count_and_orders_do_not_matter() {
         let x = arr2(&[[1.0, 5.0], [3.0, 5.0], [-1e9, 7.0], [2.0, 4.0]]);
-        let all = InputRanges::of(x.view().into(), |i| i != 2);
+        let all = Ranges::of(x.view().into(), |i| i != 2);
         assert_eq!((&all.least, &all.largest), (&vec![1.0, 4.0], &vec![3.0, 5.0]));
-        let mut joined = InputRanges::default();
+        let mut joined = Ranges::default();
         for i in [3, 0, 1] {
-            joined.join(&InputRanges::of(x.slice(ndarray::s![i..i + 1, ..]).into(), |_| true));
+            joined.join(&Ranges::of(x.slice(ndarray::s![i..i + 1, ..]).into(), |_| true));
         }
         assert_eq!(joined, all);
-        joined.join(&InputRanges::of(x.view().into(), |_| false));
+        joined.join(&Ranges::of(x.view().into(), |_| false));
         assert_eq!(joined, all);
     }
 
     #[test]
     fn warnings_name_the_coordinates() {
-        let ranges = |x: [[f64; 3]; 2]| InputRanges::of(arr2(&x).view().into(), |_| true);
+        let ranges = |x: [[f64; 3]; 2]| Ranges::of(arr2(&x).view().into(), |_| true);
         let one = Lengthscale::from(1);
         let warning = |x, ell: &Lengthscale| ranges(x).warning(Some(ell));
         let wild = [[0.0, 7.0, -300.0], [0.5, 7.0, 500.0]];
@@ -183,6 +192,6 @@ mod tests {
         assert_eq!((warning(small, &1e-2.into()), ranges(small).warning(None)), (None, None));
         assert_eq!(warning(small, &1e-7.into()), Some(ScaleWarning::Wide { range: 1e-3 / 1e-7 }));
         assert_eq!(warning([[0.0; 3]; 2], &one), None);
-        assert_eq!(InputRanges::default().warning(Some(&one)), None);
+        assert_eq!(Ranges::default().warning(Some(&one)), None);
     }
 }

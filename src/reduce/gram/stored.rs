@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 
 use super::normal::NormalSums;
-use super::ranges::InputRanges;
+use super::ranges::Ranges;
 use super::sums::MapIdentity;
 use super::{GramIntake, GramSums, Standardisation};
 use crate::Real;
@@ -21,7 +21,8 @@ struct StoredGramSums {
     inputs: Option<Standardisation>,
     totals: NormalSums,
     rows: RowRanges,
-    ranges: InputRanges,
+    ranges: Ranges,
+    target_ranges: Ranges,
     present: u64,
 }
 
@@ -29,8 +30,8 @@ sealed!(GramSums<T>, StoredGramSums, T, [T: Real]);
 
 impl<T: Real> From<&GramSums<T>> for StoredGramSums {
     fn from(sums: &GramSums<T>) -> Self {
-        let GramSums { map, inputs, totals, rows, ranges, present, scalar: _ } = sums.clone();
-        StoredGramSums { map, inputs, totals, rows, ranges, present }
+        let GramSums { map, inputs, totals, rows, ranges, target_ranges, present, scalar: _ } = sums.clone();
+        StoredGramSums { map, inputs, totals, rows, ranges, target_ranges, present }
     }
 }
 
@@ -38,7 +39,7 @@ impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
     type Error = String;
 
     fn try_from(stored: StoredGramSums) -> Result<Self, String> {
-        let StoredGramSums { map, inputs, totals, rows, ranges, present } = stored;
+        let StoredGramSums { map, inputs, totals, rows, ranges, target_ranges, present } = stored;
         let Some(targets) = totals.cross.len().checked_sub(1) else {
             return Err("sums of no feature".into());
         };
@@ -58,7 +59,10 @@ impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
         if !ranges.fit(map.input_dim) {
             return Err("ranges of another number of coordinates than the map's, or out of order".into());
         }
-        Ok(GramSums { map, inputs, totals, rows, ranges, present, scalar: PhantomData })
+        if !target_ranges.fit(targets) || (present > 0 && targets > 0 && target_ranges == Ranges::default()) {
+            return Err("ranges of another number of targets than that of the sums, or out of order".into());
+        }
+        Ok(GramSums { map, inputs, totals, rows, ranges, target_ranges, present, scalar: PhantomData })
     }
 }
 

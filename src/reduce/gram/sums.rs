@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Standardisation;
 use super::normal::NormalSums;
-use super::ranges::InputRanges;
+use super::ranges::Ranges;
 use crate::Real;
 use crate::digest::Identity;
 use crate::error::{Error, Result, check_size};
@@ -19,7 +19,7 @@ use crate::rows::RowRanges;
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
 /// targets y and weights w. Beside them the [rows](GramSums::rows) that they are of, the [identity](GramSums::identity) of
-/// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and their ranges.
+/// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges of inputs and targets.
 ///
 /// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with
 /// a map, and take them back: [`sums`](crate::apply::RidgeStatistics::sums) gives the sums of a machine's rows,
@@ -68,7 +68,9 @@ pub struct GramSums<T: Real> {
     pub(super) totals: NormalSums,
     pub(super) rows: RowRanges,
     /// Of points that are not standardised.
-    pub(super) ranges: InputRanges,
+    pub(super) ranges: Ranges,
+    /// Ranges of the targets of all rows of positive weight that were added.
+    pub(super) target_ranges: Ranges,
     /// The number of rows of positive weight: the rank is at most that.
     pub(super) present: u64,
     /// How far products are rounded.
@@ -105,7 +107,8 @@ impl<T: Real> GramSums<T> {
             inputs: None,
             totals: NormalSums::new::<T>(targets, map.feature_dim)?,
             rows: RowRanges::default(),
-            ranges: InputRanges::default(),
+            ranges: Ranges::default(),
+            target_ranges: Ranges::default(),
             present: 0,
             scalar: PhantomData,
         })
@@ -130,7 +133,7 @@ impl<T: Real> GramSums<T> {
             let domain = "0, because all rows are standardised alike";
             return Err(Error::Parameter { name, value, domain });
         }
-        Ok(GramSums { inputs: Some(inputs), ranges: InputRanges::default(), ..self })
+        Ok(GramSums { inputs: Some(inputs), ranges: Ranges::default(), ..self })
     }
 
     /// Adds the rows of other sums, of the same map with the same centring and scaling of inputs. The bits do not depend on
@@ -152,6 +155,7 @@ impl<T: Real> GramSums<T> {
         NormalSums::check_room::<T>(self.targets(), self.map.feature_dim)?;
         self.totals.merge(other.totals.clone());
         self.ranges.join(&other.ranges);
+        self.target_ranges.join(&other.target_ranges);
         self.present = self.present.saturating_add(other.present);
         self.rows = rows;
         Ok(())

@@ -64,6 +64,12 @@ impl Totals {
         }
     }
 
+    /// Makes the sums those of no summand.
+    pub(super) fn clear(&mut self) {
+        self.level = None;
+        self.words.fill(0.0);
+    }
+
     /// Adds other sums of the same shape.
     pub(super) fn merge(&mut self, mut other: Totals) {
         let Some(level) = other.level.max(self.level) else { return };

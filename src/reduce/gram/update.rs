@@ -9,7 +9,7 @@ use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::chunk::{ChunkPools, Data, FeatureChunk, ROWS, RUN, cuts};
 use super::normal::NormalSums;
-use super::ranges::InputRanges;
+use super::ranges::Ranges;
 use super::{FeatureSource, GramIntake};
 use crate::engine::PointsView;
 use crate::error::Result;
@@ -25,7 +25,8 @@ pub(crate) struct Change<T> {
     /// The rows that come, or go where the sign is negative.
     rows: Range<u64>,
     sign: f64,
-    ranges: InputRanges,
+    ranges: Ranges,
+    target_ranges: Ranges,
     present: u64,
     next: u64,
 }
@@ -70,6 +71,7 @@ impl<T: Real> GramIntake<T> {
             rows,
             sign: -1.0,
             ranges: self.sums.ranges.clone(),
+            target_ranges: self.sums.target_ranges.clone(),
             present,
             next: self.next,
         });
@@ -88,14 +90,19 @@ impl<T: Real> GramIntake<T> {
         let present = self.sums.present.saturating_add(present(weights, x.nrows()));
         let totals = self.new_totals(x, targets, weights, self.next, 1.0)?;
         let mut ranges = self.sums.ranges.clone();
+        let counts = |i: usize| weights.is_none_or(|weights| weights[i] > 0.0);
         if self.sums.inputs.is_none() {
-            ranges.join(&InputRanges::of(x, |i| weights.is_none_or(|weights| weights[i] > 0.0)));
+            ranges.join(&Ranges::of(x, counts));
         }
-        Ok(Change { totals, next: rows.end, rows, sign: 1.0, ranges, present })
+        let mut target_ranges = self.sums.target_ranges.clone();
+        target_ranges.join(&Ranges::of(targets.view().into(), counts));
+        Ok(Change { totals, next: rows.end, rows, sign: 1.0, ranges, target_ranges, present })
     }
 
-    /// Puts a change in its place, before anything else has changed.
-    pub fn put(&mut self, Change { totals, rows, sign, ranges, present, next }: Change<T>) {
+    /// Puts a change in its place, before anything else has changed. Sums over no row of positive weight are empty: what rounding
+    /// would leave of removed rows, and their ranges, are gone.
+    pub fn put(&mut self, change: Change<T>) {
+        let Change { totals, rows, sign, ranges, target_ranges, present, next } = change;
         match totals {
             NewTotals::With(mut chunk) => self.sums.totals.add(&mut chunk, sign),
             NewTotals::Are(totals) => self.sums.totals = totals,
@@ -105,7 +112,12 @@ impl<T: Real> GramIntake<T> {
         } else {
             self.sums.rows.remove(&rows);
         }
-        (self.sums.ranges, self.sums.present, self.next) = (ranges, present, next);
+        (self.sums.ranges, self.sums.target_ranges) = (ranges, target_ranges);
+        (self.sums.present, self.next) = (present, next);
+        if present == 0 {
+            self.sums.totals.clear();
+            (self.sums.ranges, self.sums.target_ranges) = (Ranges::default(), Ranges::default());
+        }
     }
 
     /// The number of the row that comes after so many more, if it can be added.

@@ -5,6 +5,7 @@ use ndarray::{Array2, s};
 use super::GramSums;
 use super::chunk::{BLOCK, RUN, blocks};
 use crate::Real;
+use crate::data::statistics::is_constant;
 
 impl<T: Real> GramSums<T> {
     /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
@@ -15,6 +16,11 @@ impl<T: Real> GramSums<T> {
     /// Σ w.
     pub(crate) fn weight(&self) -> f64 {
         self.totals.moments[self.targets()].at(0, 0)
+    }
+
+    /// What rounding of the weights of removed rows may have left of Σ w.
+    pub(crate) fn weight_lost(&self) -> f64 {
+        RUN as f64 * f64::EPSILON * self.totals.removed.at(0, 0)
     }
 
     /// Σ w φ for a feature.
@@ -53,9 +59,27 @@ impl<T: Real> GramSums<T> {
         T::epsilon().widen() * (RUN as f64).sqrt()
     }
 
-    /// The largest deviation of a constant target, relative to its mean, that rounding of its values explains.
-    pub(crate) fn rounding_of_constants() -> f64 {
-        T::epsilon().widen().max(2.0 * f64::EPSILON) * 2.0
+    /// The largest difference of two values of a target, among all rows that were added; without an intercept, of a value from 0.
+    pub(crate) fn spread(&self, target: usize, intercept: bool) -> f64 {
+        let (least, most) = self.target_ranges.ends(target);
+        if intercept { most - least } else { least.abs().max(most.abs()) }
+    }
+
+    /// Whether a target is constant up to rounding, or without an intercept 0, where `square` is its Σ w y², centred if there is an
+    /// intercept.
+    ///
+    /// Ranges decide, which merge without rounding. Removing rows does not narrow them. After a removal a target is also constant if
+    /// `square` is no more than rounding may have left of the removed rows.
+    pub(crate) fn is_constant_target(&self, target: usize, square: f64, intercept: bool) -> bool {
+        let (least, most) = self.target_ranges.ends(target);
+        let spread = self.spread(target, intercept);
+        if spread == 0.0 || (intercept && is_constant((least, most), T::epsilon().widen())) {
+            return true;
+        }
+        let removed = self.totals.removed.at(0, 0);
+        let ends = f64::EPSILON * least.abs().max(most.abs());
+        let left = RUN as f64 * f64::EPSILON * self.totals.scatter[target].at(0, 0);
+        removed > 0.0 && square <= left + 16.0 * (self.weight() + 2.0 * removed) * ends * ends
     }
 
     /// The number of rows of positive weight.

@@ -137,6 +137,13 @@ impl<T: Real> WeightedSums<T> {
             && (!self.even || self.reference.iter().all(|r| *r == self.reference[0]))
     }
 
+    /// The sums of a target, one for each feature, of sums in rows.
+    #[cfg(feature = "ridge")]
+    pub fn row(&self, target: usize) -> &[f64] {
+        let width = self.features();
+        &self.sums[target * width..(target + 1) * width]
+    }
+
     /// D.
     pub fn features(&self) -> usize {
         self.reference.len()

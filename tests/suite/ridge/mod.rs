@@ -2,6 +2,7 @@
 
 mod buffered;
 mod choice;
+mod extremes;
 mod interrupted;
 mod merging;
 mod models;

@@ -1,7 +1,7 @@
 //! Models against the dense solve on the same features, and against kernel ridge regression.
 
 use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, s};
-use random_features::apply::{KernelRidge, RidgeClassifier, RidgeStatistics, Standardisation};
+use random_features::apply::{KernelRidge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation};
 use random_features::frequency::Independent;
 use random_features::linalg::Backend;
 use random_features::map::{Facts, FeatureMap, Form, Tile};
@@ -417,4 +417,73 @@ fn weights_of_any_size() {
     for exponent in [-400, -200, 200, 400] {
         assert!((&solve(2f64.powi(exponent)) - &one).iter().all(|e| e.abs() < 1e-6), "{exponent}");
     }
+}
+
+/// A class without rows is predicted by no path, with and without an intercept, and has probability 0; the others have the probabilities of
+/// a classifier that does not know it.
+#[test]
+fn a_class_without_rows_is_never_predicted() {
+    let x = points::<f64>(200, 3, 1.0);
+    let two: Vec<usize> = x.column(0).iter().map(|x| usize::from(*x > 0.3)).collect();
+    let with_gap = |labels: &[usize]| labels.iter().map(|label| 2 * label).collect::<Vec<usize>>();
+    let three = with_gap(&two);
+    // Far from training all predictions are near 0, of either sign.
+    let far = points::<f64>(500, 3, 30.0);
+    for intercept in [true, false] {
+        let statistics = |classes| {
+            let statistics = RidgeStatistics::new(trigonometric::<f64>(40, 0.5), classes).unwrap();
+            if intercept { statistics } else { statistics.without_intercept() }
+        };
+        let (mut whole, mut known) = (statistics(3), statistics(2));
+        whole.update_labels(&x, &three).unwrap();
+        known.update_labels(&x, &two).unwrap();
+        let mut merged = statistics(3);
+        merged.update_labels(x.slice(s![..120, ..]), &three[..120]).unwrap();
+        let mut rest = statistics(3).starting_at(120).unwrap();
+        rest.update_labels(x.slice(s![120.., ..]), &three[120..]).unwrap();
+        merged.merge(&rest).unwrap();
+        // A class whose rows were all removed.
+        let mut removed = whole.clone();
+        let (other, label) = (x.slice(s![..1, ..]), arr2(&[[0.0, 1.0, 0.0]]));
+        removed.update(other, &label).unwrap();
+        removed.downdate(200, other, &label, None).unwrap();
+        let known = RidgeClassifier::new(known.solve(1e-3).unwrap()).unwrap();
+        let known = known.calibrated(&x, &two).unwrap();
+        let expected = with_gap(&known.classify(&far).unwrap());
+        let probabilities = known.probabilities(&far).unwrap();
+        for statistics in [whole, merged, removed] {
+            let model = statistics.solve(1e-3).unwrap();
+            if !intercept {
+                let all_below = |row: ndarray::ArrayView1<'_, f64>| row[0].max(row[2]) < row[1];
+                assert!(model.predict(&far).unwrap().rows().into_iter().any(all_below), "nothing is tested");
+            }
+            assert_eq!(model.classify(&far).unwrap(), expected);
+            // Held-out points of the class say nothing.
+            let (more, mut labels) = (ndarray::concatenate![ndarray::Axis(0), x, x], three.clone());
+            labels.extend(vec![1; 200]);
+            let classifier = RidgeClassifier::new(model).unwrap().calibrated(&more, &labels).unwrap();
+            #[cfg(feature = "serde")]
+            let classifier: RidgeClassifier<f64> =
+                serde_json::from_str(&serde_json::to_string(&classifier).unwrap()).unwrap();
+            assert_eq!(classifier.classify(&far).unwrap(), expected);
+            let found = classifier.probabilities(&far).unwrap();
+            assert!(found.column(1).iter().all(|p| *p == 0.0));
+            for (to, from) in [(0, 0), (2, 1)] {
+                let off = &found.column(to) - &probabilities.column(from);
+                assert!(off.iter().all(|off| off.abs() < 1e-9), "{off}");
+            }
+            let error =
+                RidgeClassifier::new(classifier.model().clone()).unwrap().calibrated(&x, &vec![1; 200]);
+            assert!(matches!(error, Err(random_features::Error::NoData { .. })));
+        }
+    }
+    // Signed estimates of the kernel.
+    let map = trigonometric::<f64>(40, 0.5);
+    let mut smoother = Smoother::new(map.clone(), 3).unwrap();
+    smoother.update_labels(&x, &three).unwrap();
+    assert!(smoother.classify(&far).unwrap().iter().all(|class| *class != 1));
+    let indicators = Array2::from_shape_fn((200, 3), |(i, j)| f64::from(u8::from(three[i] == j)));
+    let model = KernelRidge::fit(&map.gram(&x, &x).unwrap(), &indicators, 1.0).unwrap();
+    let classes = model.classify_from_gram(&map.gram(&far, &x).unwrap()).unwrap();
+    assert!(classes.iter().all(|class| *class != 1));
 }

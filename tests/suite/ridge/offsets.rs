@@ -135,6 +135,11 @@ fn constants_do_not_choose<T: Real>(constant: &[f64]) {
         assert_eq!(a, b, "{constant:?}");
         assert!(a.iter().all(|error| *error > f64::NEG_INFINITY) && a[0].is_finite());
     }
+    for left_out in [true, false] {
+        let of = |y| if left_out { Criterion::leave_one_out(&x, y) } else { Criterion::held_out(&x, y) };
+        let [a, b] = [alone.errors(&of(&y), &lambdas).unwrap(), with.errors(&of(&both), &lambdas).unwrap()];
+        assert_eq!(a, b, "{constant:?}");
+    }
     let posterior = with.posterior(1e-2).unwrap();
     let prediction = posterior.predict(&x).unwrap();
     assert_eq!(posterior.noise()[0], 0.0);
@@ -155,6 +160,56 @@ fn constant_targets_do_not_choose() {
     }
     constants_do_not_choose::<f64>(&[0.3, 0.1 + 0.2]);
     constants_do_not_choose::<f32>(&[0.3, f64::from(0.1f32 + 0.2)]);
+}
+
+/// One row in two thousand differs from a large offset, by far more than the spacing of the scalar.
+fn rare<T: Real>(offset: f64, step: f64) {
+    let (x, _) = wave::<T>(2000, 1.0);
+    let y = |scale: f64, offset: f64| {
+        Array2::from_shape_fn((2000, 1), |(i, _)| T::narrow(if i == 400 { scale + offset } else { offset }))
+    };
+    let plain = statistics(&map(), &x, &y(1.0, 0.0)).solve(1e-2).unwrap();
+    for (way, statistics) in ways(&x, &y(step, offset)).into_iter().enumerate().take(5) {
+        let model = statistics.solve(1e-2).unwrap();
+        let weights = model.weights().mapv(|w| w / step);
+        assert!(distance(&weights, &plain.weights().to_owned()) < 1e-3, "{offset}, way {way}");
+        assert!(statistics.spectrum().unwrap().posterior(1e-2).unwrap().noise()[0] > 0.0);
+        assert_ne!(statistics.spectrum().unwrap().log_evidence(1e-2).unwrap(), 0.0);
+    }
+}
+
+#[test]
+fn a_rare_event_on_a_large_offset_is_seen() {
+    rare::<f32>(1e6, 1.0);
+    rare::<f32>(101_325.0, 0.0625);
+    rare::<f64>(1.6e9, 2f64.powi(-16));
+}
+
+/// Ranges do not narrow where rows are removed, and other cuts leave rounding errors of them.
+#[test]
+fn targets_are_constant_after_other_rows_are_removed() {
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(300));
+    let noise = |i: usize| 1e3 * ((i * i) as f64).sin();
+    for constant in [0.3, -2_459_000.5] {
+        let column = |i: usize| if i < 100 { constant } else { constant + noise(i) };
+        let both = concatenate![Axis(1), Array2::from_shape_fn((300, 1), |(i, _)| column(i)), y];
+        let mut left = statistics(&map, &x, &both);
+        assert!(left.spectrum().unwrap().posterior(0.1).unwrap().noise()[0] > 1e3);
+        for start in (100..300).step_by(7) {
+            let rows = s![start..300.min(start + 7), ..];
+            left.downdate(start as u64, x.slice(rows), &both.slice(rows), None).unwrap();
+        }
+        let spectrum = left.spectrum().unwrap();
+        let posterior = spectrum.posterior(0.1).unwrap();
+        assert_eq!(posterior.noise()[0], 0.0);
+        let b = posterior.model().intercepts()[0];
+        assert!((b - constant).abs() < 1e-9 && posterior.model().weights().row(0).iter().all(|w| *w == 0.0));
+        let rows = s![..100, ..];
+        let alone = statistics(&map, &x.slice(rows).to_owned(), &y.slice(rows).to_owned());
+        let (a, b) =
+            (alone.spectrum().unwrap().log_evidence(0.1).unwrap(), spectrum.log_evidence(0.1).unwrap());
+        assert!((a - b).abs() < 1e-6 * a.abs(), "{a} {b}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use random_features::apply::{
 };
 use random_features::data::lengthscale;
 use random_features::frequency::{Coupling, Frequencies, Orthogonal};
-use random_features::kernel::{Activation, Gaussian, Kernel, Lengthscale};
+use random_features::kernel::{Activation, Gaussian, Kernel, Lengthscale, Softmax};
 use random_features::progress::{self, Progress};
 use random_features::{Error, Map, Nonlinear, Points, Positive, Real, Trigonometric, rng};
 
@@ -627,4 +627,73 @@ fn a_search_stops_when_it_is_told() {
     assert_eq!(progress::watch(watcher, all), Err(Error::Cancelled));
     let late = told.lock().unwrap().unwrap().elapsed();
     assert!(late < Duration::from_secs(2), "{late:?}");
+}
+
+/// With short lengthscales the softmax kernel's sums overflow: such maps are left out, and named where they were asked for.
+#[test]
+fn a_map_that_cannot_be_fitted_ends_no_search() {
+    let mut generator = rng(3);
+    let mut normal = |d| Array2::from_shape_fn((300, d), |_| generator.sample::<f64, _>(StandardNormal));
+    let (x, y) = (normal(3), normal(1));
+    let search =
+        || RidgeSearch::<f64>::of(|ell| Positive.map(Orthogonal.draw(3, 20, 1)?, Softmax::new(ell)?));
+    let given = search().with_lengthscales([1e-3, 1.0]).fit(&x, &y).unwrap();
+    assert_eq!(given.trials().len(), 1, "{given}");
+    let failed = given.warnings().iter().find_map(|warning| match warning {
+        RidgeWarning::Failed { maps, error } => Some((*maps, error.clone())),
+        _ => None,
+    });
+    let alone = search().with_lengthscales([1e-3, 1e-4]).fit(&x, &y).map(drop).unwrap_err();
+    assert_eq!(failed, Some((1, alone)));
+    assert!(given.to_string().contains("one map could not be fitted"), "{given}");
+    // On noise, shorter lengthscales than the default ones are tried, until sums overflow.
+    let found = search().fit(&x, &y).unwrap();
+    assert!(matches!(found.warnings(), [RidgeWarning::Mean { .. }, ..]), "{found}");
+    // In one coordinate after the other.
+    assert!(search().with_lengthscales([0.3]).per_dimension(2).fit(&x, &y).is_ok());
+}
+
+/// Of constant targets every map predicts the same: no advice can be better than another.
+#[test]
+fn targets_that_do_not_vary_are_said() {
+    let x = data::<f64>(200).0;
+    let y = Array2::from_shape_fn((200, 2), |(_, j)| 3.0 + j as f64);
+    for criterion in [
+        SearchCriterion::LeaveOneOut,
+        SearchCriterion::GeneralisedCrossValidation,
+        SearchCriterion::LogEvidence,
+        SearchCriterion::HeldOut { share: 0.3 },
+    ] {
+        for search in [search(20), search(20).with_lengthscales([0.5, 1.0]).with_lambdas([1.0, 1e-3])] {
+            let found = search.with_criterion(criterion).fit(&x, &y).unwrap();
+            assert_eq!(found.warnings(), [RidgeWarning::Constant], "{criterion:?}: {found}");
+            assert!(found.to_string().contains("the targets do not vary"), "{found}");
+            let off = found.model().predict(&x).unwrap() - &y;
+            assert!(off.iter().all(|off| off.abs() < 1e-9));
+        }
+    }
+    let found = search(20).fit_labels(&x, &vec![1; 200], 3).unwrap();
+    assert_eq!(found.warnings(), [RidgeWarning::Constant], "{found}");
+    assert_eq!(found.model().classify(&x).unwrap(), vec![1; 200]);
+}
+
+/// The λ that would suit a target is one of all rows, not of the few on which maps were tried.
+#[test]
+fn the_lambda_of_a_target_is_that_of_all_rows() {
+    let mut generator = rng(6);
+    let x = Array2::from_shape_fn((3000, 1), |(i, _)| i as f64 / 750.0);
+    let y = Array2::from_shape_fn((3000, 2), |(i, j)| {
+        let noise = generator.sample::<f64, _>(StandardNormal);
+        if j == 0 { (3.0 * x[[i, 0]]).sin() + 0.01 * noise } else { 1000.0 * noise }
+    });
+    let omega = Orthogonal.draw(1, 50, 1).unwrap();
+    let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian::<f64>(omega, ell));
+    let found = search.with_lengthscales([0.5]).with_rows(100).fit(&x, &y).unwrap();
+    let of_target = |warning: &RidgeWarning| match warning {
+        RidgeWarning::Targets { target: 0, lambda, .. } => Some(*lambda),
+        _ => None,
+    };
+    let lambda = found.warnings().iter().find_map(of_target).unwrap_or_else(|| panic!("{found}"));
+    assert!(found.spectrum().lambdas().contains(&lambda), "{lambda}: {found}");
+    assert!(!found.best().lambdas.contains(&lambda), "{lambda}: {found}");
 }

@@ -1,11 +1,12 @@
 //! One rule of what is constant, for batches, weights, streams and merged parts.
 
 use ndarray::{Array1, Array2, Axis, array, concatenate, s};
-use random_features::apply::{RidgeSearch, Standardisation};
+use random_features::apply::{RidgeSearch, RidgeStatistics, Standardisation};
 use random_features::data::Statistics;
 use random_features::frequency::{Coupling, Orthogonal};
-use random_features::{Real, Trigonometric};
+use random_features::{Error, Points, Real, Trigonometric};
 
+use super::trigonometric;
 use crate::common::points;
 
 /// Standardisations of rows in one batch, with weights of 1, in a stream, and merged in another order.
@@ -104,4 +105,109 @@ fn weights_of_one_are_no_weights() {
     let at = array![[0.5, 0.3], [-0.2, 0.1 + 0.2]];
     let (a, b) = (plain.model().predict(&at).unwrap(), weighted.model().predict(&at).unwrap());
     assert!((a - b).iter().all(|e| e.abs() < 1e-3));
+}
+
+/// Rows whose second column is constant up to rounding, and the numbers of a constant that the training data never had.
+fn with_a_constant<T: Real>(n: usize, at: impl Fn(usize) -> f64) -> (Array2<T>, Array2<T>) {
+    let x = points::<T>(n, 3, 1.0);
+    let column = |i: usize| T::narrow(at(i)) * if i % 3 == 1 { T::one() + T::epsilon() } else { T::one() };
+    let known = Array2::from_shape_fn((n, 3), |(i, k)| if k == 1 { column(i) } else { x[[i, k]] });
+    let new = |i: usize| T::narrow(at(i) * 2.0 + i as f64);
+    let unknown = Array2::from_shape_fn((n, 3), |(i, k)| if k == 1 { new(i) } else { x[[i, k]] });
+    (known, unknown)
+}
+
+/// Times that differ by a spacing of the scalar, and a constant of any size, are 0 for all paths and all inputs.
+fn constant_columns_are_zero<T: Real>() {
+    for constant in [1.7e9, -0.3, 0.0, 1e-30] {
+        let (x, unknown) = with_a_constant::<T>(60, |_| constant);
+        let y = x.map_axis(Axis(1), |x| (x[0] + x[2]).sin()).insert_axis(Axis(1));
+        for (way, inputs) in ways(&x).into_iter().enumerate() {
+            assert_eq!(inputs.constant_columns(), [1], "{constant}, way {way}");
+            for x in [&x, &unknown] {
+                assert!(inputs.apply(x).unwrap().column(1).iter().all(|v| *v == T::zero()), "way {way}");
+            }
+            let mut wrong = unknown.clone();
+            (wrong[[0, 1]], wrong[[1, 1]]) = (T::nan(), T::infinity());
+            assert!(inputs.apply(&wrong).unwrap().column(1).iter().take(2).all(|v| v.is_nan()));
+            let statistics = RidgeStatistics::new(trigonometric::<T>(20, 1.0), 1).unwrap();
+            let mut statistics = statistics.standardised(inputs).unwrap();
+            statistics.update(&x, &y).unwrap();
+            predicts_alike(&statistics, &x, &unknown);
+        }
+    }
+}
+
+/// All predictions are those of rows that differ in the constant column alone.
+fn predicts_alike<T: Real>(statistics: &RidgeStatistics<T>, x: &Array2<T>, unknown: &Array2<T>) {
+    let spectrum = statistics.spectrum().unwrap();
+    let posterior = spectrum.posterior(0.1).unwrap().with_landmarks(&x.slice(s![..10, ..])).unwrap();
+    let expected = posterior.predict(x).unwrap();
+    assert_eq!(posterior.predict(unknown).unwrap(), expected);
+    let (model, mut one) = (spectrum.model(0.1).unwrap(), [T::zero()]);
+    model.predictor().predict_into(&unknown.row(3), &mut one).unwrap();
+    assert_eq!(one[0], expected.mean[[3, 0]]);
+    assert_eq!(
+        model.predict(sparse(unknown).as_ref().map_or(unknown.into(), Points::from)).unwrap(),
+        expected.mean
+    );
+    #[cfg(feature = "serde")]
+    {
+        let read: random_features::apply::RidgePosterior<T> =
+            postcard::from_bytes(&postcard::to_stdvec(&posterior).unwrap()).unwrap();
+        assert_eq!(read.predict(unknown).unwrap(), expected);
+        assert_eq!(read.model().standardisation().unwrap().constant_columns(), [1]);
+    }
+}
+
+#[cfg(feature = "sparse")]
+fn sparse<T: Real>(x: &Array2<T>) -> Option<sprs::CsMat<T>> {
+    let mut entries = sprs::TriMat::new(x.dim());
+    x.indexed_iter().for_each(|((i, k), v)| entries.add_triplet(i, k, *v));
+    Some(entries.to_csr())
+}
+
+#[cfg(not(feature = "sparse"))]
+fn sparse<T: Real>(_: &Array2<T>) -> Option<Array2<T>> {
+    None
+}
+
+#[test]
+fn constant_columns_are_zero_for_every_input() {
+    constant_columns_are_zero::<f64>();
+    constant_columns_are_zero::<f32>();
+    // Part of what is compared, and checked.
+    let plain = Standardisation::new(vec![0.0; 3], vec![1.0; 3]).unwrap();
+    assert!(plain.constant_columns().is_empty());
+    assert_ne!(plain.clone().with_constant_columns(vec![0, 2]).unwrap(), plain);
+    for wrong in [vec![3], vec![1, 1], vec![2, 0]] {
+        assert!(matches!(plain.clone().with_constant_columns(wrong), Err(Error::Entry { .. })));
+    }
+}
+
+/// Squares of such numbers are out of range.
+#[test]
+fn weights_of_one_are_no_weights_at_any_scale() {
+    let x = points::<f64>(100, 2, 1.0);
+    let y = x.map_axis(Axis(1), |x| (2.0 * x[0]).sin() + x[1]).insert_axis(Axis(1));
+    let search =
+        RidgeSearch::new(Orthogonal.draw(2, 16, 1).unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell));
+    for power in [-532, 0, 532] {
+        let scaled = &x * 2f64.powi(power);
+        let plain = search.fit(&scaled, &y).unwrap();
+        let weighted = search.fit_weighted(&scaled, &y, &Array1::ones(100)).unwrap();
+        let halves = search.fit_weighted(&scaled, &y, &Array1::from_elem(100, 0.5)).unwrap();
+        let inputs = plain.model().standardisation().unwrap();
+        assert!(inputs.constant_columns().is_empty());
+        assert_eq!(weighted.model().standardisation(), Some(inputs));
+        assert_eq!(halves.model().standardisation(), Some(inputs));
+        assert_eq!(weighted.model().predict(&scaled), plain.model().predict(&scaled));
+        // A power of two changes nothing but scales.
+        let unscaled = search.fit(&x, &y).unwrap();
+        assert_eq!(plain.model().predict(&scaled), unscaled.model().predict(&x));
+    }
+    // Statistics hold variances, and say where these are lost.
+    let mut statistics = Statistics::of(&(&x * 1e-160)).unwrap();
+    assert!(matches!(Standardisation::of_statistics(&statistics), Err(Error::Entry { .. })));
+    assert!(matches!(statistics.update(&(&x * 1e160)), Err(Error::NotFinite { .. })));
 }

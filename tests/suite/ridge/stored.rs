@@ -72,6 +72,10 @@ fn what_does_not_fit_is_refused() {
     assert!(changed(&|v| v["rows"]["ranges"][0]["end"] = 0.into()).is_err());
     assert!(changed(&|v| v["inputs"]["data"]["scale"][0] = "0.0".into()).is_err());
     assert!(changed(&|v| v["inputs"] = one_dimension()).is_err());
+    assert!(changed(&|v| v["inputs"]["data"]["constant"] = json!([3])).is_err());
+    assert!(changed(&|v| v["target_ranges"] = v["ranges"].clone()).is_err());
+    assert!(changed(&|v| v["target_ranges"]["least"][0] = "1e9".into()).is_err());
+    assert!(changed(&|v| v["totals"]["removed"]["depth"] = 3.into()).is_err());
     // 8 TB of sums, if they were made before those that are stored are looked at.
     assert!(changed(&|v| v["map"]["feature_dim"] = (1 << 20).into()).unwrap_err().contains("another shape"));
     assert!(changed(&|v| v["map"]["feature_dim"] = u64::MAX.into()).unwrap_err().contains("addressed"));

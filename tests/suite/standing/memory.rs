@@ -444,7 +444,7 @@ fn ends_of_processes_are_noticed() {
         [
             "a list: the end of the process",
             "a panic: a panic",
-            "another error: another error: stopped, as the watcher asked",
+            "another error: another error: the work was stopped, as its watcher asked",
             "a result: a result",
             "no answer: no answer",
         ]

@@ -55,7 +55,7 @@ impl<T: Scalar> Sums for MomentsSums<T> {
 
     fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {
         let points = rows.points::<T>()?;
-        let points = points.to_dense();
+        let points = points.to_dense().map_err(external)?;
         let held = self.held.get_mut()?;
         held.rows.update(&points).map_err(external)?;
         held.moments.update(&points).map_err(external)

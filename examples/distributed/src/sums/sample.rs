@@ -32,7 +32,9 @@ impl<T: Scalar> Sums for SampleSums<T> {
     }
 
     fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {
-        self.reservoir.get_mut()?.update(&rows.points::<T>()?.to_dense()).map_err(external)
+        let points = rows.points::<T>()?;
+        let points = points.to_dense().map_err(external)?;
+        self.reservoir.get_mut()?.update(&points).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {

@@ -1,8 +1,8 @@
 //! [`Calibration`]: probabilities of classes from predictions.
 
-use ndarray::{Array1, Array2, ArrayViewMut1};
+use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
 
-use super::{check_finite, one_hot};
+use super::{check_finite, check_labels, one_hot};
 use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
 use crate::{numeric, progress};
@@ -15,7 +15,8 @@ const ENOUGH: f64 = 1e-12;
 /// the slope open.
 const FIRMNESS: f64 = 1e-9;
 
-/// Probabilities e^(a s_c + b_c) / Σ from predictions s, with a common slope a ≥ 0 and an offset b for each class.
+/// Probabilities e^(a s_c + b_c) / Σ from predictions s, with a common slope a ≥ 0 and an offset b for each class, which is 0 for a
+/// class that has no probability.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Calibration {
@@ -26,16 +27,30 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    /// Minimises the cross-entropy on these labels, softened as in Platt's method.
-    pub(super) fn fit(scores: &Array2<f64>, labels: &[usize]) -> Result<Self> {
+    /// Minimises the cross-entropy on these labels, softened as in Platt's method, of the classes that have a probability, ascending.
+    /// Points of other classes are left out.
+    pub(super) fn fit(scores: &Array2<f64>, labels: &[usize], occurring: &[usize]) -> Result<Self> {
         let (n, classes) = scores.dim();
         check_size("the number of labels", n, labels.len())?;
+        check_labels(labels, classes)?;
+        check_finite("the predictions", scores)?;
+        let place = |label: &usize| occurring.binary_search(label).ok();
+        let rows: Vec<usize> = (0..n).filter(|i| place(&labels[*i]).is_some()).collect();
+        let labels: Vec<usize> = labels.iter().filter_map(place).collect();
+        let among = Self::among(&scores.select(Axis(0), &rows).select(Axis(1), occurring), &labels)?;
+        let mut offsets = vec![0.0; classes];
+        occurring.iter().zip(among.offsets).for_each(|(class, offset)| offsets[*class] = offset);
+        Ok(Calibration { slope: among.slope, offsets })
+    }
+
+    /// As [`fit`](Calibration::fit), where every class has a probability.
+    fn among(scores: &Array2<f64>, labels: &[usize]) -> Result<Self> {
+        let (n, classes) = scores.dim();
         if n == 0 {
             return Err(Error::NoData { what: "a calibration" });
         }
-        check_finite("the predictions", scores)?;
         let mut aims: Array2<f64> = one_hot(labels, classes)?;
-        let counts = aims.sum_axis(ndarray::Axis(0));
+        let counts = aims.sum_axis(Axis(0));
         for (mut aim, &label) in aims.rows_mut().into_iter().zip(labels) {
             let total = counts[label] + classes as f64;
             aim.iter_mut().for_each(|aim| *aim = if *aim > 0.0 { counts[label] + 1.0 } else { 1.0 } / total);

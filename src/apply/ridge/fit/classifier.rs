@@ -21,6 +21,8 @@ use crate::{Points, Real};
 /// with weight (n_c + 1)/(n_c + t), so that classes that are separated perfectly do not get probabilities of 0
 /// and 1. Without calibration there are no probabilities: predictions may be negative.
 ///
+/// A class without rows in training is never predicted and has probability 0. It takes no part in the sums, and is not counted in t.
+///
 /// # Example
 /// ```
 /// use ndarray::{Array2, arr2, s};
@@ -62,17 +64,19 @@ impl<T: Real> RidgeClassifier<T> {
     /// The same with probabilities calibrated on held-out points, n × d, which the model has not been fitted to, and their
     /// labels.
     ///
+    /// Held-out points of classes without rows in training are left out.
+    ///
     /// The slope a is at least 0, which keeps the order of points for each pair of classes: where ŷ_c − ŷ_k is larger, p_c / p_k
     /// is not smaller. The order of the classes at a point is not kept, since offsets differ: the most probable class may be
     /// another than the one with the largest prediction, which [`classify`](RidgeClassifier::classify) names.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without points, [`Shape`](Error::Shape) if a size does not fit,
+    /// [`NoData`](Error::NoData) without points of classes that occur in training, [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Entry`](Error::Entry) with the row of a label that is too large,
     /// [`Factorisation`](Error::Factorisation) if the minimum is not found.
     pub fn calibrated<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
         let scores = self.model.scores(x.into().view())?;
-        self.calibration = Some(Calibration::fit(&scores, labels)?);
+        self.calibration = Some(Calibration::fit(&scores, labels, &self.model.occurring())?);
         Ok(self)
     }
 
@@ -91,8 +95,9 @@ impl<T: Real> RidgeClassifier<T> {
         self.model.standardisation()
     }
 
-    /// The class of each row of `x`: the largest prediction, the first of equal ones, with or without calibration. Where the
-    /// most probable class is wanted, it is the largest of [`probabilities`](RidgeClassifier::probabilities).
+    /// The class of each row of `x`: the largest prediction, the first of equal ones, with or without calibration, of the classes that
+    /// occur in training. Where the most probable class is wanted, it is the largest of
+    /// [`probabilities`](RidgeClassifier::probabilities).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) if a row is not finite.
@@ -100,7 +105,8 @@ impl<T: Real> RidgeClassifier<T> {
         self.model.classify(x)
     }
 
-    /// The probability of each class for each row of `x`, n × t; rows add up to 1. A row that is not finite gives NaN.
+    /// The probability of each class for each row of `x`, n × t; rows add up to 1. A class without rows in training has probability 0. A
+    /// row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) without a calibration.
@@ -114,8 +120,14 @@ impl<T: Real> RidgeClassifier<T> {
             return Err(Error::NoData { what: "a probability needs RidgeClassifier::calibrated, which" });
         };
         let mut scores = self.model.scores(x)?;
+        let mut absent = vec![true; scores.ncols()];
+        self.model.occurring().into_iter().for_each(|class| absent[class] = false);
         for mut row in scores.rows_mut() {
             calibration.apply(row.view_mut());
+            row.iter_mut()
+                .zip(&absent)
+                .filter(|(_, absent)| **absent)
+                .for_each(|(v, _)| *v = f64::NEG_INFINITY);
             numeric::softmax(row);
         }
         Ok(scores.mapv(T::narrow))

@@ -87,7 +87,8 @@ impl<'a, T: Real> Criterion<'a, T> {
 }
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// The criterion for each λ: weighted mean squared errors, summed over the targets, or minus the log evidence.
+    /// The criterion for each λ: weighted mean squared errors, summed over the targets that vary in the training data, or minus the log
+    /// evidence.
     ///
     /// Generalised cross-validation and the evidence are infinite where rounding errors of the features' products outweigh them: for
     /// λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. The former is infinite also where the squared residuals
@@ -96,12 +97,14 @@ impl<T: Real> RidgeSpectrum<T> {
     /// Generalised cross-validation and the evidence cost O(D t) for each λ, the others O(D² + D t) for each point and each λ.
     ///
     /// # Errors
-    /// As [`model`](RidgeSpectrum::model); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
+    /// As [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if the range of a target is so small that its squares lose
+    /// digits, below some 1e-135; [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
     /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out
     /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if they are not the training data.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
+        self.shrinkage.check_range()?;
         let each = lambdas.iter();
         match criterion {
             Criterion::GeneralisedCrossValidation => {
@@ -145,6 +148,8 @@ impl<T: Real> RidgeSpectrum<T> {
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
         }
+        self.shrinkage.check_range()?;
+        let targets = self.shrinkage.varying();
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
         let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
             let rows = start..sample.x.nrows().min(start + ROWS);
@@ -154,7 +159,7 @@ impl<T: Real> RidgeSpectrum<T> {
             }
             for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
                 for (sum, lambda) in sums.iter_mut().zip(lambdas) {
-                    *sum += self.error(sample, i, u, *lambda, left_out);
+                    *sum += self.error(sample, (i, &targets), u, *lambda, left_out);
                 }
             }
             sums
@@ -170,8 +175,15 @@ impl<T: Real> RidgeSpectrum<T> {
         Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, element)
     }
 
-    /// The weighted squared error at a row, whose centred features are `u` in the eigenvectors.
-    fn error(&self, sample: &Sample<'_, T>, i: usize, u: &[f64], lambda: f64, left_out: bool) -> f64 {
+    /// The weighted squared error of some targets at a row, whose centred features are `u` in the eigenvectors.
+    fn error(
+        &self,
+        sample: &Sample<'_, T>,
+        (i, targets): (usize, &[usize]),
+        u: &[f64],
+        lambda: f64,
+        left_out: bool,
+    ) -> f64 {
         let weight = sample.weights.map_or(1.0, |weights| weights[i]);
         if weight == 0.0 {
             return 0.0;
@@ -183,13 +195,18 @@ impl<T: Real> RidgeSpectrum<T> {
         } else {
             1.0
         };
-        let residual = |(j, y): (usize, &T)| {
+        // Nothing is known where a row fits itself, not even of constant targets.
+        if left == 0.0 {
+            return f64::NAN;
+        }
+        let residual = |j: usize| {
+            let y = sample.targets[[i, j]];
             let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
             let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
             let (reference, offset) = (self.normal.references[j], self.normal.offsets[j]);
             ((y.widen() - reference - (offset + predicted)) / left).powi(2)
         };
-        weight * sample.targets.row(i).iter().enumerate().map(residual).sum::<f64>()
+        weight * targets.iter().map(|j| residual(*j)).sum::<f64>()
     }
 }
 

@@ -2,13 +2,16 @@
 
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2};
 
-use super::normal::check_lambda;
-use super::{check_finite, is_constant, largest_columns};
+use super::normal::{LEAST_SQUARE, check_lambda};
+use super::{best_classes, check_finite, is_constant};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::{Backend, Scalar};
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::{Real, progress};
+
+/// Sums of squares from here on may overflow in what is made of them.
+const LARGEST_SQUARE: f64 = 1e304;
 
 /// Kernel ridge regression from the Gram matrix of the training points: the reference with an exact kernel, and the way
 /// for maps whose two sides differ.
@@ -49,8 +52,8 @@ impl<T: Scalar> KernelRidge<T> {
     /// The regression on the Gram matrix of the training points, n × n, and their targets, n × t, for λ ≥ 0.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`Parameter`](Error::Parameter) if there are no points or targets or
-    /// λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite,
+    /// [`Shape`](Error::Shape) if a size does not fit, [`Parameter`](Error::Parameter) if there are no points or targets, if the range of
+    /// a target overflows or λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite,
     /// [`Singular`](Error::Singular), which names a sufficient λ, if K + λI is not positive definite up to rounding, for example
     /// because points are repeated and λ is 0, or because an estimate of the kernel is indefinite.
     #[inline(never)]
@@ -87,7 +90,7 @@ impl<T: Scalar> KernelRidge<T> {
             return Err(singular(&matrix)?);
         }
         // Without their means, beside which rounding would lose what differs.
-        let (targets, means) = centred(targets);
+        let CentredTargets { values: targets, means, .. } = CentredTargets::of(targets)?;
         let mut rhs = Array2::ones((n, targets.ncols() + 1));
         rhs.slice_mut(ndarray::s![.., 1..]).assign(&targets.mapv(T::narrow));
         factor.solve_inplace(&mut rhs)?;
@@ -103,21 +106,41 @@ impl<T: Scalar> KernelRidge<T> {
     }
 }
 
-/// Targets less their means, n × t, and the means. Of constant targets nothing is left.
-pub(super) fn centred<T: Real>(targets: &ArrayRef2<T>) -> (Array2<f64>, Array1<f64>) {
-    let (mut centred, mut means) = (targets.mapv(|y| y.widen()), Array1::zeros(targets.ncols()));
-    for (mut column, mean) in centred.columns_mut().into_iter().zip(&mut means) {
-        let (first, n) = (column[0], column.len() as f64);
-        let ends = column.iter().fold((first, first), |(least, most), y| (y.min(least), y.max(most)));
-        let offset = column.iter().map(|y| (y - first) / n).sum::<f64>();
-        *mean = first + offset;
-        if is_constant(ends, T::epsilon().widen()) {
-            column.fill(0.0);
-        } else {
+/// Targets without their means.
+pub(super) struct CentredTargets {
+    /// Targets less their means, n × t; 0 for constant targets.
+    pub values: Array2<f64>,
+    pub means: Array1<f64>,
+    /// The range of a target that varies and whose squares are out of range, if there is one.
+    pub out_of_range: Option<f64>,
+}
+
+impl CentredTargets {
+    pub fn of<T: Real>(targets: &ArrayRef2<T>) -> Result<Self> {
+        let (mut values, mut means) = (targets.mapv(|y| y.widen()), Array1::zeros(targets.ncols()));
+        let mut out_of_range = None;
+        for (mut column, mean) in values.columns_mut().into_iter().zip(&mut means) {
+            let (first, n) = (column[0], column.len() as f64);
+            let (least, most) =
+                column.iter().fold((first, first), |(least, most), y| (y.min(least), y.max(most)));
+            let spread = most - least;
+            if !spread.is_finite() {
+                let (name, domain) = ("the range of a target", "finite: scale the targets");
+                return Err(Error::Parameter { name, value: spread, domain });
+            }
+            let offset = column.iter().map(|y| (y - first) / n).sum::<f64>();
+            *mean = first + offset;
+            if is_constant((least, most), T::epsilon().widen()) {
+                column.fill(0.0);
+                continue;
+            }
             column.mapv_inplace(|y| (y - first) - offset);
+            if !(LEAST_SQUARE..LARGEST_SQUARE).contains(&(n * spread * spread)) {
+                out_of_range = Some(spread);
+            }
         }
+        Ok(CentredTargets { values, means, out_of_range })
     }
-    (centred, means)
 }
 
 /// Rejects training data of the wrong size, data that is not finite, and Gram matrices of which there is no memory for so many
@@ -167,14 +190,19 @@ impl<T: Real> KernelRidge<T> {
         Ok(gram.dot(&self.coefficients) + &self.intercepts)
     }
 
-    /// The target with the largest prediction for each row, the first of equal ones: the class, if targets are indicators.
+    /// The target with the largest prediction for each row, the first of equal ones: the class, if targets are indicators. A class
+    /// without rows in training is never predicted.
     ///
     /// # Errors
     /// As [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is not finite,
     /// [`Parameter`](Error::Parameter) if the regression has one target.
     #[inline(never)]
     pub fn classify_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        largest_columns(&self.predict_from_gram(gram)?.mapv(|v| v.widen()))
+        let predictions = self.predict_from_gram(gram)?.mapv(|v| v.widen());
+        best_classes(&predictions, |class| {
+            let weights = self.coefficients.column(class);
+            self.intercepts[class] != T::zero() || weights.iter().any(|weight| *weight != T::zero())
+        })
     }
 }
 

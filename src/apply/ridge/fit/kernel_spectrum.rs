@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
-use super::kernel_ridge::{centred, check_gram, symmetric_part};
+use super::kernel_ridge::{CentredTargets, check_gram, symmetric_part};
 use super::normal::check_lambda;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, LambdaChoice};
@@ -71,7 +71,8 @@ impl<T: Scalar> KernelRidge<T> {
                 ("the largest entry of the Gram matrix", "small enough for sums of rows to be finite");
             return Err(Error::Parameter { name, value: largest_entry, domain });
         }
-        let (centred, mean_targets) = centred(targets);
+        let CentredTargets { values: centred, means: mean_targets, out_of_range } =
+            CentredTargets::of(targets)?;
         progress::check()?;
         let mut eigen = Backend::default().eigen(&matrix)?;
         progress::check()?;
@@ -88,6 +89,7 @@ impl<T: Scalar> KernelRidge<T> {
             intercept: true,
             rank: n - 1,
             least: 0.0,
+            out_of_range,
             resolution: if -least > rounding { rounding - 2.0 * least } else { rounding },
             values: eigen.values.mapv(|s| s.max(0.0)),
         };
@@ -121,7 +123,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     ///
     /// # Errors
     /// As [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`Parameter`](Error::Parameter) if there is one point
-    /// only.
+    /// only, or if squares of a target are out of range: its own range is below some 1e-135 or above 1e150.
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
@@ -142,6 +144,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
+        self.shrinkage.check_range()?;
         let each = lambdas.iter();
         match criterion {
             Criterion::GeneralisedCrossValidation => {

@@ -80,7 +80,7 @@ impl<T: Real> Landmarks<T> {
     pub fn shares(&self, x: PointsView<'_, T>) -> Vec<Share> {
         let kernel = self.map.kernel();
         kernel
-            .and_then(|kernel| self.shares_by(kernel, &x.to_dense()).ok())
+            .and_then(|kernel| self.shares_by(kernel, &x.to_dense().ok()?).ok())
             .unwrap_or_else(|| vec![Share { explained: f64::NAN, prior: f64::NAN }; x.nrows()])
     }
 

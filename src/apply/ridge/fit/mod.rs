@@ -27,7 +27,7 @@ pub use spectrum::RidgeSpectrum;
 
 pub(in crate::apply) use normal::{Normal, symmetric_products};
 
-use super::super::labels::{check_classes, largest_columns, one_hot};
+use super::super::labels::{best_classes, check_classes, check_labels, one_hot};
 use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};
 use crate::data::statistics::is_constant;
 use crate::error::check_finite;

@@ -10,6 +10,9 @@ use crate::once::once;
 use crate::reduce::GramSums;
 use crate::{Real, progress};
 
+/// Sums of squares below this lose digits.
+pub(super) const LEAST_SQUARE: f64 = 1e-271;
+
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
 pub(in crate::apply) struct Normal {
@@ -31,6 +34,8 @@ pub(in crate::apply) struct Normal {
     pub rank: usize,
     /// The rounding error of an entry of A. Smaller pivots and eigenvalues are indistinguishable from 0.
     pub noise: f64,
+    /// The range of a target that varies and whose squares are out of range, if there is one.
+    pub out_of_range: Option<f64>,
     /// The rounding error of A in the spectral norm, which bounds the change of an eigenvalue.
     pub total_noise: f64,
 }
@@ -48,8 +53,9 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if λ is negative or not
-    /// finite, [`Singular`](Error::Singular), which names a sufficient λ, if the normal equations have no unique
-    /// solution up to rounding, for example because features of many rows are linearly dependent.
+    /// finite, or if the sum of the weights is within rounding of those that were removed, [`Singular`](Error::Singular), which names a
+    /// sufficient λ, if the normal equations have no unique solution up to rounding, for example because features of many rows are
+    /// linearly dependent.
     pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
         self.solve_with(Backend::default(), lambda)
     }
@@ -90,8 +96,8 @@ impl<T: Real> RidgeStatistics<T> {
     /// The eigendecomposition that gives the models for all λ. Cost O(D³), about 25 times that of one model.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Factorisation`](Error::Factorisation) if the iteration
-    /// does not converge.
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if the sum of the weights is within
+    /// rounding of those that were removed, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
     pub fn spectrum(&self) -> Result<RidgeSpectrum<T>> {
         self.spectrum_with(Backend::default())
     }
@@ -109,7 +115,8 @@ impl<T: Real> RidgeStatistics<T> {
     /// features, n × D.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Memory`](Error::Memory) if there is no memory for it.
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if the sum of the weights is within
+    /// rounding of those that were removed, [`Memory`](Error::Memory) if there is no memory for it.
     #[inline(never)]
     pub fn products(&self) -> Result<Array2<f64>> {
         symmetric_products(self.sums())
@@ -140,7 +147,14 @@ impl<T: Real> RidgeStatistics<T> {
     pub(super) fn normal(&self) -> Result<Normal> {
         let sums = self.sums();
         let mut normal = if self.intercept { Normal::centred(sums)? } else { Normal::uncentred(sums)? };
-        normal.settle(GramSums::<T>::rounding_of_constants());
+        for target in 0..sums.targets() {
+            let spread = sums.spread(target, self.intercept);
+            if sums.is_constant_target(target, normal.squares[target], self.intercept) {
+                normal.settle(target);
+            } else if normal.weight * spread * spread < LEAST_SQUARE {
+                normal.out_of_range = Some(spread);
+            }
+        }
         let finite = normal.c.iter().chain(&normal.squares).all(|v| v.is_finite());
         if finite { Ok(normal) } else { Err(too_large()) }
     }
@@ -165,11 +179,14 @@ impl Normal {
         Ok(normal)
     }
 
-    /// Σ w, of which there must be some.
+    /// Σ w, of which there must be more than rounding of removed weights may have left.
     fn weight_of<T: Real>(sums: &GramSums<T>) -> Result<f64> {
-        let weight = sums.weight();
-        let none = Error::NoData { what: "what is computed from sums over rows" };
-        if weight > 0.0 { Ok(weight) } else { Err(none) }
+        if sums.present() == 0 {
+            return Err(Error::NoData { what: "what is computed from sums over rows" });
+        }
+        let value = sums.weight();
+        let (name, domain) = ("the sum of the weights", "above what rounding leaves of removed rows");
+        if value > sums.weight_lost() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
     }
 
     /// The sums for targets less their references.
@@ -200,6 +217,7 @@ impl Normal {
             rank: width.min(rows(sums.present())),
             noise: rounding * largest,
             total_noise: rounding * unit * square.sqrt(),
+            out_of_range: None,
             a,
         })
     }
@@ -220,15 +238,10 @@ impl Normal {
         }
     }
 
-    /// Takes targets for constant whose deviation is at most so many times their mean: that is their rounding.
-    fn settle(&mut self, rounding: f64) {
-        for (j, square) in self.squares.iter_mut().enumerate() {
-            let least = rounding * self.references[j];
-            if *square <= self.weight * least * least {
-                *square = 0.0;
-                self.c.column_mut(j).fill(0.0);
-            }
-        }
+    /// Takes a target for constant: what differs is its rounding.
+    fn settle(&mut self, target: usize) {
+        self.squares[target] = 0.0;
+        self.c.column_mut(target).fill(0.0);
     }
 
     /// b = ȳ − φ̄·β for each target.

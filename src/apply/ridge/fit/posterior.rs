@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayRef2, ArrayViewMut1, Axis};
+use ndarray::{Array2, ArrayRef2};
 
 use super::landmarks::{Landmarks, Share};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
@@ -80,6 +80,9 @@ pub struct RidgePosterior<T: Real> {
 }
 
 /// Predictions with their variances: [`RidgePosterior::predict`].
+///
+/// All is computed in `f64`. Positive variances that the scalar type cannot hold are its largest number, or its least normal one, and
+/// never infinite or 0; ends of intervals are its largest numbers. Intervals take the variances in `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Prediction<T> {
@@ -89,6 +92,8 @@ pub struct Prediction<T> {
     pub variance: Array2<T>,
     /// σ², the variance of the noise, for each target.
     pub noise: Vec<f64>,
+    /// The variance of f + b at each point, over σ².
+    units: Vec<f64>,
 }
 
 impl<T: Real> RidgeSpectrum<T> {
@@ -179,30 +184,35 @@ impl<T: Real> RidgePosterior<T> {
     #[inline(never)]
     fn predictions(&self, x: Points<'_, T>) -> Result<Prediction<T>> {
         let (mean, targets) = (self.model.predict(&x)?, self.noise.len());
-        check_memory("rows of variances", x.nrows(), targets.saturating_mul(size_of::<T>()))?;
-        let mut variance = Array2::zeros((x.nrows(), targets));
+        let row = targets.saturating_mul(size_of::<T>()).saturating_add(size_of::<f64>());
+        check_memory("rows of variances", x.nrows(), row)?;
+        let mut units = vec![0.0; x.nrows()];
         let points = x.view();
-        let runs = variance.axis_chunks_iter_mut(Axis(0), ROWS).enumerate();
-        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, mut out)| {
+        let runs = units.chunks_mut(ROWS).enumerate();
+        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, out)| {
             if progress::check().is_err() {
                 return;
             }
             let rows = points.run(run, ROWS);
             let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
-            for (i, (u, out)) in self.rotation.of(rows, buffers).zip(out.rows_mut()).enumerate() {
+            for (i, (u, out)) in self.rotation.of(rows, buffers).zip(out).enumerate() {
                 let own = u.iter().map(|u| u * u).sum::<f64>() + self.mean;
                 let mixed = |shares: &Vec<Share>| shares[i].mix(own, self.lambda, self.intercept);
-                let unit = shares.as_ref().map_or(own, mixed);
-                self.write(unit, out);
+                *out = shares.as_ref().map_or(own, mixed);
             }
         });
         progress::check()?;
-        Ok(Prediction { mean, variance, noise: self.noise.clone() })
+        let variance = Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[i]));
+        Ok(Prediction { mean, variance, noise: self.noise.clone(), units })
     }
+}
 
-    /// The variances of all targets from that over σ².
-    fn write(&self, unit: f64, out: ArrayViewMut1<'_, T>) {
-        out.into_iter().zip(&self.noise).for_each(|(out, noise)| *out = T::narrow(noise * unit));
+/// A variance in the scalar type, positive and finite if it is so in `f64`.
+fn held<T: Real>(variance: f64) -> T {
+    if variance > 0.0 && variance.is_finite() {
+        T::saturated(variance.max(T::min_positive_value().widen()))
+    } else {
+        T::narrow(variance)
     }
 }
 
@@ -210,8 +220,7 @@ impl<T: Real> Prediction<T> {
     /// The variance of y, n × t: that of f + b and of the noise.
     #[inline(never)]
     pub fn variance_of_targets(&self) -> Array2<T> {
-        let noise: Array1<T> = self.noise.iter().map(|noise| T::narrow(*noise)).collect();
-        &self.variance + &noise
+        Array2::from_shape_fn(self.mean.dim(), |place| held(self.exact_variance(place, true)))
     }
 
     /// The ends of the intervals around the mean in which y lies with this probability, each n × t.
@@ -220,7 +229,7 @@ impl<T: Real> Prediction<T> {
     /// [`Parameter`](Error::Parameter) if `level` is not between 0 and 1.
     #[inline(never)]
     pub fn interval(&self, level: f64) -> Result<(Array2<T>, Array2<T>)> {
-        self.around(&self.variance_of_targets(), level)
+        self.around(true, level)
     }
 
     /// As [`interval`](Prediction::interval), for f + b, the targets without noise.
@@ -229,18 +238,29 @@ impl<T: Real> Prediction<T> {
     /// As [`interval`](Prediction::interval).
     #[inline(never)]
     pub fn interval_of_mean(&self, level: f64) -> Result<(Array2<T>, Array2<T>)> {
-        self.around(&self.variance, level)
+        self.around(false, level)
     }
 
-    fn around(&self, variance: &Array2<T>, level: f64) -> Result<(Array2<T>, Array2<T>)> {
+    /// The variance in `f64` of y, with its noise, or of f + b.
+    fn exact_variance(&self, (i, j): (usize, usize), with_noise: bool) -> f64 {
+        let variance = self.noise[j] * self.units[i];
+        if with_noise { variance + self.noise[j] } else { variance }
+    }
+
+    fn around(&self, with_noise: bool, level: f64) -> Result<(Array2<T>, Array2<T>)> {
         if !(level > 0.0 && level < 1.0) {
             let domain = "above 0 and below 1";
             return Err(Error::Parameter { name: "the level of an interval", value: level, domain });
         }
         // From the lower tail, where levels near 1 keep their digits.
-        let factor = T::narrow(-normal_quantile(0.5 * (1.0 - level)));
-        let half = variance.mapv(|variance| factor * variance.sqrt());
-        Ok((&self.mean - &half, &self.mean + &half))
+        let factor = -normal_quantile(0.5 * (1.0 - level));
+        let ends = |sign: f64| {
+            Array2::from_shape_fn(self.mean.dim(), |place| {
+                let half = factor * self.exact_variance(place, with_noise).sqrt();
+                T::saturated(self.mean[place].widen() + sign * half)
+            })
+        };
+        Ok((ends(-1.0), ends(1.0)))
     }
 }
 

@@ -1,8 +1,9 @@
 //! [`Shrinkage`]: what eigenvalues, and targets in the eigenvectors, say about every λ.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use crate::error::{Error, Result};
+use crate::numeric::power_of_two_below;
 
 /// The eigenvalues of a Gram matrix, of features or of points, and the targets in its eigenvectors: what each λ leaves of
 /// them. Sums of positive terms throughout, since what a small λ leaves is small.
@@ -23,6 +24,8 @@ pub(super) struct Shrinkage {
     pub resolution: f64,
     /// The least λ for which criteria are more than rounding; 0 where shares are not divided by eigenvalues.
     pub least: f64,
+    /// The range of a target that varies and whose squares are out of range, if there is one.
+    pub out_of_range: Option<f64>,
 }
 
 /// λ of a decade of the default grid.
@@ -31,20 +34,25 @@ const PER_DECADE: f64 = 2.0;
 const DECADES: f64 = 15.0;
 
 impl Shrinkage {
-    /// From c² for each eigenvector of features and each target, with p² = c²/s, and Σ w y² for each target.
+    /// From c for each eigenvector of features and each target, with p² = c²/s, and Σ w y² for each target.
     pub fn of_features(
         values: Array1<f64>,
-        mut squares: Array2<f64>,
+        rotated: &Array2<f64>,
         sums: &[f64],
         (weight, intercept, rank): (f64, bool, usize),
         [resolution, least]: [f64; 2],
     ) -> Self {
-        for (mut row, s) in squares.rows_mut().into_iter().zip(&values) {
-            row.mapv_inplace(|c| if *s > resolution { c / s } else { 0.0 });
-        }
+        // In units of a power of two, so that no square overflows or underflows.
+        let largest = |column: ArrayView1<'_, f64>| column.iter().fold(0.0, |a: f64, c| a.max(c.abs()));
+        let units: Vec<f64> =
+            rotated.columns().into_iter().map(|column| power_of_two_below(largest(column))).collect();
+        let shares = Array2::from_shape_fn(rotated.dim(), |(k, j)| {
+            let (c, s, unit) = (rotated[[k, j]] / units[j], values[k], units[j]);
+            if s > resolution { c * c / s * unit * unit } else { 0.0 }
+        });
         let rest =
-            sums.iter().zip(squares.columns()).map(|(sum, shares)| (sum - shares.sum()).max(0.0)).collect();
-        Shrinkage { values, shares: squares, rest, weight, intercept, rank, resolution, least }
+            sums.iter().zip(shares.columns()).map(|(sum, shares)| (sum - shares.sum()).max(0.0)).collect();
+        Shrinkage { values, shares, rest, weight, intercept, rank, resolution, least, out_of_range: None }
     }
 
     pub fn degrees_of_freedom(&self, lambda: f64) -> f64 {
@@ -65,6 +73,23 @@ impl Shrinkage {
     /// Whether a target is more than its mean, so that λ matters for it.
     fn varies(&self, target: usize) -> bool {
         self.rest[target] > 0.0 || self.shares.column(target).iter().any(|share| *share > 0.0)
+    }
+
+    /// Refuses criteria where squares of a target are out of range.
+    pub fn check_range(&self) -> Result<()> {
+        let Some(value) = self.out_of_range else { return Ok(()) };
+        let (name, domain) = ("the range of a target", "0 or of an ordinary size: scale the targets");
+        Err(Error::Parameter { name, value, domain })
+    }
+
+    /// The targets for which λ matters.
+    pub fn varying(&self) -> Vec<usize> {
+        (0..self.rest.len()).filter(|target| self.varies(*target)).collect()
+    }
+
+    /// Whether no target is more than its mean, so that λ matters for none.
+    pub fn is_constant(&self) -> bool {
+        self.varying().is_empty()
     }
 
     /// Generalised cross-validation, summed over the targets. Infinite where rounding leaves nothing of it.
@@ -113,6 +138,7 @@ impl Shrinkage {
 
     /// The log evidence, summed over the targets, each with the noise that is most likely.
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
+        self.check_range()?;
         if lambda <= 0.0 {
             return Err(Error::Parameter { name: "λ of an evidence", value: lambda, domain: "positive" });
         }
@@ -128,7 +154,7 @@ impl Shrinkage {
             let noise = self.noise(lambda, j);
             -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + 1.0) + volume)
         };
-        Ok((0..self.rest.len()).filter(|j| self.varies(*j)).map(of_target).sum())
+        Ok(self.varying().into_iter().map(of_target).sum())
     }
 
     /// Minus the log evidence; infinite where rounding leaves nothing of it.

@@ -65,13 +65,14 @@ impl<T: Real> RidgeSpectrum<T> {
         let eigen = backend.eigen(&normal.a)?;
         progress::check()?;
         let rotated = eigen.vectors.t().dot(&normal.c);
-        let shrinkage = Shrinkage::of_features(
+        let mut shrinkage = Shrinkage::of_features(
             eigen.values.mapv(|s| s.max(0.0)),
-            rotated.mapv(|c| c * c),
+            &rotated,
             &normal.squares,
             (normal.weight, statistics.intercept, normal.rank),
             [normal.noise, normal.total_noise],
         );
+        shrinkage.out_of_range = normal.out_of_range;
         Ok(RidgeSpectrum {
             map: statistics.map().clone(),
             inputs: statistics.standardisation().cloned(),
@@ -143,12 +144,14 @@ impl<T: Real> RidgeSpectrum<T> {
     /// −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). Weights are how often a row counts. Of the eigenvalues s those count that rows can
     /// make: at most as many as there are rows, less 1 if there is an intercept.
     ///
-    /// A target that is constant up to rounding adds 0: its own evidence would be infinite for every λ. With an intercept such are
-    /// targets whose deviation is at most 4 ε (`f32`: 2 ε) of their mean, as that of a class without rows; without one those that are
-    /// 0. Their β is 0 and their noise has variance 0.
+    /// A target that is constant up to rounding adds 0, here and to all criteria: its own evidence would be infinite for every λ. With
+    /// an intercept such are targets whose range, max − min, is at most 4 ε of their largest magnitude, as that of a class without rows;
+    /// without one those that are 0. Their β is 0 and their noise has variance 0. Removing rows does not narrow ranges: after a removal
+    /// targets are also constant whose squares are no more than rounding may have left of the removed rows.
     ///
     /// # Errors
-    /// As [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if λ is 0 or Σ w is at most 1, without an intercept 0;
+    /// As [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if λ is 0 or Σ w is at most 1, without an intercept 0, or if
+    /// the range of a target is so small that its squares lose digits, below some 1e-135;
     /// [`Singular`](Error::Singular), with the least λ, if λ is below the rounding error of Σ w φ φᵀ in the spectral norm, beside which the
     /// noise cannot be told. Weights that are precisions must be scaled so that Σ w is the number of rows.
     ///

@@ -52,7 +52,10 @@ impl Sampled {
         let all =
             Standardisation::of_statistics(self.reservoir.statistics()).map_err(|error| error.to_string())?;
         let (centre, scale) = (all.centre()[..self.dim].to_vec(), all.scale()[..self.dim].to_vec());
-        Standardisation::new(centre, scale).map_err(|error| error.to_string())
+        let constant = all.constant_columns().iter().copied().filter(|k| *k < self.dim).collect();
+        Standardisation::new(centre, scale)
+            .and_then(|inputs| inputs.with_constant_columns(constant))
+            .map_err(|error| error.to_string())
     }
 
     /// Standardised points.

@@ -1,7 +1,7 @@
 //! `rf`: fits of random features over Parquet files, in this process or on a Ballista cluster.
 //!
-//! Exit code 0 if all is well, 2 if a request cannot be understood or fulfilled, 130 and 143 after SIGINT and SIGTERM; standard
-//! error says why in a sentence.
+//! Exit code 0 if all is well, also where a command is done within half a second after a signal; 2 if a request cannot be understood
+//! or fulfilled; 130 and 143 if SIGINT or SIGTERM ended a command before it was done. Standard error says why in a sentence.
 
 mod arguments;
 mod asked;

@@ -46,7 +46,8 @@ pub async fn wait() -> String {
     }
 }
 
-/// Does work on another thread to its end, or until a signal: the exit code is 128 and the number of the signal then.
+/// Does work on another thread to its end, or until a signal: the exit code is 128 and the number of the signal then, unless the work is
+/// done, as if nobody had asked, within the patience after the signal.
 ///
 /// Signals have a thread of their own, since all others may be busy. Work is asked to stop, by [`asked`] and the library's own
 /// watch, and if it does not is left alone.

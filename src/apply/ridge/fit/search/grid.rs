@@ -4,7 +4,7 @@ use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::super::{Criterion, RidgeStatistics, Standardisation, one_hot};
 use super::trial::{NONE, RidgeFit, Tried, check_grid};
-use crate::error::{Result, check_positive, check_size};
+use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::once::once;
 use crate::{Points, Real, progress, threads};
@@ -148,13 +148,18 @@ impl<T: Real> RidgeGrid<T> {
     /// a meaning, or the [default](super::super::RidgeSpectrum::lambdas) of each map, with more of them while the best one lies at an end.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::spectrum`] and [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors); [`Parameter`](crate::Error::Parameter) if λ are given, and there
-    /// are none, or one is negative or not finite.
+    /// As [`RidgeStatistics::spectrum`] and [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors) if no map can be fitted: that of
+    /// the first map. Where one can, [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names the others.
+    /// [`Parameter`](Error::Parameter) if λ are given, and there are none, or one is negative or not finite;
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the choice.
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
         check_grid(lambdas)?;
-        best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas))?
-            .fit(criterion, lambdas)
+        match best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas)) {
+            Ok(tried) => tried.fit(criterion, lambdas),
+            Err(errors) if errors.contains(&Error::Cancelled) => Err(Error::Cancelled),
+            Err(errors) => Err(errors.into_iter().next().unwrap_or(NONE)),
+        }
     }
 
     fn each(self, change: impl Fn(RidgeStatistics<T>) -> Result<RidgeStatistics<T>>) -> Result<Self> {
@@ -163,18 +168,21 @@ impl<T: Real> RidgeGrid<T> {
     }
 }
 
-/// The best of some maps, half by half, so that few spectra exist at a time.
+/// The best of some maps, half by half, so that few spectra exist at a time; all errors, if no map can be fitted.
 fn best<T: Real>(
     candidates: &[RidgeStatistics<T>],
     tried: &(impl Fn(&RidgeStatistics<T>) -> Result<Tried<T>> + Sync),
-) -> Result<Tried<T>> {
+) -> Result<Tried<T>, Vec<Error>> {
     match candidates {
-        [] => Err(NONE),
-        [one] => progress::check().and_then(|()| tried(one)),
+        [] => Err(Vec::new()),
+        [one] => progress::check().and_then(|()| tried(one)).map_err(|error| vec![error]),
         _ => {
             let (left, right) = candidates.split_at(candidates.len() / 2);
-            let (left, right) = threads::join(|| best(left, tried), || best(right, tried));
-            Ok(left?.join(right?))
+            match threads::join(|| best(left, tried), || best(right, tried)) {
+                (Ok(left), Ok(right)) => Ok(left.join(right)),
+                (Ok(some), Err(errors)) | (Err(errors), Ok(some)) => Ok(some.beside(errors)),
+                (Err(left), Err(right)) => Err([left, right].concat()),
+            }
         }
     }
 }

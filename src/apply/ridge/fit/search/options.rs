@@ -35,7 +35,13 @@ use crate::{Points, Real};
 ///
 /// # Cost
 /// O(r D² + D³) for each map, r the rows of the search, with maps in parallel, and O(n D²) at the end. Each thread holds a map, its sums and
-/// its spectrum ([`RidgeBytes`](super::super::super::RidgeBytes)); all maps share one copy of the frequencies.
+/// its spectrum ([`RidgeBytes`](super::super::super::RidgeBytes)). A map holds its own copy of the frequencies, divided by its
+/// lengthscale and rounded to `T`; the draw itself exists once for each number of frequencies.
+///
+/// # What fails
+/// A map of the grid that cannot be fitted, such as one with which sums overflow, does not end a search while another can be fitted:
+/// [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names it. Lengthscales beyond the default ones that fail are left out,
+/// and so are steps of a sweep over the coordinates.
 ///
 /// # Example
 /// ```
@@ -112,7 +118,8 @@ impl<T: Real> std::fmt::Debug for RidgeSearch<'_, T> {
 
 impl<'a, T: Real> RidgeSearch<'a, T> {
     /// A search over the maps that `make` gives for frequencies and a lengthscale, such as
-    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. All maps share the memory of these frequencies.
+    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. They are given these frequencies without a copy, or their leading ones, copied
+    /// once for each number of frequencies.
     pub fn new(
         omega: impl Into<Arc<Frequencies>>,
         make: impl Fn(Arc<Frequencies>, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
@@ -209,7 +216,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// Searches on points, n × d, with their targets, n × t.
     ///
     /// # Errors
-    /// Those of `make` and of [`RidgeStatistics`](super::super::RidgeStatistics), [`Shape`](Error::Shape) if a size does not fit,
+    /// Errors of `make` for a map of the grid, errors of [`RidgeStatistics`](super::super::RidgeStatistics) for its first map if none can be
+    /// fitted, or for the best map on all rows, [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`NoData`](Error::NoData) without rows,
     /// [`Parameter`](Error::Parameter) if a grid is empty, a number of frequencies 0, a λ negative, a share outside its domain, or no two points of the default
     /// lengthscale differ, [`Singular`](Error::Singular) if every λ is lost to rounding for all maps,

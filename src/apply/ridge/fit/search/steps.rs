@@ -1,6 +1,7 @@
 //! [`Search`]: the steps of a search.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::{Criterion, LambdaChoice, RidgeSpectrum, RidgeStatistics, Sample, Standardisation};
@@ -10,7 +11,6 @@ use super::options::{Maps, RidgeSearch, SearchCriterion};
 use super::repeated::repeated;
 use super::trial::{RidgeFit, RidgeTrial, lost, warnings};
 use super::warning::{self, RidgeWarning};
-use crate::data::Statistics;
 use crate::data::lengthscale::{choose, median};
 use crate::error::{Error, Result, check_positive};
 use crate::frequency::Frequencies;
@@ -42,8 +42,8 @@ pub(super) struct Search<'s, 'a, T: Real> {
     /// The rows to train on, if they are not all.
     train: Option<ChosenRows<T>>,
     held_out: Option<ChosenRows<T>>,
-    /// Trials that the watcher does not know yet.
-    finished: Mutex<VecDeque<RidgeTrial>>,
+    /// Trials that the watcher does not know yet, and why others failed.
+    finished: Mutex<VecDeque<Result<RidgeTrial>>>,
     /// The number of trials that the watcher knows.
     done: Mutex<usize>,
     /// The number of all trials, as far as it is known.
@@ -90,6 +90,9 @@ impl Attempts {
     /// targets, so that shorter ones may be.
     fn beyond(&self) -> Vec<Candidate> {
         let (best, trial) = self.best();
+        if trial.is_constant() {
+            return Vec::new();
+        }
         let (least, largest) = self.lengthscales().fold((f64::INFINITY, 0.0f64), |(least, largest), ell| {
             (least.min(ell.at(0)), largest.max(ell.at(0)))
         });
@@ -105,8 +108,11 @@ impl Attempts {
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     pub fn new(options: &'s RidgeSearch<'a, T>, all: Sample<'s, T>) -> Result<Self> {
-        let inputs =
-            if options.standardise && !all.x.is_sparse() { Some(standardisation(&all)?) } else { None };
+        let inputs = if options.standardise && !all.x.is_sparse() {
+            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.weights)?)
+        } else {
+            None
+        };
         Ok(Search {
             options,
             all,
@@ -127,7 +133,10 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let steps = d.saturating_mul(2).saturating_mul(self.options.sweeps);
         self.total = steps.saturating_add(candidates.len());
         let mut attempts = Attempts::default();
-        self.attempt(candidates, &mut attempts)?;
+        let failed = self.attempt(candidates, &mut attempts)?;
+        if let (true, Some(error)) = (attempts.trials.is_empty(), failed.first()) {
+            return Err(error.clone());
+        }
         if self.options.lengthscales.is_none() {
             self.extend(&mut attempts)?;
         }
@@ -142,10 +151,10 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
                 factor = factor.sqrt();
             }
         }
-        self.fit(attempts)
+        self.fit(attempts, &failed)
     }
 
-    /// Tries more lengthscales than the default ones, while there is reason to. Those of which no map can be made are left out.
+    /// Tries more lengthscales than the default ones, while there is reason to. Those for which no map can be made or fitted are left out.
     fn extend(&mut self, attempts: &mut Attempts) -> Result<()> {
         for _ in 0..ROUNDS {
             let mut more = attempts.beyond();
@@ -192,13 +201,21 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         counts.iter().map(part).collect()
     }
 
-    /// The most features of a map. All maps are made once before any is tried, so that what cannot be made is refused at once; one at a
-    /// time, since each holds its own copy of scaled frequencies.
+    /// The most features of a map. All maps are made once before any is tried, so that what cannot be made is refused at once, unless it
+    /// was not asked for and another can be made; one at a time, since each holds its own copy of the frequencies, scaled.
     fn features(&self, candidates: &[Candidate]) -> Result<usize> {
-        candidates.iter().try_fold(0, |most: usize, candidate| {
+        let (mut most, mut failed) = (None, Ok(0));
+        for candidate in candidates {
             progress::check()?;
-            Ok(most.max(self.map(candidate)?.feature_dim()))
-        })
+            match self.map(candidate) {
+                Ok(map) => most = most.max(Some(map.feature_dim())),
+                Err(error) if self.options.lengthscales.is_some() || error == Error::Cancelled => {
+                    return Err(error);
+                }
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        most.map_or(failed, Ok)
     }
 
     /// The median distance of inputs as the maps see them.
@@ -207,7 +224,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let most = x.nrows().min(POINTS).min(NUMBERS / x.ncols().max(1)).max(2);
         let rows = if x.nrows() > most { Some(x.select(&self.draw(x.nrows(), most, 0))?) } else { None };
         let points = rows.as_ref().map_or_else(|| Points::from(x), Points::from);
-        let points = points.to_dense();
+        let points = points.to_dense()?;
         match &self.inputs {
             Some(inputs) => median(&inputs.apply(&points)?, most, &mut rng(self.options.seed)),
             None => median(&points, most, &mut rng(self.options.seed)),
@@ -269,14 +286,33 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         Candidate { lengthscale: scales.into(), ..*from }
     }
 
-    /// Tries maps, in parallel.
-    fn attempt(&self, candidates: Vec<Candidate>, attempts: &mut Attempts) -> Result<()> {
-        let tried = threads::map(&candidates, |candidate| self.attempt_one(candidate));
+    /// Tries maps, in parallel. Gives the errors of those that could not be fitted, such as one with which sums overflow: the others
+    /// are compared without them.
+    fn attempt(&self, candidates: Vec<Candidate>, attempts: &mut Attempts) -> Result<Vec<Error>> {
+        let tried = threads::map(&candidates, |candidate| self.attempt_and_tell(candidate));
         self.tell()?;
+        let mut failed = Vec::new();
         for (candidate, trial) in candidates.into_iter().zip(tried) {
-            attempts.push(candidate, trial?);
+            match trial? {
+                Ok(trial) => attempts.push(candidate, trial),
+                Err(error) => failed.push(error),
+            }
         }
-        Ok(())
+        Ok(failed)
+    }
+
+    /// A trial, or why it failed, of which the watcher knows.
+    ///
+    /// # Errors
+    /// [`Cancelled`](Error::Cancelled) alone.
+    fn attempt_and_tell(&self, candidate: &Candidate) -> Result<Result<RidgeTrial>> {
+        let trial = match self.attempt_one(candidate) {
+            Err(Error::Cancelled) => return Err(Error::Cancelled),
+            trial => trial,
+        };
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner).push_back(trial.clone());
+        self.tell()?;
+        Ok(trial)
     }
 
     fn attempt_one(&self, candidate: &Candidate) -> Result<RidgeTrial> {
@@ -284,10 +320,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let train = self.training();
         let spectrum = self.statistics(self.map(candidate)?, &train)?.spectrum()?;
         progress::check()?;
-        let trial = RidgeTrial::of(&spectrum, &self.criterion(train), self.options.lambdas.as_deref())?;
-        self.finished.lock().unwrap_or_else(PoisonError::into_inner).push_back(trial.clone());
-        self.tell()?;
-        Ok(trial)
+        RidgeTrial::of(&spectrum, &self.criterion(train), self.options.lambdas.as_deref())
     }
 
     /// Tells the watcher of finished trials, in the order in which they were finished. A thread that finds another one telling leaves
@@ -296,12 +329,16 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let Ok(mut done) = self.done.try_lock() else { return Ok(()) };
         while let Some(trial) = self.next_finished() {
             *done += 1;
-            progress::step_with("maps tried", *done, self.total, &trial)?;
+            let detail: &dyn Display = match &trial {
+                Ok(trial) => trial,
+                Err(error) => error,
+            };
+            progress::step_with("maps tried", *done, self.total, detail)?;
         }
         Ok(())
     }
 
-    fn next_finished(&self) -> Option<RidgeTrial> {
+    fn next_finished(&self) -> Option<Result<RidgeTrial>> {
         self.finished.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
@@ -332,36 +369,39 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         }
     }
 
-    /// The best map on all rows.
-    fn fit(&self, attempts: Attempts) -> Result<RidgeFit<T>> {
+    /// The best map on all rows, beside maps of the grid that failed.
+    fn fit(&self, attempts: Attempts, failed: &[Error]) -> Result<RidgeFit<T>> {
         let (candidate, trial) = attempts.best();
         progress::check()?;
         let statistics = self.statistics(self.map(candidate)?, &self.all)?;
         let spectrum = statistics.spectrum()?;
         progress::check()?;
-        let (choice, of_lambda) = self.choose(&spectrum, trial)?;
+        let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;
         let scale = statistics.scale_warning().map(RidgeWarning::Scale);
         let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
-        warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales()));
+        warnings.extend(warning::failed(failed));
+        if !trial.is_constant() {
+            warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales()));
+        }
         if self.options.criterion != SearchCriterion::LogEvidence {
             warnings.extend(repeated(&self.all)?);
         }
         let best = attempts.best;
-        RidgeFit::new(attempts.trials, best, spectrum, choice, warnings)
+        RidgeFit::new(attempts.trials, best, spectrum, (choice, &lambdas), warnings)
     }
 
-    /// λ for all rows, and what there is to warn of.
+    /// λ for all rows, those from which it is chosen, and what there is to warn of.
     fn choose(
         &self,
         spectrum: &RidgeSpectrum<T>,
         trial: &RidgeTrial,
-    ) -> Result<(LambdaChoice, Vec<RidgeWarning>)> {
+    ) -> Result<(LambdaChoice, Vec<f64>, Vec<RidgeWarning>)> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
         if let SearchCriterion::HeldOut { .. } = self.options.criterion {
             // Of rows that were held out, none is left that all of them do not contain.
             let choice = trial.choice().ok_or_else(|| lost(given, resolution))?;
             let choice = LambdaChoice { lambda: choice.lambda.max(2.0 * resolution), ..choice };
-            return Ok((choice, trial.warnings.clone()));
+            return Ok((choice, trial.lambdas.clone(), trial.warnings.clone()));
         }
         let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
         let errors = LambdaErrors::of(spectrum, given, &|lambdas| match self.options.criterion {
@@ -369,15 +409,10 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             _ => spectrum.errors(&all, lambdas),
         })?;
         let choice = errors.choice().ok_or_else(|| lost(given, resolution))?;
-        Ok((choice, warnings(spectrum, &self.criterion(rows.borrowed()), &errors)))
+        if trial.is_constant() {
+            return Ok((choice, errors.lambdas, trial.warnings.clone()));
+        }
+        let warnings = warnings(spectrum, &self.criterion(rows.borrowed()), &errors);
+        Ok((choice, errors.lambdas, warnings))
     }
-}
-
-/// Of all rows, with their weights.
-fn standardisation<T: Real>(all: &Sample<'_, T>) -> Result<Standardisation> {
-    let x = all.x.to_dense();
-    let Some(weights) = all.weights else { return Standardisation::of(&x) };
-    let mut statistics = Statistics::new(x.ncols())?;
-    statistics.update_weighted(&x, weights)?;
-    Standardisation::of_statistics(&statistics)
 }

@@ -24,14 +24,16 @@ pub struct RidgeTrial {
     pub frequencies: Option<usize>,
     /// D, the number of features.
     pub features: usize,
-    /// λ that were tried, in the order of the grid.
+    /// λ that were tried: those of the default grid falling, those that were given in their order, without such as rounding leaves no
+    /// effect.
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
     pub errors: Vec<f64>,
     /// The criterion for the mean of the targets alone, or for 0 without an intercept: the limit of large λ. Unless it is minus the log
     /// evidence, the share of the variance that is explained is 1 − error / `mean_error`.
     pub mean_error: f64,
-    /// [`RidgeWarning::Mean`] if the map predicts no better than the mean, else [`RidgeWarning::Lambda`] if its best λ lies at an end.
+    /// [`RidgeWarning::Constant`] if the targets do not vary, else [`RidgeWarning::Mean`] if the map predicts no better than the mean,
+    /// else [`RidgeWarning::Lambda`] if its best λ lies at an end.
     pub warnings: Vec<RidgeWarning>,
 }
 
@@ -68,6 +70,11 @@ impl RidgeTrial {
         self.choice().map_or(f64::INFINITY, |choice| choice.error)
     }
 
+    /// Whether the targets do not vary, so that nothing can be told from it.
+    pub(super) fn is_constant(&self) -> bool {
+        self.warnings.contains(&RidgeWarning::Constant)
+    }
+
     /// Whether the map predicts no better than the mean.
     pub(super) fn is_hopeless(&self) -> bool {
         self.warnings.iter().any(|warning| matches!(warning, RidgeWarning::Mean { .. }))
@@ -80,6 +87,9 @@ pub(super) fn warnings<T: Real>(
     criterion: &Criterion<'_, T>,
     errors: &LambdaErrors,
 ) -> Vec<RidgeWarning> {
+    if spectrum.shrinkage.is_constant() {
+        return vec![RidgeWarning::Constant];
+    }
     let mean = Judge::of(criterion, spectrum).mean(errors);
     // What is no better than the mean likes the largest λ best.
     let lambda = if mean.is_none() { warning::lambda(errors, spectrum.resolution()) } else { None };
@@ -100,6 +110,7 @@ impl std::fmt::Display for RidgeTrial {
             None => write!(f, ": every λ of the grid is lost to rounding")?,
         }
         self.warnings.iter().try_for_each(|warning| match warning {
+            RidgeWarning::Constant => write!(f, ", the targets do not vary"),
             RidgeWarning::Mean { .. } => write!(f, ", no better than the mean"),
             RidgeWarning::Lambda { .. } => write!(f, ", best λ at an end of the grid"),
             _ => Ok(()),
@@ -119,16 +130,16 @@ pub struct RidgeFit<T: Real> {
 }
 
 impl<T: Real> RidgeFit<T> {
-    /// The model of a spectrum, with what was tried before and what there is to warn of.
+    /// The model of a spectrum, with what was tried before, the λ from which its own was chosen, and what there is to warn of.
     pub(super) fn new(
         trials: Vec<RidgeTrial>,
         best: usize,
         spectrum: RidgeSpectrum<T>,
-        choice: LambdaChoice,
+        (choice, lambdas): (LambdaChoice, &[f64]),
         mut warnings: Vec<RidgeWarning>,
     ) -> Result<Self> {
         let model = spectrum.model(choice.lambda)?;
-        warnings.extend(warning::targets(&spectrum, &trials[best].lambdas, choice.lambda));
+        warnings.extend(warning::targets(&spectrum, lambdas, choice.lambda));
         Ok(RidgeFit { trials, best, choice, spectrum, model, warnings })
     }
 
@@ -208,6 +219,8 @@ pub(super) struct Tried<T: Real> {
     spectrum: RidgeSpectrum<T>,
     /// The warning that inputs are badly scaled for the best map, if they are.
     scale: Option<RidgeWarning>,
+    /// Why some maps could not be fitted.
+    failed: Vec<Error>,
 }
 
 impl<T: Real> Tried<T> {
@@ -220,7 +233,7 @@ impl<T: Real> Tried<T> {
         let spectrum = statistics.spectrum()?;
         let trials = vec![RidgeTrial::of(&spectrum, criterion, lambdas)?];
         let scale = statistics.scale_warning().map(RidgeWarning::Scale);
-        Ok(Tried { trials, best: 0, spectrum, scale })
+        Ok(Tried { trials, best: 0, spectrum, scale, failed: Vec::new() })
     }
 
     /// All trials of two sets, in order, and the better spectrum.
@@ -230,22 +243,34 @@ impl<T: Real> Tried<T> {
             self.scale = other.scale;
         }
         self.trials.extend(other.trials);
+        self.failed.extend(other.failed);
+        self
+    }
+
+    /// These trials beside maps that could not be fitted.
+    pub fn beside(mut self, errors: Vec<Error>) -> Self {
+        self.failed.extend(errors);
         self
     }
 
     /// The model of the best trial.
     pub fn fit(self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
-        let Tried { trials, best, spectrum, scale } = self;
+        let Tried { trials, best, spectrum, scale, failed } = self;
+        if failed.contains(&Error::Cancelled) {
+            return Err(Error::Cancelled);
+        }
         let choice = trials[best].choice().ok_or_else(|| lost(lambdas, spectrum.resolution()))?;
         let mut warnings: Vec<_> = scale.into_iter().chain(trials[best].warnings.clone()).collect();
-        if let Some(own) = &trials[best].lengthscale {
+        warnings.extend(warning::failed(&failed));
+        if let Some(own) = trials[best].lengthscale.as_ref().filter(|_| !trials[best].is_constant()) {
             let alike = trials.iter().filter(|trial| trial.frequencies == trials[best].frequencies);
             warnings.extend(warning::lengthscales(own, alike.filter_map(|trial| trial.lengthscale.as_ref())));
         }
         if let Criterion::LeaveOneOut(sample) = criterion {
             warnings.extend(repeated(sample)?);
         }
-        RidgeFit::new(trials, best, spectrum, choice, warnings)
+        let lambdas = trials[best].lambdas.clone();
+        RidgeFit::new(trials, best, spectrum, (choice, &lambdas), warnings)
     }
 }
 

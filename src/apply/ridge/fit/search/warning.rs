@@ -3,6 +3,7 @@
 use super::super::{Criterion, RidgeSpectrum, ScaleWarning};
 use super::errors::LambdaErrors;
 use crate::Real;
+use crate::error::Error;
 use crate::kernel::Lengthscale;
 
 /// Nats by which a regression must be likelier than the mean of the targets, to be told from it.
@@ -24,6 +25,16 @@ pub enum RidgeWarning {
         error: f64,
         /// The criterion for the mean of the targets.
         mean_error: f64,
+    },
+    /// The targets do not vary on the rows of the search: each is the same number, up to rounding, for all rows (without an intercept, 0).
+    /// Every lengthscale and every λ then predicts them alike.
+    Constant,
+    /// Some maps that were asked for could not be fitted, and the others were compared without them.
+    Failed {
+        /// The number of such maps.
+        maps: usize,
+        /// Why one of them could not be fitted.
+        error: Error,
     },
     /// The best lengthscale is the shortest or the longest that was tried, so that a better one may lie beyond.
     Lengthscale {
@@ -51,8 +62,9 @@ pub enum RidgeWarning {
         /// The generalised cross-validation of this target with the λ for all targets.
         error: f64,
     },
-    /// Rows occur again, with equal targets. If they are copies and not observations of their own, leave-one-out and its
-    /// approximation predict rows from their copies, and are too small.
+    /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not observations of their own,
+    /// errors at rows that are left out are too small: a copy of such a row is among the others. A search says so unless its criterion
+    /// is the log evidence, and a grid only with leave-one-out, since it does not know the rows otherwise.
     Repeated {
         /// The number of rows that equal an earlier one.
         repeated: usize,
@@ -79,6 +91,16 @@ impl std::fmt::Display for RidgeWarning {
                 "the regression is no better than the mean of the targets: {error:.6e} is not below {mean_error:.6e} by more than \
                  chance"
             ),
+            RidgeWarning::Constant => {
+                write!(
+                    f,
+                    "the targets do not vary on the rows of the search: no map and no λ is better than another"
+                )
+            }
+            RidgeWarning::Failed { maps: 1, error } => write!(f, "one map could not be fitted: {error}"),
+            RidgeWarning::Failed { maps, error } => {
+                write!(f, "{maps} maps could not be fitted, one of them for this reason: {error}")
+            }
             RidgeWarning::Lengthscale { end, coordinates } => {
                 match coordinates.as_slice() {
                     [] => write!(f, "the best lengthscale is the ")?,
@@ -134,7 +156,6 @@ impl Judge {
         let (error, mean_error) = (errors.choice()?.error, errors.mean_error);
         let nats =
             if self.evidence { mean_error - error } else { 0.5 * self.rows * (mean_error / error).ln() };
-        // NaN where the mean fits exactly.
         (nats < NATS).then_some(RidgeWarning::Mean { error, mean_error })
     }
 }
@@ -152,6 +173,11 @@ pub(super) fn lambda(errors: &LambdaErrors, resolution: f64) -> Option<RidgeWarn
         _ => return None,
     };
     Some(RidgeWarning::Lambda { end, lambda })
+}
+
+/// A warning that maps could not be fitted, for these reasons.
+pub(super) fn failed(errors: &[Error]) -> Option<RidgeWarning> {
+    errors.first().map(|error| RidgeWarning::Failed { maps: errors.len(), error: error.clone() })
 }
 
 /// Warnings where the best lengthscales lie at an end of those of their kind that were tried.

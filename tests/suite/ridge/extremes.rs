@@ -1,0 +1,193 @@
+//! Targets whose squares are out of range, variances that the scalar cannot hold, and sums from which all rows were removed.
+
+use ndarray::{Array1, Array2, s};
+use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeStatistics, SearchCriterion};
+use random_features::frequency::{Coupling, Orthogonal};
+use random_features::kernel::{Gaussian, Kernel};
+use random_features::{Error, Real, Trigonometric};
+
+use super::{data, distance, statistics, trigonometric};
+
+/// Factors of targets.
+const FACTORS: [f64; 4] = [1e-160, 1e-30, 1e30, 1e150];
+
+/// Smooth targets with some noise.
+fn noisy(n: usize) -> (Array2<f64>, Array2<f64>) {
+    let (x, y) = data::<f64>(n);
+    let noise = |(i, j): (usize, usize)| ((i * 7919 + j * 31) % 101) as f64 / 300.0;
+    let y = &y + &Array2::from_shape_fn(y.dim(), noise);
+    (x, y)
+}
+
+fn is_range_error<V: std::fmt::Debug>(result: Result<V, Error>) -> bool {
+    matches!(result, Err(Error::Parameter { name: "the range of a target", .. }))
+}
+
+/// Criteria choose alike for any unit of the targets, or say that squares are out of range.
+#[test]
+fn the_unit_of_targets_changes_no_choice() {
+    let (map, (x, y)) = (trigonometric::<f64>(20, 1.0), noisy(120));
+    let plain = statistics(&map, &x, &y).spectrum().unwrap();
+    let lambdas = plain.lambdas();
+    let model = plain.model(0.1).unwrap();
+    for (factor, offset) in FACTORS.iter().flat_map(|factor| [(*factor, 0.0), (*factor, 3.0 * factor)]) {
+        let targets = y.mapv(|y| factor * y + offset);
+        let mut scaled = RidgeStatistics::new(map.clone(), 2).unwrap();
+        if factor > 1e140 {
+            assert!(matches!(scaled.update(&x, &targets), Err(Error::Parameter { .. })));
+            continue;
+        }
+        scaled.update(&x, &targets).unwrap();
+        let scaled = scaled.spectrum().unwrap();
+        let weights = scaled.model(0.1).unwrap().weights().mapv(|w| w / factor);
+        assert!(distance(&weights, &model.weights().to_owned()) < 1e-9, "{factor}");
+        for criterion in 0..4 {
+            let choose = |spectrum: &random_features::apply::RidgeSpectrum<f64>, y| {
+                let criterion = match criterion {
+                    0 => Criterion::GeneralisedCrossValidation,
+                    1 => Criterion::LogEvidence,
+                    2 => Criterion::leave_one_out(&x, y),
+                    _ => Criterion::held_out(&x, y),
+                };
+                spectrum.choose(&criterion, &lambdas)
+            };
+            let found = choose(&scaled, &targets);
+            if factor < 1e-100 {
+                assert!(is_range_error(found) && is_range_error(scaled.posterior(0.1)), "{criterion}");
+            } else {
+                assert_eq!(found.unwrap().lambda, choose(&plain, &y).unwrap().lambda, "{factor} {criterion}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_unit_of_targets_changes_no_choice_of_a_kernel() {
+    let (x, y) = noisy(60);
+    let gram = Gaussian::new(1.0).unwrap().gram(&x, &x).unwrap();
+    let plain = KernelRidge::spectrum(&gram, &y).unwrap();
+    let lambdas = plain.lambdas();
+    for factor in FACTORS {
+        let targets = y.mapv(|y| factor * (y + 3.0));
+        let scaled = KernelRidge::spectrum(&gram, &targets).unwrap();
+        for criterion in [
+            Criterion::GeneralisedCrossValidation,
+            Criterion::LogEvidence,
+            Criterion::leave_one_out(&x, &targets),
+        ] {
+            let found = scaled.choose(&criterion, &lambdas);
+            if factor < 1e-100 {
+                assert!(is_range_error(found), "{criterion:?}");
+            } else {
+                let expected = plain.choose(&criterion, &lambdas).unwrap();
+                assert_eq!(found.unwrap().lambda, expected.lambda, "{factor}");
+            }
+        }
+        let fitted = KernelRidge::fit(&gram, &targets, 0.1).unwrap().coefficients().mapv(|a| a / factor);
+        let expected = KernelRidge::fit(&gram, &y, 0.1).unwrap();
+        assert!(distance(&fitted, &expected.coefficients().to_owned()) < 1e-9, "{factor}");
+    }
+    let wide = Array2::from_shape_fn((60, 1), |(i, _)| if i % 2 == 0 { 1.5e308 } else { -1.5e308 });
+    assert!(is_range_error(KernelRidge::spectrum(&gram, &wide).map(drop)));
+    assert!(is_range_error(KernelRidge::fit(&gram, &wide, 0.1)));
+}
+
+/// Within the range of `f32` nothing depends on the unit.
+#[test]
+fn the_unit_of_targets_changes_no_search() {
+    let (x, y) = noisy(150);
+    let x = x.mapv(|v| v as f32);
+    let omega = Orthogonal.draw(3, 16, 3).unwrap();
+    for criterion in [SearchCriterion::GeneralisedCrossValidation, SearchCriterion::LogEvidence] {
+        let search = RidgeSearch::new(omega.clone(), |omega, ell| Trigonometric.gaussian(omega, ell));
+        let search = search.with_criterion(criterion);
+        let fit = |factor: f32| search.fit(&x, &y.mapv(|y| factor * y as f32)).unwrap();
+        let plain = fit(1.0);
+        for factor in [1e-30, 1e30] {
+            let scaled = fit(factor);
+            assert_eq!(scaled.best().lengthscale, plain.best().lengthscale, "{factor}");
+            assert_eq!(scaled.choice().lambda, plain.choice().lambda, "{factor}");
+        }
+    }
+}
+
+/// Variances that `f32` cannot hold are its ends, and intervals are those of `f64`.
+#[test]
+fn variances_beyond_the_scalar() {
+    let (map, (x, y)) = (trigonometric::<f32>(20, 1.0), noisy(120));
+    let x = x.mapv(|v| v as f32);
+    let predict = |factor: f32| {
+        let statistics = statistics(&map, &x, &y.mapv(|y| factor * y as f32));
+        statistics.spectrum().unwrap().posterior(0.1).unwrap().predict(&x).unwrap()
+    };
+    let plain = predict(1.0);
+    let (low, high) = plain.interval(0.9).unwrap();
+    for (factor, held) in [(1e-30f32, f32::MIN_POSITIVE), (1e30, f32::MAX)] {
+        let scaled = predict(factor);
+        let both = [scaled.variance.clone(), scaled.variance_of_targets()];
+        assert!(both.iter().flatten().all(|variance| *variance == held), "{factor}");
+        let (a, b) = scaled.interval(0.9).unwrap();
+        let near =
+            |a: &Array2<f32>, b: &Array2<f32>| a.iter().zip(b).all(|(a, b)| (a / factor - b).abs() < 1e-3);
+        assert!(near(&a, &low) && near(&b, &high), "{factor}");
+        let (a, b) = scaled.interval_of_mean(0.9).unwrap();
+        assert!(a.iter().zip(&b).all(|(a, b)| a < b), "{factor}");
+    }
+    assert!(plain.variance.iter().all(|v| v.is_finite() && *v > f32::MIN_POSITIVE));
+}
+
+/// What rounding leaves of removed rows is no regression.
+fn all_rows_removed<T: Real>() {
+    let (map, (x, y)) = (trigonometric::<T>(10, 1.0), data::<T>(200));
+    let weights = Array1::from_shape_fn(200, |i| if i % 3 == 0 { 0.0 } else { 0.1 + i as f64 });
+    let remove = |statistics: &mut RidgeStatistics<T>, size: usize| {
+        for start in (0..200).step_by(size) {
+            let rows = start..200.min(start + size);
+            let w = weights.slice(s![rows.clone()]).to_owned();
+            let rows = s![rows, ..];
+            statistics.downdate(start as u64, x.slice(rows), &y.slice(rows), Some(&w)).unwrap();
+        }
+    };
+    for size in [200, 7] {
+        let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
+        statistics.update_weighted(&x, &y, &weights).unwrap();
+        remove(&mut statistics, size);
+        let nothing =
+            |found: Result<(), Error>| assert!(matches!(found, Err(Error::NoData { .. })), "{found:?}");
+        nothing(statistics.solve(0.1).map(drop));
+        nothing(statistics.spectrum().map(drop));
+        nothing(statistics.products().map(drop));
+        nothing(statistics.mean_features().map(drop));
+        nothing(statistics.pca(2).map(drop));
+        // As before the first row.
+        statistics.update(&x, &y).unwrap();
+        let mut fresh = RidgeStatistics::new(map.clone(), 2).unwrap().starting_at(200).unwrap();
+        fresh.update(&x, &y).unwrap();
+        let bits = |statistics: &RidgeStatistics<T>| {
+            let model = statistics.solve(0.1).unwrap();
+            model.weights().iter().chain(model.intercepts()).map(|v| v.to_bits()).collect::<Vec<_>>()
+        };
+        assert_eq!((bits(&statistics), statistics.rows()), (bits(&fresh), fresh.rows()));
+    }
+}
+
+#[test]
+fn sums_without_rows_are_no_regression() {
+    all_rows_removed::<f64>();
+    all_rows_removed::<f32>();
+}
+
+/// Rows of which nothing but the rounding of heavier ones is left.
+#[test]
+fn weights_below_the_rounding_of_removed_ones_are_refused() {
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(40));
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap();
+    let weights = Array1::from_shape_fn(40, |i| if i < 10 { 1.0 } else { 1e18 / (i as f64 + 0.7) });
+    statistics.update_weighted(&x, &y, &weights).unwrap();
+    for i in 10..40 {
+        let row = s![i..i + 1, ..];
+        let weight = weights.slice(s![i..i + 1]).to_owned();
+        statistics.downdate(i as u64, x.slice(row), &y.slice(row), Some(&weight)).unwrap();
+    }
+    assert!(matches!(statistics.solve(0.1), Err(Error::Parameter { name: "the sum of the weights", .. })));
+}
