@@ -43,7 +43,12 @@ impl Tokens {
             own.iter_mut().for_each(|one| *one = if total > 0.0 { *one / total } else { count.recip() });
         }
         shares.iter_mut().for_each(|share| *share /= data.heads.len() as f64);
-        Ok(Tokens { parts, shares, loss, is_all: data.are_all_kept() && data.heads.iter().all(|head| is_whole(data, head)) })
+        Ok(Tokens {
+            parts,
+            shares,
+            loss,
+            is_all: data.are_all_kept() && data.heads.iter().all(|head| is_whole(data, head)),
+        })
     }
 
     /// Whether these are all tokens, and not a sample of them.
@@ -87,7 +92,8 @@ impl Tokens {
         };
         // A part without outputs has no part in the errors.
         let weighed = || self.shares.iter().zip(&squares).filter(|(share, _)| **share > 0.0);
-        let (mean, count) = (weighed().map(|(share, square)| share * square).sum::<f64>(), squares.len() as f64);
+        let (mean, count) =
+            (weighed().map(|(share, square)| share * square).sum::<f64>(), squares.len() as f64);
         let spread = weighed().map(|(share, square)| (share * (square - mean)).powi(2)).sum::<f64>();
         let deviation = (spread * count / (count - 1.0).max(1.0)).sqrt();
         let value = mean.sqrt();
@@ -115,7 +121,10 @@ impl Tokens {
 
 /// Whether a head has all tokens.
 fn is_whole(data: &PlannedPoints, head: &Head) -> bool {
-    [&head.queries, &head.keys].into_iter().zip(&data.sides).all(|(tokens, side)| tokens.nrows() == side.count())
+    [&head.queries, &head.keys]
+        .into_iter()
+        .zip(&data.sides)
+        .all(|(tokens, side)| tokens.nrows() == side.count())
 }
 
 /// The sum over queries of the squared norm of the exact output or weights.

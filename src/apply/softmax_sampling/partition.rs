@@ -132,7 +132,13 @@ impl Partition {
     }
 
     /// States which classes of how many were drawn, with their logits and ln of their probabilities.
-    pub(super) fn with_classes(self, drawn: &[usize], all: usize, logits: &[f64], log_probabilities: &[f64]) -> Self {
+    pub(super) fn with_classes(
+        self,
+        drawn: &[usize],
+        all: usize,
+        logits: &[f64],
+        log_probabilities: &[f64],
+    ) -> Self {
         let mut first: Vec<usize> = (0..drawn.len()).collect();
         first.sort_unstable_by_key(|draw| drawn[*draw]);
         first.dedup_by_key(|draw| drawn[*draw]);

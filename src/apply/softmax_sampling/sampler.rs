@@ -225,7 +225,8 @@ impl<T: Real> SoftmaxSampler<T> {
             return Ok(z);
         }
         let present = self.present_classes();
-        let z = z.with_classes(slice_of(&draws.classes), present, &logits, slice_of(&draws.log_probabilities));
+        let z =
+            z.with_classes(slice_of(&draws.classes), present, &logits, slice_of(&draws.log_probabilities));
         z.with_least_probability((self.uniform_weight() / present as f64).ln())
     }
 

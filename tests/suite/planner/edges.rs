@@ -24,7 +24,11 @@ fn sound(plan: &Plan, case: &str) {
         let loss = choice.forecast.loss;
         assert!(i > 0 || !loss.value.is_nan(), "{case}: {} first with {loss:?}", label(choice));
         assert!(!loss.standard_error.is_nan(), "{case}: {}: {loss:?}", label(choice));
-        assert!(loss.value.is_finite() || choice.uncertain, "{case}: {} is certain of {loss:?}", label(choice));
+        assert!(
+            loss.value.is_finite() || choice.uncertain,
+            "{case}: {} is certain of {loss:?}",
+            label(choice)
+        );
     }
     let losses: Vec<f64> = plan.choices.iter().map(|choice| choice.forecast.loss.value).collect();
     let bad = losses.iter().position(|loss| !loss.is_finite()).unwrap_or(losses.len());

@@ -78,8 +78,9 @@ impl Problem {
             _ => planner.loss(loss),
         };
         let kind = if softmax { "softmax" } else { "Gaussian" };
-        let name =
-            format!("{seed}: {n} × {l}, {sides}, d = {d}, {norms} {deviation}, {kind}, {features} features, {loss}");
+        let name = format!(
+            "{seed}: {n} × {l}, {sides}, d = {d}, {norms} {deviation}, {kind}, {features} features, {loss}"
+        );
         Problem { name, x, y, values, kernel, planner, loss, features }
     }
 

@@ -144,7 +144,12 @@ fn few_pairs_are_all_pairs() {
     let plan = planner.couplings(couplings()).features(32).plan().unwrap();
     assert!(plan.choices.len() > 30, "{plan:#}");
     for choice in &plan.choices {
-        assert!(!choice.why.contains("some of the pairs") && !choice.uncertain, "{}: {}", label(choice), choice.why);
+        assert!(
+            !choice.why.contains("some of the pairs") && !choice.uncertain,
+            "{}: {}",
+            label(choice),
+            choice.why
+        );
     }
 }
 

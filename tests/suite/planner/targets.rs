@@ -33,7 +33,8 @@ fn same<'a>(plan: &'a Plan, choice: &Choice) -> Option<&'a Choice> {
 
 #[test]
 fn a_target_is_met_and_not_by_fewer() {
-    let losses: [&[_]; 2] = [&[(Loss::Gram, 0.03), (Loss::RelativeMean, 0.2)], &[(Loss::RelativeNinety, 0.05)]];
+    let losses: [&[_]; 2] =
+        [&[(Loss::Gram, 0.03), (Loss::RelativeMean, 0.2)], &[(Loss::RelativeNinety, 0.05)]];
     for (planner, losses) in planners().into_iter().zip(losses) {
         for (loss, error) in losses.iter().copied() {
             let planner = planner.clone().loss(loss);

@@ -117,7 +117,10 @@ fn classes_that_are_never_drawn_are_not_forgotten() {
     for (classes, norm, seed) in [(300, 0.5, 1), (300, 1.0, 2), (1000, 0.5, 3)] {
         let (reliable, held) = Setting { classes, norm, m: 256, ..without }.intervals(seed, 100);
         println!("{classes} classes, norm {norm}: {held} of {reliable}");
-        assert!(reliable >= 80 && 100 * held >= 76 * reliable, "{classes} classes, norm {norm}: {held} of {reliable}");
+        assert!(
+            reliable >= 80 && 100 * held >= 76 * reliable,
+            "{classes} classes, norm {norm}: {held} of {reliable}"
+        );
     }
 }
 

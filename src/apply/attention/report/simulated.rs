@@ -143,7 +143,9 @@ impl<'a> Redrawn<'a> {
         }
         let mut square = (0.0, 0.0);
         let exact = self.weights.rows().into_iter().zip(self.outputs.rows());
-        for ((query, estimates), (weights, output)) in self.queries.iter_mut().zip(estimates.rows()).zip(exact) {
+        for ((query, estimates), (weights, output)) in
+            self.queries.iter_mut().zip(estimates.rows()).zip(exact)
+        {
             let (total, own) = query.add(&estimates, &self.sample.values);
             // Of e/Σe about p: e − p Σe where Σe is about 1.
             square.0 += (&estimates - &(&weights * total)).mapv(|v| v * v).sum();
