@@ -25,9 +25,10 @@ pub(crate) struct Words<'a> {
     is_joined: bool,
 }
 
-/// A text without upper case and accents, and with ± as a word.
+/// A text without upper case and accents, and with ± and ℓ as words.
 pub(crate) fn plain(text: &str) -> String {
-    text.trim().to_lowercase().replace('é', "e").replace('±', "antithetic ")
+    let text = text.trim().to_lowercase().replace('é', "e");
+    text.replace('±', "antithetic ").replace('ℓ', "lengthscale ")
 }
 
 impl<'a> Named<'a> {

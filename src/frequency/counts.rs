@@ -56,6 +56,11 @@ impl Rates {
         if let Rates::PerDimension(rates) = self {
             check_size("the number of rates", d, rates.len())?;
         }
+        self.check_values()
+    }
+
+    /// Rejects rates outside the domain.
+    pub(crate) fn check_values(&self) -> Result<()> {
         let rates = match self {
             Rates::Same(rate) => std::slice::from_ref(rate),
             Rates::PerDimension(rates) => rates.as_slice(),

@@ -10,7 +10,7 @@ use super::{
     Trigonometric,
 };
 use crate::error::{Error, Result};
-use crate::frequency::Rates;
+use crate::frequency::{Rates, check_probability};
 use crate::kernel::{
     Activation, Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness,
     Softmax,
@@ -138,7 +138,7 @@ impl FromStr for Mechanism {
             "gerf" => gerf(&mut words)?.into(),
             "nonlinear" => nonlinear(&mut words)?.into(),
             "poisson" => poisson(&mut words)?.into(),
-            "geometric" => words.behind("p")?.map_or_else(Geometric::default, Geometric::with_p).into(),
+            "geometric" => geometric(&mut words)?.into(),
             _ => return Err(words.refused("its parameters are arrays, which a text does not hold")),
         };
         if words.take("shifted") {
@@ -167,10 +167,19 @@ fn nonlinear(words: &mut Words<'_>) -> Result<Nonlinear> {
 }
 
 fn poisson(words: &mut Words<'_>) -> Result<Poisson> {
-    if let Some(rates) = words.list_behind("rates")? {
-        return Ok(Poisson::with_rates(rates));
-    }
-    Ok(words.behind::<f64>("rate")?.map_or_else(Poisson::default, Poisson::with_rates))
+    let rates = match words.list_behind("rates")? {
+        Some(rates) => Some(Rates::PerDimension(rates)),
+        None => words.behind("rate")?.map(Rates::Same),
+    };
+    let Some(rates) = rates else { return Ok(Poisson::default()) };
+    rates.check_values()?;
+    Ok(Poisson::with_rates(rates))
+}
+
+fn geometric(words: &mut Words<'_>) -> Result<Geometric> {
+    let Some(p) = words.behind("p")? else { return Ok(Geometric::default()) };
+    check_probability(p)?;
+    Ok(Geometric::with_p(p))
 }
 
 #[cfg(test)]
@@ -234,6 +243,9 @@ mod tests {
         assert_eq!("gerf-0.1+2i, s = 1".parse(), gerf(Complex64::new(-0.1, 2.0)));
         assert_eq!("GERF-i".parse(), gerf(Complex64::new(0.0, -1.0)));
         assert_eq!("gerf-A=0.1".parse(), gerf(Complex64::new(0.1, 0.0)));
+        for text in ["poisson, rate -1", "poisson, rate nan", "poisson, rates [1, 0]", "geometric, p = 1.5", "geometric, p = 0"] {
+            assert!(matches!(text.parse::<Mechanism>(), Err(Error::Parameter { .. })), "{text}");
+        }
         for text in ["gaussian -0.5", "matern, lengthscale -0.5, 1.5"] {
             assert!(matches!(text.parse::<Target>(), Err(Error::Parameter { .. })), "{text}");
         }
@@ -246,6 +258,7 @@ mod tests {
         for (text, kernel) in [
             ("softmax", Softmax::default().into()),
             ("Gaussian 0.5", Gaussian::new(0.5).unwrap().into()),
+            ("gaussian, ℓ = 0.5", Gaussian::new(0.5).unwrap().into()),
             ("gaussian lengthscale=0.5", Gaussian::new(0.5).unwrap().into()),
             ("gaussian, lengthscales 0.5 2", Gaussian::new(vec![0.5, 2.0]).unwrap().into()),
             ("matern-5/2 0.5", matern.clone()),
