@@ -108,7 +108,11 @@ fn compressed_rows_of_scipy() {
     // Columns beyond the range of i32.
     let far = Points::of_csr(&[1.0], &[3_000_000_000u32], &[0usize, 1], 4_000_000_000).unwrap();
     assert_eq!((far.nrows(), far.ncols()), (1, 4_000_000_000));
-    // What no memory can hold is refused.
+}
+
+/// What no memory can hold is refused.
+#[test]
+fn points_that_no_memory_holds_are_not_written_out() {
     let offsets = vec![1u64; 100_001];
     let many = Points::of_csr(&[1.0], &[3u64], &offsets, 1 << 36).unwrap();
     assert!(matches!(many.to_dense(), Err(Error::Memory { count: 100_000, .. })));

@@ -89,7 +89,8 @@ impl Found {
 #[test]
 fn forecasts_are_those_of_all_pairs() {
     let mut found = Found::default();
-    (0..8).for_each(|seed| found.add(seed));
+    // Of each loss one that is quick.
+    [16, 25, 34, 19, 4, 13, 22, 15].into_iter().for_each(|seed| found.add(seed));
     found.check();
 }
 

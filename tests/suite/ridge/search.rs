@@ -629,14 +629,14 @@ fn a_search_stops_when_it_is_told() {
     assert!(late < Duration::from_secs(2), "{late:?}");
 }
 
-/// With short lengthscales the softmax kernel's sums overflow: such maps are left out, and named where they were asked for.
+/// With short lengthscales sums of e^(½‖x/ℓ‖²) overflow: such maps are left out, and named where they were asked for.
 #[test]
 fn a_map_that_cannot_be_fitted_ends_no_search() {
     let mut generator = rng(3);
     let mut normal = |d| Array2::from_shape_fn((300, d), |_| generator.sample::<f64, _>(StandardNormal));
     let (x, y) = (normal(3), normal(1));
     let search =
-        || RidgeSearch::<f64>::of(|ell| Positive.map(Orthogonal.draw(3, 20, 1)?, Softmax::new(ell)?));
+        || RidgeSearch::<f64>::of(|ell| Trigonometric.map(Orthogonal.draw(3, 20, 1)?, Softmax::new(ell)?));
     let given = search().with_lengthscales([1e-3, 1.0]).fit(&x, &y).unwrap();
     assert_eq!(given.trials().len(), 1, "{given}");
     let failed = given.warnings().iter().find_map(|warning| match warning {
@@ -688,7 +688,7 @@ fn the_lambda_of_a_target_is_that_of_all_rows() {
     });
     let omega = Orthogonal.draw(1, 50, 1).unwrap();
     let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian::<f64>(omega, ell));
-    let found = search.with_lengthscales([0.5]).with_rows(100).fit(&x, &y).unwrap();
+    let found = search.with_lengthscales([0.5]).with_rows(400).fit(&x, &y).unwrap();
     let of_target = |warning: &RidgeWarning| match warning {
         RidgeWarning::Targets { target: 0, lambda, .. } => Some(*lambda),
         _ => None,

