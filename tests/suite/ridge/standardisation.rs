@@ -288,7 +288,8 @@ fn deviations_of_streams_keep_their_digits_at_any_offset() {
 fn moved_statistics_merge_without_loss() {
     let u = points::<f64>(600, 1, 1.0);
     let x = u.mapv(|u| 1e12 + u);
-    let [all, first, second] = [s![.., ..], s![..250, ..], s![250.., ..]].map(|part| Statistics::of(&x.slice(part)).unwrap());
+    let [all, first, second] =
+        [s![.., ..], s![..250, ..], s![250.., ..]].map(|part| Statistics::of(&x.slice(part)).unwrap());
     let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-14, "{a:e} {b:e}");
     let moves: [&dyn Fn(&Statistics) -> Statistics; 2] =
         [&|one| one.divided_by(3.0).unwrap(), &|one| one.shifted(&[1e12 - 100.0]).unwrap()];
