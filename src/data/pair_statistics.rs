@@ -77,7 +77,7 @@ impl<'a> PairStatistics<'a> {
 
     /// The mean of (xₗ + s yₗ)² over all pairs for each coordinate l; +∞ on overflow.
     pub fn mean_squared_sums(&self, s: GerfSign) -> Vec<f64> {
-        self.each(|x, y| x.variance + y.variance + (x.mean + s.value() * y.mean).powi(2))
+        self.each(|x, y| x.variance + y.variance + x.mean_plus(s.value(), y).powi(2))
     }
 
     /// The parameters of OPRF: the real A ≤ 0 that minimises the mean logarithm of the second moment.

@@ -176,9 +176,10 @@ impl Standardisation {
 /// The mean of a column, and its deviation unless it is constant, over rows of positive weight.
 fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) -> (f64, Option<f64>) {
     let rows = || (0..column.len()).map(|i| (column[i].widen(), weight(i))).filter(|(_, w)| *w > 0.0);
-    let first = rows().next().map_or(0.0, |(v, _)| v);
+    let heaviest = rows().reduce(|best, row| if row.1 > best.1 { row } else { best });
+    let first = heaviest.map_or(0.0, |(v, _)| v);
     let ends = rows().fold((first, first), |(least, most), (v, _)| (v.min(least), v.max(most)));
-    // Relative to the first entry, beside which small differences are exact, and in units of the largest difference, so that
+    // Relative to the first entry of the largest weight, which is never far from the mean and beside which small differences are exact, and in units of the largest difference, so that
     // no square overflows or underflows.
     let (least, most) = ends;
     let unit = if most > least { (most - first).max(first - least) } else { 1.0 };

@@ -275,6 +275,8 @@ fn statistics_that_no_points_have_are_refused() {
         ("/data/coordinates/1/magnitude", json!(-1.0)),
         ("/data/coordinates/2/min", json!(2.0)),
         ("/data/coordinates/2/mean", json!(1e200)),
+        ("/data/coordinates/2/rest", json!(1e-3)),
+        ("/data/coordinates/2/rest", json!("NaN")),
     ] {
         let mut changed = stored.clone();
         *changed.pointer_mut(place).unwrap() = wrong.clone();

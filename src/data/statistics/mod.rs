@@ -11,7 +11,7 @@ use ndarray::{ArrayRef1, ArrayRef2, Axis};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
-use crate::numeric::{Isa, slice_of, squared_norm};
+use crate::numeric::{Isa, Twofold, slice_of, squared_norm};
 use crate::once::once;
 use crate::progress;
 
@@ -24,8 +24,8 @@ const RUN: usize = 64;
 /// Points may come in any number of batches, and statistics from different threads or machines can be
 /// [merged](Statistics::merge): up to rounding the result is that of all points at once, in any order. A point of
 /// weight 2 counts as that point twice; one of weight 0 is checked and otherwise ignored. Variances are population
-/// variances (divided by the weight, like NumPy's `X.var()`), updated directly and not as a difference of sums, so they
-/// do not cancel if the mean is far from 0.
+/// variances (divided by the weight, like NumPy's `X.var()`), updated directly and not as a difference of sums. Means are
+/// held with twice the digits of `f64`, so that variances keep theirs however far the mean is from 0.
 ///
 /// Computations are in `f64` for any type of points. If a point is rejected (NaN, an infinity, or a squared norm that
 /// overflows), its whole batch is ignored.
@@ -120,32 +120,33 @@ impl Statistics {
     /// Statistics of a few checked rows with positive weights.
     fn of_run<T: Real>(d: usize, rows: &[(&[T], f64)]) -> Result<Self> {
         let mut run = Statistics::new(d)?;
-        let Some((origin, _)) = rows.first() else { return Ok(run) };
+        // Near the mean on the scale of the deviation: no row has a larger weight.
+        let heaviest = rows.iter().reduce(|best, row| if row.1 > best.1 { row } else { best });
+        let Some((origin, _)) = heaviest else { return Ok(run) };
         (run.count, run.epsilon) = (rows.len(), T::epsilon().widen());
         run.weight = checked_weight(rows.iter().map(|(_, weight)| weight).sum())?;
         let rows = || rows.iter().map(|(row, weight)| (*row, weight / run.weight));
-        // Offsets from the first row, so that means of constant coordinates are exact.
+        // Offsets from a row, so that no digit is lost beside a large mean, and means of constant coordinates are exact.
         let origin: Vec<f64> = origin.iter().map(|v| v.widen()).collect();
-        let (mut mean, mut magnitude) = (vec![0.0; d], vec![0.0; d]);
+        let (mut offset, mut magnitude) = (vec![0.0; d], vec![0.0; d]);
         for (row, share) in rows() {
             let values = || row.iter().map(|v| v.widen());
             let offsets = values().zip(&origin).map(|(v, origin)| v - origin);
-            mean.iter_mut().zip(offsets).for_each(|(mean, offset)| *mean += share * offset);
+            offset.iter_mut().zip(offsets).for_each(|(mean, v)| *mean += share * v);
             magnitude.iter_mut().zip(values()).for_each(|(magnitude, v)| *magnitude += share * v.abs());
         }
-        mean.iter_mut().zip(&origin).for_each(|(mean, origin)| *mean += origin);
-        let (mut variance, mut min, mut max) = (vec![0.0; d], origin.clone(), origin);
+        let (mut variance, mut min, mut max) = (vec![0.0; d], origin.clone(), origin.clone());
         for (row, share) in rows() {
             let values = || row.iter().map(|v| v.widen());
-            let offsets = values().zip(&mean).map(|(v, mean)| v - mean);
+            let offsets = values().zip(&origin).zip(&offset).map(|((v, origin), mean)| (v - origin) - mean);
             // The share first, because δ² may overflow.
             variance.iter_mut().zip(offsets).for_each(|(variance, delta)| *variance += share * delta * delta);
             min.iter_mut().zip(values()).for_each(|(min, v)| *min = if v < *min { v } else { *min });
             max.iter_mut().zip(values()).for_each(|(max, v)| *max = if v > *max { v } else { *max });
         }
         for (k, c) in run.coordinates.iter_mut().enumerate() {
-            let (mean, variance, magnitude) = (mean[k], variance[k], magnitude[k]);
-            *c = Coordinate { mean, variance, magnitude, min: min[k], max: max[k] };
+            c.set_mean(Twofold::default().add(origin[k]).add(offset[k]));
+            (c.variance, c.magnitude, c.min, c.max) = (variance[k], magnitude[k], min[k], max[k]);
         }
         Ok(run)
     }

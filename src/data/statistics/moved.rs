@@ -3,6 +3,7 @@
 use super::{Coordinate, Statistics};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Lengthscale;
+use crate::numeric::Twofold;
 
 impl Statistics {
     /// The statistics of the points divided by a lengthscale.
@@ -23,8 +24,13 @@ impl Statistics {
         lengthscale.check_dim(self.dim())?;
         let divided = |(k, c): (usize, &Coordinate)| {
             let scale = lengthscale.at(k);
+            let mean = c.mean / scale;
+            // The remainder of a division is exact.
+            let rest = ((-mean).mul_add(scale, c.mean) + c.rest) / scale;
+            let mean = Twofold::default().add(mean).add(rest);
             let divided = Coordinate {
-                mean: c.mean / scale,
+                mean: mean.high,
+                rest: mean.low,
                 variance: c.variance / (scale * scale),
                 magnitude: c.magnitude / scale,
                 min: c.min / scale,
@@ -62,8 +68,10 @@ impl Statistics {
         let shifted = |(row, (own, c)): (usize, (&Coordinate, &f64))| {
             let (min, max) = (own.min - c, own.max - c);
             // The mean may be rounded below the minimum.
-            let mean = (own.mean - c).max(min);
-            let shifted = Coordinate { mean, magnitude: mean, min, max, ..*own };
+            let mean = own.mean_words().add(-c);
+            let Twofold { high: mean, low: rest } =
+                if mean.high < min { Twofold { high: min, low: 0.0 } } else { mean };
+            let shifted = Coordinate { mean, rest, magnitude: mean, min, max, ..*own };
             let domain = "no more than the minimum, with differences whose squares are finite";
             let error = Error::Entry { what: "the shift", row, value: *c, domain };
             if min >= 0.0 && shifted.is_finite() { Ok(shifted) } else { Err(error) }

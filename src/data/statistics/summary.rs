@@ -65,10 +65,12 @@ impl Statistics {
     /// # Errors
     /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn overall_variance(&self) -> Result<f64> {
-        let (d, means) = (self.dim() as f64, self.mean()?);
+        self.check_data("the overall variance")?;
+        let (d, first) = (self.dim() as f64, &self.coordinates[0]);
         // Offsets from the first mean, so that the centre of equal means is exact.
-        let centre = means[0] + means.iter().map(|mean| (mean - means[0]) / d).sum::<f64>();
-        let about_centre = |c: &Coordinate| (c.variance + (c.mean - centre).powi(2)) / d;
+        let offset = |c: &Coordinate| c.mean_plus(-1.0, first);
+        let centre = self.coordinates.iter().map(|c| offset(c) / d).sum::<f64>();
+        let about_centre = |c: &Coordinate| (c.variance + (offset(c) - centre).powi(2)) / d;
         Ok(self.coordinates.iter().map(about_centre).sum())
     }
 

@@ -2,8 +2,9 @@
 
 use ndarray::{Array1, Array2, Axis, array, concatenate, s};
 use random_features::apply::{RidgeSearch, RidgeStatistics, Standardisation};
-use random_features::data::Statistics;
+use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{Coupling, Orthogonal};
+use random_features::theory::gerf::GerfSign;
 use random_features::{Error, Points, Real, Trigonometric};
 
 use super::trigonometric;
@@ -210,4 +211,98 @@ fn weights_of_one_are_no_weights_at_any_scale() {
     let mut statistics = Statistics::of(&(&x * 1e-160)).unwrap();
     assert!(matches!(Standardisation::of_statistics(&statistics), Err(Error::Entry { .. })));
     assert!(matches!(statistics.update(&(&x * 1e160)), Err(Error::NotFinite { .. })));
+}
+
+/// The deviation of an f64 column with whole counts as weights, beside a row that makes differences small and exact, with the
+/// words of a twofold sum for their mean.
+fn deviation(column: &[f64], weights: &[f64]) -> f64 {
+    let total: f64 = weights.iter().sum();
+    let heaviest = (0..column.len()).fold(0, |best, i| if weights[i] > weights[best] { i } else { best });
+    let offsets = || column.iter().map(|v| v - column[heaviest]).zip(weights);
+    let mean = offsets().map(|(v, w)| v * w).sum::<f64>() / total;
+    let left = offsets().map(|(v, w)| (v - mean) * w).sum::<f64>() / total;
+    (offsets().map(|(v, w)| ((v - mean) - left).powi(2) * w).sum::<f64>() / total).sqrt()
+}
+
+/// Scales of a batch, a stream, merged parts in two orders and weighted rows are the deviation, at any offset.
+fn keeps_digits<T: Real>(x: &Array2<T>, weights: &Array1<f64>) {
+    let n = x.nrows();
+    let column: Vec<f64> = x.iter().map(|v| v.widen()).collect();
+    let near = |case: &str, statistics: &Statistics, weights: &[f64]| {
+        let (scale, expected) = (statistics.variance().unwrap()[0].sqrt(), deviation(&column, weights));
+        assert!((scale / expected - 1.0).abs() < 1e-14, "{case}: {scale:e} {expected:e}");
+        let inputs = Standardisation::of_statistics(statistics).unwrap();
+        assert_eq!((inputs.scale(), inputs.constant_columns()), (&[scale][..], &[][..]), "{case}");
+    };
+    let scale = Standardisation::of(x).unwrap().scale()[0];
+    assert!((scale / deviation(&column, &vec![1.0; n]) - 1.0).abs() < 1e-14, "batch: {scale:e}");
+    near("whole", &Statistics::of(x).unwrap(), &vec![1.0; n]);
+    for parts in [1, 2, 7, 100] {
+        let part = |start: usize| start..n.min(start + n.div_ceil(parts));
+        let starts: Vec<usize> = (0..n).step_by(n.div_ceil(parts)).collect();
+        let mut stream = Statistics::new(1).unwrap();
+        let [mut back, mut weighted] = [stream.clone(), stream.clone()];
+        for start in &starts {
+            stream.update(&x.slice(s![part(*start), ..])).unwrap();
+        }
+        for start in starts.into_iter().rev() {
+            back.merge(&Statistics::of(&x.slice(s![part(start), ..])).unwrap()).unwrap();
+            weighted.update_weighted(&x.slice(s![part(start), ..]), &weights.slice(s![part(start)])).unwrap();
+        }
+        near(&format!("stream of {parts}"), &stream, &vec![1.0; n]);
+        near(&format!("{parts} merged backwards"), &back, &vec![1.0; n]);
+        near(&format!("{parts} weighted"), &weighted, weights.as_slice().unwrap());
+    }
+}
+
+#[test]
+fn deviations_of_streams_keep_their_digits_at_any_offset() {
+    let u = points::<f64>(1000, 1, 1.0);
+    let weights = Array1::from_shape_fn(1000, |i| (1 + i * i % 17) as f64);
+    for (offset, unit) in [(1e9, 1e-3), (1e12, 1.0), (-1e12, 0.01), (1e30, 1e18), (0.0, 1.0)] {
+        keeps_digits(&u.mapv(|u| offset + unit * u), &weights);
+    }
+    keeps_digits(&u.mapv(|u| (1.7e9 + 1800.0 * u) as f32), &weights);
+    // A spacing of numbers near 1e30 is 2⁴⁷.
+    let spacing = 2f64.powi(47);
+    let few = array![[0.0], [14.0], [3.0], [-2.0], [9.0]].mapv(|k| 1e30 + k * spacing);
+    keeps_digits(&few, &array![1.0, 5.0, 2.0, 9.0, 3.0]);
+    // A first row of hardly any weight, which is far away.
+    let far = array![[1e20], [1.0], [2.0], [4.0]];
+    let weights = array![1e-60, 1.0, 1.0, 2.0];
+    let expected = (27.0f64 / 16.0).sqrt();
+    let mut all = Statistics::new(1).unwrap();
+    all.update_weighted(&far, &weights).unwrap();
+    let mut merged = Statistics::new(1).unwrap();
+    for i in 0..4 {
+        merged.update_weighted(&far.slice(s![i..=i, ..]), &weights.slice(s![i..=i])).unwrap();
+    }
+    for statistics in [all, merged] {
+        let scale = Standardisation::of_statistics(&statistics).unwrap().scale()[0];
+        assert!((scale / expected - 1.0).abs() < 1e-14, "{scale} {expected}");
+    }
+}
+
+/// Statistics that are moved, and differences of two means, keep them too.
+#[test]
+fn moved_statistics_merge_without_loss() {
+    let u = points::<f64>(600, 1, 1.0);
+    let x = u.mapv(|u| 1e12 + u);
+    let [all, first, second] =
+        [s![.., ..], s![..250, ..], s![250.., ..]].map(|part| Statistics::of(&x.slice(part)).unwrap());
+    let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-14, "{a:e} {b:e}");
+    let moves: [&dyn Fn(&Statistics) -> Statistics; 2] =
+        [&|one| one.divided_by(3.0).unwrap(), &|one| one.shifted(&[1e12 - 100.0]).unwrap()];
+    for moved in moves {
+        let mut merged = moved(&first);
+        merged.merge(&moved(&second)).unwrap();
+        near(merged.variance().unwrap()[0], moved(&all).variance().unwrap()[0]);
+    }
+    let exact = |x: &Array2<f64>| x.mapv(|v| v - 1e12);
+    let (a, b) = (x.slice(s![..250, ..]).to_owned(), x.slice(s![250.., ..]).to_owned());
+    let (a, b) = (exact(&a), exact(&b));
+    let square = |x: &Array2<f64>| x.mapv(|v| v * v).mean().unwrap();
+    let expected = square(&a) + square(&b) - 2.0 * a.mean().unwrap() * b.mean().unwrap();
+    let pairs = PairStatistics::new(&first, &second).unwrap();
+    near(pairs.mean_squared_sum(GerfSign::Minus), expected);
 }
