@@ -1,13 +1,14 @@
 //! Couplings without a closed form, by draws: as ratios to the closed form of another coupling.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::candidates::Candidate;
 use super::evaluation::{closed, forecast};
 use super::forecast::{Basis, Forecast};
-use super::pairs::{Pairs, SIDE};
+use super::pairs::{Pairs, SIDE, or_infinite};
 use super::ranking::{Scene, Scored};
-use super::simulation::simulate;
+use super::simulation::{Simulated, simulate};
 use super::stages::steps;
 use crate::error::Result;
 use crate::progress;
@@ -101,8 +102,9 @@ impl Scene<'_> {
                 }
                 None => own,
             };
-            let draws = 0.5 * seen.gram().1;
-            let forecast = forecast.widened(draws);
+            let uncertainty = 0.5 * seen.gram().1;
+            let draws = or_infinite(uncertainty * forecast.loss.value);
+            let forecast = forecast.widened(uncertainty);
             Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast, also: Vec::new() })
         };
         let first = steps("recipes drawn", &affordable, |candidate| Ok(run(candidate, PILOT, 1)))?;
@@ -165,12 +167,18 @@ impl Scene<'_> {
         for divisor in (0..DIVISIONS).map(|k| 1 << k).take_while(|divisor| *divisor <= best.m) {
             let Ok(smaller) = self.divided(best, divisor)? else { continue };
             let Some(expected) = closed(&smaller.recipe, &self.planner.target, some)? else { continue };
+            let (few, all) = (affordable(&smaller, PILOT), affordable(&smaller, FINAL));
+            let draws = |range: Range<usize>| {
+                let first = self.seed_of(0).wrapping_add(range.start as u64);
+                simulate(&smaller.recipe, some, range.len(), first)
+            };
+            let seen = draws(0..few)?;
+            if seen.is_reliable(some, &expected) {
+                return Ok(Some(divisor));
+            }
             // Few draws may miss by chance what more of them show.
-            for draws in [PILOT, FINAL] {
-                let draws = affordable(&smaller, draws);
-                if simulate(&smaller.recipe, some, draws, self.seed_of(0))?.is_reliable(some, &expected) {
-                    return Ok(Some(divisor));
-                }
+            if few < all && Simulated::joined(vec![seen, draws(few..all)?]).is_reliable(some, &expected) {
+                return Ok(Some(divisor));
             }
         }
         Ok(None)

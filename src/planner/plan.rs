@@ -23,7 +23,8 @@ pub struct Choice {
     pub frequencies: usize,
     /// The errors to expect.
     pub forecast: Forecast,
-    /// Whether few pairs of a sample or few draws rule the loss, so that it may be off by a factor of 1.5 and more. A plan shows it as `?`.
+    /// Whether few pairs of a sample or few draws rule the loss, so that it may be off by a factor of 1.5 and more, or it is infinite: nothing
+    /// is known of it then. A plan shows it as `?`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub uncertain: bool,
     /// What the features of a point cost.
@@ -47,8 +48,7 @@ pub struct LeftOut {
 
 /// Recipes, the best first, with the errors to expect: made by [`Planner::plan`](super::Planner::plan).
 ///
-/// They are ranked by their loss plus one standard error of its draws, if it was simulated (errors of attention by their loss alone);
-/// losses that differ by less than about half a percent count as equal, and the cheaper comes first. With a
+/// They are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about half a percent count as equal, and the cheaper comes first. With a
 /// [target](super::Planner::target) the cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make
 /// whole blocks of its coupling with smaller errors. Recipes that are one map are one choice.
 ///

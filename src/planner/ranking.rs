@@ -30,7 +30,7 @@ pub(super) struct Scored {
     pub candidate: Candidate,
     /// ln E(K̂ − K)² of each pair, where it is known.
     pub ln_squares: Option<Vec<f64>>,
-    /// The standard error of the loss from draws, relative to it.
+    /// The standard error of the loss from draws; 0 without any.
     pub draws: f64,
     pub forecast: Forecast,
     /// What else this map is called, as "map, coupling".
@@ -133,7 +133,7 @@ impl<'a> Scene<'a> {
         };
         let calibration = if timed { Some(planner.calibration()?) } else { planner.calibration };
         let pairs = Pairs::draw(data, kernel.as_ref(), planner.seed)?;
-        let trial = Trial::new(planner)?;
+        let trial = Trial::new(planner, kernel.as_ref())?;
         Ok(Scene { planner, kernel, field, pairs, trial, calibration })
     }
 
@@ -209,15 +209,17 @@ impl<'a> Scene<'a> {
         (proposal.name.clone(), coupling)
     }
 
-    /// Whether a sample of pairs, or draws, leave the loss uncertain by a factor. Where all pairs of all points were evaluated, other
-    /// points may have other errors, but these have no others.
+    /// Whether a sample of pairs, or draws, leave the loss uncertain by a factor, or nothing is known of it. Where all pairs of all points
+    /// were evaluated, other points may have other errors, but these have no others.
     fn is_uncertain(&self, one: &Scored) -> bool {
         let loss = one.forecast.loss;
-        let sampled = !self.pairs.is_all() || self.trial.is_some() || one.is_of_some_pairs();
-        let error = if sampled { loss.standard_error } else { one.draws * loss.value.abs() };
+        let is_all = self.trial.as_ref().map_or(self.pairs.is_all(), Trial::is_of_all);
+        let sampled = !is_all || one.is_of_some_pairs();
+        let error = if sampled { loss.standard_error } else { one.draws };
         // Few draws may have missed what rules a quantile.
         let missed = loss.basis != Basis::ClosedForm && loss.standard_error > MISSED * loss.value.abs();
-        missed || error > UNCERTAIN * loss.value.abs()
+        let is_known = loss.value.is_finite() && error <= UNCERTAIN * loss.value.abs();
+        missed || !is_known
     }
 
     fn choice(&self, one: Scored, why: String) -> Choice {
@@ -291,10 +293,9 @@ impl Scored {
 pub(super) fn rank(scored: &mut [Scored]) {
     let risk = scored.iter().any(|one| one.forecast.loss.value < 0.0);
     let key = |one: &Scored| {
-        let loss = one.forecast.loss.value;
-        let loss = loss + loss.abs() * one.draws;
+        let loss = one.forecast.loss.value + one.draws;
         // The excess risk of a regression may be negative.
-        let step = if loss > 0.0 && !risk { (loss.ln() / STEP).round() } else { loss };
+        let step = if risk { loss } else { (loss.ln() / STEP).round() };
         let cost = one.candidate.cost.multiplications;
         // What is unknown comes last: a NaN may have any sign.
         let [step, cost] = [step, cost].map(|value| if value.is_nan() { f64::INFINITY } else { value });
@@ -303,7 +304,7 @@ pub(super) fn rank(scored: &mut [Scored]) {
     scored.sort_by(|a, b| {
         let (a, b) = (key(a), key(b));
         // Where losses are beyond the range, tails tell.
-        let tails = if a.0.is_infinite() { a.1.total_cmp(&b.1) } else { Ordering::Equal };
+        let tails = if a.0 == f64::INFINITY { a.1.total_cmp(&b.1) } else { Ordering::Equal };
         a.0.total_cmp(&b.0).then(tails).then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3))
     });
 }

@@ -23,16 +23,17 @@ impl Scene<'_> {
     pub fn within(&mut self, measure: Measure, most: f64) -> Result<Vec<Scored>> {
         let candidates = self.sized(measure, most)?;
         // Few pairs tell what is far from the best: the same ones for all seeds, where all pairs are.
-        let few = self.pairs.some(FEW, &mut crate::rng(0));
+        let few = (self.pairs.len() > FEW).then(|| self.pairs.some(FEW, &mut crate::rng(0)));
+        let first = few.as_ref().unwrap_or(&self.pairs);
         let evaluated =
-            steps("recipes evaluated at some pairs", &candidates, |one| self.closed_at(one, &few))?;
+            steps("recipes evaluated at some pairs", &candidates, |one| self.closed_at(one, first))?;
         let (mut scored, mut open) = (Vec::new(), Vec::new());
         for (candidate, evaluated) in candidates.into_iter().zip(evaluated) {
             match evaluated {
-                Some((_, forecast)) => {
+                Some((ln_squares, forecast)) => {
                     scored.push(Scored {
                         candidate,
-                        ln_squares: None,
+                        ln_squares: few.is_none().then_some(ln_squares),
                         draws: 0.0,
                         forecast,
                         also: Vec::new(),

@@ -81,11 +81,14 @@ impl Search<'_> {
     /// `None` without a closed form, or where its errors are beyond the range of numbers.
     fn estimate(&self, kind: (usize, AnyCoupling), measure: Measure) -> Result<Option<Estimate>> {
         // A kind that cannot be drawn is none.
-        let Ok(candidate) = self.candidate(kind, FIRST) else { return Ok(None) };
+        let Ok(first) = self.candidate(kind, FIRST) else { return Ok(None) };
+        // Variances of whole blocks fall exactly as their number grows.
+        let candidate = self.candidate(kind, first.whole(FIRST))?;
         let (block, biased) = (candidate.block(), candidate.biased);
         let Some(loss) = self.loss(&candidate)? else { return Ok(None) };
         let excess = (loss.0.value / self.error).powi(2);
-        let wanted = (FIRST as f64 * excess / block as f64).ceil().max(1.0);
+        // Less a rounding error, where the number is whole.
+        let wanted = (candidate.m as f64 * excess / block as f64 * (1.0 - 1e-12)).ceil().max(1.0);
         if !(wanted.is_finite() || biased) {
             return Ok(None);
         }
@@ -96,9 +99,16 @@ impl Search<'_> {
 
     /// The fewest blocks of frequencies that keep the error.
     fn smallest(&self, Estimate { kind, biased, block, blocks, .. }: Estimate) -> Result<Option<Scored>> {
-        let keeps = |blocks: usize| -> Result<bool> {
-            let loss = self.loss(&self.candidate(kind, blocks * block)?)?;
-            Ok(loss.is_some_and(|(loss, _)| loss.value <= self.error))
+        // The last that keeps the error is the smallest.
+        let mut last = None;
+        let mut keeps = |blocks: usize| -> Result<bool> {
+            let candidate = self.candidate(kind, blocks * block)?;
+            let Some((loss, evaluated)) = self.loss(&candidate)? else { return Ok(false) };
+            let is_kept = loss.value <= self.error;
+            if is_kept {
+                last = Some((candidate, loss, evaluated));
+            }
+            Ok(is_kept)
         };
         let most = (MOST / block).max(1);
         // No number of frequencies makes up for a bias.
@@ -120,15 +130,13 @@ impl Search<'_> {
             let guess = if step > 8 { low + (high - low) / 2 } else { guess };
             if keeps(guess)? { high = guess } else { low = guess }
         }
-        let candidate = self.candidate(kind, high * block)?;
-        let scored = self.loss(&candidate)?.map(|(loss, (ln_squares, forecast))| Scored {
+        Ok(last.map(|(candidate, loss, (ln_squares, forecast))| Scored {
             candidate,
             ln_squares: Some(ln_squares),
             draws: 0.0,
             forecast: forecast.with_loss(loss),
             also: Vec::new(),
-        });
-        Ok(scored)
+        }))
     }
 
     /// What must be at most the error, with what it follows from.

@@ -48,7 +48,7 @@ pub use exact::ExactAttention;
 pub use gradients::Gradients;
 pub use heads::Heads;
 pub use report::{Basis, ErrorReport, Sample};
-pub(crate) use report::{closed_errors, simulated_errors};
+pub(crate) use report::{Redraws, closed_errors, simulated_errors};
 pub use step::{CausalState, Step};
 pub use weights::WeightRows;
 

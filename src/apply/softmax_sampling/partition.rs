@@ -11,14 +11,19 @@ const CARRIERS: f64 = 30.0;
 /// The largest ratio of Berry and Esseen for which the mean of the terms counts as normal; where there are few draws, that of terms
 /// with somewhat heavier tails than normal ones, for which it is √(8/π)/√k.
 const IMBALANCE: (f64, f64) = (0.2, 1.8);
-/// The largest such ratio where some classes may have hardly any probability.
+/// The largest such ratio where some classes may have hardly any probability; and where there is no bound of it, this divided by √k.
 const IMBALANCE_OF_FEATURES: f64 = 0.1;
+const IMBALANCE_WITHOUT_BOUND: f64 = 2.85;
 /// Draws that every class must have, in the mean, for none to be missed.
 const EACH: f64 = 5.0;
 /// The largest share of the standard error that a single draw of the rarest class may have. Measured with trigonometric and
 /// positive features, 300 and 4000 classes ~ N(0, I) in 2 to 32 dimensions, norms of h from 0.5 to 3, ε from 0.01 to 0.2, 100 to
 /// 10,000 draws: of intervals at 0.9 that this condition leaves 90 % hold ln Z, and in 100 of 103 settings 80 % or more do. Without
 /// this condition, in 82 of 273 settings with trigonometric features less than 80 % do, in some of them none.
+///
+/// The same share of a mean draw of the classes that were not drawn, where there is no bound. Measured with positive features and ε = 0, 300
+/// to 3000 classes of deviations from 0.3 to 1 in 2 to 16 dimensions, norms of h from 0.5 to 4, m from 64 to 256, 100 to 1000 draws: of
+/// intervals at 0.9 that are left 90 % hold ln Z, and in none of 223 settings significantly fewer; 83 % of the intervals are left.
 const SINGLE: f64 = 0.2;
 
 /// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. Without bias where
@@ -62,6 +67,9 @@ pub struct Partition {
     draws: usize,
     /// ln of the least probability of a class, −∞ if there is none; `None` where probabilities are near their logits.
     least: Option<f64>,
+    /// The mean term of classes that were not drawn, relative to the estimate, if their exponentials were those of the classes that were; 0
+    /// where it is not known which were drawn, or all were.
+    unseen: f64,
     effective_features: Option<f64>,
 }
 
@@ -96,6 +104,7 @@ impl Partition {
             largest: logits.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             draws: terms.len(),
             least: None,
+            unseen: 0.0,
             effective_features: None,
         })
     }
@@ -120,6 +129,25 @@ impl Partition {
         }
         let (name, domain) = ("the logarithm of the least probability", "at most 0");
         Err(Error::Parameter { name, value: log_probability, domain })
+    }
+
+    /// States which classes of how many were drawn, with their logits and ln of their probabilities.
+    pub(super) fn with_classes(
+        self,
+        drawn: &[usize],
+        all: usize,
+        logits: &[f64],
+        log_probabilities: &[f64],
+    ) -> Self {
+        let mut first: Vec<usize> = (0..drawn.len()).collect();
+        first.sort_unstable_by_key(|draw| drawn[*draw]);
+        first.dedup_by_key(|draw| drawn[*draw]);
+        let seen = first.len() as f64;
+        let probability: f64 = first.iter().map(|draw| log_probabilities[*draw].exp()).sum();
+        let mean = first.iter().map(|draw| (logits[*draw] - self.log_value).exp()).sum::<f64>() / seen;
+        let left = (all as f64 - seen).max(0.0);
+        let unseen = if left > 0.0 { left * mean / (1.0 - probability).max(0.0) } else { 0.0 };
+        Partition { unseen, ..self }
     }
 
     /// With the number of features behind the draws.
@@ -180,15 +208,21 @@ impl Partition {
     /// Draws from features ask for more, since estimates may be clipped to 0 or far too small: classes that only uniform draws can
     /// meet, each with the [least probability](Partition::with_least_probability) q. If k q is below 5, so that classes may be missed,
     /// the ratio must be at most 0.1. If q > 0, a draw with this q of the largest logit that was met must change Ẑ by no
-    /// more than a fifth of its standard error.
+    /// more than a fifth of its standard error. If q = 0, without a bound, the ratio must be at most 2.85/√k too, and the probability that was
+    /// left for the classes that were not drawn must not be far too small for them: if they had the mean exponential of those that were, a
+    /// draw of one must change Ẑ by no more than that.
     pub fn is_reliable(&self) -> bool {
         let (most, of_few) = IMBALANCE;
         let usual = most.max(of_few / (self.draws as f64).sqrt());
         let is_normal = match self.ln_draws_of_the_rarest() {
+            Some(f64::NEG_INFINITY) => {
+                let k = self.draws as f64;
+                let most = IMBALANCE_OF_FEATURES.min(IMBALANCE_WITHOUT_BOUND / k.sqrt());
+                self.imbalance <= most && (self.unseen - 1.0) / k <= SINGLE * self.relative_error()
+            }
             Some(ln_draws) if ln_draws < EACH.ln() => {
                 let ln_single = self.largest - self.log_value - ln_draws;
-                let is_small =
-                    ln_draws == f64::NEG_INFINITY || ln_single <= (SINGLE * self.relative_error()).ln();
+                let is_small = ln_single <= (SINGLE * self.relative_error()).ln();
                 self.imbalance <= IMBALANCE_OF_FEATURES && is_small
             }
             _ => self.imbalance <= usual,

@@ -224,7 +224,10 @@ impl<T: Real> SoftmaxSampler<T> {
         if self.is_exact() {
             return Ok(z);
         }
-        z.with_least_probability((self.uniform_weight() / self.present_classes() as f64).ln())
+        let present = self.present_classes();
+        let z =
+            z.with_classes(slice_of(&draws.classes), present, &logits, slice_of(&draws.log_probabilities));
+        z.with_least_probability((self.uniform_weight() / present as f64).ln())
     }
 
     /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it; −∞ for those that were removed. For all of them

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::elementary::{ln_cosh, ln_gamma};
+use super::elementary::{STIRLING, ln_cosh, ln_gamma, stirling_rest};
 use super::series::ln_series;
 
 /// ln ₀F₁(; b; x) for b > 0 and x ≥ 0, relative error about 1e-15.
@@ -20,7 +20,7 @@ pub fn ln_0f1(b: f64, x: f64) -> f64 {
         return ln_cosh(argument);
     }
     if x > b && order >= 0.0 && order.hypot(argument) > 1000.0 {
-        if order < LARGE_ORDER {
+        if order < STIRLING {
             return ln_gamma(b) - order * (0.5 * argument).ln() + ln_bessel_i_uniform(order, argument);
         }
         // Stirling's series for ln Γ(b), with the large parts cancelled analytically: r − ν is of the order of the result.
@@ -32,15 +32,6 @@ pub fn ln_0f1(b: f64, x: f64) -> f64 {
             + debye_correction(order, r);
     }
     ln_series(|k| x / ((b + k) * (k + 1.0)))
-}
-
-/// The order from which on Stirling's series is accurate to rounding.
-const LARGE_ORDER: f64 = 30.0;
-
-/// ln Γ(ν+1) − (ν + ½) ln ν + ν − ½ ln 2π for ν ≥ 30.
-fn stirling_rest(order: f64) -> f64 {
-    let u = (order * order).recip();
-    (1.0 / 12.0 - u * (1.0 / 360.0 - u * (1.0 / 1260.0 - u / 1680.0))) / order
 }
 
 /// ln I_ν(a) where √(ν² + a²) > 1000.

@@ -7,6 +7,15 @@ pub fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
+/// The argument from which on Stirling's series is accurate to rounding.
+pub(super) const STIRLING: f64 = 30.0;
+
+/// ln Γ(x + 1) − (x + ½) ln x + x − ½ ln 2π for x ≥ 30.
+pub(super) fn stirling_rest(x: f64) -> f64 {
+    let u = (x * x).recip();
+    (1.0 / 12.0 - u * (1.0 / 360.0 - u * (1.0 / 1260.0 - u / 1680.0))) / x
+}
+
 /// ln 2 cosh t, without overflow.
 fn ln_2cosh(t: f64) -> f64 {
     t.abs() + (-2.0 * t.abs()).exp().ln_1p()

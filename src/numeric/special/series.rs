@@ -1,5 +1,7 @@
 //! Logarithms of sums of positive terms.
 
+use std::f64::consts::PI;
+
 /// Terms smaller than this relative to the sum are dropped.
 const NEGLIGIBLE: f64 = 1e-18;
 
@@ -23,10 +25,15 @@ pub(super) fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
     if scalings == 0.0 { rest.ln_1p() } else { rest.ln() + scalings * LARGE.ln() }
 }
 
-/// The same sum from its largest term outwards, if that is too far from t₀; `ln_term(k)` is ln tₖ and `peak` is near
-/// the largest term.
-pub(super) fn ln_series_around(peak: f64, ln_term: impl Fn(f64) -> f64, ratio: impl Fn(f64) -> f64) -> f64 {
-    let peak = peak.floor();
+/// The variance of terms, as a law of k, from which on their sum is an integral.
+const WIDE: f64 = 1e7;
+
+/// ln of the same sum relative to its largest term, from there outwards: that of k = `peak`, around which ln tₖ falls with this `curvature`.
+/// Very many terms have the sum of a normal law, with an error of the order of the curvature.
+pub(super) fn ln_series_around(peak: f64, curvature: f64, ratio: impl Fn(f64) -> f64) -> f64 {
+    if curvature < WIDE.recip() {
+        return 0.5 * (2.0 * PI / curvature).ln();
+    }
     let (mut sum, mut term, mut k) = (0.0, 1.0, peak);
     while term > NEGLIGIBLE * sum {
         sum += term;
@@ -39,5 +46,5 @@ pub(super) fn ln_series_around(peak: f64, ln_term: impl Fn(f64) -> f64, ratio: i
         term /= ratio(k);
         sum += term;
     }
-    ln_term(peak) + sum.ln()
+    sum.ln()
 }

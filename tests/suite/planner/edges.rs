@@ -24,6 +24,11 @@ fn sound(plan: &Plan, case: &str) {
         let loss = choice.forecast.loss;
         assert!(i > 0 || !loss.value.is_nan(), "{case}: {} first with {loss:?}", label(choice));
         assert!(!loss.standard_error.is_nan(), "{case}: {}: {loss:?}", label(choice));
+        assert!(
+            loss.value.is_finite() || choice.uncertain,
+            "{case}: {} is certain of {loss:?}",
+            label(choice)
+        );
     }
     let losses: Vec<f64> = plan.choices.iter().map(|choice| choice.forecast.loss.value).collect();
     let bad = losses.iter().position(|loss| !loss.is_finite()).unwrap_or(losses.len());
@@ -84,7 +89,7 @@ fn eight_points_are_enough_and_seven_are_not() {
 #[test]
 fn huge_and_tiny_points() {
     for size in [1e-30, 1e-160, 1e-300, 30.0, 1e3, 1e10, 1e30, 1e100, 1e150] {
-        sound_plans(&normal(20, 3, size, 2), &format!("size {size:e}"));
+        sound_plans(&normal(10, 3, size, 2), &format!("size {size:e}"));
     }
     let one =
         Array2::from_shape_fn((20, 3), |(i, k)| if (i, k) == (4, 1) { 1e20 } else { 0.1 * (i + k) as f64 });

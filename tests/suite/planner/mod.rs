@@ -8,12 +8,14 @@ mod edges;
 mod forecasts;
 mod honesty;
 mod plans;
+mod problems;
 mod proposals;
 mod regret;
 mod reservoir;
 mod review;
 mod ridge;
 mod targets;
+mod truth;
 
 use random_features::frequency::{Antithetic, AnyCoupling, Independent, Orthogonal};
 use random_features::planner::{Calibration, Loss, Plan, Planner};

@@ -13,12 +13,11 @@ fn plans_are_good_on_points_they_have_not_seen() {
         [Independent.into(), Orthogonal.into(), Simplex::default().into(), Antithetic(Orthogonal).into()];
     let mut all = Vec::new();
     println!("{}", head());
-    for kind in kinds() {
-        for softmax in [true, false] {
-            for row in rows(&kind, softmax, Some(&couplings), DRAWS).unwrap() {
-                println!("{row}");
-                all.push(row);
-            }
+    // Each kind with one of the kernels.
+    for (kind, softmax) in kinds().into_iter().zip([true, false].into_iter().cycle()) {
+        for row in rows(&kind, softmax, Some(&couplings), DRAWS).unwrap() {
+            println!("{row}");
+            all.push(row);
         }
     }
     let (planner, naive, random) =

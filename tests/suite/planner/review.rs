@@ -124,6 +124,35 @@ fn uncertain_losses_are_marked() {
     assert!(!plan.best().unwrap().uncertain && !format!("{plan}").contains('?'), "{plan}");
 }
 
+/// Four of five points are 0, where positive features are exact and others are not: the median error is 0, and nothing is less.
+#[test]
+fn no_error_is_the_least() {
+    let mut x = normal(50, 3, 0.4, 1);
+    x.rows_mut().into_iter().enumerate().filter(|(i, _)| i % 5 > 0).for_each(|(_, mut row)| row.fill(0.0));
+    let planner = Planner::new(&x, &x).unwrap().couplings(couplings()).loss(Loss::RelativeMedian);
+    let plan = planner.features(16).plan().unwrap();
+    let losses: Vec<f64> = plan.choices.iter().map(|choice| choice.forecast.loss.value).collect();
+    assert!(losses.iter().any(|loss| *loss > 0.0 && *loss < 1.0), "{losses:?}");
+    assert_eq!(losses[0], 0.0, "{losses:?}");
+    assert!(losses.windows(2).all(|pair| pair[0] <= 1.006 * pair[1]), "{losses:?}");
+}
+
+/// Of 120 pairs all are evaluated at once, also of the recipes that are far behind.
+#[test]
+fn few_pairs_are_all_pairs() {
+    let planner = Planner::new(&normal(12, 3, 0.4, 1), &normal(10, 3, 0.4, 2)).unwrap();
+    let plan = planner.couplings(couplings()).features(32).plan().unwrap();
+    assert!(plan.choices.len() > 30, "{plan:#}");
+    for choice in &plan.choices {
+        assert!(
+            !choice.why.contains("some of the pairs") && !choice.uncertain,
+            "{}: {}",
+            label(choice),
+            choice.why
+        );
+    }
+}
+
 /// Plans, forecasts and measurements tell a watcher their steps, and stop at any of them.
 #[test]
 fn long_work_is_watched_and_stopped() {

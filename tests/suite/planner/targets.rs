@@ -10,7 +10,7 @@ use random_features::{Map, Recipe};
 
 /// The pairs of these points are few, so that planners evaluate all of them.
 fn points() -> ndarray::Array2<f64> {
-    normal(100, 4, 0.4, 1)
+    normal(60, 4, 0.4, 1)
 }
 
 fn planners() -> [Planner; 2] {
@@ -33,8 +33,10 @@ fn same<'a>(plan: &'a Plan, choice: &Choice) -> Option<&'a Choice> {
 
 #[test]
 fn a_target_is_met_and_not_by_fewer() {
-    for planner in planners() {
-        for (loss, error) in [(Loss::Gram, 0.03), (Loss::RelativeNinety, 0.05), (Loss::RelativeMean, 0.2)] {
+    let losses: [&[_]; 2] =
+        [&[(Loss::Gram, 0.03), (Loss::RelativeMean, 0.2)], &[(Loss::RelativeNinety, 0.05)]];
+    for (planner, losses) in planners().into_iter().zip(losses) {
+        for (loss, error) in losses.iter().copied() {
             let planner = planner.clone().loss(loss);
             let plan = planner.clone().target(error).unwrap().plan().unwrap();
             assert!(!plan.choices.is_empty());
@@ -44,8 +46,8 @@ fn a_target_is_met_and_not_by_fewer() {
                 let kept = loss_of(&planner, choice, loss);
                 assert!(kept.value <= error, "{name}: {} of {error}", kept.value);
                 assert_eq!(choice.forecast.loss.value, kept.value, "{name}");
-                // The best ones, and every fourth of the others: those with as many features share another plan.
-                if i >= 4 && i % 4 > 0 {
+                // The best ones, and every eighth of the others: those with as many features share another plan.
+                if i >= 3 && i % 8 > 0 {
                     continue;
                 }
                 // The largest map of the kind with four fifths of the frequencies.

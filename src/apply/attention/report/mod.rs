@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 
 pub(crate) use self::closed::closed_errors;
 use self::errors::{ErrorPart, Errors};
-pub(crate) use self::simulated::simulated_errors;
+pub(crate) use self::simulated::{Redraws, simulated_errors};
 pub use self::tokens::Sample;
 use crate::map::Mechanism;
 

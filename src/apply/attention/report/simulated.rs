@@ -28,23 +28,39 @@ struct Query {
     draws: Vec<(f64, Array1<f64>)>,
 }
 
-/// The reports of a recipe, none of whose frequencies may be drawn already, over draws with these seeds: one for each sample of
-/// tokens, as points and values.
+/// A report, and what each draw has to do with it.
+pub(crate) struct Redraws {
+    pub report: ErrorReport,
+    /// The squared errors of the weights and of the output in each draw, to first order about the exact ones and relative to them.
+    pub squares: Vec<(f64, f64)>,
+}
+
+/// What draws of a recipe, none of whose frequencies may be drawn already, with these seeds say of each sample of tokens, as points and
+/// values.
 pub(crate) fn simulated_errors(
     recipe: &Recipe,
     seeds: Range<u64>,
     tokens: &[[Array2<f64>; 3]],
-) -> Result<Vec<ErrorReport>> {
-    errors_beside(recipe, seeds, tokens, &Mask::default())
+) -> Result<Vec<Redraws>> {
+    redraws(recipe, seeds, tokens, &Mask::default())
 }
 
-/// The same where some pairs of each sample are not estimated.
+/// The reports where some pairs of each sample are not estimated.
 pub(super) fn errors_beside(
     recipe: &Recipe,
     seeds: Range<u64>,
     tokens: &[[Array2<f64>; 3]],
     mask: &Mask,
 ) -> Result<Vec<ErrorReport>> {
+    Ok(redraws(recipe, seeds, tokens, mask)?.into_iter().map(|redraws| redraws.report).collect())
+}
+
+fn redraws(
+    recipe: &Recipe,
+    seeds: Range<u64>,
+    tokens: &[[Array2<f64>; 3]],
+    mask: &Mask,
+) -> Result<Vec<Redraws>> {
     let draws_of = recipe.draws();
     let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
     if draws_of.iter().any(|omega| matches!(omega, Omega::Frequencies(_) | Omega::Counts(_))) {
@@ -63,8 +79,9 @@ pub(super) fn errors_beside(
         parts.iter_mut().try_for_each(|part| part.add(&map))?;
     }
     let report = |part: Redrawn<'_>| {
-        let outputs = part.sample.has_values();
-        ErrorReport::new(Basis::Redraws(draws), frequencies, outputs, part.errors(frequencies as f64))
+        let (outputs, squares) = (part.sample.has_values(), part.squares());
+        let errors = part.errors(frequencies as f64);
+        Redraws { report: ErrorReport::new(Basis::Redraws(draws), frequencies, outputs, errors), squares }
     };
     Ok(parts.into_iter().map(report).collect())
 }
@@ -85,6 +102,11 @@ struct Redrawn<'a> {
     /// Pairs whose weights are exact, with these relative to the normaliser.
     exact: Vec<([usize; 2], f64)>,
     queries: Vec<Query>,
+    /// The exact weights and outputs.
+    weights: Array2<f64>,
+    outputs: Array2<f64>,
+    /// The squared errors of each draw.
+    squares: Vec<(f64, f64)>,
 }
 
 impl<'a> Redrawn<'a> {
@@ -105,8 +127,12 @@ impl<'a> Redrawn<'a> {
         let ln_normalisers: Vec<f64> = ln_kernel.rows().into_iter().enumerate().map(ln_normaliser).collect();
         let weight = |(i, j): (usize, usize)| ([i, j], (ln_kernel[[i, j]] - ln_normalisers[i]).exp());
         let exact = sample.exact_pairs().map(weight).collect();
+        let seen = |(i, j)| if j < sample.seen(i) { weight((i, j)).1 } else { 0.0 };
+        let weights = Array2::from_shape_fn(ln_kernel.dim(), seen);
+        let outputs = weights.dot(&sample.values);
         let queries = (0..x.nrows()).map(|_| Query::new(y.nrows())).collect();
-        Redrawn { points: [x, y], sample, ln_normalisers, exact, queries }
+        let (points, squares) = ([x, y], Vec::new());
+        Redrawn { points, sample, ln_normalisers, exact, queries, weights, outputs, squares }
     }
 
     fn add(&mut self, map: &Map<f64>) -> Result<()> {
@@ -115,10 +141,25 @@ impl<'a> Redrawn<'a> {
         for (i, mut row) in estimates.rows_mut().into_iter().enumerate() {
             row.slice_mut(s![self.sample.seen(i)..]).fill(0.0);
         }
-        for (query, estimates) in self.queries.iter_mut().zip(estimates.rows()) {
-            query.add(&estimates, &self.sample.values);
+        let mut square = (0.0, 0.0);
+        let exact = self.weights.rows().into_iter().zip(self.outputs.rows());
+        for ((query, estimates), (weights, output)) in
+            self.queries.iter_mut().zip(estimates.rows()).zip(exact)
+        {
+            let (total, own) = query.add(&estimates, &self.sample.values);
+            // Of e/Σe about p: e − p Σe where Σe is about 1.
+            square.0 += (&estimates - &(&weights * total)).mapv(|v| v * v).sum();
+            square.1 += (own - &(&output * total)).mapv(|v| v * v).sum();
         }
+        self.squares.push(square);
         Ok(())
+    }
+
+    /// The squared errors of each draw, relative to what is exact.
+    fn squares(&self) -> Vec<(f64, f64)> {
+        let size = |exact: &Array2<f64>| exact.iter().map(|v| v * v).sum::<f64>();
+        let (weights, outputs) = (size(&self.weights), size(&self.outputs));
+        self.squares.iter().map(|square| (square.0 / weights, square.1 / outputs)).collect()
     }
 
     /// Those of m frequencies, of which the part that is variance is that of one.
@@ -155,12 +196,14 @@ impl Query {
         Query { estimates: zeros(), squares: zeros(), products: zeros(), draws: Vec::new() }
     }
 
-    fn add(&mut self, estimates: &ArrayView1<'_, f64>, values: &Array2<f64>) {
+    /// Adds the estimates of a draw, and gives their sum and that of the values weighted by them.
+    fn add(&mut self, estimates: &ArrayView1<'_, f64>, values: &Array2<f64>) -> (f64, &Array1<f64>) {
         let total = estimates.sum();
         self.estimates += estimates;
         self.squares += &estimates.mapv(|v| v * v);
         self.products.scaled_add(total, estimates);
         self.draws.push((total, estimates.dot(values)));
+        (total, &self.draws[self.draws.len() - 1].1)
     }
 
     /// To first order about the means.
