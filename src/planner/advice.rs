@@ -24,13 +24,17 @@ const STEPS: usize = 20;
 const EXACT: usize = 10_000;
 
 /// What to do where more than a tenth of the pairs have relative errors above 1 with the best recipe, or its Gram matrix is hardly better
-/// than 0.
+/// than 0, or where not even the exact kernel predicts the targets of a ridge regression better than their mean.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Advice {
     /// Whether the loss is small all the same: it is ruled by large kernel values, and small ones have large relative errors.
     pub works: bool,
+    /// Whether the exact kernel fails, so that no map of it can work: on held-out points of a pilot of ridge regression it predicts no
+    /// better than the mean of the targets. Losses are then relative to the mean, `more_frequencies` is infinite and `shrink` NaN.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub exact_fails: bool,
     /// The share of pairs whose error is above 1 with the best recipe.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub beyond_one: f64,
@@ -48,14 +52,19 @@ pub struct Advice {
 /// Of equal numbers and words; factors that there are none of are equal.
 impl PartialEq for Advice {
     fn eq(&self, other: &Self) -> bool {
-        let own = |advice: &Advice| (advice.works, advice.beyond_one, advice.more_frequencies);
+        let own = |advice: &Advice| {
+            (advice.works, advice.exact_fails, advice.beyond_one, advice.more_frequencies)
+        };
         own(self) == own(other) && same(self.shrink, other.shrink) && self.instead == other.instead
     }
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Advice { works, beyond_one, more_frequencies, shrink, instead } = self;
+        let Advice { works, exact_fails, beyond_one, more_frequencies, shrink, instead } = self;
+        if *exact_fails {
+            return f.write_str(instead);
+        }
         if *works {
             let share = 100.0 * beyond_one;
             write!(
@@ -79,6 +88,23 @@ impl fmt::Display for Advice {
             _ => write!(f, ". ")?,
         }
         f.write_str(instead)
+    }
+}
+
+impl Advice {
+    /// The advice where the exact kernel predicts targets no better than their mean.
+    pub(super) fn of_hopeless_kernel(beyond_one: f64) -> Self {
+        let instead = "The exact kernel predicts the targets no better than their mean on held-out points, and losses are relative to the \
+                       mean. Use another kernel or lengthscale (Planner::gaussian_for_targets), or more points: there may also be \
+                       nothing to predict.";
+        Advice {
+            works: false,
+            exact_fails: true,
+            beyond_one,
+            more_frequencies: f64::INFINITY,
+            shrink: f64::NAN,
+            instead: instead.into(),
+        }
     }
 }
 
@@ -106,6 +132,7 @@ pub(super) fn advice(
     };
     Ok(Advice {
         works,
+        exact_fails: false,
         beyond_one: beyond,
         more_frequencies: (error * error).max(1.0),
         shrink: if works { 1.0 } else { shrink(target, kernel, pairs, m)? },

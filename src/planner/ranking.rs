@@ -243,6 +243,9 @@ impl<'a> Scene<'a> {
         let Some(best) = scored.first() else { return Ok(None) };
         let (beyond, attention) =
             (best.forecast.relative.beyond_one.value, self.planner.loss.is_of_attention());
+        if self.trial.as_ref().is_some_and(Trial::is_hopeless) {
+            return Ok(Some(Advice::of_hopeless_kernel(beyond)));
+        }
         let unknown = attention && best.forecast.loss.value.is_infinite();
         let (loss, ridge) = (best.forecast.loss.value, self.planner.loss == Loss::Ridge);
         let useless = !ridge && loss >= advice::USELESS;

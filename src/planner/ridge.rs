@@ -21,8 +21,10 @@ pub(super) struct Pilot {
     test: Array2<f64>,
     test_targets: Array2<f64>,
     lambda: f64,
-    /// The mean squared error of the exact kernel at held-out points, summed over targets, and the variance of the targets there.
+    /// Mean squared errors at held-out points, summed over targets: of the exact kernel, and of the mean of the training targets.
     exact: f64,
+    mean: f64,
+    /// The variance of the targets at held-out points.
     variance: f64,
 }
 
@@ -40,7 +42,9 @@ impl Pilot {
         let (train, train_targets) = (of(points, &train), of(targets, &train));
         let (test, test_targets) = (of(points, &test), of(targets, &test));
         let spectrum = KernelRidge::spectrum(&kernel.gram(&train, &train)?, &train_targets)?;
-        let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
+        // Not by generalised cross-validation: at the least λ hardly a degree of freedom is left, and it may be least by chance there.
+        let criterion = Criterion::leave_one_out(&train, &train_targets);
+        let choice = spectrum.choose(&criterion, &spectrum.lambdas())?;
         let predicted = spectrum.model(choice.lambda)?.predict_from_gram(&kernel.gram(&test, &train)?)?;
         let variance = test_targets.var_axis(Axis(0), 0.0).sum();
         let largest = test_targets.iter().fold(0.0, |top: f64, y| top.max(y.abs()));
@@ -51,7 +55,19 @@ impl Pilot {
             return Err(Error::Parameter { name, value: 0.0, domain });
         }
         let exact = mean_square(&predicted, &test_targets);
-        Ok(Pilot { train, train_targets, test, test_targets, lambda: choice.lambda, exact, variance })
+        let means = train_targets.mean_axis(Axis(0)).ok_or(Error::NoData { what: "a pilot" })?;
+        let mean = mean_square(&(Array2::zeros(test_targets.raw_dim()) + means), &test_targets);
+        Ok(Pilot { train, train_targets, test, test_targets, lambda: choice.lambda, exact, mean, variance })
+    }
+
+    /// Whether the exact kernel predicts no better than the mean of the targets.
+    pub fn is_hopeless(&self) -> bool {
+        self.exact.is_nan() || self.exact >= self.mean
+    }
+
+    /// The error that excess risks are relative to.
+    fn reference(&self) -> f64 {
+        self.exact.min(self.mean)
     }
 
     /// The mean over draws of the excess risk, relative to the variance of the targets. Draws whose regression is singular count as
@@ -66,7 +82,7 @@ impl Pilot {
             all.push(match model {
                 Ok(model) => {
                     let predicted = model.predict_from_gram(&map.gram(&self.test, &self.train)?)?;
-                    (mean_square(&predicted, &self.test_targets) - self.exact) / self.variance
+                    (mean_square(&predicted, &self.test_targets) - self.reference()) / self.variance
                 }
                 Err(Error::Singular { .. } | Error::NotFinite { .. } | Error::Factorisation { .. }) => {
                     f64::INFINITY

@@ -76,6 +76,15 @@ impl Trial {
         }
     }
 
+    /// Whether not even the exact kernel predicts better than the mean of the targets.
+    pub fn is_hopeless(&self) -> bool {
+        match self {
+            Trial::Attention(..) => false,
+            #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+            Trial::Ridge(pilot) => pilot.is_hopeless(),
+        }
+    }
+
     /// Draws of each recipe that is tried.
     fn draws(&self) -> usize {
         match self {

@@ -125,3 +125,19 @@ fn targets_choose_lengthscales() {
     println!("mean squared errors: median {median:.4}, for targets {one:.4}, each {each:.4}");
     assert!(one < median && each < one, "{median}, {one}, {each}");
 }
+
+/// Of noise the exact kernel predicts nothing: losses are relative to the mean, and the plan says so.
+#[test]
+fn targets_that_the_exact_kernel_cannot_predict_are_said() {
+    let (x, y) = (normal(110, 2, 1.0, 1), normal(110, 1, 1.0, 2) + 100.0);
+    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::new(1e-3).unwrap()).ridge(&y).unwrap();
+    let plan = planner.couplings(couplings()).features(16).plan().unwrap();
+    let advice = plan.advice.as_ref().unwrap();
+    assert!(advice.exact_fails && !advice.works, "{plan}");
+    assert!(plan.to_string().contains("no better than their mean"), "{plan}");
+    assert!(plan.choices.iter().all(|choice| choice.forecast.loss.value > -0.3), "{plan}");
+    let y = x.column(0).mapv(|v| v.sin()).insert_axis(Axis(1));
+    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
+    let plan = planner.couplings(couplings()).features(64).plan().unwrap();
+    assert!(!plan.advice.is_some_and(|advice| advice.exact_fails));
+}

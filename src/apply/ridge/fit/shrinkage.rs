@@ -149,12 +149,28 @@ impl Shrinkage {
         if lambda < self.least {
             return Err(Error::Singular { lambda, least: self.least });
         }
-        let volume: f64 = self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum();
+        let volume = self.volume(lambda);
         let of_target = |j: usize| {
             let noise = self.noise(lambda, j);
             -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + 1.0) + volume)
         };
         Ok(self.varying().into_iter().map(of_target).sum())
+    }
+
+    /// The log evidence of a target less that of its mean and noise, in nats, if weights were scaled for Σ w to be this number of rows.
+    /// Minus infinity where rounding leaves nothing of it.
+    pub fn nats(&self, target: usize, lambda: f64, rows: f64) -> f64 {
+        if lambda <= 0.0 || lambda < self.least {
+            return f64::NEG_INFINITY;
+        }
+        let freedom = rows - f64::from(u8::from(self.intercept));
+        let left = self.left(target, |s| lambda / (s + lambda)) / self.left(target, |_| 1.0);
+        -0.5 * (freedom * left.ln() + self.volume(lambda))
+    }
+
+    /// Σ ln(1 + s/λ) over the eigenvalues that rows can make.
+    fn volume(&self, lambda: f64) -> f64 {
+        self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum()
     }
 
     /// Minus the log evidence; infinite where rounding leaves nothing of it.

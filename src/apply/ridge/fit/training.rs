@@ -23,6 +23,10 @@ impl<T: Real> RidgeStatistics<T> {
 }
 
 impl Training {
+    pub fn rows(&self) -> f64 {
+        self.count as f64
+    }
+
     /// Rejects a sample, as many targets and weights as rows, whose rows cannot be those of the statistics.
     pub fn check<T: Real>(&self, sample: &Sample<'_, T>) -> Result<()> {
         let rows = usize::try_from(self.count).unwrap_or(usize::MAX);

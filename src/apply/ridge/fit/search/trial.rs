@@ -4,7 +4,7 @@ use super::super::normal::check_lambda;
 use super::super::{Criterion, LambdaChoice, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics};
 use super::errors::LambdaErrors;
 use super::repeated::repeated;
-use super::warning::{self, Judge, RidgeWarning};
+use super::warning::{self, RidgeWarning};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
@@ -90,7 +90,7 @@ pub(super) fn warnings<T: Real>(
     if spectrum.shrinkage.is_constant() {
         return vec![RidgeWarning::Constant];
     }
-    let mean = Judge::of(criterion, spectrum).mean(errors);
+    let mean = warning::mean(spectrum, criterion, errors);
     // What is no better than the mean likes the largest λ best.
     let lambda = if mean.is_none() { warning::lambda(errors, spectrum.resolution()) } else { None };
     mean.into_iter().chain(lambda).collect()

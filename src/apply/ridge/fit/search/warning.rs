@@ -6,7 +6,7 @@ use crate::Real;
 use crate::error::Error;
 use crate::kernel::Lengthscale;
 
-/// Nats by which a regression must be likelier than the mean of the targets, to be told from it.
+/// Nats by which a target must be likelier under a regression than under its mean and noise, for the two to be told apart.
 const NATS: f64 = 5.0;
 /// The share of its error by which the common λ may cost a target more than one of its own would.
 const SHARE: f64 = 0.1;
@@ -20,6 +20,12 @@ pub enum RidgeWarning {
     /// The inputs are not scaled for the kernel.
     Scale(ScaleWarning),
     /// The regression predicts no better than the mean of the targets, as far as so many rows can tell (0 without an intercept).
+    ///
+    /// Two things are demanded of a better one. Its criterion is below that of the mean. And with some λ that was tried the
+    /// [log evidence](RidgeSpectrum::log_evidence) of a target, on the rows of the regression, is above that of its mean and noise
+    /// by 5 nats, and by ln t more for t targets. The criterion alone does not tell: it is least by chance for some lengthscale and λ.
+    /// A fixed regression passes on noise with a probability of at most e⁻⁵.
+    ///
     Mean {
         /// The criterion for the regression.
         error: f64,
@@ -132,32 +138,25 @@ impl std::fmt::Display for RidgeWarning {
     }
 }
 
-/// Says whether errors are better than those of the mean.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Judge {
-    /// The rows at which errors are measured.
-    rows: f64,
-    /// Whether errors are minus the log evidence.
-    evidence: bool,
-}
-
-impl Judge {
-    /// The judge of errors by a criterion.
-    pub fn of<T: Real>(criterion: &Criterion<'_, T>, spectrum: &RidgeSpectrum<T>) -> Self {
-        let rows = match criterion {
-            Criterion::LeaveOneOut(sample) | Criterion::HeldOut(sample) => sample.x.nrows() as f64,
-            _ => spectrum.shrinkage.weight,
-        };
-        Judge { rows, evidence: matches!(criterion, Criterion::LogEvidence) }
-    }
-
-    /// A warning where the least of these errors is not better than that of the mean.
-    pub fn mean(self, errors: &LambdaErrors) -> Option<RidgeWarning> {
-        let (error, mean_error) = (errors.choice()?.error, errors.mean_error);
-        let nats =
-            if self.evidence { mean_error - error } else { 0.5 * self.rows * (mean_error / error).ln() };
-        (nats < NATS).then_some(RidgeWarning::Mean { error, mean_error })
-    }
+/// A warning where the least of these errors is not better than that of the mean, or the evidence does not tell targets from noise.
+pub(super) fn mean<T: Real>(
+    spectrum: &RidgeSpectrum<T>,
+    criterion: &Criterion<'_, T>,
+    errors: &LambdaErrors,
+) -> Option<RidgeWarning> {
+    let (error, mean_error) = (errors.choice()?.error, errors.mean_error);
+    let shrinkage = &spectrum.shrinkage;
+    let rows = match criterion {
+        // Their errors are the same for all multiples of the weights.
+        Criterion::LeaveOneOut(_) | Criterion::HeldOut(_) => spectrum.training.rows(),
+        _ => shrinkage.weight,
+    };
+    let targets = shrinkage.varying();
+    let most = |nats: &mut dyn Iterator<Item = f64>| nats.fold(f64::NEG_INFINITY, f64::max);
+    let with = |lambda: &f64| most(&mut targets.iter().map(|target| shrinkage.nats(*target, *lambda, rows)));
+    let nats = most(&mut errors.lambdas.iter().map(with));
+    let better = error < mean_error && nats >= NATS + (targets.len() as f64).ln();
+    (!better).then_some(RidgeWarning::Mean { error, mean_error })
 }
 
 /// A warning where the best λ lies at an end of those that were tried, and λ beyond it would have an effect.
