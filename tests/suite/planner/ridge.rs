@@ -156,3 +156,20 @@ fn excess_risks_by_hand() {
     let measured = planner.measure(&recipe, 2, 7).unwrap().loss.value;
     near(measured, 0.5 * (excess(7) + excess(8)), "excess risk");
 }
+
+/// A plan whose risk is most of the variance does not call it small, whatever small kernel values do.
+#[test]
+fn large_risks_are_not_called_small() {
+    let x = normal(200, 1, 8.0, 1);
+    let planner =
+        Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).couplings([Independent.into()]);
+    let planner = planner.ridge(&x.mapv(f64::sin)).unwrap();
+    for (features, works) in [(2, false), (128, true)] {
+        let plan = planner.clone().features(features).plan().unwrap();
+        let loss = plan.best().unwrap().forecast.loss.value;
+        assert_eq!(loss < 0.5, works, "{loss}");
+        let advice = plan.advice.unwrap();
+        assert_eq!(advice.works, works, "{advice}");
+        assert_eq!(advice.to_string().contains("although the loss is small"), works, "{advice}");
+    }
+}
