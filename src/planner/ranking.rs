@@ -253,7 +253,7 @@ impl<'a> Scene<'a> {
         if reached || beyond <= advice::HOPELESS && !unknown && !useless {
             return Ok(None);
         }
-        let works = ridge || loss < advice::SMALL && !unknown;
+        let works = loss < advice::SMALL && !unknown;
         // More frequencies help those without a bias.
         let unbiased = scored.iter().filter(|one| !one.candidate.biased && one.ln_squares.is_some());
         let error = unbiased

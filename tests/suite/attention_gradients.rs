@@ -813,3 +813,29 @@ fn features_that_are_all_zero_have_slopes() {
         }
     }
 }
+
+/// Gradients that are 0 have no sign: it could come from a later token.
+#[test]
+fn zeros_have_no_sign() {
+    fn check<T: Real>() {
+        let [q, k, v] = [1, 2, 3].map(|seed| tokens::<T>([1, 1, 70, 4], 0.8, seed));
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        let signed: Map<T> = Trigonometric.softmax(frequencies(4, 30, &Orthogonal, 7)).unwrap();
+        for attention in [Attention::new(positive::<T>(4, 12)), Attention::signed(vec![signed])] {
+            let near = attention.clone().unwrap().window(3, 2).unwrap();
+            for attention in [attention.unwrap(), near] {
+                for (causal, sign) in [(false, 1.0), (false, -1.0), (true, 1.0), (true, -1.0)] {
+                    let none = Array4::from_elem(v.dim(), T::narrow(sign * 0.0));
+                    let Gradients { queries, keys, values, .. } = backward(&attention, &heads, &none, causal);
+                    let all = queries.iter().chain(&keys).chain(&values);
+                    assert!(
+                        all.into_iter().all(|v| *v == T::zero() && v.is_sign_positive()),
+                        "{causal}, {sign}"
+                    );
+                }
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+}

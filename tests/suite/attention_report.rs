@@ -1313,3 +1313,14 @@ fn hopeless_reports_give_a_rough_number() {
     assert!(rough.is_none_or(|rough| rough > 0.05) && redrawn.weight_error().is_none());
     assert_eq!(redrawn.to_string().contains("Roughly"), rough.is_some(), "{redrawn}");
 }
+
+/// Where all pairs are exact nothing is worse than uniform weights, not even where these are exact too.
+#[test]
+fn no_error_is_no_worse_than_none() {
+    let (q, row) = (normal(4, 4, 0.5, 1), normal(1, 4, 0.5, 2));
+    let k = Array2::from_shape_fn((4, 4), |(_, c)| row[[0, c]]);
+    let attention = Attention::<f64>::new(maps(4, 16, 1)[0].clone()).unwrap().window(4, 4).unwrap();
+    let report = attention.error_report(&Sample::new(&q, &k)).unwrap();
+    assert_eq!((report.weight_error(), report.mean_error), (Some(0.0), 0.0));
+    assert_eq!(report.is_worse_than_uniform(), Some(false));
+}

@@ -1,12 +1,14 @@
 //! Plans for attention, with heads, values and grouped keys.
 
 use super::data::{keys, normal, queries};
-use super::{couplings, label};
+use super::{couplings, label, near};
 use ndarray::{Array4, Axis, s};
 use random_features::Error;
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
+use random_features::frequency::{Draw, Independent};
 use random_features::kernel::Softmax;
 use random_features::planner::{Basis, Loss, Planner};
+use random_features::{Positive, Recipe};
 
 /// Tokens of batch × heads × length × dim.
 fn tokens(shape: [usize; 4], deviation: f64, seed: u64) -> Array4<f64> {
@@ -29,6 +31,8 @@ fn grouped_heads_are_repeated_keys() {
     };
     let (grouped, whole) = (plan(&k, &v), plan(&repeated(&k), &repeated(&v)));
     assert_eq!(grouped.loss, Loss::AttentionOutput);
+    // A key that three heads of queries share is one key.
+    assert!(grouped.title.contains("144 queries and 48 keys"), "{}", grouped.title);
     assert_eq!(label(grouped.best().unwrap()), label(whole.best().unwrap()));
     let [a, b] = [&grouped, &whole].map(|plan| plan.best().unwrap().forecast.loss.value);
     assert!((a / b - 1.0).abs() < 1e-9, "{a}, {b}");
@@ -137,4 +141,40 @@ fn values_are_those_that_were_stated_last() {
     let planner = Planner::of_heads(&heads, &heads, None).unwrap();
     let refused = planner.values(&first);
     assert!(matches!(refused, Err(Error::Shape { .. })), "the heads have their own values");
+}
+
+/// Errors are those of all queries, and their standard error is half of the difference of two halves: every other query and the rest, in
+/// whatever order these are.
+#[test]
+fn both_halves_of_the_queries_count() {
+    let (q, k) = (tokens([1, 1, 24, 4], 0.4, 1), tokens([1, 1, 24, 4], 0.4, 2));
+    let v = tokens([1, 1, 24, 3], 1.0, 3);
+    let recipe: Recipe = Positive.recipe(Draw::new(4, 256, Independent), Softmax::default());
+    let of = |rows: &[usize]| {
+        let q = q.select(Axis(2), rows);
+        Planner::of_heads(&q, &k, Some(&v)).unwrap().forecast(&recipe).unwrap().unwrap().loss
+    };
+    let (plain, swapped) = (of(&Vec::from_iter(0..24)), of(&Vec::from_iter((0..24).map(|i| i ^ 1))));
+    near(plain.value, swapped.value, "value");
+    near(plain.standard_error, swapped.standard_error, "standard error");
+    // Twice the same half has its errors, and no spread.
+    let [even, odd] = [0, 1].map(|first| of(&Vec::from_iter((0..24).map(|i| i / 2 * 2 + first))));
+    near(plain.value.powi(2), 0.5 * (even.value.powi(2) + odd.value.powi(2)), "of both halves");
+    let spread = 0.5 * (even.value.powi(2) - odd.value.powi(2)).abs() / (2.0 * plain.value);
+    near(plain.standard_error, spread, "spread");
+    assert!(even.standard_error < 1e-12 && spread > 0.0, "{even:?}, {spread}");
+}
+
+/// Of many queries some are evaluated, from anywhere in the sequence: a tenth of them at its beginning counts for a tenth.
+#[test]
+fn queries_are_from_anywhere() {
+    let (mut q, k) = (tokens([1, 1, 480, 4], 0.5, 1), tokens([1, 1, 60, 4], 0.5, 2));
+    let recipe: Recipe = Positive.recipe(Draw::new(4, 1024, Independent), Softmax::default());
+    let of = |q: &Array4<f64>| {
+        Planner::of_heads(q, &k, None).unwrap().forecast(&recipe).unwrap().unwrap().loss.value
+    };
+    let all = of(&q);
+    q.slice_mut(s![.., .., ..48, ..]).fill(0.0);
+    let (most, none) = (of(&q), of(&(&q * 0.0)));
+    assert!(none < 0.8 * all && (most / all - 1.0).abs() < 0.1, "{all}, {most}, {none}");
 }

@@ -5,8 +5,8 @@ use super::{couplings, near};
 use ndarray::{Array2, Array4, Axis, s};
 use random_features::data::Reservoir;
 use random_features::frequency::{Draw, Halton, Independent, Orthogonal};
-use random_features::kernel::{Gaussian, Kernel, Softmax};
-use random_features::planner::{Basis, Expected, Loss, Planner};
+use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness, Softmax};
+use random_features::planner::{Basis, Expected, Forecast, Loss, Planner};
 use random_features::{Positive, Recipe, Trigonometric};
 
 fn trigonometric(d: usize, m: usize) -> Recipe {
@@ -341,9 +341,26 @@ fn standard_errors_of_draws() {
     let variance = squares.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (draws - 1) as f64;
     let error = (variance / draws as f64).sqrt();
     assert!(squares.iter().all(|square| *square < error * draws as f64), "the largest would count");
-    let gram = Planner::new(&x, &y).unwrap().measure(&recipe, draws, 0).unwrap().gram;
-    near(gram.value, mean.sqrt(), "gram");
-    near(gram.standard_error, 0.5 * error / mean.sqrt(), "standard error");
+    let planner = Planner::new(&x, &y).unwrap();
+    let Forecast { loss, gram, relative, .. } = planner.measure(&recipe, draws, 0).unwrap();
+    for one in [loss, gram, relative.mean, relative.median, relative.ninety, relative.ninety_nine] {
+        near(one.value, mean.sqrt(), "value");
+        near(one.standard_error, 0.5 * error / mean.sqrt(), "standard error");
+    }
+    // So it is in plans.
+    let planner = planner.kernel(Matern::new(Smoothness::FiveHalves, 1.0).unwrap());
+    let plan = planner.clone().couplings([Independent.into(), Halton.into()]).features(64).plan().unwrap();
+    let mut compared = 0;
+    for choice in &plan.choices {
+        let Basis::Simulation(draws) = choice.forecast.gram.basis else { continue };
+        let first = if draws == 48 { 1 << 16 } else { 2 << 16 };
+        let measured = planner.measure(&choice.recipe, draws, first).unwrap().gram;
+        if measured.value > 1e-9 {
+            near(choice.forecast.gram.standard_error, measured.standard_error, &super::label(choice));
+            compared += 1;
+        }
+    }
+    assert!(compared > 0, "{plan:#}");
 }
 
 /// At large norms draws of another coupling do not show what closed forms say: what has none is left out.
@@ -357,4 +374,53 @@ fn what_draws_cannot_show_is_left_out() {
     };
     assert_eq!(of(0.2), 0);
     assert!(of(1.5) > 0);
+}
+
+/// Pairs that share a point vary together, of either side; the same number on both sides is not the same point.
+#[test]
+fn standard_errors_of_two_sets() {
+    let (n, l, m) = (9, 12, 16);
+    // Queries differ more than keys do.
+    let (x, y) = (normal(n, 3, 1.2, 1), normal(l, 3, 0.4, 2));
+    let planner = Planner::new(&x, &y).unwrap().kernel(Gaussian::default());
+    let stated = planner.forecast(&trigonometric(3, m)).unwrap().unwrap().gram;
+    let gram = Gaussian::default().gram(&x, &y).unwrap();
+    let squares = gram.mapv(|k| (1.0 - k * k).powi(2) / (2.0 * m as f64));
+    let total = gram.mapv(|k| k * k).sum();
+    let square = squares.sum() / total;
+    near(stated.value, square.sqrt(), "value");
+    let parts = (squares - gram.mapv(|k| square * k * k)) / total;
+    let of = |sums: ndarray::Array1<f64>| sums.dot(&sums);
+    let own = parts.mapv(|part| part * part).sum();
+    let variance = of(parts.sum_axis(Axis(0))) + of(parts.sum_axis(Axis(1))) - own;
+    assert!(variance > own, "a pair would count for itself");
+    near(stated.standard_error, 0.5 * variance.sqrt() / square.sqrt(), "standard error");
+}
+
+/// Where few pairs rule the Gram matrix, points shrink until its error is below 0.9, though nine of ten pairs are below 1 long before.
+#[test]
+fn advised_factors_heed_the_gram_matrix() {
+    let (x, mut y) = (normal(40, 4, 0.3, 1), normal(40, 4, 0.3, 2));
+    y.row_mut(0).mapv_inplace(|v| 12.0 * v);
+    let of = |factor: f64| Planner::new(&(&x * factor), &(&y * factor)).unwrap();
+    let plan = of(1.0).couplings([Independent.into()]).features(64).plan().unwrap();
+    let (m, advice) = (plan.best().unwrap().frequencies, plan.advice.unwrap());
+    assert!(advice.beyond_one < 0.1 && !advice.works, "{advice:?}");
+    let works = |factor: f64| {
+        let sum = |i: usize, j: usize| (&x.row(i) + &y.row(j)).mapv(|v| (factor * v).powi(2)).sum();
+        let mean = Array2::from_shape_fn((40, 40), |(i, j)| sum(i, j)).mean().unwrap();
+        let gerf = random_features::Gerf::optimal(4, mean).unwrap();
+        let draw = || Draw::new(4, m, Independent);
+        let recipes: [Recipe; 3] = [
+            Positive.recipe(draw(), Softmax::default()),
+            Trigonometric.recipe(draw(), Softmax::default()),
+            gerf.recipe(draw(), Softmax::default()),
+        ];
+        recipes.iter().any(|recipe| {
+            let forecast = of(factor).forecast(recipe).unwrap().unwrap();
+            forecast.relative.beyond_one.value <= 0.1 && forecast.gram.value < 0.9
+        })
+    };
+    assert!(works(0.999 * advice.shrink) && !works(1.001 * advice.shrink), "{advice:?}");
+    assert!(advice.shrink < 0.95, "{advice:?}");
 }

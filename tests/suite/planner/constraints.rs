@@ -7,7 +7,7 @@ use random_features::compose::{Bases, Clustered, Hybrid};
 use random_features::data::Clustering;
 use random_features::frequency::{CountLaw, Draw, DrawCounts, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::Transform;
+use random_features::map::{Conditioning, Transform};
 use random_features::planner::{Calibration, Measure, Plan, Planner};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -97,6 +97,10 @@ fn couplings_are_those_that_are_wanted() {
         let plan = fast.clone().features(24).plan().unwrap();
         assert!(plan.choices.iter().all(|choice| ["hadamard", "–"].contains(&choice.coupling.as_str())));
         assert!(plan.choices.iter().any(|choice| choice.coupling == "hadamard"));
+        // Their law is nearly that of the kernel, not quite.
+        assert!(
+            plan.choices.iter().filter(|choice| choice.coupling == "hadamard").all(|choice| choice.biased)
+        );
         // Nothing is left of contradictions but counts, or a sentence.
         match fast.no_structured().features(24).plan() {
             Ok(plan) => assert!(plan.choices.iter().all(|choice| choice.coupling == "–")),
@@ -225,6 +229,13 @@ fn times_are_those_of_the_operations() {
     let fast = |m| Positive.recipe(Draw::new(256, m, Hadamard::default()), softmax());
     expect(fast(256), (3.0 * 256.0 * 9.0 + 256.0) * own.hadamard + 256.0 * own.exponential + own.part);
     expect(fast(8), 8.0 * 256.0 * own.dense + 8.0 * own.exponential + own.part);
+    // A whole transformation is multiplied into a matrix of frequencies, and leaves a norm; fast frequencies have no matrix.
+    let stretched = Conditioning::new(Array2::from_diag_elem(256, 1.1)).unwrap();
+    let dense = Positive.recipe(draw(256, 256, 0), softmax()).conditioned(&stretched).unwrap();
+    let of_points = 256.0 * own.exponential + own.part;
+    expect(dense, (256.0 * 256.0 + 0.5 * 256.0 * 257.0) * own.dense + of_points);
+    let hadamard = (3.0 * 256.0 * 9.0 + 256.0) * own.hadamard;
+    expect(fast(256).conditioned(&stretched).unwrap(), hadamard + 256.0 * 256.0 * own.dense + of_points);
     // Both bases on one draw of 3 and coefficients of 2: projected once each.
     let bases = Bases::shared(draw(4, 3, 0));
     let hybrid: Recipe = Hybrid::angular(bases, draw(4, 2, 1)).unwrap();
@@ -265,4 +276,13 @@ fn mixtures_of_clusters_are_proposed() {
             .iter()
             .all(|choice| !choice.map.starts_with("Gaussian ") || choice.map.contains("hybrid"))
     );
+}
+
+/// Times are measured once for a type of features, and anew for another type: no two measurements are the same to the bit.
+#[test]
+fn times_are_measured_for_the_type_of_the_features() {
+    let planner = planners()[0].clone();
+    let double = planner.calibration().unwrap();
+    assert_eq!(planner.calibration().unwrap(), double);
+    assert_ne!(planner.for_features_of::<f32>().calibration().unwrap(), double);
 }

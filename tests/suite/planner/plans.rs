@@ -133,6 +133,23 @@ fn choices_are_ranked_and_none_of_the_front_is_beaten() {
     }
 }
 
+/// With a budget of features, of which recipes may have fewer, none in the front has more multiplications and as large a loss as another.
+#[test]
+fn fronts_of_features_are_of_multiplications() {
+    let plan = planner(0.3).couplings([Independent.into()]).features(24).plan().unwrap();
+    let of =
+        |choice: &random_features::planner::Choice| (choice.cost.multiplications, choice.forecast.loss.value);
+    let all: Vec<(f64, f64)> = plan.choices.iter().map(of).collect();
+    let beaten = |(cost, loss): (f64, f64)| {
+        all.iter().any(|(c, l)| *c <= cost && *l < loss || *c < cost && *l <= loss)
+    };
+    let mut expected: Vec<(f64, f64)> = all.iter().copied().filter(|own| !beaten(*own)).collect();
+    expected.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let front: Vec<(f64, f64)> = plan.pareto().into_iter().map(of).collect();
+    assert_eq!(front, expected);
+    assert!(front.len() > 3, "{front:?}");
+}
+
 /// Closed forms are ranked by their losses; those of draws stand a little behind.
 #[test]
 fn the_first_has_the_least_loss() {

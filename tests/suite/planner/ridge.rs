@@ -2,12 +2,13 @@
 #![cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 
 use super::data::normal;
-use super::{couplings, label};
+use super::{couplings, label, near};
 use ndarray::{Array2, Axis};
+use rand::seq::SliceRandom;
 use random_features::Error;
-use random_features::apply::{KernelRidge, SearchCriterion};
-use random_features::frequency::{Draw, Orthogonal};
-use random_features::kernel::{Gaussian, Matern, Smoothness};
+use random_features::apply::{Criterion, KernelRidge, SearchCriterion};
+use random_features::frequency::{Draw, Independent, Orthogonal};
+use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness};
 use random_features::planner::{Basis, Loss, Planner};
 use random_features::{Map, Trigonometric};
 
@@ -140,4 +141,51 @@ fn targets_that_the_exact_kernel_cannot_predict_are_said() {
     let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
     let plan = planner.couplings(couplings()).features(64).plan().unwrap();
     assert!(!plan.advice.is_some_and(|advice| advice.exact_fails));
+}
+
+/// Of 30 points in random order 20 train and 10 test: the excess of a draw over the exact kernel, relative to the variance of the targets
+/// of the latter.
+#[test]
+fn excess_risks_by_hand() {
+    let (x, y) = data(30);
+    let mut train: Vec<usize> = (0..30).collect();
+    train.shuffle(&mut random_features::rng(5));
+    let test = train.split_off(20);
+    let of = |array: &Array2<f64>, rows: &[usize]| array.select(Axis(0), rows);
+    let (own, aims) = (of(&x, &train), of(&y, &train));
+    let (rest, truth) = (of(&x, &test), of(&y, &test));
+    let risk = |model: KernelRidge<f64>, gram: Array2<f64>| {
+        (model.predict_from_gram(&gram).unwrap() - &truth).mapv(|v| v * v).mean().unwrap()
+    };
+    let kernel = Gaussian::default();
+    let spectrum = KernelRidge::spectrum(&kernel.gram(&own, &own).unwrap(), &aims).unwrap();
+    let criterion = Criterion::LeaveOneOut;
+    let lambda = spectrum.choose(&criterion, &spectrum.lambdas()).unwrap().lambda;
+    let exact = risk(spectrum.model(lambda).unwrap(), kernel.gram(&rest, &own).unwrap());
+    let recipe = Trigonometric.recipe(Draw::new(3, 16, Independent), Gaussian::default());
+    let excess = |seed| {
+        let map: Map<f64> = recipe.draw(seed).unwrap();
+        let model = KernelRidge::fit(&map.gram(&own, &own).unwrap(), &aims, lambda).unwrap();
+        (risk(model, map.gram(&rest, &own).unwrap()) - exact) / truth.var_axis(Axis(0), 0.0)[0]
+    };
+    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).seed(5).ridge(&y).unwrap();
+    let measured = planner.measure(&recipe, 2, 7).unwrap().loss.value;
+    near(measured, 0.5 * (excess(7) + excess(8)), "excess risk");
+}
+
+/// A plan whose risk is most of the variance does not call it small, whatever small kernel values do.
+#[test]
+fn large_risks_are_not_called_small() {
+    let x = normal(200, 1, 8.0, 1);
+    let planner =
+        Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).couplings([Independent.into()]);
+    let planner = planner.ridge(&x.mapv(f64::sin)).unwrap();
+    for (features, works) in [(2, false), (128, true)] {
+        let plan = planner.clone().features(features).plan().unwrap();
+        let loss = plan.best().unwrap().forecast.loss.value;
+        assert_eq!(loss < 0.5, works, "{loss}");
+        let advice = plan.advice.unwrap();
+        assert_eq!(advice.works, works, "{advice}");
+        assert_eq!(advice.to_string().contains("although the loss is small"), works, "{advice}");
+    }
 }

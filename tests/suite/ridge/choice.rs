@@ -262,3 +262,19 @@ fn rows_are_left_out_of_their_own_sums() {
         }
     }
 }
+
+/// Of weights so large that the rounding of eigenvalues is far above 1, errors are those of the residuals, which it hardly changes.
+#[test]
+fn large_weights_have_errors() {
+    let (map, (x, y)) = (trigonometric::<f64>(15, 1.0), data::<f64>(200));
+    let (lambda, w) = (2f64.powi(100), Array1::from_elem(200, 2f64.powi(100)));
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap();
+    statistics.update_weighted(&x, &y, &w).unwrap();
+    let spectrum = statistics.spectrum().unwrap();
+    assert!(spectrum.resolution() > 1.0);
+    let errors = spectrum.errors(&Criterion::GeneralisedCrossValidation, &[lambda]).unwrap();
+    let predicted = statistics.solve(lambda).unwrap().predict(&x).unwrap();
+    // So many rows leave all of their degrees of freedom.
+    let expected = mean_squared(&y, &predicted, &w);
+    assert!((errors[0] / expected - 1.0).abs() < 1e-9, "{errors:?} against {expected}");
+}

@@ -11,7 +11,7 @@ use random_features::apply::{
     Criterion, GridEnd, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning,
     SearchCriterion, Standardisation,
 };
-use random_features::data::lengthscale;
+use random_features::data::{Statistics, lengthscale};
 use random_features::frequency::{Coupling, Frequencies, Orthogonal};
 use random_features::kernel::{Activation, Gaussian, Kernel, Lengthscale, Softmax};
 use random_features::progress::{self, Progress};
@@ -565,6 +565,11 @@ fn repeated_rows_are_noticed() {
     let mut grid = RidgeGrid::new(maps(10), 2).unwrap();
     grid.update(&all, &targets).unwrap();
     assert_eq!(repeated(&grid.choose(&Criterion::leave_one_out(&all, &targets), None).unwrap()), expected);
+    // Zeros of either sign are equal.
+    let mut zeros = all.clone();
+    zeros.slice_mut(s![..60, 0]).fill(0.0);
+    zeros.slice_mut(s![60.., 0]).fill(-0.0);
+    assert_eq!(repeated(&search().fit(&zeros, &targets).unwrap()), expected);
     // Equal points with other targets are observations of their own.
     let mut noisy = targets.clone();
     let mut generator = rng(4);
@@ -696,4 +701,55 @@ fn the_lambda_of_a_target_is_that_of_all_rows() {
     let lambda = found.warnings().iter().find_map(of_target).unwrap_or_else(|| panic!("{found}"));
     assert!(found.spectrum().lambdas().contains(&lambda), "{lambda}: {found}");
     assert!(!found.best().lambdas.contains(&lambda), "{lambda}: {found}");
+}
+
+/// Inputs are standardised by the moments of the weighted rows.
+#[test]
+fn weights_standardise() {
+    let (x, y) = data::<f64>(200);
+    let w = Array1::from_shape_fn(200, |i| if x[[i, 0]] > 0.0 { 3.0 } else { 0.5 });
+    let found = search(10).with_lengthscales(LENGTHSCALES).fit_weighted(&x, &y, &w).unwrap();
+    let mut statistics = Statistics::new(3).unwrap();
+    statistics.update_weighted(&x, &w).unwrap();
+    let inputs = Standardisation::of_statistics(&statistics).unwrap();
+    assert_eq!(found.model().standardisation(), Some(&inputs));
+    assert_ne!(inputs, Standardisation::of(&x).unwrap());
+}
+
+/// The ends of the lengthscales are those that were tried with as many frequencies as the best map has.
+#[test]
+fn lengthscales_of_other_numbers_of_frequencies_are_no_ends() {
+    let (x, y) = data::<f64>(300);
+    let maps = [(20, 1.0), (20, 3.0), (1, 0.1), (1, 30.0)].map(|(m, ell)| trigonometric(m, ell));
+    let mut grid = RidgeGrid::new(maps, 2).unwrap();
+    grid.update(&x, &y).unwrap();
+    let found = grid.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
+    assert_eq!(found.best().frequencies, Some(20), "{found}");
+    let is_end = |warning: &RidgeWarning| matches!(warning, RidgeWarning::Lengthscale { .. });
+    assert_eq!(found.warnings().iter().filter(|warning| is_end(warning)).count(), 1, "{found}");
+}
+
+/// Errors that are rounding beside the variance of a target are no reason for a regression of its own, however many times larger than
+/// others they are.
+#[test]
+fn errors_of_rounding_suit_every_target() {
+    let map = trigonometric::<f64>(10, 1.0);
+    let (x, mut y) = data::<f64>(200);
+    let mut generator = rng(9);
+    // The direction in which features differ most, beside noise, which likes the larger λ.
+    let (z, spectrum) = (super::features(&map, &x), super::statistics(&map, &x, &y).spectrum().unwrap());
+    y.column_mut(0).assign(&z.dot(&spectrum.eigenvectors().column(19)));
+    y.column_mut(1).mapv_inplace(|_| 1000.0 * generator.sample::<f64, _>(StandardNormal));
+    let mut grid = RidgeGrid::new([map], 2).unwrap();
+    grid.update(&x, &y).unwrap();
+    let found = grid.choose(&Criterion::GeneralisedCrossValidation, Some(&[1e-3, 1e-4])).unwrap();
+    assert_eq!(found.choice().lambda, 1e-3);
+    let first = y.slice(s![.., ..1]).to_owned();
+    let alone = super::statistics(&trigonometric::<f64>(10, 1.0), &x, &first).spectrum().unwrap();
+    let errors = alone.errors(&Criterion::GeneralisedCrossValidation, &[1e-3, 1e-4]).unwrap();
+    assert!(errors[0] > 10.0 * errors[1] && errors[0].is_finite(), "{errors:?}");
+    assert!(
+        !found.warnings().iter().any(|warning| matches!(warning, RidgeWarning::Targets { .. })),
+        "{found}"
+    );
 }

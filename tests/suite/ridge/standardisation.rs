@@ -306,3 +306,12 @@ fn moved_statistics_merge_without_loss() {
     let pairs = PairStatistics::new(&first, &second).unwrap();
     near(pairs.mean_squared_sum(GerfSign::Minus), expected);
 }
+
+/// The first entry may be the largest or the least.
+#[test]
+fn columns_that_fall_and_rise() {
+    let deviation = (8.0f64 / 3.0).sqrt();
+    scales(&array![[5.0, 1.0], [3.0, 3.0], [1.0, 5.0]], &[deviation; 2]);
+    let inputs = Standardisation::of(&array![[5e300], [3e300], [1e300]]).unwrap();
+    assert!((inputs.scale()[0] / deviation - 1e300).abs() < 1e287, "{inputs:?}");
+}

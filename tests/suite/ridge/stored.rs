@@ -1,7 +1,7 @@
 //! Statistics and models are read back to the bit, and what does not fit is refused.
 
 use random_features::EluPlusOne;
-use random_features::apply::{Ridge, RidgeClassifier, RidgeStatistics, Standardisation};
+use random_features::apply::{Ridge, RidgeClassifier, RidgePosterior, RidgeStatistics, Standardisation};
 use serde_json::{Value, from_value, json, to_value};
 
 use super::{data, trigonometric};
@@ -174,4 +174,21 @@ fn scalars_and_bytes_are_checked() {
         wrong[place] ^= 1 << (place % 8);
         assert!(postcard::from_bytes::<Ridge<f32>>(&wrong).is_err(), "byte {place} of {}", bytes.len());
     }
+}
+
+#[test]
+fn posteriors_that_do_not_fit_are_refused() {
+    let posterior = fitted().spectrum().unwrap().posterior(0.1).unwrap();
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut value = to_value(&posterior).unwrap();
+        change(&mut value["data"]);
+        resealed::<RidgePosterior<f32>>(value).map(drop)
+    };
+    assert!(changed(&|_| {}).is_ok());
+    for noise in [json!([]), json!(["0.1"]), json!(["0.1", "0.1", "0.1"]), json!(["0.1", "-0.1"])] {
+        assert!(changed(&|v| v["noise"] = noise.clone()).is_err(), "{noise}");
+    }
+    assert!(changed(&|v| v["mean_features"] = json!(["0.0"])).is_err());
+    assert!(changed(&|v| v["lambda"] = "0.0".into()).is_err());
+    assert!(changed(&|v| v["intercept"] = "NaN".into()).is_err());
 }

@@ -354,3 +354,18 @@ fn both_spectra_agree_on_the_kernel_of_the_features() {
         close(a, b, 1e-8);
     }
 }
+
+/// Of an estimate that is indefinite λ must be above twice what its least eigenvalue lacks.
+#[test]
+fn indefinite_estimates_need_a_larger_lambda() {
+    let (x, y) = data::<f64>(40);
+    // Least eigenvalues of next to 0, less 0.9.
+    let gram = Gaussian::new(0.8).unwrap().gram(&x, &x).unwrap() - Array2::<f64>::eye(40) * 0.9;
+    let spectrum = KernelRidge::spectrum(&gram, &y).unwrap();
+    assert!((spectrum.resolution() / 1.8 - 1.0).abs() < 0.01, "{}", spectrum.resolution());
+    for few in [1e-3, 1.0, 1.7] {
+        let Err(Error::Singular { least, .. }) = spectrum.model(few) else { panic!("{few}") };
+        assert!(spectrum.model(least).is_ok(), "{least}");
+    }
+    assert!(spectrum.model(1.9).is_ok());
+}

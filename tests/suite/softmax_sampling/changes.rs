@@ -127,6 +127,11 @@ fn changes_are_made_as_a_whole_or_not_at_all() {
         assert_eq!(sampler.add(&c.slice(s![..0, ..])), Ok(70..70));
         sampler.remove(&[]).unwrap();
         assert_eq!(sampler.sample(&h, 50, 1).unwrap(), before);
+        // Once, though it stands twice.
+        let mut twice = sampler.clone();
+        twice.remove(&[9, 9]).unwrap();
+        assert_eq!(twice.present_classes(), 68);
+        assert!(log_sum(&twice.log_probabilities(&h.row(0), &all(70)).unwrap()).abs() < 1e-10);
         // All but one.
         sampler.remove(&others[1..]).unwrap();
         let draws = sampler.sample(&h, 5, 1).unwrap();

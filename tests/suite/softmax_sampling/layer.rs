@@ -1,7 +1,7 @@
 //! Class vectors and sampler as one.
 
 use ndarray::{Array2, Axis, s};
-use random_features::apply::softmax_sampling::SampledSoftmax;
+use random_features::apply::softmax_sampling::{SampledLoss, SampledSoftmax};
 use random_features::{Error, rng};
 
 use super::{all, data, log_sum, non_negative, tree};
@@ -125,6 +125,12 @@ fn a_step_that_fails_changes_nothing() {
         assert!(layer.loss(&h, &[1, 2, 3], 8, 7).is_err());
         assert!(layer.loss(&h.slice(s![.., ..3]), &[1, 2, 3, 4], 8, 7).is_err());
         assert_eq!((layer.vectors().to_owned(), layer.sample(&h, 20, 1).unwrap()), (vectors, draws));
+        // A loss of points of another dimension.
+        let (c, h) = data::<f64>(50, 3);
+        let sampler = tree(non_negative(3, 16).remove(0)).build(&c).unwrap();
+        let draws = sampler.sample(&h, 8, 7).unwrap();
+        let other = SampledLoss::new(&h, &c, &[1, 2, 3, 4], &draws).unwrap();
+        assert!(matches!(layer.step(&other, 0.1), Err(Error::Shape { .. })));
         layer.remove(&[loss.classes()[0]]).unwrap();
         assert!(matches!(layer.step(&loss, 0.1), Err(Error::Entry { what: "the classes of the loss", .. })));
     }

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2};
 use rand::RngExt;
 use random_features::apply::metrics::total_variation;
-use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
+use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::frequency::{Coupling, Frequencies, Orthogonal};
 use random_features::{Error, Positive, rng};
 
@@ -151,4 +151,22 @@ fn all_of_few_points_are_judged() {
     let report = sampler.report(&h, &c, &[2]).unwrap();
     assert_eq!((report.points.clone(), report.given_points), (all(4), 4));
     assert!(!report.to_string().contains("Judged"), "{report}");
+}
+
+/// A class whose probability is 0 in `f64` has no part in the effective share, however much rarer still its draws are.
+#[test]
+fn classes_of_probability_0_have_no_part() {
+    let (mut c, h) = data::<f64>(60, 4);
+    let h = h.slice(ndarray::s![..1, ..]).to_owned();
+    let norm = h.row(0).dot(&h.row(0));
+    c.row_mut(3).assign(&(&h.row(0) * (-5000.0 / norm)));
+    let mut sampler = tree(non_negative(4, 32).remove(0)).build(&c).unwrap();
+    let q = sampler.log_probabilities(&h.row(0), &[3]).unwrap()[0];
+    assert!(q < -20_000.0, "{q}");
+    let share =
+        |sampler: &SoftmaxSampler<f64>| sampler.report(&h, &c, &[]).unwrap().proposal.effective_shares[0];
+    let with = share(&sampler);
+    sampler.remove(&[3]).unwrap();
+    let without = share(&sampler);
+    assert!(without > 0.1 && (with / without - 1.0).abs() < 1e-9, "{with}, {without}");
 }
