@@ -369,3 +369,29 @@ fn indefinite_estimates_need_a_larger_lambda() {
     }
     assert!(spectrum.model(1.9).is_ok());
 }
+
+/// A large λ leaves all of the squares, also where an eigenvalue is just above its rounding error.
+fn large_lambda_leaves_all<T: Real>(steps: std::ops::Range<f64>) {
+    let targets = [1.0, -1.0, 0.2];
+    for (seed, rows) in (0..100).flat_map(|seed| [(seed, 2), (seed, 3)]) {
+        let share = rng(seed).random::<f64>();
+        let step = 10f64.powf(steps.start + share * (steps.end - steps.start));
+        let map = Trigonometric.gaussian(Orthogonal.draw(1, 4, seed).unwrap(), 1.0).unwrap();
+        let x = Array2::from_shape_fn((rows, 1), |(i, _)| T::narrow([0.3, 0.3 + step, 1.5][i]));
+        let y = Array2::from_shape_fn((rows, 1), |(i, _)| T::narrow(targets[i]));
+        let intercept = rows == 3;
+        let mean = if intercept { 0.2 / 3.0 } else { 0.0 };
+        let square: f64 = targets[..rows].iter().map(|y| (y - mean).powi(2)).sum();
+        let spectrum = spectrum::<T>(&map, &x, &y, intercept);
+        let noise = spectrum.posterior(1e9).unwrap().noise()[0];
+        close(noise, square / 2.0, 1e-6);
+        let expected = -((std::f64::consts::PI * square).ln() + 1.0);
+        close(spectrum.log_evidence(1e9).unwrap(), expected, 1e-6);
+    }
+}
+
+#[test]
+fn large_lambda_leaves_all_squares() {
+    large_lambda_leaves_all::<f32>(-3.5..-2.2);
+    large_lambda_leaves_all::<f64>(-7.8..-6.5);
+}

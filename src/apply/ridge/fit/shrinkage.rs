@@ -1,6 +1,6 @@
 //! [`Shrinkage`]: what eigenvalues, and targets in the eigenvectors, say about every λ.
 
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
 
 use crate::error::{Error, Result};
 use crate::numeric::power_of_two_below;
@@ -32,6 +32,8 @@ pub(super) struct Shrinkage {
 const PER_DECADE: f64 = 2.0;
 /// Decades of the default grid.
 const DECADES: f64 = 15.0;
+/// Steps of Newton's method: it needs a few, and at most one for each power of two between eigenvalues.
+const NEWTON_STEPS: usize = 100;
 
 impl Shrinkage {
     /// From c for each eigenvector of features and each target, with p² = c²/s, and Σ w y² for each target.
@@ -46,10 +48,13 @@ impl Shrinkage {
         let largest = |column: ArrayView1<'_, f64>| column.iter().fold(0.0, |a: f64, c| a.max(c.abs()));
         let units: Vec<f64> =
             rotated.columns().into_iter().map(|column| power_of_two_below(largest(column))).collect();
-        let shares = Array2::from_shape_fn(rotated.dim(), |(k, j)| {
+        let mut shares = Array2::from_shape_fn(rotated.dim(), |(k, j)| {
             let (c, s, unit) = (rotated[[k, j]] / units[j], values[k], units[j]);
             if s > resolution { c * c / s * unit * unit } else { 0.0 }
         });
+        for (shares, sum) in shares.columns_mut().into_iter().zip(sums) {
+            lower(shares, &values, *sum);
+        }
         let rest =
             sums.iter().zip(shares.columns()).map(|(sum, shares)| (sum - shares.sum()).max(0.0)).collect();
         Shrinkage { values, shares, rest, weight, intercept, rank, resolution, least, out_of_range: None }
@@ -209,6 +214,29 @@ impl Shrinkage {
     fn left(&self, target: usize, factor: impl Fn(f64) -> f64) -> f64 {
         let parts = self.shares.column(target).into_iter().zip(&self.values);
         self.rest[target] + parts.map(|(share, s)| share * factor(*s)).sum::<f64>()
+    }
+}
+
+/// Lowers shares c²/s whose sum is above that of the squares to c²/(s + t), with the t for which it is not. Rounding errors of small
+/// eigenvalues make such shares, and where λ is large nothing else would take them away.
+fn lower(mut shares: ArrayViewMut1<'_, f64>, values: &Array1<f64>, sum: f64) {
+    // Newton's method from t = 0, which never passes the root of a falling convex function.
+    let mut t = 0.0;
+    for _ in 0..NEWTON_STEPS {
+        let (mut excess, mut slope) = (-sum, 0.0);
+        for (share, s) in shares.iter().zip(values).filter(|(share, _)| **share > 0.0) {
+            let lowered = share * (s / (s + t));
+            excess += lowered;
+            slope += lowered / (s + t);
+        }
+        let next = t + excess / slope;
+        if excess <= 0.0 || !next.is_finite() || next <= t {
+            break;
+        }
+        t = next;
+    }
+    if t > 0.0 {
+        shares.iter_mut().zip(values).for_each(|(share, s)| *share *= s / (s + t));
     }
 }
 
