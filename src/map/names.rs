@@ -243,7 +243,13 @@ mod tests {
         assert_eq!("gerf-0.1+2i, s = 1".parse(), gerf(Complex64::new(-0.1, 2.0)));
         assert_eq!("GERF-i".parse(), gerf(Complex64::new(0.0, -1.0)));
         assert_eq!("gerf-A=0.1".parse(), gerf(Complex64::new(0.1, 0.0)));
-        for text in ["poisson, rate -1", "poisson, rate nan", "poisson, rates [1, 0]", "geometric, p = 1.5", "geometric, p = 0"] {
+        for text in [
+            "poisson, rate -1",
+            "poisson, rate nan",
+            "poisson, rates [1, 0]",
+            "geometric, p = 1.5",
+            "geometric, p = 0",
+        ] {
             assert!(matches!(text.parse::<Mechanism>(), Err(Error::Parameter { .. })), "{text}");
         }
         for text in ["gaussian -0.5", "matern, lengthscale -0.5, 1.5"] {

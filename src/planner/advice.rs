@@ -52,9 +52,8 @@ pub struct Advice {
 /// Of equal numbers and words; factors that there are none of are equal.
 impl PartialEq for Advice {
     fn eq(&self, other: &Self) -> bool {
-        let own = |advice: &Advice| {
-            (advice.works, advice.exact_fails, advice.beyond_one, advice.more_frequencies)
-        };
+        let own =
+            |advice: &Advice| (advice.works, advice.exact_fails, advice.beyond_one, advice.more_frequencies);
         own(self) == own(other) && same(self.shrink, other.shrink) && self.instead == other.instead
     }
 }

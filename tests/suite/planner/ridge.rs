@@ -159,7 +159,7 @@ fn excess_risks_by_hand() {
     };
     let kernel = Gaussian::default();
     let spectrum = KernelRidge::spectrum(&kernel.gram(&own, &own).unwrap(), &aims).unwrap();
-    let criterion = Criterion::LeaveOneOut;
+    let criterion = Criterion::leave_one_out(&own, &aims);
     let lambda = spectrum.choose(&criterion, &spectrum.lambdas()).unwrap().lambda;
     let exact = risk(spectrum.model(lambda).unwrap(), kernel.gram(&rest, &own).unwrap());
     let recipe = Trigonometric.recipe(Draw::new(3, 16, Independent), Gaussian::default());
