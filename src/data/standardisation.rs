@@ -168,7 +168,7 @@ impl Standardisation {
                 *out = T::narrow((x.widen() - centre) / scale);
             }
             // NaN where x is not finite, as in other columns.
-            self.constant.iter().for_each(|k| out[*k] = x[*k] - x[*k]);
+            self.constant.iter().for_each(|k| out[*k] = T::zero() * x[*k] + T::zero());
         }
     }
 }

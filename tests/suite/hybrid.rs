@@ -594,14 +594,14 @@ fn parts_of_one_seed_are_independent() {
             let [first, second, tau] = case.map(|(coupling, m)| frequencies(d, m, coupling, seed));
             Hybrid::<Map<f64>>::angular(Bases::independent(first, second), tau).unwrap()
         };
-        unbiased(&format!("{case:?}"), make, (&x, &y), exact, (2 * DRAWS, LIMIT));
+        unbiased(&format!("{case:?}"), make, (&x, &y), exact, (4 * DRAWS, LIMIT));
     }
     let make = |seed: u64| {
         let [first, second, tau] = [2, 3, 4].map(|m| frequencies(d, m, &Orthogonal, seed));
         let coefficient = Coefficient::gaussian(tau, GaussianWeight { sigma: 0.8, r: 0.9 }).unwrap();
         Hybrid::<Map<f64>>::bipolar(Bases::independent(first, second), coefficient, softmax()).unwrap()
     };
-    unbiased("gaussian coefficient", make, (&x, &y), exact, (2 * DRAWS, LIMIT));
+    unbiased("gaussian coefficient", make, (&x, &y), exact, (4 * DRAWS, LIMIT));
 }
 
 /// Where the estimate of a coefficient leaves the range, all pairs are still what the pairs are one by one.

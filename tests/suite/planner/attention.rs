@@ -143,28 +143,6 @@ fn values_are_those_that_were_stated_last() {
     assert!(matches!(refused, Err(Error::Shape { .. })), "the heads have their own values");
 }
 
-/// Errors are those of all queries, and their standard error is half of the difference of two halves: every other query and the rest, in
-/// whatever order these are.
-#[test]
-fn both_halves_of_the_queries_count() {
-    let (q, k) = (tokens([1, 1, 24, 4], 0.4, 1), tokens([1, 1, 24, 4], 0.4, 2));
-    let v = tokens([1, 1, 24, 3], 1.0, 3);
-    let recipe: Recipe = Positive.recipe(Draw::new(4, 256, Independent), Softmax::default());
-    let of = |rows: &[usize]| {
-        let q = q.select(Axis(2), rows);
-        Planner::of_heads(&q, &k, Some(&v)).unwrap().forecast(&recipe).unwrap().unwrap().loss
-    };
-    let (plain, swapped) = (of(&Vec::from_iter(0..24)), of(&Vec::from_iter((0..24).map(|i| i ^ 1))));
-    near(plain.value, swapped.value, "value");
-    near(plain.standard_error, swapped.standard_error, "standard error");
-    // Twice the same half has its errors, and no spread.
-    let [even, odd] = [0, 1].map(|first| of(&Vec::from_iter((0..24).map(|i| i / 2 * 2 + first))));
-    near(plain.value.powi(2), 0.5 * (even.value.powi(2) + odd.value.powi(2)), "of both halves");
-    let spread = 0.5 * (even.value.powi(2) - odd.value.powi(2)).abs() / (2.0 * plain.value);
-    near(plain.standard_error, spread, "spread");
-    assert!(even.standard_error < 1e-12 && spread > 0.0, "{even:?}, {spread}");
-}
-
 /// Of many queries some are evaluated, from anywhere in the sequence: a tenth of them at its beginning counts for a tenth.
 #[test]
 fn queries_are_from_anywhere() {
