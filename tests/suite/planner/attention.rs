@@ -1,7 +1,7 @@
 //! Plans for attention, with heads, values and grouped keys.
 
 use super::data::{keys, normal, queries};
-use super::{couplings, label, near};
+use super::{couplings, label};
 use ndarray::{Array4, Axis, s};
 use random_features::Error;
 use random_features::apply::attention::{Attention, ExactAttention, Heads};

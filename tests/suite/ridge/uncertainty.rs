@@ -161,7 +161,7 @@ fn coverage(sets: u64, map: impl Fn(u64) -> Map<f64>) -> [(f64, f64); 2] {
 /// Two-sided at 3 standard errors of 200 sets: a false alarm in 1 of 370 choices of seeds for each of the two.
 #[test]
 fn intervals_cover_what_they_promise() {
-    let map = |seed| Trigonometric.gaussian(Orthogonal.draw(2, 128, seed).unwrap(), 0.5).unwrap();
+    let map = |seed| Trigonometric.gaussian(Orthogonal.draw(2, 256, seed).unwrap(), 0.5).unwrap();
     for (covered, error) in coverage(200, map) {
         assert!((covered - 0.9).abs() < 3.0 * error, "{covered} ± {error}");
         // A loss of a hundredth would be seen.
