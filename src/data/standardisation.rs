@@ -60,7 +60,7 @@ impl Standardisation {
         Ok(Standardisation { centre, scale, constant: Vec::new() })
     }
 
-    /// The same with these columns constant, counted from 0 and ascending: they become 0, whatever their centres and scales are.
+    /// Sets the constant columns, counted from 0 and ascending: they become 0, whatever their centres and scales are.
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if a column does not exist or does not come after the one before it.
@@ -119,7 +119,7 @@ impl Standardisation {
         }))
     }
 
-    /// Of means with deviations, of which constant columns have none.
+    /// The standardisation by the mean and the deviation of each column; a constant column has no deviation.
     fn of_columns(columns: impl Iterator<Item = Result<(f64, Option<f64>)>>) -> Result<Self> {
         let (centre, deviations): (Vec<f64>, Vec<Option<f64>>) =
             columns.collect::<Result<Vec<_>>>()?.into_iter().unzip();
@@ -179,8 +179,8 @@ fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) ->
     let heaviest = rows().reduce(|best, row| if row.1 > best.1 { row } else { best });
     let first = heaviest.map_or(0.0, |(v, _)| v);
     let ends = rows().fold((first, first), |(least, most), (v, _)| (v.min(least), v.max(most)));
-    // Relative to the first entry of the largest weight, which is never far from the mean and beside which small differences are exact, and in units of the largest difference, so that
-    // no square overflows or underflows.
+    // Relative to the first entry of the largest weight, which is never far from the mean and beside which small differences are
+    // exact, and in units of the largest difference, so that no square overflows or underflows.
     let (least, most) = ends;
     let unit = if most > least { (most - first).max(first - least) } else { 1.0 };
     let total: f64 = rows().map(|(_, w)| w).sum();

@@ -143,7 +143,7 @@ fn values_are_those_that_were_stated_last() {
     assert!(matches!(refused, Err(Error::Shape { .. })), "the heads have their own values");
 }
 
-/// Of many queries some are evaluated, from anywhere in the sequence: a tenth of them at its beginning counts for a tenth.
+/// Some of many queries are evaluated, from anywhere in the sequence: a tenth of them at its beginning counts for a tenth.
 #[test]
 fn queries_are_from_anywhere() {
     let (mut q, k) = (tokens([1, 1, 480, 4], 0.5, 1), tokens([1, 1, 60, 4], 0.5, 2));

@@ -140,7 +140,7 @@ fn no_error_is_the_least() {
     assert!(losses.windows(2).all(|pair| pair[0] <= 1.006 * pair[1]), "{losses:?}");
 }
 
-/// Of 120 pairs all are evaluated at once, also of the recipes that are far behind.
+/// All of 120 pairs are evaluated at once, for the recipes that are far behind as well.
 #[test]
 fn few_pairs_are_all_pairs() {
     let planner = Planner::new(&normal(12, 3, 0.4, 1), &normal(10, 3, 0.4, 2)).unwrap();

@@ -127,7 +127,7 @@ fn targets_choose_lengthscales() {
     assert!(one < median && each < one, "{median}, {one}, {each}");
 }
 
-/// Of noise the exact kernel predicts nothing: losses are relative to the mean, and the plan says so.
+/// The exact kernel predicts nothing of noise: losses are relative to the mean, and the plan says so.
 #[test]
 fn targets_that_the_exact_kernel_cannot_predict_are_said() {
     let (x, y) = (normal(110, 2, 1.0, 1), normal(110, 1, 1.0, 2) + 100.0);
@@ -143,7 +143,7 @@ fn targets_that_the_exact_kernel_cannot_predict_are_said() {
     assert!(!plan.advice.is_some_and(|advice| advice.exact_fails));
 }
 
-/// Of 30 points in random order 20 train and 10 test: the excess of a draw over the exact kernel, relative to the variance of the targets
+/// Twenty of 30 points in random order train, and ten test: the excess of a draw over the exact kernel, relative to the variance of the targets
 /// of the latter.
 #[test]
 fn excess_risks_by_hand() {

@@ -263,7 +263,7 @@ fn rows_are_left_out_of_their_own_sums() {
     }
 }
 
-/// Of weights so large that the rounding of eigenvalues is far above 1, errors are those of the residuals, which it hardly changes.
+/// With weights so large that the rounding of eigenvalues is far above 1, errors are those of the residuals, which it hardly changes.
 #[test]
 fn large_weights_have_errors() {
     let (map, (x, y)) = (trigonometric::<f64>(15, 1.0), data::<f64>(200));

@@ -658,7 +658,7 @@ fn a_map_that_cannot_be_fitted_ends_no_search() {
     assert!(search().with_lengthscales([0.3]).per_dimension(2).fit(&x, &y).is_ok());
 }
 
-/// Of constant targets every map predicts the same: no advice can be better than another.
+/// Every map predicts the same of constant targets: no advice can be better than another.
 #[test]
 fn targets_that_do_not_vary_are_said() {
     let x = data::<f64>(200).0;

@@ -355,7 +355,7 @@ fn both_spectra_agree_on_the_kernel_of_the_features() {
     }
 }
 
-/// Of an estimate that is indefinite λ must be above twice what its least eigenvalue lacks.
+/// Where an estimate is indefinite, λ must be above twice what its least eigenvalue lacks.
 #[test]
 fn indefinite_estimates_need_a_larger_lambda() {
     let (x, y) = data::<f64>(40);

@@ -65,16 +65,9 @@ impl Sample {
         Sample { name, stored: to_value(value).unwrap(), read: Box::new(read), holds_tokens: false }
     }
 
-    /// A value that holds tokens.
-    pub fn of_tokens<V>(
-        name: &'static str,
-        value: &V,
-        serve: impl Fn(V) -> Result<Vec<f64>, Error> + 'static,
-    ) -> Self
-    where
-        V: Serialize + DeserializeOwned + Debug + 'static,
-    {
-        Sample { holds_tokens: true, ..Sample::new(name, value, serve) }
+    /// States that the value holds tokens.
+    pub fn of_tokens(self) -> Self {
+        Sample { holds_tokens: true, ..self }
     }
 }
 
@@ -441,7 +434,7 @@ fn applications() -> Vec<Sample> {
             Ok(found)
         }),
         Sample::new("Attention", &attention, use_attention),
-        Sample::of_tokens("CausalState", &state, use_state),
+        Sample::new("CausalState", &state, use_state).of_tokens(),
         Sample::new("SoftmaxSampler, nodes", layer(1, 0).sampler(), use_sampler),
         Sample::new("SoftmaxSampler, leaves", layer(4, 0).sampler(), use_sampler),
         Sample::new("SoftmaxSampler, exact", layer(1, 99).sampler(), use_sampler),

@@ -89,7 +89,9 @@ fn of_rows<T: Scalar>(spec: &MapSpec, rows: &Columns) -> Result<ArrayRef> {
     let points = rows.points::<T>()?;
     let features = match &spec.standardisation {
         None => map.features(Side::X, points),
-        Some(inputs) => points.to_dense().and_then(|x| inputs.apply(&x)).and_then(|x| map.features(Side::X, &x)),
+        Some(inputs) => {
+            points.to_dense().and_then(|x| inputs.apply(&x)).and_then(|x| map.features(Side::X, &x))
+        }
     };
     lists(features.map_err(external)?.into_array())
 }

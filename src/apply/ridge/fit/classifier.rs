@@ -120,14 +120,12 @@ impl<T: Real> RidgeClassifier<T> {
             return Err(Error::NoData { what: "a probability needs RidgeClassifier::calibrated, which" });
         };
         let mut scores = self.model.scores(x)?;
-        let mut absent = vec![true; scores.ncols()];
-        self.model.occurring().into_iter().for_each(|class| absent[class] = false);
+        let occurring = self.model.occurring();
+        let absent: Vec<usize> =
+            (0..scores.ncols()).filter(|class| occurring.binary_search(class).is_err()).collect();
         for mut row in scores.rows_mut() {
             calibration.apply(row.view_mut());
-            row.iter_mut()
-                .zip(&absent)
-                .filter(|(_, absent)| **absent)
-                .for_each(|(v, _)| *v = f64::NEG_INFINITY);
+            absent.iter().for_each(|class| row[*class] = f64::NEG_INFINITY);
             numeric::softmax(row);
         }
         Ok(scores.mapv(T::narrow))

@@ -25,7 +25,6 @@ pub enum RidgeWarning {
     /// [log evidence](RidgeSpectrum::log_evidence) of a target, on the rows of the regression, is above that of its mean and noise
     /// by 5 nats, and by ln t more for t targets. The criterion alone does not tell: it is least by chance for some lengthscale and λ.
     /// A fixed regression passes on noise with a probability of at most e⁻⁵.
-    ///
     Mean {
         /// The criterion for the regression.
         error: f64,
