@@ -70,8 +70,9 @@ impl fmt::Debug for Progress<'_> {
 /// Runs `work` and calls `watcher` while it runs.
 ///
 /// `watcher` is called once for each step of a long task, and besides some ten times a second within long passes over rows. It is called
-/// from whatever thread is at work, never from two at once: a step that is done while it is at work is told when it is ready. With [`ControlFlow::Break`] it stops the work: a long call
-/// returns [`Error::Cancelled`] within a fraction of a second, and so does each later long call within `work`.
+/// from whatever thread is at work, never from two at once: a step that is done while it is at work is told when it is ready. With
+/// [`ControlFlow::Break`] it stops the work: a long call returns [`Error::Cancelled`] within a fraction of a second, and so does each
+/// later long call within `work`.
 ///
 /// Only calls of this crate within `work`, on the thread that calls `watch`, are watched. To use a pool of rayon, call
 /// `pool.install(|| watch(…))`. A watched call within a watched call is watched by both.

@@ -9,6 +9,7 @@ use crate::apply::attention::{ErrorReport, Redraws, closed_errors, simulated_err
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::map::Recipe;
+use crate::numeric;
 
 /// The fewest parts of all queries, whose differences tell how uncertain errors are, and the fewest of a head.
 const PARTS: usize = 8;
@@ -130,12 +131,7 @@ fn is_whole(data: &PlannedPoints, head: &Head) -> bool {
 /// The sum over queries of the squared norm of the exact output or weights.
 fn size(kernel: &dyn Kernel<f64>, [x, y, values]: &[Array2<f64>; 3], loss: Loss) -> Result<f64> {
     let mut weights = kernel.log_gram(x, y)?;
-    for mut row in weights.rows_mut() {
-        let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
-        row.mapv_inplace(|ln| (ln - top).exp());
-        let total = row.sum();
-        row /= total;
-    }
+    weights.rows_mut().into_iter().for_each(numeric::softmax);
     let exact = if loss == Loss::AttentionWeights { weights } else { weights.dot(values) };
     Ok(exact.iter().map(|v| v * v).sum())
 }

@@ -48,7 +48,8 @@ pub struct LeftOut {
 
 /// Recipes, the best first, with the errors to expect: made by [`Planner::plan`](super::Planner::plan).
 ///
-/// They are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about half a percent count as equal, and the cheaper comes first. With a
+/// They are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about half a
+/// percent count as equal, and the cheaper comes first. With a
 /// [target](super::Planner::target) the cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make
 /// whole blocks of its coupling with smaller errors. Recipes that are one map are one choice.
 ///

@@ -12,6 +12,7 @@ pub(super) fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
     let (mut rest, mut term, mut k, mut scalings) = (0.0, ratio(0.0), 1.0, 0.0);
     let mut growing = true;
     while growing || term.abs() > NEGLIGIBLE * rest {
+        count_term();
         rest += term;
         let next = ratio(k);
         term *= next;
@@ -36,15 +37,39 @@ pub(super) fn ln_series_around(peak: f64, curvature: f64, ratio: impl Fn(f64) ->
     }
     let (mut sum, mut term, mut k) = (0.0, 1.0, peak);
     while term > NEGLIGIBLE * sum {
+        count_term();
         sum += term;
         term *= ratio(k);
         k += 1.0;
     }
     (term, k) = (1.0, peak);
     while k > 0.0 && term > NEGLIGIBLE * sum {
+        count_term();
         k -= 1.0;
         term /= ratio(k);
         sum += term;
     }
     sum.ln()
+}
+
+/// Counts a term, so that tests can tell what a sum costs.
+#[inline(always)]
+fn count_term() {
+    #[cfg(test)]
+    cost::TERMS.set(cost::TERMS.get() + 1);
+}
+
+/// What sums cost.
+#[cfg(test)]
+pub(super) mod cost {
+    use std::cell::Cell;
+
+    thread_local!(pub(super) static TERMS: Cell<u64> = const { Cell::new(0) });
+
+    /// The number of terms that are summed for a positive result.
+    pub fn terms(sum: impl FnOnce() -> f64) -> u64 {
+        let before = TERMS.get();
+        assert!(sum() > 0.0);
+        TERMS.get() - before
+    }
 }
