@@ -31,7 +31,8 @@ use crate::{Points, Real};
 /// order: where updates and statistics are cut at such multiples, the result has the same bits for any number of threads,
 /// machines and parts, and any order of merging, up to 16 million chunks. Other cuts agree to rounding, of 512 ε in the worst
 /// case and about 20 ε typically, relative to the largest Σ w φ². Removing rows with the cuts with which they were
-/// added restores the bits, unless the removed rows are larger than the remaining ones by 2³⁰ or more.
+/// added restores the bits, unless the removed rows are larger than the remaining ones by 2³⁰ or more. Whatever the
+/// cuts, after a removal rounding errors are taken for those of all rows that were added or removed: the least λ grows with them.
 ///
 /// # Precision
 /// Products are computed in the scalar type and summed in it over at most 512 rows, scaled by a power of two against

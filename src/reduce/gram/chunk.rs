@@ -87,6 +87,8 @@ struct PackedRun<T> {
     unit: f64,
     /// An upper bound of every Σ w φ², up to rounding.
     bound: f64,
+    /// Σ w φ², summed over the features.
+    trace: f64,
     /// With targets less their references.
     sums: TargetSums,
 }
@@ -132,6 +134,11 @@ impl<T: Real> FeatureChunk<T> {
     pub fn bound(&self) -> f64 {
         // Twice, for the rounding of sums in the scalar type.
         2.0 * self.runs.iter().map(|run| run.bound).sum::<f64>()
+    }
+
+    /// The largest Σ w φ² of a feature in each run, up to rounding, and the sum over all features.
+    pub fn magnitudes(&self) -> impl Iterator<Item = [f64; 2]> {
+        self.runs.iter().map(|run| [run.bound, run.trace])
     }
 
     /// Adds the products of all pairs of features to the pieces of their blocks.
@@ -193,9 +200,10 @@ impl<T: Real> PackedRun<T> {
         for row in batch.values().chunks_exact(width) {
             squares.iter_mut().zip(row).for_each(|(sum, v)| *sum += *v * *v);
         }
+        let trace: f64 = squares.iter().map(|square| square.widen()).sum();
         let bound = squares.into_iter().fold(T::zero(), T::max).widen();
         let unit = root * root;
-        Ok(PackedRun { features, unit, bound: bound * unit, sums })
+        Ok(PackedRun { features, unit, bound: bound * unit, trace: trace * unit, sums })
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`NormalSums`]: the sums over rows of which normal equations are made, and how chunks of rows are added.
 
 use super::chunk::{BLOCK, FeatureChunk, block_count};
-use super::totals::{MOST, TooLarge, Totals, check_size, largest};
+use super::totals::{LARGEST, MOST, TooLarge, Totals, check_size, largest};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
@@ -32,6 +32,12 @@ pub(super) struct NormalSums {
     /// Σ w (y − r)² for each target over all rows that were added or removed, with the reference r of each chunk: rounding errors of
     /// Σ w y² are relative to this, where rows are removed in other cuts.
     pub scatter: Vec<Totals>,
+    /// The largest Σ w φ² of a feature, and the sum over all features, of all runs that were added or removed: rounding errors of
+    /// Σ w φ φᵀ are relative to these, where rows are removed in other cuts.
+    pub magnitudes: Totals,
+    /// The largest of these numbers among runs.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub most: Vec<f64>,
     /// The number of additions for which words have no room any more, of at most [`MOST`].
     pub parts: u64,
 }
@@ -49,6 +55,8 @@ impl NormalSums {
             moments: vec![Totals::new(1, 1, MOMENT_WORDS); 2 * targets + 1],
             removed: Totals::new(1, 1, BOUND_WORDS),
             scatter: vec![Totals::new(1, 1, BOUND_WORDS); targets],
+            magnitudes: Totals::new(1, 2, BOUND_WORDS),
+            most: vec![0.0; 2],
             parts: 0,
         })
     }
@@ -60,7 +68,8 @@ impl NormalSums {
         let of_target = width.saturating_mul(bytes(CROSS_WORDS)).saturating_add(2 * bytes(MOMENT_WORDS));
         let of_target = of_target.saturating_add(bytes(BOUND_WORDS) + 4 * size_of::<Totals>());
         let of_block = BLOCK * BLOCK * Self::depth::<T>() * size_of::<f64>();
-        let products = block_count(width).saturating_mul(of_block).saturating_add(bytes(BOUND_WORDS));
+        let products =
+            block_count(width).saturating_mul(of_block).saturating_add(3 * bytes(BOUND_WORDS) + bytes(2));
         products.saturating_add(targets.saturating_add(1).saturating_mul(of_target))
     }
 
@@ -91,6 +100,9 @@ impl NormalSums {
             && self.removed.fits(1, 1, BOUND_WORDS)
             && self.scatter.len() == targets
             && self.scatter.iter().all(|sums| sums.fits(1, 1, BOUND_WORDS))
+            && self.magnitudes.fits(1, 2, BOUND_WORDS)
+            && self.most.len() == 2
+            && self.most.iter().all(|most| (0.0..=LARGEST).contains(most))
     }
 
     /// Whether there is room for an addition without a carry.
@@ -107,12 +119,13 @@ impl NormalSums {
     /// Makes all sums those over no row.
     pub fn clear(&mut self) {
         self.all_mut().for_each(Totals::clear);
+        self.most.fill(0.0);
         self.parts = 0;
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Totals> {
         let with_targets = self.cross.iter_mut().chain(&mut self.moments).chain(&mut self.scatter);
-        with_targets.chain([&mut self.gram, &mut self.removed])
+        with_targets.chain([&mut self.gram, &mut self.removed, &mut self.magnitudes])
     }
 
     /// Words of a sum of products: as many as the rounding errors of the products justify.
@@ -137,6 +150,14 @@ impl NormalSums {
             chunk.add_products(adder, &mut self.gram, sign);
         }
         self.scatter.iter_mut().zip(&chunk.scatter).for_each(|(sums, square)| sums.add(&mut [*square]));
+        let mut magnitudes = [0.0; 2];
+        for run in chunk.magnitudes() {
+            for (k, magnitude) in run.into_iter().enumerate() {
+                self.most[k] = self.most[k].max(magnitude.min(LARGEST));
+                magnitudes[k] = LARGEST.min(magnitudes[k] + magnitude);
+            }
+        }
+        self.magnitudes.add(&mut magnitudes);
         if sign < 0.0 {
             self.removed.add(&mut [chunk.weight()]);
         }
@@ -158,6 +179,8 @@ impl NormalSums {
         }
         self.gram.merge(other.gram);
         self.removed.merge(other.removed);
+        self.magnitudes.merge(other.magnitudes);
+        self.most.iter_mut().zip(other.most).for_each(|(own, their)| *own = own.max(their));
         self.scatter.iter_mut().zip(other.scatter).for_each(|(own, their)| own.merge(their));
         self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
         self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));

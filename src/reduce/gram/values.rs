@@ -59,6 +59,19 @@ impl<T: Real> GramSums<T> {
         T::epsilon().widen() * (RUN as f64).sqrt()
     }
 
+    /// What rounding errors of products are relative to once rows were removed, which may have been larger than those that remain: an
+    /// entry of Σ w φ φᵀ, and the whole matrix. 0 before.
+    ///
+    /// Errors of runs are independent, so that their squares add: the root of Σ m² over runs of magnitudes m, of which
+    /// max m · Σ m is a bound.
+    pub(crate) fn removed_magnitudes(&self) -> [f64; 2] {
+        if self.totals.removed.at(0, 0) == 0.0 {
+            return [0.0; 2];
+        }
+        let root = |k: usize| self.totals.most[k].sqrt() * self.totals.magnitudes.at(0, k).max(0.0).sqrt();
+        [root(0), root(1)]
+    }
+
     /// The largest difference of two values of a target, among all rows that were added; without an intercept, of a value from 0.
     pub(crate) fn spread(&self, target: usize, intercept: bool) -> f64 {
         let (least, most) = self.target_ranges.ends(target);

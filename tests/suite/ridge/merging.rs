@@ -136,3 +136,25 @@ fn an_empty_update_changes_nothing() {
     again.merge(&RidgeStatistics::new(map, 2).unwrap()).unwrap();
     assert_eq!((bits(&again), again.rows()), (bits(&whole), whole.rows()));
 }
+
+/// Rounding errors of heavy rows that came together and went one by one are no directions of the rows that remain.
+#[test]
+fn removed_rows_leave_no_directions() {
+    let (map, (x, y)) = (trigonometric::<f64>(6, 1.0), data::<f64>(23));
+    let mut few = RidgeStatistics::new(map, 2).unwrap();
+    few.update(x.slice(s![..3, ..]), &y.slice(s![..3, ..])).unwrap();
+    let expected = few.solve(0.0).unwrap().weights().to_owned();
+    for weight in [1.0, 1e2, 1e4, 1e6] {
+        let w = Array1::from_elem(20, weight);
+        let mut sums = few.clone();
+        sums.update_weighted(x.slice(s![3.., ..]), &y.slice(s![3.., ..]), &w).unwrap();
+        for i in 3..23 {
+            let (row, w) = (s![i..=i, ..], w.slice(s![..1]).to_owned());
+            sums.downdate(i as u64, x.slice(row), &y.slice(row), Some(&w)).unwrap();
+        }
+        let error = distance(&sums.solve(0.0).unwrap().weights().to_owned(), &expected);
+        assert!(error < 1e-11 * weight.max(1.0), "{weight}: {error:e}");
+        let spectrum = sums.spectrum().unwrap();
+        assert!(spectrum.resolution() > weight * few.spectrum().unwrap().resolution());
+    }
+}

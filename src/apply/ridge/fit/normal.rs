@@ -32,7 +32,7 @@ pub(in crate::apply) struct Normal {
     pub weight: f64,
     /// The number of directions in which rows can differ: their number, less 1 if there is an intercept, and at most D.
     pub rank: usize,
-    /// The rounding error of an entry of A. Smaller pivots and eigenvalues are indistinguishable from 0.
+    /// The rounding error of an entry of A, of removed rows as well. Smaller pivots and eigenvalues are indistinguishable from 0.
     pub noise: f64,
     /// The range of a target that varies and whose squares are out of range, if there is one.
     pub out_of_range: Option<f64>,
@@ -206,6 +206,7 @@ impl Normal {
             let below: f64 = row.iter().take(i).map(|a| (a / unit).powi(2)).sum();
             2.0 * below + (row[i] / unit).powi(2)
         };
+        let [entry, matrix] = sums.removed_magnitudes();
         let square: f64 = a.rows().into_iter().enumerate().map(row_square).sum();
         Ok(Normal {
             c: Array2::from_shape_fn((width, targets), |(f, j)| sums.cross_about(f, j, references[j])),
@@ -215,8 +216,8 @@ impl Normal {
             references,
             weight,
             rank: width.min(rows(sums.present())),
-            noise: rounding * largest,
-            total_noise: rounding * unit * square.sqrt(),
+            noise: rounding * largest.max(entry),
+            total_noise: rounding * (unit * square.sqrt()).max(matrix),
             out_of_range: None,
             a,
         })
