@@ -370,6 +370,33 @@ fn indefinite_estimates_need_a_larger_lambda() {
     assert!(spectrum.model(1.9).is_ok());
 }
 
+/// Where an estimate is indefinite, models are those of the equations, and left-out errors those of models without a point.
+#[test]
+fn indefinite_estimates_are_solved_and_left_out_exactly() {
+    let (x, y) = data::<f64>(12);
+    let random =
+        Array2::from_shape_fn((12, 12), |(i, j)| (0.7 * (i * j) as f64).sin() + 0.2 * (i + j) as f64);
+    let gram = Gaussian::new(0.8).unwrap().gram(&x, &x).unwrap() + 0.3 * (&random + &random.t());
+    let spectrum = KernelRidge::spectrum(&gram, &y).unwrap();
+    let lambda = KernelRidge::fit(&gram, &y, 0.0).unwrap_err();
+    let Error::Singular { least, .. } = lambda else { panic!("{lambda}") };
+    let lambda = 1.5 * least.max(spectrum.resolution());
+    assert!(spectrum.eigenvalues()[0] < -0.05 * lambda, "{}", spectrum.eigenvalues()[0]);
+    let (ours, fitted) = (spectrum.model(lambda).unwrap(), KernelRidge::fit(&gram, &y, lambda).unwrap());
+    let predicted = [&ours, &fitted].map(|model| model.predict_from_gram(&gram).unwrap());
+    predicted[0].iter().zip(&predicted[1]).for_each(|(a, b)| close(*a, *b, 1e-9));
+    let without = |i: usize| {
+        let rest: Vec<usize> = (0..12).filter(|k| *k != i).collect();
+        let rows = gram.select(Axis(0), &rest);
+        let model =
+            KernelRidge::fit(&rows.select(Axis(1), &rest), &y.select(Axis(0), &rest), lambda).unwrap();
+        let own = gram.select(Axis(0), &[i]).select(Axis(1), &rest);
+        (model.predict_from_gram(&own).unwrap() - y.row(i)).mapv(|e| e * e).sum()
+    };
+    let errors = spectrum.errors(&Criterion::leave_one_out(&x, &y), &[lambda]).unwrap();
+    close(errors[0], (0..12).map(without).sum::<f64>() / 12.0, 1e-8);
+}
+
 /// A large λ leaves all of the squares, also where an eigenvalue is just above its rounding error.
 fn large_lambda_leaves_all<T: Real>(steps: std::ops::Range<f64>) {
     let targets = [1.0, -1.0, 0.2];

@@ -15,9 +15,9 @@ use crate::progress;
 /// Gram matrix is: the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which does the same with features.
 ///
 /// # Definition
-/// With C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ, the coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α: those of
-/// [`KernelRidge::fit`]. Of an indefinite estimate with least eigenvalue s₀ < 0, λ must be above −2 s₀, and negative eigenvalues
-/// count as 0 in the criteria: approximate then.
+/// With C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ, the coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α, as in
+/// [`KernelRidge::fit`]. Where an estimate is indefinite, with a least eigenvalue s₀ < 0, λ must be above −2 s₀; models and criteria are
+/// then exact as well.
 ///
 /// # Cost
 /// O(n³) at the start and O(n²) memory, O(n t) for each λ of a criterion, O(n² t) for a model.
@@ -82,6 +82,7 @@ impl<T: Scalar> KernelRidge<T> {
         let (least, most) = eigen.values.iter().fold((0.0, 0.0), |(a, b), s| (s.min(a), s.max(b)));
         // λ + s must be positive for an estimate that is indefinite, too, as `fit` demands.
         let rounding = T::epsilon().widen() * n as f64 * largest_entry.max(-least).max(most);
+        let indefinite = -least > rounding;
         let shrinkage = Shrinkage {
             shares: &rotated * &rotated,
             rest: vec![0.0; mean_targets.len()],
@@ -90,8 +91,8 @@ impl<T: Scalar> KernelRidge<T> {
             rank: n - 1,
             least: 0.0,
             out_of_range,
-            resolution: if -least > rounding { rounding - 2.0 * least } else { rounding },
-            values: eigen.values.mapv(|s| s.max(0.0)),
+            resolution: if indefinite { rounding - 2.0 * least } else { rounding },
+            values: if indefinite { eigen.values } else { eigen.values.mapv_into(|s| s.max(0.0)) },
         };
         Ok(KernelRidgeSpectrum { gram, mean_targets, shrinkage, vectors: eigen.vectors, rotated })
     }

@@ -9,7 +9,7 @@ use crate::numeric::power_of_two_below;
 /// them. Sums of positive terms throughout, since what a small λ leaves is small.
 #[derive(Clone, Debug)]
 pub(super) struct Shrinkage {
-    /// s, ascending and not negative.
+    /// s, ascending. An indefinite estimate of a kernel has some below 0, and its λ are above −2 s.
     pub values: Array1<f64>,
     /// p² for each eigenvector and each target: the part of Σ w y² in its direction, of which λ leaves (λ/(s + λ))².
     pub shares: Array2<f64>,
