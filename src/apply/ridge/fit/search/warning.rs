@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::kernel::Lengthscale;
 
 /// Nats by which a target must be likelier under a regression than under its mean and noise, for the two to be told apart.
-const NATS: f64 = 5.0;
+const NATS: f64 = 4.0;
 /// The share of its error by which the common λ may cost a target more than one of its own would.
 const SHARE: f64 = 0.1;
 /// Differences of a target's errors below this share of its variance are rounding.
@@ -23,8 +23,12 @@ pub enum RidgeWarning {
     ///
     /// Two things are demanded of a better one. Its criterion is below that of the mean. And with some λ that was tried the
     /// [log evidence](RidgeSpectrum::log_evidence) of a target, on the rows of the regression, is above that of its mean and noise
-    /// by 5 nats, and by ln t more for t targets. The criterion alone does not tell: it is least by chance for some lengthscale and λ.
-    /// A fixed regression passes on noise with a probability of at most e⁻⁵.
+    /// by 4 nats, and by ln t more for t targets. The criterion alone does not tell: it is least by chance for some lengthscale and λ.
+    ///
+    /// On noise a fixed regression is not warned of with a probability of at most e⁻⁴, and what searches chose was not in 0 to 7 % of 300
+    /// sets of 12, 30, 100 and 300 rows in two dimensions. Where a sine made three quarters of the variance, 100 rows were never warned
+    /// of, 30 rows in 1 % by the evidence and 6 % by leave-one-out, 12 rows in 60 %. With 30 % held out it was 5 % of 100 rows and half
+    /// of 30: so few held-out rows tell little.
     Mean {
         /// The criterion for the regression.
         error: f64,
