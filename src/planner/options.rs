@@ -101,8 +101,8 @@ pub enum Loss {
     /// The error of normalised attention's output, to first order: with [values](Planner::values).
     AttentionOutput,
     /// The excess risk of ridge regression: its mean squared error at held-out points less that of the exact kernel's, over
-    /// the variance of the targets; with [targets](Planner::ridge). From a pilot on some of the points, with the λ that leave-one-out
-    /// chooses for the exact kernel. Where the exact kernel predicts no better than the mean of the targets, the error of the mean
+    /// the variance of the targets; with [targets](Planner::ridge). From a pilot on some of the points, with the λ for which the
+    /// exact kernel is best at the held-out points. Where the exact kernel predicts no better than the mean of the targets, the error of the mean
     /// takes its place, and the plan's [advice](super::Plan::advice) says so.
     Ridge,
 }

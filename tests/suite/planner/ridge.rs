@@ -6,7 +6,7 @@ use super::{couplings, label, near};
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use random_features::Error;
-use random_features::apply::{Criterion, KernelRidge, SearchCriterion};
+use random_features::apply::{KernelRidge, SearchCriterion};
 use random_features::frequency::{Draw, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness};
 use random_features::planner::{Basis, Loss, Planner};
@@ -143,8 +143,23 @@ fn targets_that_the_exact_kernel_cannot_predict_are_said() {
     assert!(!plan.advice.is_some_and(|advice| advice.exact_fails));
 }
 
-/// Twenty of 30 points in random order train, and ten test: the excess of a draw over the exact kernel, relative to the variance of the targets
-/// of the latter.
+/// Of 110 points two of three train. In a few such sets a criterion of these chooses a λ with which the exact kernel fails at the others,
+/// so that features with the same λ would be far better than it.
+#[test]
+fn excess_risks_are_relative_to_the_best_exact_regression() {
+    let losses = (0..60).map(|seed| {
+        let (x, noise) = (normal(110, 1, 1.0, 2 * seed), normal(110, 1, 0.1, 2 * seed + 1));
+        let y = x.mapv(|v| (2.0 * v).sin()) + noise + 100.0;
+        let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
+        let recipe = Trigonometric.recipe(Draw::new(1, 64, Orthogonal), Gaussian::default());
+        planner.measure(&recipe, 2, 0).unwrap().loss.value
+    });
+    let least = losses.fold(f64::INFINITY, f64::min);
+    assert!(least >= -0.05, "{least}");
+}
+
+/// Twenty of 30 points in random order train, and ten test: the excess of a draw over the exact kernel with its best λ, relative to the
+/// variance of the targets of the latter.
 #[test]
 fn excess_risks_by_hand() {
     let (x, y) = data(30);
@@ -159,9 +174,13 @@ fn excess_risks_by_hand() {
     };
     let kernel = Gaussian::default();
     let spectrum = KernelRidge::spectrum(&kernel.gram(&own, &own).unwrap(), &aims).unwrap();
-    let criterion = Criterion::leave_one_out(&own, &aims);
-    let lambda = spectrum.choose(&criterion, &spectrum.lambdas()).unwrap().lambda;
-    let exact = risk(spectrum.model(lambda).unwrap(), kernel.gram(&rest, &own).unwrap());
+    let of = |lambda: f64| risk(spectrum.model(lambda).unwrap(), kernel.gram(&rest, &own).unwrap());
+    let (lambda, exact) = spectrum
+        .lambdas()
+        .into_iter()
+        .map(|lambda| (lambda, of(lambda)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .unwrap();
     let recipe = Trigonometric.recipe(Draw::new(3, 16, Independent), Gaussian::default());
     let excess = |seed| {
         let map: Map<f64> = recipe.draw(seed).unwrap();
