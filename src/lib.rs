@@ -108,21 +108,19 @@
 
 #[cfg(feature = "sparse")]
 mod compressed;
-mod digest;
 mod error;
-#[cfg(feature = "serde")]
-mod exact;
 mod memory;
 mod names;
 mod once;
 mod real;
-mod rows;
-#[cfg(feature = "serde")]
-mod sealed;
 mod signed_log;
-mod tagged;
+mod stored;
 #[cfg(feature = "attention")]
 mod whole;
+
+use stored::{digest, rows, tagged};
+#[cfg(feature = "serde")]
+use stored::{exact, sealed};
 
 pub mod linalg;
 mod numeric;

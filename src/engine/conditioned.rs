@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::absorbed::Absorbed;
-use super::plan::{Pass, Plan};
+use super::pass::Pass;
+use super::plan::Plan;
 use super::{Facts, Scratch, Side, Tile};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -157,7 +158,7 @@ impl<T: Real> ConditionedPlan<T> {
             }
         }
         let z = numeric::matrix_view(n, r, &images);
-        self.base.fill(pass.of_other_points(), z.into(), tile, scratch);
+        self.base.fill_dense(pass.of_other_points(), z, tile, scratch);
         for (i, term) in terms.iter().enumerate() {
             tile.row(i).log_scales.iter_mut().for_each(|scale| *scale += term);
         }

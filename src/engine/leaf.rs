@@ -47,28 +47,36 @@ pub(super) struct RowTerm {
 }
 
 impl<T: Real> Leaf<T> {
-    /// The projection if it is applied to the points themselves, so that other maps may share its result.
+    /// The projection if it is applied to the points themselves: it reads points of any kind, and other maps may share its result.
     pub fn shareable(&self) -> Option<&Arc<Projection<T>>> {
         matches!(*self.input, Input::Points).then_some(&self.projection)
     }
 
-    pub fn fill(&self, pass: Pass, x: PointsView<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        let projection = &self.projection;
+    /// Writes the features of the rows of `x` to a tile of as many rows.
+    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match &*self.input {
-            Input::Points => {
-                pass.project(projection, x, tile, scratch);
-                self.finish(pass, tile, |_, squared_norm| {
-                    let log = if squared_norm.is_finite() { self.row * squared_norm } else { f64::NAN };
-                    RowTerm { log, phase: 0.0, reach: projection.bound(squared_norm) }
-                });
+            Input::Points => self.fill_points(pass, x.into(), tile, scratch),
+            Input::Linear(linear) => self.fill_linear(linear, &self.projection, pass, x, tile, scratch),
+            Input::Logarithms(logarithms) => {
+                self.fill_powers(logarithms, &self.projection, pass, x, tile, scratch);
             }
-            Input::Linear(linear) => {
-                x.densely(scratch, |x, scratch| self.fill_linear(linear, projection, pass, x, tile, scratch));
-            }
-            Input::Logarithms(logarithms) => x.densely(scratch, |x, scratch| {
-                self.fill_powers(logarithms, projection, pass, x, tile, scratch);
-            }),
         }
+    }
+
+    /// As [`fill`](Leaf::fill), of a leaf that projects the points themselves.
+    pub fn fill_points(
+        &self,
+        pass: Pass,
+        x: PointsView<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let projection = &self.projection;
+        pass.project(projection, x, tile, scratch);
+        self.finish(pass, tile, |_, squared_norm| {
+            let log = if squared_norm.is_finite() { self.row * squared_norm } else { f64::NAN };
+            RowTerm { log, phase: 0.0, reach: projection.bound(squared_norm) }
+        });
     }
 
     /// Turns projections into exponents and these into features, group of rows by group of rows.

@@ -24,6 +24,7 @@ mod input;
 mod leaf;
 mod lift;
 mod logarithms;
+mod pass;
 mod plan;
 mod points;
 mod projection;
@@ -55,7 +56,8 @@ pub(crate) use gradient::{
 pub(crate) use input::{ComplexMatrix, Input, Linear};
 pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
-pub(crate) use plan::{Pass, Plan, Program, ranges};
+pub(crate) use pass::Pass;
+pub(crate) use plan::{Plan, Program, ranges};
 pub(crate) use points::PointsView;
 #[cfg(feature = "sparse")]
 pub(crate) use points::SparsePoints;

@@ -3,15 +3,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ndarray::ArrayView2;
+
 use super::conditioned::ConditionedPlan;
 use super::leaf::Leaf;
+use super::pass::Pass;
 use super::routed::Routed;
 use super::sum::Sum;
 use super::{Facts, FeatureMap, Form, PointsView, Projection, Scratch, Side, Tile};
 use crate::Real;
 use crate::error::Result;
-use crate::kernel::Lengthscale;
-use crate::numeric::{self, Buffer, Isa, Window};
 
 /// The description of a map.
 #[derive(Clone, Debug)]
@@ -39,16 +40,30 @@ impl<T: Real> Plan<T> {
         }
     }
 
-    /// Writes the features of the rows of `x` to a tile of as many rows.
+    /// Writes the features of the rows of `x` to a tile of as many rows. Projections of the points themselves read points of any kind;
+    /// everything else reads all coordinates.
     pub fn fill(&self, pass: Pass, x: PointsView<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match self {
-            Plan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
             Plan::Sum(sum) => sum.fill(pass, x, tile, scratch),
-            Plan::Routed(routed) => x.densely(scratch, |x, scratch| routed.fill(pass, x, tile, scratch)),
-            Plan::Conditioned(conditioned) => {
-                x.densely(scratch, |x, scratch| conditioned.fill(pass, x, tile, scratch));
-            }
-            Plan::Foreign(map, _) => x.densely(scratch, |x, _| map.fill(pass.side, x, pass.form, tile)),
+            Plan::Leaf(leaf) if leaf.shareable().is_some() => leaf.fill_points(pass, x, tile, scratch),
+            _ => x.densely(scratch, |x, scratch| self.fill_dense(pass, x, tile, scratch)),
+        }
+    }
+
+    /// As [`fill`](Plan::fill), for points with all coordinates.
+    pub fn fill_dense(
+        &self,
+        pass: Pass,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        match self {
+            Plan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
+            Plan::Sum(sum) => sum.fill(pass, x.into(), tile, scratch),
+            Plan::Routed(routed) => routed.fill(pass, x, tile, scratch),
+            Plan::Conditioned(conditioned) => conditioned.fill(pass, x, tile, scratch),
+            Plan::Foreign(map, _) => map.fill(pass.side, x, pass.form, tile),
         }
     }
 
@@ -99,102 +114,6 @@ impl<T: Real> Plan<T> {
             Plan::Conditioned(conditioned) => conditioned.base_mut().merge(pool, false),
             Plan::Foreign(..) => {}
         }
-    }
-}
-
-/// What holds for all maps of a plan while a tile is filled.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pass {
-    pub side: Side,
-    pub form: Form,
-    /// Whether the points are those of the whole plan, so that projections of them may be shared.
-    whole: bool,
-}
-
-/// The projections of a tile's points that several maps use: written by the first of them.
-#[derive(Debug)]
-pub(super) struct SharedProjection<T> {
-    projection: Arc<Projection<T>>,
-    values: Buffer<T>,
-    squared_norms: Vec<f64>,
-    known: bool,
-}
-
-impl Pass {
-    /// With nothing to share.
-    pub fn new(side: Side, form: Form) -> Self {
-        Pass { side, form, whole: false }
-    }
-
-    /// The same for other points.
-    pub fn of_other_points(self) -> Self {
-        Pass { whole: false, ..self }
-    }
-
-    /// The same in another form.
-    pub fn in_form(self, form: Form) -> Self {
-        Pass { form, ..self }
-    }
-
-    /// As [`Projection::project`], once for all maps that need the same.
-    #[inline]
-    pub fn project<T: Real>(
-        self,
-        projection: &Arc<Projection<T>>,
-        x: PointsView<'_, T>,
-        tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
-    ) {
-        if !self.whole {
-            return projection.project(x, tile, scratch, None);
-        }
-        let same = |shared: &SharedProjection<T>| Arc::ptr_eq(&shared.projection, projection);
-        let place = scratch.shared.iter().position(same);
-        if let Some(known) = place.map(|place| &scratch.shared[place]).filter(|shared| shared.known) {
-            return known.read(tile);
-        }
-        let mut norms = std::mem::take(&mut scratch.norms);
-        let known = norms.scale.as_ref() == Some(projection.lengthscale());
-        projection.project(x, tile, scratch, known.then_some(&norms.squares[..]));
-        if !known {
-            norms.squares.clear();
-            norms.squares.extend((0..tile.rows()).map(|i| *tile.scale(i)));
-            norms.scale = Some(projection.lengthscale().clone());
-        }
-        scratch.norms = norms;
-        if let Some(place) = place {
-            scratch.shared[place].write(tile);
-        }
-    }
-}
-
-/// ‖x/ℓ‖² of a tile's points, for the lengthscale that was used first.
-#[derive(Debug, Default)]
-pub(super) struct Norms {
-    scale: Option<Lengthscale>,
-    squares: Vec<f64>,
-}
-
-impl<T: Real> SharedProjection<T> {
-    fn new(projection: &Arc<Projection<T>>) -> Self {
-        let (values, squared_norms) = (Buffer::default(), Vec::new());
-        SharedProjection { projection: projection.clone(), values, squared_norms, known: false }
-    }
-
-    fn write(&mut self, tile: &mut Tile<'_, T>) {
-        let (m, rows) = (self.projection.count(), tile.rows());
-        let own = Window { values: self.values.take(rows * m), rows, stride: m, width: m };
-        numeric::copy_rows(Isa::best(), own, tile.rows_in(0..rows).values.shared());
-        self.squared_norms.clear();
-        self.squared_norms.extend((0..rows).map(|i| *tile.scale(i)));
-        self.known = true;
-    }
-
-    fn read(&self, tile: &mut Tile<'_, T>) {
-        let (m, rows) = (self.projection.count(), tile.rows());
-        let own = Window { values: &*self.values, rows, stride: m, width: m };
-        numeric::copy_rows(Isa::best(), tile.rows_in(0..rows).values, own);
-        self.squared_norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm);
     }
 }
 
@@ -288,16 +207,11 @@ impl<T: Real> Program<T> {
         if let PointsView::Columns(_) = x {
             return x.densely(scratch, |x, scratch| self.fill(side, form, x.into(), tile, scratch));
         }
-        if !matches!(self.plan, Plan::Sum(_)) {
-            return self.plan.fill(Pass::new(side, form), x, tile, scratch);
+        let pass = Pass::new(side, form);
+        match self.plan {
+            Plan::Sum(_) => self.plan.fill(pass.sharing(&self.shared, scratch), x, tile, scratch),
+            _ => self.plan.fill(pass, x, tile, scratch),
         }
-        scratch.norms.scale = None;
-        let stays = |(shared, own): (&SharedProjection<T>, _)| Arc::ptr_eq(&shared.projection, own);
-        if scratch.shared.len() != self.shared.len() || !scratch.shared.iter().zip(&self.shared).all(stays) {
-            scratch.shared = self.shared.iter().map(SharedProjection::new).collect();
-        }
-        scratch.shared.iter_mut().for_each(|shared| shared.known = false);
-        self.plan.fill(Pass { side, form, whole: true }, x, tile, scratch);
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::batch::Batch;
-use super::plan::{Pass, Plan};
+use super::pass::Pass;
+use super::plan::Plan;
 use super::{Facts, Scratch, Side, Tile, TileShape};
 use crate::Real;
 use crate::numeric::{Isa, matrix_view, nearest, slice_of, squared_norm};
@@ -93,7 +94,7 @@ impl<T: Real> Routed<T> {
                 group.iter().for_each(|(_, i)| tile.poison(*i));
             } else if group.len() == x.nrows() {
                 for (plan, columns, blocks) in self.line(pass.side, group[0].0) {
-                    plan.fill(pass, x.view().into(), &mut tile.part(columns, blocks), scratch);
+                    plan.fill_dense(pass, x.view(), &mut tile.part(columns, blocks), scratch);
                 }
             } else {
                 self.fill_group(pass.of_other_points(), group, x.view(), tile, scratch);
@@ -120,7 +121,7 @@ impl<T: Real> Routed<T> {
             let shape = TileShape { rows: group.len(), width: columns.len(), blocks: blocks.len() };
             gathered.resize(shape, pass.form);
             let points = matrix_view(group.len(), x.ncols(), &points);
-            plan.fill(pass, points.into(), &mut gathered.tile(), scratch);
+            plan.fill_dense(pass, points, &mut gathered.tile(), scratch);
             scatter(&gathered, group, &mut tile.part(columns, blocks));
         }
         scratch.give_batch(gathered);

@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use super::batch::Batch;
-use super::plan::{Norms, SharedProjection};
+use super::pass::{Norms, SharedProjection};
 use crate::Real;
 use crate::numeric::{Buffer, spread};
 

@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use super::batch::{Batch, FeatureRow};
-use super::plan::{Pass, Plan, ranges};
+use super::pass::Pass;
+use super::plan::{Plan, ranges};
 use super::tile::TileShape;
 use super::{Facts, Form, PointsView, Scratch, Side, Tile};
 use crate::Real;

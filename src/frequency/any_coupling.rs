@@ -114,6 +114,30 @@ macro_rules! of_each {
 }
 
 impl AnyCoupling {
+    /// All couplings that a plan compares, with their default options, for radii or coordinates of this law.
+    pub(crate) fn all(law: Radius) -> Vec<Self> {
+        if law.is_polar() {
+            vec![
+                Orthogonal.into(),
+                Simplex::default().into(),
+                Independent.into(),
+                Antithetic(Orthogonal).into(),
+                SimplexPlus::default().into(),
+                Sobol.into(),
+                Halton.into(),
+                Hadamard::default().into(),
+                Givens::default().into(),
+            ]
+        } else {
+            vec![
+                AnyCoupling::Plain(PlainCoupling::Product(law)),
+                AnyCoupling::Antithetic(PlainCoupling::Product(law)),
+                AnyCoupling::Plain(PlainCoupling::SobolProduct(law)),
+                AnyCoupling::Plain(PlainCoupling::HaltonProduct(law)),
+            ]
+        }
+    }
+
     /// The rotation that makes products with the frequencies fast transforms; `None` for dense frequencies.
     pub(crate) fn fast_rotation(&self) -> Option<RotationLaw> {
         let (AnyCoupling::Plain(coupling) | AnyCoupling::Antithetic(coupling)) = self;

@@ -23,7 +23,9 @@
 //!   `simplex`, `antithetic` and `with_radii`; `any_coupling`: all of them as plain data;
 //!   `coupling_names`: their names in text
 //! - `draw` and `draw_counts`: draws as plain data, and with them `provenance`, `frequencies` and `counts`, what is drawn
+//! - `agreement`: whether frequencies are of a kernel's law
 
+pub(crate) mod agreement;
 mod antithetic;
 mod any_coupling;
 mod blocks;

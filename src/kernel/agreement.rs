@@ -1,19 +1,17 @@
-//! [`Reference`]: whether a kernel of one's own, its spectral law and frequencies belong together. Laws without names are compared by
-//! samples.
+//! [`Reference`]: a sample of the spectral law of a user-defined kernel, with which frequencies are compared, and whether the kernel and
+//! its law belong together.
 
 use rand_distr::{Distribution, StandardNormal};
 
 use super::spectrum::chi;
 use super::{ShiftInvariant, Spectrum};
 use crate::error::{Error, Result, check_size};
-use crate::frequency::Frequencies;
-use crate::theory::{Dependence, Run};
 
 /// Numbers that are drawn of a kernel's law, and coordinates of frequencies that are compared with it, at most.
-const SAMPLE: usize = 4096;
+pub(crate) const SAMPLE: usize = 4096;
 /// √(½ ln(2/α)) for α = 10⁻⁷: a distribution function of n numbers is further than this over √n from the true one with probability α at
 /// most (Dvoretzky, Kiefer, Wolfowitz; Massart).
-const LIMIT: f64 = 2.9;
+pub(crate) const LIMIT: f64 = 2.9;
 /// Distances at which a kernel is compared with its spectral law, over the median frequency.
 const DISTANCES: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
@@ -21,7 +19,8 @@ const DISTANCES: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 pub(crate) struct Reference {
     /// In single precision, so that rounding errors of radii do not count; ascending.
     numbers: Vec<f32>,
-    discrete: bool,
+    /// Whether most of the numbers occur more than once.
+    pub discrete: bool,
 }
 
 impl std::fmt::Debug for Reference {
@@ -41,33 +40,9 @@ impl Reference {
         Ok(Reference { discrete: distinct(&numbers) < numbers.len() / 2, numbers })
     }
 
-    /// Whether frequencies may be of the law of this kernel, as far as so many of them can tell: distribution functions that differ by more
-    /// than 3/√m + 0.05 are told apart, and equal ones are with probability 10⁻⁶ at most.
-    pub fn agrees(&self, kernel: &dyn ShiftInvariant, omega: &Frequencies) -> bool {
-        let found = sorted(&match kernel.spectrum() {
-            Spectrum::Polar(_) => omega.squared_norms().into_iter().map(f64::sqrt).collect::<Vec<f64>>(),
-            Spectrum::Product(_) => omega.rows().iter().take(SAMPLE).map(|v| v.abs()).collect(),
-        });
-        let limit = LIMIT * (self.independent(omega, &found).sqrt().recip() + (SAMPLE as f64).sqrt().recip());
-        self.difference(&found) <= limit
-    }
-
-    /// How many numbers that were found in frequencies are independent. Rows of a block of which nothing is known may share a radius,
-    /// which shows unless laws are discrete.
-    fn independent(&self, omega: &Frequencies, found: &[f32]) -> f64 {
-        let rows = |Run { block, count, .. }: &Run| {
-            let size = if block.antithetic { block.size.div_ceil(2) } else { block.size };
-            let may_share = self.discrete && block.dependence == Dependence::Unknown && *count > 1;
-            *count as f64 * if may_share { 1.0 } else { size as f64 }
-        };
-        let rows = omega.law().runs().iter().map(rows).sum::<f64>();
-        let independent = rows * found.len() as f64 / omega.count() as f64;
-        if self.discrete { independent } else { independent.min(distinct(found) as f64) }
-    }
-
-    /// The largest difference of the distribution functions of both samples (Kolmogorov and Smirnov), which is next to a number that was
-    /// found.
-    fn difference(&self, found: &[f32]) -> f64 {
+    /// The largest difference of the distribution functions of this sample and of the ascending numbers `found` (Kolmogorov and Smirnov),
+    /// which is next to one of these.
+    pub fn difference(&self, found: &[f32]) -> f64 {
         let share = |count: usize, of: &[f32]| count as f64 / of.len() as f64;
         let mut below = 0;
         let mut largest = 0.0;
@@ -82,11 +57,6 @@ impl Reference {
         }
         largest
     }
-}
-
-/// The fewest frequencies of which the law can be told from any other.
-pub(crate) fn can_tell(omega: &Frequencies) -> bool {
-    omega.count() as f64 > LIMIT * LIMIT
 }
 
 /// Rejects a kernel that is not the mean of cos ω·δ over a sample of its law.
@@ -133,13 +103,14 @@ fn numbers(spectrum: Spectrum<'_>, dim: usize) -> Result<Vec<f64>> {
     }
 }
 
-fn sorted(values: &[f64]) -> Vec<f32> {
+/// Numbers in single precision, ascending.
+pub(crate) fn sorted(values: &[f64]) -> Vec<f32> {
     let mut sorted: Vec<f32> = values.iter().map(|v| *v as f32).collect();
     sorted.sort_unstable_by(f32::total_cmp);
     sorted
 }
 
 /// The number of different numbers of an ascending list.
-fn distinct(sorted: &[f32]) -> usize {
+pub(crate) fn distinct(sorted: &[f32]) -> usize {
     sorted.chunk_by(|a, b| a == b).count()
 }

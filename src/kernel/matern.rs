@@ -9,8 +9,8 @@ use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
 use crate::digest::identified;
 use crate::error::{Error, Result};
+use crate::numeric::special::{ln_1m_exp, ln_add_exp};
 use crate::tagged::tagged;
-use crate::theory::{ln_1m_exp, ln_add_exp};
 
 /// The smoothness ν of a [`Matern`] kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

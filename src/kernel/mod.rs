@@ -1,8 +1,8 @@
 //! Exact kernels: the definitions that feature maps approximate.
 //!
 //! They are the reference of tests and examples. Each gives the kernel and its logarithm, for one pair of points or for
-//! all pairs of two sets, computed in `f64` and rounded once at the end. This module uses scalars, special
-//! functions and the logarithmic arithmetic of [`theory`](crate::theory); closed forms and maps build on it.
+//! all pairs of two sets, computed in `f64` and rounded once at the end. This module uses scalars and special
+//! functions; closed forms, couplings and maps build on it.
 
 mod activation;
 mod activation_kernel;

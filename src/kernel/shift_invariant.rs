@@ -6,7 +6,6 @@ use super::agreement::Reference;
 use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum};
 use crate::digest::{Digest, Identify, Identity};
 use crate::error::Result;
-use crate::frequency::Frequencies;
 use crate::{Real, SignedLog};
 
 /// A shift-invariant kernel K(x, y) = k((x − y)/ℓ) with k(0) = 1, and its spectral law, from which frequencies are
@@ -154,7 +153,7 @@ type Sampled = Option<(usize, Arc<Reference>)>;
 #[derive(Clone, Debug)]
 pub struct OwnKernel {
     kernel: Arc<dyn ShiftInvariant>,
-    /// What frequencies are compared with; clones share it.
+    /// The sample with which frequencies are compared; clones share it.
     reference: Arc<Mutex<Sampled>>,
 }
 
@@ -168,15 +167,7 @@ impl OwnKernel {
         OwnKernel { kernel: Arc::new(kernel), reference: Arc::default() }
     }
 
-    /// Whether frequencies of a law without a name may be of the kernel's, as far as they can tell.
-    ///
-    /// # Errors
-    /// As [`Reference::of`].
-    pub(crate) fn agrees(&self, omega: &Frequencies) -> Result<bool> {
-        Ok(self.reference(omega.padded_dim())?.agrees(self.kernel.as_ref(), omega))
-    }
-
-    /// What frequencies are compared with.
+    /// The sample of the law in this dimension with which frequencies are compared.
     ///
     /// # Errors
     /// As [`Reference::of`].

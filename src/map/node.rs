@@ -6,6 +6,7 @@ use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, ArrayViewMut2, Axis};
 
 use super::check::check;
 use super::compose::{Composite, Hybrid, Known, Part};
+use crate::numeric::special::relative_deviation;
 
 use super::tree::{MapTree, OwnMap};
 use super::{Features, LogFeatures, Recipe};
@@ -16,7 +17,6 @@ use crate::kernel::Kernel;
 use crate::memory::check_memory;
 use crate::numeric::zeros;
 use crate::once::once;
-use crate::theory::relative_deviation;
 use crate::{Points, Real};
 
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).

@@ -10,8 +10,8 @@ use super::{Covariance, Map, Mechanism, Omega, Target};
 use crate::digest::{Digest, Identify, Identity, identified};
 use crate::engine::Plan;
 use crate::error::{Error, Result, check_size};
-use crate::frequency::check_shape;
-use crate::kernel::{Kernel, OwnKernel, Radius, agreement};
+use crate::frequency::{agreement, check_shape};
+use crate::kernel::{Kernel, OwnKernel, Radius};
 use crate::numeric::matrix_times;
 use crate::once::once;
 use crate::theory::Pair;
@@ -76,9 +76,9 @@ impl PlainRecipe {
         if !agreement::can_tell(omega) {
             return Ok(());
         }
-        kernel.reference(omega.padded_dim())?;
+        let reference = kernel.reference(omega.padded_dim())?;
         let radius = omega.law().radius();
-        if radius.is_named() || radius == Radius::Unstated || kernel.agrees(omega)? {
+        if radius.is_named() || radius == Radius::Unstated || agreement::agrees(&reference, kernel, omega) {
             return Ok(());
         }
         Err(Error::Target {

@@ -10,8 +10,8 @@ use crate::Real;
 use crate::digest::{Digest, Identify, Identity};
 use crate::error::{Result, check_size};
 use crate::kernel::Kernel;
+use crate::numeric::special::relative_deviation;
 use crate::once::once;
-use crate::theory::relative_deviation;
 
 /// A map as plain data: the form in which maps are stored, compared and printed.
 ///

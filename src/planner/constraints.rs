@@ -1,9 +1,6 @@
 //! [`Constraints`]: which maps and couplings are wanted.
 
-use crate::frequency::{
-    Antithetic, AnyCoupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, PlainCoupling, Simplex,
-    SimplexPlus, Sobol,
-};
+use crate::frequency::{AnyCoupling, Draw};
 use crate::kernel::Radius;
 use crate::map::{Recipe, Target};
 
@@ -20,9 +17,10 @@ pub(super) struct Constraints {
 impl Constraints {
     /// The couplings for a kernel of points in ℝᵈ.
     pub fn couplings(&self, target: &Target, d: usize) -> Vec<AnyCoupling> {
-        let all = self.couplings.clone().unwrap_or_else(|| all_couplings(target));
+        let law = target.radius().unwrap_or(Radius::Chi);
+        let all = self.couplings.clone().unwrap_or_else(|| AnyCoupling::all(law));
         // Couplings of a product law hold it themselves.
-        let radii = target.radius().filter(|radii| radii.is_polar()).unwrap_or(Radius::Chi);
+        let radii = if law.is_polar() { law } else { Radius::Chi };
         let drawn = |coupling: &AnyCoupling| Draw { radii, ..Draw::new(d, 2, *coupling) }.of_seed(0);
         let fits = |coupling: &&AnyCoupling| {
             let drawn = drawn(coupling);
@@ -40,30 +38,6 @@ impl Constraints {
         let map = small.draw::<f64>(0)?;
         let facts = map.facts();
         Ok((facts.non_negative || !self.non_negative) && (facts.symmetric || !self.symmetric))
-    }
-}
-
-/// All couplings of frequencies for a kernel.
-fn all_couplings(target: &Target) -> Vec<AnyCoupling> {
-    match target.radius() {
-        Some(radius) if !radius.is_polar() => [
-            AnyCoupling::Plain(PlainCoupling::Product(radius)),
-            AnyCoupling::Antithetic(PlainCoupling::Product(radius)),
-            AnyCoupling::Plain(PlainCoupling::SobolProduct(radius)),
-            AnyCoupling::Plain(PlainCoupling::HaltonProduct(radius)),
-        ]
-        .into(),
-        _ => vec![
-            Orthogonal.into(),
-            Simplex::default().into(),
-            Independent.into(),
-            Antithetic(Orthogonal).into(),
-            SimplexPlus::default().into(),
-            Sobol.into(),
-            Halton.into(),
-            Hadamard::default().into(),
-            Givens::default().into(),
-        ],
     }
 }
 

@@ -5,8 +5,8 @@ use super::options::Loss;
 use super::pairs::{Pairs, or_infinite};
 use crate::error::Result;
 use crate::map::{Recipe, Target};
+use crate::numeric::special::ln_add_exp;
 use crate::progress;
-use crate::theory::ln_add_exp;
 
 /// ln E(K̂ − K)² of each pair; `None` where there is no closed form.
 pub(super) fn closed(recipe: &Recipe, target: &Target, pairs: &Pairs) -> Result<Option<Vec<f64>>> {

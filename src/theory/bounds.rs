@@ -1,7 +1,7 @@
 //! Error bounds from the papers, in their corrected form.
 
-use super::{Pair, ln_expm1, ln_sinh};
-use crate::numeric::special::ln_0f1;
+use super::Pair;
+use crate::numeric::special::{ln_0f1, ln_expm1, ln_sinh};
 
 /// ln of a lower bound on how much m ≤ d orthogonal positive features reduce the mean squared error of independent
 /// ones: 2(m−1)/(m(d+2)) (exp(x·y) − e^{−(‖x‖²+‖y‖²)/2})².

@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 
 use super::{Law, Pair};
+use crate::numeric::special::ln_expm1;
 
 /// The first two moments of a coefficient λ̂ and of its complement 1 − λ̂. Plain numbers, not logarithms: moments of
 /// positive estimates overflow at norms of about 15.
@@ -99,7 +100,7 @@ pub fn gaussian_trigonometric(pair: &Pair, n: usize) -> CoefficientMoments {
 /// E λ̂² = λ² + e^{−2(‖u‖²+‖u′‖²)} e^q (e^q − 1)/n, q = ‖u+u′‖². Source: Hybrid Random Features, equation 20.
 pub fn gaussian_positive(pair: &Pair, n: usize) -> CoefficientMoments {
     let q = pair.sum;
-    let variance = (super::ln_expm1(q) + q - 2.0 * pair.norms).exp() / n as f64;
+    let variance = (ln_expm1(q) + q - 2.0 * pair.norms).exp() / n as f64;
     gaussian(pair, variance)
 }
 

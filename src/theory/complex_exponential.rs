@@ -14,12 +14,11 @@ use ndarray::{ArrayRef1, ArrayRef2};
 use num_complex::Complex64;
 
 use super::gaussian::Terms;
-use super::log_space::real_part_excess;
-use super::{Law, Radius, expm1, ln_expm1, ln_sinh};
+use super::{Law, Radius};
 use crate::SignedLog;
 use crate::error::{Result, check_size};
 use crate::linalg;
-use crate::numeric::special::ln_cosh;
+use crate::numeric::special::{expm1, ln_cosh, ln_expm1, ln_sinh, real_part_excess};
 use crate::tagged::tagged;
 
 /// Whether a map averages over ω and −ω.

@@ -2,6 +2,8 @@
 //!
 //! Counts are `f64` because worst-case counts can exceed every integer type. They are +∞ where no count is enough.
 
+use crate::numeric::special::ln_add_exp;
+
 /// m by Chebyshev's inequality: m ≥ Var/(ε²δ), from ln of the variance of a single term.
 ///
 /// Holds for any map and law whose variance decreases as 1/m. ε is an absolute error.
@@ -60,10 +62,8 @@ pub fn uniform_count(d: usize, radius: f64, a: f64, epsilon: f64, delta: f64) ->
     let n = d as f64;
     let l2 = radius * radius / n.sqrt();
     let ln_max = 0.5 * n * (-4.0 * a).ln_1p() + (1.0 - 1.0 / (2.0 * a)) * l2;
-    let ln_gamma2 = super::ln_add_exp(
-        8f64.ln() + 2.0 * ln_max + ((1.0 - 4.0 * a) * n + l2).ln(),
-        (4.0 * l2).ln() + 2.0 * l2,
-    );
+    let ln_gamma2 =
+        ln_add_exp(8f64.ln() + 2.0 * ln_max + ((1.0 - 4.0 * a) * n + l2).ln(), (4.0 * l2).ln() + 2.0 * l2);
     let ln_rho2 = (2.0 * l2).ln();
     // γ is an upper bound, so it may be increased until the net has more than one ball.
     let ln_cover = 256f64.ln() + ln_rho2 + ln_gamma2 - 2.0 * epsilon.ln() - delta.ln();

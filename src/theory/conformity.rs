@@ -12,9 +12,8 @@ use std::cell::RefCell;
 use std::f64::consts::FRAC_PI_2;
 use std::rc::Rc;
 
-use super::expm1;
 use crate::SignedLog;
-use crate::numeric::special::{alternating_1f1, gauss_legendre, ln_1f1, signed_alternating_1f1};
+use crate::numeric::special::{alternating_1f1, expm1, gauss_legendre, ln_1f1, signed_alternating_1f1};
 
 /// Arguments up to which the excess is summed from its power series.
 const SMALL: f64 = 1.0;

@@ -1,8 +1,6 @@
 //! Poisson and geometric features, whose frequencies are counts, for the Gaussian kernel and m independent frequencies.
 
-use crate::numeric::special::{bessel_i_ratio, ln_bessel_i};
-
-use super::ln_expm1;
+use crate::numeric::special::{bessel_i_ratio, ln_bessel_i, ln_expm1};
 
 /// ln of the variance of the Poisson estimate: (exp(λd + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖²) − K²)/m.
 ///

@@ -39,9 +39,9 @@ use std::f64::consts::LN_2;
 use super::conformity::conformity_excess;
 use super::gaussian::Terms;
 use super::gerf::{self, Optimum};
-use super::log_space::real_part_excess;
-use super::{Law, Radius, expm1, ln_add_exp, ln_expm1};
+use super::{Law, Radius};
 use crate::SignedLog;
+use crate::numeric::special::{expm1, ln_add_exp, ln_expm1, real_part_excess};
 
 /// ln of the second moment of one term relative to K²: Σ ln ςₗ + ρₗwₗ², with ςₗ = (1 + ρₗ)/(2√ρₗ).
 ///

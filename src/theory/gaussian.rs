@@ -8,9 +8,9 @@
 use std::f64::consts::LN_2;
 
 use super::conformity::{conformity_excess, even_conformity_excess, signed_trigonometric_excess};
-use super::{Law, Pair, Radius, expm1, ln_1m_exp, ln_expm1, ln_sinh};
+use super::{Law, Pair, Radius};
 use crate::SignedLog;
-use crate::numeric::special::ln_0f1;
+use crate::numeric::special::{expm1, ln_0f1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
 
 /// The terms of the variance of a mean.
 pub(super) struct Terms<'a> {
@@ -109,7 +109,7 @@ pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
 pub fn regularised_positive_about_softmax(pair: &Pair, law: &Law) -> Option<f64> {
     let variance = regularised_positive(pair, law)?;
     let ratio = SphereMeans::new(pair).ln_mean() - 0.5 * pair.sum;
-    Some(super::ln_add_exp(variance, 2.0 * (pair.dot + ln_1m_exp((-ratio).max(0.0)))))
+    Some(ln_add_exp(variance, 2.0 * (pair.dot + ln_1m_exp((-ratio).max(0.0)))))
 }
 
 /// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, an unbiased estimate of the regularised softmax kernel.

@@ -10,9 +10,9 @@ use num_complex::Complex64;
 
 use super::conformity::{conformity_excess, signed_trigonometric_excess};
 use super::gaussian::{Terms, trigonometric};
-use super::log_space::real_part_excess;
-use super::{Law, Pair, Radius, ln_sinh};
+use super::{Law, Pair, Radius};
 use crate::SignedLog;
+use crate::numeric::special::{ln_sinh, real_part_excess};
 use crate::tagged::tagged;
 
 /// The sign s of a generalised exponential feature.

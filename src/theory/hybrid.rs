@@ -6,6 +6,7 @@
 use super::coefficient::{self, CoefficientMoments};
 use super::{Law, Pair, gaussian};
 use crate::SignedLog;
+use crate::numeric::special::ln_add_exp;
 
 /// Whether the two bases of a bipolar hybrid use the same frequencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub enum Sharing {
 ///
 /// Source: Hybrid Random Features, Theorem 3.1.
 pub fn ln_mse(moments: &CoefficientMoments, ln_mse_p: f64, ln_mse_q: f64) -> f64 {
-    super::ln_add_exp(moments.square.ln() + ln_mse_p, moments.complement_square.ln() + ln_mse_q)
+    ln_add_exp(moments.square.ln() + ln_mse_p, moments.complement_square.ln() + ln_mse_q)
 }
 
 /// ln MSE of the bipolar hybrid of exp(x·y): λ̂ times the hyperbolic estimate plus (1 − λ̂) times the

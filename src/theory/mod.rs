@@ -32,7 +32,6 @@ mod gaussian;
 pub mod gerf;
 pub mod hybrid;
 mod law;
-mod log_space;
 mod nonlinear;
 mod pair;
 pub mod relative_error;
@@ -45,7 +44,6 @@ pub use gaussian::{
     regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,
 };
 pub use law::{BlockLaw, Dependence, Law, Run};
-pub(crate) use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh, relative_deviation};
 pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;
 pub use shift_invariant::shift_invariant;

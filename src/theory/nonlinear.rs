@@ -3,10 +3,10 @@
 use std::f64::consts::{LN_2, PI};
 
 use super::gaussian::Terms;
-use super::{Law, Pair, Radius, ln_1m_exp, ln_add_exp, positive};
+use super::{Law, Pair, Radius, positive};
 use crate::SignedLog;
 use crate::kernel::{Activation, Kernel, angle, ln_norm};
-use crate::numeric::special::gauss_legendre;
+use crate::numeric::special::{gauss_legendre, ln_1m_exp, ln_add_exp};
 
 /// ln of the variance of (1/m) Σ f(ωⱼ·x) f(ωⱼ·y) at points of equal dimension, already divided by the lengthscale.
 /// `None` where no closed form is known: for erf, GELU, sigmoid and tanh; and, except for exp, u and u², for rows with

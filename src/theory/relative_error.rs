@@ -5,7 +5,8 @@
 
 use std::f64::consts::{LN_2, PI};
 
-use super::{coefficient, hybrid, ln_expm1, ln_sinh};
+use super::{coefficient, hybrid};
+use crate::numeric::special::{ln_expm1, ln_sinh};
 
 /// The trigonometric estimate: (2m)^{−1/2} e^{2r²s}(1 − e^{−4r²s}), s = sin²(θ/2).
 ///

@@ -14,7 +14,8 @@ use super::conditioned::ConditionedPlan;
 use super::fold::for_runs;
 use super::input::Input;
 use super::leaf::Leaf;
-use super::plan::{Pass, Plan, ranges};
+use super::pass::Pass;
+use super::plan::{Plan, ranges};
 use super::routed::Routed;
 use super::sum::Sum;
 use super::{Form, Lift, Program, Projection, Scratch, Side, TileShape};
@@ -228,7 +229,7 @@ fn filled<T: Real>(plan: &Plan<T>, side: Side, x: ArrayView2<'_, T>, scratch: &m
     let (facts, mut batch) = (plan.facts(), Batch::default());
     let shape = TileShape { rows: x.nrows(), width: facts.feature_dim(), blocks: facts.blocks.len() };
     batch.resize(shape, Form::Values);
-    plan.fill(Pass::new(side, Form::Values), x.into(), &mut batch.tile(), scratch);
+    plan.fill_dense(Pass::new(side, Form::Values), x, &mut batch.tile(), scratch);
     batch
 }
 
@@ -236,7 +237,7 @@ fn features<T: Real>(leaf: &Leaf<T>, side: Side, x: ArrayView2<'_, T>, scratch: 
     let mut batch = Batch::default();
     let shape = TileShape { rows: x.nrows(), width: leaf.facts.feature_dim(), blocks: 1 };
     batch.resize(shape, Form::Values);
-    leaf.fill(Pass::new(side, Form::Values), x.into(), &mut batch.tile(), scratch);
+    leaf.fill(Pass::new(side, Form::Values), x, &mut batch.tile(), scratch);
     batch
 }
 

@@ -9,6 +9,7 @@ use crate::digest::{Digest, Identify};
 use crate::engine::{Factor, Plan, Sum, Term};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::{Map, Mechanism};
+use crate::numeric::special::ln_add_exp;
 use crate::theory::{self, Pair};
 
 /// A hybrid map Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q of any maps and coefficients.
@@ -145,7 +146,7 @@ impl<M: Operand> Hybrid<M> {
             complement_square = (1.0 - mean) * (1.0 - mean) + variance;
         }
         let rest = weighed(weight(complement_square, rounding), self.rest.ln_variance(x, y)?);
-        let independent = terms.into_iter().fold(rest, theory::ln_add_exp);
+        let independent = terms.into_iter().fold(rest, ln_add_exp);
         match &known.covariance {
             BaseCovariance::Zero => Some(independent),
             BaseCovariance::Bipolar(target, m) => {

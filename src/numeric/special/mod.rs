@@ -7,6 +7,7 @@
 mod bessel;
 mod confluent;
 mod elementary;
+mod log_space;
 mod normal;
 mod quadrature;
 mod series;
@@ -15,6 +16,7 @@ pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i};
 pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};
 pub use elementary::{ln_cosh, ln_gamma};
+pub use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh, real_part_excess, relative_deviation};
 pub use normal::normal_quantile;
 pub use quadrature::gauss_legendre;
 

@@ -2,8 +2,8 @@
 
 use std::f64::consts::LN_2;
 
+use super::ln_cosh;
 use crate::SignedLog;
-use crate::numeric::special::ln_cosh;
 
 /// ln(eᵗ − 1) for t ≥ 0, without overflow or cancellation; −∞ at 0.
 pub fn ln_expm1(t: f64) -> f64 {
@@ -35,7 +35,7 @@ pub fn ln_sinh(t: f64) -> f64 {
 }
 
 /// ½ Re e^{p−q+ib} + ½ e^{p+q} − 1 = e^p cosh q − e^{p−q} sin²(b/2) − 1, without overflow or cancellation.
-pub(super) fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
+pub fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
     let turned = SignedLog::from(-(0.5 * b).sin().powi(2)).scaled(p - q);
     let parts = if p.abs() + q.abs() < 1.0 {
         // The halves may cancel to first order; (eᵖ − 1) cosh q + 2 sinh²(q/2) does not.
@@ -47,7 +47,7 @@ pub(super) fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
 }
 
 /// √Var / |K| from ln Var and ln |K|: 0 wherever the variance is 0, NaN where the logarithms leave no digit.
-pub(crate) fn relative_deviation(ln_variance: f64, ln_kernel: f64) -> f64 {
+pub fn relative_deviation(ln_variance: f64, ln_kernel: f64) -> f64 {
     if ln_variance == f64::NEG_INFINITY { 0.0 } else { exp_difference(0.5 * ln_variance, ln_kernel) }
 }
 
