@@ -4,13 +4,10 @@ use std::sync::OnceLock;
 
 use ndarray::{Array2, ArrayRef2, ArrayRef4};
 
-use super::Forecast;
-use super::calibration::Calibration;
 use super::constraints::Constraints;
-use super::cost::{Cost, Measure};
-use super::plan::Plan;
+use super::goal::{Goal, Loss};
+use super::lengthscales;
 use super::points::PlannedPoints;
-use super::{lengthscales, ranking, single};
 use crate::Real;
 use crate::data::Reservoir;
 use crate::data::token_scale::TokenScale;
@@ -18,6 +15,7 @@ use crate::error::{Error, Result, check_finite, check_positive};
 use crate::kernel::Gaussian;
 use crate::map::{Recipe, Target};
 use crate::once::once;
+use crate::planner::costs::{Calibration, Cost, Measure};
 
 /// The number of features unless a budget is stated.
 const FEATURES: usize = 256;
@@ -55,71 +53,19 @@ const FEATURES: usize = 256;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Planner {
-    pub(super) data: PlannedPoints,
-    pub(super) target: Target,
-    pub(super) goal: Goal,
-    pub(super) loss: Loss,
-    pub(super) constraints: Constraints,
-    pub(super) calibration: Option<Calibration>,
+    pub(crate) data: PlannedPoints,
+    pub(crate) target: Target,
+    pub(crate) goal: Goal,
+    pub(crate) loss: Loss,
+    pub(crate) constraints: Constraints,
+    pub(crate) calibration: Option<Calibration>,
     /// What was measured, once it was.
     measured: OnceLock<Calibration>,
     /// Targets of the points that are kept, for the error of a regression.
-    pub(super) targets: Option<Array2<f64>>,
+    pub(crate) targets: Option<Array2<f64>>,
     /// In what the cost of a target is counted.
     cheapest: Measure,
-    pub(super) seed: u64,
-}
-
-/// What is given and what is sought.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Goal {
-    /// The least error for at most so much.
-    Budget { measure: Measure, most: f64 },
-    /// The least cost for which the loss is at most `error`, with this probability if it is one.
-    Target { error: f64, probability: Option<f64>, measure: Measure },
-}
-
-/// What a plan minimises. All are relative, and all count bias² + variance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Loss {
-    /// √(Σ E(K̂ − K)²/Σ K²) over pairs: the error of the Gram matrix in the Frobenius norm. Pairs with large values rule it.
-    #[default]
-    Gram,
-    /// The mean over pairs of √E(K̂ − K)²/|K|.
-    RelativeMean,
-    /// Its median.
-    RelativeMedian,
-    /// The value that a tenth of the pairs exceed.
-    RelativeNinety,
-    /// The value that a hundredth of the pairs exceed.
-    RelativeNinetyNine,
-    /// The error of normalised attention's weights, to first order, as
-    /// [`ErrorReport::weight_error`](crate::apply::attention::ErrorReport::weight_error).
-    AttentionWeights,
-    /// The error of normalised attention's output, to first order: with [values](Planner::values).
-    AttentionOutput,
-    /// The excess risk of ridge regression: its mean squared error at held-out points less that of the exact kernel's, over
-    /// the variance of the targets; with [targets](Planner::ridge). From a pilot on some of the points, with the λ that leave-one-out
-    /// chooses for the exact kernel. Where the exact kernel predicts no better than the mean of the targets, the error of the mean
-    /// takes its place, and the plan's [advice](super::Plan::advice) says so.
-    Ridge,
-}
-
-impl std::fmt::Display for Loss {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Loss::Gram => "error of the Gram matrix",
-            Loss::RelativeMean => "mean relative error",
-            Loss::RelativeMedian => "median relative error",
-            Loss::RelativeNinety => "90 % quantile of the relative error",
-            Loss::RelativeNinetyNine => "99 % quantile of the relative error",
-            Loss::AttentionWeights => "error of attention's weights",
-            Loss::AttentionOutput => "error of attention's output",
-            Loss::Ridge => "excess risk of ridge regression",
-        })
-    }
+    pub(crate) seed: u64,
 }
 
 impl Planner {
@@ -391,52 +337,9 @@ impl Planner {
         Planner { seed, ..self }
     }
 
-    /// The errors to expect of any recipe for these points, by closed forms, whatever the budget; `None` where there is no closed form.
-    ///
-    /// ```
-    /// # use ndarray::Array2;
-    /// use random_features::Trigonometric;
-    /// use random_features::frequency::{Draw, Orthogonal};
-    /// use random_features::kernel::Gaussian;
-    /// use random_features::planner::Planner;
-    /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
-    /// let planner = Planner::of_one_set(&x)?.kernel(Gaussian::new(1.0)?);
-    /// let recipe = Trigonometric.recipe(Draw::new(4, 64, Orthogonal), Gaussian::new(1.0)?);
-    /// let expected = planner.forecast(&recipe)?.ok_or("no closed form")?;
-    /// let measured = planner.measure(&recipe, 100, 0)?;
-    /// assert!((measured.gram.value / expected.gram.value - 1.0).abs() < 0.1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`plan`](Planner::plan); [`Shape`](Error::Shape) if the recipe is for another dimension.
-    pub fn forecast(&self, recipe: &Recipe) -> Result<Option<Forecast>> {
-        single::expect(self, recipe)
-    }
-
     /// What the features of a point cost with any recipe; in nanoseconds if there is a [calibration](Planner::calibrated).
     pub fn cost(&self, recipe: &Recipe) -> Cost {
         Cost::of(recipe, self.data.scalar, self.calibration.as_ref())
-    }
-
-    /// The errors of any recipe for these points in so many draws, with consecutive seeds from `first` on. Where errors are ruled by
-    /// draws too rare to be met, they are too small.
-    ///
-    /// # Errors
-    /// As [`forecast`](Planner::forecast); those of the draws; [`Parameter`](Error::Parameter) for fewer than 2.
-    pub fn measure(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
-        single::measure(self, recipe, draws, first)
-    }
-
-    /// Ranks recipes.
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) if the kernel or the budget is outside its domain, [`Shape`](Error::Shape) if the
-    /// kernel is for another dimension, [`Unsupported`](Error::Unsupported) if no map of this crate serves the kernel under the constraints, or
-    /// the loss needs what is missing.
-    #[inline(never)]
-    pub fn plan(&self) -> Result<Plan> {
-        ranking::plan(self)
     }
 }
 

@@ -1,10 +1,15 @@
 //! [`Plan`]: ranked recipes with the errors to expect.
 
-use super::advice::Advice;
-use super::calibration::Calibration;
-use super::cost::{Cost, Measure};
-use super::forecast::Forecast;
-use super::options::Loss;
+mod advice;
+mod display;
+
+pub use self::advice::Advice;
+pub(crate) use self::advice::{HOPELESS, SMALL, USELESS};
+pub(crate) use self::display::number;
+
+use super::costs::{Calibration, Cost, Measure};
+use super::forecasts::Forecast;
+use super::question::Loss;
 use crate::Recipe;
 use crate::error::{Error, Result};
 

@@ -2,21 +2,20 @@
 
 use ndarray::{Array2, Axis};
 
-use super::forecast::{Basis, Expected};
-use super::options::Loss;
-use super::points::{Head, PlannedPoints};
+use super::expected::{Basis, Expected};
 use crate::apply::attention::{ErrorReport, Redraws, closed_errors, simulated_errors};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::map::Recipe;
 use crate::numeric;
+use crate::planner::question::{Head, Loss, PlannedPoints};
 
 /// The fewest parts of all queries, whose differences tell how uncertain errors are, and the fewest of a head.
 const PARTS: usize = 8;
 const PARTS_OF_HEAD: usize = 2;
 
-/// Tokens of all heads, whose queries are in parts.
-pub(super) struct Tokens {
+/// AttentionLoss of all heads, whose queries are in parts.
+pub(crate) struct AttentionLoss {
     /// Queries, keys and values of each part.
     parts: Vec<[Array2<f64>; 3]>,
     /// The share of each part, by what its errors are relative to. Heads have equal shares.
@@ -25,7 +24,7 @@ pub(super) struct Tokens {
     is_all: bool,
 }
 
-impl Tokens {
+impl AttentionLoss {
     pub fn new(data: &PlannedPoints, kernel: &dyn Kernel<f64>, loss: Loss) -> Result<Self> {
         let (mut parts, mut shares) = (Vec::new(), Vec::new());
         for head in &data.heads {
@@ -44,7 +43,7 @@ impl Tokens {
             own.iter_mut().for_each(|one| *one = if total > 0.0 { *one / total } else { count.recip() });
         }
         shares.iter_mut().for_each(|share| *share /= data.heads.len() as f64);
-        Ok(Tokens {
+        Ok(AttentionLoss {
             parts,
             shares,
             loss,

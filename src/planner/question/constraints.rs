@@ -9,7 +9,7 @@ use crate::map::{Recipe, Target};
 
 /// Which maps and couplings are wanted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Constraints {
+pub(crate) struct Constraints {
     pub non_negative: bool,
     pub symmetric: bool,
     pub unbiased: bool,
@@ -69,7 +69,7 @@ fn all_couplings(target: &Target) -> Vec<AnyCoupling> {
 
 /// Whether estimates of the recipe's map are of another kernel, or of this one only for points within a shift or with frequencies of
 /// nearly this law.
-pub(super) fn is_biased(recipe: &Recipe, target: &Target) -> bool {
+pub(crate) fn is_biased(recipe: &Recipe, target: &Target) -> bool {
     let exact = target.kernel::<f64>().and_then(|kernel| kernel.identity());
     let own = recipe.kernel().and_then(|kernel| kernel.identity());
     let approximate = |omega: &crate::map::Omega| omega.law().is_some_and(|law| law.is_approximate());

@@ -162,12 +162,12 @@ impl Calibration {
         ]
     }
 
-    pub(super) fn nanoseconds(&self, work: &Work) -> f64 {
+    pub(crate) fn nanoseconds(&self, work: &Work) -> f64 {
         work.weighed(self.times())
     }
 
     /// Rejects numbers that no measurement gives.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.times()
             .into_iter()
             .try_for_each(|ns| checked_positive("a time of the calibration", ns).map(drop))

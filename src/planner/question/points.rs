@@ -17,7 +17,7 @@ const HEADS: usize = 8;
 
 /// What is known of the points of both sides.
 #[derive(Clone, Debug)]
-pub(super) struct PlannedPoints {
+pub(crate) struct PlannedPoints {
     pub sides: [Side; 2],
     /// Whether both sides are the same points.
     pub one_set: bool,
@@ -31,7 +31,7 @@ pub(super) struct PlannedPoints {
 
 /// The points of a side.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(crate) struct Side {
     pub statistics: Statistics,
     /// Some of the points, in random order or all of them.
     pub points: Array2<f64>,
@@ -41,7 +41,7 @@ pub(super) struct Side {
 
 /// Some tokens of a head, as points.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(crate) struct Head {
     pub queries: Array2<f64>,
     pub keys: Array2<f64>,
     pub values: Option<Array2<f64>>,
@@ -81,7 +81,7 @@ impl PlannedPoints {
         Ok(PlannedPoints { sides, one_set: y.is_none(), heads: Vec::new(), in_heads: false, scalar })
     }
 
-    /// Tokens of heads, batch × heads × length × dim, times `factor`.
+    /// AttentionLoss of heads, batch × heads × length × dim, times `factor`.
     pub fn of_heads<T: Real>(
         [queries, keys]: [&ArrayRef4<T>; 2],
         values: Option<&ArrayRef4<T>>,

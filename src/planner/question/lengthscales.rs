@@ -11,7 +11,7 @@ use crate::kernel::Lengthscale;
 const SUBSAMPLE: usize = 1000;
 
 /// The median distance of the points of both sides, each coordinate divided by its number.
-pub(super) fn median(data: &PlannedPoints, divisors: &[f64], seed: u64) -> Result<f64> {
+pub(crate) fn median(data: &PlannedPoints, divisors: &[f64], seed: u64) -> Result<f64> {
     let [x, y] = &data.sides;
     let points = match data.one_set {
         true => x.points.clone(),
@@ -22,7 +22,7 @@ pub(super) fn median(data: &PlannedPoints, divisors: &[f64], seed: u64) -> Resul
 }
 
 /// The standard deviation of each coordinate over the points of both sides; of constant ones the mean of the others', or 1.
-pub(super) fn deviations(data: &PlannedPoints) -> Result<Vec<f64>> {
+pub(crate) fn deviations(data: &PlannedPoints) -> Result<Vec<f64>> {
     let [x, y] = &data.sides;
     let mut all = x.statistics.clone();
     if !data.one_set {
@@ -39,7 +39,7 @@ pub(super) fn deviations(data: &PlannedPoints) -> Result<Vec<f64>> {
 
 /// The lengthscales that a search finds for the targets of the points that are kept.
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub(super) fn for_targets(
+pub(crate) fn for_targets(
     data: &PlannedPoints,
     targets: &ndarray::Array2<f64>,
     criterion: crate::apply::SearchCriterion,

@@ -1,8 +1,7 @@
 //! Errors at pairs of points, by draws.
 
-use super::Forecast;
-use super::forecast::{Basis, Expected, RelativeErrors};
-use super::pairs::{Pairs, or_infinite};
+use super::expected::Basis;
+use super::pairs::Pairs;
 use crate::error::Result;
 use crate::map::Recipe;
 use crate::progress;
@@ -12,7 +11,7 @@ use crate::progress;
 const TOLERANCE: (f64, f64) = (0.15, 0.4);
 
 /// Squared errors of a recipe at pairs of points over draws.
-pub(super) struct Simulated {
+pub(crate) struct Simulated {
     pub draws: usize,
     /// Σ (K̂ − K)²/K² over draws, for each pair.
     squares: Vec<f64>,
@@ -21,7 +20,7 @@ pub(super) struct Simulated {
 }
 
 /// Draws of a recipe from consecutive seeds.
-pub(super) fn simulate(recipe: &Recipe, pairs: &Pairs, draws: usize, first: u64) -> Result<Simulated> {
+pub(crate) fn simulate(recipe: &Recipe, pairs: &Pairs, draws: usize, first: u64) -> Result<Simulated> {
     let mut simulated =
         Simulated { draws, squares: vec![0.0; pairs.len()], grams: Vec::with_capacity(draws) };
     for seed in (0..draws as u64).map(|k| first.wrapping_add(k)) {
@@ -78,31 +77,5 @@ impl Simulated {
         let tolerance = TOLERANCE.0.max(3.0 * uncertainty).min(TOLERANCE.1);
         // Nothing to see where there is no error.
         (seen / expected - 1.0).abs() <= tolerance || expected == 0.0 && seen < 1e-24
-    }
-}
-
-impl Forecast {
-    /// What is seen at some pairs as a forecast for all: each error times the ratio of what a closed form says of a similar recipe for
-    /// all pairs to what it says for those.
-    /// `uncertainties` are those of the ratios, of the Gram matrix and of relative errors.
-    pub(super) fn rescaled(self, all: &Forecast, some: &Forecast, uncertainties: [f64; 2]) -> Self {
-        let scaled = |own: Expected, all: Expected, some: Expected, uncertainty: f64| {
-            let known = some.value > 0.0 && some.value.is_finite();
-            let value = or_infinite(if known { own.value * (all.value / some.value) } else { own.value });
-            let sampled = if all.value > 0.0 { all.standard_error / all.value } else { 0.0 };
-            Expected { value, standard_error: or_infinite(value * sampled.hypot(uncertainty)), ..own }
-        };
-        let [of_gram, of_relative] = uncertainties;
-        let of = |own, all, some| scaled(own, all, some, of_relative);
-        let (own, of_all, of_some) = (self.relative, all.relative, some.relative);
-        let share = own.beyond_one.value + of_all.beyond_one.value - of_some.beyond_one.value;
-        let relative = RelativeErrors {
-            mean: of(own.mean, of_all.mean, of_some.mean),
-            median: of(own.median, of_all.median, of_some.median),
-            ninety: of(own.ninety, of_all.ninety, of_some.ninety),
-            ninety_nine: of(own.ninety_nine, of_all.ninety_nine, of_some.ninety_nine),
-            beyond_one: Expected { value: share.clamp(0.0, 1.0), ..own.beyond_one },
-        };
-        Forecast { loss: self.loss, gram: scaled(self.gram, all.gram, some.gram, of_gram), relative }
     }
 }

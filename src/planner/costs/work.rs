@@ -8,7 +8,7 @@ use crate::map::{Lift, Omega, PlainRecipe};
 
 /// What takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     /// A multiplication in a product with a matrix.
     Dense,
     /// One in a Hadamard transform.
@@ -34,11 +34,11 @@ pub(super) enum Operation {
 }
 
 /// The number of operations, the last of which is a plain map of gathered points.
-pub(super) const OPERATIONS: usize = Operation::Gathered as usize + 1;
+pub(crate) const OPERATIONS: usize = Operation::Gathered as usize + 1;
 
 /// How many of each there are, on average over both sides.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Work([f64; OPERATIONS]);
+pub(crate) struct Work([f64; OPERATIONS]);
 
 impl Work {
     pub fn of(recipe: &Recipe) -> Self {

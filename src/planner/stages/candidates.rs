@@ -1,20 +1,17 @@
 //! [`Candidate`]: a proposal with a coupling and a size.
 
-use super::Measure;
-use super::calibration::Calibration;
-use super::constraints::is_biased;
-use super::cost::Cost;
-use super::options::Planner;
-use super::plan::LeftOut;
 use crate::error::Result;
 use crate::frequency::{AnyCoupling, Coupling, Independent, PlainCoupling};
 use crate::map::{Omega, Proposal, Proposals, Recipe};
+use crate::planner::costs::{Calibration, Cost, Measure};
+use crate::planner::plan::LeftOut;
+use crate::planner::question::{Planner, is_biased};
 
 /// The most frequencies that are considered.
 const MOST: usize = 1 << 24;
 
 /// Proposals with the couplings that they can have.
-pub(super) struct Field {
+pub(crate) struct SearchSpace {
     pub proposals: Vec<Proposal>,
     pub couplings: Vec<AnyCoupling>,
     pub left_out: Vec<LeftOut>,
@@ -22,7 +19,7 @@ pub(super) struct Field {
 
 /// A proposal, by its place, with a coupling and a size.
 #[derive(Clone)]
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     pub proposal: usize,
     pub coupling: AnyCoupling,
     pub m: usize,
@@ -57,7 +54,7 @@ impl Candidate {
     }
 }
 
-impl Field {
+impl SearchSpace {
     /// The proposals that constraints allow.
     pub fn new(planner: &Planner, proposals: Proposals) -> Result<Self> {
         let mut left_out: Vec<LeftOut> = (proposals.refused.into_iter())
@@ -75,7 +72,7 @@ impl Field {
                 Err(error) => left_out.push(LeftOut { what: proposal.name, why: error.to_string() }),
             }
         }
-        Ok(Field { proposals: usable, couplings, left_out })
+        Ok(SearchSpace { proposals: usable, couplings, left_out })
     }
 
     /// Each proposal with each coupling, its place and itself.
@@ -145,5 +142,13 @@ impl Field {
             if within(middle)? { low = middle } else { high = middle }
         }
         self.candidate(planner, calibration, kind, low).map(Some)
+    }
+}
+
+/// The name of a coupling.
+pub(crate) fn coupling_name(coupling: &AnyCoupling) -> String {
+    match coupling {
+        AnyCoupling::Plain(plain) => plain.tag().into(),
+        AnyCoupling::Antithetic(plain) => format!("±{}", plain.tag()),
     }
 }

@@ -1,15 +1,14 @@
 //! How recipes within a budget are evaluated: at few pairs, at all of them, and by draws.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Measure;
 use super::candidates::Candidate;
-use super::evaluation::{closed, forecast};
-use super::forecast::{Basis, Forecast};
-use super::pairs::Pairs;
-use super::ranking::{Scene, Scored, rank};
+use super::problem::Problem;
+use super::ranking::{Scored, rank};
+use super::steps::steps;
 use crate::error::Result;
+use crate::planner::costs::Measure;
+use crate::planner::forecasts::{Basis, Forecast, Pairs, closed, forecast};
 use crate::{progress, threads};
 
 /// Pairs that tell what is far from the best.
@@ -18,7 +17,7 @@ const FEW: usize = 250;
 const FIRST: usize = 24;
 const FIRST_DIM: usize = 100;
 
-impl Scene<'_> {
+impl Problem<'_> {
     /// The best within a budget.
     pub fn within(&mut self, measure: Measure, most: f64) -> Result<Vec<Scored>> {
         let candidates = self.sized(measure, most)?;
@@ -51,8 +50,8 @@ impl Scene<'_> {
 
     /// What fits the budget of each kind.
     fn sized(&mut self, measure: Measure, most: f64) -> Result<Vec<Candidate>> {
-        let sized = threads::map(self.field.pairs(), |kind| {
-            let within = self.field.within(self.planner, self.calibration.as_ref(), kind, (measure, most));
+        let sized = threads::map(self.space.pairs(), |kind| {
+            let within = self.space.within(self.planner, self.calibration.as_ref(), kind, (measure, most));
             within.map_err(|error| (kind, error))
         });
         progress::check()?;
@@ -123,21 +122,4 @@ fn best_of_each_kind(mut scored: Vec<Scored>) -> Vec<Scored> {
         is_new
     });
     scored
-}
-
-/// The results of `work` on items, each of which is a step of the task for whoever watches.
-pub(super) fn steps<I: Send, R: Send>(
-    task: &'static str,
-    items: impl IntoIterator<Item = I, IntoIter: ExactSizeIterator>,
-    work: impl Fn(I) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    let items = items.into_iter();
-    let (total, done) = (items.len(), AtomicUsize::new(0));
-    let results = threads::map(items, |item| {
-        progress::check()?;
-        let result = work(item)?;
-        progress::step(task, done.fetch_add(1, Ordering::Relaxed) + 1, total)?;
-        Ok(result)
-    });
-    results.into_iter().collect()
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::candidates::Candidate;
-use super::evaluation::{closed, forecast};
-use super::forecast::{Basis, Forecast};
-use super::pairs::{Pairs, SIDE, or_infinite};
-use super::ranking::{Scene, Scored};
-use super::simulation::{Simulated, simulate};
-use super::stages::steps;
+use super::problem::Problem;
+use super::ranking::Scored;
+use super::steps::steps;
 use crate::error::Result;
+use crate::planner::forecasts::{
+    Basis, Forecast, Pairs, SIDE, Simulated, closed, forecast, or_infinite, simulate,
+};
 use crate::progress;
 
 /// Why there is no pilot.
@@ -55,7 +55,7 @@ struct Reference {
     of_some: Vec<f64>,
 }
 
-impl Scene<'_> {
+impl Problem<'_> {
     /// Simulates the couplings without a closed form of the best proposals, and proposals that have none.
     pub fn pilots(&mut self, scored: &[Scored], open: Vec<Candidate>) -> Result<Vec<Scored>> {
         let mut finalists: Vec<usize> = Vec::new();
@@ -140,7 +140,7 @@ impl Scene<'_> {
                 1 => one.m,
                 _ => one.whole((one.m / divisor).max(1)),
             };
-            let smaller = self.field.candidate(self.planner, self.calibration.as_ref(), one.kind(), m)?;
+            let smaller = self.space.candidate(self.planner, self.calibration.as_ref(), one.kind(), m)?;
             if work(&smaller) <= MOST {
                 return Ok(Ok(smaller));
             }

@@ -60,12 +60,12 @@ impl PartialEq for Cost {
 }
 
 /// Equal or both NaN.
-pub(super) fn same(a: f64, b: f64) -> bool {
+pub(crate) fn same(a: f64, b: f64) -> bool {
     a == b || a.is_nan() && b.is_nan()
 }
 
 impl Cost {
-    pub(super) fn of(recipe: &Recipe, scalar: usize, calibration: Option<&Calibration>) -> Self {
+    pub(crate) fn of(recipe: &Recipe, scalar: usize, calibration: Option<&Calibration>) -> Self {
         let work = Work::of(recipe);
         let (features, scales) = (recipe.feature_dim(), recipe.block_count());
         Cost {

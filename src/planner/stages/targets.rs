@@ -1,13 +1,14 @@
 //! The smallest recipes that keep an error.
 
-use super::Measure;
-use super::candidates::{Candidate, Field};
-use super::forecast::{Basis, Expected};
-use super::ranking::{Scene, Scored};
-use super::stages::steps;
+use super::candidates::{Candidate, SearchSpace};
+use super::problem::Problem;
+use super::ranking::Scored;
+use super::steps::steps;
 use crate::error::Result;
 use crate::frequency::AnyCoupling;
 use crate::map::{Omega, Recipe};
+use crate::planner::costs::Measure;
+use crate::planner::forecasts::{Basis, Expected, Forecast};
 
 /// The most frequencies that are tried.
 const MOST: usize = 1 << 22;
@@ -17,15 +18,15 @@ const SOUGHT: usize = 24;
 const FIRST: usize = 256;
 
 /// The candidates whose loss is at most `error`, the cheapest first; if there are none, about how many frequencies it would take.
-pub(super) fn reach(
-    scene: &mut Scene<'_>,
+pub(crate) fn reach(
+    problem: &mut Problem<'_>,
     error: f64,
     probability: Option<f64>,
     measure: Measure,
 ) -> Result<Vec<Scored>> {
-    let search = Search { scene, error, probability };
+    let search = Search { problem, error, probability };
     // Variances fall as 1/m: about how many it takes.
-    let estimates = steps("recipes estimated", scene.field.pairs(), |kind| search.estimate(kind, measure))?;
+    let estimates = steps("recipes estimated", problem.space.pairs(), |kind| search.estimate(kind, measure))?;
     let (mut near, far): (Vec<Estimate>, Vec<Estimate>) =
         estimates.into_iter().flatten().partition(|estimate| estimate.biased || !estimate.is_too_large());
     near.sort_by(|a, b| a.cost.total_cmp(&b.cost));
@@ -38,7 +39,7 @@ pub(super) fn reach(
             "would take some {:.0e} frequencies, more than 4 million, the most that are tried",
             fewest.frequencies
         );
-        scene.leave_out(fewest.kind, why);
+        problem.leave_out(fewest.kind, why);
     }
     let cost = |one: &Scored| one.candidate.cost.in_measure(measure);
     let loss = |one: &Scored| one.forecast.loss.value;
@@ -47,10 +48,10 @@ pub(super) fn reach(
 }
 
 /// ln E(K̂ − K)² of each pair, and what follows.
-type Evaluated = (Vec<f64>, super::Forecast);
+type Evaluated = (Vec<f64>, Forecast);
 
 struct Search<'a> {
-    scene: &'a Scene<'a>,
+    problem: &'a Problem<'a>,
     error: f64,
     probability: Option<f64>,
 }
@@ -74,8 +75,8 @@ impl Estimate {
 
 impl Search<'_> {
     fn candidate(&self, kind: (usize, AnyCoupling), m: usize) -> Result<Candidate> {
-        let Scene { planner, field, calibration, .. } = self.scene;
-        Field::candidate(field, planner, calibration.as_ref(), kind, m)
+        let Problem { planner, space, calibration, .. } = self.problem;
+        SearchSpace::candidate(space, planner, calibration.as_ref(), kind, m)
     }
 
     /// `None` without a closed form, or where its errors are beyond the range of numbers.
@@ -141,7 +142,7 @@ impl Search<'_> {
 
     /// What must be at most the error, with what it follows from.
     fn loss(&self, candidate: &Candidate) -> Result<Option<(Expected, Evaluated)>> {
-        let Some((ln_squares, forecast)) = self.scene.closed(candidate)? else { return Ok(None) };
+        let Some((ln_squares, forecast)) = self.problem.closed(candidate)? else { return Ok(None) };
         let loss = match self.probability {
             None => forecast.loss,
             Some(probability) => {
@@ -161,7 +162,7 @@ impl Search<'_> {
     /// The most by which one term of an estimate can change, as a root mean square over pairs relative to the kernel's, and the number of
     /// independent draws of which the estimate is a mean; `None` where terms have no bound.
     fn range(&self, recipe: &Recipe) -> Result<Option<(f64, f64)>> {
-        let (pairs, Recipe::Plain(plain)) = (&self.scene.pairs, recipe) else { return Ok(None) };
+        let (pairs, Recipe::Plain(plain)) = (&self.problem.pairs, recipe) else { return Ok(None) };
         let Some(law) = (match &plain.omega {
             Omega::Draw(draw) => Some(draw.law()),
             _ => None,

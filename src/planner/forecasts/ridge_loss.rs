@@ -3,19 +3,18 @@
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 
-use super::forecast::{Basis, Expected};
-use super::pairs::or_infinite;
-use super::points::PlannedPoints;
+use super::expected::{Basis, Expected, or_infinite};
 use crate::apply::{Criterion, KernelRidge};
 use crate::error::{Error, Result};
 use crate::map::{Recipe, Target};
+use crate::planner::question::PlannedPoints;
 use crate::progress;
 
 /// Points of the pilot: two of three train.
 const POINTS: usize = 750;
 
 /// A regression with the exact kernel, and what maps are compared on.
-pub(super) struct Pilot {
+pub(crate) struct RidgeLoss {
     train: Array2<f64>,
     train_targets: Array2<f64>,
     test: Array2<f64>,
@@ -28,7 +27,7 @@ pub(super) struct Pilot {
     variance: f64,
 }
 
-impl Pilot {
+impl RidgeLoss {
     pub fn new(data: &PlannedPoints, target: &Target, targets: &Array2<f64>, seed: u64) -> Result<Self> {
         let points = &data.sides[0].points;
         // Rows that are kept are in the order of the data, which may be sorted or have a period.
@@ -57,7 +56,16 @@ impl Pilot {
         let exact = mean_square(&predicted, &test_targets);
         let means = train_targets.mean_axis(Axis(0)).ok_or(Error::NoData { what: "a pilot" })?;
         let mean = mean_square(&(Array2::zeros(test_targets.raw_dim()) + means), &test_targets);
-        Ok(Pilot { train, train_targets, test, test_targets, lambda: choice.lambda, exact, mean, variance })
+        Ok(RidgeLoss {
+            train,
+            train_targets,
+            test,
+            test_targets,
+            lambda: choice.lambda,
+            exact,
+            mean,
+            variance,
+        })
     }
 
     /// Whether the exact kernel predicts no better than the mean of the targets.
