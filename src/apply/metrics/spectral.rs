@@ -1,4 +1,4 @@
-//! The largest singular value of a matrix that can be multiplied by vectors: Golub and Kahan's bidiagonalisation.
+//! ‖A‖₂: by a decomposition of small matrices, else by Golub and Kahan's bidiagonalisation, which multiplies A by vectors.
 
 use std::ops::Range;
 
@@ -6,6 +6,7 @@ use rand::RngExt;
 
 use super::difference::Matrix;
 use crate::Real;
+use crate::error::Result;
 use crate::numeric::{Isa, add_scaled, dot};
 use crate::threads;
 
@@ -17,12 +18,31 @@ const STEPS: usize = 8;
 /// Rows, or columns, that a thread takes at a time.
 const RUN: usize = 256;
 
+/// The largest number of rows and columns for which a decomposition is used instead of iteration.
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+const DECOMPOSED: usize = 1000;
+
+impl<T: Real> Matrix<'_, T> {
+    /// ‖A‖₂.
+    pub fn spectral(&self) -> Result<f64> {
+        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+        if self.dim().0.max(self.dim().1) <= DECOMPOSED {
+            let mut all = ndarray::Array2::zeros(self.dim());
+            for (mut row, entries) in all.rows_mut().into_iter().zip(self.rows()) {
+                row.iter_mut().zip(entries).for_each(|(to, entry)| *to = entry);
+            }
+            return Ok(crate::linalg::Backend::default().singular_values(&all)?[0]);
+        }
+        Ok(largest_singular_value(self))
+    }
+}
+
 /// ‖A‖₂, with the relative error `TOLERANCE`. The iteration finds a smaller singular value only if the start vector is orthogonal to
 /// the leading singular vector.
 ///
 /// After k steps A Vₖ = Uₖ Bₖ and Aᵀ Uₖ = Vₖ Bₖᵀ + βₖ vₖ₊₁ eₖᵀ with orthonormal columns and Bₖ upper bidiagonal: the
 /// entries α₁, β₁, α₂, … of its two diagonals are `entries`. A left singular vector x of Bₖ leaves the residual βₖ |xₖ|.
-pub(super) fn largest_singular_value<T: Real>(a: &Matrix<'_, T>) -> f64 {
+fn largest_singular_value<T: Real>(a: &Matrix<'_, T>) -> f64 {
     let (rows, columns) = a.dim();
     let mut random = crate::rng(0);
     let mut v: Vec<f64> = (0..columns).map(|_| random.random::<f64>() - 0.5).collect();
