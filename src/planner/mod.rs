@@ -30,6 +30,7 @@
 mod costs;
 mod forecasts;
 mod plan;
+mod proposals;
 mod question;
 mod stages;
 

@@ -2,9 +2,10 @@
 
 use crate::error::Result;
 use crate::frequency::{AnyCoupling, Coupling, Independent, PlainCoupling};
-use crate::map::{Omega, Proposal, Proposals, Recipe};
+use crate::map::{Omega, Recipe};
 use crate::planner::costs::{Calibration, Cost, Measure};
 use crate::planner::plan::LeftOut;
+use crate::planner::proposals::{MapFamily, Proposals};
 use crate::planner::question::{Planner, is_biased};
 
 /// The most frequencies that are considered.
@@ -12,7 +13,7 @@ const MOST: usize = 1 << 24;
 
 /// Proposals with the couplings that they can have.
 pub(crate) struct SearchSpace {
-    pub proposals: Vec<Proposal>,
+    pub proposals: Vec<MapFamily>,
     pub couplings: Vec<AnyCoupling>,
     pub left_out: Vec<LeftOut>,
 }
@@ -77,7 +78,7 @@ impl SearchSpace {
 
     /// Each proposal with each coupling, its place and itself.
     pub fn pairs(&self) -> Vec<(usize, AnyCoupling)> {
-        let of = |(i, proposal): (usize, &Proposal)| {
+        let of = |(i, proposal): (usize, &MapFamily)| {
             let couplings = match proposal.coupled {
                 true => self.couplings.clone(),
                 false => vec![Independent.into()],

@@ -4,10 +4,10 @@ use super::candidates::{Candidate, SearchSpace, coupling_name};
 use crate::error::{Error, Result};
 use crate::frequency::AnyCoupling;
 use crate::kernel::Kernel;
-use crate::map::{Prospect, proposals};
 use crate::planner::costs::{Calibration, Measure};
 use crate::planner::forecasts::{Pairs, TaskLoss};
 use crate::planner::plan::LeftOut;
+use crate::planner::proposals::{FitInput, proposals};
 use crate::planner::question::{Goal, Planner};
 use crate::progress;
 
@@ -31,7 +31,7 @@ impl<'a> Problem<'a> {
         let points =
             [&data.sides[0], &data.sides[1]].map(|side| lengthscale.divide_rows(side.points.clone()));
         let attention = planner.loss.is_of_attention();
-        let prospect = Prospect {
+        let input = FitInput {
             target: &planner.target,
             statistics: [&x, &y],
             points: [&points[0], &points[1]],
@@ -46,7 +46,7 @@ impl<'a> Problem<'a> {
             },
             seed: planner.seed,
         };
-        let space = SearchSpace::new(planner, proposals(prospect))?;
+        let space = SearchSpace::new(planner, proposals(input))?;
         // A proposal that was stopped is not one that could not be made.
         progress::check()?;
         if space.proposals.is_empty() || space.couplings.is_empty() {
