@@ -2,8 +2,8 @@
 
 use num_complex::Complex64;
 
+use super::Transform;
 use super::definition::{Definition, NormalForm, Setting};
-use super::{Proposal, Prospect, Transform};
 use crate::digest::identified;
 use crate::engine::{Affine, Input, Lift, Linear};
 use crate::error::{Result, check_size};
@@ -56,9 +56,6 @@ pub struct ComplexExponential {
     symmetry: Symmetry,
 }
 
-/// The least size of an entry of a diagonal that is proposed.
-const ENTRIES: f64 = 1e-3;
-
 impl ComplexExponential {
     /// The mechanism with the matrix A, which acts on points divided by the lengthscale.
     pub fn new(a: Transform, symmetry: Symmetry) -> Self {
@@ -81,33 +78,6 @@ identified! { ComplexExponential { transform, symmetry } }
 impl Definition for ComplexExponential {
     fn name(&self) -> &'static str {
         "complex-exponential"
-    }
-
-    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-        if !prospect.is_exponential() {
-            return Ok(Vec::new());
-        }
-        let [x, y] = prospect.statistics;
-        let real = prospect.pairs()?.robust_diagonal(ENTRIES)?;
-        // Imaginary where the means agree in sign, as for one cluster of each side.
-        let turned = real.iter().zip(x.mean()?).zip(y.mean()?).map(|((a, x), y)| {
-            if x != 0.0 && y != 0.0 && x.signum() == y.signum() {
-                Complex64::new(0.0, *a)
-            } else {
-                Complex64::from(*a)
-            }
-        });
-        let (turned, real): (Vec<_>, Vec<_>) =
-            (turned.collect(), real.iter().copied().map(Complex64::from).collect());
-        let of = |name: &str, entries: &Vec<Complex64>, symmetry| -> Result<Proposal> {
-            let a = Transform::diagonal(entries.clone())?;
-            Ok(prospect.plain(name, ComplexExponential::new(a, symmetry)))
-        };
-        Ok(vec![
-            of("real exponential", &real, Symmetry::Plain)?,
-            of("real exponential, ±ω", &real, Symmetry::Symmetric)?,
-            of("complex exponential", &turned, Symmetry::Plain)?,
-        ])
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

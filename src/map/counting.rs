@@ -2,11 +2,9 @@
 
 use ndarray::ArrayView1;
 
-use super::Prospect;
 use super::definition::{NormalForm, Setting};
-use crate::data::{PairStatistics, Statistics};
 use crate::engine::{Input, Logarithms, Shift};
-use crate::error::{Error, Result, check_size};
+use crate::error::{Result, check_size};
 use crate::theory::{Pair, Radius};
 
 /// Rejects kernels other than softmax and Gaussian, frequencies other than counts, and shifts for another dimension.
@@ -54,37 +52,4 @@ pub(super) fn log_variance(
     };
     // φ for softmax is φ for the Gaussian kernel times exp(½‖x‖²), so the variance scales with its square.
     gaussian(&moved(u), &moved(v)) + 2.0 * excess(setting) * pair.norms
-}
-
-/// How far points that have not been seen may lie beyond those that have, relative to a coordinate's mean deviation.
-const MARGIN: f64 = 0.05;
-
-/// A shift for which all points of data have positive coordinates, and what they are then.
-pub(super) struct Shifted {
-    pub shift: Shift,
-    statistics: [Statistics; 2],
-}
-
-impl Shifted {
-    pub fn pairs(&self) -> Result<PairStatistics<'_>> {
-        PairStatistics::new(&self.statistics[0], &self.statistics[1])
-    }
-}
-
-/// The shift for data; `None` where it would be too far from the points for squares to be finite, or all points are equal.
-pub(super) fn shifted(prospect: Prospect<'_>) -> Result<Option<Shifted>> {
-    let spread = |side: &Statistics| -> Result<f64> { Ok(side.variance()?.iter().sum::<f64>().sqrt()) };
-    let [x, y] = prospect.statistics;
-    let margin = MARGIN * (spread(x)? + spread(y)?) / (prospect.dim() as f64).sqrt();
-    if margin == 0.0 || !margin.is_finite() {
-        return Ok(None);
-    }
-    let by = prospect.pairs()?.shift(margin)?;
-    let moved = |side: &Statistics| side.shifted(&by);
-    let statistics = match (moved(x), moved(y)) {
-        (Ok(x), Ok(y)) => [x, y],
-        (Err(Error::Entry { .. }), _) | (_, Err(Error::Entry { .. })) => return Ok(None),
-        (Err(error), _) | (_, Err(error)) => return Err(error),
-    };
-    Ok(Some(Shifted { shift: Shift::new(by, margin)?, statistics }))
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ndarray::Array2;
 use num_complex::Complex64;
 
+use super::Covariance;
 use super::omega::Omega;
 use super::target::Target;
-use super::{Covariance, Proposal, Prospect};
 use crate::Real;
 use crate::digest::Identify;
 use crate::engine::{
@@ -108,18 +108,6 @@ impl<'a> Setting<'a> {
 pub(crate) trait Definition: Identify {
     /// The name of the map in errors and output.
     fn name(&self) -> &'static str;
-
-    /// Maps of this kind for data, with parameters fitted to them: one, and at most two more that differ. None, as by default,
-    /// if the map does not serve the kernel.
-    ///
-    /// # Errors
-    /// Why parameters cannot be fitted to these data.
-    fn proposals(_prospect: Prospect<'_>) -> Result<Vec<Proposal>>
-    where
-        Self: Sized,
-    {
-        Ok(Vec::new())
-    }
 
     /// Rejects unsuitable frequencies and targets, and parameters for another dimension. Lengthscales have been checked
     /// before.

@@ -4,12 +4,11 @@ use ndarray::Array2;
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting};
-use super::{Covariance, Products, Proposal, Prospect, RowProducts};
+use super::{Covariance, Products, RowProducts};
 use crate::digest::identified;
 use crate::engine::{ExponentSums, Lift};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, exp_m1};
-use crate::theory::gerf::GerfSign;
 use crate::theory::{Pair, Radius, dense};
 
 /// Dense-exponential features: positive ones with a coefficient for each coordinate.
@@ -112,18 +111,6 @@ identified! { DenseExponential { a } }
 impl Definition for DenseExponential {
     fn name(&self) -> &'static str {
         "dense-exponential"
-    }
-
-    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-        if !prospect.is_exponential() {
-            return Ok(Vec::new());
-        }
-        let phi = prospect.pairs()?.mean_squared_sums(GerfSign::Plus);
-        let of = |(factor, name): (f64, &str)| {
-            let phi: Vec<f64> = phi.iter().map(|phi| factor * phi).collect();
-            Ok(prospect.plain(name, DenseExponential::optimal(&phi)?))
-        };
-        [(1.0, "dense exponential"), (2.0, "dense exponential, 2φ")].into_iter().map(of).collect()
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

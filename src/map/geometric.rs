@@ -2,9 +2,9 @@
 
 use ndarray::ArrayView1;
 
+use super::counting;
 use super::definition::{Definition, NormalForm, Setting};
 use super::omega::count_law;
-use super::{Proposal, Prospect, counting};
 use crate::Real;
 use crate::digest::identified;
 use crate::engine::{Lift, Shift};
@@ -104,22 +104,6 @@ identified! { Geometric { p, shift } }
 impl Definition for Geometric {
     fn name(&self) -> &'static str {
         "geometric"
-    }
-
-    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-        if !prospect.is_exponential() {
-            return Ok(Vec::new());
-        }
-        let of = |name, p, map| prospect.counts(name, CountLaw::Geometric(p), map);
-        let mut all = vec![of("geometric", prospect.pairs()?.geometric(), Geometric::default())];
-        if let Some(shifted) = counting::shifted(prospect)? {
-            all.push(of(
-                "geometric, shifted",
-                shifted.pairs()?.geometric(),
-                Geometric::default().shifted(shifted.shift.clone()),
-            ));
-        }
-        Ok(all)
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

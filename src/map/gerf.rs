@@ -4,7 +4,7 @@ use ndarray::Array2;
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting, finite_norms};
-use super::{Covariance, Products, Proposal, Prospect, RowProducts};
+use super::{Covariance, Products, RowProducts};
 use crate::digest::identified;
 use crate::engine::{ExponentSums, Lift};
 use crate::error::{Error, Result};
@@ -115,23 +115,6 @@ identified! { Gerf { a, sign } }
 impl Definition for Gerf {
     fn name(&self) -> &'static str {
         "generalised exponential"
-    }
-
-    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-        if !prospect.is_exponential() {
-            return Ok(Vec::new());
-        }
-        let (pairs, d) = (prospect.pairs()?, prospect.dim());
-        // Most pairs want the A of the mean, the few that rule a mean square one of farther points.
-        let [mean, difference] = [GerfSign::Plus, GerfSign::Minus].map(|sign| pairs.mean_squared_sum(sign));
-        let mut all = Vec::new();
-        for factor in [1.0, 2.0, 4.0] {
-            let gerf = Gerf::optimal(d, factor * mean)?;
-            all.push(prospect.plain(format!("OPRF, A = −{:.3}", -gerf.a.re), gerf));
-        }
-        let minus = Gerf::new(gerf::optimal_minus(d, difference), GerfSign::Minus)?;
-        all.push(prospect.plain(format!("GERF, s = −1, A = {:.3}", minus.a.re), minus));
-        Ok(all)
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

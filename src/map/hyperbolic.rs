@@ -1,7 +1,7 @@
 //! Hyperbolic (antithetic positive) random features.
 
+use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
-use super::{Covariance, Proposal, Prospect};
 use super::{Omega, Target};
 use crate::digest::identified;
 use crate::engine::Lift;
@@ -48,10 +48,6 @@ identified! { Hyperbolic {} }
 impl Definition for Hyperbolic {
     fn name(&self) -> &'static str {
         "hyperbolic"
-    }
-
-    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-        Ok(prospect.exact_and_regularised(Hyperbolic))
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

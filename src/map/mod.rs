@@ -27,7 +27,6 @@ mod pairing;
 mod parameters;
 mod parts;
 mod plain;
-mod proposal;
 mod recipe;
 mod redraw;
 mod row_sums;
@@ -78,7 +77,6 @@ use crate::tagged::tagged;
 use crate::theory::Pair;
 pub(crate) use covariance::{Covariance, Opposites, Products, RowProducts, SphereMeans};
 use definition::{Definition, NormalForm, Setting};
-pub(crate) use proposal::{Proposal, Proposals, Prospect, proposals};
 
 /// Defines the constructors of the plain maps and the enum of all plain maps.
 macro_rules! mechanisms {
@@ -144,12 +142,6 @@ macro_rules! mechanisms {
             pub(crate) fn is_for_kernels(&self) -> bool {
                 matches!(self, $(Mechanism::$Name(_))|*)
             }
-        }
-
-        /// What the pages of plain maps propose for data.
-        fn propose_plain(prospect: Prospect<'_>, all: &mut Proposals) {
-            $(all.add($tag, $Name::proposals(prospect));)*
-            $(all.add($other_tag, $Other::proposals(prospect));)*
         }
 
         /// Forwards a method to the definition of each plain map.

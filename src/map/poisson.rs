@@ -1,8 +1,8 @@
 //! Poisson random features.
 
+use super::counting;
 use super::definition::{Definition, NormalForm, Setting};
 use super::omega::count_law;
-use super::{Proposal, Prospect, counting};
 use crate::Real;
 use crate::digest::identified;
 use crate::engine::{Lift, Shift};
@@ -95,21 +95,6 @@ identified! { Poisson { rates, shift } }
 impl Definition for Poisson {
     fn name(&self) -> &'static str {
         "Poisson"
-    }
-
-    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-        if !prospect.is_exponential() {
-            return Ok(Vec::new());
-        }
-        let of = |name, rates, map| prospect.counts(name, CountLaw::Poisson(rates), map);
-        let (pairs, plain) = (prospect.pairs()?, Poisson::default);
-        let mut all = vec![of("Poisson", pairs.poisson_per_dimension().into(), plain())];
-        all.push(of("Poisson, one λ", pairs.poisson().into(), plain()));
-        if let Some(shifted) = counting::shifted(prospect)? {
-            let rates = shifted.pairs()?.poisson_per_dimension().into();
-            all.push(of("Poisson, shifted", rates, plain().shifted(shifted.shift.clone())));
-        }
-        Ok(all)
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

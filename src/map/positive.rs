@@ -1,7 +1,7 @@
 //! Positive random features.
 
+use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
-use super::{Covariance, Proposal, Prospect};
 use super::{Omega, Target};
 use crate::digest::identified;
 use crate::engine::Lift;
@@ -50,10 +50,6 @@ identified! { Positive {} }
 impl Definition for Positive {
     fn name(&self) -> &'static str {
         "positive"
-    }
-
-    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-        Ok(prospect.exact_and_regularised(Positive))
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

@@ -11,7 +11,8 @@ use crate::once::once;
 use crate::tagged::tagged;
 use crate::theory::{Pair, Radius};
 
-/// Defines [`Target`] from one line for each kernel: its variant, its conversion, and what it can be asked.
+/// Defines [`Target`] from one line for each kernel: its variant, its conversion, and whether it is a function of x − y
+/// (`shift_invariant`) or not (`exponential_of_products`). Each line says so itself: there is no default.
 macro_rules! targets {
     ($($(#[$doc:meta])* $tag:literal => $kernel:ident: $kind:ident),* $(,)?) => {
         /// The kernel that a map approximates, with its lengthscale.
@@ -66,6 +67,15 @@ macro_rules! targets {
                 }
             }
 
+            /// Whether the kernel is a function of x − y.
+            pub fn is_shift_invariant(&self) -> bool {
+                match self {
+                    $(Target::$kernel(_) => targets!(@is $kind),)*
+                    // Both are kernels of the law of the frequencies, which is a function of x − y.
+                    Target::Own(_) | Target::Implied(_) => true,
+                }
+            }
+
             /// The lengthscale.
             pub fn lengthscale(&self) -> &Lengthscale {
                 match self {
@@ -87,16 +97,18 @@ macro_rules! targets {
         }
     };
     (@shift_invariant $kernel:ident) => { Some($kernel) };
-    (@of_products $kernel:ident) => { None };
+    (@exponential_of_products $kernel:ident) => { None };
+    (@is shift_invariant) => { true };
+    (@is exponential_of_products) => { false };
 }
 
 targets! {
     /// exp(x·y/ℓ²); radii χ.
-    "softmax" => Softmax: of_products,
+    "softmax" => Softmax: exponential_of_products,
     /// exp(−‖x−y‖²/(2ℓ²)); radii χ.
     "gaussian" => Gaussian: shift_invariant,
     /// The regularised softmax kernel; radii √d.
-    "regularised softmax" => RegularisedSoftmax: of_products,
+    "regularised softmax" => RegularisedSoftmax: exponential_of_products,
     /// A Matérn kernel; its spectral radii.
     "matern" => Matern: shift_invariant,
     /// The rational quadratic kernel; its spectral radii.
@@ -171,11 +183,6 @@ impl Target {
             Target::RegularisedSoftmax(kernel) => Some(kernel.dim().unwrap_or(d)),
             _ => None,
         }
-    }
-
-    /// Whether the kernel is a function of x − y.
-    pub fn is_shift_invariant(&self) -> bool {
-        !matches!(self, Target::Softmax(_) | Target::RegularisedSoftmax(_))
     }
 
     /// The coefficient of ‖x/ℓ‖² by which logarithms of features differ from those for the softmax kernel.

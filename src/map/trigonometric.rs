@@ -1,7 +1,7 @@
 //! Trigonometric (random Fourier) features.
 
+use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
-use super::{Covariance, Proposal, Prospect};
 use super::{Map, Omega, Target};
 use crate::Real;
 use crate::digest::identified;
@@ -75,11 +75,6 @@ identified! { Trigonometric {} }
 impl Definition for Trigonometric {
     fn name(&self) -> &'static str {
         "trigonometric"
-    }
-
-    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-        let shift_invariant = prospect.target.shift_invariant().is_some() || prospect.is_exponential();
-        Ok(if shift_invariant { vec![prospect.plain("trigonometric", Trigonometric)] } else { Vec::new() })
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

@@ -27,34 +27,14 @@
 //! # What a plan does not know
 //! Maps of your own, kernels without a name, and what points it has not seen will be.
 
-mod advice;
-mod attention;
-mod calibration;
-mod candidates;
-mod constraints;
-mod cost;
-mod display;
-mod evaluation;
-mod forecast;
-mod lengthscales;
-mod options;
-mod pairs;
-mod pilots;
+mod costs;
+mod forecasts;
 mod plan;
-mod points;
-mod ranking;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod ridge;
-mod simulation;
-mod single;
+mod proposals;
+mod question;
 mod stages;
-mod target;
-mod trials;
-mod work;
 
-pub use advice::Advice;
-pub use calibration::Calibration;
-pub use cost::{Cost, Measure};
-pub use forecast::{Basis, Expected, Forecast, RelativeErrors};
-pub use options::{Loss, Planner};
-pub use plan::{Choice, LeftOut, Plan};
+pub use costs::{Calibration, Cost, Measure};
+pub use forecasts::{Basis, Expected, Forecast, RelativeErrors};
+pub use plan::{Advice, Choice, LeftOut, Plan};
+pub use question::{Loss, Planner};

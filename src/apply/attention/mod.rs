@@ -4,63 +4,29 @@
 //! weights, so the sums Σⱼ ψ(kⱼ) \[vⱼ, 1\] are all that is kept of the keys: time O(L m (d + d_v)) and memory O(m d_v) instead
 //! of O(L² (d + d_v)).
 
-mod auto;
-mod backward;
-mod batch;
-mod blocks;
-mod choice;
-mod chunk;
-mod costs;
-mod cotangents;
-mod drive;
-mod effective;
-mod element;
-mod exact;
-mod exact_gradients;
-mod exact_keys;
-mod finish;
-mod gradients;
-mod head;
-mod heads;
-mod key_rows;
-mod key_weights;
-mod output;
-mod pair_pulls;
-mod pulls;
-mod reading;
-mod records;
-mod report;
-mod scan;
-mod sequence;
-mod setup;
-mod sight;
-mod step;
-mod team;
-mod tokens;
-mod weights;
-mod window;
-mod worker;
+mod decode;
+mod features;
+mod gradient;
+mod input;
+mod inspect;
+mod judge;
+mod linear;
+mod pairs;
 
-pub use choice::{Candidate, Choice, Way};
-pub(crate) use costs::{Costs, ExactPairs};
-pub use element::Element;
-pub use exact::ExactAttention;
-pub use gradients::Gradients;
-pub use heads::Heads;
-pub use report::{Basis, ErrorReport, Sample};
-pub(crate) use report::{Redraws, closed_errors, simulated_errors};
-pub use step::{CausalState, Step};
-pub use weights::WeightRows;
+pub use self::decode::{CausalState, Step};
+pub use self::gradient::Gradients;
+pub use self::input::{Element, Heads};
+pub use self::inspect::WeightRows;
+pub use self::judge::{Basis, Candidate, Choice, ErrorReport, Sample, Way};
+pub(crate) use self::judge::{Costs, ExactPairs, Redraws, closed_errors, simulated_errors};
+pub use self::pairs::ExactAttention;
 
 use ndarray::{Array3, Array4, ArrayRef, Ix4};
 
-use self::drive::Places;
-use self::exact_keys::KeyChoice;
-use self::heads::Job;
-use self::reading::Reading;
-use self::scan::bytes_of_estimate;
-use self::sequence::Sequence;
-use self::setup::Setup;
+use self::features::Setup;
+use self::input::{Job, Reading};
+use self::linear::{Places, Sequence, bytes_of_estimate};
+use self::pairs::KeyChoice;
 use crate::Real;
 use crate::data::token_scale::TokenScale;
 use crate::data::window::Window;
@@ -324,7 +290,7 @@ impl<T: Real> Attention<T> {
                 return Places::new();
             }
             let setup = Setup { causal, ..self.setup(job.head) };
-            self.with_exact(setup, job, |setup, job| drive::attend(setup, job, ways))
+            self.with_exact(setup, job, |setup, job| linear::attend(setup, job, ways))
         };
         let places = in_order(threads::map(jobs, of_job));
         // What was stopped has left out the rest.

@@ -5,14 +5,8 @@ use std::ops::Range;
 
 use ndarray::{ArrayView2, CowArray, Ix2, s};
 
-use super::lanczos;
 use crate::Real;
-use crate::error::Result;
 use crate::numeric::{Isa, add_scaled, dot, power_of_two_below};
-
-/// The largest number of rows and columns for which a decomposition is used instead of iteration.
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-const DECOMPOSED: usize = 1000;
 
 /// A matrix with an entry that is not 0; all are over powers of two, by which the largest is near 1.
 pub(super) struct Matrix<'a, T> {
@@ -48,21 +42,8 @@ impl<'a, T: Real> Matrix<'a, T> {
         self.rows().map(|row| dot(isa, &row, &row)).sum::<f64>().sqrt()
     }
 
-    /// ‖A‖₂.
-    pub fn spectral(&self) -> Result<f64> {
-        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-        if self.left.nrows().max(self.left.ncols()) <= DECOMPOSED {
-            let mut all = ndarray::Array2::zeros(self.left.dim());
-            for (mut row, entries) in all.rows_mut().into_iter().zip(self.rows()) {
-                row.iter_mut().zip(entries).for_each(|(to, entry)| *to = entry);
-            }
-            return Ok(crate::linalg::Backend::default().singular_values(&all)?[0]);
-        }
-        Ok(lanczos::largest_singular_value(self))
-    }
-
     /// All rows, one after the other.
-    fn rows(&self) -> impl Iterator<Item = Vec<f64>> {
+    pub fn rows(&self) -> impl Iterator<Item = Vec<f64>> {
         (0..self.left.nrows()).map(|i| {
             let mut row = vec![0.0; self.left.ncols()];
             self.read(i, 0..row.len(), &mut row);

@@ -21,7 +21,7 @@
 
 mod difference;
 mod distribution;
-mod lanczos;
+mod spectral;
 
 use ndarray::{ArrayRef, ArrayRef2, Dimension};
 
@@ -34,7 +34,7 @@ use difference::Matrix;
 
 /// The relative accuracy of the singular value that [`spectral_error`] finds by iteration. It is the largest one unless
 /// the start vector is almost orthogonal to its singular vector.
-pub const SPECTRAL_TOLERANCE: f64 = lanczos::TOLERANCE;
+pub const SPECTRAL_TOLERANCE: f64 = spectral::TOLERANCE;
 
 /// The relative Frobenius error ‖K̂ − K‖_F / ‖K‖_F of an n × l matrix of estimates; at least 0. Cost O(n l).
 ///

@@ -5,7 +5,8 @@ use std::ops::Range;
 use ndarray::ArrayRef2;
 
 use super::SoftmaxSampler;
-use super::sampler::{Engine, check_below};
+use super::classes::check_below;
+use super::sampler::Engine;
 use super::tree::Table;
 use crate::Real;
 use crate::error::{Error, Result, check_finite, check_size};

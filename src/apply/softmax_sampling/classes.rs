@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::error::{Error, Result};
+
 /// The numbers 0 … C − 1 of classes, of which some may be removed, but not all. Numbers never change.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Classes {
@@ -79,6 +81,17 @@ impl Classes {
         self.removed.extend_from_slice(classes);
         // Two increasing runs, which a stable sort merges.
         self.removed.sort();
+    }
+}
+
+/// Refuses classes that are not below a number.
+pub(super) fn check_below(what: &'static str, classes: &[usize], count: usize) -> Result<()> {
+    match classes.iter().position(|class| *class >= count) {
+        None => Ok(()),
+        Some(row) => {
+            let (value, domain) = (classes[row] as f64, "below the number of classes");
+            Err(Error::Entry { what, row, value, domain })
+        }
     }
 }
 

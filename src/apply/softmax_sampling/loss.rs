@@ -3,8 +3,8 @@
 use ndarray::{Array2, ArrayRef2, ArrayView1};
 
 use super::Draws;
-use super::partition::{check_log_probability, log_sum};
-use super::sampler::check_below;
+use super::classes::check_below;
+use super::partition::{check_log_probability, dot, log_sum};
 use crate::error::{Error, Result, check_finite, check_size};
 use crate::once::once;
 use crate::{Real, progress};
@@ -189,10 +189,6 @@ fn of_row(
 fn effective(logs: &[f64]) -> f64 {
     let twice: Vec<f64> = logs.iter().map(|log| 2.0 * log).collect();
     if logs.is_empty() { 0.0 } else { (2.0 * log_sum(logs) - log_sum(&twice)).exp() }
-}
-
-pub(super) fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
-    x.iter().zip(y).map(|(a, b)| a.widen() * b.widen()).sum()
 }
 
 fn add<T: Real>(to: &mut Array2<f64>, row: usize, factor: f64, x: ArrayView1<'_, T>) {

@@ -1,5 +1,8 @@
 //! [`Partition`]: the partition function Z = Σ e^(oᵢ) from draws.
 
+use ndarray::ArrayView1;
+
+use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::special::normal_quantile;
 
@@ -333,6 +336,11 @@ pub(super) fn check_log_probability(row: usize, ln_q: f64) -> Result<()> {
         return Err(Error::Entry { what, row, value: ln_q, domain });
     }
     Ok(())
+}
+
+/// x·y, summed in `f64`.
+pub(super) fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
+    x.iter().zip(y).map(|(a, b)| a.widen() * b.widen()).sum()
 }
 
 /// ln Σ exp; −∞ for no terms.

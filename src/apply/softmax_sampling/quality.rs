@@ -3,8 +3,7 @@
 use ndarray::{ArrayRef2, Axis};
 
 use super::SoftmaxSampler;
-use super::loss::dot;
-use super::partition::log_sum;
+use super::partition::{dot, log_sum};
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::{Real, progress, threads};

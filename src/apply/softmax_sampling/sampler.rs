@@ -3,13 +3,13 @@
 use ndarray::{ArrayRef1, ArrayRef2, Axis};
 use rand::{Rng, RngExt};
 
-use super::classes::Classes;
+use super::classes::{Classes, check_below};
 use super::exact::Exact;
-use super::loss::dot;
+use super::partition::dot;
 use super::tree::{Mixture, Tree, Walker};
 use super::{Draws, Partition, Proposal};
 use crate::Real;
-use crate::error::{Error, Result, check_finite, check_size};
+use crate::error::{Result, check_finite, check_size};
 use crate::map::Map;
 use crate::numeric::slice_of;
 use crate::once::once;
@@ -267,17 +267,6 @@ impl<T: Real> SoftmaxSampler<T> {
 
     fn mixture<'a>(&'a self, tree: &'a Tree<T>) -> Mixture<'a, T> {
         Mixture { proposal: &self.proposal, tree }
-    }
-}
-
-/// Refuses classes that are not below a number.
-pub(super) fn check_below(what: &'static str, classes: &[usize], count: usize) -> Result<()> {
-    match classes.iter().position(|class| *class >= count) {
-        None => Ok(()),
-        Some(row) => {
-            let (value, domain) = (classes[row] as f64, "below the number of classes");
-            Err(Error::Entry { what, row, value, domain })
-        }
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::{Coefficient, GaussianWeight, Hybrid, Operand};
 use crate::error::Result;
-use crate::frequency::{AnyCoupling, Draw, Independent};
 use crate::kernel::Softmax;
-use crate::map::{Omega, PlainRecipe, Proposal, Prospect, Recipe, Target};
+use crate::map::{Omega, PlainRecipe, Target};
 use crate::{Hyperbolic, Trigonometric};
 
 /// The frequencies of the two bases of a bipolar hybrid: [`shared`](Bases::shared) or
@@ -70,31 +69,4 @@ impl<M: Operand> Hybrid<M> {
             M::of_plain(PlainRecipe::new(Trigonometric, second, target))?,
         )
     }
-}
-
-/// Numbers of frequencies of a coefficient that are proposed.
-const COEFFICIENTS: [usize; 3] = [1, 4, 16];
-
-/// Hybrids with angular and Gaussian coefficients. Each part has a draw of its own.
-pub(super) fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-    let (d, target) = (prospect.dim(), prospect.target);
-    let of = |map: &str, n: usize, coefficient: Coefficient<Recipe>| {
-        let target = target.clone();
-        Proposal::coupled(format!("{map}, n = {n}"), move |m, coupling: AnyCoupling| {
-            let draw = |stream| Draw::new(d, m, coupling).with_stream(stream);
-            Hybrid::bipolar(Bases::independent(draw(0), draw(1)), coefficient.clone(), target.clone())
-        })
-    };
-    let tau = |n| Draw::new(d, n, Independent).with_stream(2);
-    let angular = |n| Ok(of("angular hybrid", n, Coefficient::angular(tau(n))?));
-    let mut all = COEFFICIENTS.into_iter().map(angular).collect::<Result<Vec<_>>>()?;
-    // Coefficients see points that are not divided by the lengthscale.
-    let [x, y] = prospect.statistics.map(|side| side.mean_squared_norm());
-    let norm = (0.5 * (x? + y?)).sqrt();
-    if let Some(scale) = target.lengthscale().isotropic().filter(|_| norm > 0.0) {
-        let weight = GaussianWeight { sigma: (norm * scale).recip(), r: norm * scale };
-        let gaussian = |n| Ok(of("Gaussian hybrid", n, Coefficient::gaussian(tau(n), weight)?));
-        all.extend(COEFFICIENTS[1..].iter().map(|n| gaussian(*n)).collect::<Result<Vec<_>>>()?);
-    }
-    Ok(all)
 }

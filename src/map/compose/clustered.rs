@@ -1,15 +1,14 @@
 //! [`Clustered`]: a separate feature map for each pair of clusters.
 
-use ndarray::{Array2, ArrayRef1, s};
+use ndarray::{Array2, ArrayRef1};
 
 use super::part::common_kernel;
-use super::{Centres, Formula, Known, Operand, Size};
+use super::{Centres, Known, Operand, Size};
 use crate::data::Clustering;
 use crate::digest::{Digest, Identify};
 use crate::engine::{Plan, Routed};
-use crate::error::{Error, Result, check_size};
-use crate::frequency::Draw;
-use crate::map::{Map, Omega, PlainRecipe, Proposal, Prospect, Recipe, Target, Transform};
+use crate::error::{Result, check_size};
+use crate::map::{Map, Omega, PlainRecipe, Target, Transform};
 use crate::{ComplexExponential, Real};
 
 /// The cluster hybrid: a separate feature map for each pair of a query cluster and a key cluster.
@@ -168,51 +167,5 @@ impl<M: std::fmt::Display> std::fmt::Display for Clustered<M> {
         let (queries, keys) = (self.queries.len(), self.keys.len());
         write!(f, "a map for each of {queries} × {keys} pairs of clusters")?;
         self.bases.first().map_or(Ok(()), |first| write!(f, ", the first one [{first}]"))
-    }
-}
-
-/// Numbers of clusters of each side that are proposed, and the formula for their diagonals.
-const CLUSTERS: [(usize, Formula); 3] =
-    [(2, Formula::Robust), (4, Formula::Robust), (4, Formula::RobustReal)];
-/// The most points from which clusters are found.
-const POINTS: usize = 1000;
-
-/// Clusters of each side, with the diagonal that is best on average over their points.
-pub(super) fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-    let points = prospect_points(&prospect);
-    let of = |(k, formula): (usize, Formula)| {
-        let Some([queries, keys]) = prospect_clusters(&prospect, &points, k)? else { return Ok(None) };
-        let (d, target) = (prospect.dim(), prospect.target.clone());
-        let kind = if formula == Formula::RobustReal { "real" } else { "complex" };
-        Ok(Some(Proposal::coupled(format!("clustered {k} × {k}, {kind}"), move |m, coupling| {
-            let centres = Centres::new(&queries, &keys).with_diagonal(formula);
-            Clustered::<Recipe>::by_centres(centres, Draw::new(d, m, coupling), target.clone())
-        })))
-    };
-    CLUSTERS.into_iter().filter_map(|choice| of(choice).transpose()).collect()
-}
-
-/// Some points of each side, not divided by the lengthscale: as clusters see them.
-pub(super) fn prospect_points(prospect: &Prospect<'_>) -> [Array2<f64>; 2] {
-    prospect.points.map(|points| {
-        let mut points = points.slice(s![..points.nrows().min(POINTS), ..]).to_owned();
-        points.indexed_iter_mut().for_each(|((_, k), v)| *v *= prospect.target.lengthscale().at(k));
-        points
-    })
-}
-
-/// k clusters of the points of each side; `None` if there are fewer distinct points.
-pub(super) fn prospect_clusters(
-    prospect: &Prospect<'_>,
-    [x, y]: &[Array2<f64>; 2],
-    k: usize,
-) -> Result<Option<[Clustering; 2]>> {
-    let clusters = |points: &Array2<f64>, stream| {
-        Clustering::of(points, k, &mut crate::rng_of_step(prospect.seed, stream))
-    };
-    match (clusters(x, 0), clusters(y, 1)) {
-        (Ok(queries), Ok(keys)) => Ok(Some([queries, keys])),
-        (Err(Error::Parameter { .. }), _) | (_, Err(Error::Parameter { .. })) => Ok(None),
-        (Err(error), _) | (_, Err(error)) => Err(error),
     }
 }

@@ -85,7 +85,7 @@ impl Diagonal {
     }
 
     /// The entries of A for each pair of clusters, those of the first query cluster first.
-    pub(super) fn of_pairs(
+    pub(crate) fn of_pairs(
         self,
         queries: &Clustering,
         keys: &Clustering,

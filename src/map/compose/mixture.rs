@@ -3,14 +3,12 @@
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 
-use super::clustered::{prospect_clusters, prospect_points};
 use super::coefficient::turned;
 use super::{Coefficient, Diagonal, Hybrid, Operand};
 use crate::data::Clustering;
 use crate::error::{Error, Result, checked_positive};
-use crate::frequency::{Draw, Independent};
 use crate::kernel::{Gaussian, Softmax};
-use crate::map::{Mechanism, Omega, PlainRecipe, Proposal, Prospect, Recipe, Target, Transform};
+use crate::map::{Mechanism, Omega, PlainRecipe, Transform};
 use crate::theory::complex_exponential::Symmetry;
 use crate::{ComplexExponential, Positive, Trigonometric};
 
@@ -145,57 +143,4 @@ impl<M: Operand> Hybrid<M> {
         }
         Self::sum(terms, rest)
     }
-}
-
-/// Numbers of clusters of each side that are proposed, and the width over that at which λ = e^(−½) for a typical pair of
-/// points of its clusters.
-const CLUSTERS: [(usize, f64); 3] = [(1, 1.0), (1, 2.0), (2, 1.0)];
-/// Frequencies of each coefficient.
-const COEFFICIENT: usize = 2;
-
-/// Clusters of each side, with the diagonal that is best on average over their points. Each part has a draw of its own.
-pub(super) fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-    if !matches!(prospect.target, Target::Softmax(softmax) if *softmax == Softmax::default()) {
-        return Ok(Vec::new());
-    }
-    let (d, points) = (prospect.dim(), prospect_points(&prospect));
-    let of = |(k, factor): (usize, f64)| {
-        let Some([queries, keys]) = prospect_clusters(&prospect, &points, k)? else { return Ok(None) };
-        let spread = spread(Diagonal::robust(), &queries, &keys)?;
-        // Around points without spread any width has the weight 1.
-        let width = factor * if spread > 0.0 { spread } else { 1.0 };
-        let name = format!("Gaussian {k} × {k}, c = {width:.3}");
-        Ok(Some(Proposal::coupled(name, move |m, coupling| {
-            let mixture = Mixture::new(&queries, &keys, width).with_diagonal(Diagonal::robust());
-            let draw = |m, coupling, stream| Draw::new(d, m, coupling).with_stream(stream);
-            let rest = Trigonometric.recipe(draw(m, coupling, 0), Softmax::default());
-            let (mut of_base, mut of_coefficient) = (0, 1);
-            let omega = || {
-                of_base += 2;
-                Ok(draw(m, coupling, of_base))
-            };
-            let tau = || {
-                of_coefficient += 2;
-                Ok(draw(COEFFICIENT, Independent.into(), of_coefficient))
-            };
-            Hybrid::<Recipe>::clustered(mixture, omega, tau, rest)
-        })))
-    };
-    CLUSTERS.into_iter().filter_map(|choice| of(choice).transpose()).collect()
-}
-
-/// The root of the mean of ‖Ax + A⁻¹y‖² over independent points of pairs of clusters.
-fn spread(diagonal: Diagonal, queries: &Clustering, keys: &Clustering) -> Result<f64> {
-    let mut sum = 0.0;
-    for (pair, entries) in diagonal.of_pairs(queries, keys).enumerate() {
-        let (i, j) = (pair / keys.len(), pair % keys.len());
-        for (k, a) in entries?.into_iter().enumerate() {
-            let squares =
-                [queries.mean_squares()[[i, k]] * a.norm_sqr(), keys.mean_squares()[[j, k]] / a.norm_sqr()];
-            // The product of a and the conjugate of 1/a is 1 for real and −1 for imaginary entries.
-            let sign = if a.im == 0.0 { 2.0 } else { -2.0 };
-            sum += squares[0] + squares[1] + sign * queries.centres()[[i, k]] * keys.centres()[[j, k]];
-        }
-    }
-    Ok((sum / (queries.len() * keys.len()) as f64).max(0.0).sqrt())
 }

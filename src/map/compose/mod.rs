@@ -56,7 +56,7 @@ pub(super) use part::{Entry, Known, Part, Size};
 
 use crate::engine::Plan;
 use crate::error::Result;
-use crate::map::{Map, Proposals, Prospect};
+use crate::map::Map;
 use crate::tagged::tagged;
 use crate::{Real, SignedLog};
 
@@ -188,17 +188,6 @@ impl<T: Real> Composite<Map<T>> {
             Composite::Hybrid(_) | Composite::Clustered(_) => None,
         }
     }
-}
-
-/// What the pages of composites propose for data.
-pub(super) fn propose(prospect: Prospect<'_>, all: &mut Proposals) {
-    if !prospect.is_exponential() {
-        return;
-    }
-    all.add("bipolar hybrid", bipolar::proposals(prospect));
-    all.add("clustered", clustered::proposals(prospect));
-    all.add("Gaussian clusters", mixture::proposals(prospect));
-    all.add("shaped", shaped::proposals(prospect));
 }
 
 impl<M: std::fmt::Display> std::fmt::Display for Composite<M> {

@@ -2,15 +2,8 @@
 
 use super::{Conditioning, Operand, conditioned};
 use crate::data::shaping::Shape;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-use crate::data::shaping::Shaping;
 use crate::error::Result;
-use crate::frequency::Draw;
-use crate::map::{DenseExponential, Omega, PlainRecipe, Proposal, Prospect, Target};
-
-/// The queries whose attention weighs pairs.
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-const ROWS: usize = 64;
+use crate::map::{DenseExponential, Omega, PlainRecipe, Target};
 
 impl Shape {
     /// The transformation of the points: shifts, T and r coordinates of the basis. **Biased** if the shape is
@@ -54,47 +47,4 @@ impl Shape {
         let features = M::of_plain(PlainRecipe::new(self.dense_exponential()?, omega, target))?;
         conditioned(&features, &self.conditioning()?)
     }
-}
-
-/// Shapes of the data: whole, and truncated to the rank that suits the number of features and to twice that. None without a
-/// backend for eigendecompositions.
-pub(super) fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    {
-        let whole = shape(prospect, &Shaping::new())?;
-        let isotropic = prospect.target.lengthscale().isotropic().is_some();
-        let mut all = vec![of_shape(prospect, "shaped".into(), whole)];
-        let most = prospect.dim();
-        if isotropic && most > 1 {
-            let ranked = shape(prospect, &Shaping::new().with_rank_for(prospect.features.max(1))?)?;
-            let rank = ranked.rank().min(most - 1);
-            for rank in [rank, 2 * rank].into_iter().filter(|rank| *rank < most) {
-                let shape = shape(prospect, &Shaping::new().with_rank(rank)?)?;
-                all.push(of_shape(prospect, format!("truncated, rank {rank} of {most}"), shape));
-            }
-        }
-        Ok(all)
-    }
-    #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
-    {
-        let _ = (prospect, of_shape);
-        Ok(Vec::new())
-    }
-}
-
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-fn shape(prospect: Prospect<'_>, shaping: &Shaping) -> Result<Shape> {
-    let [x, y] = prospect.points;
-    if prospect.attention {
-        // Points are scaled already.
-        return Ok(shaping.clone().with_scale(1.0)?.for_attention(x, y, ROWS, 0)?.shape);
-    }
-    if prospect.one_set { shaping.of_one_set(x) } else { shaping.of_points(x, y) }
-}
-
-fn of_shape(prospect: Prospect<'_>, name: String, shape: Shape) -> Proposal {
-    let target = prospect.target.clone();
-    Proposal::coupled(name, move |m, coupling| {
-        shape.map(Draw::new(shape.rank(), m, coupling), target.clone())
-    })
 }

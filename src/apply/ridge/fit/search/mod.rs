@@ -2,6 +2,7 @@
 
 mod chosen;
 mod errors;
+mod fit;
 mod grid;
 mod options;
 mod repeated;

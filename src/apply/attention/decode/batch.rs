@@ -1,0 +1,147 @@
+//! Batches of [`CausalState`]: prompts that are taken in at once, and sequences that come, go and fork.
+
+use ndarray::{Array4, ArrayViewMut4};
+
+use super::super::input::{Element, Heads, Job};
+use super::super::linear::Places;
+use super::super::{Attended, in_order, ways};
+use super::head::Head;
+use super::step::CausalState;
+use crate::Real;
+use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
+use crate::once::once;
+use crate::whole::try_all_or_none;
+use crate::{progress, threads};
+
+impl<T: Real> CausalState<T> {
+    /// Takes in the next tokens of each sequence, such as prompts, and gives the outputs of their queries, if there are
+    /// [any](Heads::without_queries): those of [`causal`](super::super::Attention::causal) attention over all tokens so far, to the bit. Features are
+    /// computed once for both.
+    ///
+    /// Prompts of different lengths are best packed one after the other, as [`Heads::sequences`]: the state's sequences are then those of
+    /// the first batch, of the second, and so on. In a padded batch a [mask](Heads::mask) leaves tokens out; these keep their places, which
+    /// count for the [window](super::super::Attention::window): pad on the left then, so that the last places are those of tokens.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a size does not fit, or a sequence has another number of keys than of queries although there are queries;
+    /// [`Memory`](Error::Memory) if there is no memory for the outputs, [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it; nothing has been taken in then.
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::{Array3, Array4};
+    /// use random_features::Positive;
+    /// use random_features::apply::attention::{Attention, Heads};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// let attention = Attention::new(Positive.softmax::<f32>(Orthogonal.draw(8, 32, 5)?)?)?;
+    /// // Prompts of 3 and of 5 tokens, for 4 heads of queries and 2 of keys.
+    /// let (q, kv) = (Array4::<f32>::ones((1, 4, 8, 8)), Array4::ones((1, 2, 8, 8)));
+    /// let prompts = Heads::new(&q, &kv, &kv)?.sequences(&[0, 3, 8], &[0, 3, 8])?;
+    /// let mut state = attention.state(2, 2, 8)?;
+    /// assert_eq!(state.prefill(&prompts)?.output.dim(), (1, 4, 8, 8));
+    /// // Then a token of each.
+    /// let (q, kv) = (Array3::<f32>::ones((2, 4, 8)), Array3::ones((2, 2, 8)));
+    /// assert_eq!(state.step(&q, &kv, &kv)?.output.dim(), (2, 4, 8));
+    /// assert_eq!(state.lengths(), [4, 6]);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn prefill<E: Element<T>>(&mut self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        let [batch, of_keys, d_v] = self.shape;
+        let ((b, _, n, d), (_, found, _, _)) = (heads.queries.dim(), heads.keys.dim());
+        let sequences = b.saturating_mul(heads.ranges().len());
+        check_size(
+            "the number of sequences, which is the batch size unless these have offsets,",
+            batch,
+            sequences,
+        )?;
+        check_size("the number of heads of the keys", of_keys, found)?;
+        check_size("the dimension of the queries and the keys", self.input_dim(), d)?;
+        check_size("the dimension of the values", d_v, heads.values.dim().3)?;
+        if n > 0 {
+            heads.check_causal()?;
+        }
+        heads.check_output::<T>(0)?;
+        heads.check_count::<T>()?;
+        // Tokens in the window are copied, at first with all behind them.
+        let of_token = d.saturating_add(d_v).saturating_mul(2 * size_of::<T>());
+        let windowed = if self.attention.window.is_none() { 0 } else { of_token };
+        let each = windowed.saturating_add(self.attention.exact.bytes_of_key::<T>(d));
+        check_memory("tokens of which some have exact weights", heads.keys.dim().2, each)?;
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.take_in(jobs(heads, output.view_mut()))?;
+        Ok(Attended::new(output, non_positive))
+    }
+
+    /// Takes in the jobs of all heads, or, if the work is stopped, none.
+    #[inline(never)]
+    fn take_in(&mut self, jobs: Vec<Job<'_, T>>) -> Result<Places> {
+        let (attention, ways, all) = (&self.attention, ways(self.heads.len()), self.shape[1]);
+        let of_head = |(i, (head, job)): (usize, (&mut Head<T>, Job<'_, T>))| {
+            head.prefill(attention.setup(i % all), attention.causal_pairs(i % all), job, ways)
+        };
+        try_all_or_none(&mut self.heads, attention.is_own() || progress::is_watched(), |heads| {
+            let places = in_order(threads::map(heads.iter_mut().zip(jobs).enumerate(), of_head));
+            progress::check().map(|()| places)
+        })
+    }
+
+    /// Keeps these sequences, in this order: a sequence may be left out, or be there several times, as in beam search. Those that are there
+    /// once are moved, others are [forks](CausalState#forks).
+    ///
+    /// # Errors
+    /// [`Entry`](Error::Entry) if there is no such sequence, [`Memory`](Error::Memory) if there is no memory for what forks do not share;
+    /// nothing has changed then.
+    #[inline(never)]
+    pub fn select(&mut self, sequences: &[usize]) -> Result<()> {
+        let [batch, heads, _] = self.shape;
+        if let Some(row) = sequences.iter().position(|b| *b >= batch) {
+            let (what, value) = ("the sequences to select", sequences[row] as f64);
+            return Err(Error::Entry { what, row, value, domain: "below the number of sequences" });
+        }
+        let mut left = vec![0; batch];
+        sequences.iter().for_each(|b| left[*b] += 1);
+        let forks = left.iter().map(|count: &usize| count.saturating_sub(1)).sum::<usize>();
+        check_memory("forks of heads", forks.saturating_mul(heads), self.bytes_of_fork())?;
+        check_memory("heads", sequences.len().saturating_mul(heads), size_of::<Head<T>>())?;
+        let mut all: Vec<Option<Head<T>>> = std::mem::take(&mut self.heads).into_iter().map(Some).collect();
+        for b in sequences {
+            left[*b] -= 1;
+            let own = &mut all[b * heads..(b + 1) * heads];
+            self.heads.extend(
+                own.iter_mut().filter_map(|head| if left[*b] == 0 { head.take() } else { head.clone() }),
+            );
+        }
+        self.shape[0] = sequences.len();
+        Ok(())
+    }
+
+    /// Appends the sequences of another state, such as prompts that came later.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if it is a state of another attention, or of other numbers of heads or dimensions; nothing has changed then.
+    #[inline(never)]
+    pub fn join(&mut self, other: Self) -> Result<()> {
+        if self.shape[1..] != other.shape[1..] || !self.attention.is_same(&other.attention) {
+            return Err(Error::Merge { reason: "their attention, numbers of heads or dimensions differ" });
+        }
+        self.heads.extend(other.heads);
+        self.shape[0] += other.shape[0];
+        Ok(())
+    }
+}
+
+/// The jobs of each sequence and head of keys, in this order.
+fn jobs<'b, T: Real, E: Element<T>>(heads: &'b Heads<'_, E>, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, T>> {
+    let (sequences, of_keys) = (heads.ranges().len(), heads.keys.dim().1);
+    // They come batch by batch, head by head, and sequence by sequence.
+    let place = |i: usize| {
+        let (row, s) = (i / sequences, i % sequences);
+        (row / of_keys * sequences + s, row % of_keys)
+    };
+    let mut jobs: Vec<_> = heads.jobs(out).into_iter().enumerate().map(|(i, job)| (place(i), job)).collect();
+    jobs.sort_by_key(|(place, _)| *place);
+    jobs.into_iter().map(|(_, job)| job).collect()
+}
+
+once!(CausalState::<T>::take_in, CausalState::<T>::select, CausalState::<T>::join);

@@ -1,0 +1,242 @@
+//! [`Head`]: what causal attention keeps of a head token by token: the last keys and values, whose weights are exact, the exact
+//! keys, and the sums over those before.
+
+use ndarray::{Array1, ArrayViewMut1, Axis};
+
+use super::super::Attention;
+use super::super::features::Setup;
+use super::super::input::{Job, KeyRows, KeyRun, Reading};
+use super::super::linear::{Asked, Lag, Outlet, Places, Scan, Sequence, Worker, proceed};
+use super::super::pairs::{ExactKeys, KeyChoice, Neighbours};
+use crate::Real;
+use crate::data::window::Window;
+
+/// The tokens of a head so far.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Head<T: Real> {
+    /// Those that have left the window, and are no exact keys.
+    pub sequence: Sequence<T>,
+    recent: Recent<T>,
+    exact: ExactKeys<T>,
+}
+
+/// Which pairs of a head of keys have exact weights, causally.
+#[derive(Clone, Copy)]
+pub(in super::super) struct CausalPairs<'a> {
+    /// Those of queries with the keys up to them, and how keys are read for logits.
+    near: Option<(Window, Reading)>,
+    /// Those with the keys in these rows, ascending, and how they are read for logits.
+    keys: Option<(&'a [usize], Reading)>,
+}
+
+/// The keys and values that are still in the window.
+#[derive(Clone, Debug, Default)]
+struct Recent<T> {
+    rows: KeyRows<T>,
+    /// Rows at the front that have left, and have not been dropped yet.
+    left: usize,
+}
+
+impl<T: Real> Attention<T> {
+    /// The pairs of a head of keys with exact weights.
+    pub(in super::super) fn causal_pairs(&self, head: usize) -> CausalPairs<'_> {
+        let keys = match &self.exact {
+            KeyChoice::At(rows) => {
+                self.exact_inverse(head).map(|inverse| (&rows[..], self.reading.of_pairs(inverse)))
+            }
+            _ => None,
+        };
+        CausalPairs { near: self.near(head, true), keys }
+    }
+}
+
+impl CausalPairs<'_> {
+    /// Whether there are none.
+    pub fn are_none(&self) -> bool {
+        self.near.is_none() && self.keys.is_none()
+    }
+
+    /// Tokens of a full window.
+    fn window(&self) -> usize {
+        self.near.map_or(0, |(window, _)| window.before)
+    }
+}
+
+impl<T: Real> Recent<T> {
+    fn len(&self) -> usize {
+        self.rows.len() - self.left
+    }
+
+    /// The tokens.
+    fn tokens(&self) -> KeyRun<'_, T> {
+        self.rows.run().rows(self.left..self.rows.len())
+    }
+
+    /// Lets the first one go.
+    fn leave(&mut self) {
+        self.left += 1;
+        // Moves the others only where these are no more than those that have gone: once for each token.
+        if self.left >= self.len() {
+            self.rows.drop_first(self.left);
+            self.left = 0;
+        }
+    }
+}
+
+impl<T: Real> Head<T> {
+    /// Without tokens, of so many features and targets.
+    pub fn new(features: usize, targets: usize) -> Self {
+        Head {
+            sequence: Sequence::new(features, targets),
+            recent: Recent::default(),
+            exact: ExactKeys::default(),
+        }
+    }
+
+    /// The number of tokens so far.
+    pub fn length(&self) -> usize {
+        self.sequence.length().saturating_add(self.recent.len())
+    }
+
+    /// Takes in those of the next tokens that are exact keys; the mask of the others, if there are any such keys.
+    fn take_exact(&mut self, pairs: CausalPairs<'_>, tokens: KeyRun<'_, T>) -> Option<Array1<bool>> {
+        let first = self.length();
+        let (rows, reading) = pairs.keys?;
+        self.exact.take(rows, &reading, tokens.reborrow(), first);
+        self.exact.rest(&tokens, first)
+    }
+
+    /// Takes in a token. True where one leaves the window for it, which is appended to `leaving`.
+    pub fn push(&mut self, pairs: CausalPairs<'_>, token: KeyRun<'_, T>, leaving: &mut KeyRows<T>) -> bool {
+        let rest = self.take_exact(pairs, token.reborrow());
+        let token = token.masked(rest.as_ref().map(|rest| rest.view()).or(token.mask));
+        if pairs.window() == 0 {
+            leaving.extend(token);
+            return true;
+        }
+        self.recent.rows.extend(token);
+        let full = self.recent.len() > pairs.window();
+        if full {
+            leaving.extend(self.recent.tokens().rows(0..1));
+            self.recent.leave();
+        }
+        full
+    }
+
+    /// Takes in the keys of a job, and writes the outputs of its queries, if there are any, with `ways` threads.
+    pub fn prefill(
+        &mut self,
+        setup: Setup<'_, T>,
+        pairs: CausalPairs<'_>,
+        job: Job<'_, T>,
+        ways: usize,
+    ) -> Places {
+        let (first, held) = (self.length(), self.recent.len());
+        let rest = self.take_exact(pairs, job.keys.reborrow());
+        let Head { sequence, recent, exact } = self;
+        let mask = rest.as_ref().map(|rest| rest.view()).or(job.keys.mask);
+        let job = job.masked(mask);
+        let mut rows = KeyRows::default();
+        rows.extend(recent.tokens());
+        let all = if held == 0 {
+            job.keys.reborrow()
+        } else {
+            rows.extend(job.keys);
+            rows.run()
+        };
+        let leaving = all.rows(0..all.len().saturating_sub(pairs.window()));
+        let near = pairs.near.map(|near| Neighbours::new(near, all, first - held));
+        let setup = setup.beside(pairs.keys.map(|_| &*exact), near.as_ref());
+        let places = if job.members.iter().all(|member| member.queries.nrows() == 0) {
+            sequence.extend(setup, leaving, ways);
+            Places::new()
+        } else {
+            // A sequence has tokens only if the window is full, so that every query sees one more of its keys.
+            let lag = Lag { ahead: held + 1, behind: pairs.window() };
+            let scan = Scan { keys: leaving, ..Scan::of_job(job, first, lag, []) };
+            proceed(setup, scan, sequence, true, ways)
+        };
+        let mut kept = KeyRows::default();
+        kept.extend(all.rows(leaving.len()..all.len()));
+        *recent = Recent { rows: kept, left: 0 };
+        places
+    }
+
+    /// Writes the output of a query that sees all tokens so far: row `i` of those that the worker, which has
+    /// [forgotten](Worker::forget) all other tokens, has read. False if its normaliser is not positive although it has seen a key.
+    pub fn answer(
+        &mut self,
+        setup: Setup<'_, T>,
+        pairs: CausalPairs<'_>,
+        i: usize,
+        worker: &mut Worker<T>,
+        out: &mut [T],
+    ) -> bool {
+        let (length, first) = (self.length(), self.sequence.length());
+        let Head { sequence, recent, exact } = self;
+        let near = pairs.near.map(|near| Neighbours::new(near, recent.tokens(), first));
+        let out = ArrayViewMut1::from(out).insert_axis(Axis(0));
+        let mut positive = true;
+        let report = &mut |_| positive = false;
+        let asked = Asked {
+            queries: i..i + 1,
+            sees: sequence.open(),
+            place: length.saturating_sub(1),
+            out: Outlet::Outputs(out, None),
+            report,
+        };
+        let exact = pairs.keys.map(|_| &*exact);
+        sequence.answer(setup.beside(exact, near.as_ref()), asked, worker);
+        positive
+    }
+}
+
+/// The stored form of a head.
+#[cfg(feature = "serde")]
+pub(super) mod stored {
+    use super::super::super::input::StoredKeyRows;
+    use super::super::super::linear::StoredSequence;
+    use super::super::super::pairs::StoredExactKeys;
+    use super::*;
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "Head", bound = "")]
+    pub struct StoredHead<T: Real> {
+        sequence: StoredSequence<T>,
+        recent: StoredKeyRows,
+        exact: StoredExactKeys,
+    }
+
+    impl<T: Real> From<&Head<T>> for StoredHead<T> {
+        fn from(head: &Head<T>) -> Self {
+            let Head { sequence, recent, exact } = head;
+            let recent = StoredKeyRows::of(recent.tokens());
+            StoredHead { sequence: sequence.into(), recent, exact: exact.into() }
+        }
+    }
+
+    impl<T: Real> StoredHead<T> {
+        /// The numbers of tokens before the window and in it.
+        pub fn length(&self) -> [usize; 2] {
+            [self.sequence.length, self.recent.len()]
+        }
+
+        /// The head; `None` if sizes are not those of the map, of these pairs and of so many targets.
+        pub fn restored(
+            self,
+            setup: Setup<'_, T>,
+            pairs: CausalPairs<'_>,
+            targets: usize,
+        ) -> Option<Head<T>> {
+            let ([before, held], window) = (self.length(), pairs.window());
+            let StoredHead { sequence, recent, exact } = self;
+            let dims = [setup.program.facts().input_dim, targets];
+            // Nothing leaves a window before it is full.
+            let full = if before == 0 { held <= window } else { held == window };
+            let keys = pairs.keys.as_ref().map_or((&[][..], None), |(rows, reading)| (*rows, Some(reading)));
+            let exact = exact.restored(keys, dims, before.saturating_add(held))?;
+            let recent = Recent { rows: recent.restored(dims).filter(|_| full)?, left: 0 };
+            Some(Head { sequence: sequence.restored(setup, targets)?, recent, exact })
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! [`Cotangents`]: gradients with respect to features of queries, and from them to their tokens.
+//!
+//! As with outputs, those of a chunk are a few matrix products, and rows that need more precision are computed from logarithms in
+//! `f64`.
+
+use ndarray::Array2;
+
+use super::super::features::{Chunk, KeyWeights, LogBuffers, Setup, Tokens};
+use super::super::input::Undivided;
+use super::pulls::{Pulls, Term};
+use crate::Real;
+use crate::engine::{Form, PulledRows, Scratch, pull_back_logarithms, pull_back_rows, takes_logarithms};
+use crate::numeric::{self, Isa, Packed, add_product, matrix_view, product};
+use crate::reduce::{LogRow, RunSums, WeightedSums};
+
+/// The cotangents of the features of the queries asked, and what they are computed with.
+#[derive(Debug, Default)]
+pub(in super::super) struct Cotangents<T> {
+    /// Of each query those of the targets, and the others with the scale of its estimate by features; none where there is nothing to
+    /// do, or nothing more.
+    coefficients: Vec<T>,
+    terms: Vec<Option<(Term, f64)>>,
+    /// Of each query and feature.
+    features: Vec<T>,
+    products: Vec<T>,
+    weights: KeyWeights<T>,
+    /// D × keys, keys × targets and D × targets.
+    keys: Packed<T>,
+    values: Packed<T>,
+    sums: Packed<T>,
+    row: LogRow,
+    wide: Vec<f64>,
+    of_points: Array2<f64>,
+}
+
+impl<T: Real> Cotangents<T> {
+    /// Begins with so many queries.
+    pub fn begin(&mut self, count: usize, targets: usize) {
+        self.coefficients.clear();
+        self.coefficients.resize(count * targets, T::zero());
+        self.terms.clear();
+        self.terms.resize(count, None);
+    }
+
+    /// Takes in all that the `i`-th query asked sees, and the scale of what it sees by features.
+    pub fn take_in<U: Real>(
+        &mut self,
+        normalised: bool,
+        (sum, scale): (Undivided<'_, U>, f64),
+        i: usize,
+        pulls: &mut Pulls<'_, T>,
+    ) {
+        let targets = pulls.targets();
+        let own = &mut self.coefficients[i * targets..(i + 1) * targets];
+        let term = pulls.take_in(normalised, sum, i, own);
+        self.terms[i] = term.filter(|_| scale != f64::NEG_INFINITY).map(|term| (term, scale));
+    }
+
+    /// Writes the gradients of the first `count` queries asked, of which the first sees `sees` keys of the chunk, but for those whose
+    /// estimate is not known yet.
+    pub fn pull_from_chunk(
+        &mut self,
+        setup: Setup<'_, T>,
+        (chunk, before): (&Chunk<T>, &RunSums<T>),
+        (queries, first): (&Tokens<T>, usize),
+        (count, sees): (usize, usize),
+        pulls: &mut Pulls<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let (isa, width, targets) = (Isa::best(), setup.program.width(), pulls.targets());
+        let keys = (sees + count - 1).max(1);
+        self.multiply(before, width, targets, count);
+        self.values.refill_transposed(chunk.packed_values(), targets);
+        self.keys.refill_transposed(chunk.packed_keys(), keys);
+        self.products.resize(count * keys, T::zero());
+        let coefficients = &self.coefficients[..count * targets];
+        product(isa, coefficients, targets, self.values.all().first(keys), &mut self.products, keys);
+        self.weights.begin();
+        let rows = self.products.chunks_exact_mut(keys).zip(self.features.chunks_exact_mut(width));
+        for ((i, (products, features)), term) in rows.enumerate().zip(&self.terms) {
+            let (near, far) = products.split_at_mut((sees + i).min(keys));
+            far.fill(T::zero());
+            let known = self.weights.see(chunk, before, near.len());
+            let (Some((_, rest)), Some((term, _))) = (known, term) else {
+                near.fill(T::zero());
+                features.fill(T::zero());
+                continue;
+            };
+            let weight = T::narrow(term.weight);
+            let scales = near.iter_mut().zip(self.weights.of_keys());
+            scales.for_each(|(product, scale)| *product = (*product + weight) * *scale);
+            add_weights(features, term.weight, before, rest);
+        }
+        let packed = self.keys.all().shallow(keys);
+        add_product(isa, &self.products, keys, packed, &mut self.features, width);
+        self.pull(setup, (queries, first), pulls, scratch);
+    }
+
+    /// Writes the gradients of all queries, which see the same keys, but for those that have been done.
+    pub fn pull_from_sums(
+        &mut self,
+        setup: Setup<'_, T>,
+        sums: &RunSums<T>,
+        queries: &Tokens<T>,
+        pulls: &mut Pulls<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let width = setup.program.width();
+        self.multiply(sums, width, pulls.targets(), queries.len());
+        for (features, term) in self.features.chunks_exact_mut(width).zip(&self.terms) {
+            let weight = term.map_or(0.0, |(term, _)| term.weight);
+            add_weights(features, weight, sums, 1.0);
+        }
+        self.pull(setup, (queries, 0), pulls, scratch);
+    }
+
+    /// The products of coefficients and sums, for `count` queries.
+    fn multiply(&mut self, sums: &RunSums<T>, width: usize, targets: usize, count: usize) {
+        self.features.resize(count * width, T::zero());
+        self.sums.refill_transposed(&sums.sums, targets);
+        let coefficients = &self.coefficients[..count * targets];
+        product(Isa::best(), coefficients, targets, self.sums.all(), &mut self.features, width);
+    }
+
+    /// Writes the gradients of queries from the products with their keys; `first` is the row of the first among those that were read.
+    fn pull(
+        &mut self,
+        setup: Setup<'_, T>,
+        (queries, first): (&Tokens<T>, usize),
+        pulls: &mut Pulls<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let (width, form) = (setup.program.width(), form(setup));
+        let count = self.features.len() / width;
+        for (i, features) in self.features.chunks_exact_mut(width).enumerate() {
+            match self.terms[i] {
+                None => features.fill(T::zero()),
+                Some((term, of_estimate)) if form == Form::Logarithms => {
+                    features.iter_mut().zip(queries.row(first + i)).for_each(|(own, v)| *own *= *v);
+                    scale(features, term.log + of_estimate);
+                }
+                Some((term, of_estimate)) => {
+                    // From the row's scale to those of its blocks.
+                    let own = queries.gradient_scale(first + i);
+                    let blocks = setup.program.blocks().iter().zip(queries.block_scales(first + i));
+                    for (columns, block) in blocks {
+                        scale(&mut features[columns.clone()], term.log + of_estimate + block - own);
+                    }
+                }
+            }
+        }
+        self.through_map(setup, queries.points_of(first..first + count), form, scratch);
+        for (i, mut of_point) in self.of_points.rows_mut().into_iter().enumerate() {
+            if self.terms[i].take().is_some() {
+                if let Some(record) = &mut pulls.record {
+                    record.put(i, &self.features[i * width..(i + 1) * width]);
+                }
+                pulls.write(setup.reading, i, numeric::slice_of_mut(&mut of_point));
+            }
+        }
+    }
+
+    /// Writes the gradient of the `i`-th query asked, the row `query` of those that were read, from the logarithms of its features in
+    /// `buffers` and of sums.
+    pub fn pull_from_logarithms(
+        &mut self,
+        setup: Setup<'_, T>,
+        state: &WeightedSums<T>,
+        (queries, query): (&Tokens<T>, usize),
+        i: usize,
+        pulls: &mut Pulls<'_, T>,
+        buffers: &mut LogBuffers<T>,
+    ) {
+        let Some((Term { weight, log }, _)) = self.terms[i].take() else { return };
+        let (targets, form) = (pulls.targets(), form(setup));
+        let row = match form {
+            Form::Logarithms => &buffers.row,
+            Form::Values => {
+                self.row.clear();
+                for (columns, scale) in setup.program.blocks().iter().zip(queries.block_scales(query)) {
+                    columns.clone().for_each(|_| self.row.push(*scale, 1.0));
+                }
+                &self.row
+            }
+        };
+        self.wide.resize(setup.program.width(), 0.0);
+        let coefficients = &self.coefficients[i * targets..(i + 1) * targets];
+        state.contract(row, log, coefficients, weight, &mut self.wide);
+        self.features.clear();
+        self.features.extend(self.wide.iter().map(|v| T::saturated(*v)));
+        self.through_map(setup, queries.point(query), form, &mut buffers.scratch);
+        if let Some(record) = &mut pulls.record {
+            record.put(i, &self.features);
+        }
+        pulls.write(setup.reading, i, numeric::slice_of_mut(&mut self.of_points));
+    }
+
+    /// From cotangents of features to gradients with respect to points.
+    fn through_map(&mut self, setup: Setup<'_, T>, points: &[T], form: Form, scratch: &mut Scratch<T>) {
+        let (program, side) = (setup.program, setup.asking());
+        let (d, width) = (program.facts().input_dim, program.width());
+        let count = self.features.len() / width;
+        self.of_points = Array2::zeros((count, d));
+        let (x, cotangents) = (matrix_view(count, d, points), matrix_view(count, width, &self.features));
+        let (rows, out) = (PulledRows { side, x, cotangents }, self.of_points.view_mut());
+        match form {
+            Form::Logarithms => pull_back_logarithms(program, rows, out),
+            Form::Values => pull_back_rows(program, rows, out, scratch),
+        }
+    }
+}
+
+/// What cotangents are pulled back through a map: where it takes them, those of logarithms of features, which are computed already.
+fn form<T: Real>(setup: Setup<'_, T>) -> Form {
+    if takes_logarithms(setup.program) { Form::Logarithms } else { Form::Values }
+}
+
+/// features ← rest · (features + weight · the sums' weights).
+fn add_weights<T: Real>(features: &mut [T], weight: f64, sums: &RunSums<T>, rest: f64) {
+    if rest == 0.0 {
+        return features.fill(T::zero());
+    }
+    let pairs = features.iter_mut().zip(&sums.weights);
+    pairs.for_each(|(own, sum)| *own = T::narrow(rest * (own.widen() + weight * sum)));
+}
+
+/// Multiplies by e^log; what is 0 stays so, however large the factor.
+fn scale<T: Real>(values: &mut [T], log: f64) {
+    // By halves, so that the factor does not leave the range before the result does. Saturated, so that a feature that is 0 has no part
+    // in a gradient, however large its cotangent.
+    let half = (0.5 * log).exp();
+    let times = |v: f64| if v == 0.0 && !half.is_nan() { 0.0 } else { v * half * half };
+    values.iter_mut().for_each(|v| *v = T::saturated(times(v.widen())));
+}

@@ -1,0 +1,342 @@
+//! [`Heads`]: queries, keys and values of many heads, and how they are cut into jobs.
+
+use std::ops::Range;
+
+use ndarray::{
+    ArrayRef, ArrayView1, ArrayView2, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, Ix2, Ix4,
+    RemoveAxis, s,
+};
+
+use super::element::{Element, Numbers};
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::{check_addressable, check_memory};
+
+/// Queries, keys and values: `[batch, heads, length, dim]` each, any strides, borrowed.
+///
+/// Keys and values may have fewer heads than queries (grouped queries): query head h attends to key head h / (query
+/// heads / key heads). Queries and keys may differ in length, values in dimension.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, Array4};
+/// use random_features::apply::attention::Heads;
+/// let (q, kv) = (Array4::<f32>::zeros((2, 8, 10, 16)), Array4::<f32>::zeros((2, 2, 12, 16)));
+/// let heads = Heads::new(&q, &kv, &kv)?;
+/// // Keys 10 and 11 of the first sequence are padding.
+/// let mask = Array2::from_shape_fn((2, 12), |(b, j)| b == 1 || j < 10);
+/// let masked = heads.mask(&mask)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Heads<'a, E> {
+    pub(in super::super) queries: ArrayView4<'a, E>,
+    pub(in super::super) keys: ArrayView4<'a, E>,
+    pub(in super::super) values: ArrayView4<'a, E>,
+    mask: Option<ArrayView2<'a, bool>>,
+    /// Where sequences begin and end, if a batch is many of them.
+    offsets: Option<(&'a [usize], &'a [usize])>,
+}
+
+/// The keys of one sequence and one head of keys, with all queries that attend to them.
+pub(in super::super) struct Job<'a, T> {
+    /// The head of keys.
+    pub head: usize,
+    pub keys: KeyRun<'a, T>,
+    pub members: Vec<Member<'a, T>>,
+}
+
+/// Keys with their values and, where some do not count, a mask.
+#[derive(Clone, Copy)]
+pub(in super::super) struct KeyRun<'a, T> {
+    pub keys: Numbers<'a, T>,
+    pub values: Numbers<'a, T>,
+    pub mask: Option<ArrayView1<'a, bool>>,
+    /// ln of a factor of the features of each key; none if these are 1.
+    pub shifts: Option<ArrayView1<'a, f64>>,
+}
+
+/// A head of queries of a job.
+pub(in super::super) struct Member<'a, T> {
+    pub queries: Numbers<'a, T>,
+    pub out: ArrayViewMut2<'a, T>,
+    /// Batch, head and row of the first query.
+    pub place: [usize; 3],
+}
+
+impl<'a, E> Heads<'a, E> {
+    /// Queries \[b, h, n, d\], keys \[b, h′, l, d\] and values \[b, h′, l, d_v\], h a multiple of h′.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if they do not fit, [`Multiple`](Error::Multiple) if h is no multiple of h′,
+    /// [`Parameter`](Error::Parameter) if d_v is 0, or h′ but not h.
+    pub fn new(
+        queries: &'a ArrayRef<E, Ix4>,
+        keys: &'a ArrayRef<E, Ix4>,
+        values: &'a ArrayRef<E, Ix4>,
+    ) -> Result<Self> {
+        let ((b, h, _, d), (kb, kh, l, kd), (vb, vh, vl, dv)) = (queries.dim(), keys.dim(), values.dim());
+        check_size("the batch size of the keys", b, kb)?;
+        check_size("the batch size of the values", b, vb)?;
+        check_size("the number of heads of the values", kh, vh)?;
+        check_size("the length of the values", l, vl)?;
+        check_size("the dimension of the keys", d, kd)?;
+        check_positive("the dimension of the values", dv)?;
+        check_multiple(kh, h)?;
+        let (queries, keys, values) = (queries.view(), keys.view(), values.view());
+        Ok(Heads { queries, keys, values, mask: None, offsets: None })
+    }
+
+    /// Keys \[b, h′, l, d\] and values \[b, h′, l, d_v\] without queries, for [`prefill`](super::super::CausalState::prefill). Offsets of
+    /// queries are all 0 then.
+    ///
+    /// # Errors
+    /// As [`new`](Heads::new).
+    pub fn without_queries(keys: &'a ArrayRef<E, Ix4>, values: &'a ArrayRef<E, Ix4>) -> Result<Self> {
+        let none = keys.slice(s![.., .., ..0, ..]);
+        let all = Heads::new(keys, keys, values)?;
+        Ok(Heads { queries: none, ..all })
+    }
+
+    /// The same with a mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key
+    /// get the output 0.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there is not one entry for each key.
+    pub fn mask(self, mask: &'a ArrayRef<bool, Ix2>) -> Result<Self> {
+        check_size("the number of rows of the mask", self.keys.dim().0, mask.nrows())?;
+        check_size("the number of columns of the mask", self.keys.dim().2, mask.ncols())?;
+        Ok(Heads { mask: Some(mask.view()), ..self })
+    }
+
+    /// Sequences of different lengths one after the other, without padding: sequence s has the queries from
+    /// `queries[s]` to `queries[s + 1]` and the keys from `keys[s]` to `keys[s + 1]` of each batch.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the lists differ in length or do not go from 0 to the lengths,
+    /// [`Parameter`](Error::Parameter) if there are fewer than two offsets, [`Entry`](Error::Entry) if one decreases.
+    pub fn sequences(self, queries: &'a [usize], keys: &'a [usize]) -> Result<Self> {
+        check_size("the number of key offsets", queries.len(), keys.len())?;
+        if queries.len() < 2 {
+            let (name, value) = ("the number of query offsets", queries.len() as f64);
+            return Err(Error::Parameter {
+                name,
+                value,
+                domain: "at least 2: the start of a sequence and its end",
+            });
+        }
+        let of_queries = ["the query offsets", "the first query offset", "the last query offset"];
+        let of_keys = ["the key offsets", "the first key offset", "the last key offset"];
+        check_offsets(of_queries, queries, self.queries.dim().2)?;
+        check_offsets(of_keys, keys, self.keys.dim().2)?;
+        Ok(Heads { offsets: Some((queries, keys)), ..self })
+    }
+
+    /// The shape of the output: \[b, h, n, d_v\].
+    pub fn output_dim(&self) -> [usize; 4] {
+        let (b, h, n, _) = self.queries.dim();
+        [b, h, n, self.values.dim().3]
+    }
+
+    /// Refuses an output for which there is no memory, of so many more bytes for each query.
+    pub(in super::super) fn check_output<T>(&self, more: usize) -> Result<()> {
+        let [b, h, n, d_v] = self.output_dim();
+        let queries = b.saturating_mul(h).saturating_mul(n);
+        check_memory("outputs", queries, d_v.saturating_mul(size_of::<T>()).saturating_add(more))?;
+        // Also sizes of an array without elements must be counted, without those that are 0.
+        let sizes = [b, h, n, d_v].into_iter().filter(|size| *size > 0);
+        check_addressable("outputs", sizes.fold(1, usize::saturating_mul))
+    }
+
+    /// Refuses more heads and sequences than there is memory for to list them, also where they are empty.
+    pub(in super::super) fn check_count<T>(&self) -> Result<()> {
+        let heads = self.queries.dim().1.saturating_add(self.keys.dim().1).max(1);
+        let batches = self.queries.dim().0.max(1);
+        let count = batches.saturating_mul(heads).saturating_mul(self.ranges().len());
+        check_memory("heads and sequences", count, 2 * (size_of::<Job<'_, T>>() + size_of::<Member<'_, T>>()))
+    }
+
+    /// Where sequences begin and end among the queries and the keys.
+    pub(in super::super) fn ranges(&self) -> Vec<(Range<usize>, Range<usize>)> {
+        match self.offsets {
+            None => vec![(0..self.queries.dim().2, 0..self.keys.dim().2)],
+            Some((queries, keys)) => {
+                let ranges = |offsets: &'a [usize]| offsets.windows(2).map(|pair| pair[0]..pair[1]);
+                ranges(queries).zip(ranges(keys)).collect()
+            }
+        }
+    }
+
+    /// Which keys a query sees.
+    pub(in super::super) fn seen(&self, batch: usize, row: usize, causal: bool) -> Vec<bool> {
+        let mut seen = vec![false; self.keys.dim().2];
+        for (queries, keys) in self.ranges().into_iter().filter(|(queries, _)| queries.contains(&row)) {
+            let last = if causal { keys.end.min(keys.start + row - queries.start + 1) } else { keys.end };
+            seen[keys.start..last].fill(true);
+        }
+        let mask = self.mask.map(|mask| mask.index_axis_move(Axis(0), batch));
+        mask.iter().flatten().zip(&mut seen).for_each(|(mask, seen)| *seen &= *mask);
+        seen
+    }
+
+    /// For causal attention: every sequence has as many keys as queries.
+    pub(in super::super) fn check_causal(&self) -> Result<()> {
+        self.ranges().iter().try_for_each(|(queries, keys)| {
+            check_size("the number of keys of a sequence in causal attention", queries.len(), keys.len())
+        })
+    }
+
+    /// Cuts an array of as many heads and rows as the keys into those of each job, in order.
+    pub(in super::super) fn parts_of_keys<'b, T>(
+        &self,
+        array: ArrayViewMut4<'b, T>,
+    ) -> Vec<ArrayViewMut2<'b, T>> {
+        let ranges = self.ranges();
+        let of_head = |head| parts(head, ranges.iter().map(|(_, run)| run.clone()));
+        each(array).into_iter().flat_map(each).flat_map(of_head).collect()
+    }
+
+    /// Cuts everything into jobs, in order.
+    pub(in super::super) fn jobs<'b, T: Real>(&'b self, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, T>>
+    where
+        E: Element<T>,
+    {
+        let (ranges, mut jobs) = (self.ranges(), Vec::new());
+        let group = self.queries.dim().1 / self.keys.dim().1.max(1);
+        for (b, out) in each(out).into_iter().enumerate() {
+            let mask = self.mask.map(|mask| mask.index_axis_move(Axis(0), b));
+            let of_head = |x: &ArrayView4<'b, E>, head: usize| {
+                E::numbers(x.index_axis_move(Axis(0), b).index_axis_move(Axis(0), head))
+            };
+            let first = jobs.len();
+            for head in 0..self.keys.dim().1 {
+                let (keys, values) = (of_head(&self.keys, head), of_head(&self.values, head));
+                let keys = KeyRun { mask, ..KeyRun::new(keys, values) };
+                let job = |(_, run): &(_, Range<usize>)| {
+                    let members = Vec::with_capacity(group);
+                    Job { head, keys: keys.rows(run.clone()), members }
+                };
+                jobs.extend(ranges.iter().map(job));
+            }
+            for (h, out) in each(out).into_iter().enumerate() {
+                let queries = of_head(&self.queries, h);
+                let runs = ranges.iter().map(|(run, _)| run.clone());
+                for (s, (run, out)) in runs.clone().zip(parts(out, runs)).enumerate() {
+                    let member = Member { queries: queries.rows(run.clone()), out, place: [b, h, run.start] };
+                    jobs[first + h / group * ranges.len() + s].members.push(member);
+                }
+            }
+        }
+        jobs
+    }
+}
+
+impl<'a, T: Real> KeyRun<'a, T> {
+    /// Keys of which all count.
+    pub fn new(keys: Numbers<'a, T>, values: Numbers<'a, T>) -> Self {
+        KeyRun { keys, values, mask: None, shifts: None }
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys.nrows()
+    }
+
+    /// Whether key `j` is not masked.
+    pub fn sees(&self, j: usize) -> bool {
+        self.mask.is_none_or(|mask| mask[j])
+    }
+
+    /// Some of these.
+    pub fn rows(self, run: Range<usize>) -> Self {
+        let mask = self.mask.map(|mask| mask.slice_axis_move(Axis(0), run.clone().into()));
+        let shifts = self.shifts.map(|shifts| shifts.slice_axis_move(Axis(0), run.clone().into()));
+        KeyRun { keys: self.keys.rows(run.clone()), values: self.values.rows(run), mask, shifts }
+    }
+
+    /// The same from the last to the first.
+    pub fn reversed(self) -> Self {
+        let mask = self.mask.map(|mask| mask.slice_move(s![..;-1]));
+        let shifts = self.shifts.map(|shifts| shifts.slice_move(s![..;-1]));
+        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask, shifts }
+    }
+
+    /// The same for a shorter time.
+    pub fn reborrow<'b>(self) -> KeyRun<'b, T>
+    where
+        'a: 'b,
+    {
+        self.masked(self.mask.map(|mask| mask.reborrow()))
+    }
+
+    /// The same with another mask.
+    pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> KeyRun<'b, T>
+    where
+        'a: 'b,
+    {
+        let shifts = self.shifts.map(|shifts| shifts.reborrow());
+        KeyRun { keys: self.keys.reborrow(), values: self.values.reborrow(), mask, shifts }
+    }
+}
+
+impl<'a, T: Real> Job<'a, T> {
+    /// The same with another mask of its keys.
+    pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> Job<'b, T>
+    where
+        'a: 'b,
+    {
+        let member = |Member { queries, out, place }: Member<'a, T>| Member {
+            queries: queries.reborrow(),
+            out: out.reborrow(),
+            place,
+        };
+        let members = self.members.into_iter().map(member).collect();
+        Job { head: self.head, keys: self.keys.masked(mask), members }
+    }
+}
+
+/// The parts of an array along its first axis.
+fn each<T, D: RemoveAxis>(mut array: ArrayViewMut<'_, T, D>) -> Vec<ArrayViewMut<'_, T, D::Smaller>> {
+    let mut parts = Vec::with_capacity(array.len_of(Axis(0)));
+    while array.len_of(Axis(0)) > 0 {
+        let (first, rest) = array.split_at(Axis(0), 1);
+        parts.push(first.index_axis_move(Axis(0), 0));
+        array = rest;
+    }
+    parts
+}
+
+/// Runs of rows, which follow each other.
+fn parts<'a, T>(
+    mut rows: ArrayViewMut2<'a, T>,
+    runs: impl Iterator<Item = Range<usize>>,
+) -> Vec<ArrayViewMut2<'a, T>> {
+    let mut parts = Vec::new();
+    for run in runs {
+        let (own, rest) = rows.split_at(Axis(0), run.len());
+        parts.push(own);
+        rows = rest;
+    }
+    parts
+}
+
+/// Checks that offsets, of which there are some, go from 0 to the length. `names` are those of all, the first and the last.
+fn check_offsets([what, first, last]: [&'static str; 3], offsets: &[usize], length: usize) -> Result<()> {
+    check_size(first, 0, offsets[0])?;
+    check_size(last, length, offsets[offsets.len() - 1])?;
+    match offsets.windows(2).position(|pair| pair[1] < pair[0]) {
+        None => Ok(()),
+        Some(row) => {
+            let (row, domain) = (row + 1, "at least the one before");
+            Err(Error::Entry { what, row, value: offsets[row] as f64, domain })
+        }
+    }
+}
+
+/// Checks that the heads of the queries share those of the keys evenly.
+pub(in super::super) fn check_multiple(keys: usize, queries: usize) -> Result<()> {
+    if keys == queries || (keys > 0 && queries.is_multiple_of(keys)) {
+        return Ok(());
+    }
+    check_positive("the number of heads of the keys", keys)?;
+    Err(Error::Multiple { what: "the number of heads of the queries", of: keys, found: queries })
+}

@@ -1,0 +1,65 @@
+//! [`Reading`]: how queries and keys become the points of a map.
+
+use super::element::Numbers;
+use crate::Real;
+use crate::data::token_scale::TokenScale;
+use crate::numeric::with_length;
+
+/// How queries and keys become the points of a map: x ↦ factor · x, or factor · x/‖x‖.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(in super::super) struct Reading {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub factor: f64,
+    pub unit: bool,
+    /// ε of [`Attention::biased_epsilon`](super::super::Attention::biased_epsilon).
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub epsilon: f64,
+}
+
+impl Reading {
+    /// Without ε.
+    pub fn new(scale: TokenScale) -> Self {
+        Reading { factor: scale.factor, unit: scale.unit, epsilon: 0.0 }
+    }
+
+    /// How keys are read so that their products with the points of queries are logits, for a lengthscale 1/`inverse`.
+    pub fn of_pairs(&self, inverse: f64) -> Self {
+        Reading { factor: self.factor * inverse * inverse, ..*self }
+    }
+
+    /// The points of some tokens, in row-major order.
+    pub fn points<T: Real>(&self, x: Numbers<'_, T>, points: &mut Vec<T>) {
+        points.clear();
+        if !self.unit {
+            return x.read(T::narrow(self.factor), points);
+        }
+        x.read(T::one(), points);
+        let mut row = Vec::with_capacity(x.ncols());
+        for point in points.chunks_exact_mut(x.ncols().max(1)) {
+            row.clear();
+            row.extend(point.iter().map(|v| v.widen()));
+            let unit = with_length(row.iter().copied(), self.factor);
+            point.iter_mut().zip(unit).for_each(|(v, unit)| *v = T::narrow(unit));
+        }
+    }
+
+    /// From the gradient with respect to the point of a token to that with respect to the token, in place. That of a zero vector
+    /// read as a unit vector, which has none, is 0.
+    pub fn pull_back<T: Real>(&self, x: Numbers<'_, T>, gradient: &mut [f64]) {
+        if !self.unit {
+            return gradient.iter_mut().for_each(|v| *v *= self.factor);
+        }
+        let mut row = Vec::with_capacity(x.ncols());
+        x.read(T::one(), &mut row);
+        let wide = row.iter().map(|v| v.widen());
+        let unit: Vec<f64> = with_length(wide.clone(), 1.0).collect();
+        let norm: f64 = wide.zip(&unit).map(|(v, unit)| v * unit).sum();
+        if norm == 0.0 {
+            return gradient.fill(0.0);
+        }
+        let along: f64 = gradient.iter().zip(&unit).map(|(v, unit)| v * unit).sum();
+        let rows = gradient.iter_mut().zip(&unit);
+        rows.for_each(|(v, unit)| *v = self.factor / norm * (*v - along * unit));
+    }
+}

@@ -1,0 +1,262 @@
+//! The effective number of features behind each normaliser, on request.
+
+use std::ops::Range;
+
+use ndarray::{Array2, Array4, Axis};
+
+use super::super::features::{CHUNK, Setup, Tokens};
+use super::super::input::{Element, Heads, Job, KeyRun, Member};
+use super::super::linear::{Lag, cuts};
+use super::super::{Attended, Attention};
+use crate::Real;
+use crate::engine::{Scratch, Side};
+use crate::error::Result;
+use crate::map::Map;
+use crate::memory::check_memory;
+use crate::once::once;
+use crate::progress;
+use crate::reduce::{LogRow, WeightedSums};
+use crate::threads::{self, Pool};
+
+impl<T: Real> Attention<T> {
+    /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal) attention, with
+    /// [`effective_features`](Attended::effective_features): whether normalisers rest on many features or on a few lucky ones.
+    ///
+    /// # Definition
+    /// The normaliser of a query is Σ_f w_f with w_f = φ_f(q) S_f and S_f = Σⱼ ψ_f(kⱼ) over the keys that it sees; the effective
+    /// number of features is (Σ_f w_f)²/Σ_f w_f², from 1, where one feature is all of it, to D, where all count alike. With one
+    /// positive feature for each of m independent frequencies the draw's own estimate of the normaliser's relative variance is 1/n − 1/m
+    /// for n of them: from some 10 on an output may mean something ([`ErrorReport`](super::super::ErrorReport)). A draw that has missed
+    /// the rare large features does not know of them, so that a large number promises nothing.
+    ///
+    /// Where features may be negative the w_f cancel and the number falls below 1: it is then the squared ratio of the normaliser to
+    /// the root of Σ_f w_f², near 0 where the normaliser is but a remainder. 0 where all w_f are 0. NaN where a query sees no key, or
+    /// one that is not finite. Keys with exact weights, [chosen](Attention::with_keys_exact) ones and [neighbours](Attention::window), are not counted: it
+    /// is about the part that features estimate, NaN where there is none. The scales of a map's blocks, ε and masks count as in the outputs.
+    ///
+    /// # Cost
+    /// That of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of
+    /// keys: in all some five times that of attention (8 heads of 4096 tokens, d = 64, D = 256, `f32`). Attention that is not
+    /// asked costs what it did. With [neighbours](Attention::window) on both sides, sums of features for each 64 queries are kept.
+    ///
+    /// # Errors
+    /// As [`bidirectional`](Attention::bidirectional) and [`causal`](Attention::causal).
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::Array4;
+    /// use random_features::Positive;
+    /// use random_features::apply::attention::{Attention, Heads};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// let token = |(_, h, i, k): (usize, usize, usize, usize)| ((2 * h + 3 * i + 5 * k) % 7) as f64 / 7.0 - 0.4;
+    /// let x = Array4::from_shape_fn((1, 2, 50, 8), token);
+    /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(8, 128, 5)?)?)?;
+    /// let (small, large) = (x.clone(), &x * 20.0);
+    /// let diagnosed = attention.diagnosed(&Heads::new(&small, &small, &x)?, false)?;
+    /// assert!(diagnosed.effective_features.iter().flatten().all(|n| *n > 50.0));
+    /// // The share of queries whose normaliser rests on fewer than ten features, for each head.
+    /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share == 0.0));
+    /// let diagnosed = attention.diagnosed(&Heads::new(&large, &large, &x)?, false)?;
+    /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share > 0.9));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
+        let (_, _, n, _) = heads.queries.dim();
+        heads.check_output::<T>(size_of::<T>())?;
+        if !self.window.of(causal).is_none() {
+            let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+            let sums = n.div_ceil(CHUNK).saturating_add(CHUNK);
+            check_memory("sums of features", sums, width.saturating_mul(3 * size_of::<f64>()))?;
+        }
+        let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
+        let (batch, count, length, _) = attended.output.dim();
+        let mut numbers = Array4::zeros((batch, count, length, 1));
+        self.number(heads.jobs(numbers.view_mut()), causal);
+        // What was stopped has left out the rest.
+        progress::check()?;
+        attended.effective_features = Some(numbers.remove_axis(Axis(3)));
+        Ok(attended)
+    }
+
+    /// Writes the numbers of jobs in place of outputs.
+    #[inline(never)]
+    fn number(&self, jobs: Vec<Job<'_, T>>, causal: bool) {
+        threads::for_each(jobs, |job: Job<'_, T>| {
+            self.with_exact(Setup { causal, ..self.setup(job.head) }, job, numbers)
+        });
+    }
+}
+
+impl<T: Real> Attended<T> {
+    /// The share of each head's queries, \[batch, heads\], whose normaliser rests on fewer
+    /// [effective features](Attention::diagnosed) than `threshold`, of those for which the number is known; NaN if it is known for
+    /// none. `None` if effective features were not asked for.
+    pub fn share_below(&self, threshold: f64) -> Option<Array2<f64>> {
+        let numbers = self.effective_features.as_ref()?;
+        Some(numbers.map_axis(Axis(2), |rows| {
+            let known = rows.iter().map(|n| n.widen()).filter(|n| !n.is_nan());
+            let below = known.clone().filter(|n| *n < threshold).count();
+            below as f64 / known.count() as f64
+        }))
+    }
+}
+
+/// What adds keys to a state one by one, and asks it for queries.
+#[derive(Default)]
+struct Reader<T> {
+    scratch: Scratch<T>,
+    row: LogRow,
+}
+
+impl<T: Real> Reader<T> {
+    /// Adds key `j` of those read, without a value.
+    fn push(&mut self, setup: Setup<'_, T>, keys: &mut Tokens<T>, j: usize, state: &mut WeightedSums<T>) {
+        keys.log_row(setup, Side::Y, j, &mut self.scratch, &mut self.row);
+        state.push(&self.row, &[]);
+    }
+
+    fn number(
+        &mut self,
+        setup: Setup<'_, T>,
+        queries: &mut Tokens<T>,
+        i: usize,
+        state: &WeightedSums<T>,
+    ) -> T {
+        queries.log_row(setup, Side::X, i, &mut self.scratch, &mut self.row);
+        T::narrow(state.effective_features(&self.row))
+    }
+}
+
+/// The numbers for the queries of a job.
+fn numbers<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
+    if setup.causal || setup.near.is_some() { numbers_beside(setup, job) } else { numbers_of(setup, job) }
+}
+
+/// The numbers for queries that see all keys.
+fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
+    let (mut state, mut reader, mut keys) =
+        (WeightedSums::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+    for run in cuts(0..job.keys.len(), CHUNK) {
+        if progress::is_stopped() {
+            return;
+        }
+        keys.fill(setup, Side::Y, job.keys.keys.rows(run.clone()), &mut reader.scratch);
+        for j in run.clone().filter(|j| job.keys.sees(*j)) {
+            reader.push(setup, &mut keys, j - run.start, &mut state);
+        }
+    }
+    for Member { queries, mut out, .. } in job.members {
+        let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
+        Pool::default().for_each(runs, |(reader, tokens): &mut (Reader<T>, Tokens<T>), (run, mut out)| {
+            if progress::is_stopped() {
+                return;
+            }
+            let rows = run * CHUNK..run * CHUNK + out.nrows();
+            tokens.fill(setup, Side::X, queries.rows(rows), &mut reader.scratch);
+            out.iter_mut().enumerate().for_each(|(i, out)| *out = reader.number(setup, tokens, i, &state));
+        });
+    }
+}
+
+/// The sums over the first of some keys, which grow.
+struct Prefix<'a, T: Real> {
+    keys: KeyRun<'a, T>,
+    state: WeightedSums<T>,
+    count: usize,
+    tokens: Tokens<T>,
+    /// The keys that were read.
+    read: Range<usize>,
+}
+
+impl<'a, T: Real> Prefix<'a, T> {
+    fn new(setup: Setup<'_, T>, keys: KeyRun<'a, T>) -> Self {
+        let state = WeightedSums::new(setup.program.width(), 0);
+        Prefix { keys, state, count: 0, tokens: Tokens::default(), read: 0..0 }
+    }
+
+    /// The sums over the first `count` keys, or all if there are fewer; no fewer than before.
+    fn upto(&mut self, setup: Setup<'_, T>, count: usize, reader: &mut Reader<T>) -> &WeightedSums<T> {
+        let count = count.min(self.keys.len());
+        for j in self.count..count {
+            if !self.read.contains(&j) {
+                self.read = j..self.keys.len().min(j + CHUNK);
+                let keys = self.keys.keys.rows(self.read.clone());
+                self.tokens.fill(setup, Side::Y, keys, &mut reader.scratch);
+            }
+            if self.keys.sees(j) {
+                reader.push(setup, &mut self.tokens, j - self.read.start, &mut self.state);
+            }
+        }
+        self.count = self.count.max(count);
+        &self.state
+    }
+}
+
+/// The sums over the keys behind the windows of queries: those of the last query of each chunk are kept, from which those of the
+/// others follow.
+struct Behind<'a, T: Real> {
+    prefix: Prefix<'a, T>,
+    lag: Lag,
+    queries: usize,
+    /// For each chunk, from the last on, the number of keys and their sums.
+    kept: Vec<(usize, WeightedSums<T>)>,
+}
+
+impl<'a, T: Real> Behind<'a, T> {
+    fn new(setup: Setup<'_, T>, (keys, after): (KeyRun<'a, T>, usize), queries: usize) -> Self {
+        let (mut reader, mut kept) = (Reader::default(), Vec::new());
+        let lag = Lag { ahead: keys.len(), behind: queries.saturating_add(after) };
+        let mut prefix = Prefix::new(setup, keys.reversed());
+        let runs: Vec<Range<usize>> = cuts(0..queries, CHUNK).collect();
+        for run in runs.into_iter().rev().take_while(|_| !progress::is_stopped()) {
+            let state = prefix.upto(setup, lag.seen(queries - run.end), &mut reader).clone();
+            kept.push((prefix.count, state));
+        }
+        Behind { prefix, lag, queries, kept }
+    }
+
+    /// The sums for the queries of the first chunk whose sums were not asked for.
+    fn next(
+        &mut self,
+        setup: Setup<'_, T>,
+        run: Range<usize>,
+        reader: &mut Reader<T>,
+    ) -> Vec<WeightedSums<T>> {
+        if let Some((count, state)) = self.kept.pop() {
+            (self.prefix.count, self.prefix.state) = (count, state);
+        }
+        let of_query = |i| self.prefix.upto(setup, self.lag.seen(self.queries - 1 - i), reader).clone();
+        let mut sums: Vec<WeightedSums<T>> = run.rev().map(of_query).collect();
+        sums.reverse();
+        sums
+    }
+}
+
+/// The numbers for queries that see the keys before their windows and, not causally, those behind them.
+fn numbers_beside<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
+    let window = setup.near.map(|near| near.window).unwrap_or_default();
+    let lag = Lag { behind: window.before, ..Lag::NONE };
+    let rows = job.members.first().map_or(0, |member| member.queries.nrows());
+    let (mut before, mut reader) = (Prefix::new(setup, job.keys), Reader::default());
+    let mut behind = (!setup.causal).then(|| Behind::new(setup, (job.keys, window.after), rows));
+    let mut queries: Vec<Tokens<T>> = Vec::new();
+    queries.resize_with(job.members.len(), Tokens::default);
+    for run in cuts(0..rows, CHUNK).take_while(|_| !progress::is_stopped()) {
+        let mut others = behind.as_mut().map(|behind| behind.next(setup, run.clone(), &mut reader));
+        for (tokens, member) in queries.iter_mut().zip(&job.members) {
+            tokens.fill(setup, Side::X, member.queries.rows(run.clone()), &mut reader.scratch);
+        }
+        for i in run.clone() {
+            let mut state = before.upto(setup, lag.seen(i), &mut reader);
+            if let Some(others) = &mut others {
+                others[i - run.start].merge(state);
+                state = &others[i - run.start];
+            }
+            for (tokens, member) in queries.iter_mut().zip(&mut job.members) {
+                member.out[[i, 0]] = reader.number(setup, tokens, i - run.start, state);
+            }
+        }
+    }
+}
+
+once!(Attention::<T>::number);

@@ -1,0 +1,178 @@
+//! Rows of the attention matrix, for inspection.
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, Array4, ArrayView1, ArrayViewMut4, Axis};
+
+use super::super::features::Tokens;
+use super::super::input::{Element, Heads, Job, Numbers, Reading};
+use super::super::pairs::KeyChoice;
+use super::super::{Attention, HEADS_WITH_MAPS};
+use crate::Real;
+use crate::engine::{Scratch, Side};
+use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
+use crate::numeric::{matrix_of, slice_of};
+use crate::once::once;
+use crate::progress;
+use crate::reduce::LogRow;
+
+/// Which rows of the attention matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct WeightRows<'a> {
+    /// The batch.
+    pub batch: usize,
+    /// The head of queries.
+    pub head: usize,
+    /// Rows of queries.
+    pub rows: &'a [usize],
+    /// Whether a query sees the keys up to its own place only, of which there may be fewer or more than queries.
+    pub causal: bool,
+}
+
+impl<T: Real> Attention<T> {
+    /// Rows of the attention matrix, rows × l: the weights with which these queries take the values. Sums to 1 where the
+    /// normaliser is positive; 0 elsewhere. For inspection: cost O(rows · l · m) exponentials.
+    ///
+    /// Of sequences in one batch, as [`Heads::sequences`] has them, keys of other sequences have no weight.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if dimensions or heads do not fit, [`Parameter`](Error::Parameter) if there is no such batch,
+    /// head or row, [`Memory`](Error::Memory) if there is no memory for the rows or for the features of their queries and all keys,
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    #[inline(never)]
+    pub fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<Array2<f64>> {
+        let [batch, count, length, _] = heads.output_dim();
+        check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
+        if self.maps.len() > 1 {
+            check_size(HEADS_WITH_MAPS, self.maps.len(), heads.keys.dim().1)?;
+        }
+        let below = |name, value: usize, size: usize, domain| match value < size {
+            true => Ok(()),
+            false => Err(Error::Parameter { name, value: value as f64, domain }),
+        };
+        below("the batch", which.batch, batch, "less than the batch size")?;
+        below("the head", which.head, count, "less than the number of heads of the queries")?;
+        let of_row = |row: &usize| below("a row of queries", *row, length, "less than the number of queries");
+        which.rows.iter().try_for_each(of_row)?;
+        let key_head = which.head / (count / heads.keys.dim().1);
+        let (setup, mut scratch) = (self.setup(key_head), Scratch::default());
+        self.check_weights(heads, which.rows.len(), setup.program.width())?;
+        let mut features = |side, x: Numbers<'_, T>| -> Result<Vec<LogRow>> {
+            let mut tokens = Tokens::default();
+            tokens.fill(setup, side, x, &mut scratch);
+            let mut rows = vec![LogRow::default(); tokens.len()];
+            for (i, row) in rows.iter_mut().enumerate() {
+                progress::check()?;
+                tokens.log_row(setup, side, i, &mut scratch, row);
+            }
+            Ok(rows)
+        };
+        let queries = heads.queries.index_axis(Axis(0), which.batch);
+        let queries = queries.index_axis(Axis(0), which.head).select(Axis(0), which.rows);
+        let left = features(Side::X, E::numbers(queries.view()))?;
+        let keys = heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head);
+        let right = features(Side::Y, E::numbers(keys))?;
+        // Jobs hold a place for outputs, of which these have none.
+        let mut unused = Array4::zeros([batch, count, length, 0]);
+        let exact = self.exact_rows(heads, which.batch, key_head, unused.view_mut());
+        let points = |reading: &Reading, x: Numbers<'_, T>| {
+            let mut points = Vec::new();
+            reading.points(x, &mut points);
+            matrix_of(x.nrows(), x.ncols(), points)
+        };
+        let window = self.window.of(which.causal);
+        let has_exact = !(self.exact == KeyChoice::None && window.is_none());
+        let reading =
+            self.inverse(key_head).filter(|_| has_exact).map(|inverse| self.reading.of_pairs(inverse));
+        let keys = reading.map(|reading| points(&reading, E::numbers(keys)));
+        let points = points(&self.reading, E::numbers(queries.view()));
+        let ranges = heads.ranges();
+        let mut weights = Array2::zeros((which.rows.len(), right.len()));
+        for (i, (row, mut out)) in which.rows.iter().zip(weights.rows_mut()).enumerate() {
+            let seen = heads.seen(which.batch, *row, which.causal);
+            let point = points.row(i);
+            let place = ranges.iter().find(|(queries, _)| queries.contains(row));
+            let is_near = |j: usize| {
+                place.is_some_and(|(queries, keys)| {
+                    window.places(row - queries.start).contains(&(j - keys.start))
+                })
+            };
+            let term = |j: usize| {
+                let logit = || {
+                    let keys = keys.as_ref().filter(|_| is_near(j) || exact.binary_search(&j).is_ok())?;
+                    Some(dot(slice_of(&point), keys.row(j)))
+                };
+                match seen[j] {
+                    false => (f64::NEG_INFINITY, 0.0),
+                    true => logit().map_or_else(|| product(&left[i], &right[j]), |logit| (logit, 1.0)),
+                }
+            };
+            progress::check()?;
+            let terms: Vec<(f64, f64)> = (0..right.len()).map(term).collect();
+            let top = terms.iter().map(|term| term.0).fold(f64::NEG_INFINITY, f64::max);
+            let terms: Array1<f64> =
+                terms.iter().map(|(log, v)| if *v == 0.0 { 0.0 } else { v * (log - top).exp() }).collect();
+            let total = terms.sum();
+            if total > 0.0 || total.is_nan() {
+                out.assign(&(terms / total));
+            }
+        }
+        Ok(weights)
+    }
+}
+
+impl<T: Real> Attention<T> {
+    /// Refuses so many rows for which, with the features of their queries and of all keys, there is no memory.
+    fn check_weights<E>(&self, heads: &Heads<'_, E>, rows: usize, width: usize) -> Result<()> {
+        let ((.., l, d), float) = (heads.keys.dim(), size_of::<f64>());
+        check_memory("weights", rows.saturating_mul(l), float)?;
+        // Features in `T`, their logarithms and factors; points, and those for exact logits.
+        let each = width.saturating_mul(3 * float).saturating_add(d.saturating_mul(3 * float));
+        check_memory("tokens with their features", rows.saturating_add(l), each)?;
+        heads.check_count::<T>()
+    }
+
+    /// The rows of the exact keys of a batch and a head of keys, ascending.
+    fn exact_rows<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        batch: usize,
+        head: usize,
+        unused: ArrayViewMut4<'_, T>,
+    ) -> Vec<usize> {
+        let Some(inverse) = self.exact_inverse(head) else {
+            return Vec::new();
+        };
+        let ranges = heads.ranges();
+        let jobs = heads.jobs(unused);
+        let first = (batch * heads.keys.dim().1 + head) * ranges.len();
+        let sequences = jobs.iter().skip(first).zip(&ranges);
+        let of_sequence = |(job, (_, keys)): (&Job<'_, T>, &(_, Range<usize>))| -> Vec<usize> {
+            let rows = self.exact.rows((&self.reading, inverse), job);
+            rows.iter().map(|row| keys.start + row).collect()
+        };
+        sequences.flat_map(of_sequence).collect()
+    }
+}
+
+/// The logit of a query and a key.
+fn dot<T: Real>(point: &[T], key: ArrayView1<'_, T>) -> f64 {
+    point.iter().zip(key).map(|(x, k)| x.widen() * k.widen()).sum()
+}
+
+/// ln of the scale of a product of features, and the product relative to it.
+fn product(query: &LogRow, key: &LogRow) -> (f64, f64) {
+    let logs = || query.logs.iter().zip(&key.logs).map(|(a, b)| a + b);
+    if logs().any(f64::is_nan) {
+        return (0.0, f64::NAN);
+    }
+    let top = logs().fold(f64::NEG_INFINITY, f64::max);
+    if top == f64::NEG_INFINITY {
+        return (top, 0.0);
+    }
+    let factors = query.factors.iter().zip(&key.factors).map(|(a, b)| a * b);
+    (top, logs().zip(factors).map(|(log, factor)| factor * (log - top).exp()).sum())
+}
+
+once!(Attention::<T>::weights::<T>);

@@ -1,0 +1,175 @@
+//! [`Attention::choose`]: candidates and the best of them.
+
+use super::super::super::pairs::meant_lengthscale;
+use super::super::super::{Attention, ExactAttention};
+use super::super::Sample;
+use super::super::costs::Lengths;
+use super::sizes::Size;
+use super::{Candidate, Choice, Chosen, Way};
+use crate::Real;
+use crate::data::window::Window;
+use crate::error::{Result, check_positive, check_size, checked_positive};
+use crate::once::once;
+use crate::progress;
+
+/// Numbers of neighbours.
+const NEIGHBOURS: [usize; 6] = [8, 16, 32, 64, 128, 256];
+
+impl<T: Real> Attention<T> {
+    /// The cheapest of exact, windowed and linear attention that is expected to err by `error` at most, on sequences of `lengths` (queries
+    /// and keys): an estimate, from a sample of tokens and a rule for costs.
+    ///
+    /// # Candidates
+    /// - [Exact attention](ExactAttention), whose error is 0.
+    /// - These maps with 8, 16, … 256 neighbours, all before the query if the sample is causal and else half of them on either side, and
+    ///   with the attention's own [window](Attention::window). Where there are more or fewer queries than keys, which need not stand side
+    ///   by side, its own window only.
+    /// - These maps without neighbours.
+    ///
+    /// [Exact keys](Attention::with_keys_exact) stay exact in all of them. Maps whose frequencies were drawn by name, from a seed, are tried
+    /// with m/4, m/2, m, 2m, … 16m frequencies, and the chosen ones drawn from the same seed again; other maps as they are.
+    /// Maps that do not estimate the softmax kernel with one lengthscale, truncated or not, have neither neighbours nor an exact
+    /// counterpart: then there may be no [best](Choice::best) candidate.
+    ///
+    /// # Errors that are expected
+    /// Those of [`error_report`](Attention::error_report), with all that it says of them, for the head of the sample: **the sample stands
+    /// for the sequences**. If it is shorter than they are, the share of a query's weights that lies beyond a window, and how
+    /// it is spread, is taken to be the same in them, which is optimistic where attention looks far; causally, queries at late
+    /// [places](Sample::places) stand for long sequences. Windows of more than half of the sample's keys are left
+    /// out then, since it says too little of the pairs beyond them. Windows of all keys are left out as well.
+    ///
+    /// # Costs
+    /// Operations from shapes alone, by the rule that [`auto`](Attention::auto) and [`crossover`](Attention::crossover) go by, for values of
+    /// the sample's dimension, or that of the keys. Fitted to times of one machine, so that close
+    /// calls may go the other way on yours.
+    ///
+    /// # Cost
+    /// As up to eight of these error reports, at a fifth of their time each, and a draw of the map. A
+    /// [watcher](crate::progress::watch) sees each window that is tried.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) unless the error is positive and finite and lengths are at least 1, [`Shape`](crate::Error::Shape) if
+    /// lengths differ in causal attention; as [`error_report`](Attention::error_report), which needs a closed form, and a key at the place of each query for neighbours; those of the draw.
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::{Array2, Array4};
+    /// use random_features::Positive;
+    /// use random_features::apply::attention::{Attention, Heads, Sample, Way};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// // Tokens that are much like those before them.
+    /// let token = |(i, k): (usize, usize)| 0.5 * (0.05 * (i * (k + 1)) as f64).sin();
+    /// let x = Array2::from_shape_fn((300, 16), token);
+    /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(16, 64, 5)?)?)?;
+    /// let sample = Sample::new(&x, &x).values(&x).causal();
+    /// // Short sequences are exact, long ones have neighbours and features.
+    /// assert_eq!(attention.choose(&sample, [50, 50], 0.2)?.best().map(|best| best.way), Some(Way::Exact));
+    /// let choice = attention.choose(&sample, [100_000, 100_000], 0.2)?;
+    /// println!("{choice}");
+    /// let best = choice.best().unwrap();
+    /// assert!(best.way != Way::Exact && best.error.unwrap() <= 0.2);
+    /// let x = x.into_shape_with_order((1, 1, 300, 16)).unwrap();
+    /// let out: Array4<f64> = choice.attend(&Heads::new(&x, &x, &x)?)?.output;
+    /// assert_eq!(out.dim(), (1, 1, 300, 16));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    #[inline(never)]
+    pub fn choose(&self, sample: &Sample<'_, T>, lengths: [usize; 2], error: f64) -> Result<Choice<T>> {
+        let (error, lengths) =
+            (checked_positive("the error to reach", error)?, self.checked(sample.causal, lengths)?);
+        let (sizes, exact) = (self.sizes(sample)?, self.exact_of(meant_lengthscale));
+        let mut candidates = self.linear_candidates(sample, lengths, &sizes)?;
+        if exact.is_some() {
+            let operations = self.costs(d_v(sample)).exact(lengths);
+            candidates.push(Candidate { way: Way::Exact, frequencies: 0, operations, error: Some(0.0) });
+        }
+        candidates.sort_by(|a, b| a.operations.total_cmp(&b.operations));
+        let chosen = match candidates.iter().find(|candidate| candidate.reaches(error)) {
+            Some(best) => Some((*best, self.chosen(best, exact, &sizes)?)),
+            None => None,
+        };
+        let Lengths { queries, keys, causal } = lengths;
+        Ok(Choice { error, lengths: [queries, keys], causal, candidates, chosen })
+    }
+
+    /// Lengths of sequences of which a choice can speak.
+    fn checked(&self, causal: bool, [queries, keys]: [usize; 2]) -> Result<Lengths> {
+        check_positive("the number of queries of a sequence", queries)?;
+        check_positive("the number of keys of a sequence", keys)?;
+        if causal {
+            check_size("the number of keys of a sequence in causal attention", queries, keys)?;
+        }
+        Ok(Lengths { queries, keys, causal })
+    }
+
+    /// Every window in every size.
+    fn linear_candidates(
+        &self,
+        sample: &Sample<'_, T>,
+        lengths: Lengths,
+        sizes: &[Size],
+    ) -> Result<Vec<Candidate>> {
+        let (mut candidates, windows) = (Vec::new(), self.windows(sample, lengths));
+        let count = windows.len();
+        for (done, window) in windows.into_iter().enumerate() {
+            progress::step("windows tried", done, count)?;
+            let attention = self.clone().window(window.before, window.after)?;
+            let report = attention.own_errors(sample)?;
+            candidates.extend(sizes.iter().map(|size| Candidate {
+                way: way(window),
+                frequencies: size.frequencies,
+                operations: size.costs.linear(lengths, attention.exact_pairs()),
+                error: report.main_error_with(size.frequencies),
+            }));
+        }
+        Ok(candidates)
+    }
+
+    /// The windows to try, each once: none first.
+    fn windows(&self, sample: &Sample<'_, T>, lengths: Lengths) -> Vec<Window> {
+        let ladder = NEIGHBOURS.map(|count| match lengths.causal {
+            true => Window { before: count, after: 0 },
+            false => Window { before: count / 2, after: count / 2 },
+        });
+        let side_by_side = lengths.queries == lengths.keys && self.check_softmax("neighbours").is_ok();
+        let known = sample.keys.nrows();
+        let is_known = |window: &Window| {
+            let count = window.count();
+            count < lengths.keys && (lengths.keys <= known || count <= known / 2)
+        };
+        let mut windows = vec![Window::default()];
+        let others = ladder.into_iter().filter(|_| side_by_side).chain([self.window.of(lengths.causal)]);
+        for window in others.filter(is_known) {
+            if !windows.contains(&window) {
+                windows.push(window);
+            }
+        }
+        windows
+    }
+
+    /// What the best candidate runs.
+    fn chosen(&self, best: &Candidate, exact: Option<ExactAttention>, sizes: &[Size]) -> Result<Chosen<T>> {
+        let (before, after) = match (best.way, exact) {
+            (Way::Exact, Some(exact)) => return Ok(Chosen::Exact(exact)),
+            (Way::Windowed { before, after }, _) => (before, after),
+            _ => (0, 0),
+        };
+        let size = sizes.iter().find(|size| size.frequencies == best.frequencies);
+        let attention = size.map_or_else(|| Ok(self.clone()), |size| self.of_size(size))?;
+        Ok(Chosen::Linear(Box::new(attention.window(before, after)?)))
+    }
+}
+
+fn way(window: Window) -> Way {
+    match window {
+        none if none.is_none() => Way::Linear,
+        Window { before, after } => Way::Windowed { before, after },
+    }
+}
+
+/// The dimension of a sample's values, or of its keys if it has none.
+pub(super) fn d_v<T>(sample: &Sample<'_, T>) -> usize {
+    sample.values.map_or(sample.keys.ncols(), |values| values.ncols())
+}
+
+once!(Attention::<T>::choose);

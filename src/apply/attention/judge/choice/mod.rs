@@ -1,0 +1,113 @@
+//! [`Choice`]: the cheapest attention that is expected to reach an error.
+
+mod choose;
+mod display;
+mod sizes;
+
+use super::super::{Attended, Attention, Element, ExactAttention, Heads};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::once::once;
+
+/// The cheapest of exact, windowed and linear attention that is expected to reach an error, beside what the others cost and err:
+/// estimates of both, from [`Attention::choose`].
+///
+/// Its [`Display`](std::fmt::Display) is a table, from the cheapest to the dearest: of each window the least number of frequencies that
+/// reaches the error, or the largest if none does. With `{:#}` it has all candidates.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Choice<T: Real> {
+    /// The error to reach.
+    pub error: f64,
+    /// The numbers of queries and of keys of a sequence.
+    pub lengths: [usize; 2],
+    /// Whether attention is causal.
+    pub causal: bool,
+    /// What was compared, the cheapest first.
+    pub candidates: Vec<Candidate>,
+    chosen: Option<(Candidate, Chosen<T>)>,
+}
+
+/// A way to attend, with what it is estimated to cost and to err.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// Which weights are exact, beside those of the attention's [exact keys](Attention::with_keys_exact).
+    pub way: Way,
+    /// m, the number of frequencies of the map; 0 for exact attention.
+    pub frequencies: usize,
+    /// For a head of one sequence, in multiplications of exact attention: by the rule of [`auto`](Attention::auto) and
+    /// [`crossover`](Attention::crossover).
+    pub operations: f64,
+    /// The expected error of the output relative to its norm, or of the weights for a sample without values; `None` if normalisers vary
+    /// too much for an expectation ([hopeless](super::ErrorReport::is_hopeless)), or outputs are 0.
+    pub error: Option<f64>,
+}
+
+/// Which weights are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Way {
+    /// All: [`ExactAttention`].
+    Exact,
+    /// Those of neighbours: [`Attention::window`].
+    Windowed {
+        /// Keys up to the query's own place.
+        before: usize,
+        /// Keys behind it.
+        after: usize,
+    },
+    /// None.
+    Linear,
+}
+
+/// What a choice runs.
+#[derive(Clone, Debug)]
+enum Chosen<T: Real> {
+    Exact(ExactAttention),
+    Linear(Box<Attention<T>>),
+}
+
+impl Candidate {
+    /// Whether it is expected to err by `error` at most.
+    fn reaches(&self, error: f64) -> bool {
+        self.error.is_some_and(|own| own <= error)
+    }
+}
+
+impl<T: Real> Choice<T> {
+    /// The cheapest candidate that is expected to reach the error; `None` if none is, which happens only where exact attention is not
+    /// among them.
+    pub fn best(&self) -> Option<Candidate> {
+        self.chosen.as_ref().map(|(candidate, _)| *candidate)
+    }
+
+    /// The attention to use, with its window and its number of frequencies; `None` if the best is exact attention or there is none.
+    pub fn attention(&self) -> Option<&Attention<T>> {
+        match &self.chosen {
+            Some((_, Chosen::Linear(attention))) => Some(attention),
+            _ => None,
+        }
+    }
+
+    /// Attends in the best way, causally if the sample was causal. Any lengths will do; those of the choice are the ones that it is best
+    /// for.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if there is no [best](Choice::best) way; else as [`Attention::causal`] and
+    /// [`Attention::bidirectional`].
+    #[inline(never)]
+    pub fn attend<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        match (&self.chosen, self.causal) {
+            (Some((_, Chosen::Exact(exact))), true) => exact.causal(heads),
+            (Some((_, Chosen::Exact(exact))), false) => exact.bidirectional(heads),
+            (Some((_, Chosen::Linear(attention))), true) => attention.causal(heads),
+            (Some((_, Chosen::Linear(attention))), false) => attention.bidirectional(heads),
+            (None, _) => Err(Error::Unsupported {
+                what: "attention by a choice without a candidate that reaches the error",
+            }),
+        }
+    }
+}
+
+once!(Choice::<T>::attend::<T>);

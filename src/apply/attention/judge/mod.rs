@@ -1,0 +1,12 @@
+//! What attention will cost and err: reports of errors, costs, and choices between linear, windowed and exact attention.
+
+mod auto;
+mod choice;
+mod costs;
+mod report;
+
+pub(super) use self::auto::softmax_lengthscale;
+pub use self::choice::{Candidate, Choice, Way};
+pub(crate) use self::costs::{Costs, ExactPairs};
+pub use self::report::{Basis, ErrorReport, Sample};
+pub(crate) use self::report::{Redraws, closed_errors, simulated_errors};

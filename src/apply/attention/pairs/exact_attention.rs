@@ -1,0 +1,229 @@
+//! [`ExactAttention`]: softmax attention itself, the reference and the better choice for short sequences.
+
+use std::ops::Range;
+
+use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
+
+use super::super::input::{Element, Heads, Job, KeyRun, Member, Reading};
+use super::super::linear::{Places, cuts};
+use super::super::{Attended, check_output, in_order};
+use super::blocks::{ExactRun, KeyBlock};
+use crate::Real;
+use crate::error::{Result, checked_positive};
+use crate::memory::check_memory;
+use crate::once::once;
+use crate::progress;
+use crate::threads::{self, Pool};
+
+/// Keys of a block.
+const KEYS: usize = 256;
+/// Queries of a block.
+const QUERIES: usize = 48;
+
+/// Softmax attention itself, without approximation: out(q) = Σⱼ exp(s q·kⱼ) vⱼ / Σⱼ exp(s q·kⱼ), over all keys or, causally,
+/// those up to the query's own place. Blocks of the matrix of weights are computed one after the other, relative to the
+/// largest logit so far; the matrix never exists.
+///
+/// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0; one
+/// whose weights are all 0, since all its logits are −∞, gets 0 and is [reported](Attended::non_positive). NaN in a query or a key
+/// makes the outputs NaN that may see it, and no others; so does a logit of NaN or +∞, as infinite coordinates and logits beyond
+/// the range of `T` give, but one of −∞ has the weight 0. A value that is not finite counts where its weight is not 0. Results are
+/// bit-identical on any number of threads.
+///
+/// # Cost
+/// O(n l (d + d_v)) time for each head, O(l (d + d_v)) memory.
+///
+/// # Example
+/// ```
+/// use ndarray::Array4;
+/// use random_features::apply::attention::{ExactAttention, Heads};
+/// let (q, k) = (Array4::<f64>::zeros((1, 1, 3, 8)), Array4::ones((1, 1, 5, 8)));
+/// let v = Array4::from_shape_fn((1, 1, 5, 2), |(_, _, j, t)| (j + t) as f64);
+/// // A query of zeros attends to all alike.
+/// let out = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v)?)?.output;
+/// assert_eq!((out[[0, 0, 1, 0]], out[[0, 0, 1, 1]]), (2.0, 3.0));
+/// let causal = ExactAttention::new().causal(&Heads::new(&k, &k, &v)?)?.output;
+/// assert_eq!(causal[[0, 0, 2, 0]], 1.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Vaswani et al., *Attention Is All You Need*; the running maximum: Milakov and Gimelshein, *Online Normalizer Calculation
+/// for Softmax*.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ExactAttention {
+    /// s; 1/√d if it is not given.
+    scale: Option<f64>,
+    unit: bool,
+}
+
+impl ExactAttention {
+    /// With s = 1/√d.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same for logits q·k·`scale`.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) unless the scale is positive and finite.
+    pub fn scale(self, scale: f64) -> Result<Self> {
+        Ok(ExactAttention { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
+    }
+
+    /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
+    pub fn cosine(self, temperature: f64) -> Result<Self> {
+        Ok(ExactAttention {
+            scale: Some(checked_positive("the temperature of the cosines", temperature)?.recip()),
+            unit: true,
+        })
+    }
+
+    /// Every query attends to all keys.
+    ///
+    /// # Errors
+    /// [`Memory`](crate::Error::Memory) if there is no memory for the output or for a copy of keys and values,
+    /// [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        heads.check_output::<T>(0)?;
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.bidirectional_into(heads, &mut output)?;
+        Ok(Attended::new(output, non_positive))
+    }
+
+    /// As [`bidirectional`](ExactAttention::bidirectional), into an array of yours; the places of normalisers that are not
+    /// positive.
+    ///
+    /// # Errors
+    /// As [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written then,
+    /// but if it is [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
+    pub fn bidirectional_into<T: Real, E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<Vec<[usize; 3]>> {
+        check_output(heads, out)?;
+        self.run(heads, out, false)
+    }
+
+    /// Every query attends to the keys up to its own place.
+    ///
+    /// # Errors
+    /// As [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of
+    /// queries.
+    pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        heads.check_output::<T>(0)?;
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.causal_into(heads, &mut output)?;
+        Ok(Attended::new(output, non_positive))
+    }
+
+    /// As [`causal`](ExactAttention::causal), into an array of yours; the places of normalisers that are not positive.
+    ///
+    /// # Errors
+    /// As [`causal`](ExactAttention::causal), or if `out` does not fit. Nothing is written then, but if it is
+    /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
+    pub fn causal_into<T: Real, E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<Vec<[usize; 3]>> {
+        check_output(heads, out)?;
+        heads.check_causal()?;
+        self.run(heads, out, true)
+    }
+
+    fn run<T: Real, E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+        causal: bool,
+    ) -> Result<Places> {
+        heads.check_count::<T>()?;
+        check_packed::<T, E>(heads)?;
+        self.attend(heads.jobs(out.view_mut()), self.scale_of(heads), causal)
+    }
+
+    pub(in super::super) fn scale_of<E>(&self, heads: &Heads<'_, E>) -> f64 {
+        let scale = self.scale.unwrap_or((heads.queries.dim().3 as f64).sqrt().recip());
+        // A zero-dimensional query has the logit 0 whatever the scale.
+        if scale.is_finite() { scale } else { 1.0 }
+    }
+
+    /// How queries and keys are read.
+    pub(in super::super) fn readings(&self, scale: f64) -> [Reading; 2] {
+        [scale, 1.0].map(|factor| Reading { factor, unit: self.unit, epsilon: 0.0 })
+    }
+
+    /// Writes the outputs of jobs.
+    #[inline(never)]
+    fn attend<T: Real>(&self, jobs: Vec<Job<'_, T>>, scale: f64, causal: bool) -> Result<Places> {
+        let places = in_order(threads::map(jobs, |job| self.of_job(job, scale, causal)));
+        // What was stopped has left out the rest.
+        progress::check().map(|()| places)
+    }
+
+    fn of_job<T: Real>(&self, job: Job<'_, T>, scale: f64, causal: bool) -> Places {
+        let [of_queries, of_keys] = self.readings(scale);
+        let blocks = blocks(&of_keys, job.keys.reborrow());
+        let of_member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
+            let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).enumerate();
+            let of_run = |(exact, points): &mut (ExactRun<T>, Vec<T>),
+                          (run, out): (usize, ArrayViewMut2<'_, T>)| {
+                if progress::is_stopped() {
+                    return Places::new();
+                }
+                let start = run * QUERIES;
+                let queries = queries.rows(start..start + out.nrows());
+                of_queries.points(queries, points);
+                let rows = answer(exact, (points, &blocks), causal.then_some(start), out);
+                rows.into_iter().map(|i| [b, h, first + start + i]).collect::<Places>()
+            };
+            Pool::default().map(runs, of_run).concat()
+        };
+        threads::map(job.members, of_member).concat()
+    }
+}
+
+/// Refuses heads for a packed copy of whose keys and values there is no memory.
+pub(in super::super) fn check_packed<T, E>(heads: &Heads<'_, E>) -> Result<()> {
+    let ((.., l, d), (.., d_v)) = (heads.keys.dim(), heads.values.dim());
+    check_memory("keys with their values", l, d.saturating_add(d_v).saturating_mul(size_of::<T>()))
+}
+
+/// Keys with their values, packed; empty blocks once the work is stopped.
+pub(in super::super) fn blocks<T: Real>(reading: &Reading, keys: KeyRun<'_, T>) -> Vec<KeyBlock<T>> {
+    threads::map(cuts(0..keys.len(), KEYS), |run: Range<usize>| {
+        let mut block = KeyBlock::default();
+        if progress::is_stopped() {
+            return block;
+        }
+        block.read(reading, keys.rows(run.clone()), run.start, &mut Vec::new());
+        block
+    })
+}
+
+/// Writes the outputs of a run of queries and returns the rows whose normaliser is not positive. Causally, `first` is the place of the
+/// first query in its sequence.
+fn answer<T: Real>(
+    run: &mut ExactRun<T>,
+    (queries, blocks): (&[T], &[KeyBlock<T>]),
+    first: Option<usize>,
+    mut out: ArrayViewMut2<'_, T>,
+) -> Vec<usize> {
+    let (count, targets) = out.dim();
+    let sees = |i: usize| 0..first.map_or(usize::MAX, |first| first + i + 1);
+    run.begin(count, targets);
+    blocks.iter().take_while(|_| !progress::is_stopped()).for_each(|block| run.add(queries, block, sees));
+    for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+        let part = run.part(i);
+        let inverse = if part.normaliser == 0.0 { 0.0 } else { part.normaliser.recip() };
+        out.iter_mut().zip(part.sums).for_each(|(out, sum)| *out = T::narrow(sum.widen() * inverse));
+    }
+    (0..count).filter(|i| run.part(*i).is_lost()).collect()
+}
+
+once!(ExactAttention::attend::<T>);

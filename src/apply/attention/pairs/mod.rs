@@ -1,0 +1,15 @@
+//! Pairs of queries and keys with exact weights: blocks of packed keys, neighbours, exact keys, and exact attention, which has no other
+//! pairs.
+
+mod blocks;
+mod exact_attention;
+mod exact_keys;
+mod window;
+
+pub(super) use self::blocks::{ExactRun, KeyBlock, See, Seen};
+pub use self::exact_attention::ExactAttention;
+pub(super) use self::exact_attention::{blocks, check_packed};
+#[cfg(feature = "serde")]
+pub(super) use self::exact_keys::stored::StoredExactKeys;
+pub(super) use self::exact_keys::{ExactKeys, KeyChoice, intended_lengthscale, meant_lengthscale};
+pub(super) use self::window::{Neighbours, Ring};

@@ -1,0 +1,86 @@
+//! How a search is run on rows, with targets or labels.
+
+use ndarray::{ArrayRef1, ArrayRef2};
+
+use super::super::{Sample, check_classes, check_training, check_weights, one_hot};
+use super::options::{Maps, RidgeSearch};
+use super::steps::Search;
+use super::trial::{RidgeFit, check_grid};
+use crate::error::{Error, Result, check_positive};
+use crate::once::once;
+use crate::{Points, Real};
+
+impl<T: Real> RidgeSearch<'_, T> {
+    /// Searches on points, n × d, with their targets, n × t.
+    ///
+    /// # Errors
+    /// Errors of `make` for a map of the grid, errors of [`RidgeStatistics`](super::super::RidgeStatistics) for its first map if none can be
+    /// fitted, or for the best map on all rows, [`Shape`](Error::Shape) if a size does not fit,
+    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`NoData`](Error::NoData) without rows,
+    /// [`Parameter`](Error::Parameter) if a grid is empty, a number of frequencies 0, a λ negative, a share outside its domain, or no two points of the default
+    /// lengthscale differ, [`Singular`](Error::Singular) if every λ is lost to rounding for all maps,
+    /// [`Unsupported`](Error::Unsupported) for numbers of frequencies of maps that have their own,
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the search.
+    pub fn fit<'x>(&self, x: impl Into<Points<'x, T>>, targets: &ArrayRef2<T>) -> Result<RidgeFit<T>> {
+        self.run(x.into(), targets, None)
+    }
+
+    /// As [`fit`](RidgeSearch::fit), with a weight for each row: how often the row counts.
+    ///
+    /// # Errors
+    /// As [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a weight is negative or not finite.
+    pub fn fit_weighted<'x>(
+        &self,
+        x: impl Into<Points<'x, T>>,
+        targets: &ArrayRef2<T>,
+        weights: &ArrayRef1<f64>,
+    ) -> Result<RidgeFit<T>> {
+        self.run(x.into(), targets, Some(weights))
+    }
+
+    /// As [`fit`](RidgeSearch::fit), with labels below the number of classes: each class has a target that is 1 for its points and
+    /// 0 for others.
+    ///
+    /// # Errors
+    /// As [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a label is too large, [`Parameter`](Error::Parameter) if there
+    /// are fewer than two classes.
+    pub fn fit_labels<'x>(
+        &self,
+        x: impl Into<Points<'x, T>>,
+        labels: &[usize],
+        classes: usize,
+    ) -> Result<RidgeFit<T>> {
+        check_classes(classes)?;
+        self.run(x.into(), &one_hot(labels, classes)?, None)
+    }
+
+    #[inline(never)]
+    fn run(
+        &self,
+        x: Points<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<RidgeFit<T>> {
+        check_positive("the number of targets", targets.ncols())?;
+        let d = match &self.maps {
+            Maps::On(omega, _) => omega.dim(),
+            Maps::Of(_) => x.ncols(),
+        };
+        check_training(x.view(), d, targets, targets.ncols())?;
+        check_weights(weights, x.nrows())?;
+        check_grid(self.lambdas.as_deref())?;
+        if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
+            return Err(Error::NoData { what: "a search for a ridge regression" });
+        }
+        let all = Sample { x: (&x).into(), targets, weights };
+        match weights {
+            Some(weights) if weights.iter().any(|weight| *weight == 0.0) => {
+                let present = (0..x.nrows()).filter(|i| weights[*i] > 0.0).collect::<Vec<_>>();
+                Search::new(self, all.select(&present)?.sample())?.run()
+            }
+            _ => Search::new(self, all)?.run(),
+        }
+    }
+}
+
+once!(RidgeSearch::<T>::run);

@@ -1,0 +1,136 @@
+//! Errors of normalised attention.
+
+use ndarray::{Array2, Axis};
+
+use super::expected::{Basis, Expected};
+use crate::apply::attention::{ErrorReport, Redraws, closed_errors, simulated_errors};
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::map::Recipe;
+use crate::numeric;
+use crate::planner::question::{Head, Loss, PlannedPoints};
+
+/// The fewest parts of all queries, whose differences tell how uncertain errors are, and the fewest of a head.
+const PARTS: usize = 8;
+const PARTS_OF_HEAD: usize = 2;
+
+/// AttentionLoss of all heads, whose queries are in parts.
+pub(crate) struct AttentionLoss {
+    /// Queries, keys and values of each part.
+    parts: Vec<[Array2<f64>; 3]>,
+    /// The share of each part, by what its errors are relative to. Heads have equal shares.
+    shares: Vec<f64>,
+    loss: Loss,
+    is_all: bool,
+}
+
+impl AttentionLoss {
+    pub fn new(data: &PlannedPoints, kernel: &dyn Kernel<f64>, loss: Loss) -> Result<Self> {
+        let (mut parts, mut shares) = (Vec::new(), Vec::new());
+        for head in &data.heads {
+            let values = head.values.clone().unwrap_or_else(|| Array2::zeros((head.keys.nrows(), 0)));
+            let most = PARTS.div_ceil(data.heads.len()).max(PARTS_OF_HEAD).min(head.queries.nrows());
+            let first = shares.len();
+            for part in 0..most {
+                let rows: Vec<usize> = (part..head.queries.nrows()).step_by(most).collect();
+                let tokens = [head.queries.select(Axis(0), &rows), head.keys.clone(), values.clone()];
+                shares.push(size(kernel, &tokens, loss)?);
+                parts.push(tokens);
+            }
+            let own = &mut shares[first..];
+            let (total, count) = (own.iter().sum::<f64>(), own.len() as f64);
+            // Where outputs are 0 there is nothing that errors can be a part of.
+            own.iter_mut().for_each(|one| *one = if total > 0.0 { *one / total } else { count.recip() });
+        }
+        shares.iter_mut().for_each(|share| *share /= data.heads.len() as f64);
+        Ok(AttentionLoss {
+            parts,
+            shares,
+            loss,
+            is_all: data.are_all_kept() && data.heads.iter().all(|head| is_whole(data, head)),
+        })
+    }
+
+    /// Whether these are all tokens, and not a sample of them.
+    pub fn is_all(&self) -> bool {
+        self.is_all
+    }
+
+    /// The expected error to first order; `None` without a closed form, as for frequencies that are not independent.
+    pub fn closed(&self, recipe: &Recipe) -> Result<Option<Expected>> {
+        if !recipe.draws().iter().all(|omega| omega.law().is_some_and(|law| law.directions_are_independent()))
+        {
+            return Ok(None);
+        }
+        let reports = self.parts.iter().map(|tokens| closed_errors(recipe, tokens.clone()));
+        let reports: Option<Vec<ErrorReport>> = reports.collect::<Result<_>>()?;
+        Ok(reports.map(|reports| self.pooled(&reports.iter().collect::<Vec<_>>(), Basis::Approximate)))
+    }
+
+    /// The error to first order over draws, with consecutive seeds, and the part of its standard error that comes from draws.
+    pub fn simulated(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<(Expected, f64)> {
+        let seeds = first..first.saturating_add(draws as u64);
+        let redraws = simulated_errors(recipe, seeds, &self.parts)?;
+        let reports: Vec<&ErrorReport> = redraws.iter().map(|redraws| &redraws.report).collect();
+        let error = self.pooled(&reports, Basis::Simulation(draws));
+        let of_draws = 0.5 * self.deviation(&redraws) * error.value;
+        // What is beyond the range has no draws that say by how much.
+        let of_draws = if error.value.is_finite() { of_draws } else { 0.0 };
+        Ok((Expected { standard_error: error.standard_error.hypot(of_draws), ..error }, of_draws))
+    }
+
+    /// The root of the mean squared error; infinite if a normaliser varies too much for errors to mean anything.
+    fn pooled(&self, reports: &[&ErrorReport], basis: Basis) -> Expected {
+        let error = |report: &&ErrorReport| match self.loss {
+            Loss::AttentionWeights => report.weight_error(),
+            _ => report.output_error(),
+        };
+        let squares: Option<Vec<f64>> =
+            reports.iter().map(|report| error(report).map(|error| error * error)).collect();
+        let Some(squares) = squares else {
+            return Expected { value: f64::INFINITY, standard_error: f64::INFINITY, basis };
+        };
+        // A part without outputs has no part in the errors.
+        let weighed = || self.shares.iter().zip(&squares).filter(|(share, _)| **share > 0.0);
+        let (mean, count) =
+            (weighed().map(|(share, square)| share * square).sum::<f64>(), squares.len() as f64);
+        let spread = weighed().map(|(share, square)| (share * (square - mean)).powi(2)).sum::<f64>();
+        let deviation = (spread * count / (count - 1.0).max(1.0)).sqrt();
+        let value = mean.sqrt();
+        let standard_error = if value > 0.0 { 0.5 * deviation / value } else { 0.0 };
+        Expected { value, standard_error, basis }
+    }
+
+    /// The standard error of the mean over draws of squared errors, relative to it.
+    fn deviation(&self, redraws: &[Redraws]) -> f64 {
+        let draws = redraws.first().map_or(0, |redraws| redraws.squares.len());
+        let of_draw = |draw: usize| {
+            let squares = redraws.iter().map(|redraws| match self.loss {
+                Loss::AttentionWeights => redraws.squares[draw].0,
+                _ => redraws.squares[draw].1,
+            });
+            let weighed = self.shares.iter().zip(squares).filter(|(share, _)| **share > 0.0);
+            weighed.map(|(share, square)| share * square).sum::<f64>()
+        };
+        let (squares, count) = ((0..draws).map(of_draw).collect::<Vec<_>>(), draws as f64);
+        let mean = squares.iter().sum::<f64>() / count;
+        let spread = squares.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        if mean > 0.0 { (spread / count).sqrt() / mean } else { 0.0 }
+    }
+}
+
+/// Whether a head has all tokens.
+fn is_whole(data: &PlannedPoints, head: &Head) -> bool {
+    [&head.queries, &head.keys]
+        .into_iter()
+        .zip(&data.sides)
+        .all(|(tokens, side)| tokens.nrows() == side.count())
+}
+
+/// The sum over queries of the squared norm of the exact output or weights.
+fn size(kernel: &dyn Kernel<f64>, [x, y, values]: &[Array2<f64>; 3], loss: Loss) -> Result<f64> {
+    let mut weights = kernel.log_gram(x, y)?;
+    weights.rows_mut().into_iter().for_each(numeric::softmax);
+    let exact = if loss == Loss::AttentionWeights { weights } else { weights.dot(values) };
+    Ok(exact.iter().map(|v| v * v).sum())
+}

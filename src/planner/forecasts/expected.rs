@@ -1,0 +1,144 @@
+//! [`Forecast`]: the errors to expect of a recipe, and where they come from.
+
+use std::fmt;
+
+use crate::planner::question::Loss;
+
+/// Where an expected error comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Basis {
+    /// Closed forms at pairs of points.
+    ClosedForm,
+    /// An upper bound that holds with a stated probability.
+    Bound,
+    /// A closed form that holds approximately: to first order, or for frequencies that are coupled less.
+    Approximate,
+    /// So many draws.
+    Simulation(usize),
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Basis::ClosedForm => f.pad("closed form"),
+            Basis::Bound => f.pad("bound"),
+            Basis::Approximate => f.pad("approximate"),
+            Basis::Simulation(draws) => f.pad(&format!("{draws} draws")),
+        }
+    }
+}
+
+/// An expected error and its uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Expected {
+    /// The error; infinite where it is beyond the range of numbers or of the approximation.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub value: f64,
+    /// Its standard error, from the sample of points and, in a simulation, from that of draws; infinite where nothing is known. Of what no
+    /// pair in the sample shows it knows nothing: where few pairs rule an error, samples differ by more.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub standard_error: f64,
+    /// Where it comes from.
+    pub basis: Basis,
+}
+
+/// Root mean squared errors of estimates relative to the kernel, over pairs of points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct RelativeErrors {
+    /// The mean over pairs.
+    pub mean: Expected,
+    /// The error that half of the pairs exceed.
+    pub median: Expected,
+    /// The error that a tenth of the pairs exceed.
+    pub ninety: Expected,
+    /// The error that a hundredth of the pairs exceed.
+    pub ninety_nine: Expected,
+    /// The share of pairs whose error is above 1, from 0 to 1.
+    pub beyond_one: Expected,
+}
+
+/// The errors to expect of a recipe.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Forecast {
+    /// What the plan minimises.
+    pub loss: Expected,
+    /// √(Σ E(K̂ − K)²/Σ K²) over pairs: the error of the Gram matrix.
+    pub gram: Expected,
+    /// Errors relative to the kernel.
+    pub relative: RelativeErrors,
+}
+
+impl Forecast {
+    /// The same with the loss that follows from it; that of the Gram matrix for losses that do not.
+    pub(crate) fn with_loss_of_pairs(self, loss: Loss) -> Self {
+        let loss = match loss {
+            Loss::RelativeMean => self.relative.mean,
+            Loss::RelativeMedian => self.relative.median,
+            Loss::RelativeNinety => self.relative.ninety,
+            Loss::RelativeNinetyNine => self.relative.ninety_nine,
+            _ => self.gram,
+        };
+        Forecast { loss, ..self }
+    }
+
+    /// The same with this relative uncertainty of errors as well, that of draws.
+    pub(crate) fn widened(self, relative: f64) -> Self {
+        let wide = |one: Expected| {
+            let own = if relative.is_nan() { f64::INFINITY } else { one.value * relative };
+            Expected { standard_error: one.standard_error.hypot(own), ..one }
+        };
+        let share = self.relative.beyond_one;
+        let relative = RelativeErrors {
+            mean: wide(self.relative.mean),
+            median: wide(self.relative.median),
+            ninety: wide(self.relative.ninety),
+            ninety_nine: wide(self.relative.ninety_nine),
+            beyond_one: share,
+        };
+        Forecast { loss: wide(self.loss), gram: wide(self.gram), relative }
+    }
+
+    /// The same with another loss.
+    pub(crate) fn with_loss(self, loss: Expected) -> Self {
+        Forecast { loss, ..self }
+    }
+}
+
+impl Forecast {
+    /// What is seen at some pairs as a forecast for all: each error times the ratio of what a closed form says of a similar recipe for
+    /// all pairs to what it says for those.
+    /// `uncertainties` are those of the ratios, of the Gram matrix and of relative errors.
+    pub(crate) fn rescaled(self, all: &Forecast, some: &Forecast, uncertainties: [f64; 2]) -> Self {
+        let scaled = |own: Expected, all: Expected, some: Expected, uncertainty: f64| {
+            let known = some.value > 0.0 && some.value.is_finite();
+            let value = or_infinite(if known { own.value * (all.value / some.value) } else { own.value });
+            let sampled = if all.value > 0.0 { all.standard_error / all.value } else { 0.0 };
+            Expected { value, standard_error: or_infinite(value * sampled.hypot(uncertainty)), ..own }
+        };
+        let [of_gram, of_relative] = uncertainties;
+        let of = |own, all, some| scaled(own, all, some, of_relative);
+        let (own, of_all, of_some) = (self.relative, all.relative, some.relative);
+        let share = own.beyond_one.value + of_all.beyond_one.value - of_some.beyond_one.value;
+        let relative = RelativeErrors {
+            mean: of(own.mean, of_all.mean, of_some.mean),
+            median: of(own.median, of_all.median, of_some.median),
+            ninety: of(own.ninety, of_all.ninety, of_some.ninety),
+            ninety_nine: of(own.ninety_nine, of_all.ninety_nine, of_some.ninety_nine),
+            beyond_one: Expected { value: share.clamp(0.0, 1.0), ..own.beyond_one },
+        };
+        Forecast { loss: self.loss, gram: scaled(self.gram, all.gram, some.gram, of_gram), relative }
+    }
+}
+
+/// An error or its uncertainty: where it is beyond the range, nothing is known.
+pub(crate) fn or_infinite(value: f64) -> f64 {
+    if value.is_nan() { f64::INFINITY } else { value }
+}

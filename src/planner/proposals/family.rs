@@ -1,0 +1,62 @@
+//! [`MapFamily`]: a map with parameters fitted to data, of any size.
+
+use crate::error::Result;
+use crate::frequency::AnyCoupling;
+use crate::map::Recipe;
+
+/// A map with its parameters, and recipes of it with any number of frequencies.
+pub(crate) struct MapFamily {
+    /// The name of the map and its parameters in words.
+    pub name: String,
+    /// Whether frequencies can be coupled; else they are counts.
+    pub coupled: bool,
+    make: Box<Make>,
+}
+
+type Make = dyn Fn(usize, AnyCoupling) -> Result<Recipe> + Send + Sync;
+
+impl MapFamily {
+    /// Recipes from a number of frequencies and their coupling.
+    pub fn coupled(
+        name: impl Into<String>,
+        make: impl Fn(usize, AnyCoupling) -> Result<Recipe> + Send + Sync + 'static,
+    ) -> Self {
+        MapFamily { name: name.into(), coupled: true, make: Box::new(make) }
+    }
+
+    /// Recipes from a number of counts.
+    pub fn counts(
+        name: impl Into<String>,
+        make: impl Fn(usize) -> Result<Recipe> + Send + Sync + 'static,
+    ) -> Self {
+        MapFamily { coupled: false, ..MapFamily::coupled(name, move |m, _| make(m)) }
+    }
+
+    /// The recipe with m frequencies, in each of its bases if it has several.
+    ///
+    /// # Errors
+    /// Those of the recipe, before anything is drawn.
+    pub fn recipe(&self, m: usize, coupling: AnyCoupling) -> Result<Recipe> {
+        let recipe = (self.make)(m, coupling)?;
+        recipe.check()?;
+        Ok(recipe)
+    }
+}
+
+/// Proposals, and what could not be proposed.
+#[derive(Default)]
+pub(crate) struct Proposals {
+    pub usable: Vec<MapFamily>,
+    /// The name of a map, and why there is no proposal.
+    pub refused: Vec<(&'static str, crate::Error)>,
+}
+
+impl Proposals {
+    /// Adds what is proposed of a map.
+    pub fn add(&mut self, map: &'static str, proposed: Result<Vec<MapFamily>>) {
+        match proposed {
+            Ok(proposed) => self.usable.extend(proposed),
+            Err(error) => self.refused.push((map, error)),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What cannot be planned.
+
+use super::goal::{Goal, Loss};
+use super::options::Planner;
+use crate::error::{Error, Result, checked_positive};
+use crate::kernel::Kernel;
+
+/// Rejects what cannot be planned, and gives the exact kernel.
+pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
+    planner.target.check(planner.data.dim())?;
+    if let Some(calibration) = &planner.calibration {
+        calibration.check()?;
+    }
+    if let Goal::Budget { most, .. } = planner.goal {
+        checked_positive("the budget", most)?;
+    }
+    let attention = planner.loss.is_of_attention();
+    if attention && planner.target.lengthscale().isotropic().is_none() {
+        return Err(Error::Unsupported { what: "errors of attention with a lengthscale for each dimension" });
+    }
+    let has_values = planner.data.heads.iter().any(|head| head.values.is_some());
+    if planner.loss == Loss::AttentionOutput && !has_values {
+        return Err(Error::Unsupported { what: "errors of attention's output without values" });
+    }
+    if planner.loss == Loss::Ridge && cfg!(not(any(feature = "faer", feature = "ndarray-linalg"))) {
+        return Err(Error::Unsupported { what: "regression without the feature faer or ndarray-linalg" });
+    }
+    if planner.loss == Loss::Ridge && planner.targets.is_none() {
+        return Err(Error::Unsupported { what: "the excess risk of a regression without targets" });
+    }
+    if let Goal::Target { probability, .. } = planner.goal {
+        if !planner.loss.is_of_pairs() {
+            return Err(Error::Unsupported {
+                what: "targets for errors that are not closed forms at pairs of points",
+            });
+        }
+        if probability.is_some() && planner.loss != Loss::Gram {
+            return Err(Error::Unsupported {
+                what: "a probability for another error than that of the Gram matrix",
+            });
+        }
+    }
+    planner.target.kernel().ok_or(Error::Unsupported { what: "a plan without a named kernel" })
+}

@@ -1,0 +1,66 @@
+//! [`Goal`] and [`Loss`]: what is sought.
+
+use crate::planner::costs::Measure;
+
+/// What is given and what is sought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Goal {
+    /// The least error for at most so much.
+    Budget { measure: Measure, most: f64 },
+    /// The least cost for which the loss is at most `error`, with this probability if it is one.
+    Target { error: f64, probability: Option<f64>, measure: Measure },
+}
+
+/// What a plan minimises. All are relative, and all count bias² + variance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Loss {
+    /// √(Σ E(K̂ − K)²/Σ K²) over pairs: the error of the Gram matrix in the Frobenius norm. Pairs with large values rule it.
+    #[default]
+    Gram,
+    /// The mean over pairs of √E(K̂ − K)²/|K|.
+    RelativeMean,
+    /// Its median.
+    RelativeMedian,
+    /// The value that a tenth of the pairs exceed.
+    RelativeNinety,
+    /// The value that a hundredth of the pairs exceed.
+    RelativeNinetyNine,
+    /// The error of normalised attention's weights, to first order, as
+    /// [`ErrorReport::weight_error`](crate::apply::attention::ErrorReport::weight_error).
+    AttentionWeights,
+    /// The error of normalised attention's output, to first order: with [values](Planner::values).
+    AttentionOutput,
+    /// The excess risk of ridge regression: its mean squared error at held-out points less that of the exact kernel's, over
+    /// the variance of the targets; with [targets](Planner::ridge). From a pilot on some of the points, with the λ for which the
+    /// exact kernel is best at the held-out points. Where the exact kernel predicts no better than the mean of the targets, the error of
+    /// the mean takes its place, and the plan's [advice](super::Plan::advice) says so.
+    Ridge,
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Loss::Gram => "error of the Gram matrix",
+            Loss::RelativeMean => "mean relative error",
+            Loss::RelativeMedian => "median relative error",
+            Loss::RelativeNinety => "90 % quantile of the relative error",
+            Loss::RelativeNinetyNine => "99 % quantile of the relative error",
+            Loss::AttentionWeights => "error of attention's weights",
+            Loss::AttentionOutput => "error of attention's output",
+            Loss::Ridge => "excess risk of ridge regression",
+        })
+    }
+}
+
+impl Loss {
+    /// Whether it follows from errors at pairs of points alone.
+    pub(crate) fn is_of_pairs(self) -> bool {
+        !self.is_of_attention() && self != Loss::Ridge
+    }
+
+    pub(crate) fn is_of_attention(self) -> bool {
+        matches!(self, Loss::AttentionWeights | Loss::AttentionOutput)
+    }
+}

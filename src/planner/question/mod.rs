@@ -1,0 +1,17 @@
+//! What is asked: points, kernel, goal, loss and constraints.
+//!
+//! Here belongs what a user states, its checks, and what the data say before any map is considered.
+
+mod check;
+mod constraints;
+mod goal;
+mod lengthscales;
+mod options;
+mod points;
+
+pub(crate) use self::check::check;
+pub(crate) use self::constraints::is_biased;
+pub(crate) use self::goal::Goal;
+pub use self::goal::Loss;
+pub use self::options::Planner;
+pub(crate) use self::points::{Head, PlannedPoints};

@@ -1,0 +1,125 @@
+//! How recipes within a budget are evaluated: at few pairs, at all of them, and by draws.
+
+use std::collections::BTreeSet;
+
+use super::candidates::Candidate;
+use super::problem::Problem;
+use super::ranking::{Scored, rank};
+use super::steps::steps;
+use crate::error::Result;
+use crate::planner::costs::Measure;
+use crate::planner::forecasts::{Basis, Forecast, Pairs, closed, forecast};
+use crate::{progress, threads};
+
+/// Pairs that tell what is far from the best.
+const FEW: usize = 250;
+/// Recipes whose ranks are those of all pairs, and the dimensions up to which that many are.
+const FIRST: usize = 24;
+const FIRST_DIM: usize = 100;
+
+impl Problem<'_> {
+    /// The best within a budget.
+    pub fn within(&mut self, measure: Measure, most: f64) -> Result<Vec<Scored>> {
+        let candidates = self.sized(measure, most)?;
+        // Few pairs tell what is far from the best: the same ones for all seeds, where all pairs are.
+        let few = (self.pairs.len() > FEW).then(|| self.pairs.some(FEW, &mut crate::rng(0)));
+        let first = few.as_ref().unwrap_or(&self.pairs);
+        let evaluated =
+            steps("recipes evaluated at some pairs", &candidates, |one| self.closed_at(one, first))?;
+        let (mut scored, mut open) = (Vec::new(), Vec::new());
+        for (candidate, evaluated) in candidates.into_iter().zip(evaluated) {
+            match evaluated {
+                Some((ln_squares, forecast)) => {
+                    scored.push(Scored {
+                        candidate,
+                        ln_squares: few.is_none().then_some(ln_squares),
+                        draws: 0.0,
+                        forecast,
+                        also: Vec::new(),
+                    });
+                }
+                None => open.push(candidate),
+            }
+        }
+        // Couplings may be one map, as in one dimension.
+        let are_one = |a: &Scored, b: &Scored| a.candidate.proposal == b.candidate.proposal && a.is_as(b);
+        let scored = self.settled(self.merged(best_of_each_kind(scored), are_one))?;
+        let simulated = self.pilots(&scored, open)?;
+        self.tried(scored.into_iter().chain(best_of_each_kind(simulated)).collect())
+    }
+
+    /// What fits the budget of each kind.
+    fn sized(&mut self, measure: Measure, most: f64) -> Result<Vec<Candidate>> {
+        let sized = threads::map(self.space.pairs(), |kind| {
+            let within = self.space.within(self.planner, self.calibration.as_ref(), kind, (measure, most));
+            within.map_err(|error| (kind, error))
+        });
+        progress::check()?;
+        let mut candidates = Vec::new();
+        for sized in sized {
+            match sized {
+                Ok(sized) => candidates.extend(sized),
+                Err((kind, error)) => self.leave_out(kind, error.to_string()),
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Ranks recipes, the first of which are evaluated at all pairs, and the best of each map: whatever takes their place by its errors
+    /// at few pairs is evaluated too, until nothing does.
+    fn settled(&self, mut scored: Vec<Scored>) -> Result<Vec<Scored>> {
+        // Closed forms of coupled frequencies take longer in more dimensions.
+        let first = (FIRST * FIRST_DIM / self.planner.data.dim()).clamp(FIRST / 4, FIRST);
+        loop {
+            rank(&mut scored);
+            let (mut wanted, mut rest, mut maps) = (Vec::new(), Vec::new(), BTreeSet::new());
+            for one in scored {
+                let is_best_of_map = first == FIRST && maps.insert(one.candidate.proposal);
+                let is_wanted = wanted.len() < first || is_best_of_map;
+                if is_wanted { wanted.push(one) } else { rest.push(one) }
+            }
+            let is_settled = !wanted.iter().any(Scored::is_of_some_pairs);
+            let evaluated = steps("recipes evaluated at all pairs", wanted, |one| self.at_all_pairs(one))?;
+            scored = evaluated.into_iter().flatten().chain(rest).collect();
+            if is_settled {
+                rank(&mut scored);
+                return Ok(scored);
+            }
+        }
+    }
+
+    /// A recipe with its errors at all pairs, if it has a closed form: `None` if not at all of them.
+    pub fn at_all_pairs(&self, one: Scored) -> Result<Option<Scored>> {
+        if !one.is_of_some_pairs() {
+            return Ok(Some(one));
+        }
+        let evaluated = self.closed(&one.candidate)?;
+        Ok(evaluated.map(|(ln_squares, forecast)| Scored { ln_squares: Some(ln_squares), forecast, ..one }))
+    }
+
+    /// Errors by closed forms.
+    pub fn closed(&self, candidate: &Candidate) -> Result<Option<(Vec<f64>, Forecast)>> {
+        self.closed_at(candidate, &self.pairs)
+    }
+
+    fn closed_at(&self, candidate: &Candidate, pairs: &Pairs) -> Result<Option<(Vec<f64>, Forecast)>> {
+        let ln_squares = closed(&candidate.recipe, &self.planner.target, pairs)?;
+        Ok(ln_squares.map(|ln_squares| {
+            let forecast = forecast(pairs, self.planner.loss, &ln_squares, Basis::ClosedForm);
+            (ln_squares, forecast)
+        }))
+    }
+}
+
+/// The best of the recipes that differ in their numbers of frequencies alone.
+fn best_of_each_kind(mut scored: Vec<Scored>) -> Vec<Scored> {
+    rank(&mut scored);
+    let mut seen = Vec::new();
+    scored.retain(|one| {
+        let kind = one.candidate.kind();
+        let is_new = !seen.contains(&kind);
+        seen.push(kind);
+        is_new
+    });
+    scored
+}

@@ -1,0 +1,104 @@
+//! How a plan is made.
+
+use super::problem::Problem;
+use super::ranking::{Scored, rank};
+use super::{targets, words};
+use crate::error::Result;
+use crate::planner::forecasts::{Basis, TaskLoss};
+use crate::planner::plan::{Choice, LeftOut, Plan};
+use crate::planner::question::{Goal, Planner, check};
+
+/// The relative standard error from which on a loss is called uncertain.
+const UNCERTAIN: f64 = 0.15;
+/// The relative standard error, over pairs and draws, from which on a loss from draws is called uncertain.
+const MISSED: f64 = 0.5;
+
+impl Planner {
+    /// Ranks recipes.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if the kernel or the budget is outside its domain, [`Shape`](Error::Shape) if the
+    /// kernel is for another dimension, [`Unsupported`](Error::Unsupported) if no map of this crate serves the kernel under the constraints, or
+    /// the loss needs what is missing.
+    #[inline(never)]
+    pub fn plan(&self) -> Result<Plan> {
+        plan(self)
+    }
+}
+
+pub(crate) fn plan(planner: &Planner) -> Result<Plan> {
+    let mut problem = Problem::new(planner, check(planner)?)?;
+    let scored = match planner.goal {
+        Goal::Budget { measure, most } => problem.within(measure, most)?,
+        Goal::Target { error, probability, measure } => {
+            targets::reach(&mut problem, error, probability, measure)?
+        }
+    };
+    problem.finish(scored)
+}
+
+impl Problem<'_> {
+    fn finish(mut self, mut scored: Vec<Scored>) -> Result<Plan> {
+        if scored.is_empty() {
+            let why = match self.planner.goal {
+                Goal::Budget { .. } => "none fits the budget",
+                Goal::Target { .. } => {
+                    "none with a closed form reaches the target with up to 4 million frequencies"
+                }
+            };
+            self.space.left_out.push(LeftOut { what: "all recipes".into(), why: why.into() });
+        }
+        let measure = match self.planner.goal {
+            Goal::Budget { measure, .. } => {
+                rank(&mut scored);
+                measure
+            }
+            // The cheapest come first.
+            Goal::Target { measure, .. } => measure,
+        };
+        let scored = self.merged(scored, Scored::is_as);
+        let advice = self.advice(&scored)?;
+        let whys = words::sentences(&scored, self.planner, measure);
+        let choices = scored.into_iter().zip(whys).map(|(one, why)| self.choice(one, why)).collect();
+        Ok(Plan {
+            title: words::title(self.planner, self.pairs.len()),
+            loss: self.planner.loss,
+            measure,
+            choices,
+            advice,
+            left_out: self.space.left_out,
+            pairs: self.pairs.len(),
+            calibration: self.calibration,
+        })
+    }
+
+    /// Whether a sample of pairs, or draws, leave the loss uncertain by a factor, or nothing is known of it. Where all pairs of all points
+    /// were evaluated, other points may have other errors, but these have no others.
+    fn is_uncertain(&self, one: &Scored) -> bool {
+        let loss = one.forecast.loss;
+        let is_all = self.task_loss.as_ref().map_or(self.pairs.is_all(), TaskLoss::is_of_all);
+        let sampled = !is_all || one.is_of_some_pairs();
+        let error = if sampled { loss.standard_error } else { one.draws };
+        // Few draws may have missed what rules a quantile.
+        let missed = loss.basis != Basis::ClosedForm && loss.standard_error > MISSED * loss.value.abs();
+        let is_known = loss.value.is_finite() && error <= UNCERTAIN * loss.value.abs();
+        missed || !is_known
+    }
+
+    fn choice(&self, one: Scored, why: String) -> Choice {
+        let uncertain = self.is_uncertain(&one);
+        let (map, coupling) = self.names(&one.candidate);
+        let Scored { candidate, forecast, .. } = one;
+        Choice {
+            map,
+            coupling,
+            uncertain,
+            frequencies: candidate.m,
+            recipe: candidate.recipe,
+            forecast,
+            cost: candidate.cost,
+            biased: candidate.biased,
+            why,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The errors of one recipe, by closed forms and by draws.
+
+use std::ops::Range;
+
+use super::steps::steps;
+use crate::error::{Error, Result, check_size};
+use crate::kernel::Kernel;
+use crate::map::Recipe;
+use crate::planner::forecasts::{Basis, Forecast, Pairs, Simulated, TaskLoss, closed, forecast, simulate};
+use crate::planner::question::{Planner, check};
+
+impl Planner {
+    /// The errors to expect of any recipe for these points, by closed forms, whatever the budget; `None` where there is no closed form.
+    ///
+    /// ```
+    /// # use ndarray::Array2;
+    /// use random_features::Trigonometric;
+    /// use random_features::frequency::{Draw, Orthogonal};
+    /// use random_features::kernel::Gaussian;
+    /// use random_features::planner::Planner;
+    /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+    /// let planner = Planner::of_one_set(&x)?.kernel(Gaussian::new(1.0)?);
+    /// let recipe = Trigonometric.recipe(Draw::new(4, 64, Orthogonal), Gaussian::new(1.0)?);
+    /// let expected = planner.forecast(&recipe)?.ok_or("no closed form")?;
+    /// let measured = planner.measure(&recipe, 100, 0)?;
+    /// assert!((measured.gram.value / expected.gram.value - 1.0).abs() < 0.1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`plan`](Planner::plan); [`Shape`](Error::Shape) if the recipe is for another dimension.
+    pub fn forecast(&self, recipe: &Recipe) -> Result<Option<Forecast>> {
+        expect(self, recipe)
+    }
+
+    /// The errors of any recipe for these points in so many draws, with consecutive seeds from `first` on. Where errors are ruled by
+    /// draws too rare to be met, they are too small.
+    ///
+    /// # Errors
+    /// As [`forecast`](Planner::forecast); those of the draws; [`Parameter`](Error::Parameter) for fewer than 2.
+    pub fn measure(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
+        measure(self, recipe, draws, first)
+    }
+}
+
+/// The errors to expect of a recipe, by closed forms.
+pub(crate) fn expect(planner: &Planner, recipe: &Recipe) -> Result<Option<Forecast>> {
+    let (kernel, pairs) = pairs(planner, recipe)?;
+    let Some(ln_squares) = closed(recipe, &planner.target, &pairs)? else { return Ok(None) };
+    let of_pairs = forecast(&pairs, planner.loss, &ln_squares, Basis::ClosedForm);
+    match TaskLoss::new(planner, kernel.as_ref())? {
+        None => Ok(Some(of_pairs)),
+        Some(task) => Ok(task.closed(recipe)?.map(|loss| of_pairs.with_loss(loss))),
+    }
+}
+
+/// The errors of a recipe in so many draws, of consecutive seeds.
+pub(crate) fn measure(planner: &Planner, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
+    if draws < 2 {
+        let (name, domain) = ("the number of draws", "at least 2");
+        return Err(Error::Parameter { name, value: draws as f64, domain });
+    }
+    let (kernel, pairs) = pairs(planner, recipe)?;
+    let seen = Simulated::joined(steps("draws in parts of 16", split(draws), |part| {
+        simulate(recipe, &pairs, part.len(), first.wrapping_add(part.start as u64))
+    })?);
+    let errors = forecast(&pairs, planner.loss, &seen.ln_squares(&pairs), seen.basis());
+    let errors = errors.widened(0.5 * seen.gram().1);
+    match TaskLoss::new(planner, kernel.as_ref())? {
+        None => Ok(errors),
+        Some(task) => Ok(errors.with_loss(task.simulated(recipe, draws, first)?.0)),
+    }
+}
+
+/// Draws in parts of so many.
+fn split(draws: usize) -> Vec<Range<usize>> {
+    const PART: usize = 16;
+    (0..draws.div_ceil(PART)).map(|k| k * PART..draws.min((k + 1) * PART)).collect()
+}
+
+/// The exact kernel, and the pairs on which a recipe is evaluated.
+fn pairs(planner: &Planner, recipe: &Recipe) -> Result<(Box<dyn Kernel<f64>>, Pairs)> {
+    let kernel = check(planner)?;
+    check_size("the dimension of the recipe", planner.data.dim(), recipe.dim())?;
+    let pairs = Pairs::draw(&planner.data, kernel.as_ref(), planner.seed)?;
+    Ok((kernel, pairs))
+}

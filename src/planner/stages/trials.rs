@@ -1,0 +1,56 @@
+//! [`TaskLoss`]: losses that do not follow from errors at pairs of points.
+
+use super::problem::Problem;
+use super::ranking::{Scored, rank};
+use super::steps::steps;
+use crate::error::Result;
+use crate::planner::forecasts::Basis;
+
+/// Recipes that are tried: so many with the least errors of the Gram matrix, and as many with the least median errors.
+const TRIED: usize = 8;
+/// Recipes that are tried again with more draws, and how many times as many: the least of noisy losses is too small.
+const AGAIN: usize = 3;
+const MORE: usize = 4;
+
+impl Problem<'_> {
+    /// The best few by errors at pairs, with the loss itself; all if that is a loss of pairs.
+    pub fn tried(&self, mut scored: Vec<Scored>) -> Result<Vec<Scored>> {
+        let Some(task) = &self.task_loss else { return Ok(scored) };
+        rank(&mut scored);
+        let mut others = scored.split_off(scored.len().min(TRIED));
+        others.sort_by(|a, b| {
+            let median = |one: &Scored| one.forecast.relative.median.value;
+            median(a).total_cmp(&median(b))
+        });
+        scored.extend(others.into_iter().take(TRIED));
+        let few = task.draws();
+        let tried = steps("recipes tried", scored, |one| {
+            let Some(one) = self.at_all_pairs(one)? else { return Ok(None) };
+            let recipe = &one.candidate.recipe;
+            let (loss, draws) = match task.closed(recipe)? {
+                Some(loss) => (loss, 0.0),
+                None => task.simulated(recipe, few, self.seed_of(3))?,
+            };
+            Ok(Some(Scored { forecast: one.forecast.with_loss(loss), draws, ..one }))
+        })?;
+        let mut tried: Vec<Scored> = tried.into_iter().flatten().collect();
+        // Others may take the places of those that turn out worse.
+        let is_noisy = |one: &Scored| one.forecast.loss.basis == Basis::Simulation(few);
+        loop {
+            rank(&mut tried);
+            let rest = tried.split_off(tried.len().min(AGAIN));
+            if !tried.iter().any(is_noisy) {
+                return Ok(tried.into_iter().chain(rest).collect());
+            }
+            tried = steps("recipes tried again", tried, |one| match is_noisy(&one) {
+                false => Ok(one),
+                true => {
+                    let recipe = &one.candidate.recipe;
+                    let (loss, draws) = task.simulated(recipe, MORE * few, self.seed_of(4))?;
+                    Ok(Scored { forecast: one.forecast.with_loss(loss), draws, ..one })
+                }
+            })?;
+            tried.extend(rest);
+        }
+    }
+}
