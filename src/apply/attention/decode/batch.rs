@@ -2,9 +2,7 @@
 
 use ndarray::{Array4, ArrayViewMut4};
 
-use super::super::input::{Element, Heads, Job};
-use super::super::linear::Places;
-use super::super::{Attended, in_order, ways};
+use super::super::input::{Attended, Element, Heads, Job, Places, in_order, threads_of_each};
 use super::head::Head;
 use super::step::CausalState;
 use crate::Real;
@@ -76,7 +74,7 @@ impl<T: Real> CausalState<T> {
     /// Takes in the jobs of all heads, or, if the work is stopped, none.
     #[inline(never)]
     fn take_in(&mut self, jobs: Vec<Job<'_, T>>) -> Result<Places> {
-        let (attention, ways, all) = (&self.attention, ways(self.heads.len()), self.shape[1]);
+        let (attention, ways, all) = (&self.attention, threads_of_each(self.heads.len()), self.shape[1]);
         let of_head = |(i, (head, job)): (usize, (&mut Head<T>, Job<'_, T>))| {
             head.prefill(attention.setup(i % all), attention.causal_pairs(i % all), job, ways)
         };

@@ -3,17 +3,16 @@
 
 use ndarray::{Array1, ArrayViewMut1, Axis};
 
-use super::super::Attention;
 use super::super::features::Setup;
-use super::super::input::{Job, KeyRows, KeyRun, Reading};
-use super::super::linear::{Asked, Lag, Outlet, Places, Scan, Sequence, Worker, proceed};
-use super::super::pairs::{ExactKeys, KeyChoice, Neighbours};
+use super::super::input::{Attention, Job, KeyChoice, KeyRows, KeyRun, Places, Reading};
+use super::super::linear::{Asked, Lag, Outlet, Scan, Sequence, Worker, proceed};
+use super::super::pairs::{ExactKeys, Neighbours};
 use crate::Real;
 use crate::data::window::Window;
 
 /// The tokens of a head so far.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Head<T: Real> {
+pub(super) struct Head<T: Real> {
     /// Those that have left the window, and are no exact keys.
     pub sequence: Sequence<T>,
     recent: Recent<T>,
@@ -22,7 +21,7 @@ pub(in super::super) struct Head<T: Real> {
 
 /// Which pairs of a head of keys have exact weights, causally.
 #[derive(Clone, Copy)]
-pub(in super::super) struct CausalPairs<'a> {
+pub(super) struct CausalPairs<'a> {
     /// Those of queries with the keys up to them, and how keys are read for logits.
     near: Option<(Window, Reading)>,
     /// Those with the keys in these rows, ascending, and how they are read for logits.
@@ -39,7 +38,7 @@ struct Recent<T> {
 
 impl<T: Real> Attention<T> {
     /// The pairs of a head of keys with exact weights.
-    pub(in super::super) fn causal_pairs(&self, head: usize) -> CausalPairs<'_> {
+    pub(super) fn causal_pairs(&self, head: usize) -> CausalPairs<'_> {
         let keys = match &self.exact {
             KeyChoice::At(rows) => {
                 self.exact_inverse(head).map(|inverse| (&rows[..], self.reading.of_pairs(inverse)))

@@ -3,9 +3,10 @@
 use ndarray::{Array3, ArrayRef3, ArrayView2, Axis, CowArray, Ix2};
 
 use super::super::features::Setup;
-use super::super::input::{Element, KeyRun, Numbers, check_multiple};
+use super::super::input::{
+    Attention, Element, HEADS_WITH_MAPS, KeyRun, Numbers, check_multiple, check_shape,
+};
 use super::super::linear::{Sequence, Worker};
-use super::super::{Attention, HEADS_WITH_MAPS, check_shape};
 use super::head::{CausalPairs, Head};
 use crate::Real;
 use crate::error::{Result, check_positive, check_size};
@@ -63,11 +64,11 @@ use crate::whole::all_or_none;
 /// ```
 #[derive(Debug)]
 pub struct CausalState<T: Real> {
-    pub(in super::super) attention: Attention<T>,
+    pub(super) attention: Attention<T>,
     /// Sequences, heads of keys and d_v.
-    pub(in super::super) shape: [usize; 3],
+    pub(super) shape: [usize; 3],
     /// For each sequence and head of keys.
-    pub(in super::super) heads: Vec<Head<T>>,
+    pub(super) heads: Vec<Head<T>>,
     /// One for each thread.
     workers: Vec<Worker<T>>,
 }
@@ -319,7 +320,7 @@ impl<T: Real> CausalState<T> {
     }
 
     /// About how many bytes a fork of a head keeps for itself, if all it keeps is in use.
-    pub(in super::super) fn bytes_of_fork(&self) -> usize {
+    pub(super) fn bytes_of_fork(&self) -> usize {
         let (attention, [_, _, d_v]) = (&self.attention, self.shape);
         let width = attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
         let dims = [self.input_dim(), d_v];
@@ -335,14 +336,14 @@ impl<T: Real> CausalState<T> {
         self.heads.iter().map(Head::length).fold(0, usize::max)
     }
 
-    pub(in super::super) fn input_dim(&self) -> usize {
+    pub(super) fn input_dim(&self) -> usize {
         self.attention.maps[0].input_dim()
     }
 }
 
 impl<T: Real> Attention<T> {
     /// Whether features are computed by code of a user, which may panic.
-    pub(in super::super) fn is_own(&self) -> bool {
+    pub(super) fn is_own(&self) -> bool {
         self.maps.iter().any(Map::is_own)
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use ndarray::ArrayView1;
 
-use super::super::input::Numbers;
-use super::setup::{CHUNK, Setup};
+use super::super::input::{CHUNK, Numbers};
+use super::setup::Setup;
 use super::tokens::Tokens;
 use crate::Real;
 use crate::engine::Scratch;

@@ -7,5 +7,5 @@ mod tokens;
 
 pub(super) use self::chunk::{Chunk, LogBuffers};
 pub(super) use self::key_weights::KeyWeights;
-pub(super) use self::setup::{CHUNK, SEGMENT, Setup};
+pub(super) use self::setup::Setup;
 pub(super) use self::tokens::Tokens;

@@ -1,16 +1,10 @@
 //! [`Setup`]: a map and how attention uses it, as every step on the way of a row reads it.
 
-use super::super::input::Reading;
+use super::super::input::{Attention, Reading};
 use super::super::pairs::{ExactKeys, Neighbours, Ring, See};
 use crate::Real;
 use crate::data::window::Window;
 use crate::engine::{Program, Side};
-
-/// Tokens of a chunk. For each token, products with keys of its chunk cost in proportion to this, and updates of sums in inverse
-/// proportion.
-pub(in super::super) const CHUNK: usize = 64;
-/// Tokens of a segment, whose sums are one term of those of the whole.
-pub(in super::super) const SEGMENT: usize = 16 * CHUNK;
 
 /// A map and how it is used.
 #[derive(Clone, Copy)]
@@ -27,6 +21,15 @@ pub(in super::super) struct Setup<'a, T> {
     pub causal: bool,
     /// Whether queries and keys have changed places: queries are summed up, and keys ask for the sums.
     pub swapped: bool,
+}
+
+impl<T: Real> Attention<T> {
+    /// How a head of keys is attended to, causally and without exact pairs.
+    pub(in super::super) fn setup(&self, head: usize) -> Setup<'_, T> {
+        let program = &self.programs[head % self.maps.len()];
+        let (reading, normalised) = (&self.reading, self.normalised);
+        Setup { program, reading, normalised, exact: None, near: None, causal: true, swapped: false }
+    }
 }
 
 impl<'a, T> Setup<'a, T> {

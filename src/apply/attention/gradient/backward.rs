@@ -17,7 +17,7 @@ use crate::Real;
 use crate::data::window::Window;
 
 /// The gradients of a job, whose outputs are those of queries.
-pub(in super::super) struct Backward<'j, 'a, T> {
+pub(super) struct Backward<'j, 'a, T> {
     pub job: Job<'j, T>,
     /// Gradients with respect to the outputs of each member.
     pub upstream: Vec<ArrayView2<'a, T>>,
@@ -306,7 +306,7 @@ fn add_records<T: Real>(
 }
 
 /// Gradients of keys and of values, to which one part after the other is added.
-pub(in super::super) struct KeySums<'a, T> {
+pub(super) struct KeySums<'a, T> {
     pub of_keys: ArrayViewMut2<'a, T>,
     pub of_values: ArrayViewMut2<'a, T>,
     /// Whether all are 0 yet.
@@ -328,7 +328,7 @@ impl<T: Real> KeySums<'_, T> {
 }
 
 /// Queries that keys sum up: with the features φ/N and the values \[g, −g·o\].
-pub(in super::super) struct Summed<'a, T> {
+pub(super) struct Summed<'a, T> {
     queries: Numbers<'a, T>,
     values: Array2<T>,
     /// Those that have an output.
@@ -353,7 +353,7 @@ impl<'a, T: Real> Summed<'a, T> {
 }
 
 /// Gradients of keys and of their values.
-pub(in super::super) fn pulls_of_keys<'a, T: Real>(
+pub(super) fn pulls_of_keys<'a, T: Real>(
     keys: KeyRun<'a, T>,
     [gradients, of_values]: [ArrayViewMut2<'a, T>; 2],
     record: Option<Box<Record<'a, T>>>,

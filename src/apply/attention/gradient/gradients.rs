@@ -3,8 +3,8 @@
 use ndarray::{Array4, ArrayRef, Ix4};
 
 use super::super::features::Setup;
-use super::super::input::{Element, Heads};
-use super::super::{Attention, check_shape, ways};
+use super::super::input::{Attention, Element, Heads, check_shape, threads_of_each};
+use super::super::pairs::{KeySplit, Neighbours};
 use super::backward::Backward;
 use super::pulls::KEPT;
 use super::records::Parameters;
@@ -269,7 +269,7 @@ impl<T: Real> Attention<T> {
     /// Writes the gradients of jobs, and what they add to those of parameters.
     #[inline(never)]
     fn run_backward(&self, jobs: Vec<JobOfBackward<'_, '_, '_, '_, T>>, causal: bool) {
-        let ways = ways(jobs.len());
+        let ways = threads_of_each(jobs.len());
         threads::for_each(jobs, |(Backward { job, upstream, of_keys, of_values }, parameters)| {
             if progress::is_stopped() {
                 return;
@@ -278,9 +278,12 @@ impl<T: Real> Attention<T> {
             // The factors that outputs may do without have gradients like others.
             let program = self.maps[head % self.maps.len()].program();
             let of_pairs = self.inverse(head).map(|inverse| self.reading.of_pairs(inverse));
-            self.with_exact(Setup { program, causal, ..self.setup(head) }, job, |setup, job| {
-                Backward { job, upstream, of_keys, of_values }.run(setup, of_pairs, ways, parameters);
-            });
+            let keys = KeySplit::new(self, &job);
+            let job = keys.rest(job);
+            let near = Neighbours::of_job(self, &job, causal);
+            let setup = Setup { program, causal, ..self.setup(head) };
+            let setup = setup.beside(keys.exact.as_ref(), near.as_ref());
+            Backward { job, upstream, of_keys, of_values }.run(setup, of_pairs, ways, parameters);
         });
     }
 }
@@ -289,10 +292,7 @@ impl<T: Real> Attention<T> {
 type JobOfBackward<'j, 'a, 'p, 'q, T> = (Backward<'j, 'a, T>, Option<&'q mut Parameters<'p, T>>);
 
 /// Checks the shape of gradients with respect to outputs.
-pub(in super::super) fn check_upstream<E, T>(
-    heads: &Heads<'_, E>,
-    output_gradients: &ArrayRef<T, Ix4>,
-) -> Result<()> {
+pub(super) fn check_upstream<E, T>(heads: &Heads<'_, E>, output_gradients: &ArrayRef<T, Ix4>) -> Result<()> {
     let what = [
         "the batch size of the output gradients",
         "the number of heads of the output gradients",

@@ -28,16 +28,13 @@ struct PairPulls<T> {
 }
 
 /// Shows the blocks of keys that some rows see.
-pub(in super::super) trait Visit<T>:
-    Fn(&mut Ring<T>, Range<usize>, &mut See<'_, T>) + Sync
-{
-}
+pub(super) trait Visit<T>: Fn(&mut Ring<T>, Range<usize>, &mut See<'_, T>) + Sync {}
 
 impl<T, F: Fn(&mut Ring<T>, Range<usize>, &mut See<'_, T>) + Sync> Visit<T> for F {}
 
 /// Writes the gradients of rows, which `reading` makes points, with respect to the exact weights of the pairs with keys in the blocks
 /// that `visit` shows. Once the work is stopped, the rest is left out.
-pub(in super::super) fn pull_pairs<T: Real>(
+pub(super) fn pull_pairs<T: Real>(
     (reading, normalised): (&Reading, bool),
     pulls: Pulls<'_, T>,
     visit: impl Visit<T>,

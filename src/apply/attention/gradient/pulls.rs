@@ -46,7 +46,7 @@ pub(in super::super) enum Role<'a, T> {
 }
 
 /// What keys need of a query: −ln of its normaliser or, not normalised, 0; g·o; and 1 if it has an output, else 0.
-pub(in super::super) const KEPT: usize = 3;
+pub(super) const KEPT: usize = 3;
 
 /// The coefficients of a row's gradient beside those of the targets.
 #[derive(Clone, Copy, Debug)]

@@ -18,14 +18,14 @@ pub(in super::super) struct Record<'a, T> {
 }
 
 /// What is recorded of some tokens.
-pub(in super::super) struct Records<T> {
+pub(super) struct Records<T> {
     cotangents: Array2<T>,
     along: Array2<f64>,
 }
 
 /// What the parameters of a map have from one head: derivatives with respect to exponents, and the negative logarithmic derivatives
 /// with respect to lengthscales.
-pub(in super::super) struct Parameters<'p, T: Real> {
+pub(super) struct Parameters<'p, T: Real> {
     program: &'p Program<T>,
     pub sums: ExponentSums,
     pub along: Array1<f64>,

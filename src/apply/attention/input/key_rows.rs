@@ -3,7 +3,7 @@
 use ndarray::ArrayView1;
 
 use super::element::Numbers;
-use super::heads::KeyRun;
+use super::job::KeyRun;
 use crate::Real;
 use crate::numeric::matrix_view;
 

@@ -1,18 +1,30 @@
-//! What attention reads and gives, without any computation on pairs: queries, keys and values, how they become points, and sums before
-//! they are outputs.
+//! What attention reads and gives: options, heads of queries, keys and values, how tokens become points, and outputs before they are
+//! divided. Nothing here computes with pairs or features.
 
+mod attended;
+mod attention;
+mod checks;
 mod element;
+mod exact_pairs;
 mod heads;
+mod job;
 mod key_rows;
+mod lengthscale;
 mod output;
 mod reading;
 
-pub use self::element::Element;
-pub(super) use self::element::Numbers;
+pub use self::attended::Attended;
+pub(super) use self::attended::{Places, in_order};
+pub use self::attention::Attention;
+pub(super) use self::checks::{HEADS_WITH_MAPS, check_output, check_shape};
+pub use self::element::{Element, Numbers};
+pub(super) use self::exact_pairs::KeyChoice;
 pub use self::heads::Heads;
-pub(super) use self::heads::{Job, KeyRun, Member, check_multiple};
+pub(super) use self::heads::check_multiple;
+pub(super) use self::job::{CHUNK, Job, KeyRun, Member, cuts, threads_of_each};
 pub(super) use self::key_rows::KeyRows;
 #[cfg(feature = "serde")]
 pub(super) use self::key_rows::stored::StoredKeyRows;
+pub(super) use self::lengthscale::{estimated_lengthscale, kernel_lengthscale, softmax_lengthscale};
 pub(super) use self::output::Undivided;
 pub(super) use self::reading::Reading;

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use ndarray::{Array2, Array4, Axis};
 
-use super::super::features::{CHUNK, Setup, Tokens};
-use super::super::input::{Element, Heads, Job, KeyRun, Member};
-use super::super::linear::{Lag, cuts};
-use super::super::{Attended, Attention};
+use super::super::features::{Setup, Tokens};
+use super::super::input::{Attended, Attention, CHUNK, Element, Heads, Job, KeyRun, Member, cuts};
+use super::super::linear::Lag;
+use super::super::pairs::{KeySplit, Neighbours};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::Result;
@@ -82,7 +82,11 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     fn number(&self, jobs: Vec<Job<'_, T>>, causal: bool) {
         threads::for_each(jobs, |job: Job<'_, T>| {
-            self.with_exact(Setup { causal, ..self.setup(job.head) }, job, numbers)
+            let keys = KeySplit::new(self, &job);
+            let job = keys.rest(job);
+            let near = Neighbours::of_job(self, &job, causal);
+            let setup = Setup { causal, ..self.setup(job.head) };
+            numbers(setup.beside(keys.exact.as_ref(), near.as_ref()), job);
         });
     }
 }

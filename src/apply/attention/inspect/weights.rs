@@ -5,9 +5,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, Array4, ArrayView1, ArrayViewMut4, Axis};
 
 use super::super::features::Tokens;
-use super::super::input::{Element, Heads, Job, Numbers, Reading};
-use super::super::pairs::KeyChoice;
-use super::super::{Attention, HEADS_WITH_MAPS};
+use super::super::input::{Attention, Element, HEADS_WITH_MAPS, Heads, Job, KeyChoice, Numbers, Reading};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result, check_size};

@@ -1,8 +1,7 @@
 //! The choice between linear and exact attention.
 
-use super::super::input::{Element, Heads};
+use super::super::input::{Attended, Attention, Element, Heads, kernel_lengthscale};
 use super::super::pairs::ExactAttention;
-use super::super::{Attended, Attention};
 use super::costs::Lengths;
 use crate::Real;
 use crate::error::Result;
@@ -36,7 +35,7 @@ impl<T: Real> Attention<T> {
     /// The exact attention that this one approximates, if every map is one of the softmax kernel with the same lengthscale in all
     /// coordinates.
     pub fn exact_counterpart(&self) -> Option<ExactAttention> {
-        self.exact_of(softmax_lengthscale)
+        self.exact_of(kernel_lengthscale)
     }
 
     /// The exact attention of maps that all have one lengthscale.
@@ -72,12 +71,6 @@ impl<T: Real> Attention<T> {
         }
         exact < linear
     }
-}
-
-/// ℓ of a map of the softmax kernel, if it is the same for all coordinates.
-pub(in super::super) fn softmax_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
-    let exponential = map.kernel()?.exponential().filter(|exponential| exponential.row == 0.0)?;
-    exponential.lengthscale.isotropic()
 }
 
 once!(Attention::<T>::auto::<T>, Attention::<T>::crossover);

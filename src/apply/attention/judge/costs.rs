@@ -1,6 +1,6 @@
 //! [`Costs`]: what exact and linear attention are estimated to cost, by one rule for all that choose between them.
 
-use super::super::Attention;
+use super::super::input::Attention;
 use crate::Real;
 use crate::data::window::Window;
 

@@ -5,7 +5,6 @@ mod choice;
 mod costs;
 mod report;
 
-pub(super) use self::auto::softmax_lengthscale;
 pub use self::choice::{Candidate, Choice, Way};
 pub(crate) use self::costs::{Costs, ExactPairs};
 pub use self::report::{Basis, ErrorReport, Sample};

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use ndarray::{Array2, s};
 
-use super::super::features::{CHUNK, Chunk, SEGMENT, Setup};
-use super::super::input::{Job, KeyRun, Member};
+use super::super::features::{Chunk, Setup};
+use super::super::input::{CHUNK, Job, KeyRun, Member, Places, cuts};
 use super::scan::{Asker, HEAD, Lag, Outlet, Scan};
 use super::sequence::Sequence;
 use super::sight::Asked;
@@ -19,11 +19,11 @@ use crate::progress;
 use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
 
-/// Where a normaliser was not positive: batch, head and row.
-pub(in super::super) type Places = Vec<[usize; 3]>;
+/// Tokens of a segment, whose sums are one term of those of the whole.
+pub(super) const SEGMENT: usize = 16 * CHUNK;
 
 /// Outputs of the queries of a job, with `ways` threads.
-pub(in super::super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
+pub(super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
     match setup.near {
         Some(near) if !setup.causal => beside(setup, near.window, job, ways),
         near => {
@@ -170,13 +170,13 @@ fn answers_without<T: Real>(setup: Setup<'_, T>, runs: Vec<Asker<'_, T>>) -> Pla
 
 /// A chunk of keys that a thread reads to sum them up.
 #[derive(Default)]
-pub(in super::super) struct Summand<T> {
+pub(super) struct Summand<T> {
     chunk: Chunk<T>,
     worker: Worker<T>,
 }
 
 /// Adds keys and values to a state, segment by segment, with `ways` threads.
-pub(in super::super) fn add_keys<T: Real>(
+pub(super) fn add_keys<T: Real>(
     setup: Setup<'_, T>,
     keys: KeyRun<'_, T>,
     state: &mut WeightedSums<T>,
@@ -208,7 +208,7 @@ pub(in super::super) fn add_keys<T: Real>(
 }
 
 /// Adds keys to a state chunk by chunk, and shows what it is before each of them.
-pub(in super::super) fn add_chunks<T: Real>(
+pub(super) fn add_chunks<T: Real>(
     setup: Setup<'_, T>,
     keys: KeyRun<'_, T>,
     Summand { chunk, worker }: &mut Summand<T>,
@@ -223,7 +223,7 @@ pub(in super::super) fn add_chunks<T: Real>(
 }
 
 /// Reads a run of keys into an empty chunk; they are the worker's tokens then.
-pub(in super::super) fn read_keys<T: Real>(
+pub(super) fn read_keys<T: Real>(
     setup: Setup<'_, T>,
     run: KeyRun<'_, T>,
     worker: &mut Worker<T>,
@@ -232,9 +232,4 @@ pub(in super::super) fn read_keys<T: Real>(
     worker.read_keys(setup, run.reborrow());
     chunk.clear();
     chunk.extend(&mut worker.tokens, run.values, run.mask);
-}
-
-/// A range in runs of `step`.
-pub(in super::super) fn cuts(range: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
-    range.clone().step_by(step).map(move |start| start..range.end.min(start + step))
 }

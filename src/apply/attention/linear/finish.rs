@@ -10,7 +10,7 @@ use crate::Real;
 
 /// What a thread needs to make outputs of estimates: the terms of pairs with exact weights, and room for sums.
 #[derive(Debug, Default)]
-pub(in super::super) struct Finish<T> {
+pub(super) struct Finish<T> {
     exact: ExactRun<T>,
     ring: Ring<T>,
     /// Gradients, if those are asked for.

@@ -45,10 +45,10 @@ pub(in super::super) enum Outlet<'a, T> {
 }
 
 /// Numbers of an estimate that is kept, before its sums.
-pub(in super::super) const HEAD: usize = 3;
+pub(super) const HEAD: usize = 3;
 
 /// The bytes of an estimate that is kept, for values of dimension `d_v`.
-pub(in super::super) fn bytes_of_estimate(d_v: usize) -> usize {
+pub(super) fn bytes_of_estimate(d_v: usize) -> usize {
     d_v.saturating_add(HEAD).saturating_mul(size_of::<f64>())
 }
 
@@ -201,14 +201,14 @@ impl<'a, T: Real> Outlet<'a, T> {
 }
 
 /// Keeps an estimate in a row.
-pub(in super::super) fn keep<U: Real>(estimate: &Undivided<'_, U>, mut row: ArrayViewMut1<'_, f64>) {
+pub(super) fn keep<U: Real>(estimate: &Undivided<'_, U>, mut row: ArrayViewMut1<'_, f64>) {
     let head = [estimate.scale, estimate.normaliser, f64::from(u8::from(estimate.seen))];
     let numbers = head.into_iter().chain(estimate.sums.iter().map(|sum| sum.widen()));
     row.iter_mut().zip(numbers).for_each(|(kept, number)| *kept = number);
 }
 
 /// The estimate that is kept in a row.
-pub(in super::super) fn kept<'b>(row: &'b mut ArrayViewMut1<'_, f64>) -> Undivided<'b, f64> {
+pub(super) fn kept<'b>(row: &'b mut ArrayViewMut1<'_, f64>) -> Undivided<'b, f64> {
     let (head, sums) = slice_of_mut(row).split_at_mut(HEAD);
     Undivided { scale: head[0], normaliser: head[1], seen: head[2] != 0.0, sums }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use ndarray::ArrayView1;
 
-use super::super::features::{CHUNK, Chunk, SEGMENT, Setup, Tokens};
-use super::super::input::{KeyRun, Numbers};
-use super::drive::{self, Places};
+use super::super::features::{Chunk, Setup, Tokens};
+use super::super::input::{CHUNK, KeyRun, Numbers, Places};
+use super::drive::{SEGMENT, add_keys};
 use super::scan::{Asker, Scan};
 use super::sight::{Asked, Logged, Rest, Sight};
 use super::team::Team;
@@ -142,7 +142,7 @@ impl<T: Real> Sequence<T> {
             let left = keys.len() - at;
             let count = if self.length.is_multiple_of(SEGMENT) && left > SEGMENT {
                 let count = (left - 1) / SEGMENT * SEGMENT;
-                drive::add_keys(setup, keys.rows(at..at + count), Arc::make_mut(&mut self.before), ways);
+                add_keys(setup, keys.rows(at..at + count), Arc::make_mut(&mut self.before), ways);
                 self.length = self.length.saturating_add(count);
                 self.forget_sums();
                 count

@@ -8,7 +8,7 @@ use crate::Real;
 use crate::reduce::{RunSums, WeightedSums};
 
 /// The keys that queries of a chunk see: those of the chunk, of which each query sees some of the first, and all before it.
-pub(in super::super) struct Sight<'a, T: Real> {
+pub(super) struct Sight<'a, T: Real> {
     pub chunk: &'a Chunk<T>,
     /// The sums over the keys before the chunk, to be multiplied in `T`.
     pub before: &'a RunSums<T>,
@@ -17,7 +17,7 @@ pub(in super::super) struct Sight<'a, T: Real> {
 }
 
 /// The same keys, to be summed up by logarithms in `f64`.
-pub(in super::super) struct Rest<'a, T: Real> {
+pub(super) struct Rest<'a, T: Real> {
     /// Those of the chunk.
     pub tokens: &'a mut Tokens<T>,
     /// The sums over whole segments before the chunk, and over the chunks since.
@@ -27,7 +27,7 @@ pub(in super::super) struct Rest<'a, T: Real> {
 
 /// The sums over all keys before a chunk and over some of its first.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Logged<T> {
+pub(super) struct Logged<T> {
     state: Option<WeightedSums<T>>,
     keys: usize,
 }

@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use super::super::features::{CHUNK, Chunk, SEGMENT, Setup};
-use super::super::input::KeyRun;
-use super::drive::{Places, Summand, add_chunks, cuts, read_keys};
+use super::super::features::{Chunk, Setup};
+use super::super::input::{CHUNK, KeyRun, Places, cuts};
+use super::drive::{SEGMENT, Summand, add_chunks, read_keys};
 use super::scan::{Asker, Scan};
 use super::sight::{Asked, Logged, Rest, Sight};
 use super::worker::Worker;
@@ -17,7 +17,7 @@ use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
 
 /// The buffers of some threads for the chunks of a segment.
-pub(in super::super) struct Team<T: Real> {
+pub(super) struct Team<T: Real> {
     /// The keys of each chunk.
     chunks: Vec<Chunk<T>>,
     workers: Pool<Worker<T>>,

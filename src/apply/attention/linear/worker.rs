@@ -53,7 +53,12 @@ impl<T: Real> Worker<T> {
     }
 
     /// Writes the outputs of queries. False, with some written, where one needs what `sight` is without.
-    pub fn answer(&mut self, setup: Setup<'_, T>, sight: Sight<'_, T>, mut asked: Asked<'_, T>) -> bool {
+    pub(super) fn answer(
+        &mut self,
+        setup: Setup<'_, T>,
+        sight: Sight<'_, T>,
+        mut asked: Asked<'_, T>,
+    ) -> bool {
         let Sight { chunk, before, rest } = sight;
         let count = asked.queries.len();
         let near = |reach: usize| (reach + 1).saturating_sub(asked.sees).min(count);

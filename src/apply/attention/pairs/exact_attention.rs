@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
 
-use super::super::input::{Element, Heads, Job, KeyRun, Member, Reading};
-use super::super::linear::{Places, cuts};
-use super::super::{Attended, check_output, in_order};
+use super::super::input::{
+    Attended, Element, Heads, Job, KeyRun, Member, Places, Reading, check_output, cuts, in_order,
+};
 use super::blocks::{ExactRun, KeyBlock};
 use crate::Real;
 use crate::error::{Result, checked_positive};

@@ -2,54 +2,18 @@
 
 use ndarray::Array1;
 
-use super::super::Attention;
-use super::super::features::Setup;
-use super::super::input::{Job, KeyRows, KeyRun, Numbers, Reading};
-use super::super::judge::softmax_lengthscale;
-use super::super::linear::cuts;
+use super::super::input::{Attention, Job, KeyChoice, KeyRows, KeyRun, Numbers, Reading, cuts};
 use super::blocks::{KeyBlock, See};
-use super::window::Neighbours;
 use crate::Real;
 use crate::data::heaviest::{finite_softmax, heaviest, spread};
-use crate::error::{Error, Result};
-use crate::kernel::Lengthscale;
-use crate::map::{Map, Recipe, Target};
 use crate::numeric;
-#[cfg(feature = "serde")]
-use crate::tagged::named;
 
-/// Which keys of a sequence get exact weights.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in super::super) enum KeyChoice {
-    /// None.
-    #[default]
-    None,
-    /// So many with the largest total weight.
-    Heaviest(usize),
-    /// Those in these rows, ascending.
-    At(Vec<usize>),
-}
+/// Queries whose exact weights choose the heaviest keys.
+const SAMPLE: usize = 64;
+/// Keys of a block.
+const BLOCK: usize = 256;
 
 impl KeyChoice {
-    /// How many keys, if there are so many.
-    pub fn count(&self) -> usize {
-        match self {
-            KeyChoice::None => 0,
-            KeyChoice::Heaviest(count) => *count,
-            KeyChoice::At(rows) => rows.len(),
-        }
-    }
-
-    /// The bytes that the choice takes for each key of dimension d.
-    pub fn bytes_of_key<T>(&self, d: usize) -> usize {
-        match self {
-            KeyChoice::None => 0,
-            KeyChoice::At(_) => size_of::<bool>(),
-            // Points in `T` and in `f64`, and weights.
-            KeyChoice::Heaviest(_) => d.saturating_add(3).saturating_mul(size_of::<T>() + size_of::<f64>()),
-        }
-    }
-
     /// The rows of the keys of a job that get exact weights, ascending, by the reading and 1/ℓ of the head.
     pub fn rows<T: Real>(&self, (reading, inverse): (&Reading, f64), job: &Job<'_, T>) -> Vec<usize> {
         let mut rows = match self {
@@ -63,122 +27,30 @@ impl KeyChoice {
     }
 }
 
-#[cfg(feature = "serde")]
-named!(KeyChoice, "a choice of keys" {
-    "none" => None,
-    "heaviest" => Heaviest(count: usize),
-    "at" => At(rows: Vec<usize>),
-});
+/// The keys of a job: those with exact weights, and which are left to features and neighbours.
+pub(in super::super) struct KeySplit<T> {
+    pub exact: Option<ExactKeys<T>>,
+    /// The mask of the keys that are left; `None` if the job's own mask is.
+    rest: Option<Array1<bool>>,
+}
 
-/// Queries whose exact weights choose the heaviest keys.
-const SAMPLE: usize = 64;
-/// Keys of a block.
-const BLOCK: usize = 256;
-
-impl<T: Real> Attention<T> {
-    /// The same with exact weights for `count` keys of each sequence, those with the largest weights; the weights of the other keys
-    /// are estimated from features, and all are divided by one normaliser. For bidirectional attention only, since the choice of
-    /// the keys depends on all tokens.
-    ///
-    /// Keys are chosen by their exact weights for up to 64 queries, which are spread evenly over a sequence and the heads that share
-    /// its keys: by the rule of [`shaping`](crate::data::shaping), whose `heaviest_keys` are these for one head. Costs O(64 l d) once
-    /// and O(count (d + d_v)) for each query. A key that has no weight for these queries is not chosen. The estimated rest may
-    /// have a larger relative error than the estimate of all keys: exact keys help features that are shaped by the data, and may
-    /// hurt positive ones at large norms.
-    ///
-    /// # Errors
-    /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
-    /// lengthscale in all coordinates.
-    pub fn with_heaviest_keys_exact(self, count: usize) -> Result<Self> {
-        self.exactly(KeyChoice::Heaviest(count))
+impl<T: Real> KeySplit<T> {
+    /// The keys of a job as the options of attention split them.
+    pub fn new(attention: &Attention<T>, job: &Job<'_, T>) -> Self {
+        let exact = attention
+            .exact_inverse(job.head)
+            .map(|inverse| ExactKeys::new(&attention.exact, (&attention.reading, inverse), job));
+        let rest = exact.as_ref().and_then(|exact| exact.rest(&job.keys, 0));
+        KeySplit { exact, rest }
     }
 
-    /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact), for the keys in these rows of each sequence: for example
-    /// the first ones, where many models have their heaviest keys. For causal attention too, and token by token. Rows beyond
-    /// the end of a sequence and masked keys are ignored.
-    ///
-    /// # Errors
-    /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact).
-    pub fn with_keys_exact(self, rows: &[usize]) -> Result<Self> {
-        self.exactly(KeyChoice::At(rows.to_vec()))
-    }
-
-    pub(in super::super) fn exactly(mut self, mut choice: KeyChoice) -> Result<Self> {
-        if let KeyChoice::At(rows) = &mut choice {
-            rows.sort_unstable();
-            rows.dedup();
-        }
-        let none = match &choice {
-            KeyChoice::None => true,
-            KeyChoice::Heaviest(count) => *count == 0,
-            KeyChoice::At(rows) => rows.is_empty(),
-        };
-        self.exact = if none { KeyChoice::None } else { choice };
-        if !none {
-            self.check_softmax(
-                "exact keys beside a map that does not estimate the softmax kernel with one lengthscale for all coordinates",
-            )?;
-        }
-        Ok(self.prepared())
-    }
-
-    /// Refuses maps that have no exact weights of one lengthscale.
-    pub(in super::super) fn check_softmax(&self, what: &'static str) -> Result<()> {
-        match (0..self.maps.len()).all(|head| self.inverse(head).is_some()) {
-            true => Ok(()),
-            false => Err(Error::Unsupported { what }),
-        }
-    }
-
-    /// 1/ℓ of a head's map, if that estimates the softmax kernel, truncated or not.
-    pub(in super::super) fn inverse(&self, head: usize) -> Option<f64> {
-        meant_lengthscale(&self.maps[head % self.maps.len()]).map(f64::recip)
-    }
-
-    /// 1/ℓ of a head's map, if some keys get exact weights.
-    pub(in super::super) fn exact_inverse(&self, head: usize) -> Option<f64> {
-        if self.exact == KeyChoice::None { None } else { self.inverse(head) }
-    }
-
-    /// Runs a job, in which the exact keys are masked for the features and for neighbours.
-    pub(in super::super) fn with_exact<A>(
-        &self,
-        setup: Setup<'_, T>,
-        job: Job<'_, T>,
-        run: impl FnOnce(Setup<'_, T>, Job<'_, T>) -> A,
-    ) -> A {
-        match self.exact_inverse(job.head) {
-            None => self.with_near(setup, None, job, run),
-            Some(inverse) => {
-                let exact = ExactKeys::new(&self.exact, (&self.reading, inverse), &job);
-                let rest = exact.rest(&job.keys, 0);
-                let mask = rest.as_ref().map(|rest| rest.view()).or(job.keys.mask);
-                self.with_near(setup, Some(&exact), job.masked(mask), run)
-            }
-        }
-    }
-
-    /// Runs a job with the neighbours of its queries.
-    fn with_near<A>(
-        &self,
-        setup: Setup<'_, T>,
-        exact: Option<&ExactKeys<T>>,
-        job: Job<'_, T>,
-        run: impl FnOnce(Setup<'_, T>, Job<'_, T>) -> A,
-    ) -> A {
-        let near = self.near(job.head, setup.causal);
-        let near = near.map(|near| Neighbours::new(near, job.keys.reborrow(), 0));
-        run(setup.beside(exact, near.as_ref()), job)
-    }
-
-    /// Refuses a choice of keys that depends on later tokens.
-    pub(in super::super) fn check_causal(&self) -> Result<()> {
-        match &self.exact {
-            KeyChoice::Heaviest(_) => Err(Error::Unsupported {
-                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::with_keys_exact",
-            }),
-            _ => Ok(()),
-        }
+    /// The job with the keys that are left.
+    pub fn rest<'a, 'b>(&'b self, job: Job<'a, T>) -> Job<'b, T>
+    where
+        'a: 'b,
+    {
+        let mask = self.rest.as_ref().map(|rest| rest.view()).or(job.keys.mask);
+        job.masked(mask)
     }
 }
 
@@ -279,24 +151,6 @@ fn total_weights<T: Real>(reading: &Reading, inverse: f64, job: &Job<'_, T>) -> 
         }
     }
     totals.to_vec()
-}
-
-/// ℓ of a map that estimates the softmax kernel, truncated or not, if it is the same for all coordinates.
-pub(in super::super) fn meant_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
-    let intended = || intended_lengthscale(&map.recipe()?)?.isotropic();
-    softmax_lengthscale(map).or_else(intended)
-}
-
-/// The lengthscale of the softmax kernel that a map estimates, or would without truncation.
-pub(in super::super) fn intended_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
-    match recipe {
-        Recipe::Plain(plain) if plain.matrix.is_none() => match &plain.target {
-            Target::Softmax(softmax) => Some(softmax.lengthscale().clone()),
-            _ => None,
-        },
-        // Of what a map is made of the last part is a base.
-        composite => intended_lengthscale(composite.children().last()?),
-    }
 }
 
 /// The points of tokens times `factor`, in `f64`, one after the other.

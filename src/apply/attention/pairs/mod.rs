@@ -11,5 +11,5 @@ pub use self::exact_attention::ExactAttention;
 pub(super) use self::exact_attention::{blocks, check_packed};
 #[cfg(feature = "serde")]
 pub(super) use self::exact_keys::stored::StoredExactKeys;
-pub(super) use self::exact_keys::{ExactKeys, KeyChoice, intended_lengthscale, meant_lengthscale};
+pub(super) use self::exact_keys::{ExactKeys, KeySplit};
 pub(super) use self::window::{Neighbours, Ring};

@@ -1,7 +1,7 @@
 //! [`Attention::choose`]: candidates and the best of them.
 
-use super::super::super::pairs::meant_lengthscale;
-use super::super::super::{Attention, ExactAttention};
+use super::super::super::input::{Attention, estimated_lengthscale};
+use super::super::super::pairs::ExactAttention;
 use super::super::Sample;
 use super::super::costs::Lengths;
 use super::sizes::Size;
@@ -77,7 +77,7 @@ impl<T: Real> Attention<T> {
     pub fn choose(&self, sample: &Sample<'_, T>, lengths: [usize; 2], error: f64) -> Result<Choice<T>> {
         let (error, lengths) =
             (checked_positive("the error to reach", error)?, self.checked(sample.causal, lengths)?);
-        let (sizes, exact) = (self.sizes(sample)?, self.exact_of(meant_lengthscale));
+        let (sizes, exact) = (self.sizes(sample)?, self.exact_of(estimated_lengthscale));
         let mut candidates = self.linear_candidates(sample, lengths, &sizes)?;
         if exact.is_some() {
             let operations = self.costs(d_v(sample)).exact(lengths);

@@ -4,7 +4,8 @@ mod choose;
 mod display;
 mod sizes;
 
-use super::super::{Attended, Attention, Element, ExactAttention, Heads};
+use super::super::input::{Attended, Attention, Element, Heads};
+use super::super::pairs::ExactAttention;
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::once::once;

@@ -1,6 +1,6 @@
 //! [`Size`]: an attention's maps with more frequencies or fewer.
 
-use super::super::super::Attention;
+use super::super::super::input::Attention;
 use super::super::Sample;
 use super::super::costs::Costs;
 use super::choose::d_v;

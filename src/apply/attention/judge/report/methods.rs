@@ -2,8 +2,7 @@
 
 use ndarray::{Array2, ArrayRef2};
 
-use super::super::super::Attention;
-use super::super::super::input::{Job, KeyRun, Member, Numbers};
+use super::super::super::input::{Attention, Job, KeyRun, Member, Numbers};
 use super::ErrorReport;
 use super::closed::{expected_errors, own_errors};
 use super::simulated::errors_beside;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
-use super::super::super::pairs::intended_lengthscale;
+use super::super::super::input::softmax_lengthscale;
 use super::errors::{ErrorPart, Errors, QueryErrors};
 use super::sample::AttentionSample;
 use super::tokens::Mask;
@@ -115,7 +115,7 @@ impl<'a> Redrawn<'a> {
         let gaussian = exponential.as_ref().is_some_and(|exponential| exponential.row != 0.0);
         let lengthscale = exponential.map(|exponential| exponential.lengthscale);
         let lengthscale =
-            lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
+            lengthscale.or_else(|| softmax_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
         let points = [x, y].map(|x| lengthscale.divide_rows(x.clone()));
         let sample = AttentionSample::new(points, values.clone(), gaussian).with_mask(mask.clone());
         let ln_normaliser = |(i, row): (usize, ArrayView1<'_, f64>)| {

@@ -1,0 +1,203 @@
+//! The options that give some pairs exact weights: those of chosen keys, [`KeyChoice`], and those of neighbours.
+
+use super::attention::Attention;
+use super::lengthscale::estimated_lengthscale;
+use super::reading::Reading;
+use crate::Real;
+use crate::data::window::Window;
+use crate::error::{Error, Result};
+#[cfg(feature = "serde")]
+use crate::tagged::named;
+
+/// Which keys of a sequence get exact weights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in super::super) enum KeyChoice {
+    /// None.
+    #[default]
+    None,
+    /// So many with the largest total weight.
+    Heaviest(usize),
+    /// Those in these rows, ascending.
+    At(Vec<usize>),
+}
+
+impl KeyChoice {
+    /// How many keys, if there are so many.
+    pub fn count(&self) -> usize {
+        match self {
+            KeyChoice::None => 0,
+            KeyChoice::Heaviest(count) => *count,
+            KeyChoice::At(rows) => rows.len(),
+        }
+    }
+
+    /// The bytes that the choice takes for each key of dimension d.
+    pub fn bytes_of_key<T>(&self, d: usize) -> usize {
+        match self {
+            KeyChoice::None => 0,
+            KeyChoice::At(_) => size_of::<bool>(),
+            // Points in `T` and in `f64`, and weights.
+            KeyChoice::Heaviest(_) => d.saturating_add(3).saturating_mul(size_of::<T>() + size_of::<f64>()),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+named!(KeyChoice, "a choice of keys" {
+    "none" => None,
+    "heaviest" => Heaviest(count: usize),
+    "at" => At(rows: Vec<usize>),
+});
+
+impl<T: Real> Attention<T> {
+    /// The same with exact weights for `count` keys of each sequence, those with the largest weights; the weights of the other keys
+    /// are estimated from features, and all are divided by one normaliser. For bidirectional attention only, since the choice of
+    /// the keys depends on all tokens.
+    ///
+    /// Keys are chosen by their exact weights for up to 64 queries, which are spread evenly over a sequence and the heads that share
+    /// its keys: by the rule of [`shaping`](crate::data::shaping), whose `heaviest_keys` are these for one head. Costs O(64 l d) once
+    /// and O(count (d + d_v)) for each query. A key that has no weight for these queries is not chosen. The estimated rest may
+    /// have a larger relative error than the estimate of all keys: exact keys help features that are shaped by the data, and may
+    /// hurt positive ones at large norms.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
+    /// lengthscale in all coordinates.
+    pub fn with_heaviest_keys_exact(self, count: usize) -> Result<Self> {
+        self.exactly(KeyChoice::Heaviest(count))
+    }
+
+    /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact), for the keys in these rows of each sequence: for example
+    /// the first ones, where many models have their heaviest keys. For causal attention too, and token by token. Rows beyond
+    /// the end of a sequence and masked keys are ignored.
+    ///
+    /// # Errors
+    /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact).
+    pub fn with_keys_exact(self, rows: &[usize]) -> Result<Self> {
+        self.exactly(KeyChoice::At(rows.to_vec()))
+    }
+
+    pub(in super::super) fn exactly(mut self, mut choice: KeyChoice) -> Result<Self> {
+        if let KeyChoice::At(rows) = &mut choice {
+            rows.sort_unstable();
+            rows.dedup();
+        }
+        let none = match &choice {
+            KeyChoice::None => true,
+            KeyChoice::Heaviest(count) => *count == 0,
+            KeyChoice::At(rows) => rows.is_empty(),
+        };
+        self.exact = if none { KeyChoice::None } else { choice };
+        if !none {
+            self.check_softmax(
+                "exact keys beside a map that does not estimate the softmax kernel with one lengthscale for all coordinates",
+            )?;
+        }
+        Ok(self.prepared())
+    }
+
+    /// Refuses maps that have no exact weights of one lengthscale.
+    pub(in super::super) fn check_softmax(&self, what: &'static str) -> Result<()> {
+        match (0..self.maps.len()).all(|head| self.inverse(head).is_some()) {
+            true => Ok(()),
+            false => Err(Error::Unsupported { what }),
+        }
+    }
+
+    /// 1/ℓ of a head's map, if that estimates the softmax kernel, truncated or not.
+    pub(in super::super) fn inverse(&self, head: usize) -> Option<f64> {
+        estimated_lengthscale(&self.maps[head % self.maps.len()]).map(f64::recip)
+    }
+
+    /// 1/ℓ of a head's map, if some keys get exact weights.
+    pub(in super::super) fn exact_inverse(&self, head: usize) -> Option<f64> {
+        if self.exact == KeyChoice::None { None } else { self.inverse(head) }
+    }
+
+    /// The same with exact weights for neighbours: for the query at place i the keys at places j with
+    /// i − `before` < j ≤ i + `after`. So `before` counts keys up to the query's own place, its own key first (1 is its own alone,
+    /// 64 are it and the 63 before it), and `after` those behind it; `window(0, 0)` is attention without neighbours, to the bit.
+    /// Places are rows in the sequence, of queries and keys alike, whatever is masked. Causally nothing comes after, whatever
+    /// `after` says.
+    ///
+    /// # Definition
+    /// out(q) = \[Σ_E exp(q·k s) v + Σ_¬E K̂(q, k) v\] / \[the same with v = 1\], with E the neighbours and the
+    /// [exact keys](Attention::with_keys_exact), if there are any. Each pair counts once, so that numerator and normaliser are as
+    /// unbiased as K̂: features of keys before the neighbours and of those behind them are summed up from either end, and
+    /// nothing is subtracted. Windows that hold all keys are [exact attention](super::super::ExactAttention), to rounding. In
+    /// [`CausalState`](super::super::CausalState) the last `before` keys and values are kept as they are, and enter the sums as they leave
+    /// the window.
+    ///
+    /// # What it is worth
+    /// Much where attention is local ([measured](crate::manual::shaped#neighbours) on trained heads and on long sequences): positive
+    /// features add little to the neighbours alone at large norms, features that are shaped by the other pairs
+    /// ([`Shaping::with_window`](crate::data::shaping::Shaping::with_window)) add much. Where attention looks far it may cost: the errors
+    /// of a query's estimates have much in common, which cancels in the normaliser only if all of its weights are estimates.
+    ///
+    /// # Accuracy
+    /// Logits, exact weights and sums of values by them are computed in `T`, as in exact attention: a logit must fit it, and values must
+    /// be some way below its largest number. Same bits on any number of threads; a causal output depends on no later token, not even in
+    /// its last bit.
+    ///
+    /// # Cost
+    /// O((before + after) (d + d_v)) for each query, in products of matrices: 64 neighbours make causal attention take 1.4 times
+    /// as long (65,536 tokens, d = 64, D = 256, `f32`). Bidirectional attention sums up keys from both ends, so that their features are
+    /// computed twice, and keeps as many numbers in `f64` as the output has.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
+    /// lengthscale in all coordinates.
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::Array4;
+    /// use random_features::Positive;
+    /// use random_features::apply::attention::{Attention, ExactAttention, Heads};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// // A query is much like the keys next to it, and meets them with large weights.
+    /// let slow = |(_, _, i, k): (usize, usize, usize, usize)| 2.0 * (0.05 * (i * (k + 1)) as f64).sin();
+    /// let x = Array4::from_shape_fn((1, 1, 200, 8), slow);
+    /// let heads = Heads::new(&x, &x, &x)?;
+    /// let exact: Array4<f64> = ExactAttention::new().causal(&heads)?.output;
+    /// let error = |attention: &Attention<f64>| -> Result<f64, random_features::Error> {
+    ///     Ok((attention.causal(&heads)?.output - &exact).mapv(|v| v * v).sum().sqrt())
+    /// };
+    /// let features = Attention::new(Positive.softmax(Orthogonal.draw(8, 64, 5)?)?)?;
+    /// let near = features.clone().window(32, 0)?;
+    /// assert!(error(&near)? < 0.5 * error(&features)?);
+    /// // All keys in the window.
+    /// assert!(error(&features.window(200, 0)?)? < 1e-10);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # References
+    /// Exact neighbours inside the normaliser of unbiased features: new.
+    pub fn window(mut self, before: usize, after: usize) -> Result<Self> {
+        let window = Window { before, after };
+        if !window.is_none() {
+            self.check_softmax(
+                "exact neighbours beside a map that does not estimate the softmax kernel with one lengthscale for all coordinates",
+            )?;
+        }
+        self.window = window;
+        Ok(self.prepared())
+    }
+
+    /// The neighbours of queries, causally or not, and how the keys of a head are read for exact logits, which are products with the
+    /// points of queries; `None` if there are no neighbours.
+    pub(in super::super) fn near(&self, head: usize, causal: bool) -> Option<(Window, Reading)> {
+        let window = self.window.of(causal);
+        let inverse = self.inverse(head).filter(|_| !window.is_none())?;
+        Some((window, self.reading.of_pairs(inverse)))
+    }
+
+    /// Refuses a choice of keys that depends on later tokens.
+    pub(in super::super) fn check_causal(&self) -> Result<()> {
+        match &self.exact {
+            KeyChoice::Heaviest(_) => Err(Error::Unsupported {
+                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::with_keys_exact",
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Linear attention of whole sequences: [`bidirectional`](Attention::bidirectional) and [`causal`](Attention::causal).
+
+use ndarray::{Array4, ArrayRef, Ix4};
+
+use super::super::features::Setup;
+use super::super::input::{
+    Attended, Attention, Element, Heads, Job, Places, check_output, in_order, threads_of_each,
+};
+use super::super::pairs::{KeySplit, Neighbours};
+use super::drive::attend;
+use super::scan::bytes_of_estimate;
+use super::sequence::Sequence;
+use crate::Real;
+use crate::error::Result;
+use crate::map::Map;
+use crate::memory::check_memory;
+use crate::once::once;
+use crate::{progress, threads};
+
+impl<T: Real> Attention<T> {
+    /// Every query attends to all keys.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, [`Memory`](Error::Memory) if there is no memory for the
+    /// output or for sums over keys, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    pub fn bidirectional<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        heads.check_output::<T>(0)?;
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.bidirectional_into(heads, &mut output)?;
+        Ok(Attended::new(output, non_positive))
+    }
+
+    /// As [`bidirectional`](Attention::bidirectional), into an array of yours; the places of normalisers that are not
+    /// positive.
+    ///
+    /// # Errors
+    /// As [`bidirectional`](Attention::bidirectional), or if `out` does not fit. Nothing is written then, but if it is
+    /// [`Cancelled`](Error::Cancelled): `out` holds some of the outputs then.
+    pub fn bidirectional_into<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<Vec<[usize; 3]>> {
+        self.check(heads, out)?;
+        self.attend(heads.jobs(out.view_mut()), false)
+    }
+
+    /// Every query attends to the keys up to its own place.
+    ///
+    /// # Errors
+    /// As [`bidirectional`](Attention::bidirectional); [`Shape`](Error::Shape) if a sequence has another number of keys than of queries.
+    pub fn causal<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        heads.check_output::<T>(0)?;
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.causal_into(heads, &mut output)?;
+        Ok(Attended::new(output, non_positive))
+    }
+
+    /// As [`causal`](Attention::causal), into an array of yours; the places of normalisers that are not positive.
+    ///
+    /// # Errors
+    /// As [`causal`](Attention::causal), or if `out` does not fit. Nothing is written then, but if it is
+    /// [`Cancelled`](Error::Cancelled): `out` holds some of the outputs then.
+    pub fn causal_into<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<Vec<[usize; 3]>> {
+        self.check(heads, out)?;
+        heads.check_causal()?;
+        self.check_causal()?;
+        self.attend(heads.jobs(out.view_mut()), true)
+    }
+
+    /// Writes the outputs of jobs.
+    #[inline(never)]
+    fn attend(&self, jobs: Vec<Job<'_, T>>, causal: bool) -> Result<Places> {
+        let ways = threads_of_each(jobs.len());
+        let of_job = |job: Job<'_, T>| {
+            if progress::is_stopped() {
+                return Places::new();
+            }
+            let keys = KeySplit::new(self, &job);
+            let job = keys.rest(job);
+            let near = Neighbours::of_job(self, &job, causal);
+            let setup = Setup { causal, ..self.setup(job.head) };
+            attend(setup.beside(keys.exact.as_ref(), near.as_ref()), job, ways)
+        };
+        let places = in_order(threads::map(jobs, of_job));
+        // What was stopped has left out the rest.
+        progress::check().map(|()| places)
+    }
+
+    fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
+        self.check_inputs(heads)?;
+        check_output(heads, out)?;
+        self.check_work(heads)
+    }
+
+    /// Refuses heads for which there is no memory to work in: for sums over keys on each thread, and for what is kept of keys and queries
+    /// where some weights are exact.
+    #[inline(never)]
+    pub(in super::super) fn check_work<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
+        heads.check_count::<T>()?;
+        let ((_, h, n, d), (_, of_keys, l, d_v)) = (heads.queries.dim(), heads.values.dim());
+        let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let sums = Sequence::<T>::bytes(width, [d, d_v]).saturating_mul(threads::count());
+        check_memory("bytes of sums over keys", sums, 1)?;
+        check_memory("keys of which some have exact weights", l, self.exact.bytes_of_key::<T>(d))?;
+        if self.window.is_none() {
+            return Ok(());
+        }
+        let queries = (h / of_keys.max(1)).saturating_mul(n);
+        check_memory("estimates of the keys behind windows", queries, bytes_of_estimate(d_v))
+    }
+}
+
+once!(Attention::<T>::attend);
