@@ -1,5 +1,5 @@
-//! [`Reference`]: whether a kernel of one's own, its spectral law and frequencies belong together. Laws without names are compared by
-//! samples.
+//! [`Reference`]: whether a user-defined kernel, its spectral law and frequencies belong together. Laws without names are
+//! compared by samples.
 
 use rand_distr::{Distribution, StandardNormal};
 
@@ -9,17 +9,17 @@ use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::theory::{Dependence, Run};
 
-/// Numbers that are drawn of a kernel's law, and coordinates of frequencies that are compared with it, at most.
+/// How many numbers are drawn from a kernel's law, and the most coordinates of frequencies that are compared with them.
 const SAMPLE: usize = 4096;
-/// √(½ ln(2/α)) for α = 10⁻⁷: a distribution function of n numbers is further than this over √n from the true one with probability α at
-/// most (Dvoretzky, Kiefer, Wolfowitz; Massart).
+/// √(½ ln(2/α)) for α = 10⁻⁷. An empirical distribution function of n numbers is further than LIMIT/√n from the true one
+/// with probability at most α (Dvoretzky, Kiefer, Wolfowitz; Massart).
 const LIMIT: f64 = 2.9;
 /// Distances at which a kernel is compared with its spectral law, over the median frequency.
 const DISTANCES: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
-/// Radii, or magnitudes of coordinates, of the law of a kernel.
+/// A sample of the law of a kernel: radii, or magnitudes of coordinates.
 pub(crate) struct Reference {
-    /// In single precision, so that rounding errors of radii do not count; ascending.
+    /// The sample, ascending, in single precision so that rounding errors of radii do not count.
     numbers: Vec<f32>,
     discrete: bool,
 }
@@ -34,15 +34,15 @@ impl Reference {
     /// The reference of a kernel in this dimension.
     ///
     /// # Errors
-    /// What the law refuses; [`Parameter`](Error::Parameter) if the kernel is not the mean of cos ω·δ over its law.
+    /// The errors of drawing radii; [`Parameter`](Error::Parameter) if the kernel is not the mean of cos ω·δ over its law.
     pub fn of(kernel: &dyn ShiftInvariant, dim: usize) -> Result<Self> {
         let numbers = sorted(&numbers(kernel.spectrum(), dim)?);
         check_kernel(kernel, &numbers, dim)?;
         Ok(Reference { discrete: distinct(&numbers) < numbers.len() / 2, numbers })
     }
 
-    /// Whether frequencies may be of the law of this kernel, as far as so many of them can tell: distribution functions that differ by more
-    /// than 3/√m + 0.05 are told apart, and equal ones are with probability 10⁻⁶ at most.
+    /// Whether frequencies may follow the law of this kernel. Empirical distribution functions may differ by 2.9/√m + 0.045,
+    /// which samples of equal laws exceed with probability at most 10⁻⁶.
     pub fn agrees(&self, kernel: &dyn ShiftInvariant, omega: &Frequencies) -> bool {
         let found = sorted(&match kernel.spectrum() {
             Spectrum::Polar(_) => omega.squared_norms().into_iter().map(f64::sqrt).collect::<Vec<f64>>(),
@@ -52,8 +52,8 @@ impl Reference {
         self.difference(&found) <= limit
     }
 
-    /// How many numbers that were found in frequencies are independent. Rows of a block of which nothing is known may share a radius,
-    /// which shows unless laws are discrete.
+    /// How many of the numbers found in frequencies are independent. Rows of a block of unknown dependence may share a radius,
+    /// which shows as equal numbers unless the law is discrete.
     fn independent(&self, omega: &Frequencies, found: &[f32]) -> f64 {
         let rows = |Run { block, count, .. }: &Run| {
             let size = if block.antithetic { block.size.div_ceil(2) } else { block.size };
@@ -65,8 +65,8 @@ impl Reference {
         if self.discrete { independent } else { independent.min(distinct(found) as f64) }
     }
 
-    /// The largest difference of the distribution functions of both samples (Kolmogorov and Smirnov), which is next to a number that was
-    /// found.
+    /// The largest difference of the distribution functions of both samples (Kolmogorov and Smirnov), which occurs next to a
+    /// number of `found`.
     fn difference(&self, found: &[f32]) -> f64 {
         let share = |count: usize, of: &[f32]| count as f64 / of.len() as f64;
         let mut below = 0;
@@ -84,7 +84,7 @@ impl Reference {
     }
 }
 
-/// The fewest frequencies of which the law can be told from any other.
+/// Whether there are enough frequencies to tell a law from any other: LIMIT/√m must be below 1.
 pub(crate) fn can_tell(omega: &Frequencies) -> bool {
     omega.count() as f64 > LIMIT * LIMIT
 }
@@ -97,7 +97,7 @@ fn check_kernel(kernel: &dyn ShiftInvariant, numbers: &[f32], dim: usize) -> Res
     }
     let mut projections: Vec<f64> = numbers.iter().map(|v| f64::from(*v)).collect();
     if let (Spectrum::Polar(_), 2..) = (kernel.spectrum(), dim) {
-        // A coordinate of a uniform direction.
+        // Each radius is multiplied by a coordinate of a uniform direction.
         let mut rng = crate::rng(1);
         let others = chi((dim - 1) as f64, projections.len(), &mut rng)?;
         for (radius, rest) in projections.iter_mut().zip(others) {
@@ -108,7 +108,7 @@ fn check_kernel(kernel: &dyn ShiftInvariant, numbers: &[f32], dim: usize) -> Res
     for distance in DISTANCES.map(|distance| distance / median) {
         let mean = projections.iter().map(|v| (v * distance).cos()).sum::<f64>() / projections.len() as f64;
         let value = kernel.of_square(distance * distance).value();
-        // Cosines range over 2, and a distribution function over 1.
+        // Cosines have a range of length 2, a distribution function one of length 1.
         let limit = 2.0 * LIMIT / (projections.len() as f64).sqrt();
         if value.is_nan() || (value - mean).abs() > limit {
             let (name, domain) = ("a value of the kernel", "the mean of cos ω·δ over its own spectral law");
@@ -118,7 +118,7 @@ fn check_kernel(kernel: &dyn ShiftInvariant, numbers: &[f32], dim: usize) -> Res
     Ok(())
 }
 
-/// Radii in this dimension, or magnitudes of coordinates, of a law.
+/// A sample of a law in this dimension: radii, or magnitudes of coordinates.
 fn numbers(spectrum: Spectrum<'_>, dim: usize) -> Result<Vec<f64>> {
     match spectrum {
         Spectrum::Polar(radii) => {
@@ -139,7 +139,7 @@ fn sorted(values: &[f64]) -> Vec<f32> {
     sorted
 }
 
-/// The number of different numbers of an ascending list.
+/// The number of distinct values of an ascending list.
 fn distinct(sorted: &[f32]) -> usize {
     sorted.chunk_by(|a, b| a == b).count()
 }
