@@ -41,8 +41,8 @@ pub fn ln_bipolar_mse(pair: &Pair, moments: &CoefficientMoments, m: usize, shari
 }
 
 /// Adds the covariance of hyperbolic and trigonometric features on shared frequencies, worth `m` independent ones, to ln MSE
-/// of the hybrid of independent ones: −(2/m) s² (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\], with `product` = E\[λ̂(1−λ̂)\]. s is the
-/// target kernel, so ln s² is 2x·y for exp(x·y).
+/// of the hybrid of independent ones: −(2/m) s² (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\], with `product` = E\[λ̂(1−λ̂)\]. ln s² is
+/// 2x·y for the softmax kernel, −‖x−y‖² for the Gaussian one.
 ///
 /// Source: Hybrid Random Features, Theorems 3.1 and F.1 (erratum H8).
 pub(crate) fn ln_with_bipolar_covariance(
