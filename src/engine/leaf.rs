@@ -18,20 +18,20 @@ use crate::numeric::{self, Isa};
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf<T> {
     pub facts: Facts,
-    /// g and c.
+    /// The functions g and c of a point.
     pub input: Arc<Input>,
-    /// ω.
+    /// The projections on ωⱼ.
     pub projection: Arc<Projection<T>>,
     /// β on each side.
     pub slopes: [Complex64; 2],
-    /// a; none if it is 0 and β is 1.
+    /// The weights aⱼ; `None` if all are 0 and β is 1.
     pub bias: Option<Arc<Bias<T>>>,
     pub lift: Lift,
-    /// Whether features of −ω follow those of ω, where that is not a matter of the lift.
+    /// Whether features of −ω follow those of ω and are not made by the lift.
     pub mirrored: bool,
     /// The coefficient of ‖x/ℓ‖² in c, for points that are projected themselves.
     pub row: f64,
-    /// What is added to every exponent, −½ ln m with it.
+    /// The constant that is added to every exponent, including −½ ln m.
     pub constant: f64,
     pub lengthscale: Lengthscale,
 }
@@ -71,7 +71,7 @@ impl<T: Real> Leaf<T> {
         }
     }
 
-    /// Turns projections into exponents and these into features, group of rows by group of rows.
+    /// Turns projections into exponents and exponents into features, one group of rows after the other.
     #[inline]
     pub(super) fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> RowTerm) {
         let (lift, slope) = (self.lift.on(pass.side), self.slopes[pass.side as usize]);
@@ -106,7 +106,7 @@ impl<T: Real> Leaf<T> {
         }
     }
 
-    /// From projections to exponents, in place; a bound of their real parts.
+    /// Turns projections into exponents, in place; returns a bound of their real parts.
     fn exponents(&self, slope: Complex64, values: &mut [T], term: &RowTerm) -> f64 {
         let Some(bias) = &self.bias else {
             self.mirror(values, T::narrow(term.phase.rem_euclid(std::f64::consts::TAU)));
