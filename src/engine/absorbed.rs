@@ -10,10 +10,10 @@ use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Isa, Packed, panel_width};
 
-/// M in the frequencies.
+/// A matrix M multiplied into the frequencies.
 #[derive(Debug)]
 pub(super) struct Absorbed<T> {
-    /// On the rows Mᵀω, which divides by ℓ.
+    /// The projection on the rows Mᵀω, which divides by ℓ.
     pub projection: Projection<T>,
     norm: NormForm<T>,
 }
@@ -21,14 +21,14 @@ pub(super) struct Absorbed<T> {
 /// How ‖z/ℓ‖² is computed from x − c, where z = M(x − c).
 #[derive(Debug)]
 enum NormForm<T> {
-    /// Each coordinate has a factor, or all have one.
+    /// The squares are multiplied by one factor, or by a factor for each coordinate.
     Scales(f64, Vec<f64>),
     /// ‖R(x − c)‖² with a lower triangle R.
     Triangle(Packed<T>),
 }
 
 impl<T: Real> Absorbed<T> {
-    /// For a plain map that projects points themselves by a dense product onto as many dimensions as they have.
+    /// The absorbed matrix of a plain map that projects points themselves by a dense product, if M is square; else `None`.
     pub fn new(leaf: &Leaf<T>, matrix: &Array2<f64>, lengthscale: &Lengthscale) -> Result<Option<Self>> {
         let (Input::Points, own) = (&*leaf.input, &leaf.projection) else { return Ok(None) };
         if own.method() == Method::Structured || matrix.nrows() != matrix.ncols() {

@@ -11,7 +11,7 @@ use crate::numeric::{Buffer, ScaledRows, Window};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch<T> {
     values: Buffer<T>,
-    /// As many as values for logarithms, else none.
+    /// A sign for each value of a batch of logarithms, else none.
     signs: Vec<T>,
     log_scales: Vec<f64>,
     shape: TileShape,
@@ -26,7 +26,7 @@ pub(crate) struct FeatureRow<'a, T> {
 }
 
 impl<T: Real> Batch<T> {
-    /// Resizes, with arbitrary contents; signs are 1.
+    /// Resizes the batch, with arbitrary contents; signs are 1.
     pub fn resize(&mut self, shape: TileShape, form: Form) {
         let TileShape { rows, width, blocks } = shape;
         self.shape = shape;
@@ -38,12 +38,12 @@ impl<T: Real> Batch<T> {
         }
     }
 
-    /// Resizes to `rows` rows like those of another batch of values, with arbitrary contents.
+    /// Resizes to `rows` rows of the shape of another batch of values, with arbitrary contents.
     pub fn resize_like(&mut self, other: &Self, rows: usize) {
         self.resize(TileShape { rows, ..other.shape }, Form::Values);
     }
 
-    /// The features of the rows of `x`.
+    /// Computes the features of the rows of `x`.
     pub fn fill(
         &mut self,
         program: &Program<T>,
@@ -65,7 +65,7 @@ impl<T: Real> Batch<T> {
         self.shape.rows
     }
 
-    /// D.
+    /// D, the number of features.
     pub fn width(&self) -> usize {
         self.shape.width
     }

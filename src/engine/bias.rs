@@ -10,13 +10,13 @@ use crate::numeric::{self, Isa};
 /// The logarithmic weights aⱼ of frequencies: exponents are βtⱼ + aⱼ for projections t.
 #[derive(Debug)]
 pub(crate) struct Bias<T> {
-    /// Re a, less the largest of them.
+    /// Re aⱼ, less the largest of them.
     pub sizes: Vec<T>,
-    /// Im a, modulo 2π.
+    /// Im aⱼ, modulo 2π.
     phases: Vec<T>,
     /// The largest magnitude of `sizes`.
     pub spread: f64,
-    /// The largest Re a.
+    /// The largest Re aⱼ.
     pub top: f64,
 }
 
@@ -31,13 +31,13 @@ impl<T: Real> Bias<T> {
         }
     }
 
-    /// a.
+    /// The weights aⱼ.
     pub fn weights(&self) -> impl Iterator<Item = Complex64> {
         let weight = |(size, phase): (&T, &T)| Complex64::new(self.top + size.widen(), phase.widen());
         self.sizes.iter().zip(&self.phases).map(weight)
     }
 
-    /// From projections t to exponents βt + a, in place: all real parts and, if there is room, all imaginary parts.
+    /// Turns projections t into exponents βt + a, in place: all real parts and, if there is room, all imaginary parts.
     /// They saturate where they might overflow `T`; `bound` bounds every magnitude.
     pub fn apply(&self, slope: Complex64, values: &mut [T], bound: f64) {
         let isa = Isa::best();

@@ -1,4 +1,4 @@
-//! [`ColumnPoints`]: points of which each coordinate is a slice of its own.
+//! [`ColumnPoints`]: points with a slice for each coordinate.
 
 use std::ops::Range;
 
@@ -6,7 +6,8 @@ use ndarray::Array2;
 
 use crate::Real;
 
-/// Rows that are written at a time: enough to read some lines of memory of each column, few enough to stay in the caches.
+/// The number of rows that are written at a time: enough to read some cache lines of each column, few enough to stay in the
+/// caches.
 const ROWS: usize = 64;
 
 /// Points in columns: coordinate k of row i is `columns[k][start + i]`.
@@ -19,7 +20,7 @@ pub(crate) struct ColumnPoints<'a, T> {
 
 #[cfg_attr(not(feature = "arrow"), allow(dead_code, reason = "made of the types of a feature"))]
 impl<'a, T: Real> ColumnPoints<'a, T> {
-    /// Of columns of the same length.
+    /// Points of these columns, which have equal lengths.
     pub fn new(columns: &'a [&'a [T]]) -> Self {
         ColumnPoints { columns, start: 0, end: columns.first().map_or(0, |column| column.len()) }
     }
@@ -28,12 +29,12 @@ impl<'a, T: Real> ColumnPoints<'a, T> {
         self.end - self.start
     }
 
-    /// d.
+    /// d, the number of columns.
     pub fn ncols(&self) -> usize {
         self.columns.len()
     }
 
-    /// Some of the rows.
+    /// The points of a range of rows.
     pub fn rows(&self, rows: Range<usize>) -> Self {
         ColumnPoints { columns: self.columns, start: self.start + rows.start, end: self.start + rows.end }
     }

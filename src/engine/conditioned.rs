@@ -13,21 +13,21 @@ use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Isa, Packed};
 
-/// The transformation of the points of a side, in `f64`: z = M(x − c), and features are those of z times e^{t(x)} with
+/// The transformation of the points of a side, in `f64`: features are those of z = M(x − c), times e^{t(x)} with
 /// t(x) = α‖z/ℓ‖² + β‖x/ℓ‖² + l·x + γ.
 #[derive(Clone, Debug)]
 pub(crate) struct Affine {
     /// M, r × d.
     pub matrix: Array2<f64>,
-    /// c; empty if it is 0.
+    /// The shift c; empty if it is 0.
     pub shift: Vec<f64>,
-    /// α.
+    /// α, the coefficient of ‖z/ℓ‖².
     pub image: f64,
-    /// β.
+    /// β, the coefficient of ‖x/ℓ‖².
     pub point: f64,
-    /// l; empty if it is 0.
+    /// The linear coefficients l; empty if they are 0.
     pub linear: Vec<f64>,
-    /// γ.
+    /// The constant γ.
     pub constant: f64,
 }
 
@@ -68,12 +68,12 @@ struct ShiftedPoints<'a, T> {
 #[derive(Debug)]
 struct Change<T> {
     affine: Affine,
-    /// c.
+    /// The shift c.
     shift: Vec<T>,
     /// M, if z is computed.
     matrix: Packed<T>,
     absorbed: Option<Absorbed<T>>,
-    /// 1/ℓ, if it is the same for all coordinates.
+    /// 1/ℓ, if all coordinates have one ℓ.
     scale: f64,
     /// 1/ℓₖ for each coordinate, else empty.
     scales: Vec<f64>,
@@ -83,7 +83,8 @@ impl<T: Real> ConditionedPlan<T> {
     /// `base` at the images of points. Its lengthscale is ℓ.
     ///
     /// # Errors
-    /// As [`Projection::new`](super::Projection::new), for frequencies that overflow; [`NotFinite`](Error::NotFinite) for matrices that do.
+    /// [`NotFinite`](Error::NotFinite) if frequencies or matrices overflow `T`, and the other errors of
+    /// [`Projection::new`](super::Projection::new).
     pub fn new(base: Plan<T>, affine: [Affine; 2], lengthscale: &Lengthscale) -> Result<Self> {
         let [x, y] = &affine;
         let alike = x.matrix == y.matrix && x.shift == y.shift && x.linear == y.linear;
@@ -106,7 +107,7 @@ impl<T: Real> ConditionedPlan<T> {
         &mut self.base
     }
 
-    /// The same without the factors of points on `side`, which a normaliser cancels.
+    /// The plan without the factors of points on `side`, which a normaliser cancels.
     pub fn bare(&self, side: Side) -> Self {
         let mut bare = self.clone();
         bare.bare[side as usize] = true;
@@ -135,7 +136,7 @@ impl<T: Real> ConditionedPlan<T> {
         scratch.give_wide(terms);
     }
 
-    /// By the images of the points.
+    /// Writes the features of the base at the images of the points.
     fn fill_images(
         &self,
         change: &Change<T>,
@@ -185,8 +186,7 @@ impl<T: Real> ConditionedPlan<T> {
         terms
     }
 
-    /// From gradients with respect to z, n × r, to those with respect to x, which are added to `out`; `sums` are Σ c φ of each
-    /// row.
+    /// Adds to `out` the gradients with respect to x, from the gradients with respect to z, n × r; `sums` are Σ c φ of each row.
     pub fn pull_back(
         &self,
         side: Side,
@@ -230,7 +230,7 @@ impl<T: Real> Change<T> {
         Ok(Change { affine, shift, matrix, absorbed, scale, scales })
     }
 
-    /// x − c, row by row: the points themselves where c = 0, else in a buffer.
+    /// The points x − c, row by row: x itself if c = 0, else in a buffer.
     fn shifted<'a>(&self, x: ArrayView2<'a, T>, buffer: &'a mut Vec<T>) -> &'a [T] {
         if let (Some(points), true) = (x.to_slice(), self.shift.is_empty()) {
             return points;
@@ -272,7 +272,7 @@ impl<T: Real> Change<T> {
 
     /// A coefficient times ‖z/ℓ‖².
     fn of_image(&self, coefficient: f64, z: &[T]) -> f64 {
-        // A coefficient of 0 takes no part: the square may be infinite.
+        // A coefficient of 0 is left out: the square may be infinite.
         if coefficient == 0.0 {
             0.0
         } else {
@@ -280,7 +280,7 @@ impl<T: Real> Change<T> {
         }
     }
 
-    /// M(x − c), in `f64` where it overflows `T` on the way.
+    /// Writes M(x − c), computed in `f64` where intermediate numbers overflow `T`.
     fn images(&self, points: ShiftedPoints<'_, T>, images: &mut [T]) {
         let ShiftedPoints { x, shifted } = points;
         let (r, d) = self.affine.matrix.dim();

@@ -20,12 +20,12 @@ pub enum Side {
     Y,
 }
 
-/// What the values of a tile mean.
+/// The meaning of the values of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// φ relative to the scales: φ = exp(scale) · value.
+    /// Values are φ relative to the scales: φ = exp(scale) · value.
     Values,
-    /// ln |φ| relative to the scales, −∞ where φ = 0, with the signs of φ beside them.
+    /// Values are ln |φ| relative to the scales, −∞ where φ = 0, with the signs of φ beside them.
     Logarithms,
 }
 
@@ -43,31 +43,31 @@ pub struct Facts {
     pub input_dim: usize,
     /// The number of features in each block. Each block has a scale for each row; plain maps have one block.
     pub blocks: Vec<usize>,
-    /// φ = ψ: a point has the same features on both sides, so Gram matrices are positive semidefinite.
+    /// Whether φ = ψ: a point has equal features on both sides, so Gram matrices are positive semidefinite.
     pub symmetric: bool,
-    /// Every feature is ≥ 0, so estimates are too.
+    /// Whether every feature is ≥ 0, and so every estimate.
     pub non_negative: bool,
-    /// The map can be asked for [`Logarithms`](Form::Logarithms).
+    /// Whether the map can be asked for [`Logarithms`](Form::Logarithms).
     pub logarithms: bool,
 }
 
 impl Facts {
-    /// A map from ℝᵈ with d = `input_dim` to these blocks of features, without further properties.
+    /// The facts of a map from ℝᵈ with d = `input_dim` to these blocks of features, without further properties.
     pub fn new(input_dim: usize, blocks: Vec<usize>) -> Self {
         Facts { input_dim, blocks, symmetric: false, non_negative: false, logarithms: false }
     }
 
-    /// The same for a [symmetric](Facts::symmetric) map.
+    /// States that the map is [symmetric](Facts::symmetric).
     pub fn symmetric(self) -> Self {
         Facts { symmetric: true, ..self }
     }
 
-    /// The same for a map whose features are never [negative](Facts::non_negative).
+    /// States that features are never [negative](Facts::non_negative).
     pub fn non_negative(self) -> Self {
         Facts { non_negative: true, ..self }
     }
 
-    /// The same for a map that offers [logarithms](Facts::logarithms).
+    /// States that the map offers [logarithms](Facts::logarithms).
     pub fn logarithms(self) -> Self {
         Facts { logarithms: true, ..self }
     }
@@ -102,7 +102,7 @@ impl Facts {
 ///
 /// A map is immutable: a point always has the same features, alone or in a batch. [`Map::new`](crate::Map::new) tests
 /// this and the facts on a few points and rejects maps that fail. The engine reads the facts once, passes tiles of the
-/// right shape to `fill`, and uses the contents of a tile when `fill` returns.
+/// right shape to `fill`, and reads a tile after `fill` has returned.
 ///
 /// # Example
 /// ```
@@ -136,14 +136,14 @@ impl Facts {
 /// # Ok::<(), random_features::Error>(())
 /// ```
 pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
-    /// The sizes and properties of the map. Read once, when a [`Map`](crate::Map) is created.
+    /// The sizes and properties of the map, read once, when a [`Map`](crate::Map) is created.
     fn facts(&self) -> Facts;
 
     /// Writes the features of the rows of `x` to a tile of as many rows.
     ///
     /// `x` has d columns; rows of the tile have D values and a logarithmic scale for each block, with arbitrary initial
-    /// contents. Values must be at most 1 in magnitude: divide a row by its largest value and put that into its scale. A
-    /// block whose scale is −∞ is absent from its row: its values are never read. `form` is
+    /// contents. Values must be at most 1 in magnitude: divide a row by its largest value, whose logarithm goes into the scale.
+    /// A block whose scale is −∞ is absent from its row: its values are never read. `form` is
     /// [`Logarithms`](Form::Logarithms) only if the [facts](Facts::logarithms) offer it; signs are then initially 1. A
     /// map whose facts offer logarithms must check the form.
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>);
@@ -159,9 +159,9 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// For each row xᵢ the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, with the scales s of
-    /// [`fill`](FeatureMap::fill) held fixed, written to `out`, n × d. `false`, with `out` untouched, if the map has no
-    /// gradients; the answer must be the same for all points.
+    /// Writes to each row of `out`, n × d, the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, with the scales s of
+    /// [`fill`](FeatureMap::fill) held fixed. Returns `false`, with `out` untouched, if the map has no gradients; the answer must
+    /// not depend on the points.
     fn pull_back(
         &self,
         _side: Side,

@@ -12,36 +12,36 @@ use crate::numeric::{Buffer, Fence};
 use crate::threads::{self, Pool};
 use crate::{Real, progress};
 
-/// Bytes of output that a tile should not exceed, so that they stay in the L2 cache until they are lifted.
+/// The bytes of output that a tile should not exceed, so that it stays in the L2 cache until it is lifted.
 const TILE_BYTES: usize = 256 << 10;
-/// Rows of a tile: enough to reuse a packed panel, few enough to balance threads.
+/// The range of the number of rows of a tile: enough to reuse a packed panel, few enough to balance threads.
 const TILE_ROWS: std::ops::Range<usize> = 36..252;
-/// Rows of a tile are a multiple of the rows of every register block (4, 6 and 12), so that none is partial.
+/// The number of rows of a tile is a multiple of this, and so of the rows of every register block (4, 6 and 12).
 const ROW_STEP: usize = 12;
-/// Multiplications below which starting threads costs more than it saves.
+/// The number of multiplications below which starting threads costs more than it saves.
 pub(super) const SMALL: usize = 1 << 18;
-/// Bytes of output from which on non-temporal stores are used.
+/// The bytes of output from which on non-temporal stores are used.
 const STREAMED: usize = 8 << 20;
-/// Bytes of the coordinates of a tile's points that it should not exceed, since they may be copied.
+/// The bytes that the coordinates of a tile's points should not exceed, since they may be copied.
 const POINT_BYTES: usize = 64 << 20;
-/// Bytes of the largest tile that is copied to the result by non-temporal stores.
+/// The bytes of the largest tile that is copied to the result by non-temporal stores.
 const CACHED: usize = 2 << 20;
 
-/// The rows of a tile for rows of `width` elements of `T`.
+/// The number of rows of a tile for rows of `width` elements of `T`.
 pub(super) fn tile_rows<T>(width: usize) -> usize {
     let rows = (TILE_BYTES / (width * size_of::<T>()).max(1)).clamp(TILE_ROWS.start, TILE_ROWS.end);
     rows / ROW_STEP * ROW_STEP
 }
 
-/// The rows of a tile of a program's features of the points `x`: fewer if there would not be a tile for each thread. Few rows
-/// stay together where threads [share](Program::is_wide) the product of a tile instead, since whole steps of rows would
-/// leave some of them idle. Points of very many coordinates make small tiles.
+/// The number of rows of a tile for a program's features of the points `x`: fewer if there would not be a tile for each
+/// thread. Few rows stay together if threads [share](Program::is_wide) the product of a tile, since whole steps of rows would
+/// leave some threads idle. Points of very many coordinates make small tiles.
 pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, x: &PointsView<'_, T>) -> usize {
     let n = x.nrows();
     let most = (POINT_BYTES / x.ncols().saturating_mul(size_of::<T>()).max(1)).max(1);
     let (rows, threads) = (tile_rows::<T>(program.width()), threads::count());
     let tile = rows.min(n.div_ceil(threads).next_multiple_of(ROW_STEP)).max(1);
-    // The rows that would be computed in the same time if every thread had as many as the busiest one.
+    // The number of rows that would be computed in this time if every thread had as many as the busiest one.
     let spent = n.div_ceil(tile).div_ceil(threads) * threads * tile;
     let uneven = n <= TILE_ROWS.end && 4 * spent > 5 * n;
     if program.is_wide() && uneven { n.clamp(1, most) } else { tile.min(most) }
@@ -61,12 +61,12 @@ pub(crate) struct Arrays<'a, T> {
 
 /// Writes the features of the rows of `x`, with as many rows in each array.
 ///
-/// Arrays in another than the standard layout are written through a buffer; so are large results, if the map writes every
+/// Arrays that are not in standard layout are written through a buffer; so are large results, if the map writes every
 /// value once. Values of absent blocks stay as they are.
 ///
 /// # Errors
-/// [`Memory`](crate::Error::Memory) if there is no memory for copies of some points, [`Cancelled`](crate::Error::Cancelled) if the watcher
-/// stops the work; some rows are written then.
+/// [`Memory`](crate::Error::Memory) if copies of some points do not fit in memory, [`Cancelled`](crate::Error::Cancelled) if
+/// the watcher stops the work; some rows are written then.
 pub(crate) fn fill<T: Real>(
     program: &Program<T>,
     side: Side,
@@ -84,10 +84,10 @@ pub(crate) fn fill<T: Real>(
     fill_by(program, side, form, x, arrays, rows, streamed)
 }
 
-/// As [`fill`], values and log scales alone.
+/// Writes the values and log scales of the features of the rows of `x`.
 ///
 /// # Errors
-/// As [`fill`].
+/// The errors of [`fill`].
 pub(crate) fn fill_values<T: Real>(
     program: &Program<T>,
     side: Side,
@@ -108,7 +108,7 @@ fn fill_by<T: Real>(
     rows: usize,
     streamed: bool,
 ) -> Result<()> {
-    // No map, a user's own included, is asked for the features of no points.
+    // No map, including a user's own, is asked for the features of no points.
     if x.nrows() == 0 {
         return Ok(());
     }

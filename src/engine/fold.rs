@@ -13,27 +13,27 @@ use crate::{Real, progress};
 
 /// The largest number of partial sums that exist at a time.
 const PARTIALS: usize = 16;
-/// Bytes of partial sums that exist at a time, if that leaves one for each of a few threads.
+/// The bytes of partial sums that exist at a time, if that leaves one for each of a few threads.
 const PARTIAL_BYTES: usize = 32 << 20;
 
 /// The cost of a feature when two rows are paired, in multiplications: mostly an exponential.
 const PAIR: usize = 16;
 
-/// How a fold is divided.
+/// The division of a fold into runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runs {
-    /// Rows of a run.
+    /// The number of rows of a run.
     pub rows: usize,
-    /// Bytes of a partial sum.
+    /// The bytes of a partial sum.
     pub bytes: usize,
 }
 
-/// What a thread keeps from tile to tile.
+/// Buffers that a thread keeps from tile to tile.
 #[derive(Default)]
 struct FoldBuffers<T, W> {
     scratch: Scratch<T>,
     batch: Batch<T>,
-    /// What the consumer keeps.
+    /// The consumer's own buffers.
     kept: W,
 }
 
@@ -44,8 +44,8 @@ struct FoldBuffers<T, W> {
 /// from run to run.
 ///
 /// # Errors
-/// [`Memory`](crate::Error::Memory) if there is no memory for copies of some points, [`Cancelled`](crate::Error::Cancelled) if the watcher
-/// stops the work; not all runs are added then.
+/// [`Memory`](crate::Error::Memory) if copies of some points do not fit in memory, [`Cancelled`](crate::Error::Cancelled) if
+/// the watcher stops the work; not all runs are added then.
 pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     program: &Program<T>,
     side: Side,
@@ -82,11 +82,11 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     Ok(())
 }
 
-/// Lets `write` fill runs of rows of `out` from the features of the same rows of `x`; `work` is the number of
+/// Lets `write` fill runs of rows of `out` from the features of these rows of `x`; `work` is the number of
 /// multiplications of a row beside those of its features. `write` may keep a `W` from run to run.
 ///
 /// # Errors
-/// As [`for_runs`]; [`Memory`](crate::Error::Memory) if there is no memory for copies of some points.
+/// The errors of [`for_runs`]; [`Memory`](crate::Error::Memory) if copies of some points do not fit in memory.
 pub(crate) fn map_rows<T: Real, U: Send, W: Default + Send>(
     program: &Program<T>,
     side: Side,
@@ -112,10 +112,10 @@ pub(crate) fn map_rows<T: Real, U: Send, W: Default + Send>(
     })
 }
 
-/// Writes `pair` of the features of the same row of `x` on side X and of `y` on side Y, for all rows.
+/// Writes for each i `pair` of the features of row i of `x` on side X and of row i of `y` on side Y.
 ///
 /// # Errors
-/// As [`map_rows`].
+/// The errors of [`map_rows`].
 pub(crate) fn map_pairs<T: Real, U: Send>(
     program: &Program<T>,
     form: Form,
@@ -137,10 +137,10 @@ pub(crate) fn map_pairs<T: Real, U: Send>(
 
 /// Lets `write` fill `out` in runs of `rows` rows, one after the other if the whole `work`, in multiplications, is small.
 ///
-/// Each thread keeps a `W` from run to run, that of `alone` if no other thread takes part.
+/// Each thread keeps a `W` from run to run; a single thread keeps the one of `alone`.
 ///
 /// # Errors
-/// [`Cancelled`](crate::Error::Cancelled) if the watcher stops the work between runs; some are written then.
+/// [`Cancelled`](crate::Error::Cancelled) if the watcher stops the work between runs; some runs are written then.
 pub(crate) fn for_runs<U: Send, W: Default + Send>(
     mut out: ArrayViewMut2<'_, U>,
     rows: usize,

@@ -14,7 +14,7 @@ use crate::numeric::{self, Isa, pointwise};
 pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound: f64) -> f64 {
     let mut scale = activate(f, values, bound);
     if offset != 0.0 {
-        // ε is added relative to the values of f, and must not underflow where all of these are 0.
+        // ε is added relative to the values of f, and must not underflow if all of them are 0.
         scale += halve_until_one(values);
         scale = add_offset(f, offset, values, scale);
     }
@@ -34,7 +34,7 @@ fn add_offset<T: Real>(f: Activation, offset: f64, values: &mut [T], scale: f64)
     top
 }
 
-/// f of each projection, of magnitude at most `bound`; returns the log scale of the values, at most 1 each.
+/// Replaces projections, at most `bound` in magnitude, by their f, scaled to at most 1; returns the log scale.
 fn activate<T: Real>(f: Activation, values: &mut [T], bound: f64) -> f64 {
     let isa = Isa::best();
     match f {
@@ -108,7 +108,7 @@ impl Factor {
         Factor { log, value: log.exp() }
     }
 
-    /// v e^`log`, also where the exponential alone leaves the range of `f64`.
+    /// v e^`log`, also if the exponential alone is out of the range of `f64`.
     fn times(self, v: f64) -> f64 {
         if v == 0.0 {
             0.0
@@ -153,9 +153,9 @@ pub(super) fn derive<T: Real>(f: Activation, projected: ArrayView1<'_, T>, u: &m
     }
 }
 
-/// What [`derive`] made of a projection, times a factor.
+/// The slope that [`derive`] wrote for a projection, times a factor.
 pub(super) fn slope(f: Activation, derived: f64, factor: Factor) -> f64 {
-    // The scale of a row that is not finite, also where f is flat.
+    // A row that is not finite has a NaN scale, also where f is flat.
     if factor.log.is_nan() {
         return factor.log;
     }

@@ -13,9 +13,9 @@ use crate::kernel::Lengthscale;
 pub(crate) enum Input {
     /// The point itself.
     Points,
-    /// A complex linear image of it.
+    /// A complex linear image of the point.
     Linear(Linear),
-    /// The logarithms of its coordinates.
+    /// The logarithms of the point's coordinates.
     Logarithms(Logarithms),
 }
 
@@ -104,7 +104,7 @@ impl Linear {
                 (re[k], im[k]) = (T::saturated(z.re), T::saturated(z.im));
                 square += z * z;
             });
-            // A coefficient of 0 takes no part: its square may be infinite.
+            // A coefficient of 0 is left out: the square may be infinite.
             let outer =
                 if self.outer == 0.0 { 0.0 } else { self.outer * u.iter().map(|u| u * u).sum::<f64>() };
             let inner = self.inner * square;

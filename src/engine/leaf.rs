@@ -18,20 +18,20 @@ use crate::numeric::{self, Isa};
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf<T> {
     pub facts: Facts,
-    /// g and c.
+    /// The functions g and c of a point.
     pub input: Arc<Input>,
-    /// ω.
+    /// The projections on ωⱼ.
     pub projection: Arc<Projection<T>>,
     /// β on each side.
     pub slopes: [Complex64; 2],
-    /// a; none if it is 0 and β is 1.
+    /// The weights aⱼ; `None` if all are 0 and β is 1.
     pub bias: Option<Arc<Bias<T>>>,
     pub lift: Lift,
-    /// Whether features of −ω follow those of ω, where that is not a matter of the lift.
+    /// Whether features of −ω follow those of ω and are not made by the lift.
     pub mirrored: bool,
     /// The coefficient of ‖x/ℓ‖² in c, for points that are projected themselves.
     pub row: f64,
-    /// What is added to every exponent, −½ ln m with it.
+    /// The constant that is added to every exponent, including −½ ln m.
     pub constant: f64,
     pub lengthscale: Lengthscale,
 }
@@ -114,7 +114,7 @@ impl<T: Real> Leaf<T> {
         }
     }
 
-    /// From projections to exponents, in place; a bound of their real parts.
+    /// Turns projections into exponents, in place; returns a bound of their real parts.
     fn exponents(&self, slope: Complex64, values: &mut [T], term: &RowTerm) -> f64 {
         let Some(bias) = &self.bias else {
             self.mirror(values, T::narrow(term.phase.rem_euclid(std::f64::consts::TAU)));

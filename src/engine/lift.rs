@@ -26,15 +26,15 @@ pub enum Lift {
     },
     /// f(u) + ε: m features.
     Function {
-        /// f.
+        /// The function f.
         activation: Activation,
-        /// ε.
+        /// The offset ε.
         offset: f64,
     },
 }
 
 impl Lift {
-    /// Features for each exponent.
+    /// The number of features for each exponent.
     pub fn width(self) -> usize {
         match self {
             Lift::Exp | Lift::Function { .. } => 1,
@@ -56,7 +56,7 @@ impl Lift {
         }
     }
 
-    /// The function of a side: features of side Y are conjugate, where they are complex.
+    /// The function of a side: complex features are conjugate on side Y.
     #[inline]
     pub(crate) fn on(self, side: Side) -> Self {
         match self {
@@ -65,13 +65,12 @@ impl Lift {
         }
     }
 
-    /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times what the row holds
-    /// then.
+    /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times the new values of the row.
     ///
-    /// The row holds exponents at its beginning and has room for all features. `bound` is not less than any |u|, for
-    /// [`Polar`](Lift::Polar) than any |v|. Values are at most 1 in magnitude. Exponentials are scaled by the bound where it
-    /// is so small that no product of two features can underflow, else by the largest exponent, and become 0 where they
-    /// would be denormal numbers; which of the two depends on the row alone.
+    /// The row holds exponents at its beginning and has room for all features. `bound` is not less than any |u|, or any |v| for
+    /// [`Polar`](Lift::Polar). Values are at most 1 in magnitude. Exponentials are scaled by the bound if it is so small that no
+    /// product of two features can underflow, else by the largest exponent, and become 0 where they would be denormal numbers.
+    /// The choice depends on the row alone.
     pub fn apply<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
         // Elements beyond a whole number of features are left unchanged.
         let (whole, mut scale) = (row.len() / self.width() * self.width(), [bound]);
@@ -79,7 +78,7 @@ impl Lift {
         scale[0]
     }
 
-    /// As [`apply`](Lift::apply) for each row, whose bound becomes its logarithmic scale.
+    /// Lifts each row by [`apply`](Lift::apply); its bound becomes its logarithmic scale.
     pub(crate) fn apply_to_rows<T: Real>(self, mut rows: Window<&mut [T]>, bounds: &mut [f64]) {
         let isa = Isa::best();
         // Loops without branches go through all rows at once where no bound is beyond the limit.
@@ -87,7 +86,7 @@ impl Lift {
             Lift::Exp | Lift::ExpPair => small_exponent::<T>(),
             Lift::Polar => numeric::COS_SIN_LIMIT,
             Lift::Function { activation: Activation::Sign, offset: 0.0 } => f64::INFINITY,
-            // No bound is below NaN, so rows are always lifted one by one.
+            // No bound is below NaN, so that rows are always lifted one by one.
             Lift::ExpPolar { .. } | Lift::Function { .. } => f64::NAN,
         };
         if !bounds.iter().all(|bound| *bound <= limit) {
@@ -106,7 +105,7 @@ impl Lift {
         }
     }
 
-    /// As [`apply`](Lift::apply), for any bound; bit-identical to the faster loops where those may be used.
+    /// Lifts one row with any bound, bit-identical to the faster loops where those may be used.
     fn apply_to_any<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
         let isa = Isa::best();
         let count = row.len() / self.width();
@@ -138,8 +137,8 @@ impl Lift {
         }
     }
 
-    /// As [`apply`](Lift::apply), but the row becomes the logarithms of the features' magnitudes and `signs` their
-    /// signs; `false`, and nothing is done, for lifts whose features are not exponentials.
+    /// Replaces the exponents of a row by the logarithms of the features' magnitudes, and `signs` by their signs. Returns `false`
+    /// and does nothing for lifts whose features are not exponentials.
     pub fn logarithms<T: Real>(self, row: &mut [T], signs: &mut [T]) -> bool {
         let count = row.len() / self.width();
         let (first, second) = row.split_at_mut(count);

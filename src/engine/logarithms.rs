@@ -12,30 +12,30 @@ use crate::numeric::{self, Isa, pointwise, squared_norm};
 /// parities of bit masks, and 0⁰ = 1.
 #[derive(Debug)]
 pub(crate) struct Logarithms {
-    /// ℓ of each coordinate.
+    /// ℓₗ for each coordinate.
     pub scales: Vec<f64>,
     pub shift: Option<Shift>,
-    /// r.
+    /// The divisor rₗ of each coordinate.
     pub divisors: Vec<f64>,
-    /// 1/r.
+    /// 1/rₗ.
     inverses: Vec<f64>,
-    /// b.
+    /// The bias bⱼ of each frequency.
     pub biases: Vec<f64>,
     /// Whether some b is not 0.
     biased: bool,
     /// The row term is `unshifted` ‖x/ℓ‖² − ½ ‖u‖².
     pub unshifted: f64,
-    /// Where the counts of each frequency are odd, as [sets of coordinates](numeric::negate_odd).
+    /// The coordinates where the counts of each frequency are odd, as [sets](numeric::negate_odd).
     odd: Vec<u64>,
-    /// Where they are not 0.
+    /// The coordinates where the counts of each frequency are not 0, as sets.
     positive: Vec<u64>,
 }
 
 /// The coordinates of a point that decide which of its features are negative or 0.
 pub(super) struct CoordinateSigns<'a> {
-    /// Where u is negative, if anywhere.
+    /// The coordinates where u is negative, if there are any.
     negative: Option<&'a [u64]>,
-    /// Where u is 0, if anywhere.
+    /// The coordinates where u is 0, if there are any.
     zero: Option<&'a [u64]>,
 }
 
@@ -71,7 +71,7 @@ impl Logarithms {
     }
 
     /// Writes u of all rows of `x`, ln |u/r| and the row terms, which are not finite for points without features. `u` has room
-    /// for one row more, which is used as a buffer.
+    /// for one more row, which is used as a buffer.
     pub fn transform<T: Real>(
         &self,
         x: ArrayView2<'_, T>,
@@ -111,7 +111,7 @@ impl Logarithms {
         if finite { self.unshifted * whole - 0.5 * own } else { f64::NAN }
     }
 
-    /// Where the coordinates u of a point are negative or 0.
+    /// The sets of the coordinates u of a point that are negative or 0.
     pub(super) fn point<'a>(&self, masks: &'a mut Vec<u64>, u: &[f64]) -> CoordinateSigns<'a> {
         let words = words(u.len());
         masks.clear();
@@ -122,7 +122,7 @@ impl Logarithms {
         CoordinateSigns { negative: some(negative), zero: some(zero) }
     }
 
-    /// Adds biases to exponents, marks features that are 0 and makes the largest exponent 0; returns by how much it was reduced.
+    /// Adds biases to exponents, sets those of features that are 0 to −∞, and subtracts the largest, which is returned.
     pub(super) fn settle<T: Real>(&self, values: &mut [T], point: &CoordinateSigns<'_>) -> f64 {
         if let Some(zero) = point.zero {
             numeric::replace_meeting(Isa::best(), values, &self.positive, zero, T::neg_infinity());
@@ -134,13 +134,13 @@ impl Logarithms {
             numeric::add_minus(isa, values, &self.biases, shift);
             return shift;
         }
-        // The same numbers, computed in `T`.
+        // Without biases the exponents are shifted in `T`.
         let shift = finite(numeric::max(isa, values).widen());
         pointwise::affine(isa, values, T::one(), -T::narrow(shift), T::neg_infinity());
         shift
     }
 
-    /// Changes the signs of those entries that belong to negative features.
+    /// Changes the signs of the entries of negative features.
     pub(super) fn sign<T: Real>(&self, entries: &mut [T], point: &CoordinateSigns<'_>) {
         if let Some(negative) = point.negative {
             numeric::negate_odd(Isa::best(), entries, &self.odd, negative);

@@ -77,8 +77,7 @@ impl<T: Real> Plan<T> {
         }
     }
 
-    /// Whether every value of a row is written once and is complete when the row is: then it may be written past the
-    /// caches.
+    /// Whether every value of a row is written once and is complete when the row is, so that it may be written past the caches.
     fn writes_once(&self) -> bool {
         match self {
             Plan::Leaf(_) => true,
@@ -94,8 +93,8 @@ impl<T: Real> Plan<T> {
         matches!(self, Plan::Leaf(leaf) if leaf.projection.is_wide())
     }
 
-    /// Lets every leaf use the equal one of the projections `pool`, to which new ones are added with the number of leaves
-    /// that project the same points on them.
+    /// Lets every leaf use the equal projection of `pool`, to which new ones are added. The pool counts for each the leaves that
+    /// project the same points on it.
     fn merge(&mut self, pool: &mut Vec<(Arc<Projection<T>>, usize)>, count: bool) {
         match self {
             Plan::Leaf(leaf) => {
@@ -121,7 +120,7 @@ impl<T: Real> Plan<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct Program<T> {
     plan: Plan<T>,
-    /// Projections that several maps of the plan take of the same points: taken once.
+    /// The projections that several maps of the plan take of the same points, which are computed once.
     shared: Vec<Arc<Projection<T>>>,
     columns: Vec<Range<usize>>,
     width: usize,
@@ -160,7 +159,7 @@ impl<T: Real> Program<T> {
         self.plan.facts()
     }
 
-    /// D.
+    /// D, the number of features.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -179,7 +178,7 @@ impl<T: Real> Program<T> {
         self.plan.is_wide()
     }
 
-    /// The same for features whose common factor on `side` a normaliser divides by: it is left out where that saves work.
+    /// The program without the common factor of features on `side`, if leaving it out saves work: a normaliser cancels it.
     pub fn bare(&self, side: Side) -> Self {
         match &self.plan {
             Plan::Conditioned(conditioned) => {
@@ -203,7 +202,7 @@ impl<T: Real> Program<T> {
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        // Gathered once for all parts.
+        // Points in columns are gathered once for all parts.
         if let PointsView::Columns(_) = x {
             return x.densely(scratch, |x, scratch| self.fill(side, form, x.into(), tile, scratch));
         }

@@ -1,4 +1,4 @@
-//! [`PointsView`]: the points that features are computed from: dense, sparse or in columns.
+//! [`PointsView`]: points whose features are computed: dense, sparse or in columns.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use crate::memory::check_memory;
 use crate::numeric::{Columns, into_slice_of, matrix_view, spread, without_repeats};
 use crate::{Real, threads};
 
-/// Bytes of copies of points for which memory is not asked.
+/// The bytes of copies of points up to which memory is not checked.
 const COPIED: usize = 64 << 20;
 
-/// Points in rows: what the engine reads of [`Points`](crate::Points).
+/// Points in rows, as the engine reads them from [`Points`](crate::Points).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PointsView<'a, T> {
     Dense(ArrayView2<'a, T>),
@@ -71,7 +71,7 @@ impl<'a, T: Real> PointsView<'a, T> {
         }
     }
 
-    /// d.
+    /// d, the number of columns.
     pub fn ncols(&self) -> usize {
         match self {
             PointsView::Dense(x) => x.ncols(),
@@ -80,7 +80,7 @@ impl<'a, T: Real> PointsView<'a, T> {
         }
     }
 
-    /// The coordinates of a point that are multiplied, on average.
+    /// The number of coordinates of a point that are multiplied, on average.
     pub fn depth(&self) -> usize {
         match self {
             PointsView::Sparse(x) => x.values.len().div_ceil(self.nrows().max(1)),
@@ -88,7 +88,7 @@ impl<'a, T: Real> PointsView<'a, T> {
         }
     }
 
-    /// Some of the rows.
+    /// The points of a range of rows.
     pub fn rows(&self, rows: Range<usize>) -> PointsView<'_, T> {
         match self {
             PointsView::Dense(x) => PointsView::Dense(x.slice(s![rows, ..])),
@@ -99,7 +99,7 @@ impl<'a, T: Real> PointsView<'a, T> {
         }
     }
 
-    /// Run i of those of `len` rows.
+    /// The i-th run of `len` rows.
     pub fn run(&self, i: usize, len: usize) -> PointsView<'_, T> {
         self.rows(i * len..self.nrows().min((i + 1) * len))
     }
@@ -134,8 +134,9 @@ impl<'a, T: Real> PointsView<'a, T> {
         Ok(all.into())
     }
 
-    /// Rejects these points if there is no memory for copies of so many of them on each thread, where they are copied before they are
-    /// multiplied: points that are not dense, and rows whose distance maps them to a few sets of the first cache.
+    /// Rejects these points if they are copied before they are multiplied and copies of `rows` rows on each thread do not fit in
+    /// memory. Points are copied unless they are dense, and if the distance between rows maps them to a few sets of the first
+    /// cache.
     pub fn check_copies(&self, rows: usize) -> Result<()> {
         let (n, d) = (self.nrows(), self.ncols());
         match self {
@@ -143,7 +144,7 @@ impl<'a, T: Real> PointsView<'a, T> {
             _ => {
                 let copied = n.min(rows.saturating_mul(threads::count()));
                 let each = d.saturating_mul(size_of::<T>());
-                // Asking takes an allocation, which small work should not.
+                // The check allocates memory, which small work should not do.
                 let few = copied.saturating_mul(each) <= COPIED;
                 if few { Ok(()) } else { check_memory("points with all coordinates", copied, each) }
             }

@@ -17,9 +17,9 @@ pub(crate) struct Routed<T> {
     pub facts: Facts,
     /// Centres of each side in rows, in standard layout.
     centres: [Array2<f64>; 2],
-    /// C_q × C_k.
+    /// The plan of each pair of clusters, C_q × C_k.
     plans: Array2<Plan<T>>,
-    /// Where the features of each pair stand.
+    /// The columns and blocks of each pair.
     parts: Array2<PairColumns>,
 }
 
@@ -36,8 +36,8 @@ impl<T: Real> Routed<T> {
         let plans = plans.as_standard_layout().into_owned();
         let every = |promise: fn(&Facts) -> bool| plans.iter().all(|plan| promise(plan.facts()));
         let facts = Facts {
-            // A point has the blocks of its cluster's row on one side and of its cluster's column on the other: these are the
-            // same only where there is one pair.
+            // A point has the blocks of its cluster's row on one side and of its cluster's column on the other. They are the
+            // same only if there is one pair.
             symmetric: plans.len() == 1 && every(|facts| facts.symmetric),
             non_negative: every(|facts| facts.non_negative),
             logarithms: every(|facts| facts.logarithms),
@@ -139,12 +139,12 @@ fn scatter<T: Real>(gathered: &Batch<T>, group: &[(usize, usize)], tile: &mut Ti
     }
 }
 
-/// Where the features of each pair stand: one after another.
+/// The columns and blocks of each pair, one after another.
 fn parts<T: Real>(plans: &Array2<Plan<T>>) -> Array2<PairColumns> {
     let (mut column, mut block) = (0usize, 0);
     plans.map(|plan| {
         let facts = plan.facts();
-        // Saturates; the check of the facts refuses such sizes.
+        // The sum saturates; the check of the facts refuses such sizes.
         let columns = column..column.saturating_add(facts.feature_dim());
         let part = PairColumns { columns, blocks: block..block + facts.blocks.len() };
         (column, block) = (part.columns.end, part.blocks.end);

@@ -7,7 +7,7 @@ use super::pass::{Norms, SharedProjection};
 use crate::Real;
 use crate::numeric::{Buffer, spread};
 
-/// Buffers that filling a tile may use. Starts empty; grows when first needed and is kept between tiles.
+/// Buffers for filling a tile, which are empty at first, grow when they are needed and are kept between tiles.
 #[derive(Debug, Default)]
 pub struct Scratch<T> {
     rows: Vec<T>,
@@ -17,7 +17,7 @@ pub struct Scratch<T> {
     batches: Vec<Batch<T>>,
     /// Sets of coordinates of a point.
     pub(crate) masks: Vec<u64>,
-    /// Row numbers by cluster.
+    /// Pairs of a cluster and a row number, by cluster.
     pub(crate) sorted: Vec<(usize, usize)>,
     pub(super) shared: Vec<SharedProjection<T>>,
     pub(super) norms: Norms,
@@ -60,8 +60,8 @@ impl<T: Real> Scratch<T> {
         self.batches.push(batch);
     }
 
-    /// The points in row-major order and the distance between rows, and a buffer for other use. Borrows contiguous rows;
-    /// copies others, and those whose distance would map all of them to a few sets of the first cache.
+    /// The points in row-major order with the distance between rows, and a buffer for other use. Contiguous rows are borrowed
+    /// unless their distance would map all of them to a few sets of the first cache; others are copied.
     pub(crate) fn rows_and_work<'a>(
         &'a mut self,
         x: &ArrayView2<'a, T>,

@@ -8,8 +8,8 @@ use crate::error::{Error, Result, check_size, checked_positive};
 use crate::kernel::Lengthscale;
 use crate::once::once;
 
-/// A shift of points that makes features of counts positive. Unbiased, except for points beyond the shift, whose
-/// coordinates are clamped ([`clamped`](Shift::clamped) counts them).
+/// A shift of points that makes features of counts positive. Estimates stay unbiased, except for points beyond the shift,
+/// whose coordinates are clamped ([`clamped`](Shift::clamped) counts them).
 ///
 /// # Definition
 /// The Gaussian kernel is invariant under shifts: K(x, y) = K(x − c, y − c). Features of the
@@ -23,13 +23,13 @@ use crate::once::once;
 /// points: choose them from [shifted](crate::data::Statistics::shifted) statistics.
 ///
 /// # Variance
-/// That of the map at u, usually larger than without a shift because ‖u‖ is larger.
+/// The variance of the map at u, usually larger than without a shift because ‖u‖ is larger.
 ///
 /// # Exact where
-/// As for the map, with u in place of x.
+/// The map is exact, with u in place of x.
 ///
 /// # Cost
-/// As for the map.
+/// The cost of the map.
 ///
 /// # Example
 /// ```
@@ -82,18 +82,18 @@ impl Shift {
         Ok(Shift { by, least: checked_positive("epsilon", least)? })
     }
 
-    /// c.
+    /// The shift c, d entries in units of the lengthscale.
     pub fn by(&self) -> &[f64] {
         &self.by
     }
 
-    /// ε.
+    /// The least coordinate ε.
     pub fn least(&self) -> f64 {
         self.least
     }
 
-    /// How many coordinates of the rows of `x`, n × d, are clamped: estimates with them are biased. Rows that hold NaN or
-    /// an infinity do not count. Cost O(nd).
+    /// The number of coordinates of the rows of `x`, n × d, that are clamped: estimates with them are biased. Rows that hold NaN
+    /// or an infinity do not count. Cost O(nd).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns or the lengthscale is for another dimension,

@@ -1,8 +1,8 @@
 //! [`Sum`]: a weighted sum of products of maps is a map.
 //!
-//! The share of equal signs of x and y is not a tensor product of signs, which would be (1 + product)/2 and cancel. Instead
-//! each sign has two blocks, one for + and one for −, of which a point has one: equal signs are counted by the blocks that
-//! both points have.
+//! The share of equal signs of x and y could be taken as (1 + product)/2 with a tensor product of signs, which would cancel.
+//! Instead each sign has two blocks, one for + and one for −, of which a point has one: equal signs are counted by the blocks
+//! that both points have.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(crate) struct Sum<T> {
     parts: Vec<PlacedPlan<T>>,
     /// The blocks of features of each side, in order; one product may be many blocks.
     products: [Vec<TensorProduct>; 2],
-    /// The number of columns of all parts, with gaps that hold anything.
+    /// The number of columns of all parts, with gaps of arbitrary contents.
     columns: usize,
     /// The number of blocks of all parts.
     blocks: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Term {
 /// The left factor of a term.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Factor {
-    /// Nothing.
+    /// The number 1.
     One,
     /// The estimate of a part.
     Estimate(usize),
@@ -60,7 +60,7 @@ pub(crate) enum Factor {
 /// One of the blocks of a product.
 struct ProductBlock<'a> {
     product: &'a TensorProduct,
-    /// Which points have it; `None` if all have.
+    /// The points that have the block; `None` for all.
     condition: Option<SignCondition>,
 }
 
@@ -71,7 +71,7 @@ struct SignCondition {
 }
 
 impl ProductBlock<'_> {
-    /// The logarithmic scale of the block in a row, from those of the parts; −∞ where it is absent.
+    /// The logarithmic scale of the block in a row, from the scales of the parts; −∞ if it is absent.
     fn scale<T: Real>(&self, parts: FeatureRow<'_, T>) -> f64 {
         match &self.condition {
             Some(condition) if condition.excludes(parts) => f64::NEG_INFINITY,
@@ -89,21 +89,21 @@ impl SignCondition {
     }
 }
 
-/// Which points have block `k` of a product; `None` if all have.
+/// The points that have block `k` of a product; `None` for all.
 fn condition(product: &TensorProduct, k: usize) -> Option<SignCondition> {
     let LeftFactor::Signs { columns, opposite, .. } = &product.left else { return None };
     Some(SignCondition { column: columns.start + k / 2, positive: k.is_multiple_of(2) != *opposite })
 }
 
 impl<T: Real> Sum<T> {
-    /// The sum of `terms` over `parts`, which are for points of the same dimension. Weights of 0 take no part; shares are
+    /// The sum of `terms` over `parts`, which are for points of one dimension. Terms of weight 0 are left out; shares are
     /// of parts that [are of signs](is_of_signs).
     pub fn new(plans: Vec<Plan<T>>, terms: &[Term]) -> Self {
         let mut parts: Vec<PlacedPlan<T>> = Vec::with_capacity(plans.len());
         for plan in plans {
             let (column, block) = ends(&parts);
             let facts = plan.facts();
-            // Saturates; the check of the facts refuses such sizes.
+            // The sum saturates; the check of the facts refuses such sizes.
             let columns = column..column.saturating_add(facts.feature_dim());
             let blocks = block..block + facts.blocks.len();
             parts.push(PlacedPlan { plan, columns, blocks });
@@ -112,7 +112,7 @@ impl<T: Real> Sum<T> {
         let of_side = |side| present.clone().flat_map(|term| products_of(&parts, *term, side)).collect();
         let products: [Vec<TensorProduct>; 2] = [of_side(Side::X), of_side(Side::Y)];
         let [_, of_y] = &products;
-        // Parts of which only the signs are compared give positive features.
+        // A part gives positive features if only its signs are compared.
         let share = |k: usize| {
             terms.iter().any(|t| matches!(t.factor, Factor::Equal(of) | Factor::Unequal(of) if of == k))
         };
@@ -193,7 +193,7 @@ impl<T: Real> Sum<T> {
         }
     }
 
-    /// As [`multiply`](Sum::multiply), where values are logarithms and have signs.
+    /// Writes the products of all terms to the rows of a tile of logarithms and signs.
     fn add(&self, side: Side, parts: &Batch<T>, tile: &mut Tile<'_, T>) {
         for i in 0..tile.rows() {
             let (parts, row) = (parts.row(i), tile.row(i));
@@ -217,7 +217,7 @@ impl<T: Real> Sum<T> {
         products.flat_map(move |product| (0..product.blocks()).map(move |k| block(product, k)))
     }
 
-    /// From cotangents of the products' values in a row to those of the values of the parts, which are added to `out`.
+    /// Adds to `out` the cotangents of the values of the parts in a row, from those of the products' values.
     pub fn pull_back(&self, side: Side, parts: FeatureRow<'_, T>, cotangents: &[T], out: &mut [T]) {
         let one = [T::one()];
         for (columns, block) in ranges(&self.facts.blocks).zip(self.blocks(side)) {
@@ -245,14 +245,14 @@ impl<T: Real> Sum<T> {
         self.parts.iter().map(|part| (&part.plan, part.columns.clone()))
     }
 
-    /// The number of columns of all parts, with gaps that hold anything.
+    /// The number of columns of all parts, with gaps of arbitrary contents.
     pub fn part_columns(&self) -> usize {
         self.columns
     }
 }
 
-/// The numbers of columns and of blocks of all parts. Whole cache lines of columns: loops over short rows are up to twice as fast where no
-/// vector lies across two lines.
+/// The numbers of columns and of blocks of all parts. Columns fill whole cache lines: loops over short rows are up to twice as
+/// fast if no vector lies across two lines.
 fn ends<T: Real>(parts: &[PlacedPlan<T>]) -> (usize, usize) {
     let (columns, blocks) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
     (columns.checked_next_multiple_of(LINE / size_of::<T>()).unwrap_or(columns), blocks)
@@ -267,7 +267,7 @@ fn factors<'a, T>(product: &TensorProduct, row: &'a [T], one: &'a [T]) -> (&'a [
     (left, &row[product.right.clone()])
 }
 
-/// out ← combine(aₚ, b_q), for one p after the other; a is `one` if there is no left factor.
+/// out ← combine(aₚ, b_q), one p after the other; a is `one` if there is no left factor.
 fn combine<T: Real>(product: &TensorProduct, row: &[T], one: T, out: &mut [T], combine: impl Fn(T, T) -> T) {
     let one = [one];
     let (left, right) = factors(product, row, &one);
@@ -276,8 +276,8 @@ fn combine<T: Real>(product: &TensorProduct, row: &[T], one: T, out: &mut [T], c
     }
 }
 
-/// The products of a term on a side: each block of the factor with each of the right part. Features of side Y carry the sign of
-/// the weight, and the opposite signs where signs must differ.
+/// The products of a term on a side: each block of the factor with each block of the right part. Features of side Y carry the
+/// sign of the weight, and opposite signs if signs must differ.
 fn products_of<T: Real>(parts: &[PlacedPlan<T>], term: Term, side: Side) -> Vec<TensorProduct> {
     let (log_factor, negative) = (0.5 * term.weight.abs().ln(), term.weight < 0.0 && side == Side::Y);
     let lefts: Vec<LeftFactor> = match term.factor {

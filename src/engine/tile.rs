@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::Real;
 use crate::numeric::{Fence, ScaledRows, Stream, Window};
 
-/// Bytes of a group of rows, which stays in the first cache while several passes go over it.
+/// The bytes of a group of rows, which stays in the first cache while several passes go over it.
 const GROUP: usize = 16 << 10;
 /// The most rows of a group.
 pub(super) const GROUP_ROWS: usize = 16;
@@ -27,7 +27,7 @@ pub(crate) struct TileShape {
 pub struct Tile<'a, T> {
     values: &'a mut [T],
     log_scales: &'a mut [f64],
-    /// As many as values, or none.
+    /// A sign for each value, or none.
     signs: &'a mut [T],
     /// The destination of complete rows, if the values are a temporary buffer.
     stream: Option<Stream<'a, T>>,
@@ -39,11 +39,11 @@ pub struct Tile<'a, T> {
 /// A row of a tile.
 #[derive(Debug)]
 pub struct Row<'a, T> {
-    /// One for each feature.
+    /// A value for each feature.
     pub values: &'a mut [T],
     /// ±1 for each feature in a tile of logarithms; else none.
     pub signs: &'a mut [T],
-    /// One for each block.
+    /// A logarithmic scale for each block.
     pub log_scales: &'a mut [f64],
 }
 
@@ -77,7 +77,7 @@ impl Columns {
 }
 
 impl<'a, T: Real> Tile<'a, T> {
-    /// A tile over row-major buffers of rows × width values and rows × blocks scales, and as many signs as values or none.
+    /// A tile over row-major buffers: values, rows × width, scales, rows × blocks, and a sign for each value or none.
     pub(crate) fn new(
         values: &'a mut [T],
         signs: &'a mut [T],
@@ -95,8 +95,8 @@ impl<'a, T: Real> Tile<'a, T> {
         Tile { stream: Some(Stream::new(to, fence)), ..self }
     }
 
-    /// Declares the first `rows` rows complete, so that they are copied to the result while they are in the first cache. Called by
-    /// the engine's own maps only, whose rows no other map changes afterwards.
+    /// Declares the first `rows` rows complete, so that they are copied to the result while they are in the first cache. Only the
+    /// engine's own maps call it, whose rows no other map changes afterwards.
     #[inline]
     pub(crate) fn complete(&mut self, rows: usize) {
         if let Some(stream) = &mut self.stream {
@@ -144,8 +144,8 @@ impl<'a, T: Real> Tile<'a, T> {
         &mut self.log_scales[i * self.blocks.stride + self.blocks.first]
     }
 
-    /// Runs of all rows, each of which stays in the first cache while several passes go over it: at most [`GROUP_ROWS`]
-    /// rows, few enough for no more than [`GROUP`] bytes if that is possible.
+    /// The groups of rows that stay in the first cache while several passes go over them: at most [`GROUP_ROWS`] rows, and at
+    /// most [`GROUP`] bytes if that is possible.
     #[inline]
     pub(crate) fn groups(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         let (rows, bytes, mut first) = (self.rows, self.columns.count * size_of::<T>(), 0);

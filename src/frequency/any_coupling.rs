@@ -15,10 +15,10 @@ use crate::theory::BlockLaw;
 
 /// Any coupling of this crate, as plain data.
 ///
-/// It is read from text, which is what `Display` writes: one of the names `independent`, `orthogonal`, `simplex`, `simplex plus`,
-/// `hadamard`, `givens`, `halton` and `sobol`, also with `antithetic` before it. Options follow: `hadamard, 2 rounds`, `simplex,
-/// truncated`, `simplex plus, 2 passes`, or a fast rotation, `simplex, hadamard, 2 rounds`. The law of independent coordinates
-/// follows `product`, `halton product` and `sobol product`: `sobol product, cauchy`.
+/// It is read from the text that `Display` writes. The names are `independent`, `orthogonal`, `simplex`, `simplex plus`,
+/// `hadamard`, `givens`, `halton` and `sobol`, also with `antithetic` before them. Options follow: `hadamard, 2 rounds`,
+/// `simplex, truncated`, `simplex plus, 2 passes`, or a fast rotation, `simplex, hadamard, 2 rounds`. The names `product`,
+/// `halton product` and `sobol product` are followed by the law of coordinates: `sobol product, cauchy`.
 ///
 /// ```
 /// use random_features::frequency::{Antithetic, AnyCoupling, Orthogonal};
@@ -32,7 +32,7 @@ use crate::theory::BlockLaw;
 pub enum AnyCoupling {
     /// A coupling by itself.
     Plain(PlainCoupling),
-    /// [`Antithetic`] pairs over it.
+    /// [`Antithetic`] pairs over a coupling.
     Antithetic(PlainCoupling),
 }
 
@@ -43,8 +43,7 @@ tagged!(AnyCoupling, "a coupling" {
 
 /// Any coupling of this crate that is not made of another one, as plain data.
 ///
-/// Drawing is an error ([`Sampler`](crate::Error::Sampler)) if coordinates have a [`Marginal`] of your own, which has no
-/// name to store.
+/// Drawing is an error ([`Sampler`](crate::Error::Sampler)) if coordinates have your own [`Marginal`], which has no name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PlainCoupling {
@@ -151,7 +150,7 @@ impl AnyCoupling {
 }
 
 impl PlainCoupling {
-    /// Rejects coordinates whose law has no name.
+    /// Rejects a law of coordinates without a name.
     fn check(&self) -> Result<()> {
         match self {
             PlainCoupling::Product(law)
@@ -231,7 +230,7 @@ impl Marginal for Named {
     }
 }
 
-/// Conversions of each coupling, from its type and what it becomes.
+/// Conversions of each coupling into plain data.
 macro_rules! named {
     ($([$($M:ident)?] $Coupling:ty => |$own:pat_param| $plain:expr),* $(,)?) => {$(
         impl$(<$M: Marginal>)? From<$Coupling> for PlainCoupling {

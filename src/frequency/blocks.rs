@@ -20,8 +20,8 @@ pub(super) fn law(d: usize, m: usize, coupling: &dyn Coupling, radius: Radius) -
     }
 }
 
-/// Draws `m` rows in ℝᵈ, in independent blocks of the coupling; the last block may be partial. Structured if all blocks
-/// are, otherwise dense.
+/// Draws `m` rows in ℝᵈ, in independent blocks of the coupling; the last block may be partial. The result is structured if
+/// all blocks are, otherwise dense.
 pub(super) fn draw_rows(
     d: usize,
     m: usize,
@@ -55,7 +55,7 @@ fn check_all(block: &Rows, count: usize) -> Result<()> {
     memory::check_memory("blocks of frequencies", count, bytes)
 }
 
-/// The capacity of a block in ℝᵈ, where the coupling exists.
+/// The capacity of a block in ℝᵈ; an error where the coupling does not exist.
 fn existing(d: usize, coupling: &dyn Coupling) -> Result<usize> {
     let domain = match (d, coupling.recipe()) {
         (1, Some(_)) => "at least 2 for this coupling: take Orthogonal or Independent in one dimension",

@@ -15,13 +15,13 @@ const LARGEST_RATE: f64 = 1e15;
 
 /// The rates λ of Poisson counts: one for all coordinates or one for each.
 ///
-/// Converts from `f64` and `Vec<f64>`. Functions that take rates check them: every λ must be positive and at most 1e15.
+/// They convert from `f64` and `Vec<f64>`. Functions that take rates check that every λ is positive and at most 1e15.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Rates {
-    /// The same for all coordinates.
+    /// One rate λ for all coordinates.
     Same(f64),
-    /// One for each coordinate.
+    /// One rate λₗ for each of the d coordinates.
     PerDimension(Vec<f64>),
 }
 
@@ -80,9 +80,9 @@ impl Rates {
 pub enum CountLaw {
     /// Poisson with these rates: P(ω = k) = e^{−λ} λᵏ/k!.
     Poisson(Rates),
-    /// Geometric with this p: P(ω = k) = p(1−p)ᵏ, from k = 0.
+    /// Geometric with this p in (0, 1): P(ω = k) = p(1−p)ᵏ, from k = 0.
     Geometric(f64),
-    /// Nothing is known.
+    /// The law is not known.
     Unknown,
 }
 
@@ -119,10 +119,9 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
 
 /// Counts ω₁ … ω_m ∈ ℕᵈ, in rows, with their law and where they come from.
 ///
-/// Immutable. Created by [`draw_poisson`](super::draw_poisson) or [`draw_geometric`](super::draw_geometric), from your own matrix
-/// ([`from_rows`](Counts::from_rows)), or from a stored copy (feature `serde`). Counts are `u64`, because geometric
-/// counts for points of norm 1e5 exceed `u32`. They are at most 2⁵³, so that `f64` represents them exactly and
-/// projections lose nothing.
+/// They come from [`draw_poisson`](super::draw_poisson) or [`draw_geometric`](super::draw_geometric), from your own matrix
+/// ([`from_rows`](Counts::from_rows)), or from a stored copy (feature `serde`), and do not change. Counts are `u64`, because
+/// geometric counts for points of norm 1e5 exceed `u32`. They are at most 2⁵³, so that `f64` represents them exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counts {
     provenance: Provenance<DrawCounts>,
@@ -131,15 +130,15 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Your own counts, one frequency in each row. Their law is unknown, so variances have no closed form.
+    /// Your own counts, m × d, one frequency in each row. Their law is unknown, so variances have no closed form.
     ///
     /// # Errors
-    /// As [`from_parts`](Counts::from_parts).
+    /// [`Parameter`](Error::Parameter) if there is no row or no column, [`Entry`](Error::Entry) for a count beyond 2⁵³.
     pub fn from_rows(rows: Array2<u64>) -> Result<Self> {
         Self::from_parts(rows, CountLaw::Unknown)
     }
 
-    /// Counts with the law that you state for them.
+    /// Your own counts, m × d, with the law that you state for them.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is no row or no column or a parameter of the law is outside
@@ -172,7 +171,7 @@ impl Counts {
         self.rows.view()
     }
 
-    /// Their law.
+    /// The law of the counts.
     pub fn law(&self) -> &CountLaw {
         &self.law
     }
@@ -182,7 +181,7 @@ impl Counts {
         &self.provenance
     }
 
-    /// Whether these are the same counts by their provenance, whatever is stated of their law.
+    /// Whether both have one provenance, and so equal counts, whatever is stated of their law.
     pub(crate) fn same_draw(&self, other: &Counts) -> bool {
         self.provenance == other.provenance
     }
@@ -201,7 +200,7 @@ fn check(rows: &Array2<u64>, law: &CountLaw) -> Result<()> {
     }
 }
 
-/// By provenance, and by the law of given counts.
+/// Counts are identified by their provenance, and given counts by their law too.
 impl Identify for Counts {
     fn identify(&self, digest: &mut Digest) {
         self.provenance.identify(digest);

@@ -32,8 +32,8 @@ use crate::theory::BlockLaw;
 /// ```
 ///
 /// # Implementing a coupling
-/// Two methods: the capacity of a block, and how to draw one. In this example rows come in triples that share a radius,
-/// with the directions of another coupling.
+/// Two methods are required: the capacity of a block, and how to draw one. In this example rows come in triples that share
+/// a radius, with the directions of another coupling.
 ///
 /// ```
 /// use ndarray::Array2;
@@ -66,12 +66,12 @@ use crate::theory::BlockLaw;
 /// assert!((norms[0] - norms[2]).abs() < 1e-12 && (norms[0] - norms[3]).abs() > 1e-12);
 /// # Ok::<(), random_features::Error>(())
 /// ```
-/// A third one, [`block_law`](Coupling::block_law), states how the rows of a block depend on each other if closed forms of
-/// the variance are to follow; there is none for these triples. Frequencies of a coupling of one's own are numbers without
-/// the name of their draw: they are stored and identified by the numbers. Parameters must show in the `Debug` text, from
-/// which the [stream](super::draw_with) follows.
+/// A third method, [`block_law`](Coupling::block_law), states how the rows of a block depend on each other, from which
+/// closed forms of the variance follow; these triples have none. Frequencies of your own coupling have no named draw: they
+/// are stored and identified by their numbers. Its parameters must show in the `Debug` text, from which the
+/// [stream](super::draw_with) follows.
 ///
-/// `testing::check_unbiased` tests whether maps on it are unbiased.
+/// `testing::check_unbiased` tests whether maps on the coupling are unbiased.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// The most rows that a block for points in ℝᵈ can hold; 0 if the coupling does not exist there.
     fn capacity(&self, d: usize) -> usize;
@@ -83,8 +83,8 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// the radii do not exist in this dimension.
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows>;
 
-    /// What is known about the joint law of a block of `size` rows in ℝᵈ whose radii have the law `radius`. The law of a
-    /// draw follows from it, before and after drawing.
+    /// The joint law of a block of `size` rows in ℝᵈ whose radii have the law `radius`, as far as it is known. The law of a
+    /// draw follows from it.
     fn block_law(&self, _d: usize, size: usize, radius: Radius) -> BlockLaw {
         BlockLaw::unknown(size, radius)
     }
@@ -99,7 +99,7 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// The law of the radii of a draw that asks for radii of the law `asked`: that one, unless the coupling has
+    /// The law of the radii of a draw that asks for the law `asked`: `asked`, unless the coupling has
     /// [radii of its own](Coupling::with_radii).
     fn radius(&self, asked: Radius) -> Radius {
         asked
@@ -120,7 +120,7 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
         draw(d, m, self, source)
     }
 
-    /// This coupling with radii of another law, for another kernel.
+    /// This coupling with radii of the given law, for the kernel that the law belongs to.
     fn with_radii<R: Radii>(self, radii: R) -> WithRadii<Self, R>
     where
         Self: Sized,
@@ -169,9 +169,9 @@ pub enum Rows {
     Dense(Array2<f64>),
     /// A structured block in the padded dimension N.
     Structured {
-        /// N ≥ d.
+        /// N ≥ d, the dimension to which points are padded.
         padded: usize,
-        /// The block.
+        /// The factors and the radii of the block.
         block: Rotated,
     },
 }

@@ -60,7 +60,7 @@ fn write_rotation(rotation: &RotationLaw, f: &mut Formatter<'_>) -> std::fmt::Re
     write_rounds(rounds, f)
 }
 
-/// The number of rounds, if it is another than by default.
+/// The number of rounds, unless it is the default.
 fn rounds_of_hadamard(hadamard: &Hadamard) -> Option<usize> {
     Some(hadamard.rounds).filter(|_| *hadamard != Hadamard::default())
 }

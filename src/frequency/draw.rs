@@ -15,9 +15,9 @@ use crate::theory::Law;
 
 /// The arguments of [`draw_with`] as plain data, which can be stored, compared and repeated.
 ///
-/// Equal draws of one seed are the same frequencies. Unequal ones share no numbers, whether they differ in d, m, coupling,
-/// radii or [stream](Draw::with_stream): the generator of a draw is ChaCha8 of the seed, in the stream whose number is a hash
-/// of the whole draw.
+/// Equal draws of one seed give equal frequencies. Draws that differ in d, m, coupling, radii or
+/// [stream](Draw::with_stream) share no numbers: the generator of a draw is ChaCha8 of the seed, in the stream whose
+/// number is a hash of the whole draw.
 ///
 /// ```
 /// use random_features::frequency::{Coupling, Draw, Orthogonal};
@@ -31,38 +31,38 @@ use crate::theory::Law;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Draw {
-    /// d.
+    /// d, the dimension of each frequency.
     pub d: usize,
-    /// m.
+    /// m, the number of frequencies.
     pub m: usize,
     /// How the frequencies depend on each other.
     pub coupling: AnyCoupling,
-    /// The law of their norms; that of a coupling with coordinates of their own law does not use it.
+    /// The law of the norms ‖ω‖. Couplings with a law of coordinates, such as [`Product`](super::Product), ignore it.
     pub radii: Radius,
-    /// Which of the independent streams of a seed to draw from.
+    /// The number of the stream: streams of one seed are independent.
     pub stream: u64,
 }
 
 identified! { Draw { d, m, coupling, radii, stream } }
 
 impl Draw {
-    /// m frequencies in ℝᵈ with radii χ, from stream 0. Equal draws that must be independent need different
+    /// A draw of m frequencies in ℝᵈ with radii χ_d, from stream 0. Equal draws that must be independent need different
     /// [streams](Draw::with_stream).
     pub fn new(d: usize, m: usize, coupling: impl Into<AnyCoupling>) -> Self {
         Draw { d, m, coupling: coupling.into(), radii: Radius::Chi, stream: 0 }
     }
 
-    /// The same draw with radii of another law, which must have a name: those of this crate have.
+    /// Sets the law of the radii. [Drawing](Draw::of_seed) needs a law with a name, as every law of this crate has.
     pub fn with_radii(self, radii: impl Radii) -> Self {
         Draw { radii: radii.law(), ..self }
     }
 
-    /// The same draw from another stream.
+    /// Sets the stream.
     pub fn with_stream(self, stream: u64) -> Self {
         Draw { stream, ..self }
     }
 
-    /// The draw of [`draw_with`]; `None` if the coupling or the law of its radii has no name.
+    /// The draw that [`draw_with`] makes; `None` if the coupling or the law of its radii has no name.
     fn named(d: usize, m: usize, coupling: &dyn Coupling, radii: &dyn Radii) -> Option<Self> {
         let radii = coupling.radius(radii.law());
         let coupling = coupling.recipe().filter(|_| radii.names_radii())?;
@@ -74,7 +74,7 @@ impl Draw {
         blocks::law(self.d, self.m, &self.coupling, self.radii)
     }
 
-    /// The dimension to which points are padded, as that of the [frequencies](Frequencies::padded_dim).
+    /// The dimension to which points are padded: N for structured couplings, else d.
     pub fn padded_dim(&self) -> usize {
         self.coupling.padded_dim(self.d)
     }
@@ -82,7 +82,7 @@ impl Draw {
     /// The frequencies of this draw for a seed.
     ///
     /// # Errors
-    /// As [`draw_with`]; [`Sampler`](crate::Error::Sampler) if a law has no name.
+    /// The errors of [`draw_with`]; [`Sampler`](crate::Error::Sampler) if a law has no name.
     pub fn of_seed(&self, seed: u64) -> Result<Frequencies> {
         let (radii, mut rng) = (self.radii.radii()?, generator(seed, "draw", self));
         let form = blocks::draw_rows(self.d, self.m, &self.coupling, radii.as_ref(), &mut rng)?;
@@ -101,7 +101,7 @@ pub(super) fn generator(seed: u64, kind: &str, description: &impl Identify) -> C
 /// Draws `m` frequencies in ℝᵈ for the Gaussian or the softmax kernel, each ~ N(0, I), in independent blocks of the
 /// coupling; the last block may be partial.
 ///
-/// The same as [`coupling.draw(d, m, source)`](Coupling::draw), for couplings behind pointers too.
+/// It does what [`coupling.draw(d, m, source)`](Coupling::draw) does, for couplings behind pointers too.
 ///
 /// ```
 /// use random_features::frequency::{Antithetic, Orthogonal, draw};
@@ -124,7 +124,7 @@ pub fn draw<C: Coupling + ?Sized>(
     draw_with(d, m, coupling, &Chi, source)
 }
 
-/// As [`draw`], with radii of another law, for another kernel.
+/// Draws `m` frequencies in ℝᵈ with radii of this law, for the kernel that the law belongs to.
 ///
 /// Where coupling and radii have a name, this is the [`Draw`] of these names. A draw from a coupling or radii of one's own
 /// has a stream of its own too, which depends on their `Debug` text.
@@ -138,7 +138,7 @@ pub fn draw<C: Coupling + ?Sized>(
 /// ```
 ///
 /// # Errors
-/// As [`draw`], and the errors of the radii.
+/// The errors of [`draw`], and those of the radii.
 pub fn draw_with<C: Coupling + ?Sized>(
     d: usize,
     m: usize,

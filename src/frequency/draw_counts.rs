@@ -14,7 +14,7 @@ use crate::memory;
 
 /// A draw of counts as plain data, which can be stored, compared and repeated.
 ///
-/// Equal draws of one seed are the same counts; unequal ones share no numbers, as those of a [`Draw`](super::Draw).
+/// Equal draws of one seed give equal counts. Unequal draws share no numbers, since each has a stream of its own.
 ///
 /// ```
 /// use random_features::frequency::{CountLaw, DrawCounts, draw_geometric};
@@ -30,39 +30,39 @@ use crate::memory;
 )]
 #[non_exhaustive]
 pub struct DrawCounts {
-    /// d.
+    /// d, the dimension of each frequency.
     pub d: usize,
-    /// m.
+    /// m, the number of frequencies.
     pub m: usize,
-    /// Their law.
+    /// The law of the counts.
     pub law: CountLaw,
-    /// Which of the independent streams of a seed to draw from.
+    /// The number of the stream: streams of one seed are independent.
     pub stream: u64,
 }
 
 identified! { DrawCounts { d, m, law, stream } }
 
 impl DrawCounts {
-    /// m counts in ℕᵈ of this law, from stream 0. Equal draws that must be independent need different
+    /// A draw of m frequencies in ℕᵈ of this law, from stream 0. Equal draws that must be independent need different
     /// [streams](DrawCounts::with_stream).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a rate is not positive or exceeds 1e15, or p is not between 0 and 1, exclusive;
-    /// [`Shape`](Error::Shape) if the number of rates is not `d`. Other sizes are checked when frequencies are drawn.
+    /// [`Shape`](Error::Shape) if the number of rates is not `d`. Whether `d` and `m` are positive is checked by a draw.
     pub fn new(d: usize, m: usize, law: CountLaw) -> Result<Self> {
         law.check(d)?;
         Ok(DrawCounts { d, m, law, stream: 0 })
     }
 
-    /// The same draw from another stream.
+    /// Sets the stream.
     pub fn with_stream(self, stream: u64) -> Self {
         DrawCounts { stream, ..self }
     }
 
-    /// The counts. Rows are drawn in order, each from left to right.
+    /// The counts of this draw for a seed. Rows are drawn in order, each from left to right.
     ///
     /// # Errors
-    /// As [`draw_poisson`] and [`draw_geometric`]; [`Law`](Error::Law) if the law is not known.
+    /// The errors of [`draw_poisson`] and [`draw_geometric`]; [`Law`](Error::Law) if the law is not known.
     pub fn of_seed(&self, seed: u64) -> Result<Counts> {
         check_shape(self.d, self.m)?;
         let mut rng = generator(seed, "draw of counts", self);
@@ -83,7 +83,7 @@ impl DrawCounts {
         check_memory(self.d, self.m)?;
         memory::check_memory("laws of coordinates", self.d, size_of::<Poisson<f64>>())?;
         let coordinates = rates.each(self.d).map(of_rate).collect::<Result<Vec<_>>>()?;
-        // Integers from 0 to 2⁵³ in f64, so the conversion is exact.
+        // Samples are integers from 0 to 2⁵³ in f64, so the conversion is exact.
         Ok(Array2::from_shape_fn((self.m, self.d), |(_, l)| coordinates[l].sample(rng) as u64))
     }
 

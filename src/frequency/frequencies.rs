@@ -12,9 +12,9 @@ use crate::theory::Law;
 
 /// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, with their law and where they come from.
 ///
-/// Immutable. Created by [`draw`](super::draw), from your own matrix ([`from_rows`](Frequencies::from_rows)), or from a
-/// stored copy (feature `serde`). Frequencies of a structured coupling are stored as factors, not as a matrix. Equal
-/// frequencies have equal numbers, the same law and the same [provenance](Frequencies::provenance).
+/// They come from [`draw`](super::draw), from your own matrix ([`from_rows`](Frequencies::from_rows)), or from a stored
+/// copy (feature `serde`), and do not change. Frequencies of a structured coupling are stored as factors, not as a matrix.
+/// Equal frequencies have equal numbers, the same law and the same [provenance](Frequencies::provenance).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frequencies {
     provenance: Provenance,
@@ -22,7 +22,7 @@ pub struct Frequencies {
     law: Law,
 }
 
-/// The numbers.
+/// The numbers of frequencies: a matrix, m × d, or the factors of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum FrequencyForm {
     Dense(Array2<f64>),
@@ -73,17 +73,18 @@ impl FrequencyForm {
 }
 
 impl Frequencies {
-    /// Your own frequencies, one in each row. Their law is not stated, so maps know neither their kernel nor their
+    /// Your own frequencies, m × d, one in each row. Their law is not stated, so maps know neither their kernel nor their
     /// variance.
     ///
     /// # Errors
-    /// As [`from_parts`](Frequencies::from_parts).
+    /// [`Parameter`](Error::Parameter) if there is no row or no column, [`NotFinite`](Error::NotFinite) if a number is not
+    /// finite.
     pub fn from_rows(rows: Array2<f64>) -> Result<Self> {
         let law = Law::unknown(rows.nrows());
         Self::from_parts(rows, law)
     }
 
-    /// Frequencies with the law that you state for them.
+    /// Your own frequencies, m × d, with the law that you state for them.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is no row or no column, [`NotFinite`](Error::NotFinite) if a
@@ -102,13 +103,13 @@ impl Frequencies {
         Self::given(FrequencyForm::Structured(structured), law)
     }
 
-    /// Numbers of no draw that has a name.
+    /// Frequencies that do not come from a draw with a name.
     pub(super) fn given(form: FrequencyForm, law: Law) -> Result<Self> {
         form.check(&law)?;
         Ok(Frequencies { provenance: Provenance::given(&form), form, law })
     }
 
-    /// The numbers of a draw.
+    /// The frequencies of a draw.
     pub(super) fn drawn(form: FrequencyForm, draw: Draw, seed: u64) -> Result<Self> {
         let law = draw.law();
         form.check(&law)?;
@@ -165,7 +166,7 @@ impl Frequencies {
         }
     }
 
-    /// What is known about their joint law.
+    /// The joint law of the frequencies, as far as it is known.
     pub fn law(&self) -> &Law {
         &self.law
     }
@@ -183,14 +184,14 @@ impl Frequencies {
         &self.provenance
     }
 
-    /// Whether these are the same numbers by their provenance, whatever is stated of their law.
+    /// Whether both have one provenance, and so equal numbers, whatever is stated of their law.
     pub(crate) fn same_draw(&self, other: &Frequencies) -> bool {
         self.provenance == other.provenance
     }
 }
 
-/// By provenance, and by the law of given numbers: never by the numbers of a draw, whose last bits may differ between
-/// machines.
+/// Frequencies are identified by their provenance, and given ones by their law too. The numbers of a draw do not enter,
+/// since their last bits may differ between machines.
 impl Identify for Frequencies {
     fn identify(&self, digest: &mut Digest) {
         self.provenance.identify(digest);

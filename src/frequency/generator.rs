@@ -1,4 +1,4 @@
-//! Random number generators, and those of draws.
+//! The crate's random number generators.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;

@@ -67,8 +67,7 @@ pub struct Givens {
 identified! { Givens { rounds } }
 
 impl Givens {
-    /// The same with this number of rounds. Drawing in ℝᵈ is an error if it is 0 or above 256 ⌈log₂ d⌉, forty times as many as
-    /// leave no bias that can be measured.
+    /// Sets the number of rounds. Drawing in ℝᵈ is an error if it is 0 or above 256 ⌈log₂ d⌉, some forty times the default.
     pub fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = Some(rounds);
         self
@@ -79,7 +78,7 @@ impl Givens {
         self.rounds.unwrap_or_else(|| default_rounds(d))
     }
 
-    /// What is known about rows in ℝᵈ: a rotation of the plane is uniform.
+    /// What is known about rows in ℝᵈ. For d = 2 rotations are uniform.
     pub(super) fn dependence(d: usize) -> Dependence {
         if d == 2 { Dependence::Unknown } else { Dependence::Approximate }
     }

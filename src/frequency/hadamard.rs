@@ -70,12 +70,11 @@ impl Default for Hadamard {
 }
 
 impl Hadamard {
-    /// The largest number of rounds. A few are enough: each takes as long as the first, and after three the difference from
-    /// uniform directions is below what a draw shows.
+    /// The largest number of rounds. A few are enough: each costs as much as the first, and after three a draw does not show
+    /// the difference from uniform directions.
     pub const MAX_ROUNDS: usize = 64;
 
-    /// The same with this number of rounds. Drawing is an error if it is 0 or above
-    /// [`MAX_ROUNDS`](Hadamard::MAX_ROUNDS).
+    /// Sets the number of rounds. Drawing is an error if it is 0 or above [`MAX_ROUNDS`](Hadamard::MAX_ROUNDS).
     pub fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
         self
@@ -86,7 +85,7 @@ impl Hadamard {
         check_up_to("the number of rounds", self.rounds, Self::MAX_ROUNDS, "from 1 to 64")
     }
 
-    /// N for points in ℝᵈ, or 0 if it is too large.
+    /// The padded dimension N for points in ℝᵈ, or 0 if it is too large.
     pub(super) fn padded(d: usize) -> usize {
         if d == 0 { 0 } else { widest(d).unwrap_or(0) }
     }

@@ -8,13 +8,13 @@ use crate::error::Result;
 use crate::theory::{BlockLaw, Law, Run};
 
 impl Frequencies {
-    /// The first whole blocks that hold `count` frequencies or more; all if that is fewer. A draw of one block only, such as an
-    /// independent one, is cut anywhere.
+    /// The first whole blocks that hold `count` frequencies or more, or all frequencies if there are fewer. A draw of a single
+    /// block, such as one of independent rows, is cut after any row, or after any pair if rows come in pairs.
     ///
-    /// The result is given numbers by its provenance: no map knows that it shares them with the whole draw.
+    /// By its provenance the result is given numbers, so no map knows that it shares them with the whole draw.
     ///
     /// # Errors
-    /// None that frequencies of a sound law could give.
+    /// Frequencies of a sound law cause none.
     pub(crate) fn leading(&self, count: usize) -> Result<Frequencies> {
         let law = leading(self.law(), count);
         if law.len() >= self.count() {
@@ -42,8 +42,8 @@ impl Frequencies {
     }
 }
 
-/// The law of the first whole blocks with `count` rows or more, or of all; of a single block, that of as many of its rows, in whole
-/// pairs if they come in pairs.
+/// The law of the first whole blocks with `count` rows or more, or of all blocks. A single block is cut to `count` rows, or
+/// to the next even number of them if they come in pairs.
 fn leading(law: &Law, count: usize) -> Law {
     if let [Run { block, count: 1, .. }] = law.runs() {
         let count = count.clamp(1, block.size);

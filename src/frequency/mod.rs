@@ -10,7 +10,7 @@
 //! every map, so `f32` and `f64` share a stream. Streams are pinned by tests; the changelog announces any change.
 //!
 //! A draw is data: a [`Draw`] knows its law and its padded dimension before anything is drawn, and with a seed it is the
-//! [provenance](Provenance) of frequencies. Equal draws of one seed are the same frequencies, unequal ones share no numbers.
+//! [provenance](Provenance) of frequencies. Equal draws of one seed give equal frequencies; unequal draws share no numbers.
 //!
 //! Files, in the order of their use:
 //!
@@ -19,9 +19,9 @@
 //!   products of factors
 //! - `structured`: blocks of such products
 //! - `coupling`: the trait and the rows of a block; `blocks`: rows and law of a draw
-//! - couplings: `independent`, `product`, `orthogonal`, `hadamard`, `givens`, `simplex_plus`, `quasi`; over others of them
-//!   `simplex`, `antithetic` and `with_radii`; `any_coupling`: all of them as plain data;
-//!   `coupling_names`: their names in text
+//! - couplings: `independent`, `product`, `orthogonal`, `hadamard`, `givens`, `simplex`, `simplex_plus`, `quasi`; couplings
+//!   made of others: `antithetic` and `with_radii`; `any_coupling`: all couplings as plain data; `coupling_names`: their
+//!   names in text
 //! - `draw` and `draw_counts`: draws as plain data, and with them `provenance`, `frequencies` and `counts`, what is drawn
 //! - `agreement`: whether frequencies are of a kernel's law
 

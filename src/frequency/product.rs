@@ -19,7 +19,8 @@ use crate::theory::{BlockLaw, Dependence};
 /// asks for do not apply and are ignored.
 ///
 /// # Variance
-/// That of trigonometric features on independent frequencies ([`ShiftInvariant`](crate::kernel::ShiftInvariant)).
+/// ½(1 + k(2δ) − 2k(δ)²)/m for trigonometric features: rows are independent
+/// ([`ShiftInvariant`](crate::kernel::ShiftInvariant)).
 ///
 /// # Exact where
 /// The law is exact, up to the resolution of 2⁶⁴ values of u.

@@ -5,15 +5,15 @@ use crate::digest::{Digest, Identify};
 
 /// Where the numbers of frequencies come from: from a draw and a seed, which give them again, or from elsewhere.
 ///
-/// Frequencies of equal provenance have equal numbers; those of unequal draws or seeds share none.
+/// Frequencies of equal provenance have equal numbers; frequencies of unequal draws or seeds share none.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Provenance<D = Draw> {
     /// Drawn by name.
     Drawn {
-        /// What was drawn.
+        /// The draw: its sizes and its law.
         draw: D,
-        /// The seed that it was drawn from.
+        /// The seed of the draw.
         seed: u64,
     },
     /// Given as numbers, or drawn from a coupling or from radii that have no name.
@@ -40,7 +40,7 @@ impl<D> Provenance<D> {
         }
     }
 
-    /// Of given numbers.
+    /// The provenance of numbers that were given: their hash.
     pub(super) fn given(numbers: &impl Identify) -> Self {
         Provenance::Given { digest: Digest::of(numbers) }
     }
@@ -63,7 +63,7 @@ impl<D: Identify> Identify for Provenance<D> {
     }
 }
 
-/// The draw and the seed of drawn numbers, as they are stored; of given ones the hash is that of the numbers.
+/// The draw and the seed of drawn numbers, as they are stored. Nothing is stored for given numbers: their hash is computed.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Origin<D> {

@@ -12,8 +12,8 @@ use crate::tagged::tagged;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Rotation {
-    /// Rounds of sign flips and Hadamard transforms, v ← N^{−1/2} H D v, one for each row of flips (`true` flips the
-    /// sign of the coordinate), applied from the first row on. N is a power of two, H the Sylvester–Hadamard matrix.
+    /// Rounds of sign flips and Hadamard transforms, v ← N^{−1/2} H D v, one for each row of the matrix, rounds × N, from the
+    /// first row on. `true` flips the sign of its coordinate. N is a power of two, H the Sylvester–Hadamard matrix.
     Hadamard(Array2<bool>),
     /// Plane rotations, applied from the first on.
     Givens(Vec<PlaneRotation>),
@@ -25,7 +25,7 @@ pub enum Rotation {
 pub struct PlaneRotation {
     /// The coordinates a and b, which differ.
     pub axes: [usize; 2],
-    /// t.
+    /// The angle t in radians.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub angle: f64,
 }
@@ -50,7 +50,8 @@ impl Rotation {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the factors are not of the vector's dimension.
+    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the factors are not of the vector's dimension,
+    /// [`NotFinite`](Error::NotFinite) if an angle is not finite.
     pub fn apply(&self, v: &mut Array1<f64>) -> Result<()> {
         self.check(v.len())?;
         self.rotate(v.view_mut().insert_axis(Axis(1)));

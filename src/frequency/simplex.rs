@@ -36,7 +36,7 @@ use crate::theory::{BlockLaw, Dependence};
 /// closed form is known. d = 1 is an error, since one dimension has no simplex.
 ///
 /// # Cost
-/// That of orthogonal frequencies with the same rotation, plus O(d) per row to draw (dense) or O(1) per row and point
+/// The cost of orthogonal frequencies with this rotation, plus O(d) per row to draw (dense) or O(1) per row and point
 /// (structured).
 ///
 /// # Example
@@ -108,7 +108,7 @@ impl RotationLaw {
         }
     }
 
-    /// N for points in ℝᵈ.
+    /// The padded dimension N for points in ℝᵈ.
     pub(super) fn padded_dim(self, d: usize) -> usize {
         match self {
             RotationLaw::Hadamard(_) => Hadamard::padded(d),
@@ -123,7 +123,7 @@ impl Simplex {
         Simplex { rotation, ..Simplex::default() }
     }
 
-    /// The same simplex with partial blocks of this kind.
+    /// Sets what a block of fewer than d rows consists of.
     pub fn with_partial(self, partial: Partial) -> Self {
         Simplex { partial, ..self }
     }

@@ -20,13 +20,13 @@ use crate::theory::{BlockLaw, Dependence};
 /// possible.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, new for every block, Q Haar-distributed, and S from
-/// coordinate descent on ‖Σ rᵢ sᵢ‖ from the regular simplex. A block of r < d rows starts from the r-vertex simplex. Q
-/// may instead follow a fast [`RotationLaw`]: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, truncated to the first d
-/// coordinates.
+/// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, new for every block, and Q Haar-distributed. The rows sᵢ of S come from
+/// coordinate descent on ‖Σ rᵢ sᵢ‖, which starts from the regular simplex; a block of r < d rows starts from the r-vertex
+/// simplex. Q may instead follow a fast [`RotationLaw`]: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, truncated to the
+/// first d coordinates.
 ///
 /// # Variance
-/// Below that of [`Simplex`](super::Simplex) for positive features. No closed form is known.
+/// Lower than with [`Simplex`](super::Simplex) for positive features. No closed form is known.
 ///
 /// # Exact where
 /// With [`RotationLaw::Haar`] each row is exactly N(0, I), because the rotation is uniform and independent of the
@@ -76,11 +76,10 @@ impl SimplexPlus {
         SimplexPlus { rotation, ..SimplexPlus::default() }
     }
 
-    /// The largest number of passes. After a few the sum is as short as it gets.
+    /// The largest number of passes. A few make the sum as short as it gets.
     pub const MAX_PASSES: usize = 1000;
 
-    /// The same with this number of passes. Drawing is an error if it is 0 or above
-    /// [`MAX_PASSES`](SimplexPlus::MAX_PASSES).
+    /// Sets the number of passes. Drawing is an error if it is 0 or above [`MAX_PASSES`](SimplexPlus::MAX_PASSES).
     pub fn with_passes(self, passes: usize) -> Self {
         SimplexPlus { passes, ..self }
     }
@@ -146,7 +145,7 @@ impl Coupling for SimplexPlus {
 /// updated (Gauss–Seidel). The length therefore never increases; it tends to max(0, 2 max r − Σ r). A vector is
 /// unchanged if the others sum to 0. A pass costs O(n²) with a running sum.
 fn place(radii: &[f64], passes: usize) -> Array2<f64> {
-    // Relative to the largest, so that no square overflows or underflows.
+    // Radii are divided by the largest, so that no square overflows or underflows.
     let largest = radii.iter().fold(0.0f64, |largest, radius| largest.max(radius.abs()));
     let unit = if largest > 0.0 { largest } else { 1.0 };
     let radii: Array1<f64> = radii.iter().map(|radius| radius / unit).collect();

@@ -19,15 +19,15 @@ use crate::memory::check_memory;
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rotated {
-    /// R.
+    /// The rotation R of ℝᴺ.
     pub rotation: Rotation,
-    /// The number of rows of S, the vertices of a regular simplex, which acts on as many of the first coordinates of Rx;
-    /// 0 if S is the identity. With n rows, sᵢ = √(n/(n−1)) eᵢ − (√n+1)/(n−1)^{3/2} (1, …, 1, 0) for i < n, and
+    /// n, the number of vertices of the regular simplex S, n × n, which acts on the first n coordinates of Rx; 0 if S is the
+    /// identity. Its rows are sᵢ = √(n/(n−1)) eᵢ − (√n+1)/(n−1)^{3/2} (1, …, 1, 0) for i < n, and
     /// s_n = (n−1)^{−1/2} (1, …, 1, 0).
     pub vertices: usize,
     /// c, the number of consecutive rows that share a direction: 2 for antithetic pairs, else 1.
     pub copies: usize,
-    /// r, with signs; one for each row.
+    /// The signed radius rⱼ of each row.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub radii: Vec<f64>,
 }
@@ -59,7 +59,7 @@ impl Rotated {
         }
     }
 
-    /// The bytes of its factors and radii.
+    /// The bytes of the factors and radii.
     pub(super) fn bytes(&self) -> usize {
         self.rotation.bytes() + size_of_val(&self.radii[..])
     }
@@ -167,7 +167,7 @@ impl Structured {
         Ok(self.blocks.iter().flat_map(|block| block.project(padded.clone())).collect())
     }
 
-    /// Rejects these rows if there is no memory for them as a matrix, and for what computes it.
+    /// Rejects these rows if there is no memory for their matrix and for computing it.
     pub(super) fn check_rows(&self) -> Result<()> {
         let units = 4 * run(self.padded) * self.padded;
         let each = self.dim.saturating_add(units.div_ceil(self.count().max(1)));
@@ -181,7 +181,7 @@ impl Structured {
     /// The rows as an m × d matrix, computed by projecting the unit vectors.
     pub fn to_rows(&self) -> Array2<f64> {
         let mut rows = Array2::zeros((self.count(), self.dim));
-        // A run at a time: all of them would be a matrix of N × d.
+        // Unit vectors are projected a run at a time: all of them would be a matrix of N × d.
         for columns in runs(self.dim, run(self.padded)) {
             let mut units = Array2::zeros((self.padded, columns.len()));
             units.slice_mut(s![columns.clone(), ..]).diag_mut().fill(1.0);
@@ -196,13 +196,13 @@ impl Structured {
     }
 }
 
-/// Runs of coordinates below d. None is a single one, unless d = 1: sums over a matrix of one column are rounded otherwise.
+/// Runs of coordinates below d. No run is a single coordinate, unless d = 1: sums over one column are rounded otherwise.
 fn runs(d: usize, run: usize) -> impl Iterator<Item = Range<usize>> {
     let count = (d / run).max(1);
     (0..count).map(move |k| k * run..if k + 1 == count { d } else { (k + 1) * run })
 }
 
-/// Unit vectors in ℝᴺ that are projected at a time: 64 MiB of them at most, if these are two.
+/// The number of unit vectors in ℝᴺ that are projected at a time: at most 64 MiB of them, but at least 2.
 fn run(padded: usize) -> usize {
     ((64 << 20) / (padded * size_of::<f64>()).max(1)).clamp(2, 256)
 }

@@ -54,7 +54,7 @@ impl<C: Coupling, R: Radii> Coupling for WithRadii<C, R> {
         self.coupling.recipe()
     }
 
-    /// That of the inner coupling if it has radii of its own.
+    /// The law of these radii, unless the inner coupling has radii of its own.
     fn radius(&self, _: Radius) -> Radius {
         self.coupling.radius(self.radii.law())
     }

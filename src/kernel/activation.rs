@@ -6,7 +6,7 @@ use crate::tagged::tagged;
 
 /// A function f of one real number, for the features f(ω·x) and the kernels E\[f(ω·x) f(ω·y)\].
 ///
-/// It is read from its name in text, such as `relu` or `relu squared`, which is what `Display` writes.
+/// `Display` writes its name, such as `relu` or `relu squared`, and it is read from that text.
 ///
 /// ```
 /// use random_features::kernel::Activation;

@@ -1,4 +1,4 @@
-//! Kernels E\[f(ω·x) f(ω·y)\] of generalised attention that have a closed form.
+//! Kernels E\[f(ω·x) f(ω·y)\] that have a closed form.
 
 use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 
@@ -11,8 +11,8 @@ use crate::{Real, SignedLog};
 /// The kernel E\[(f(ω·x) + ε)(f(ω·y) + ε)\], ω ~ N(0, I), of a function f for which it has a closed form.
 ///
 /// # Definition
-/// K_f(x, y) + ε (E f(ω·x) + E f(ω·y)) + ε² at points divided by the lengthscale ℓ; ε = 0 and ℓ = 1 unless
-/// set. With θ the angle between x and y, S = ‖x‖² + ‖y‖² and r = ‖x‖‖y‖:
+/// K_f(x, y) + ε (E f(ω·x) + E f(ω·y)) + ε² at points divided by the lengthscale ℓ; ε = 0 and ℓ = 1 by default. θ is the
+/// angle between x and y, S = ‖x‖² + ‖y‖² and r = ‖x‖‖y‖:
 ///
 /// | f | K_f | E f(ω·x) |
 /// |---|---|---|
@@ -28,7 +28,7 @@ use crate::{Real, SignedLog};
 /// | ReLU² | (r²/2π)(3 sin θ cos θ + (π−θ)(1 + 2cos²θ)) | ‖x‖²/2 |
 /// | \|u\| | (2r/π)(sin θ + (π/2−θ) cos θ) | ‖x‖√(2/π) |
 ///
-/// Values near zeros of K_f are accurate relative to themselves. The point 0 counts as orthogonal to every point.
+/// Values near zeros of K_f have small relative errors. The point 0 counts as orthogonal to every point.
 ///
 /// ```
 /// use ndarray::arr1;
@@ -80,12 +80,12 @@ impl ActivationKernel {
         Ok(ActivationKernel { lengthscale: lengthscale.into().checked()?, ..self })
     }
 
-    /// f.
+    /// The function f.
     pub fn activation(&self) -> Activation {
         self.activation
     }
 
-    /// ε.
+    /// The offset ε.
     pub fn offset(&self) -> f64 {
         self.offset
     }
@@ -108,7 +108,7 @@ impl Activation {
     }
 }
 
-/// ε, if it is finite; −0 becomes 0.
+/// Rejects an ε that is not finite; −0 becomes 0.
 pub(crate) fn checked_offset(offset: f64) -> Result<f64> {
     let wrong = Error::Parameter { name: "the offset ε", value: offset, domain: "finite" };
     if offset.is_finite() { Ok(offset + 0.0) } else { Err(wrong) }

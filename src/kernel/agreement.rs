@@ -15,9 +15,9 @@ pub(crate) const LIMIT: f64 = 2.9;
 /// Distances at which a kernel is compared with its spectral law, over the median frequency.
 const DISTANCES: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
-/// Radii, or magnitudes of coordinates, of the law of a kernel.
+/// A sample of the law of a kernel: radii, or magnitudes of coordinates.
 pub(crate) struct Reference {
-    /// In single precision, so that rounding errors of radii do not count; ascending.
+    /// The sample, ascending, in single precision so that rounding errors of radii do not count.
     numbers: Vec<f32>,
     /// Whether most of the numbers occur more than once.
     pub discrete: bool,
@@ -33,7 +33,7 @@ impl Reference {
     /// The reference of a kernel in this dimension.
     ///
     /// # Errors
-    /// What the law refuses; [`Parameter`](Error::Parameter) if the kernel is not the mean of cos ω·δ over its law.
+    /// The errors of drawing radii; [`Parameter`](Error::Parameter) if the kernel is not the mean of cos ω·δ over its law.
     pub fn of(kernel: &dyn ShiftInvariant, dim: usize) -> Result<Self> {
         let numbers = sorted(&numbers(kernel.spectrum(), dim)?);
         check_kernel(kernel, &numbers, dim)?;
@@ -67,7 +67,7 @@ fn check_kernel(kernel: &dyn ShiftInvariant, numbers: &[f32], dim: usize) -> Res
     }
     let mut projections: Vec<f64> = numbers.iter().map(|v| f64::from(*v)).collect();
     if let (Spectrum::Polar(_), 2..) = (kernel.spectrum(), dim) {
-        // A coordinate of a uniform direction.
+        // Each radius is multiplied by a coordinate of a uniform direction.
         let mut rng = crate::rng(1);
         let others = chi((dim - 1) as f64, projections.len(), &mut rng)?;
         for (radius, rest) in projections.iter_mut().zip(others) {
@@ -78,7 +78,7 @@ fn check_kernel(kernel: &dyn ShiftInvariant, numbers: &[f32], dim: usize) -> Res
     for distance in DISTANCES.map(|distance| distance / median) {
         let mean = projections.iter().map(|v| (v * distance).cos()).sum::<f64>() / projections.len() as f64;
         let value = kernel.of_square(distance * distance).value();
-        // Cosines range over 2, and a distribution function over 1.
+        // Cosines have a range of length 2, a distribution function one of length 1.
         let limit = 2.0 * LIMIT / (projections.len() as f64).sqrt();
         if value.is_nan() || (value - mean).abs() > limit {
             let (name, domain) = ("a value of the kernel", "the mean of cos ω·δ over its own spectral law");
@@ -88,7 +88,7 @@ fn check_kernel(kernel: &dyn ShiftInvariant, numbers: &[f32], dim: usize) -> Res
     Ok(())
 }
 
-/// Radii in this dimension, or magnitudes of coordinates, of a law.
+/// A sample of a law in this dimension: radii, or magnitudes of coordinates.
 fn numbers(spectrum: Spectrum<'_>, dim: usize) -> Result<Vec<f64>> {
     match spectrum {
         Spectrum::Polar(radii) => {

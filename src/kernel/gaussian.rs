@@ -12,11 +12,11 @@ use crate::error::Result;
 /// The Gaussian (radial basis function) kernel exp(−‖x−y‖²/(2ℓ²)).
 ///
 /// # Definition
-/// K(x, y) = exp(−½ Σₖ (xₖ − yₖ)²/ℓₖ²). With γ of scikit-learn, γ = 1/(2ℓ²). It is the softmax kernel times a factor of
+/// K(x, y) = exp(−½ Σₖ (xₖ − yₖ)²/ℓₖ²). The γ of scikit-learn is 1/(2ℓ²). K is the softmax kernel times a factor of
 /// each point, exp(−½‖x‖²) exp(x·y) exp(−½‖y‖²), so maps for one kernel serve both.
 ///
 /// # Spectrum
-/// ω ~ N(0, I): radii [`Chi`].
+/// ω ~ N(0, I), with the radii [`Chi`].
 ///
 /// ```
 /// use ndarray::arr1;
@@ -74,7 +74,7 @@ impl ShiftInvariant for Gaussian {
     }
 }
 
-/// χ with d degrees of freedom: ω ~ N(0, I), for the Gaussian and the softmax kernel.
+/// Radii that are χ with d degrees of freedom: ω ~ N(0, I), for the Gaussian and the softmax kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Chi;

@@ -11,7 +11,7 @@ use crate::error::Result;
 ///
 /// # Definition
 /// k(δ) = exp(−Σₖ |δₖ|), a product over the coordinates. In one dimension it is the Matérn kernel of smoothness ½; in
-/// higher dimensions it is not isotropic. With γ of scikit-learn's `laplacian_kernel`, γ = 1/ℓ.
+/// higher dimensions it is not isotropic. The γ of scikit-learn's `laplacian_kernel` is 1/ℓ.
 ///
 /// # Spectrum
 /// The coordinates of ω are independent and have the Cauchy distribution. [`Product`](crate::frequency::Product) draws
@@ -87,7 +87,7 @@ pub struct Cauchy;
 
 impl Marginal for Cauchy {
     fn lower_quantile(&self, u: f64) -> f64 {
-        // Near ½ from the complement, where a cotangent would lose digits.
+        // Near ½, where a cotangent would lose digits, the complement is used.
         if u < 0.25 { -(PI * u).tan().recip() } else { -(PI * (0.5 - u)).tan() }
     }
 

@@ -10,8 +10,8 @@ use crate::tagged::named;
 
 /// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
 ///
-/// One number, or one for each dimension ("automatic relevance determination"). Converts from any number (`f64`, `f32` and
-/// whole ones) and from `Vec<f64>`.
+/// One number, or one for each dimension ("automatic relevance determination"). It converts from any number (`f64`, `f32`
+/// and whole ones) and from `Vec<f64>`.
 /// Kernels and maps check it: every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
@@ -20,9 +20,9 @@ use crate::tagged::named;
     serde(try_from = "StoredLengthscale", into = "StoredLengthscale")
 )]
 pub enum Lengthscale {
-    /// The same for all coordinates.
+    /// One ℓ for all coordinates.
     Isotropic(f64),
-    /// One for each coordinate.
+    /// One ℓₖ for each of the d coordinates.
     PerDimension(Vec<f64>),
 }
 
@@ -134,7 +134,7 @@ impl Lengthscale {
         }
     }
 
-    /// Whether points of dimension `d` can be divided by this.
+    /// Rejects points of a dimension `d` for which there are not as many lengthscales.
     pub(crate) fn check_dim(&self, d: usize) -> Result<()> {
         match self {
             Lengthscale::Isotropic(_) => Ok(()),

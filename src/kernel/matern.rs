@@ -75,10 +75,10 @@ impl std::str::FromStr for Smoothness {
 /// The isotropic Matérn kernel of smoothness ½, 3/2 or 5/2.
 ///
 /// # Definition
-/// The function of δ = ‖(x−y)/ℓ‖ that is given with each [`Smoothness`]; 1 at δ = 0.
+/// A function of δ = ‖(x−y)/ℓ‖, 1 at δ = 0. Each [`Smoothness`] gives its formula.
 ///
 /// # Spectrum
-/// A multivariate t distribution: the radii of the [`Smoothness`].
+/// ω has a multivariate t distribution; its radii are those of the [`Smoothness`].
 ///
 /// ```
 /// use ndarray::arr1;
@@ -150,7 +150,7 @@ impl ShiftInvariant for Matern {
         })
     }
 
-    /// Without cancellation: 1 + k(2δ) − 2k(δ)² is the tail P(n, t) = e⁻ᵗ Σ_{j≥n} tʲ/j!, plus e⁻ᵗ t⁴/36 for ν = 5/2.
+    /// Nothing cancels: 1 + k(2δ) − 2k(δ)² is the tail P(n, t) = e⁻ᵗ Σ_{j≥n} tʲ/j!, plus e⁻ᵗ t⁴/36 for ν = 5/2.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let t = 2.0 * (2.0 * self.smoothness.nu() * delta.iter().map(|v| v * v).sum::<f64>()).sqrt();
         let excess = match self.smoothness {
@@ -170,7 +170,7 @@ impl Radii for Smoothness {
         let degrees = 2.0 * self.nu();
         let normal = chi(d as f64, count, rng)?;
         let scales = chi(degrees, count, rng)?;
-        // Keeps radii finite; a scale below 1e-100 has probability 1e-100.
+        // The bound keeps radii finite; a scale below 1e-100 has probability 1e-100.
         Ok(normal.iter().zip(scales).map(|(r, s)| r * degrees.sqrt() / s.max(1e-100)).collect())
     }
 
@@ -188,7 +188,7 @@ fn ln_tail(n: u32, t: f64) -> f64 {
         // The probability is 1 up to rounding, and powers of t would overflow.
         return 0.0;
     }
-    // Terms relative to the n-th: the series where they decrease, otherwise the complement.
+    // The series of terms relative to the n-th, where they decrease; otherwise the complement.
     if t < f64::from(n) {
         let ratios = (1..200).scan(1.0, |term, j| {
             *term *= t / f64::from(n + j);

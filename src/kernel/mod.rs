@@ -46,10 +46,11 @@ use crate::{Real, SignedLog, progress};
 /// Required methods are [`check_dim`](Kernel::check_dim) and [`log_of_slices`](Kernel::log_of_slices). NaN in a point
 /// gives NaN; infinities follow IEEE arithmetic.
 pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
-    /// Whether points of dimension `d` fit this kernel.
+    /// Checks that points of dimension `d` fit this kernel.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the kernel has parameters for another dimension.
+    /// [`Shape`](crate::Error::Shape) if the kernel has parameters for another dimension, [`Parameter`](crate::Error::Parameter)
+    /// if `d` is above the dimension of a [`RegularisedSoftmax`].
     fn check_dim(&self, d: usize) -> Result<()>;
 
     /// ln K(x, y) for two slices of equal length that [`check_dim`](Kernel::check_dim) accepts.
@@ -61,8 +62,8 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// A hash of the kernel and its parameters: kernels of equal identities are equal. `None`, as by default, for a kernel
-    /// without one, which counts as different from every other.
+    /// A hash of the kernel and its parameters: kernels of equal identities are equal. The default is `None`: the kernel then
+    /// counts as different from every other.
     fn identity(&self) -> Option<Identity> {
         None
     }
@@ -70,7 +71,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// ln K(x, y) for two points of equal dimension.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the dimensions differ or do not fit.
+    /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
     fn log_value(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         check_size("the dimension of y", x.len(), y.len())?;
         self.check_dim(x.len())?;
@@ -81,7 +82,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// K(x, y); 0 or ±∞ where `T` underflows or overflows.
     ///
     /// # Errors
-    /// As [`log_value`](Kernel::log_value).
+    /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
     fn value(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<T> {
         Ok(T::narrow(self.log_value(x, y)?.value()))
     }
@@ -89,8 +90,9 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// The matrix of K(xᵢ, yⱼ) for points in rows, n × l. Cost O(n l d).
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the numbers of columns differ or do not fit, [`Memory`](crate::Error::Memory) if there
-    /// is no memory for the result, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// [`Shape`](crate::Error::Shape) if the numbers of columns differ, the errors of [`check_dim`](Kernel::check_dim),
+    /// [`Memory`](crate::Error::Memory) if the result does not fit in memory, [`Cancelled`](crate::Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         pairwise(self, x, y, |k| T::narrow(k.value()))
     }
@@ -98,7 +100,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// The matrix of ln |K(xᵢ, yⱼ)| for points in rows, n × l. Cost O(n l d).
     ///
     /// # Errors
-    /// As [`gram`](Kernel::gram).
+    /// The errors of [`gram`](Kernel::gram).
     fn log_gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<f64>> {
         pairwise(self, x, y, |k| k.ln_abs)
     }
@@ -107,13 +109,13 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
 /// The kernel exp(x·y/ℓ²) times exp(`row` ‖x/ℓ‖²) for each point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exponential {
-    /// ℓ.
+    /// The lengthscale ℓ.
     pub lengthscale: Lengthscale,
     /// 0 for the softmax kernel, −½ for the Gaussian one.
     pub row: f64,
 }
 
-/// Entries of a row between two questions whether to go on.
+/// The number of entries of a row between two checks for cancellation.
 const BETWEEN: usize = 256;
 
 fn pairwise<T: Real, K: Kernel<T> + ?Sized, A>(

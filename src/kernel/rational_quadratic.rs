@@ -59,7 +59,7 @@ impl RationalQuadratic {
         Ok(RationalQuadratic { alpha, lengthscale: lengthscale.into().checked()? })
     }
 
-    /// α.
+    /// The parameter α.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }

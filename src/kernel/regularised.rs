@@ -14,7 +14,7 @@ use crate::{Real, SignedLog};
 /// # Definition
 /// K(x, y) = e^{−(‖x‖²+‖y‖²)/2} E exp(√d u·(x+y)) with u uniform on the sphere = e^{−(‖x‖²+‖y‖²)/2} ₀F₁(; d/2;
 /// d‖x+y‖²/4). It lies between 0 and the softmax kernel, which it equals at x = −y; their ratio is 1 − O(1/d). Points
-/// are divided by ℓ first. The logarithm is accurate for any norm up to d ≈ 10⁴, and to 1e-9 up to d = 10⁶. For larger
+/// are divided by ℓ first. Up to d ≈ 10⁴ the logarithm is accurate for any norm, and up to d = 10⁶ to 1e-9. For larger
 /// d use the softmax kernel, from which it differs by O(1/d).
 ///
 /// ```
@@ -49,7 +49,7 @@ impl RegularisedSoftmax {
         self.dim
     }
 
-    /// The same kernel with another lengthscale ℓ.
+    /// Sets the lengthscale ℓ.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain.
@@ -98,7 +98,7 @@ impl<T: Real> Kernel<T> for RegularisedSoftmax {
 
 /// Constant radii √d, for the regularised softmax kernel.
 ///
-/// With a padded coupling, √N for the padded dimension N, and the kernel is the regularised one of that dimension.
+/// With a coupling that pads points to dimension N, radii are √N, and the kernel is the regularised one of dimension N.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RootDim;

@@ -17,7 +17,7 @@ use crate::{Real, SignedLog};
 /// ½(1 + k(2δ) − 2k(δ)²)/m for trigonometric features on m independent frequencies, since cos² a = ½ + ½ cos 2a.
 ///
 /// # Implementing a kernel
-/// exp(−‖δ‖²/4), the Gaussian kernel of lengthscale √2, with radii χ_d/√2:
+/// This example is exp(−‖δ‖²/4), the Gaussian kernel of lengthscale √2, with radii χ_d/√2:
 ///
 /// ```
 /// use ndarray::arr1;
@@ -67,7 +67,7 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
     /// The name with all parameters except the lengthscale.
     fn name(&self) -> String;
 
-    /// ℓ.
+    /// The lengthscale ℓ.
     fn lengthscale(&self) -> &Lengthscale;
 
     /// The law of ω for ℓ = 1.
@@ -146,10 +146,10 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
     }
 }
 
-/// A sample of a kernel's law, and the dimension that it is of.
+/// A dimension, and a sample of a kernel's law in it.
 type Sampled = Option<(usize, Arc<Reference>)>;
 
-/// A user-defined kernel. Two are equal if their names and lengthscales are.
+/// A user-defined kernel. Two such kernels are equal if their names and lengthscales are.
 #[derive(Clone, Debug)]
 pub struct OwnKernel {
     kernel: Arc<dyn ShiftInvariant>,
@@ -162,7 +162,7 @@ impl std::panic::UnwindSafe for OwnKernel {}
 impl std::panic::RefUnwindSafe for OwnKernel {}
 
 impl OwnKernel {
-    /// Any shift-invariant kernel.
+    /// A kernel of any shift-invariant type.
     pub fn new(kernel: impl ShiftInvariant + 'static) -> Self {
         OwnKernel { kernel: Arc::new(kernel), reference: Arc::default() }
     }
@@ -170,7 +170,7 @@ impl OwnKernel {
     /// The sample of the law in this dimension with which frequencies are compared.
     ///
     /// # Errors
-    /// As [`Reference::of`].
+    /// The errors of [`Reference::of`].
     pub(crate) fn reference(&self, dim: usize) -> Result<Arc<Reference>> {
         let known = || self.reference.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known().as_ref().filter(|(of, _)| *of == dim).map(|(_, reference)| reference.clone());
@@ -183,7 +183,7 @@ impl OwnKernel {
     }
 }
 
-/// By name and lengthscale.
+/// The identity is that of name and lengthscale.
 impl Identify for OwnKernel {
     fn identify(&self, digest: &mut Digest) {
         (self.name().as_str(), self.lengthscale()).identify(digest);

@@ -66,14 +66,14 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
     /// memory for so many radii.
     fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>>;
 
-    /// The law for closed forms; [`Other`](Radius::Other) unless it is a named one. Radii of a named law are drawn by that
-    /// name, by the sampler of this crate.
+    /// The name of the law, for closed forms; the default is [`Other`](Radius::Other). Radii of a named law are drawn by the
+    /// crate's own sampler for that name.
     fn law(&self) -> Radius {
         Radius::Other
     }
 }
 
-/// The law of one coordinate of ω if coordinates are independent; symmetric about 0.
+/// The law of one coordinate of ω, symmetric about 0, if coordinates are independent.
 ///
 /// [`Cauchy`](super::Cauchy) belongs to the [`Laplace`](super::Laplace) kernel. [`Product`](crate::frequency::Product)
 /// draws independent frequencies of such a law, [`Sobol::with_marginal`](crate::frequency::Sobol::with_marginal) evenly
@@ -82,8 +82,8 @@ pub trait Marginal: std::fmt::Debug + Send + Sync {
     /// The quantile at `u` in (0, ½]: at most 0, and finite for u ≥ 2⁻⁶⁵.
     fn lower_quantile(&self, u: f64) -> f64;
 
-    /// The law for closed forms; [`OtherProduct`](Radius::OtherProduct) unless it is a named one. Coordinates of a named law
-    /// are drawn by that name.
+    /// The name of the law, for closed forms; the default is [`OtherProduct`](Radius::OtherProduct). Coordinates of a named law
+    /// are drawn by the crate's own sampler for that name.
     fn law(&self) -> Radius {
         Radius::OtherProduct
     }
@@ -112,7 +112,7 @@ pub enum Radius {
     Matern(Smoothness),
     /// Norms of a Gaussian vector with a gamma-distributed variance: spectral law of the rational quadratic kernel.
     RationalQuadratic {
-        /// α.
+        /// The parameter α of the kernel.
         alpha: f64,
     },
     /// Independent coordinates with the Cauchy distribution: spectral law of the Laplace kernel.
@@ -137,10 +137,10 @@ tagged!(Radius, "a law of frequencies" {
 });
 
 impl Radius {
-    /// The radii of this law, to draw them by name.
+    /// The sampler of radii of this law.
     ///
     /// # Errors
-    /// [`Sampler`](Error::Sampler) if the law is not one of radii that has a name.
+    /// [`Sampler`](Error::Sampler) unless this is a law of radii with a name.
     pub(crate) fn radii(self) -> Result<Box<dyn Radii>> {
         Ok(match self {
             Radius::Chi => Box::new(Chi),
@@ -151,10 +151,10 @@ impl Radius {
         })
     }
 
-    /// The law of a coordinate, to draw it by name.
+    /// The quantiles of coordinates of this law.
     ///
     /// # Errors
-    /// [`Sampler`](Error::Sampler) if the law is not one of coordinates that has a name.
+    /// [`Sampler`](Error::Sampler) unless this is a law of coordinates with a name.
     pub(crate) fn marginal(self) -> Result<Box<dyn Marginal>> {
         self.named_marginal().ok_or_else(|| Error::Sampler { what: "coordinates", law: self.to_string() })
     }
@@ -166,12 +166,12 @@ impl Radius {
         }
     }
 
-    /// Whether this is a law that has a name.
+    /// Whether the law has a name.
     pub(crate) fn is_named(self) -> bool {
         !matches!(self, Radius::Other | Radius::OtherProduct | Radius::Unstated)
     }
 
-    /// Whether this is a law of radii that has a name, so that [`radii`](Radius::radii) of it can be drawn.
+    /// Whether this is a law of radii with a name, which [`radii`](Radius::radii) can draw.
     pub(crate) fn names_radii(self) -> bool {
         self.is_named() && self.is_polar()
     }

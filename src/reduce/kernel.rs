@@ -1,4 +1,4 @@
-//! [`KernelSums`]: what kernel regression keeps of its training points.
+//! [`KernelSums`]: the sums over training points for kernel regression.
 
 use std::ops::Range;
 
@@ -12,19 +12,18 @@ use crate::map::{Identity, Map};
 use crate::once::once;
 use crate::rows::RowRanges;
 
-/// The sums over training points that a [`Smoother`](crate::apply::Smoother) consists of, without its map: what travels between
-/// machines.
+/// The sums over training points of a [`Smoother`](crate::apply::Smoother), without its map: what travels between machines.
 ///
 /// # Definition
 /// Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ over rows i of a data set, with the rows' numbers and the identity of the map ψ. Each feature
-/// has a scale of its own, so that sums neither overflow nor vanish at any norm. Sums of the same parts, merged in the same order,
-/// are the same to the bit; in another order they differ by rounding.
+/// has a scale of its own, so that sums neither overflow nor vanish at any norm. Equal parts, merged in one order, give equal
+/// bits; in another order sums differ by rounding.
 ///
-/// Sums of `f32` are sums of products in `f32`: they are for maps of that scalar, and what was stored of one scalar is not read
-/// as another. Identities are the same on every machine; those of user-defined maps in one process alone.
+/// Sums of `f32` are sums of products in `f32`: they are for maps of `f32`, and sums stored of one scalar are not read as those
+/// of another. Identities are equal on every machine, except that a user-defined map has an identity only within its process.
 ///
 /// # Cost
-/// 8 D (targets + 2) bytes, stored (feature `serde`) as many in a binary format; merging takes one pass over both.
+/// 8 D (targets + 2) bytes in memory, and as many in a binary format (feature `serde`); merging takes one pass over both.
 ///
 /// # Example
 /// Two machines read halves of a data set; a coordinator adds up their sums and does not know the map.
@@ -58,7 +57,7 @@ use crate::rows::RowRanges;
 #[derive(Clone, Debug)]
 pub struct KernelSums<T: Real> {
     map: Identity,
-    /// In rows.
+    /// Σᵢ ψ(xᵢ) and Σᵢ ψ(xᵢ) yᵢ, in rows.
     sums: WeightedSums<T>,
     /// Σᵢ yᵢ.
     totals: Vec<f64>,
@@ -66,7 +65,7 @@ pub struct KernelSums<T: Real> {
 }
 
 impl<T: Real> KernelSums<T> {
-    /// Sums of nothing, for `targets` numbers at each point.
+    /// Empty sums, for `targets` numbers at each point.
     pub(crate) fn new(map: &Map<T>, targets: usize) -> Result<Self> {
         let sums = WeightedSums::in_rows(map.feature_dim(), targets)?;
         let (totals, rows) = (vec![0.0; targets], RowRanges::default());
@@ -127,7 +126,7 @@ impl<T: Real> KernelSums<T> {
         Err(Error::Merge { reason })
     }
 
-    /// Adds the sums over points with these targets, with which these are sums of such rows.
+    /// Adds the sums over points with these targets, after which these are sums of such rows.
     pub(crate) fn add(
         &mut self,
         sums: &WeightedSums<T>,
@@ -141,7 +140,7 @@ impl<T: Real> KernelSums<T> {
         Ok(())
     }
 
-    /// The sums of targets with those of more points.
+    /// The sums of targets, with `more` targets added.
     fn totals_with(&self, more: impl Iterator<Item = f64>) -> Result<Vec<f64>> {
         let with = |(own, more): (&f64, f64)| {
             let value = own + more;
@@ -161,7 +160,7 @@ impl<T: Real> KernelSums<T> {
         self.totals[j] != 0.0 || self.sums.row(j).iter().any(|sum| *sum != 0.0)
     }
 
-    /// Ready to be applied to points.
+    /// These sums, prepared to be applied to points.
     pub(crate) fn prepared(&self, program: &Program<T>, form: Form) -> Prepared<'_, T> {
         self.sums.prepared(program, form)
     }

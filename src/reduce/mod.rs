@@ -1,13 +1,13 @@
 //! Sums over features that merge: what is left of many points when their features are not kept.
 //!
-//! [`KernelSums`] are those of [kernel regression](crate::apply::Smoother), [`GramSums`] those of [ridge
-//! regression](crate::apply::RidgeStatistics), with its posteriors, and of [PCA](crate::apply::pca). Their examples have two
+//! [`KernelSums`] serve [kernel regression](crate::apply::Smoother); [`GramSums`] serve [ridge
+//! regression](crate::apply::RidgeStatistics), with its posteriors, and [PCA](crate::apply::pca). Their examples have two
 //! machines and a coordinator.
 //!
 //! # What travels
 //! Sums know the identity of the map whose features they add up, and which rows of the data they hold, but not the map: a
 //! machine sends numbers that depend on its rows, and no frequencies. Two sums are added where both are of one map and no
-//! row is in both; anything else is an error. They are the same after they are stored (feature `serde`); `GramSums` have the same
+//! row is in both; anything else is an error. Storing them (feature `serde`) changes nothing. `GramSums` have the same
 //! bits in whatever order they are merged, `KernelSums` agree to rounding.
 //!
 //! `KernelSums` and `GramSums` come with the feature `ridge`, which is in `default`; without it this module has nothing public.

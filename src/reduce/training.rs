@@ -1,4 +1,4 @@
-//! Checks of what sums over rows are made of: points, targets and weights.
+//! Checks of points, targets and weights.
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
@@ -7,7 +7,7 @@ use crate::engine::PointsView;
 use crate::error::{Error, Result, check_finite, check_size};
 use crate::numeric::without_repeats;
 
-/// Checks training points in ℝᵈ and their targets, of which each point has `count`.
+/// Checks training points in ℝᵈ and their targets, `count` for each point.
 pub(crate) fn check_training<T: Real>(
     x: PointsView<'_, T>,
     d: usize,

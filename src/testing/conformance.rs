@@ -37,7 +37,7 @@ impl From<Error> for Violation {
 
 type Kept = Result<(), Violation>;
 
-/// `Ok` if `kept`, else a violation with this description.
+/// `Ok` if a property is `kept`, else a violation with this description.
 fn check(kept: bool, sentence: impl FnOnce() -> String) -> Kept {
     if kept { Ok(()) } else { Err(Violation::Broken(sentence())) }
 }
@@ -275,7 +275,7 @@ pub fn gram_is_estimates<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
                 format!("{i}, {j}: {estimate} and {}", log.value())
             })?;
         }
-        // Signed features cancel: relative to the sum of their sizes, at most D e^(both scales).
+        // Signed features cancel, so errors are relative to the sum of their sizes, at most D e^(both scales).
         let size = log.value().abs().max((left[i] + right[j]).exp() * map.feature_dim() as f64);
         let rounding = T::epsilon().widen() * (30.0 + x.ncols() as f64) * size;
         let tolerance = rounding + T::min_positive_value().widen();

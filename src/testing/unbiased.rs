@@ -40,15 +40,15 @@ pub struct Unbiased {
     pub error: f64,
     /// The kernel value.
     pub exact: f64,
-    /// The difference of both in standard errors: for an unbiased map and many draws, |z| > 4 has probability 6e-5.
+    /// (mean − exact) / error. For an unbiased map and many draws, |z| > 4 has probability 6e-5.
     pub z: f64,
     /// The mean squared error of the estimates: their variance if they are unbiased.
     pub variance: f64,
-    /// The standard error of that.
+    /// The standard error of `variance`.
     pub variance_error: f64,
-    /// The variance that the map states; `None` if it states none.
+    /// The variance by the map's closed form; `None` if it has none.
     pub predicted: Option<f64>,
-    /// The difference of both variances in standard errors.
+    /// (variance − predicted) / `variance_error`.
     pub variance_z: Option<f64>,
 }
 
@@ -64,14 +64,15 @@ impl std::fmt::Display for Unbiased {
 }
 
 /// Estimates K(x, y) with the maps that `draw` returns for the seeds 0 … `runs` − 1, and compares the mean with `exact`
-/// and the variance with the closed form ([`Map::log_variance`]). Standard errors are at least the rounding error of an estimate.
+/// and the variance with the closed form ([`Map::log_variance`]). The standard error of the mean is at least the rounding
+/// error of an estimate, and that of the variance at least its square.
 ///
 /// Use a bound of 4 or 5 on |z| if many points are tested. Choose points where the kurtosis of the estimates is
 /// moderate, ‖x+y‖ ≲ 1 for exponential features: if a few draws dominate the mean, samples are not informative and `z`
 /// is not normal. Cost: `runs` draws and estimates.
 ///
 /// # Errors
-/// Those of `draw` and of the maps; [`Parameter`](crate::Error::Parameter) for no run.
+/// The errors of `draw` and of the maps; [`Parameter`](crate::Error::Parameter) if `runs` is 0.
 pub fn check_unbiased<T: Real>(
     draw: impl Fn(u64) -> Result<Map<T>>,
     x: &ArrayRef1<T>,
@@ -85,7 +86,7 @@ pub fn check_unbiased<T: Real>(
     let squares: Vec<f64> = estimates.iter().map(|v| (v - exact).powi(2)).collect();
     let (mut mean, mut variance) = (Sample::of(&estimates), Sample::of(&squares));
     let first = draw(0)?;
-    // Where estimates are exact, rounding is all that is left: that of a sum of as many terms as there are features.
+    // Where estimates are exact, only the rounding of a sum of D terms is left.
     let size = estimates.iter().fold(exact.abs(), |top, v| top.max(v.abs()));
     let rounding = T::epsilon().widen() * (first.feature_dim() as f64).sqrt().max(4.0) * size;
     mean.error = mean.error.max(rounding);

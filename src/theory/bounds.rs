@@ -6,7 +6,7 @@ use crate::numeric::special::{ln_0f1, ln_expm1, ln_sinh};
 /// ln of a lower bound on how much m ≤ d orthogonal positive features reduce the mean squared error of independent
 /// ones: 2(m−1)/(m(d+2)) (exp(x·y) − e^{−(‖x‖²+‖y‖²)/2})².
 ///
-/// Tight as ‖x+y‖ → 0. Source: Performers, Theorem 2.
+/// The bound is tight as ‖x+y‖ → 0. Source: Performers, Theorem 2.
 pub fn ln_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
     let (d, m) = (pair.dim as f64, m as f64);
     (2.0 * (m - 1.0) / (m * (d + 2.0))).ln() + 2.0 * (ln_expm1(0.5 * pair.sum) - 0.5 * pair.norms)

@@ -5,8 +5,8 @@ use std::f64::consts::PI;
 use super::{Law, Pair};
 use crate::numeric::special::ln_expm1;
 
-/// The first two moments of a coefficient λ̂ and of its complement 1 − λ̂. Plain numbers, not logarithms: moments of
-/// positive estimates overflow at norms of about 15.
+/// The first two moments of a coefficient λ̂ and of its complement 1 − λ̂, as plain numbers and not as logarithms: moments
+/// of positive estimates overflow at norms of about 15.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CoefficientMoments {
@@ -43,7 +43,7 @@ pub fn angular(angle: f64, n: usize) -> CoefficientMoments {
 /// [`angular`] under a law of the frequencies. The two rows of an antithetic pair give the same sign product, so n rows
 /// with p pairs are worth n²/(n + 2p) independent ones. `None` for any other dependence between rows.
 ///
-/// Holds for non-zero points only: where a point is 0, the two terms of a pair cancel. Source: new.
+/// It holds for non-zero points only: where a point is 0, the two terms of a pair cancel. Source: new.
 pub fn angular_of_law(angle: f64, law: &Law) -> Option<CoefficientMoments> {
     // Signs depend only on directions, and their products are even.
     Some(angular_of_signs(angle, law.directions()?.effective_count()?))

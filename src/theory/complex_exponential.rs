@@ -1,12 +1,12 @@
 //! Complex-exponential features: exp(ω·Mu) with M = A for x and A⁻ᵀ for y.
 //!
-//! For the softmax kernel and frequencies that are independent or in antithetic pairs. Errors depend only on ζ = Ax +
-//! A⁻ᵀy, through the bilinear square ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ |ζₖ|², and vanish if and only if ζ = 0; A need not
-//! be diagonal. The symmetric variant averages over ω and −ω.
+//! Functions here are for the softmax kernel and frequencies that are independent or in antithetic pairs. Errors depend
+//! only on ζ = Ax + A⁻ᵀy, through the bilinear square ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ |ζₖ|², and vanish if and only if
+//! ζ = 0. A need not be diagonal. The symmetric variant averages over ω and −ω.
 //!
-//! Where ζ is real the estimate is that of [positive](super::positive) features with x + y = ζ (symmetric:
-//! [hyperbolic](super::hyperbolic) ones), where it is imaginary that of [trigonometric](super::trigonometric) ones,
-//! with their closed forms under any known law.
+//! Where ζ is real the estimate is that of [positive](super::positive) features with x + y = ζ, or of
+//! [hyperbolic](super::hyperbolic) features for the symmetric variant. Where ζ is imaginary it is that of
+//! [trigonometric](super::trigonometric) features. Their closed forms hold under any known law.
 
 use std::f64::consts::LN_2;
 
@@ -82,8 +82,8 @@ pub fn ln_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64
     2.0 * dot + excess - (m as f64).ln()
 }
 
-/// [`ln_mse`] under a law of the frequencies: independent rows, and antithetic pairs, of which a pair is one term of the
-/// symmetric variant. `None` for any other dependence between rows. Source: new.
+/// [`ln_mse`] under a law of the frequencies: rows are independent, or in antithetic pairs, each of which is one term of
+/// the symmetric variant. `None` for any other dependence between rows. Source: new.
 pub fn ln_variance(dot: f64, zeta: &[Complex64], symmetry: Symmetry, law: &Law) -> Option<f64> {
     if !law.pairs(Radius::Chi)?.angles.is_empty() {
         return None;
@@ -113,7 +113,7 @@ fn excess(zeta: &[Complex64], symmetry: Symmetry) -> SignedLog {
 /// ln E|K̂ − K|² of the complex-valued estimate of exp(x·y), with m frequencies: (e^{2x·y}/m)(e^{‖ζ‖²} − 1),
 /// with cosh for the symmetric variant.
 ///
-/// Monotone in ‖ζ‖², which is therefore the loss to minimise over A. Source: new (Hybrid Random Features, equation 21,
+/// It grows with ‖ζ‖², which is therefore the loss to minimise over A. Source: new (Hybrid Random Features, equation 21,
 /// is the loss).
 pub fn ln_complex_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64 {
     let norm: f64 = zeta.iter().map(Complex64::norm_sqr).sum();

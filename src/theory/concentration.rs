@@ -6,7 +6,7 @@ use crate::numeric::special::ln_add_exp;
 
 /// m by Chebyshev's inequality: m ≥ Var/(ε²δ), from ln of the variance of a single term.
 ///
-/// Holds for any map and law whose variance decreases as 1/m. ε is an absolute error.
+/// It holds for any map and law whose variance decreases as 1/m. ε is an absolute error.
 pub fn chebyshev_count(ln_single_variance: f64, epsilon: f64, delta: f64) -> f64 {
     at_least_one((ln_single_variance - 2.0 * epsilon.ln() - delta.ln()).exp())
 }
@@ -31,8 +31,8 @@ fn at_least_one(count: f64) -> f64 {
 
 /// ln of Chernoff's bound on P\[K̂ ≥ a\] for m independent terms with moment generating function M: M(θ)ᵐ e^{−θma}.
 ///
-/// `ln_mgf` is ln M(θ). Requires a > K and θ > 0; also holds for orthogonal frequencies. Source: Performers, Lemma 4,
-/// where the minus sign is missing (erratum P1).
+/// `ln_mgf` is ln M(θ). The bound requires a > K and θ > 0, and holds for orthogonal frequencies too. Source: Performers,
+/// Lemma 4, where the minus sign is missing (erratum P1).
 pub fn ln_chernoff(theta: f64, m: f64, a: f64, ln_mgf: f64) -> f64 {
     m * (ln_mgf - theta * a)
 }
@@ -56,8 +56,8 @@ pub fn regularised_chernoff_gap(pair: &super::Pair, theta: f64, m: usize) -> f64
 /// ‖k‖ ≤ `radius` is within ε. For independent OPRF features with A < 0.
 ///
 /// m ≥ (2M²(d+1)/ε²) ln(256 ρ²γ²/(ε²δ)), ℓ² = R²/√d, M = (1−4A)^{d/2} e^{(1−1/(2A))ℓ²}, γ² = 2(4M²((1−4A)d + ℓ²) +
-/// 2ℓ²e^{2ℓ²}), ρ² = 2ℓ². Sufficient, but very loose. Source: new proof of Chefs' Random Tables, Theorem 4.3 (erratum
-/// C3).
+/// 2ℓ²e^{2ℓ²}), ρ² = 2ℓ². The count is sufficient, but very loose. Source: new proof of Chefs' Random Tables, Theorem 4.3
+/// (erratum C3).
 pub fn uniform_count(d: usize, radius: f64, a: f64, epsilon: f64, delta: f64) -> f64 {
     let n = d as f64;
     let l2 = radius * radius / n.sqrt();

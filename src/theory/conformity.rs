@@ -1,10 +1,9 @@
 //! RF-conformity: the expected product of the features of two coupled frequencies.
 //!
-//! For frequencies ωᵢ, ωⱼ with independent radii χ_d and a fixed angle θ between uniform directions, the conformity of
-//! exponential features is ρ(v) = E exp((ωᵢ+ωⱼ)·z) with v = ‖z‖, and of trigonometric ones κ = E cos(ωᵢ·z) cos(ωⱼ·z) =
+//! Frequencies ωᵢ, ωⱼ have independent radii χ_d and a fixed angle θ between uniform directions. The conformity of
+//! exponential features is ρ(v) = E exp((ωᵢ+ωⱼ)·z) with v = ‖z‖, that of trigonometric features κ = E cos(ωᵢ·z) cos(ωⱼ·z) =
 //! ½(ρ_θ + ρ_{π−θ}) at v² → −‖z‖². For independent frequencies the values are e^{v²} and e^{−‖z‖²}. Mean squared errors
-//! need the difference from these, which would cancel for small arguments and is summed there from its own power
-//! series.
+//! need the difference from these. It would cancel for small arguments and is summed there from its own power series.
 //!
 //! Source: Simplex Random Features, equations 10 and 18–24; trigonometric with an angle: new.
 
@@ -18,14 +17,14 @@ use crate::numeric::special::{alternating_1f1, expm1, gauss_legendre, ln_1f1, si
 /// Arguments up to which the excess is summed from its power series.
 const SMALL: f64 = 1.0;
 
-/// The largest t |cos θ| up to which the density of the angle alone says where an integrand matters: the other factor varies by
-/// about e^{2t |cos θ|} at most.
+/// The largest t |cos θ| for which the density of the angle alone says where an integrand matters: the other factor varies
+/// by about e^{2t |cos θ|} at most.
 const FLAT: f64 = 4.0;
 
 /// The angles that a conformity averages over.
 #[derive(Clone, Copy)]
 enum Angles {
-    /// One, with this cosine.
+    /// One angle, with this cosine.
     One(f64),
     /// The angle with this cosine and its supplement π − θ, for functions that are even in ω.
     Both(f64),
@@ -84,7 +83,7 @@ pub fn conformity_excess(d: usize, v2: f64, cos: f64) -> SignedLog {
     excess(d, v2, Angles::One(cos))
 }
 
-/// ½(ρ_θ + ρ_{π−θ})/e^{v²} − 1: as [`conformity_excess`], for functions that are even in ω.
+/// ½(ρ_θ + ρ_{π−θ})/e^{v²} − 1: the mean of [`conformity_excess`] over θ and π − θ, for functions that are even in ω.
 pub fn even_conformity_excess(d: usize, v2: f64, cos: f64) -> SignedLog {
     excess(d, v2, Angles::Both(cos))
 }
@@ -98,11 +97,10 @@ fn excess(d: usize, v2: f64, angles: Angles) -> SignedLog {
     SignedLog::sum(relative).scaled(-count.ln())
 }
 
-/// κ = E cos(ωᵢ·z) cos(ωⱼ·z) at ‖z‖² = `z2`: absolute error about 1e-15 in any dimension, at the cost of up to d/2 steps, at most
-/// 2²⁰, for each of some hundred angles.
+/// κ = E cos(ωᵢ·z) cos(ωⱼ·z) at ‖z‖² = `z2`. The absolute error is about 1e-15 in any dimension, at the cost of up to d/2
+/// steps, at most 2²⁰, for each of some hundred angles.
 ///
-/// For orthogonal directions ₁F₁(d; d/2; −½‖z‖²). Source: Simplex Random Features, appendix A.8;
-/// with an angle: new.
+/// For orthogonal directions it is ₁F₁(d; d/2; −½‖z‖²). Source: Simplex Random Features, appendix A.8; with an angle: new.
 pub fn trigonometric_conformity(d: usize, z2: f64, cos: f64) -> f64 {
     let (n, t) = (d as f64, 0.5 * z2);
     if d == 0 || cos.abs() > 1.0 {
@@ -179,7 +177,8 @@ fn even_growth(k: f64, z: f64) -> f64 {
 /// sin φ and the weight of each node.
 type SineLaw = Rc<[(f64, f64)]>;
 
-/// Quadrature nodes and weights for means over sin φ, with density ∝ sin^{d−1}φ on \[0, π/2\]; those of the last d are kept.
+/// Quadrature nodes and weights for means over sin φ, with density ∝ sin^{d−1}φ on \[0, π/2\]. The nodes of the last d are
+/// kept.
 fn sine_law(d: usize) -> SineLaw {
     thread_local! {
         static LAST: RefCell<(usize, SineLaw)> = RefCell::new((0, Rc::new([])));

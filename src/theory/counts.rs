@@ -4,8 +4,7 @@ use crate::numeric::special::{bessel_i_ratio, ln_bessel_i, ln_expm1};
 
 /// ln of the variance of the Poisson estimate: (exp(λd + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖²) − K²)/m.
 ///
-/// `lambda` > 0. Computed as K² (exp(Σ (λ − xₗyₗ)²/λ) − 1)/m, without cancellation. Source: Chefs' Random
-/// Tables, Theorem 3.4.
+/// `lambda` > 0. The form K² (exp(Σ (λ − xₗyₗ)²/λ) − 1)/m avoids cancellation. Source: Chefs' Random Tables, Theorem 3.4.
 pub fn ln_poisson_variance(x: &[f64], y: &[f64], lambda: f64, m: usize) -> f64 {
     ln_poisson(x, y, std::iter::repeat(lambda), m)
 }
@@ -13,7 +12,7 @@ pub fn ln_poisson_variance(x: &[f64], y: &[f64], lambda: f64, m: usize) -> f64 {
 /// ln of the variance of the Poisson estimate with a rate λₗ for each coordinate: (exp(Σ (λₗ + xₗ²yₗ²/λₗ) −
 /// ‖x‖² − ‖y‖²) − K²)/m.
 ///
-/// `lambdas` > 0, one for each coordinate. Computed as K² (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m, which vanishes if λₗ = xₗyₗ
+/// `lambdas` > 0, one for each coordinate. The variance is K² (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m, which vanishes if λₗ = xₗyₗ
 /// for every l. Source: new.
 pub fn ln_poisson_variance_per_dimension(x: &[f64], y: &[f64], lambdas: &[f64], m: usize) -> f64 {
     ln_poisson(x, y, lambdas.iter().copied(), m)
@@ -48,7 +47,7 @@ pub fn optimal_lambda(products: &[f64]) -> f64 {
 /// The p that minimises the geometric variance for |tₗ| = |xₗyₗ|, or mean|xₗ| mean|yₗ| of data, in \[ε, 1 −
 /// ε\] with ε = 1e-12.
 ///
-/// Minimises the convex g(p) = −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}) by bisection of its derivative. 1 − ε if all t
+/// It minimises the convex g(p) = −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}) by bisection of its derivative, and is 1 − ε if all t
 /// are 0. Source: Chefs' Random Tables, Theorem 3.5; derivative and clamp: new.
 pub fn optimal_p(products: &[f64]) -> f64 {
     const EDGE: f64 = 1e-12;

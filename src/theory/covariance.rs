@@ -26,7 +26,7 @@ pub fn positive(dot: f64) -> f64 {
 
 /// Hyperbolic features, for one frequency of two features: cosh(w·w′) − 1.
 pub fn hyperbolic(dot: f64) -> f64 {
-    // As 2 sinh²(z/2), which does not cancel.
+    // cosh z − 1 = 2 sinh²(z/2), which does not cancel.
     2.0 * (0.5 * dot).sinh().powi(2)
 }
 
@@ -53,8 +53,8 @@ pub fn gerf(a: f64, dim: usize, dot: f64, squares: (f64, f64)) -> f64 {
 /// 8A))^{d/2} e^{s(1 − 4A)‖z+z′‖²/(2(1 − 8A)) − n} and R′ = (|1 − 4A|²/Re(1 − 8A))^{d/2} e^{(Bz + B̄z′)²/(2 Re(1 − 8A)) − n}, n =
 /// s(‖z‖² + ‖z′‖²)/2 and B² = s(1 − 4A). `dot` is z·z′, `squares` are ‖z‖² and ‖z′‖². NaN unless Re(1 − 8A) > 0.
 ///
-/// R is the mean of the product of two terms, R′ that of a term and the conjugate of the other, relative to the product of
-/// their means. New; at z = z′ Chefs' Random Tables, Theorem 3.2.
+/// R is the mean of the product of two terms, R′ that of a term and the conjugate of the other, both relative to the
+/// product of the means. Source: new; at z = z′ Chefs' Random Tables, Theorem 3.2.
 ///
 /// ```
 /// use num_complex::Complex64;

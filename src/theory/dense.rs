@@ -45,14 +45,14 @@ use crate::numeric::special::{expm1, ln_add_exp, ln_expm1, real_part_excess};
 
 /// ln of the second moment of one term relative to K²: Σ ln ςₗ + ρₗwₗ², with ςₗ = (1 + ρₗ)/(2√ρₗ).
 ///
-/// Never negative; 0 for positive features at w = 0. Does not overflow for ‖w‖ up to 1e150.
+/// It is never negative, 0 for positive features at w = 0, and does not overflow for ‖w‖ up to 1e150.
 pub fn ln_second_moment(w: &[f64], rho: &[f64]) -> f64 {
     summed(w, rho, |rho, w| ln_stretch(rho) + rho * w * w)
 }
 
 /// The mean of [`ln_second_moment`] over pairs of data for which φₗ is the mean of wₗ²: Σ ln ςₗ + ρₗφₗ.
 ///
-/// Exact for any law of the pairs, because the logarithm is affine in wₗ². [`optimal`] minimises it.
+/// It is exact for any law of the pairs, because the logarithm is affine in wₗ². [`optimal`] minimises it.
 pub fn mean_ln_second_moment(phi: &[f64], rho: &[f64]) -> f64 {
     summed(phi, rho, |rho, phi| ln_stretch(rho) + rho * phi)
 }
@@ -60,7 +60,7 @@ pub fn mean_ln_second_moment(phi: &[f64], rho: &[f64]) -> f64 {
 /// ln of the variance of the estimate relative to K², `None` without a closed form.
 ///
 /// Independent frequencies: (M − 1)/m with M = Π ςₗ e^{ρₗwₗ²}. Antithetic pairs, m features in all: (M + Π ςₗ e^{−wₗ²}
-/// − 2)/m. Rows at fixed angles (orthogonal and simplex draws) have a closed form only if all ρₗ are equal, that of
+/// − 2)/m. Rows at fixed angles (orthogonal and simplex draws) have a closed form only if all ρₗ are equal, which is
 /// [`gerf::ln_variance`]; otherwise their benefit is observed, not proved. −∞ where the estimate is exact.
 ///
 /// The rounding error is relative to the variance for independent frequencies, otherwise to the sum of the absolute
@@ -91,7 +91,7 @@ fn antithetic(w: &[f64], rho: &[f64], square: f64) -> SignedLog {
     if ln_moment + square > 1.0 {
         return SignedLog::sum([expm1(ln_moment), expm1(opposite)].into_iter());
     }
-    // As e^{p+q} + e^{p−q} − 2, because the two terms may cancel to first order.
+    // In the form e^{p+q} + e^{p−q} − 2, because the two terms may cancel to first order.
     let p = summed(w, rho, |rho, w| ln_stretch(rho) + 0.5 * (rho - 1.0) * w * w);
     let q = summed(w, rho, |rho, w| 0.5 * (rho + 1.0) * w * w);
     real_part_excess(p, q, 0.0).scaled(LN_2)

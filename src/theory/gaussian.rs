@@ -1,9 +1,9 @@
 //! Mean squared errors of the maps on Gaussian frequencies, for any known law.
 //!
 //! An estimate is the mean of m terms f(ωᵢ), so m² MSE is the sum of the m variances and of the covariances of all
-//! ordered pairs. The covariance is 0 for independent pairs and the conformity excess for pairs at a fixed angle. That
-//! of an antithetic pair is added directly to the variances of its two terms, since they may cancel. All values are
-//! logarithms, relative to the squared kernel.
+//! ordered pairs. The covariance is 0 for independent pairs and the conformity excess for pairs at a fixed angle. The
+//! covariance of an antithetic pair is added directly to the variances of its two terms, since they may cancel. All values
+//! are logarithms, relative to the squared kernel.
 
 use std::f64::consts::LN_2;
 
@@ -133,8 +133,8 @@ pub fn ln_positive_orthogonality_gap(pair: &Pair, m: usize) -> Option<f64> {
 /// The exact reduction in mean squared error from `m` orthogonal trigonometric features, in blocks of d, over
 /// independent ones; negative where they are worse.
 ///
-/// For ‖x−y‖² > 40 and even d up to 2²¹ the relative error is of the order of rounding, except near zeros. Otherwise the absolute
-/// error is about 1e-15 e^{‖x‖²+‖y‖²}/m, so smaller gaps are not resolved for odd d.
+/// For ‖x−y‖² > 40 and even d up to 2²¹ the relative error is of the order of rounding, except near zeros. Otherwise the
+/// absolute error is about 1e-15 e^{‖x‖²+‖y‖²}/m, so smaller gaps are not resolved for odd d.
 ///
 /// Source: Simplex Random Features, equation 26; m > d: new.
 pub fn trigonometric_orthogonality_gap(pair: &Pair, m: usize) -> Option<SignedLog> {
@@ -208,7 +208,7 @@ impl SphereMeans {
 /// The angles that a mean of products is taken over.
 #[derive(Clone, Copy)]
 enum Turns {
-    /// One, with this cosine.
+    /// One angle, with this cosine.
     One(f64),
     /// The angle and its supplement π − θ.
     Both(f64),

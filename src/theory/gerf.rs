@@ -30,7 +30,7 @@ tagged!(GerfSign, "a sign" {
 });
 
 impl GerfSign {
-    /// 1 or −1.
+    /// The number s: 1 or −1.
     pub fn value(self) -> f64 {
         match self {
             GerfSign::Plus => 1.0,
@@ -50,11 +50,11 @@ impl GerfSign {
 /// B, C and D of the features D exp(A‖ω‖² + B ω·x + C‖x‖²).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coefficients {
-    /// B.
+    /// B = √(s(1 − 4A)).
     pub b: Complex64,
-    /// C.
+    /// C = −(s + 1)/2.
     pub c: f64,
-    /// D.
+    /// D = (1 − 4A)^{d/4}.
     pub d: Complex64,
 }
 
@@ -67,7 +67,7 @@ pub struct Optimum {
     pub a: f64,
 }
 
-/// The coefficients that make the estimate unbiased for the Gaussian kernel. Requires Re(1 − 4A) > 0, else NaN.
+/// The coefficients that make the estimate unbiased for the Gaussian kernel; NaN unless Re(1 − 4A) > 0.
 ///
 /// B = √(s(1 − 4A)), C = −(s + 1)/2, D = (1 − 4A)^{d/4}. Source: Chefs' Random Tables, Theorem 3.1.
 pub fn coefficients(a: Complex64, s: GerfSign, d: usize) -> Coefficients {
@@ -159,7 +159,7 @@ fn ln_1p(z: Complex64) -> Complex64 {
 /// for any finite `v2` ≥ 0. Source: Chefs' Random Tables, Theorem 3.3, rewritten to avoid 0/0 at 0.
 pub fn optimal(d: usize, v2: f64) -> Optimum {
     let d = d as f64;
-    // Relative to d, so that the square of a huge v² does not overflow.
+    // In units of d, so that the square of a huge v² does not overflow.
     let u = v2 / d;
     let root = (2.0 * u + 1.0).hypot((8.0 * u).sqrt());
     let rho = 2.0 / (root + 2.0 * u + 1.0);

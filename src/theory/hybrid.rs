@@ -1,4 +1,4 @@
-//! Mean squared errors of hybrid estimators, from those of their bases.
+//! Mean squared errors of hybrid estimators, from the errors of their bases.
 //!
 //! The coefficients of an estimate Σ λ̂ₖ Pₖ sum to 1, so its error is Σ λ̂ₖ (Pₖ − K). If the coefficients are
 //! independent of the bases, MSE = Σₖₗ E\[λ̂ₖ λ̂ₗ\] Cov(Pₖ, Pₗ).
@@ -41,11 +41,11 @@ pub fn ln_bipolar_mse(pair: &Pair, moments: &CoefficientMoments, m: usize, shari
     Some(ln_with_bipolar_covariance(independent, moments.product, pair, 2.0 * pair.dot, m as f64))
 }
 
-/// Adds the covariance of hyperbolic and trigonometric features on the same frequencies, which are worth `m` independent ones, to
-/// ln MSE of the hybrid of independent ones: −(2/m) s² (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\], with `product` = E\[λ̂(1−λ̂)\]. ln s² is
-/// 2x·y for exp(x·y); for another target with these features, its logarithm of that.
+/// Adds the covariance of hyperbolic and trigonometric features on shared frequencies, worth `m` independent ones, to ln MSE
+/// of the hybrid of independent ones: −(2/m) s² (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\], with `product` = E\[λ̂(1−λ̂)\]. ln s² is
+/// 2x·y for the softmax kernel, −‖x−y‖² for the Gaussian one.
 ///
-/// Source: as [`ln_bipolar_mse`].
+/// Source: Hybrid Random Features, Theorems 3.1 and F.1 (erratum H8).
 pub(crate) fn ln_with_bipolar_covariance(
     ln_independent: f64,
     product: f64,

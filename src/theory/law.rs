@@ -18,9 +18,9 @@ pub enum Dependence {
         /// The cosine of the angle.
         cos: f64,
     },
-    /// Nothing is known; directions may not even be uniform.
+    /// The dependence is not known; directions may not even be uniform.
     Unknown,
-    /// Nothing is known, and directions are only nearly uniform, as those of fast rotations: estimates have a small bias.
+    /// The dependence is not known, and directions are only nearly uniform, as with fast rotations: estimates have a small bias.
     Approximate,
 }
 
@@ -37,28 +37,28 @@ tagged!(Dependence, "a dependence between rows" {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct BlockLaw {
-    /// Number of rows.
+    /// The number of rows.
     pub size: usize,
-    /// How the rows depend on each other; with `antithetic`, how rows of different pairs do.
+    /// How the rows depend on each other; with `antithetic`, how rows of different pairs depend on each other.
     pub dependence: Dependence,
-    /// The law of the norms.
+    /// The law of the norms ‖ω‖.
     pub radius: Radius,
     /// Rows come in pairs (ω, −ω); if the size is odd, the last row is unpaired.
     pub antithetic: bool,
 }
 
 impl BlockLaw {
-    /// Rows with this dependence and norms of this law, without antithetic pairs.
+    /// A block of `size` rows with this dependence and norms of this law, without antithetic pairs.
     pub fn new(size: usize, dependence: Dependence, radius: Radius) -> Self {
         BlockLaw { size, dependence, radius, antithetic: false }
     }
 
-    /// The same number of rows in [antithetic](BlockLaw::antithetic) pairs.
+    /// This number of rows in [antithetic](BlockLaw::antithetic) pairs.
     pub fn in_pairs(self) -> Self {
         BlockLaw { antithetic: true, ..self }
     }
 
-    /// Rows of unknown dependence, with norms of this law.
+    /// A block of `size` rows of unknown dependence, with norms of this law.
     pub fn unknown(size: usize, radius: Radius) -> Self {
         BlockLaw::new(size, Dependence::Unknown, radius)
     }
@@ -76,7 +76,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// So many blocks of this law.
+    /// A run of `count` blocks of this law.
     pub fn new(block: BlockLaw, count: usize) -> Self {
         Run { block, count }
     }
@@ -93,7 +93,7 @@ impl From<BlockLaw> for Run {
     }
 }
 
-/// The joint law of all rows: independent blocks. Equal blocks are counted, not listed, so that the law of any number of
+/// The joint law of all rows, as independent blocks. Equal blocks are counted, not listed, so that the law of any number of
 /// rows of a coupling has two entries at most.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
@@ -114,9 +114,9 @@ identified! {
 /// How many pairs of rows depend on each other, and how.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Pairs {
-    /// Pairs ω, −ω.
+    /// The number of pairs ω, −ω.
     pub antithetic: f64,
-    /// Ordered pairs of other dependent rows, with the cosine of their angle.
+    /// The cosine of an angle, and the number of ordered pairs of other dependent rows at that angle.
     pub angles: Vec<(f64, f64)>,
 }
 
@@ -130,7 +130,7 @@ impl Pairs {
 }
 
 impl Law {
-    /// `m` rows with radii of this law in blocks of `capacity` rows; the last block may be partial.
+    /// The law of `m` rows with radii of this law in blocks of `capacity` rows; the last block may be partial.
     ///
     /// A capacity of 0 counts as 1.
     pub fn blocks(m: usize, capacity: usize, dependence: Dependence, radius: Radius) -> Self {
@@ -145,7 +145,7 @@ impl Law {
         Law::of_blocks([whole].into_iter().chain(rest))
     }
 
-    /// These blocks, or runs of them, which are independent of each other. Those without rows are left out.
+    /// The law of these blocks, or runs of them, which are independent of each other. Blocks without rows are left out.
     pub fn of_blocks<B: Into<Run>>(blocks: impl IntoIterator<Item = B>) -> Self {
         let mut law = Law { runs: Vec::new() };
         blocks.into_iter().for_each(|block| law.push(block.into()));
@@ -160,7 +160,7 @@ impl Law {
         }
     }
 
-    /// The blocks in the order of the rows, equal ones that follow each other counted.
+    /// The blocks in the order of the rows, with consecutive equal ones counted.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -173,33 +173,33 @@ impl Law {
         Law::of_blocks(self.runs.into_iter().map(|run| Run::new(change(run.block), run.count)))
     }
 
-    /// `m` independent rows ~ N(0, I).
+    /// The law of `m` independent rows ~ N(0, I).
     pub fn independent(m: usize) -> Self {
         Law::blocks(m, m, Dependence::Independent, Radius::Chi)
     }
 
-    /// `m` rows ~ N(0, I) in independent blocks of up to `d` orthogonal ones.
+    /// The law of `m` rows ~ N(0, I) in independent blocks of up to `d` orthogonal ones.
     pub fn orthogonal(d: usize, m: usize) -> Self {
         Law::blocks(m, d, Dependence::Orthogonal, Radius::Chi)
     }
 
-    /// `m` rows of unknown law.
+    /// The unknown law of `m` rows.
     pub fn unknown(m: usize) -> Self {
         Law::blocks(m, m, Dependence::Unknown, Radius::Unstated)
     }
 
-    /// The same rows with radii of another law.
+    /// Sets the law of the radii of all rows.
     pub fn with_radius(self, radius: Radius) -> Self {
         self.map(|block| BlockLaw { radius, ..block })
     }
 
-    /// The same number of rows, in antithetic pairs within each block.
+    /// Puts the rows into antithetic pairs within each block.
     pub fn antithetic(self) -> Self {
         self.map(BlockLaw::in_pairs)
     }
 
-    /// The law of the radii if it is the same for all blocks; otherwise [`Other`](Radius::Other) if all blocks have
-    /// uniform directions, else [`Unstated`](Radius::Unstated). `Unstated` if there are no blocks.
+    /// The law of the radii if all blocks have the same; otherwise [`Other`](Radius::Other) if all blocks have uniform
+    /// directions, else [`Unstated`](Radius::Unstated). `Unstated` if there are no blocks.
     pub fn radius(&self) -> Radius {
         let first = self.each().next().map_or(Radius::Unstated, |block| block.radius);
         match self.each().find(|block| block.radius != first) {
@@ -209,7 +209,7 @@ impl Law {
         }
     }
 
-    /// The law with radii χ, if all directions are uniform. For results that depend only on directions.
+    /// The law with radii χ, if all directions are uniform: for results that depend only on directions.
     pub(crate) fn directions(&self) -> Option<Law> {
         let polar = self.each().all(|block| block.radius.is_polar());
         polar.then(|| self.clone().with_radius(Radius::Chi))
@@ -220,9 +220,8 @@ impl Law {
         self.each().all(|block| block.radius != Radius::Unstated)
     }
 
-    /// Whether a block is stated to follow its law only [approximately](Dependence::Approximate), so that estimates of the
-    /// kernel of that law have a small bias. Couplings of this crate state it wherever it is the case: with Hadamard products,
-    /// and with plane rotations unless d = 2.
+    /// Whether a block is stated to follow its law only [approximately](Dependence::Approximate), so that estimates have a
+    /// small bias. In this crate these are the couplings with Hadamard products, and with plane rotations unless d = 2.
     ///
     /// ```
     /// use random_features::frequency::{Coupling, Hadamard, Orthogonal};
@@ -258,7 +257,7 @@ impl Law {
         self.pairs(Radius::Chi).is_some_and(|pairs| pairs == Pairs::default())
     }
 
-    /// The number of independent rows that have the same variance of the mean of any function that is even in ω: n²/(n + 2p)
+    /// The number of independent rows for which the mean of any function that is even in ω has the same variance: n²/(n + 2p)
     /// for n rows with p antithetic pairs. `None` for any other dependence between rows, or unless all rows are ~ N(0, I).
     pub(crate) fn effective_count(&self) -> Option<f64> {
         let pairs = self.pairs(Radius::Chi)?;
@@ -266,8 +265,7 @@ impl Law {
         pairs.angles.is_empty().then(|| n * n / (n + 2.0 * pairs.antithetic))
     }
 
-    /// The share of rows that come with their opposite; `None` where not even that says all about a pair, since nothing is
-    /// known of how pairs depend on each other.
+    /// The share of rows that come with their opposite; `None` where the dependence between pairs is unknown.
     pub(crate) fn paired_share(&self) -> Option<f64> {
         let of_run = |Run { block, count }: &Run| match (block.antithetic, block.dependence) {
             (false, _) => Some(0.0),
@@ -310,7 +308,7 @@ impl Law {
             };
             let opposite = opposite as f64;
             if block.antithetic {
-                // Ordered rows of different pairs: half of them at the angle, half at its supplement.
+                // Half of the ordered rows of different pairs are at the angle, half at its supplement.
                 let half = 0.5 * (n * n - 4.0 * opposite - (n - 2.0 * opposite));
                 pairs.add(cos, half * blocks);
                 pairs.add(-cos, half * blocks);

@@ -1,7 +1,7 @@
 //! Closed forms: variances of estimates, bounds, and the parameters that minimise them.
 //!
-//! Pure functions of a few scalars of a pair of points ([`Pair`]) and of the law of the frequencies ([`Law`]); nothing
-//! is drawn. Most return logarithms, because variances overflow `f64` at norms of about 11. Errors of the Gaussian maps
+//! They are pure functions of a few scalars of a pair of points ([`Pair`]) and of the law of the frequencies ([`Law`]):
+//! nothing is drawn. Most return logarithms, because variances overflow `f64` at norms of about 11. Errors of the Gaussian maps
 //! ([`positive`], [`hyperbolic`], [`trigonometric`] and their regularised forms) hold for any known law; other maps
 //! have modules of their own. Values are for the softmax kernel unless a module says otherwise; for the Gaussian kernel
 //! subtract ‖x‖² + ‖y‖² from the logarithm. `None` means that no closed form is known; arguments outside the domain

@@ -50,7 +50,7 @@ pub fn nonlinear(f: Activation, x: &[f64], y: &[f64], law: &Law) -> Option<f64> 
     Some(total - 2.0 * m.ln())
 }
 
-/// For u and rows at fixed angles. From the mean of u_a u_b v_c v_d over unit vectors with u·v = c, which is rotation
+/// The variance for u and rows at fixed angles. The mean of u_a u_b v_c v_d over unit vectors with u·v = c is rotation
 /// invariant and therefore a sum of three products of Kronecker deltas.
 fn of_linear(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     let d = x.len() as f64;
@@ -64,13 +64,13 @@ fn of_linear(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle }.ln_variance(law, Radius::Chi)
 }
 
-/// For u² and rows at fixed angles. The covariance of F(u) and F(v) over unit vectors with u·v = c, for F(u) =
+/// The variance for u² and rows at fixed angles. The covariance of F(u) and F(v) over unit vectors with u·v = c, for F(u) =
 /// (u·x)²(u·y)², is the sum over its harmonics of their variances times Pₖ(c). The second harmonic of F is that of
 /// ΔF/(2(d+4)), and ΔF = uᵀQu with Q = 2‖x‖²yyᵀ + 2‖y‖²xxᵀ + 4(x·y)(xyᵀ + yxᵀ).
 fn of_squares(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     let d = x.len() as f64;
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
-    // All relative to ‖x‖⁴‖y‖⁴.
+    // All terms are relative to ‖x‖⁴‖y‖⁴.
     let q = theta.cos().powi(2);
     let (trace, squared) = (4.0 + 8.0 * q, 8.0 + 104.0 * q + 32.0 * q * q);
     let of_laplacian = 2.0 * (d * squared - trace * trace) / (d * d * (d + 2.0));
@@ -138,7 +138,7 @@ pub fn nonlinear_with_offset(f: Activation, offset: f64, x: &[f64], y: &[f64], l
     let product = |u: SignedLog, v: SignedLog| SignedLog { sign: u.sign * v.sign, ..u.scaled(v.ln_abs) };
     let minus = |u: SignedLog| SignedLog { sign: -u.sign, ..u };
     let (own, both) = (kernel(f, x, y)?, [(x, y), (y, x)]);
-    // The half angle, because 1 + cos θ would cancel near θ = π.
+    // The half angle is used, because 1 + cos θ would cancel near θ = π.
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
     let (cos, half) = (theta.cos(), (0.5 * theta).cos());
     let mixed = |x: &[f64], y: &[f64]| {

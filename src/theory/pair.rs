@@ -6,7 +6,7 @@ use crate::kernel::angle;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Pair {
-    /// d.
+    /// d, the dimension of the points.
     pub dim: usize,
     /// ‖x‖² + ‖y‖².
     pub norms: f64,
@@ -36,7 +36,7 @@ impl Pair {
         I::IntoIter: Clone,
     {
         let coordinates = coordinates.into_iter();
-        // Each from its own sum; computing one from the others would cancel.
+        // Each has its own sum; computing one from the others would cancel.
         let sum = |term: fn(f64, f64) -> f64| coordinates.clone().map(|(x, y)| term(x, y)).sum();
         Pair {
             dim: coordinates.clone().count(),

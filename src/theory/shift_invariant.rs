@@ -10,9 +10,9 @@ use crate::kernel::ShiftInvariant;
 /// ln of the variance of the trigonometric estimate of a shift-invariant kernel at the difference δ = (x − y)/ℓ;
 /// `None` without a closed form.
 ///
-/// Independent: (1 + k(2δ) − 2k(δ)²)/(2m), since cos² a = ½ + ½ cos 2a. Even in ω: an antithetic pair counts once. For
-/// the Gaussian kernel [`trigonometric`](super::trigonometric) also covers coupled frequencies. The estimator is that
-/// of Rahimi and Recht.
+/// For independent frequencies it is (1 + k(2δ) − 2k(δ)²)/(2m), since cos² a = ½ + ½ cos 2a. Features are even in ω, so an
+/// antithetic pair counts once. For the Gaussian kernel [`trigonometric`](super::trigonometric) also covers coupled
+/// frequencies. Source of the estimator: Rahimi and Recht.
 pub fn shift_invariant<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &[f64], law: &Law) -> Option<f64> {
     let radius = kernel.spectrum().law();
     if !law.pairs(radius)?.angles.is_empty() {

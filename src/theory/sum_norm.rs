@@ -1,7 +1,8 @@
 //! The norm of the sum of two frequencies, w = ‖ωᵢ+ωⱼ‖: its density, as a logarithm.
 //!
-//! Radii are independent and ~ χ_d, directions uniform. The error of positive features grows with the mean of an increasing function of w,
-//! the [conformity](super::conformity) ρ(v) = E ₀F₁(; d/2; v²w²/4): couplings are good that leave little mass where w is large.
+//! Radii are independent and ~ χ_d, directions uniform. The error of positive features grows with the mean of an increasing
+//! function of w, the [conformity](super::conformity) ρ(v) = E ₀F₁(; d/2; v²w²/4). Good couplings leave little mass where w
+//! is large.
 
 use std::f64::consts::{FRAC_PI_2, LN_2};
 
@@ -20,8 +21,9 @@ pub fn ln_density_of_independent(d: usize, w: f64) -> f64 {
 
 /// ln of the density at `w` ≥ 0 for two frequencies in ℝᵈ at an angle with cosine `cos`. NaN for d = 0, w < 0 or |cos| > 1.
 ///
-/// p(w) = w^{2d−1} / (2^{2d−3} Γ(d/2)²) ∫ sin^{d−1}ψ e^{−w²/(2q)} q^{−d} dψ over \[0, π/2\] with q = 1 + cos θ sin ψ; for orthogonal
-/// frequencies w ~ χ_{2d}. Relative error about 1e-12. Source: Simplex Random Features, equation 20, with ψ = 2φ.
+/// p(w) = w^{2d−1} / (2^{2d−3} Γ(d/2)²) ∫ sin^{d−1}ψ e^{−w²/(2q)} q^{−d} dψ over \[0, π/2\] with q = 1 + cos θ sin ψ. For
+/// orthogonal frequencies w ~ χ_{2d}. The relative error is about 1e-12. Source: Simplex Random Features, equation 20, with
+/// ψ = 2φ.
 pub fn ln_density(d: usize, w: f64, cos: f64) -> f64 {
     if d == 0 || w.is_nan() || w < 0.0 || cos.is_nan() || cos.abs() > 1.0 {
         return f64::NAN;
@@ -32,11 +34,11 @@ pub fn ln_density(d: usize, w: f64, cos: f64) -> f64 {
     }
     let constant = (2.0 * n - 3.0) * LN_2 + 2.0 * ln_gamma(0.5 * n);
     if w == 0.0 {
-        // Opposite directions: that of |rᵢ − rⱼ|, which is 2 ∫ p(r)² dr at 0.
+        // For opposite directions it is the density of |rᵢ − rⱼ|, which is 2 ∫ p(r)² dr at 0.
         let opposite = (n - 1.0) * LN_2 + ln_gamma(n - 0.5) - constant;
         return if cos == -1.0 { opposite } else { f64::NEG_INFINITY };
     }
-    // With π/2 − ψ = eᵘ: where directions are nearly opposite the integrand is a power of this angle over many orders of magnitude.
+    // π/2 − ψ = eᵘ: where directions are nearly opposite, the integrand is a power of this angle over many orders of magnitude.
     let value = |u: f64| {
         let angle = u.exp();
         let q = (1.0 + cos) - 2.0 * cos * (0.5 * angle).sin().powi(2);

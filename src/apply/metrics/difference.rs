@@ -12,17 +12,17 @@ use crate::numeric::{Isa, add_scaled, dot, power_of_two_below};
 pub(super) struct Matrix<'a, T> {
     left: CowArray<'a, T, Ix2>,
     minus: Option<CowArray<'a, T, Ix2>>,
-    /// Over the first, differences do not overflow; over the second, their squares do not vanish.
+    /// The powers of two. Divided by the first, differences do not overflow; by the second, their squares do not vanish.
     units: [f64; 2],
 }
 
 impl<'a, T: Real> Matrix<'a, T> {
-    /// `left`, less `minus` if there is one; `None` if all entries are 0.
+    /// The matrix `left`, less `minus` if there is one; `None` if all entries are 0.
     pub fn new(left: ArrayView2<'a, T>, minus: Option<ArrayView2<'a, T>>) -> Option<Self> {
         let size =
             |a: &ArrayView2<'a, T>| a.iter().fold(T::zero(), |size, entry| size.max(entry.abs())).widen();
         let largest = size(&left).max(minus.as_ref().map_or(0.0, size));
-        // Rows are read many times.
+        // Rows are read many times, and so are made contiguous.
         let [left, minus] = [Some(left), minus].map(|a| a.map(in_rows));
         let mut matrix = Matrix { left: left?, minus, units: [power_of_two_below(largest), 1.0] };
         let largest =
@@ -31,7 +31,7 @@ impl<'a, T: Real> Matrix<'a, T> {
         (largest > 0.0).then_some(matrix)
     }
 
-    /// What norms of this over norms of `other` are to be multiplied by.
+    /// The factor by which the quotient of a norm of this matrix and one of `other` is multiplied.
     pub fn units_over(&self, other: &Self) -> f64 {
         (self.units[1] / other.units[1]) * (self.units[0] / other.units[0])
     }
@@ -63,7 +63,7 @@ impl<'a, T: Real> Matrix<'a, T> {
         row.iter_mut().for_each(|to| *to /= second);
     }
 
-    /// Rows and columns.
+    /// The numbers of rows and columns.
     pub fn dim(&self) -> (usize, usize) {
         self.left.dim()
     }

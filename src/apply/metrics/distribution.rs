@@ -23,17 +23,17 @@ use crate::once::once;
 /// ```
 ///
 /// # Errors
-/// [`Shape`](Error::Shape) if there are not as many `p` as `q`, [`NotFinite`](Error::NotFinite) if a weight is not
-/// finite, [`Parameter`](Error::Parameter) if there are none, or if no weight of one side is above 0.
+/// [`Shape`](Error::Shape) if `p` and `q` differ in length, [`NotFinite`](Error::NotFinite) if a weight is not finite,
+/// [`Parameter`](Error::Parameter) if there are no classes, or if no weight of one side is above 0.
 #[inline(never)]
 pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
-    // The last partial sum is that of all classes, where the difference is 0 up to rounding.
+    // The last partial sum is over all classes, where the difference is 0 up to rounding.
     let last = p.len().saturating_sub(1);
     Ok(sums(&differences(p, q)?).take(last).sum())
 }
 
-/// The Kolmogorov–Smirnov distance maxᵢ |Pᵢ − Qᵢ| of two distributions over N ordered classes, in [0, 1]; Pᵢ, Qᵢ, and what
-/// becomes of negative weights, as for [`wasserstein`]. Cost O(N).
+/// The Kolmogorov–Smirnov distance maxᵢ |Pᵢ − Qᵢ| of two distributions over N ordered classes, in [0, 1], with Pᵢ = p₁ + … +
+/// pᵢ and Qᵢ likewise. Negative weights count as 0, and both sides are divided by their sums. Cost O(N).
 ///
 /// ```
 /// use ndarray::arr1;
@@ -50,8 +50,8 @@ pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result
     Ok(sums(&differences(p, q)?).take(last).fold(0.0, f64::max))
 }
 
-/// The total variation distance ½ Σᵢ |pᵢ − qᵢ| of two distributions, in [0, 1], with weights as for [`wasserstein`]: the
-/// largest difference of the probabilities of a set of classes. Cost O(N).
+/// The total variation distance ½ Σᵢ |pᵢ − qᵢ| of two distributions, in [0, 1]: the largest difference of the probabilities
+/// of a set of classes. Negative weights count as 0, and both sides are divided by their sums. Cost O(N).
 ///
 /// ```
 /// use ndarray::arr1;
@@ -77,7 +77,7 @@ fn differences<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<Vec<f64>> 
     Ok(p.iter().zip(q).map(|(p, q)| p - q).collect())
 }
 
-/// Magnitudes of the sums of the first entry, the first two, …, which are at most 1 but for rounding.
+/// The magnitudes of the partial sums of entries, which are at most 1 but for rounding.
 fn sums(entries: &[f64]) -> impl Iterator<Item = f64> {
     entries.iter().scan(0.0, |sum, entry| {
         *sum += entry;
@@ -85,7 +85,7 @@ fn sums(entries: &[f64]) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Weights with those below 0 set to 0, over their sum.
+/// The distribution that weights give: negative ones are set to 0, and all are divided by their sum.
 fn distribution<T: Real>(
     what: &'static str,
     largest: &'static str,
@@ -97,7 +97,7 @@ fn distribution<T: Real>(
         let value = weights.fold(f64::NEG_INFINITY, |top, weight| top.max(weight.widen()));
         return Err(Error::Parameter { name: largest, value, domain: "above 0" });
     }
-    // Divided by the largest weight, so that sums do not overflow.
+    // Weights are divided by the largest, so that sums do not overflow.
     let mut weights: Vec<f64> = weights.iter().map(|weight| weight.widen().max(0.0) / top).collect();
     let sum: f64 = weights.iter().sum();
     weights.iter_mut().for_each(|weight| *weight /= sum);

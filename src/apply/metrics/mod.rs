@@ -1,9 +1,9 @@
-//! Error metrics: of estimated Gram matrices relative to exact ones, and distances between distributions.
+//! Error metrics: errors of estimated Gram matrices relative to exact ones, and distances between distributions.
 //!
-//! Matrices: [`frobenius_error`] and [`spectral_error`], relative to the exact matrix, [`largest_relative_error`] and
-//! [`negative_fraction`]. Distributions over the same ordered classes: [`wasserstein`], [`kolmogorov_smirnov`] and
-//! [`total_variation`]. Everything is computed in `f64` for every scalar type and is bit-identical for any number of
-//! threads and any layout.
+//! For matrices there are [`frobenius_error`] and [`spectral_error`], relative to the exact matrix,
+//! [`largest_relative_error`] and [`negative_fraction`]; for distributions over ordered classes [`wasserstein`],
+//! [`kolmogorov_smirnov`] and [`total_variation`]. Everything is computed in `f64` for every scalar type and is
+//! bit-identical for any number of threads and any layout.
 //!
 //! ```
 //! use random_features::apply::metrics::{frobenius_error, spectral_error};
@@ -48,7 +48,7 @@ pub const SPECTRAL_TOLERANCE: f64 = spectral::TOLERANCE;
 ///
 /// # Errors
 /// [`Shape`](Error::Shape) if the matrices differ in shape, [`NotFinite`](Error::NotFinite) if an entry is not finite,
-/// [`Parameter`](Error::Parameter) if there are none, or if all of `exact` are 0, to which nothing is relative.
+/// [`Parameter`](Error::Parameter) if there are no entries, or if all entries of `exact` are 0.
 #[inline(never)]
 pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -> Result<f64> {
     check(estimate, exact)?;
@@ -58,13 +58,12 @@ pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -
 /// The relative spectral error ‖K̂ − K‖₂ / ‖K‖₂ of an n × l matrix of estimates, with the largest singular values; at
 /// least 0.
 ///
-/// Where neither n nor l is above 1000 the norms are those of a singular value decomposition by
-/// [`linalg`](crate::linalg), to rounding; cost O(n l min(n, l)). Larger matrices, and all matrices if no backend is
-/// enabled, use the Golub–Kahan form of the Lanczos method with reorthogonalisation, from a fixed start vector, for at
-/// least 8 steps and until the residual shows that a singular value is within the relative tolerance
-/// [`SPECTRAL_TOLERANCE`]; the error is usually about its square. Up to rounding the result is never too large. Cost
-/// O(n l) and n + l numbers of memory for each of some tens to hundreds of steps: few if the largest singular value is
-/// well separated.
+/// If n and l are at most 1000, the norms come from a singular value decomposition by [`linalg`](crate::linalg), exact to
+/// rounding; the cost is O(n l min(n, l)). Larger matrices, and all matrices if no backend is enabled, use the Golub–Kahan
+/// form of the Lanczos method with reorthogonalisation from a fixed start vector. It takes at least 8 steps, until the
+/// residual shows that a singular value is within the relative tolerance [`SPECTRAL_TOLERANCE`]; the error is usually about
+/// its square. Up to rounding the norms are never too large. Each of some tens to hundreds of steps costs O(n l) and memory
+/// for n + l numbers; few are needed if the largest singular value is well separated.
 ///
 /// ```
 /// use ndarray::arr2;
@@ -75,7 +74,7 @@ pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -
 /// ```
 ///
 /// # Errors
-/// As [`frobenius_error`]; [`Factorisation`](Error::Factorisation) if the backend's iteration does not converge.
+/// The errors of [`frobenius_error`]; [`Factorisation`](Error::Factorisation) if the backend's iteration does not converge.
 ///
 /// # References
 /// G. H. Golub, W. Kahan, *Calculating the Singular Values and Pseudo-Inverse of a Matrix*, SIAM J. Numer. Anal. 2, 1965;
@@ -86,8 +85,8 @@ pub fn spectral_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) ->
     relative(estimate, exact, |matrix| matrix.spectral())
 }
 
-/// The largest relative error |K̂ᵢⱼ − Kᵢⱼ| / |Kᵢⱼ| of an entry, for arrays of any shape: 0 for an estimate of 0 that is 0,
-/// ∞ for one that is not, or where the ratio is beyond the range of `f64`.
+/// The largest relative error |K̂ᵢⱼ − Kᵢⱼ| / |Kᵢⱼ| of an entry, for arrays of any shape. Where Kᵢⱼ = 0 it is 0 if K̂ᵢⱼ = 0,
+/// else ∞; it is ∞ too where the ratio is beyond the range of `f64`.
 ///
 /// ```
 /// use ndarray::arr1;
@@ -98,7 +97,7 @@ pub fn spectral_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) ->
 ///
 /// # Errors
 /// [`Shape`](Error::Shape) if the arrays differ in shape, [`NotFinite`](Error::NotFinite) if an entry is not finite,
-/// [`Parameter`](Error::Parameter) if there are none.
+/// [`Parameter`](Error::Parameter) if there are no entries.
 pub fn largest_relative_error<T, D>(estimate: &ArrayRef<T, D>, exact: &ArrayRef<T, D>) -> Result<f64>
 where
     T: Real,
@@ -114,8 +113,8 @@ where
     Ok(estimate.iter().zip(exact).map(error).fold(0.0, f64::max))
 }
 
-/// The share of entries below 0, in [0, 1], for arrays of any shape, for example estimates of a positive kernel by
-/// signed features. −0 is not below 0.
+/// The share of entries below 0, in [0, 1], for arrays of any shape, such as estimates of a positive kernel by signed
+/// features. −0 is not below 0.
 ///
 /// ```
 /// use ndarray::arr1;
@@ -125,13 +124,13 @@ where
 /// ```
 ///
 /// # Errors
-/// [`NotFinite`](Error::NotFinite) if an entry is not finite, [`Parameter`](Error::Parameter) if there are none.
+/// [`NotFinite`](Error::NotFinite) if an entry is not finite, [`Parameter`](Error::Parameter) if there are no entries.
 pub fn negative_fraction<T: Real, D: Dimension>(estimate: &ArrayRef<T, D>) -> Result<f64> {
     check_entries("the estimate", estimate)?;
     Ok(estimate.iter().filter(|entry| **entry < T::zero()).count() as f64 / estimate.len() as f64)
 }
 
-/// A norm of K̂ − K over that of K, which are given over powers of two.
+/// A norm of K̂ − K divided by that of K, from norms of matrices that are scaled by powers of two.
 fn relative<T: Real>(
     estimate: &ArrayRef2<T>,
     exact: &ArrayRef2<T>,
@@ -143,7 +142,7 @@ fn relative<T: Real>(
     Ok(norm(&difference)? / norm(&kernel)? * difference.units_over(&kernel))
 }
 
-/// Checks an estimate and what it estimates.
+/// Checks that an estimate and exact values have one shape, and are finite.
 fn check<T: Real, D: Dimension>(estimate: &ArrayRef<T, D>, exact: &ArrayRef<T, D>) -> Result<()> {
     for (axis, (&found, &expected)) in estimate.shape().iter().zip(exact.shape()).enumerate() {
         let what = match axis {

@@ -15,7 +15,7 @@ pub(super) const TOLERANCE: f64 = 1e-6;
 /// The minimum number of steps: with few distinct singular values the first vectors may be close to singular vectors,
 /// although the start vector has a small component along others.
 const STEPS: usize = 8;
-/// Rows, or columns, that a thread takes at a time.
+/// The number of rows, or columns, that a thread takes at a time.
 const RUN: usize = 256;
 
 /// The largest number of rows and columns for which a decomposition is used instead of iteration.
@@ -105,7 +105,7 @@ fn top_of_bidiagonal(entries: &[f64]) -> f64 {
         let next = |pivot: f64, b: &f64| Some(lambda - b * b / pivot).filter(|pivot| *pivot > 0.0);
         entries.iter().try_fold(lambda, next).is_some()
     };
-    // From one entry to Gershgorin's bound.
+    // Bisection begins between an entry and Gershgorin's bound.
     let mut low = entries[0];
     let mut high = entries.windows(2).fold(low, |bound, pair| bound.max(pair[0] + pair[1]));
     while high - low > f64::EPSILON * high {

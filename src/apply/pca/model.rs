@@ -17,8 +17,9 @@ use crate::{Points, Real, progress};
 /// # Definition
 /// With Σ w (φ − φ̄)(φ − φ̄)ᵀ = Σ_k s_k v_k v_kᵀ over the training points, s falling, the components of a point are
 /// z_k(x) = v_k·(φ(x) − φ̄), and s_k / Σ w is their variance over the training points. Up to the sign of each column, these are the
-/// components of kernel PCA with the centred Gram matrix of the estimates. The first of the large entries of each v is positive.
-/// Directions of equal variance are determined only as a space, and those whose variance is below rounding not at all.
+/// components of kernel PCA with the centred Gram matrix of the estimates. In each v the first entry within a tenth of the
+/// largest in size is positive. Directions of equal variance are determined only as a space, and directions whose variance
+/// is below rounding not at all: their variance is given as 0.
 ///
 /// # Cost
 /// O(m d + D k) a point, for k components.
@@ -50,16 +51,16 @@ use crate::{Points, Real, progress};
 /// 1998; D. Lopez-Paz and others, *Randomized Nonlinear Component Analysis*, ICML 2014.
 #[derive(Clone, Debug)]
 pub struct KernelPca<T: Real> {
-    /// z as linear functions of features.
+    /// z as linear functions of features, with weights v.
     pub(super) projection: Ridge<T>,
-    /// s_k / Σ w, falling.
+    /// s_k / Σ w for the k components, falling; 0 where s_k is below rounding.
     pub(super) variances: Vec<f64>,
-    /// The sum of all of them.
+    /// The sum of s / Σ w over all D directions.
     pub(super) total: f64,
 }
 
 impl<T: Real> KernelPca<T> {
-    /// The first components of the features whose sums these are.
+    /// The first `components` components of the features that `intake` sums up.
     #[inline(never)]
     pub(super) fn of(intake: &GramIntake<T>, components: usize) -> Result<Self> {
         let (map, sums) = (intake.map(), intake.sums());
@@ -73,7 +74,7 @@ impl<T: Real> KernelPca<T> {
             });
         }
         let normal = Normal::centred(sums)?;
-        // Eigenvalues below the rounding error of the matrix say nothing.
+        // Eigenvalues below the rounding error of the matrix count as 0.
         let variance = |s: &f64| if *s > normal.total_noise { s / normal.weight } else { 0.0 };
         progress::check()?;
         let mut eigen = Backend::default().eigen(&normal.a)?;
@@ -99,15 +100,16 @@ impl<T: Real> KernelPca<T> {
         self.projection.predict(x)
     }
 
-    /// As [`transform`](KernelPca::transform), into `out`, n × k. Memory does not grow with n.
+    /// Writes z(x) for the rows of `x`, n × d, to `out`, n × k. Memory does not grow with n.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then.
+    /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then. If the work is
+    /// [`Cancelled`](Error::Cancelled), some rows are written.
     pub fn transform_into<'a>(&self, x: impl Into<Points<'a, T>>, out: &mut ArrayRef2<T>) -> Result<()> {
         self.projection.predict_into(x, out)
     }
 
-    /// v, k × D: a direction in each row.
+    /// The directions v in rows, k × D.
     pub fn directions(&self) -> ArrayView2<'_, f64> {
         self.projection.weights()
     }
@@ -117,7 +119,7 @@ impl<T: Real> KernelPca<T> {
         &self.variances
     }
 
-    /// The variance of each component over that of all D; 0 if all points have the same features.
+    /// The variance of each component divided by the variance of all D; 0 if all points have the same features.
     pub fn explained_variance_ratio(&self) -> Vec<f64> {
         let ratio = |variance: &f64| if self.total > 0.0 { variance / self.total } else { 0.0 };
         self.variances.iter().map(ratio).collect()

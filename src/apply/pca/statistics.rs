@@ -17,13 +17,13 @@ use crate::{Points, Real};
 /// kernel is the map's estimate.
 ///
 /// # Definition
-/// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered, cut and summed as those of
-/// [`RidgeStatistics`], with the same guarantees: the same bits for any number of threads, machines and parts whose rows are
-/// cut at multiples of [`CHUNK`](RidgeStatistics::CHUNK), and each row counted once. Between machines the sums travel without
-/// the map: [`GramSums`].
+/// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered and summed in the way of
+/// [`RidgeStatistics`]: the bits are the same for any number of threads, machines and parts whose rows are cut at multiples
+/// of [`CHUNK`](RidgeStatistics::CHUNK), and each row is counted once. Between machines the sums travel without the map:
+/// [`GramSums`].
 ///
 /// # Cost
-/// O(n D² + n m d) time and O(D²) memory for any n, [in bytes](crate::apply::RidgeBytes) those of 0 targets.
+/// O(n D² + n m d) time and O(D²) memory for any n; [`RidgeBytes`](crate::apply::RidgeBytes) for 0 targets has the bytes.
 ///
 /// # Example
 /// ```
@@ -46,7 +46,7 @@ use crate::{Points, Real};
 /// ```
 #[derive(Clone, Debug)]
 pub struct PcaStatistics<T: Real> {
-    /// With no target.
+    /// The sums, of no target, with their map.
     pub(super) intake: GramIntake<T>,
 }
 
@@ -64,9 +64,8 @@ impl<T: Real> PcaStatistics<T> {
     /// Statistics of sums that have travelled, with their map. The next update begins after the last row.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) if the sums are of another map, or have targets: those of a regression are joined to
-    /// [`RidgeStatistics`], which have [components](RidgeStatistics::pca) too. [`Unsupported`](Error::Unsupported) if the map is
-    /// not symmetric.
+    /// [`Merge`](Error::Merge) if the sums are of another map or have targets: sums of a regression go to [`RidgeStatistics`],
+    /// which have [components](RidgeStatistics::pca) too. [`Unsupported`](Error::Unsupported) if the map is not symmetric.
     pub fn of_sums(map: Map<T>, sums: GramSums<T>) -> Result<Self> {
         Self::of_intake(GramIntake::of_sums(map, sums)?)
     }
@@ -78,15 +77,16 @@ impl<T: Real> PcaStatistics<T> {
         }
     }
 
-    /// The same with inputs that are centred and scaled before the map is applied.
+    /// Sets how inputs are centred and scaled before the map is applied.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::standardised`].
+    /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
+    /// added already.
     pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
         Ok(PcaStatistics { intake: self.intake.standardised(inputs)? })
     }
 
-    /// The same with the next update beginning at this row of the whole data set.
+    /// Sets the row of the whole data set at which the next update begins.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
@@ -97,16 +97,16 @@ impl<T: Real> PcaStatistics<T> {
     /// Adds the next rows, n × d.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::update`]; the statistics are unchanged then.
+    /// The errors of [`RidgeStatistics::update`]; the statistics are unchanged then.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>) -> Result<()> {
         let x = x.into();
         self.intake.take_in(x.view(), &no_targets(&x), None)
     }
 
-    /// As [`update`](PcaStatistics::update), with a weight for each row: how often the row counts.
+    /// Adds the next rows, n × d, with a weight for each: how often the row counts.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::update_weighted`].
+    /// The errors of [`RidgeStatistics::update_weighted`].
     pub fn update_weighted<'a>(
         &mut self,
         x: impl Into<Points<'a, T>>,
@@ -119,7 +119,7 @@ impl<T: Real> PcaStatistics<T> {
     /// Removes rows that were added: `first` is the number of the first row, and the points must be those that were added.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::downdate`].
+    /// The errors of [`RidgeStatistics::downdate`].
     pub fn downdate<'a>(
         &mut self,
         first: u64,
@@ -133,15 +133,15 @@ impl<T: Real> PcaStatistics<T> {
     /// Adds the rows of other statistics, for the same map and with the same options.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::merge`].
+    /// The errors of [`GramSums::merge`].
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.join(other.sums())
     }
 
-    /// As [`merge`](PcaStatistics::merge), with sums that have travelled without their map.
+    /// Adds the rows of sums that have travelled without their map.
     ///
     /// # Errors
-    /// As [`GramSums::merge`].
+    /// The errors of [`GramSums::merge`].
     pub fn join(&mut self, sums: &GramSums<T>) -> Result<()> {
         self.intake.join(sums)
     }
@@ -149,20 +149,20 @@ impl<T: Real> PcaStatistics<T> {
     /// The k first principal components. Cost O(D³).
     ///
     /// # Errors
-    /// As [`RidgeStatistics::pca`].
+    /// The errors of [`RidgeStatistics::pca`].
     pub fn components(&self, k: usize) -> Result<KernelPca<T>> {
         KernelPca::of(&self.intake, k)
     }
 
-    /// Σ w φ φᵀ, as [`RidgeStatistics::products`].
+    /// Σ w φ φᵀ over all rows, D × D and symmetric, not centred.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::products`].
+    /// The errors of [`RidgeStatistics::products`].
     pub fn products(&self) -> Result<Array2<f64>> {
         symmetric_products(self.sums())
     }
 
-    /// Whether the inputs are badly scaled, as [`RidgeStatistics::scale_warning`].
+    /// Whether the inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
     pub fn scale_warning(&self) -> Option<ScaleWarning> {
         self.intake.scale_warning()
     }
@@ -209,7 +209,7 @@ impl<T: Real> RidgeStatistics<T> {
     }
 }
 
-/// n × 0.
+/// A matrix of no targets, n × 0.
 fn no_targets<T: Real>(x: &Points<'_, T>) -> Array2<T> {
     Array2::zeros((x.nrows(), 0))
 }

@@ -13,12 +13,12 @@ use crate::reduce::check_weights;
 /// Takes rows one by one and adds them to [`RidgeStatistics`] in batches: an update of a single row costs as much as one of
 /// some fifty.
 ///
-/// Rows are added where a [chunk](RidgeStatistics::CHUNK) is full, so that sums have the bits of those of all rows at once, and
+/// Rows are added when a [chunk](RidgeStatistics::CHUNK) is full, so that sums have the bits of one update with all rows, and
 /// before statistics are given out. Dropping a buffer drops the rows that are [pending](BufferedRidge::pending).
 ///
 /// # Cost
-/// With each row its share of a batch, on average: 5 µs for D = 1024 features of `f32` on two cores of an AMD EPYC, where an
-/// update of one row takes 0.3 ms. The row that fills a chunk waits for it. Memory for 4096 points and targets.
+/// Each row costs its share of a batch: on average 5 µs for D = 1024 features of `f32` on two cores of an AMD EPYC, where an
+/// update of one row takes 0.3 ms. The row that fills a chunk waits for the batch. A buffer holds 4096 points and targets.
 ///
 /// # Example
 /// ```
@@ -59,17 +59,17 @@ impl<T: Real> BufferedRidge<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
-    /// [`Row`](Error::Row) if the row is counted already; it is not taken then. If it fills a chunk, those of
+    /// [`Row`](Error::Row) if the row is counted already; it is not taken then. If it fills a chunk, the errors of
     /// [`flush`](BufferedRidge::flush).
     #[inline(never)]
     pub fn push(&mut self, x: &ArrayRef1<T>, targets: &ArrayRef1<T>) -> Result<()> {
         self.push_weighted(x, targets, 1.0)
     }
 
-    /// As [`push`](BufferedRidge::push), with a weight: how often the row counts.
+    /// Takes the next row with a weight: how often the row counts.
     ///
     /// # Errors
-    /// As [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the weight is negative or not finite.
+    /// The errors of [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the weight is negative or not finite.
     #[inline(never)]
     pub fn push_weighted(&mut self, x: &ArrayRef1<T>, targets: &ArrayRef1<T>, weight: f64) -> Result<()> {
         check_size("the dimension of x", self.statistics.map().input_dim(), x.len())?;
@@ -86,10 +86,10 @@ impl<T: Real> BufferedRidge<T> {
         if (next + 1).is_multiple_of(RidgeStatistics::<T>::CHUNK) { self.flush() } else { Ok(()) }
     }
 
-    /// As [`push`](BufferedRidge::push), with a label below the number of targets: the target of that class is 1, others 0.
+    /// Takes the next row with a label below the number of targets: the target of that class is 1, others are 0.
     ///
     /// # Errors
-    /// As [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the label is too large.
+    /// The errors of [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the label is too large.
     #[inline(never)]
     pub fn push_label(&mut self, x: &ArrayRef1<T>, label: usize) -> Result<()> {
         let targets = one_hot(&[label], self.statistics.targets())?;
@@ -104,8 +104,8 @@ impl<T: Real> BufferedRidge<T> {
     /// Adds the pending rows.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::update`], with rows counted from the first pending one; rows stay pending then, until they are
-    /// [discarded](BufferedRidge::discard).
+    /// The errors of [`RidgeStatistics::update`], with rows counted from the first pending one. Rows stay pending then, until
+    /// they are [discarded](BufferedRidge::discard).
     #[inline(never)]
     pub fn flush(&mut self) -> Result<()> {
         if self.pending() == 0 {
@@ -133,16 +133,16 @@ impl<T: Real> BufferedRidge<T> {
     /// The statistics of all rows, after adding the pending ones.
     ///
     /// # Errors
-    /// As [`flush`](BufferedRidge::flush).
+    /// The errors of [`flush`](BufferedRidge::flush).
     pub fn statistics(&mut self) -> Result<&RidgeStatistics<T>> {
         self.flush()?;
         Ok(&self.statistics)
     }
 
-    /// As [`statistics`](BufferedRidge::statistics), giving up the buffer.
+    /// The statistics of all rows, after adding the pending ones; consumes the buffer.
     ///
     /// # Errors
-    /// As [`flush`](BufferedRidge::flush).
+    /// The errors of [`flush`](BufferedRidge::flush).
     pub fn into_statistics(mut self) -> Result<RidgeStatistics<T>> {
         self.flush()?;
         Ok(self.statistics)

@@ -14,7 +14,7 @@ use crate::memory::check_memory;
 use crate::once::once;
 use crate::{Points, Real, progress};
 
-/// Points that are predicted at a time, and such that are standardised before.
+/// The number of points that are predicted at a time, after they are standardised if inputs are.
 const ROWS: usize = 1 << 16;
 const STANDARDISED: usize = 4096;
 
@@ -45,14 +45,14 @@ const STANDARDISED: usize = 4096;
 pub struct Ridge<T: Real> {
     pub(super) map: Map<T>,
     pub(super) inputs: Option<Standardisation>,
-    /// β, t × D; clones share it.
+    /// The weights β, t × D, shared by clones.
     pub(super) weights: ArcArray2<f64>,
-    /// b for each target.
+    /// The intercept b for each target.
     pub(super) intercepts: Array1<f64>,
 }
 
 impl<T: Real> Ridge<T> {
-    /// From β, D × t.
+    /// The model with the weights β, D × t.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub(in crate::apply) fn new(
         map: Map<T>,
@@ -79,15 +79,16 @@ impl<T: Real> Ridge<T> {
         self.weights.view()
     }
 
-    /// b for each target.
+    /// The intercept b for each target.
     pub fn intercepts(&self) -> ArrayView1<'_, f64> {
         self.intercepts.view()
     }
 
-    /// ŷ at the rows of `x`: n × t. A row that is not finite gives NaN.
+    /// ŷ at the rows of `x`, n × d: n × t. A row that is not finite gives NaN.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `x` does not have d columns.
+    /// [`Shape`](crate::Error::Shape) if `x` does not have d columns, [`Memory`](crate::Error::Memory) if the result does not fit
+    /// in memory, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
     }
@@ -99,7 +100,7 @@ impl<T: Real> Ridge<T> {
         Ok(out)
     }
 
-    /// As [`predict`](Ridge::predict), into `out`, n × t. Memory does not grow with n.
+    /// Writes ŷ at the rows of `x`, n × d, to `out`, n × t. Memory does not grow with n.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then. If the work is
@@ -121,28 +122,28 @@ impl<T: Real> Ridge<T> {
         Ok(out)
     }
 
-    /// The target with the largest prediction for each row of `x`, the first of equal ones: the class, if targets are labels. A class
-    /// without rows in training is never predicted.
+    /// The target with the largest prediction for each row of `x`, the first of equal ones: the class, if targets are labels. A
+    /// class without rows in training is never predicted.
     ///
     /// # Errors
-    /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite,
+    /// The errors of [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite,
     /// [`Parameter`](crate::Error::Parameter) if the regression has one target.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
         labels::best_classes(&self.scores(x.into().view())?, |class| self.occurs(class))
     }
 
-    /// Whether a target was another number than 0 for some row of training: of a class without rows nothing is learnt.
+    /// Whether a class occurs in training: its target was not 0 in every row.
     fn occurs(&self, target: usize) -> bool {
         self.intercepts[target] != 0.0 || self.weights.row(target).iter().any(|weight| *weight != 0.0)
     }
 
-    /// The classes that occur in training, ascending; all of them if none does.
+    /// The classes that occur in training, ascending; all classes if none does.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub(super) fn occurring(&self) -> Vec<usize> {
         labels::occurring(self.intercepts.len(), |class| self.occurs(class))
     }
 
-    /// A predictor for single points, which owns what it needs: `Send`, `Sync` and `'static`. Clones of it, one for each
+    /// A predictor for single points, which owns its model: `Send`, `Sync` and `'static`. Clones of it, one for each
     /// thread of a server, share the weights.
     pub fn predictor(&self) -> Predictor<T> {
         Predictor::new(self.clone())

@@ -1,4 +1,4 @@
-//! [`Predictor`]: predictions for single points, and [`PreparedWeights`], the products with weights of all predictions.
+//! [`Predictor`]: predictions for single points; [`PreparedWeights`]: products of weights with features.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const SAFE: f64 = 300.0;
 #[derive(Clone)]
 pub(super) struct PreparedWeights {
     rows: ArcArray2<f64>,
-    /// Those of each block, where there are many targets.
+    /// The weights of each block of features, packed, if there are many targets; else none.
     packed: Arc<[Packed<f64>]>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct PredictionBuffers {
 }
 
 impl PreparedWeights {
-    /// Of a map's features, t × D.
+    /// The weights, t × D, of a map's features.
     pub fn new<T: Real>(map: &Map<T>, weights: &ArcArray2<f64>) -> Self {
         let pack = |columns: &Range<usize>| {
             let weights = weights.slice(s![.., columns.clone()]);
@@ -80,7 +80,7 @@ impl PreparedWeights {
             }
             let factor = scale.exp();
             for (sum, product) in sums.iter_mut().zip(&*products) {
-                // A large scale times small weights may be in range.
+                // The product of a large scale and small weights may be in range.
                 *sum += if scale.abs() <= SAFE {
                     product * factor
                 } else {
@@ -95,8 +95,8 @@ impl PreparedWeights {
 /// clone for each thread; clones share the weights.
 ///
 /// # Cost
-/// That of a row: 0.8 µs for d = 30 and D = 1024 features of `f32` on a core of an AMD EPYC. Nothing is allocated after the
-/// first point.
+/// A point costs as much as a row of a batch: 0.8 µs for d = 30 and D = 1024 features of `f32` on a core of an AMD EPYC.
+/// Nothing is allocated after the first point.
 ///
 /// # Example
 /// ```
@@ -127,7 +127,7 @@ pub struct Predictor<T: Real> {
     buffers: PredictionBuffers,
 }
 
-/// With buffers of its own.
+/// A clone has buffers of its own.
 impl<T: Real> Clone for Predictor<T> {
     #[inline(never)]
     fn clone(&self) -> Self {
@@ -155,10 +155,11 @@ impl<T: Real> Predictor<T> {
         &self.model
     }
 
-    /// ŷ(x), a number for each target: the bits of [`predict`](Ridge::predict). Allocates nothing after the first point.
+    /// Writes ŷ(x), a number for each target, with the bits of [`predict`](Ridge::predict). Nothing is allocated after the first
+    /// point.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `x` does not have d entries or `out` not one for each target.
+    /// [`Shape`](crate::Error::Shape) if `x` does not have d entries or `out` does not have t.
     #[inline(never)]
     pub fn predict_into(&mut self, x: &ArrayRef1<T>, out: &mut [T]) -> Result<()> {
         let Predictor { model, weights, features, buffers } = self;

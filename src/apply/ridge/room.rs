@@ -6,9 +6,9 @@ use crate::map::Map;
 use crate::once::once;
 use crate::reduce::{GramIntake, GramSums, ROWS};
 
-/// The memory that a ridge regression takes, in bytes, known from the map and the number of targets alone: what is held, and
-/// what each step takes at its peak, beside what is held. It does not depend on the number of rows. Approximate: what
-/// threads need for themselves, some MB, is left out.
+/// The memory that a ridge regression takes, in bytes: what statistics hold, and the peak of each step beside them. It follows
+/// from the map and the number of targets, and does not depend on the number of rows. Approximate: some MB that threads need
+/// for themselves are left out.
 ///
 /// # Example
 /// ```
@@ -25,23 +25,24 @@ use crate::reduce::{GramIntake, GramSums, ROWS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RidgeBytes {
-    /// What statistics hold.
+    /// The bytes that statistics hold.
     pub statistics: usize,
-    /// The peak of an update of 4096 rows or more: two copies of the features of a chunk, and one of the statistics, to which chunks are
-    /// added.
+    /// The peak of an update of 4096 rows or more: two copies of the features of a chunk, and a copy of the statistics to which
+    /// chunks are added.
     pub update: usize,
-    /// The peak of [`solve`](super::RidgeStatistics::solve): the normal equations, their factor, and what the backend needs.
+    /// The peak of [`solve`](super::RidgeStatistics::solve): the normal equations, their factor, and memory of the backend.
     pub solve: usize,
-    /// The peak of [`spectrum`](super::RidgeStatistics::spectrum): the normal equations, their eigenvectors, and what the backend
-    /// needs.
+    /// The peak of [`spectrum`](super::RidgeStatistics::spectrum): the normal equations, their eigenvectors, and memory of the
+    /// backend.
     pub spectrum: usize,
 }
 
 impl RidgeBytes {
-    /// Of a regression of so many targets on the features of a map; of 0 for [kernel PCA](super::super::pca).
+    /// The bytes of a regression of so many targets on the features of a map; 0 targets for [kernel PCA](super::super::pca).
     ///
     /// # Errors
-    /// As [`RidgeStatistics::new`](super::RidgeStatistics::new).
+    /// [`Unsupported`](crate::Error::Unsupported) if the map is not symmetric, [`Parameter`](crate::Error::Parameter) if the sums
+    /// are too large to be addressed.
     #[inline(never)]
     pub fn of<T: Real>(map: &Map<T>, targets: usize) -> Result<Self> {
         GramIntake::check(map, targets)?;

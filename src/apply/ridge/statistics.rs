@@ -17,10 +17,10 @@ use crate::{Points, Real};
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
-/// features φ = φ(x), targets y and weights w (1 unless they are given), and the range of each target.
-/// [`solve`](RidgeStatistics::solve) gives the regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. The map, the
-/// centring and scaling of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the sums
-/// travel without the map: [`GramSums`].
+/// features φ = φ(x), targets y and weights w (1 by default), and the range of each target. [`solve`](RidgeStatistics::solve)
+/// gives the regression for one λ, [`spectrum`](RidgeStatistics::spectrum) the regressions for all. The map, the centring and
+/// scaling of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the
+/// sums travel without the map: [`GramSums`].
 ///
 /// # Rows
 /// Rows are numbered over the whole data set: statistics begin at row 0, or where
@@ -36,17 +36,17 @@ use crate::{Points, Real};
 ///
 /// # Precision
 /// Products are computed in the scalar type and summed in it over at most 512 rows, scaled by a power of two against
-/// overflow; sums of these are `f64`. Sums with targets have twice the digits of `f64`, so that targets may have any mean: with an
-/// intercept, noise, cross-validation and evidence of y + h are those of y, up to the rounding of y + h itself.
+/// overflow; sums of these are `f64`. Sums with targets have twice the digits of `f64`, so that targets may have any mean: with
+/// an intercept, noise, cross-validation and evidence of y + h are those of y, up to the rounding of y + h itself.
 ///
-/// Features are plain values, φ = e^(log scale) · value, which suits maps of the Gaussian kernel. Where scales vary from row
-/// to row (those of the softmax kernel grow like e^(½‖x‖²)), the rows of the largest norm outweigh all others: a Gaussian
-/// target is the better model. Sums beyond 1e288 are an error, never an infinity.
+/// Features are plain values, φ = e^(log scale) · value, which suits maps of the Gaussian kernel. Features of the softmax
+/// kernel grow like e^(½‖x‖²), so that the rows of the largest norm outweigh all others: a Gaussian target is the better
+/// model. Sums beyond 1e288 are an error, never an infinity.
 ///
 /// # Cost
-/// O(n D² + n m d) time and O(D²) memory for any n: 8 (f32) or 12 (f64) bytes for each pair of features, and during an
-/// update the features of a chunk ([`RidgeBytes`](super::RidgeBytes) has all peaks). An update of a single row costs as much
-/// as one of some fifty: [`buffered`](RidgeStatistics::buffered) collects single rows.
+/// O(n D² + n m d) time and O(D²) memory for any n: about 8 D² (f32) or 12 D² (f64) bytes, and during an update the features
+/// of a chunk ([`RidgeBytes`](super::RidgeBytes) has all peaks). An update of a single row costs as much as one of some
+/// fifty: [`buffered`](RidgeStatistics::buffered) collects single rows.
 ///
 /// # Example
 /// ```
@@ -73,7 +73,7 @@ use crate::{Points, Real};
 /// Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
 #[derive(Clone, Debug)]
 pub struct RidgeStatistics<T: Real> {
-    /// With a target at least.
+    /// The sums, of at least one target, with their map.
     pub(in crate::apply) intake: GramIntake<T>,
     pub(super) intercept: bool,
 }
@@ -101,7 +101,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if the sums are of another map, [`Parameter`](Error::Parameter) if they are without targets,
-    /// [`Unsupported`](Error::Unsupported) as in [`new`](RidgeStatistics::new).
+    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric.
     pub fn of_sums(map: Map<T>, sums: GramSums<T>) -> Result<Self> {
         Self::of_intake(GramIntake::of_sums(map, sums)?)
     }
@@ -111,23 +111,23 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(RidgeStatistics { intake, intercept: true })
     }
 
-    /// The same with inputs that are centred and scaled before the map is applied.
+    /// Sets how inputs are centred and scaled before the map is applied.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
+    /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
     #[inline(never)]
     pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
         Ok(RidgeStatistics { intake: self.intake.standardised(inputs)?, ..self })
     }
 
-    /// The same without an intercept: predictions are β·φ(x).
+    /// Leaves out the intercept: predictions are β·φ(x).
     pub fn without_intercept(mut self) -> Self {
         self.intercept = false;
         self
     }
 
-    /// The same with the next update beginning at this row of the whole data set.
+    /// Sets the row of the whole data set at which the next update begins.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
@@ -170,8 +170,8 @@ impl<T: Real> RidgeStatistics<T> {
         self.sums().rows()
     }
 
-    /// Whether the inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some a hundred times
-    /// others, or all of them far from its lengthscale. `None` if they are not, or are standardised.
+    /// Whether the inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some ranges are a hundred
+    /// times others, or all are far from its lengthscale. `None` if they are not, or are standardised.
     ///
     /// Ranges are those of all rows that were added; removing rows does not narrow them. The lengthscale is known for plain
     /// maps, such as those of the Gaussian kernel; for hybrids and user-defined maps ranges are only compared with each other.
@@ -207,11 +207,11 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.take_in(x.into().view(), targets, None)
     }
 
-    /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts. The regression is that of
-    /// a row of weight 2 given twice, and of one of weight 0 not given; [`count`](RidgeStatistics::count) counts either once.
+    /// Adds the next rows with a weight for each: how often the row counts. In the regression a row of weight 2 is the row given
+    /// twice, and a row of weight 0 is absent; [`count`](RidgeStatistics::count) counts either once.
     ///
     /// # Errors
-    /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
+    /// The errors of [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
     pub fn update_weighted<'a>(
         &mut self,
         x: impl Into<Points<'a, T>>,
@@ -221,11 +221,11 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.take_in(x.into().view(), targets, Some(weights))
     }
 
-    /// As [`update`](RidgeStatistics::update), with labels below the number of targets: each class has a target that is 1
-    /// for its points and 0 for others.
+    /// Adds the next rows with labels below the number of targets: each class has a target that is 1 for its points and 0 for
+    /// others.
     ///
     /// # Errors
-    /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) with the row of a label that is too large.
+    /// The errors of [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
         let targets = one_hot(labels, self.targets())?;
         self.intake.take_in(x.into().view(), &targets, None)
@@ -233,12 +233,12 @@ impl<T: Real> RidgeStatistics<T> {
 
     /// Removes rows that were added: `first` is the number of the first row, and the data must be those that were added.
     ///
-    /// That is not checked: with other data the sums belong to no data set. Without rows of positive weight statistics are as before
-    /// the first one. Otherwise ranges of inputs and targets stay as wide as they were, so that targets whose remaining values are
-    /// equal [vary](super::RidgeSpectrum::log_evidence) unless rounding explains their deviation.
+    /// That is not checked: with other data the sums belong to no data set. If no row of positive weight remains, statistics are
+    /// as before the first one. Otherwise ranges of inputs and targets stay as wide as they were, so that targets whose
+    /// remaining values are equal [vary](super::RidgeSpectrum::log_evidence) unless rounding explains their deviation.
     ///
     /// # Errors
-    /// As [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.
+    /// The errors of [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.
     pub fn downdate<'a>(
         &mut self,
         first: u64,
@@ -263,10 +263,10 @@ impl<T: Real> RidgeStatistics<T> {
         self.join(other.sums())
     }
 
-    /// As [`merge`](RidgeStatistics::merge), with sums that have travelled without their map.
+    /// Adds the rows of sums that have travelled without their map.
     ///
     /// # Errors
-    /// As [`GramSums::merge`].
+    /// The errors of [`GramSums::merge`].
     pub fn join(&mut self, sums: &GramSums<T>) -> Result<()> {
         self.intake.join(sums)
     }

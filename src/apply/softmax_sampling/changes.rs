@@ -1,4 +1,4 @@
-//! Classes of a [`SoftmaxSampler`] that get other vectors, are added or removed.
+//! Changes of a [`SoftmaxSampler`]: classes get other vectors, are added or removed.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use crate::error::{Error, Result, check_finite, check_size};
 use crate::once::once;
 
 impl<T: Real> SoftmaxSampler<T> {
-    /// Gives some classes other vectors, in rows; of a class that stands twice the last one counts. Costs O(L m d + D log
-    /// C) for each. The tree is then the one that [`build`](super::Proposal::build) would make, but for the references of features: those
-    /// are of the classes that were there first. Build anew when most classes have moved far.
+    /// Gives some classes other vectors, in rows; the last row counts for a class that occurs twice. Cost O(L m d + D log C) for
+    /// each. The tree is then the one that [`build`](super::Proposal::build) would make, except that references of features are
+    /// still those of the first classes. Build anew when most classes have moved far.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `vectors` does not have d columns and a row for each class, [`NotFinite`](Error::NotFinite) if a
@@ -37,8 +37,8 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(())
     }
 
-    /// Adds classes with these vectors, in rows, and returns their numbers, which follow the others. Costs O(m d + D log C) for
-    /// each, in parallel, and now and then a copy of all sums, whose memory at least doubles then: O(D) for each in the mean. Where
+    /// Adds classes with these vectors, in rows, and returns their numbers, which follow the others. Cost O(m d + D log C) for
+    /// each, in parallel. Now and then all sums are copied and their memory at least doubles: O(D) for each class in the mean. If
     /// draws were exact and there are now [too many classes](super::Proposal::exact_below) for that, the tree is built, O(C m d).
     ///
     /// ```
@@ -58,13 +58,13 @@ impl<T: Real> SoftmaxSampler<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `vectors` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are
-    /// not finite, [`Memory`](Error::Memory) if there is no memory for them. Nothing has changed then.
+    /// not finite, [`Memory`](Error::Memory) if the classes do not fit in memory. Nothing has changed then.
     #[inline(never)]
     pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
         self.check_columns_of(vectors)?;
         let first = self.classes();
         let classes = first.saturating_add(vectors.nrows());
-        // What grows may double, and new sums are made aside.
+        // Tables that grow may double, and new sums are made aside.
         self.proposal.check_memory(classes.saturating_mul(2).saturating_add(vectors.nrows()))?;
         check_finite("the vectors", vectors)?;
         match &mut self.engine {
@@ -85,12 +85,13 @@ impl<T: Real> SoftmaxSampler<T> {
     }
 
     /// Removes classes: they are never drawn again, q = 0, and the share ε of the uniform distribution falls to those that stay.
-    /// Numbers of classes do not change, and that of a removed class is not given to another one; build anew to free its memory.
-    /// A class that stands twice is removed once. Costs O(L m d + D log C) for each, and O(1) for each that was removed before.
+    /// Numbers of classes do not change, and the number of a removed class is not given to another one; build anew to free its
+    /// memory. A class that occurs twice is removed once. Cost O(L m d + D log C) for each, and O(1) for each that was removed
+    /// before.
     ///
     /// # Errors
-    /// [`Entry`](Error::Entry) if there is no such class or it was removed before, [`Parameter`](Error::Parameter) if none would
-    /// stay. Nothing has changed then.
+    /// [`Entry`](Error::Entry) if there is no such class or it was removed before, [`Parameter`](Error::Parameter) if no class
+    /// would stay. Nothing has changed then.
     #[inline(never)]
     pub fn remove(&mut self, classes: &[usize]) -> Result<()> {
         self.check_present("the classes", classes)?;
@@ -112,7 +113,7 @@ impl<T: Real> SoftmaxSampler<T> {
         check_size("the number of columns of the vectors", self.map().input_dim(), vectors.ncols())
     }
 
-    /// Refuses numbers of classes that are not there.
+    /// Refuses numbers of classes that are not present.
     pub(super) fn check_present(&self, what: &'static str, classes: &[usize]) -> Result<()> {
         check_below(what, classes, self.classes())?;
         match classes.iter().position(|class| !self.is_present(*class)) {

@@ -7,19 +7,19 @@ use crate::error::{Error, Result};
 /// The numbers 0 … C − 1 of classes, of which some may be removed, but not all. Numbers never change.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Classes {
-    /// C.
+    /// C, the number of classes, with removed ones.
     count: usize,
     /// The numbers that were removed, increasing.
     removed: Vec<usize>,
 }
 
 impl Classes {
-    /// So many, all of them present.
+    /// The numbers 0 … `count` − 1, all of them present.
     pub fn new(count: usize) -> Self {
         Classes { count, removed: Vec::new() }
     }
 
-    /// These, if the numbers that were removed are increasing, below C, and not all.
+    /// The numbers below `count` less the removed ones; `None` unless these are increasing, below C, and not all.
     #[cfg(feature = "serde")]
     pub fn from_parts(count: usize, removed: Vec<usize>) -> Option<Self> {
         let increasing =
@@ -27,7 +27,7 @@ impl Classes {
         (increasing && removed.len() < count).then_some(Classes { count, removed })
     }
 
-    /// C.
+    /// C, the number of classes, with removed ones.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -37,7 +37,7 @@ impl Classes {
         &self.removed
     }
 
-    /// How many are present.
+    /// The number of present classes.
     pub fn present(&self) -> usize {
         self.count - self.removed.len()
     }
@@ -46,18 +46,18 @@ impl Classes {
         class < self.count && (self.removed.is_empty() || self.removed.binary_search(&class).is_err())
     }
 
-    /// How many of a run of numbers are present.
+    /// The number of present classes in a run of numbers.
     pub fn present_in(&self, run: Range<usize>) -> usize {
         run.len() - self.removed_in(run).len()
     }
 
-    /// Those of a run of numbers that were removed.
+    /// The removed numbers in a run of numbers.
     pub fn removed_in(&self, run: Range<usize>) -> &[usize] {
         let place = |class: usize| self.removed.partition_point(|removed| *removed < class);
         &self.removed[place(run.start)..place(run.end)]
     }
 
-    /// The number of the present class before which there are `rank` present ones; `rank` is below their number.
+    /// The number of the class that has `rank` present ones before it; `rank` is below the number of present classes.
     pub fn nth_present(&self, rank: usize) -> usize {
         // The i-th removed class has removed[i] − i present ones before it.
         let (mut low, mut high) = (0, self.removed.len());
@@ -69,7 +69,7 @@ impl Classes {
         rank + low
     }
 
-    /// New numbers after the others.
+    /// Adds `count` numbers after the others and returns them.
     pub fn add(&mut self, count: usize) -> Range<usize> {
         let first = self.count;
         self.count += count;
@@ -79,7 +79,7 @@ impl Classes {
     /// Removes classes that are present; their numbers are increasing.
     pub fn remove(&mut self, classes: &[usize]) {
         self.removed.extend_from_slice(classes);
-        // Two increasing runs, which a stable sort merges.
+        // A stable sort merges the two increasing runs.
         self.removed.sort();
     }
 }

@@ -1,4 +1,4 @@
-//! [`Draws`]: classes that were drawn, and how probable that was.
+//! [`Draws`]: classes that were drawn, with their probabilities.
 
 use ndarray::{Array2, Axis};
 
@@ -12,26 +12,25 @@ use crate::numeric::{into_slice_of, slice_of_mut};
 pub struct Draws {
     /// k classes for each row of h, n × k, independent of each other and with replacement.
     pub classes: Array2<usize>,
-    /// ln q of each, n × k.
+    /// ln q of each draw, n × k.
     pub log_probabilities: Array2<f64>,
-    /// For each row the share of negative estimates that were set to 0 on the way to the draws: the mean over the draws of 1 − Π (1 −
-    /// N/(N + P)) over the nodes with several children on the way, where P is the sum of the positive estimates among which the
-    /// node decides and N that of the magnitudes of negative ones. 0 for maps without negative features, and for k = 0; 1 where
-    /// nothing was positive but something negative.
+    /// For each row the share of negative estimates that were set to 0 on the way to the draws: the mean over the draws of
+    /// 1 − Π (1 − N/(N + P)) over the nodes with several children on the way. P is the sum of the positive estimates among which
+    /// a node decides, N the sum of the magnitudes of negative ones. It is 0 for maps without negative features and for k = 0; a
+    /// draw through a node with negative but no positive estimates counts as 1.
     pub clipped: Vec<f64>,
     /// For each row the number of features behind the sum of all estimates, (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)² with the sums S of
-    /// the features of all classes: D if all terms are equal, 1 if one outweighs the others, less than 1 where terms of
-    /// opposite signs cancel. Few of them say that the estimates, and so the draws, depend on a few frequencies. `None`
-    /// unless [asked for](super::Proposal::with_diagnostics), and where draws are from the exact softmax, which takes no
-    /// features.
+    /// the features of all classes. It is D if all terms are equal, 1 if one outweighs the others, less than 1 where terms of
+    /// opposite signs cancel. If it is small, the estimates, and so the draws, depend on a few frequencies. `None` unless [asked
+    /// for](super::Proposal::with_diagnostics), and if draws are from the exact softmax, which takes no features.
     pub effective_features: Option<Vec<f64>>,
 }
 
 impl Draws {
-    /// Draws from elsewhere, with ln of their probabilities, n × k each; nothing counts as clipped.
+    /// Draws from another source, with ln of their probabilities, n × k each; nothing counts as clipped.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the sizes differ, [`Memory`](Error::Memory) if there is no memory for a number for each row.
+    /// [`Shape`](Error::Shape) if the sizes differ, [`Memory`](Error::Memory) if n numbers do not fit in memory.
     pub fn new(classes: Array2<usize>, log_probabilities: Array2<f64>) -> Result<Self> {
         let ((n, k), (rows, columns)) = (classes.dim(), log_probabilities.dim());
         check_size("the number of rows of the probabilities", n, rows)?;
@@ -40,8 +39,8 @@ impl Draws {
         Ok(Draws { classes, log_probabilities, clipped: vec![0.0; n], effective_features: None })
     }
 
-    /// The share of rows with fewer [effective features](Draws::effective_features) than `threshold`; `None` where they are not
-    /// known, NaN without rows.
+    /// The share of rows with fewer [effective features](Draws::effective_features) than `threshold`; `None` if they were not
+    /// computed, NaN without rows.
     ///
     /// ```
     /// use ndarray::Array2;
@@ -66,7 +65,7 @@ impl Draws {
     /// Room for k draws for each of n rows.
     ///
     /// # Errors
-    /// [`Memory`](Error::Memory) if there is none.
+    /// [`Memory`](Error::Memory) if the draws do not fit in memory.
     pub(super) fn with_room(n: usize, k: usize, diagnosed: bool) -> Result<Self> {
         check_memory("rows of draws", n, 2 * size_of::<f64>())?;
         Ok(Draws {
@@ -77,7 +76,7 @@ impl Draws {
         })
     }
 
-    /// The row, of draws that have one.
+    /// The row of draws for a single point.
     pub(super) fn only_row_mut(&mut self) -> DrawsMut<'_> {
         DrawsMut {
             classes: slice_of_mut(&mut self.classes),
@@ -106,13 +105,13 @@ pub(super) struct DrawsMut<'a> {
     pub classes: &'a mut [usize],
     pub log_probabilities: &'a mut [f64],
     pub clipped: &'a mut f64,
-    /// Where it is asked for.
+    /// The number of effective features, if it is asked for.
     pub effective_features: Option<&'a mut f64>,
 }
 
 /// An array with this value in every place.
 fn filled<A: Clone>(rows: usize, columns: usize, value: A) -> Result<Array2<A>> {
-    // What overflows is more than can be reserved.
+    // A product that overflows is more than can be reserved.
     let count = rows.saturating_mul(columns);
     let none = Error::Memory { what: "draws", count };
     let mut elements = Vec::new();

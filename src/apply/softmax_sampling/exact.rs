@@ -13,22 +13,22 @@ use crate::numeric::{Isa, Packed, exp_minus, matrix_of, max, plain_sum, product,
 use crate::threads::{self, Pool};
 use crate::{Real, progress, rng_of_step};
 
-/// Weights that are summed before a draw looks for its class among them.
+/// The number of weights in a block, whose sum tells a draw whether its class is in it.
 const BLOCK: usize = 64;
-/// Logits that a thread computes at a time, if that leaves it some rows.
+/// The number of logits that a thread computes at a time, if these are rows enough.
 const LOGITS: usize = 1 << 17;
-/// The least and the most rows of these.
+/// The least and the most rows of logits that a thread computes at a time.
 const ROWS: (usize, usize) = (4, 64);
 
 /// The vectors of classes, from which all logits are computed by a product.
 #[derive(Clone, Debug)]
 pub(super) struct Exact<T: Real> {
     pub classes: Classes,
-    /// With room for more classes; those of removed classes do not matter.
+    /// The vectors, with room for more classes; vectors of removed classes do not matter.
     vectors: Packed<T>,
 }
 
-/// What a thread keeps from row to row.
+/// Buffers that a thread keeps from row to row.
 #[derive(Default)]
 struct Buffers<T> {
     logits: Vec<T>,
@@ -48,7 +48,7 @@ struct Softmax<'a, T> {
 }
 
 impl<T: Real> Exact<T> {
-    /// Of vectors in rows, one for each number of a class.
+    /// Draws from the softmax over these vectors, in rows, one for each number of a class.
     pub fn new(classes: Classes, vectors: ArrayView2<'_, T>) -> Self {
         let packed = Packed::new(vectors.nrows(), vectors.ncols(), |j, k| vectors[[j, k]]);
         Exact { classes, vectors: packed }
@@ -64,7 +64,7 @@ impl<T: Real> Exact<T> {
         matrix_of(classes, d, (0..classes).flat_map(|class| self.vectors.row(class)).collect())
     }
 
-    /// Gives classes other vectors, in rows; of a class that stands twice the last one counts.
+    /// Gives classes other vectors, in rows; the last row counts for a class that occurs twice.
     pub fn replace(&mut self, classes: &[usize], vectors: ArrayView2<'_, T>) {
         for (class, vector) in classes.iter().zip(vectors.rows()) {
             self.vectors.write_row(*class, vector.iter().copied());
@@ -114,7 +114,7 @@ impl<T: Real> Exact<T> {
     /// Draws for one point.
     ///
     /// # Errors
-    /// As [`sample`](Exact::sample).
+    /// The errors of [`sample`](Exact::sample).
     pub fn draw(&self, h: &[T], out: DrawsMut<'_>, uniform: &mut dyn FnMut() -> f64) -> Result<()> {
         let mut buffers = Buffers::default();
         self.fill(h, &mut buffers);
@@ -125,7 +125,7 @@ impl<T: Real> Exact<T> {
     /// ln of the probabilities of classes that are present.
     ///
     /// # Errors
-    /// As [`sample`](Exact::sample).
+    /// The errors of [`sample`](Exact::sample).
     pub fn log_probabilities(&self, h: &[T], classes: impl Iterator<Item = usize>) -> Result<Vec<f64>> {
         let mut buffers = Buffers::default();
         self.fill(h, &mut buffers);
@@ -140,7 +140,7 @@ impl<T: Real> Exact<T> {
         product(Isa::best(), h, d, self.vectors.all().first(classes), &mut buffers.logits, classes);
     }
 
-    /// The softmax of row i of the logits, which is a row of all points.
+    /// The softmax of row i of the logits; `row` is its number among all points.
     fn softmax<'a>(&self, buffers: &'a mut Buffers<T>, i: usize, row: usize) -> Result<Softmax<'a, T>> {
         let classes = self.classes.count();
         let Buffers { logits, weights, ends } = buffers;
@@ -164,7 +164,7 @@ impl<T: Real> Exact<T> {
 }
 
 impl<T: Real> Softmax<'_, T> {
-    /// ln of the probability of a class that is present; at most 0, which rounding could exceed.
+    /// ln of the probability of a class that is present, cut at 0, which rounding could exceed.
     fn log_probability(&self, class: usize) -> f64 {
         (self.logits[class].widen() - self.log_sum).min(0.0)
     }
@@ -172,13 +172,13 @@ impl<T: Real> Softmax<'_, T> {
     fn draw(&self, out: DrawsMut<'_>, uniform: &mut dyn FnMut() -> f64) {
         let total = self.ends.last().copied().unwrap_or_default();
         for (class, log) in out.classes.iter_mut().zip(out.log_probabilities) {
-            // Below the total, where the product is rounded up to it.
+            // The mark stays below the total, to which the product may be rounded.
             *class = self.pick((uniform() * total).min(total.next_down()));
             *log = self.log_probability(*class);
         }
     }
 
-    /// The class below whose end a mark lies, of all weights in a row.
+    /// The first class whose cumulated weight is above a mark.
     fn pick(&self, mark: f64) -> usize {
         let block = self.ends.partition_point(|end| *end <= mark);
         let run: Range<usize> = block * BLOCK..self.weights.len().min((block + 1) * BLOCK);
@@ -192,7 +192,7 @@ impl<T: Real> Softmax<'_, T> {
                 }
             }
         }
-        // By rounding the sum may stay below the end of the block: then it is the last one that has a weight.
+        // If rounding leaves the sum below the end of the block, the class is the last one with a weight.
         last
     }
 }

@@ -12,8 +12,8 @@ use crate::error::{Result, check_size, checked_not_negative};
 use crate::memory::check_memory;
 use crate::once::once;
 
-/// The output layer of a classifier of many classes: class vectors and the sampler over them, which change together, so that
-/// draws are never from vectors that are no longer there.
+/// The output layer of a classifier of many classes: class vectors and the sampler over them. Both change together, so that
+/// draws are never from outdated vectors.
 ///
 /// # Definition
 /// Logits of a point h are h·cᵢ for the [`vectors`](SampledSoftmax::vectors) cᵢ. A step of training is a
@@ -22,8 +22,8 @@ use crate::once::once;
 /// [`replace`](SampledSoftmax::replace). An update that fails changes neither vectors nor sampler.
 ///
 /// # Cost
-/// That of the [sampler](SoftmaxSampler#cost), and C·d numbers for the vectors. A step for n points with k draws each costs
-/// O(n k (D log C + d)), and as much again for the classes that change, whatever C is.
+/// The cost of the [sampler](SoftmaxSampler#cost), and memory for the C·d numbers of the vectors. A step for n points with k
+/// draws each costs O(n k (D log C + d)), and as much again for the classes that change.
 ///
 /// # Example
 /// ```
@@ -55,11 +55,11 @@ use crate::once::once;
 /// ```
 ///
 /// # References
-/// As [`SampledLoss`].
+/// Those of [`SampledLoss`].
 #[derive(Clone, Debug)]
 pub struct SampledSoftmax<T: Real> {
     pub(super) sampler: SoftmaxSampler<T>,
-    /// Of removed classes zeros.
+    /// The class vectors, C × d; zeros for removed classes.
     pub(super) vectors: Table<T>,
 }
 
@@ -67,7 +67,7 @@ impl<T: Real> SampledSoftmax<T> {
     /// A layer of classes with these vectors, C × d.
     ///
     /// # Errors
-    /// As [`Proposal::build`].
+    /// The errors of [`Proposal::build`].
     #[inline(never)]
     pub fn new(proposal: Proposal<T>, vectors: &ArrayRef2<T>) -> Result<Self> {
         Self::check_memory(vectors.nrows(), vectors.ncols())?;
@@ -84,15 +84,15 @@ impl<T: Real> SampledSoftmax<T> {
         self.vectors.view()
     }
 
-    /// The sampler over them, with what it knows of its classes.
+    /// The sampler over the class vectors.
     pub fn sampler(&self) -> &SoftmaxSampler<T> {
         &self.sampler
     }
 
-    /// k classes for each row of `h`, as [`SoftmaxSampler::sample`].
+    /// Draws k classes for each row of `h`, n × d, by [`SoftmaxSampler::sample`].
     ///
     /// # Errors
-    /// As [`SoftmaxSampler::sample`].
+    /// The errors of [`SoftmaxSampler::sample`].
     #[inline(never)]
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
         self.sampler.sample(h, k, seed)
@@ -101,7 +101,7 @@ impl<T: Real> SampledSoftmax<T> {
     /// The sampled softmax loss of points `h`, n × d, with the classes `targets`, from k draws for each.
     ///
     /// # Errors
-    /// As [`SoftmaxSampler::sample`] and [`SampledLoss::new`]; [`Entry`](crate::Error::Entry) if a target was removed.
+    /// The errors of [`SoftmaxSampler::sample`] and [`SampledLoss::new`]; [`Entry`](crate::Error::Entry) if a target was removed.
     #[inline(never)]
     pub fn loss(&self, h: &ArrayRef2<T>, targets: &[usize], k: usize, seed: u64) -> Result<SampledLoss<T>> {
         check_size("the number of targets", h.nrows(), targets.len())?;
@@ -109,10 +109,11 @@ impl<T: Real> SampledSoftmax<T> {
         SampledLoss::new(h, &self.vectors(), targets, &self.sampler.sample(h, k, seed)?)
     }
 
-    /// A step of gradient descent for the classes that have a gradient: cᵢ ← cᵢ − rate · gᵢ.
+    /// Takes a step of gradient descent for the classes that have a gradient: cᵢ ← cᵢ − rate · gᵢ.
     ///
     /// # Errors
-    /// As [`replace`](SampledSoftmax::replace); [`Parameter`](crate::Error::Parameter) if the rate is negative or not finite.
+    /// The errors of [`replace`](SampledSoftmax::replace); [`Parameter`](crate::Error::Parameter) if the rate is negative or not
+    /// finite.
     #[inline(never)]
     pub fn step(&mut self, loss: &SampledLoss<T>, rate: f64) -> Result<()> {
         let rate = T::narrow(checked_not_negative("the rate of a step", rate)?);
@@ -123,7 +124,7 @@ impl<T: Real> SampledSoftmax<T> {
     /// in increasing order, and writes the new vector.
     ///
     /// # Errors
-    /// As [`replace`](SampledSoftmax::replace).
+    /// The errors of [`replace`](SampledSoftmax::replace).
     pub fn update(
         &mut self,
         loss: &SampledLoss<T>,
@@ -137,10 +138,10 @@ impl<T: Real> SampledSoftmax<T> {
         self.replace(loss.classes(), &moved)
     }
 
-    /// Gives some classes other vectors, in rows, as [`SoftmaxSampler::replace`].
+    /// Gives some classes other vectors, in rows; the last row counts for a class that occurs twice.
     ///
     /// # Errors
-    /// As [`SoftmaxSampler::replace`]. Nothing has changed then.
+    /// The errors of [`SoftmaxSampler::replace`]. Nothing has changed then.
     #[inline(never)]
     pub fn replace(&mut self, classes: &[usize], vectors: &ArrayRef2<T>) -> Result<()> {
         self.sampler.replace(classes, vectors)?;
@@ -149,13 +150,13 @@ impl<T: Real> SampledSoftmax<T> {
         Ok(())
     }
 
-    /// Adds classes, as [`SoftmaxSampler::add`].
+    /// Adds classes with these vectors, in rows, and returns their numbers, which follow the others.
     ///
     /// # Errors
-    /// As [`SoftmaxSampler::add`]. Nothing has changed then.
+    /// The errors of [`SoftmaxSampler::add`]. Nothing has changed then.
     #[inline(never)]
     pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
-        // What grows may double.
+        // A table that grows may double.
         let classes = self.vectors.len().saturating_add(vectors.nrows());
         Self::check_memory(classes.saturating_mul(2), vectors.ncols())?;
         let added = self.sampler.add(vectors)?;
@@ -164,10 +165,10 @@ impl<T: Real> SampledSoftmax<T> {
         Ok(added)
     }
 
-    /// Removes classes, as [`SoftmaxSampler::remove`].
+    /// Removes classes: they are never drawn again, and their numbers are not given to others.
     ///
     /// # Errors
-    /// As [`SoftmaxSampler::remove`]. Nothing has changed then.
+    /// The errors of [`SoftmaxSampler::remove`]. Nothing has changed then.
     #[inline(never)]
     pub fn remove(&mut self, classes: &[usize]) -> Result<()> {
         self.sampler.remove(classes)?;
@@ -175,11 +176,11 @@ impl<T: Real> SampledSoftmax<T> {
         Ok(())
     }
 
-    /// Makes the sampler anew from the vectors, as [`new`](SampledSoftmax::new) would with the same numbers of classes: for when most of
-    /// them have moved far from where [references](SoftmaxSampler#accuracy) were taken. Cost O(C m d).
+    /// Builds the sampler anew from the vectors, with the numbers that classes have: for when most of them have moved far from
+    /// where [references](SoftmaxSampler#accuracy) were taken. Cost O(C m d).
     ///
     /// # Errors
-    /// As [`Proposal::build`]. Nothing has changed then.
+    /// The errors of [`Proposal::build`]. Nothing has changed then.
     #[inline(never)]
     pub fn rebuild(&mut self) -> Result<()> {
         let classes = self.sampler.engine.classes().clone();
@@ -190,7 +191,7 @@ impl<T: Real> SampledSoftmax<T> {
     /// The partition function Z = Σᵢ exp(h·cᵢ) of a point, over the classes that are present, from k draws.
     ///
     /// # Errors
-    /// As [`SoftmaxSampler::partition`].
+    /// The errors of [`SoftmaxSampler::partition`].
     pub fn partition<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Partition> {
         self.sampler.partition(h, &self.vectors(), k, rng)
     }

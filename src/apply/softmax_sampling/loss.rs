@@ -9,24 +9,25 @@ use crate::error::{Error, Result, check_finite, check_size};
 use crate::once::once;
 use crate::{Real, progress};
 
-/// The sampled softmax loss of n points, and its gradients. Biased low: the sum within the logarithm has no bias, its logarithm
-/// has.
+/// The sampled softmax loss of n points, and its gradients. It is biased low: the sum within the logarithm has no bias, but
+/// its logarithm has.
 ///
 /// # Definition
 /// For a point h of class t with logits oᵢ = h·cᵢ and k draws s of probability q the loss is
 ///
 /// ℓ = −o_t + ln (e^(o_t) + Σⱼ e^(o'ⱼ)),  o'ⱼ = o_sⱼ − ln(k q(sⱼ)),
 ///
-/// over the draws that are not t: the sum is an estimate of Σᵢ e^(oᵢ) without bias, if q > 0 for all classes but t. Where there are
-/// none, as for k = 0, the loss is 0, and so are its gradients. With p
-/// = softmax(o_t, o'), and q held fixed, ∂ℓ/∂h = (p_t − 1) c_t + Σⱼ pⱼ c_sⱼ, ∂ℓ/∂c_t = (p_t − 1) h and ∂ℓ/∂c_sⱼ = pⱼ h. Logits are
-/// exact, whatever the points are that [proposed](super::Proposal::cosine). Cost O(n k d).
+/// over the draws that are not t. The argument of the logarithm is an estimate of Σᵢ e^(oᵢ) without bias, if q > 0 for all
+/// classes but t. If all draws are t, or k = 0, the loss and its gradients are 0. With p = softmax(o_t, o') and q held fixed,
+/// ∂ℓ/∂h = (p_t − 1) c_t + Σⱼ pⱼ c_sⱼ, ∂ℓ/∂c_t = (p_t − 1) h and ∂ℓ/∂c_sⱼ = pⱼ h. Logits are exact, whatever points the
+/// [proposal](super::Proposal::cosine) takes. Cost O(n k d).
 ///
 /// # Bias
-/// The loss is less than that over all classes in the mean, by about half the relative variance of the sum: up to 1/(2 k̂) nats
-/// with [k̂ effective draws](SampledLoss::effective_draws), and more where k̂ is small or a proposal misses classes that matter.
-/// After some training with 200,000 classes it was 4.89, 4.94 and 4.97 with k = 100, 1000 and 10,000 where the loss over all
-/// classes was 5.21. Compare models by losses over all classes, −ln p_t, or from equal k and proposals.
+/// The mean of the loss is less than the loss over all classes, by about half the relative variance of the sum. That is up to
+/// 1/(2 k̂) nats with [k̂ effective draws](SampledLoss::effective_draws), and more where k̂ is small or a proposal misses
+/// classes that matter. After some training with 200,000 classes it was 4.89, 4.94 and 4.97 with k = 100, 1000 and 10,000,
+/// while the loss over all classes was 5.21. Compare models by losses over all classes, −ln p_t, or with equal k and
+/// proposals.
 ///
 /// # Example
 /// ```
@@ -70,12 +71,12 @@ struct Slope {
 }
 
 impl<T: Real> SampledLoss<T> {
-    /// Of points `h`, n × d, with the classes `targets`, under class vectors, C × d, from [draws](super::SoftmaxSampler::sample)
-    /// for the same points.
+    /// The loss of points `h`, n × d, with the classes `targets`, under class vectors, C × d, from
+    /// [draws](super::SoftmaxSampler::sample) for these points.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point, or a class's vector, a logit or a
-    /// logarithm of a probability that the loss contains is not finite, [`Entry`](Error::Entry) if such a logarithm is above 0, or
+    /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point is not finite, or a class vector, a
+    /// logit or a logarithm of a probability that the loss contains, [`Entry`](Error::Entry) if such a logarithm is above 0, or if
     /// there is no class of this number.
     #[inline(never)]
     pub fn new(h: &ArrayRef2<T>, vectors: &ArrayRef2<T>, targets: &[usize], draws: &Draws) -> Result<Self> {
@@ -116,19 +117,18 @@ impl<T: Real> SampledLoss<T> {
     }
 
     /// For each point the number of draws that carry the sum, (Σⱼ zⱼ)²/Σⱼ zⱼ² with zⱼ = e^(o'ⱼ) over the draws that are not its
-    /// class: as many as these if all are equal, 1 if one outweighs all others, 0 if there are none. Few of them say that the loss
-    /// is [biased low](SampledLoss#bias). It knows only what was drawn, as
-    /// [`Partition::effective_draws`](super::Partition::effective_draws).
+    /// class. It is the number of these if all zⱼ are equal, 1 if one outweighs all others, 0 if there are none. If it is small,
+    /// the loss is [biased low](SampledLoss#bias). Classes that were not drawn do not show in it.
     pub fn effective_draws(&self) -> &[f64] {
         &self.effective_draws
     }
 
-    /// The mean over the points, of which gradients are; NaN without points.
+    /// The mean loss over the points, whose gradients are given; NaN without points.
     pub fn mean(&self) -> f64 {
         self.losses.iter().sum::<f64>() / self.losses.len() as f64
     }
 
-    /// The gradient of the mean with respect to `h`, n × d.
+    /// The gradient of the mean loss with respect to `h`, n × d.
     pub fn point_gradients(&self) -> &Array2<T> {
         &self.point_gradients
     }
@@ -138,13 +138,13 @@ impl<T: Real> SampledLoss<T> {
         &self.classes
     }
 
-    /// The gradient of the mean with respect to the vectors of these [`classes`](SampledLoss::classes), in rows.
+    /// The gradient of the mean loss with respect to the vectors of these [`classes`](SampledLoss::classes), in rows.
     pub fn class_gradients(&self) -> &Array2<T> {
         &self.class_gradients
     }
 }
 
-/// Refuses draws of classes that are not below a number.
+/// Refuses draws of classes whose numbers are not below `count`.
 fn check_drawn(draws: &Draws, count: usize) -> Result<()> {
     let classes = draws.classes.indexed_iter();
     match classes.map(|((row, _), class)| (row, *class)).find(|(_, class)| *class >= count) {
@@ -185,7 +185,7 @@ fn of_row(
     Ok((log_sum - logits[0], effective))
 }
 
-/// (Σ z)²/Σ z² of terms z whose logarithms are given.
+/// (Σ z)²/Σ z² for terms z with these logarithms.
 fn effective(logs: &[f64]) -> f64 {
     let twice: Vec<f64> = logs.iter().map(|log| 2.0 * log).collect();
     if logs.is_empty() { 0.0 } else { (2.0 * log_sum(logs) - log_sum(&twice)).exp() }

@@ -1,12 +1,12 @@
-//! Classes of a huge softmax, drawn in O(log C): [`SoftmaxSampler`], and what draws are for.
+//! Classes of a huge softmax, drawn in O(log C): [`SoftmaxSampler`], with losses and partition functions from draws.
 //!
-//! A softmax over C classes, exp(h·cᵢ)/Z, costs O(C d) for each h. With features the sums Σ φ(h)·ψ(cᵢ) over any set of classes are
-//! one product, so that a tree of such sums is walked down to a class in O(m log C). The estimates propose; with the
-//! probability q that is stated with each draw, [`SampledLoss`] and [`Partition`] then are about the exact logits: the
-//! cross-entropy for training with its gradients, and Z without bias, with its error.
+//! A softmax over C classes, exp(h·cᵢ)/Z, costs O(C d) for each h. With features the sum Σ φ(h)·ψ(cᵢ) over any set of classes is
+//! one product, so that a tree of such sums is walked down to a class in O(m log C). Estimates only propose classes: with
+//! exact logits and the probability q of each draw, [`SampledLoss`] gives the cross-entropy for training with its gradients,
+//! and [`Partition`] gives Z without bias, with its error.
 //!
-//! [`SampledSoftmax`] owns class vectors and sampler and changes them together: the layer to train. A [`Proposal`] has the options,
-//! and where there are [few classes](Proposal::exact_below) draws are from the softmax itself. A [`ProposalReport`] says whether draws
+//! [`SampledSoftmax`], the layer to train, owns class vectors and sampler and changes them together. A [`Proposal`] has the
+//! options; for [few classes](Proposal::exact_below) draws are from the softmax itself. A [`ProposalReport`] says whether draws
 //! are better than uniform ones, and what would help.
 //!
 //! ```

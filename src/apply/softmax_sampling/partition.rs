@@ -6,37 +6,38 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::special::normal_quantile;
 
-/// By how much the logarithm of a probability may be above 0: differences of logits of size 1000 are rounded by less.
+/// The most by which the logarithm of a probability may exceed 0: differences of logits of size 1000 are rounded by less.
 const ROUNDING: f64 = 1e-12;
 
 /// The least number of draws that must carry the sum.
 const CARRIERS: f64 = 30.0;
-/// The largest ratio of Berry and Esseen for which the mean of the terms counts as normal; where there are few draws, that of terms
-/// with somewhat heavier tails than normal ones, for which it is √(8/π)/√k.
+/// The largest ratio of Berry and Esseen for which the mean of the terms counts as normal, and this ratio times √k for few
+/// draws. The latter allows somewhat heavier tails than those of normal terms, whose ratio is √(8/π)/√k.
 const IMBALANCE: (f64, f64) = (0.2, 1.8);
-/// The largest such ratio where some classes may have hardly any probability; and where there is no bound of it, this divided by √k.
+/// The largest such ratio if some classes may have hardly any probability; and, if there is no bound, this ratio times √k.
 const IMBALANCE_OF_FEATURES: f64 = 0.1;
 const IMBALANCE_WITHOUT_BOUND: f64 = 2.85;
-/// Draws that every class must have, in the mean, for none to be missed.
+/// The mean number of draws that every class must have for none to be missed.
 const EACH: f64 = 5.0;
-/// The largest share of the standard error that a single draw of the rarest class may have. Measured with trigonometric and
-/// positive features, 300 and 4000 classes ~ N(0, I) in 2 to 32 dimensions, norms of h from 0.5 to 3, ε from 0.01 to 0.2, 100 to
-/// 10,000 draws: of intervals at 0.9 that this condition leaves 90 % hold ln Z, and in 100 of 103 settings 80 % or more do. Without
-/// this condition, in 82 of 273 settings with trigonometric features less than 80 % do, in some of them none.
+/// The largest share of the standard error that a single draw of the rarest class may have. It was measured with trigonometric
+/// and positive features, 300 and 4000 classes ~ N(0, I) in 2 to 32 dimensions, norms of h from 0.5 to 3, ε from 0.01 to 0.2,
+/// 100 to 10,000 draws. Of the intervals at 0.9 that meet this condition 90 % hold ln Z, and in 100 of 103 settings 80 % or
+/// more do. Without the condition less than 80 % do in 82 of 273 settings with trigonometric features, and none in some.
 ///
-/// Where there is no bound, a mean draw of the classes that were not drawn may have this share too. Measured with positive features and ε = 0, 300
-/// to 3000 classes of deviations from 0.3 to 1 in 2 to 16 dimensions, norms of h from 0.5 to 4, m from 64 to 256, 100 to 1000 draws: of
-/// intervals at 0.9 that are left 90 % hold ln Z, and in none of 223 settings significantly fewer; 83 % of the intervals are left.
+/// If there is no bound, a mean draw of the classes that were not drawn may have this share. It was measured with positive
+/// features and ε = 0, 300 to 3000 classes of deviations from 0.3 to 1 in 2 to 16 dimensions, norms of h from 0.5 to 4, m from
+/// 64 to 256, 100 to 1000 draws. 83 % of the intervals at 0.9 meet the condition; 90 % of these hold ln Z, and in none of 223
+/// settings significantly fewer do.
 const SINGLE: f64 = 0.2;
 
-/// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. Without bias where
-/// q > 0 for all classes; its logarithm is biased low (by Jensen's inequality), by about half the squared relative error.
+/// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. It is without bias
+/// if q > 0 for all classes; its logarithm is biased low (by Jensen's inequality), by about half the squared relative error.
 /// [`SoftmaxSampler::partition`](super::SoftmaxSampler::partition) draws and makes it in one call.
 ///
 /// # Definition
-/// Ẑ = (1/k) Σⱼ zⱼ with zⱼ = e^(o_sⱼ)/q(sⱼ), whose variance is that of one zⱼ divided by k ([`log_variance`](Partition::log_variance));
-/// the standard error takes the sample variance of the zⱼ in its place. Everything is relative to the largest term, so that
-/// no logit is too large.
+/// Ẑ = (1/k) Σⱼ zⱼ with zⱼ = e^(o_sⱼ)/q(sⱼ). Its variance is that of one zⱼ divided by k
+/// ([`log_variance`](Partition::log_variance)); the standard error takes the sample variance of the zⱼ instead. Numbers are
+/// relative to the largest term, so that no logit is too large.
 ///
 /// # Example
 /// ```
@@ -68,10 +69,10 @@ pub struct Partition {
     /// The largest logit that was drawn.
     largest: f64,
     draws: usize,
-    /// ln of the least probability of a class, −∞ if there is none; `None` where probabilities are near their logits.
+    /// ln of the least probability of a class, −∞ if it has no bound; `None` if probabilities are near the softmax.
     least: Option<f64>,
-    /// The mean term of classes that were not drawn, relative to the estimate, if their exponentials were those of the classes that were; 0
-    /// where it is not known which were drawn, or all were.
+    /// The mean term of a class that was not drawn, relative to the estimate, if such classes had the mean exponential of those
+    /// that were drawn; 0 if all were drawn, or it is not known which.
     unseen: f64,
     effective_features: Option<f64>,
 }
@@ -80,7 +81,7 @@ pub struct Partition {
 const EQUAL: f64 = 1e-6;
 
 impl Partition {
-    /// From the logits of the classes that were drawn and ln of the probabilities that they were drawn with.
+    /// The estimate from the logits of the classes that were drawn and ln of the probabilities with which they were drawn.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without draws, [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a
@@ -91,7 +92,7 @@ impl Partition {
         if terms.is_empty() {
             return Err(Error::NoData { what: "a partition function from k draws" });
         }
-        // With ln k inside, terms add up to the estimate.
+        // Terms contain 1/k, so that they add up to the estimate.
         let (log_value, k) = (log_sum(&terms), terms.len() as f64);
         let distances = || terms.iter().map(|term| k * (term - log_value).exp() - 1.0);
         let (spread, cubes) =
@@ -100,7 +101,7 @@ impl Partition {
         Ok(Partition {
             log_value,
             deviation: (spread / (k - 1.0)).sqrt(),
-            // Of equal terms nothing but rounding is left.
+            // Differences of equal terms are rounding.
             imbalance: if spread > k * EQUAL * EQUAL { cubes / spread.powf(1.5) } else { 0.0 },
             // A term is z/k.
             log_squares: log_sum(&squares.collect::<Vec<_>>()) + k.ln(),
@@ -112,9 +113,10 @@ impl Partition {
         })
     }
 
-    /// States ln of the least probability that a class had, for draws from estimates that may be far too small for some classes:
-    /// −∞ if there is no bound. With a share ε of uniform draws from C classes it is ln(ε/C). The estimate is then called
-    /// [reliable](Partition::is_reliable) less easily. [`SoftmaxSampler::partition`](super::SoftmaxSampler::partition) states it.
+    /// Sets ln of the least probability that a class had, for draws from estimates that may be far too small for some classes:
+    /// −∞ if there is no bound. With a share ε of uniform draws from C classes it is ln(ε/C). The conditions for
+    /// [reliable](Partition::is_reliable) estimates are then stricter.
+    /// [`SoftmaxSampler::partition`](super::SoftmaxSampler::partition) sets it.
     ///
     /// ```
     /// use random_features::apply::softmax_sampling::Partition;
@@ -125,7 +127,7 @@ impl Partition {
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if it is NaN or above 0.
+    /// [`Parameter`](Error::Parameter) if the logarithm is NaN or above 0.
     pub fn with_least_probability(self, log_probability: f64) -> Result<Self> {
         if log_probability <= 0.0 {
             return Ok(Partition { least: Some(log_probability), ..self });
@@ -134,7 +136,7 @@ impl Partition {
         Err(Error::Parameter { name, value: log_probability, domain })
     }
 
-    /// States which classes of how many were drawn, with their logits and ln of their probabilities.
+    /// Sets which of `all` classes were drawn, with their logits and ln of their probabilities.
     pub(super) fn with_classes(
         self,
         drawn: &[usize],
@@ -153,7 +155,7 @@ impl Partition {
         Partition { unseen, ..self }
     }
 
-    /// With the number of features behind the draws.
+    /// Sets the number of features behind the draws.
     pub(super) fn with_features(self, effective_features: Option<f64>) -> Self {
         Partition { effective_features, ..self }
     }
@@ -163,7 +165,7 @@ impl Partition {
         self.log_value
     }
 
-    /// k.
+    /// The number k of draws.
     pub fn draws(&self) -> usize {
         self.draws
     }
@@ -181,10 +183,10 @@ impl Partition {
         k / (1.0 + spread)
     }
 
-    /// The number of effective draws that as many uniform draws from so many classes would have, k Z²/(C Σ e^(2oᵢ)), estimated from
-    /// these draws. Where it is more than [`effective_draws`](Partition::effective_draws), uniform draws would have been better. Like
-    /// these it knows only what was drawn: trust it where the estimate is [reliable](Partition::is_reliable), and ask
-    /// [`report`](super::SoftmaxSampler::report) where it is not.
+    /// The number of effective draws that k uniform draws from C classes would have, k Z²/(C Σ e^(2oᵢ)), estimated from these
+    /// draws. Where it is more than [`effective_draws`](Partition::effective_draws), uniform draws would have been better. Classes
+    /// that were not drawn do not show in it: trust it if the estimate is [reliable](Partition::is_reliable), and ask
+    /// [`report`](super::SoftmaxSampler::report) if it is not.
     ///
     /// ```
     /// use random_features::apply::softmax_sampling::Partition;
@@ -198,22 +200,22 @@ impl Partition {
         self.draws as f64 * (2.0 * self.log_value - (classes as f64).ln() - self.log_squares).exp()
     }
 
-    /// The number of features behind the probabilities, as [`Draws::effective_features`](super::Draws::effective_features); `None`
-    /// unless a sampler was [asked for it](super::Proposal::with_diagnostics).
+    /// The number of [effective features](super::Draws::effective_features) behind the probabilities; `None` unless a sampler was
+    /// [asked for it](super::Proposal::with_diagnostics).
     pub fn effective_features(&self) -> Option<f64> {
         self.effective_features
     }
 
-    /// Whether the mean of the terms can count as normal, with a deviation that the terms show: 30 or more draws carry the sum, and
-    /// Σ |zⱼ − Ẑ|³ / (Σ (zⱼ − Ẑ)²)^(3/2), half of which bounds the error of the normal law (Berry and Esseen), is at most 0.2,
-    /// or 1.8/√k where that is more. A rule of thumb: a class that was not drawn has not been seen.
+    /// Whether the mean of the terms counts as normal with their sample deviation: 30 or more draws carry the sum, and the ratio
+    /// Σ |zⱼ − Ẑ|³ / (Σ (zⱼ − Ẑ)²)^(3/2), half of which bounds the error of the normal law (Berry and Esseen), is at most 0.2, or
+    /// 1.8/√k if that is more. It is a rule of thumb: a class that was not drawn does not show.
     ///
-    /// Draws from features ask for more, since estimates may be clipped to 0 or far too small: classes that only uniform draws can
-    /// meet, each with the [least probability](Partition::with_least_probability) q. If k q is below 5, so that classes may be missed,
-    /// the ratio must be at most 0.1. If q > 0, a draw with this q of the largest logit that was met must change Ẑ by no
-    /// more than a fifth of its standard error. If q = 0, without a bound, the ratio must be at most 2.85/√k too, and the probability that was
-    /// left for the classes that were not drawn must not be far too small for them: if they had the mean exponential of those that were, a
-    /// draw of one must change Ẑ by no more than that.
+    /// Draws from features have stricter conditions, since estimates may be clipped to 0 or far too small. Only uniform draws meet
+    /// such classes, each with the [least probability](Partition::with_least_probability) q. If k q is below 5, classes may be
+    /// missed, and the ratio must be at most 0.1. If also q > 0, a draw with probability q and the largest logit that was drawn
+    /// must change Ẑ by at most a fifth of its standard error. If q = 0, without a bound, the ratio must also be at most 2.85/√k.
+    /// And a draw of a class that was not drawn must change Ẑ by at most that much, if such classes share the probability that is
+    /// left and have the mean exponential of those that were drawn.
     pub fn is_reliable(&self) -> bool {
         let (most, of_few) = IMBALANCE;
         let usual = most.max(of_few / (self.draws as f64).sqrt());
@@ -238,13 +240,13 @@ impl Partition {
         self.least.map(|least| (self.draws as f64).ln() + least)
     }
 
-    /// An interval that holds ln Z with this probability, such as 0.95: for many draws ln Ẑ plus and minus a normal quantile times
-    /// the relative error. Where the estimate is not [reliable](Partition::is_reliable): from ln Ẑ + ln(1 − level) to ∞, a
-    /// bound that holds whatever the terms are, since Ẑ is positive and has the mean Z (Markov's inequality).
+    /// An interval that holds ln Z with this probability, such as 0.95: ln Ẑ plus and minus a normal quantile times the relative
+    /// error. If the estimate is not [reliable](Partition::is_reliable), it is from ln Ẑ + ln(1 − level) to ∞, a bound that holds
+    /// whatever the terms are, since Ẑ is positive and has the mean Z (Markov's inequality).
     ///
-    /// Measured for 50,000 classes ~ N(0, I₃₂), norms of h from 1 to 5, 50 to 5000 draws that are uniform, in proportion to √p or from
-    /// features of cosines, 2000 intervals each: those at 0.9 hold ln Z in at least 89 % of all cases, those at 0.95 in at least 93.6 %,
-    /// bounds counted with the others.
+    /// It was measured for 50,000 classes ~ N(0, I₃₂), norms of h from 1 to 5, 50 to 5000 draws that are uniform, in proportion to
+    /// √p or from features of cosines, 2000 intervals each. Intervals at 0.9 hold ln Z in at least 89 % of all cases, intervals at
+    /// 0.95 in at least 93.6 %, bounds counted with the others.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless 0 < level < 1.
@@ -256,13 +258,13 @@ impl Partition {
         if !self.is_reliable() {
             return Ok((self.log_value + (-level).ln_1p(), f64::INFINITY));
         }
-        // By the lower tail, which has digits where the level is near 1.
+        // The quantile of the lower tail has digits where the level is near 1.
         let width = -normal_quantile(0.5 * (1.0 - level)) * self.relative_error();
         Ok((self.log_value - width, self.log_value + width))
     }
 
     /// The number of draws from the same probabilities for which the relative error is expected to be `error`; not rounded.
-    /// Infinite where the estimate is not [reliable](Partition::is_reliable): the variance has not been seen yet.
+    /// Infinite if the estimate is not [reliable](Partition::is_reliable): the sample variance may be far too small.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the error is positive and finite.
@@ -288,7 +290,7 @@ impl Partition {
         // Σ qᵢ (zᵢ/Z − 1)² does not cancel.
         let terms = logits.iter().zip(log_probabilities).map(|(o, ln_q)| {
             let distance = (o - ln_q - log_value).exp() - 1.0;
-            // Where q is so small that z overflows, the square of z alone is left.
+            // Where q is so small that z overflows, only the square of z matters.
             if distance.is_finite() { ln_q + 2.0 * distance.abs().ln() } else { 2.0 * (o - log_value) - ln_q }
         });
         Ok(log_sum(&terms.collect::<Vec<_>>()) + 2.0 * log_value - (k as f64).ln())
@@ -329,7 +331,7 @@ fn check(logits: &[f64], log_probabilities: &[f64]) -> Result<()> {
     log_probabilities.iter().enumerate().try_for_each(|(row, ln_q)| check_log_probability(row, *ln_q))
 }
 
-/// Refuses what is no logarithm of a probability, such as the probability itself.
+/// Refuses numbers that are not the logarithm of a probability, such as the probability itself.
 pub(super) fn check_log_probability(row: usize, ln_q: f64) -> Result<()> {
     if ln_q > ROUNDING {
         let (what, domain) = ("the logarithms of probabilities", "at most 0");

@@ -20,16 +20,16 @@ use crate::memory::check_memory;
 use crate::numeric::with_length;
 use crate::once::once;
 
-/// A leaf has one class for so many features per coordinate of a point, unless stated otherwise.
+/// By default a leaf has one class for so many features per coordinate of a point.
 const FEATURES: usize = 4;
 /// The most classes of a leaf.
 pub(super) const LARGEST_LEAF: usize = 4096;
-/// Draws are from the exact softmax for fewer classes, unless stated otherwise. Measured in `f32` with d = 64 and m = 64 to 256, on
-/// two cores of an AMD EPYC, 256 rows at a time: the tree takes 1.0 to 1.6 times as long for 10 draws a row from 4000 classes and
-/// 2.3 to 8 times for 40, 0.1 to 0.2 times (3 µs less) for one. For 40 draws of one row alone it is even at some 5000 classes.
+/// By default draws are from the exact softmax for fewer classes. Measured in `f32` with d = 64 and m = 64 to 256 on two cores of
+/// an AMD EPYC, 256 rows at a time, with 4000 classes: the tree takes 1.0 to 1.6 times as long for 10 draws a row, 2.3 to 8
+/// times for 40, 0.1 to 0.2 times (3 µs less) for one. For 40 draws of one row alone both are even at some 5000 classes.
 const EXACT_BELOW: usize = 4096;
 
-/// What classes are drawn in proportion to, and the options of the tree: makes a [`SoftmaxSampler`].
+/// The estimates in proportion to which classes are drawn, and the options of the tree: makes a [`SoftmaxSampler`].
 ///
 /// ```
 /// use ndarray::arr2;
@@ -56,19 +56,19 @@ pub struct Proposal<T: Real> {
 }
 
 impl<T: Real> Proposal<T> {
-    /// In proportion to the estimates φ(h)·ψ(cᵢ) of a map: h stands on side [`X`](crate::Side::X), classes on side
-    /// [`Y`](crate::Side::Y). For q ∝ exp(h·cᵢ) a map of the softmax kernel.
+    /// A proposal in proportion to the estimates φ(h)·ψ(cᵢ) of a map, with h on side [`X`](crate::Side::X) and classes on side
+    /// [`Y`](crate::Side::Y). For q ∝ exp(h·cᵢ) take a map of the softmax kernel.
     pub fn new(map: Map<T>) -> Self {
         let (leaf, temperature, exact_below) = (None, None, EXACT_BELOW);
         Proposal { map, uniform: 0.0, leaf, temperature, exact_below, diagnosed: false }
     }
 
-    /// In proportion to estimates of exp(h·cᵢ) by features that are [shaped](crate::data::shaping) by a sample of points `h`, n × d,
-    /// and by the class vectors, C × d: without bias, and with less variance the more the coordinates differ in size, are
-    /// correlated, or have means away from 0. Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are
-    /// enough; [`report`](SoftmaxSampler::report) says what it is worth: where all coordinates are alike and norms are large, shaped
-    /// features may be far worse than plain ones (a share of 6e-7 instead of 6e-5 at norm 5 in 32 dimensions). For [cosines](Proposal::cosine) shape the scaled points by
-    /// hand ([`Shape::map`](crate::data::shaping::Shape::map)).
+    /// A proposal in proportion to estimates of exp(h·cᵢ) by features that are [shaped](crate::data::shaping) by a sample of points
+    /// `h`, n × d, and by the class vectors, C × d. They have no bias, and less variance the more the coordinates differ in size,
+    /// are correlated, or have means away from 0. Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are
+    /// enough, and [`report`](SoftmaxSampler::report) shows the gain. If all coordinates are alike and norms are large, shaped
+    /// features may be far worse than plain ones (a share of 6e-7 instead of 6e-5 at norm 5 in 32 dimensions). For
+    /// [cosines](Proposal::cosine) shape the scaled points by [`Shape::map`](crate::data::shaping::Shape::map).
     ///
     /// ```
     /// use ndarray::Array2;
@@ -92,15 +92,15 @@ impl<T: Real> Proposal<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Shaping::of_points`](crate::data::shaping::Shaping::of_points) and
+    /// The errors of [`Shaping::of_points`](crate::data::shaping::Shaping::of_points) and
     /// [`Shape::map`](crate::data::shaping::Shape::map).
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn shaped(omega: impl Into<Omega>, h: &ArrayRef2<T>, classes: &ArrayRef2<T>) -> Result<Self> {
         Ok(Proposal::new(shaped_map(omega.into(), h, classes)?))
     }
 
-    /// The same mixed with the uniform distribution, which has this weight ε: q = (1 − ε) w + ε/C, so that no class has
-    /// probability 0. Maps whose features may be negative need it; 0.1 or so is usual. 0 unless stated.
+    /// Sets the weight ε of the uniform distribution: q = (1 − ε) w + ε/C, so that no class has probability 0. The default is 0.
+    /// Maps whose features may be negative need ε > 0; 0.1 or so is usual.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless 0 ≤ ε ≤ 1.
@@ -115,8 +115,8 @@ impl<T: Real> Proposal<T> {
         })
     }
 
-    /// The same for the points h/(‖h‖√t) and cᵢ/(‖cᵢ‖√t) with the temperature t, so that exp(h·cᵢ) becomes exp(cos(h,
-    /// cᵢ)/t): features of such points have a bounded variance. The zero vector stays zero.
+    /// Sets a temperature t: features are taken of h/(‖h‖√t) and cᵢ/(‖cᵢ‖√t), so that exp(h·cᵢ) becomes exp(cos(h, cᵢ)/t). The
+    /// features of such points have a bounded variance. The zero vector stays zero.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
@@ -127,11 +127,11 @@ impl<T: Real> Proposal<T> {
         Err(Error::Parameter { name: "the temperature", value: temperature, domain: "positive and finite" })
     }
 
-    /// The number L of classes of a leaf: [memory against time](SoftmaxSampler#cost). Unless stated, ⌈D/(4d)⌉, so that sums
+    /// Sets the number L of classes of a leaf: [memory against time](SoftmaxSampler#cost). The default is ⌈D/(4d)⌉, so that sums
     /// take at most some five times the memory of the vectors.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) unless it is from 1 to 4096.
+    /// [`Parameter`](Error::Parameter) unless L is from 1 to 4096.
     pub fn leaf_size(self, leaf: usize) -> Result<Self> {
         if (1..=LARGEST_LEAF).contains(&leaf) {
             return Ok(Proposal { leaf: Some(leaf), ..self });
@@ -139,32 +139,32 @@ impl<T: Real> Proposal<T> {
         Err(Error::Parameter { name: "the leaf size", value: leaf as f64, domain: "from 1 to 4096" })
     }
 
-    /// Draws are from the softmax of h·cᵢ itself, q = p, as long as there are fewer classes than this, whatever the map, the
-    /// temperature and the weight of the uniform distribution are: all logits then cost less than a tree. 4096 unless stated;
-    /// 0 never, `usize::MAX` always takes the exact softmax.
+    /// Sets the number of classes below which draws are from the softmax of h·cᵢ itself, q = p, whatever the map, the temperature
+    /// and the weight of the uniform distribution are: all logits then cost less than a tree. The default is 4096; with 0 draws
+    /// are never exact, with `usize::MAX` always.
     pub fn exact_below(self, classes: usize) -> Self {
         Proposal { exact_below: classes, ..self }
     }
 
-    /// [`Draws`](super::Draws::effective_features) and [`Partition`](super::Partition::effective_features) say how many
+    /// Makes [`Draws`](super::Draws::effective_features) and [`Partition`](super::Partition::effective_features) say how many
     /// features are behind them, at a cost of O(D) for each point.
     pub fn with_diagnostics(self) -> Self {
         Proposal { diagnosed: true, ..self }
     }
 
     /// The sampler over classes with these vectors, C × d, in any layout. Cost O(C m d), in parallel; features are computed
-    /// in tiles, and only their sums are kept. O(C d) where draws are [exact](Proposal::exact_below).
+    /// in tiles, and only their sums are kept. If draws are [exact](Proposal::exact_below), the cost is O(C d).
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if they do not have d columns, [`Memory`](Error::Memory) if there is none for their features,
-    /// [`Parameter`](Error::Parameter) if there are none, or the map has negative features and the uniform distribution no
-    /// weight; [`NotFinite`](Error::NotFinite) if a vector or its features are not finite.
+    /// [`Shape`](Error::Shape) if `classes` does not have d columns, [`Memory`](Error::Memory) if sums and vectors do not fit in
+    /// memory, [`Parameter`](Error::Parameter) if there are no classes, or the map has negative features and ε is 0;
+    /// [`NotFinite`](Error::NotFinite) if a vector or its features are not finite.
     #[inline(never)]
     pub fn build(self, classes: &ArrayRef2<T>) -> Result<SoftmaxSampler<T>> {
         check_size("the number of columns of the classes", self.map.input_dim(), classes.ncols())?;
         check_positive("the number of classes", classes.nrows())?;
         self.check()?;
-        // Before all classes are read: a broadcast view may have more of them than any memory.
+        // This comes before all classes are read: a broadcast view may have more of them than any memory.
         self.check_memory(classes.nrows())?;
         check_finite("the classes", classes)?;
         let engine = self.engine(Classes::new(classes.nrows()), classes.view(), None)?;
@@ -183,8 +183,8 @@ impl<T: Real> Proposal<T> {
         Err(Error::Parameter { name, value: 0.0, domain })
     }
 
-    /// What draws from classes with these vectors, one for each of their numbers; with the references that a tree had, if it is
-    /// made again.
+    /// The engine that draws from classes with these vectors, one for each number of a class. `reference` is that of the last tree,
+    /// if it is made again.
     pub(super) fn engine(
         &self,
         classes: Classes,
@@ -209,18 +209,18 @@ impl<T: Real> Proposal<T> {
         let d = self.map.input_dim().saturating_mul(size_of::<T>());
         let values = self.map.feature_dim().saturating_mul(size_of::<T>());
         let row = values.saturating_add(self.map.blocks().len().saturating_mul(size_of::<f64>()));
-        // A leaf has a third of a node above it.
+        // There is a third of a node above each leaf.
         let sums = row.div_ceil(self.classes_of_a_leaf()).saturating_mul(4) / 3;
         check_memory("classes", classes, if self.is_exact(classes) { d } else { sums.saturating_add(d) })
     }
 
-    /// L.
+    /// L, the number of classes of a leaf.
     pub(super) fn classes_of_a_leaf(&self) -> usize {
         let (features, d) = (self.map.feature_dim(), self.map.input_dim());
         self.leaf.unwrap_or_else(|| features.div_ceil(FEATURES.saturating_mul(d)).min(LARGEST_LEAF))
     }
 
-    /// The points whose features are used for draws: those of `x`, or others in the layout of a tree.
+    /// The points whose features are used for draws: `x`, or scaled points in the layout of a tree.
     pub(super) fn points<'a>(&self, x: ArrayView2<'a, T>) -> CowArray<'a, T, Ix2> {
         let Some(temperature) = self.temperature else { return x.into() };
         let mut points = standard(x);

@@ -8,53 +8,53 @@ use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::{Real, progress, threads};
 
-/// Classes of which a thread computes logits before it asks whether to go on.
+/// The number of logits that a thread computes between two checks for cancellation.
 const CLASSES: usize = 1 << 16;
 
 /// How near the distribution q of draws is to the softmax p, for some points h.
 ///
 /// # Definition
 /// The effective share of draws is 1/Σᵢ pᵢ²/qᵢ = 1/(1 + χ²), in \[0, 1\]: k draws from q estimate Z as precisely as this share
-/// of k would if the terms of the sum were equal ([`Partition::effective_draws`](super::Partition::effective_draws) estimates it from draws). The total variation is
-/// ½ Σᵢ |pᵢ − qᵢ|, from 0 to 1. Both are exact, over all classes that are present.
+/// of k would if the terms of the sum were equal. ([`Partition::effective_draws`](super::Partition::effective_draws) estimates
+/// it from draws.) The total variation is ½ Σᵢ |pᵢ − qᵢ|, from 0 to 1. Both are exact, over all classes that are present.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Quality {
-    /// For each point.
+    /// The effective share of draws for each point.
     pub effective_shares: Vec<f64>,
-    /// For each point.
+    /// The total variation for each point.
     pub total_variations: Vec<f64>,
 }
 
 impl Quality {
-    /// The median over the points; NaN without points.
+    /// The median effective share over the points; NaN without points.
     pub fn effective_share(&self) -> f64 {
         median(self.effective_shares.clone())
     }
 
-    /// The mean over the points; NaN without points.
+    /// The mean total variation over the points; NaN without points.
     pub fn total_variation(&self) -> f64 {
         self.total_variations.iter().sum::<f64>() / self.total_variations.len() as f64
     }
 
-    /// The number of points where the effective share is less than another one's.
+    /// The number of points where the effective share is less than that of `other`.
     pub fn worse_points(&self, other: &Quality) -> usize {
         let pairs = self.effective_shares.iter().zip(&other.effective_shares);
         pairs.filter(|(own, other)| own < other).count()
     }
 
-    /// Whether the effective share is less than another one's at more than half of the points, or the mean total variation is
+    /// Whether the effective share is less than that of `other` at more than half of the points, or the mean total variation is
     /// more.
     pub fn is_worse_than(&self, other: &Quality) -> bool {
         2 * self.worse_points(other) > self.effective_shares.len()
             || self.total_variation() > other.total_variation()
     }
 
-    /// From ln p and ln q of some classes for each point.
+    /// The quality from ln p and ln q of some classes for each point.
     fn of<'a>(points: impl Iterator<Item = (&'a [f64], &'a [f64])>) -> Self {
         let (mut effective_shares, mut total_variations) = (Vec::new(), Vec::new());
         for (p, q) in points {
-            // A class of which p is 0 in `f64` has no share in the sum, even if q is 0.
+            // A class whose p² is 0 in `f64` has no share in the sum, even if q is 0.
             let squares = p.iter().zip(q).filter(|(p, _)| **p > -1400.0).map(|(p, q)| 2.0 * p - q);
             effective_shares.push((-log_sum(&squares.collect::<Vec<_>>())).exp().min(1.0));
             let distance = p.iter().zip(q).map(|(p, q)| (p.exp() - q.exp()).abs()).sum::<f64>();
@@ -67,13 +67,13 @@ impl Quality {
 /// ln p of the classes that are present, and their numbers, for some points.
 pub(super) struct Softmaxes {
     pub classes: Vec<usize>,
-    /// For each point.
+    /// ln p of these classes for each point.
     pub logs: Vec<Vec<f64>>,
 }
 
 impl Softmaxes {
-    /// The exact softmax over the class vectors of a sampler at each point. Points are finite, and `rows` are their numbers in errors. Cost
-    /// O(n C d), in parallel.
+    /// The exact softmax over the class vectors of a sampler at each point. Points are finite, and `rows` are their numbers in
+    /// errors. Cost O(n C d), in parallel.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if logits of a point are not finite,
@@ -106,10 +106,10 @@ impl Softmaxes {
         Ok(Softmaxes { classes, logs })
     }
 
-    /// That of draws from a sampler.
+    /// The quality of draws from a sampler.
     ///
     /// # Errors
-    /// As [`SoftmaxSampler::log_probabilities`].
+    /// The errors of [`SoftmaxSampler::log_probabilities`].
     pub fn quality<T: Real>(&self, sampler: &SoftmaxSampler<T>, h: &ArrayRef2<T>) -> Result<Quality> {
         let of_row = |h: ndarray::ArrayView1<'_, T>| sampler.log_probabilities(&h, &self.classes);
         let q = threads::map(h.axis_iter(Axis(0)), of_row);
@@ -117,14 +117,14 @@ impl Softmaxes {
         Ok(Quality::of(self.logs.iter().map(Vec::as_slice).zip(q.iter().map(Vec::as_slice))))
     }
 
-    /// That of uniform draws.
+    /// The quality of uniform draws.
     pub fn quality_of_uniform(&self) -> Quality {
         let q = vec![-(self.classes.len() as f64).ln(); self.classes.len()];
         Quality::of(self.logs.iter().map(|p| (p.as_slice(), q.as_slice())))
     }
 }
 
-/// The middle value; NaN of none.
+/// The median; NaN without values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;

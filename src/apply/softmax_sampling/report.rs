@@ -11,15 +11,15 @@ use crate::map::Map;
 use crate::once::once;
 use crate::{Real, progress};
 
-/// The seed of the frequencies that are drawn to see what more of them would do.
+/// The seed of the frequencies of alternatives.
 const SEED: u64 = 1;
-/// Classes with less of the softmax than this do not count for the closed form.
+/// Classes with ln p below this do not count for the closed form.
 const LEAST: f64 = -14.0;
 
-/// Products of features that a report computes, at most: some 20 s on two cores. It judges fewer points than it is given where they
-/// would take more.
+/// The most products of features that a report computes: some 20 s on two cores. It judges fewer points than it is given if
+/// they would take more.
 const PRODUCTS: usize = 1 << 33;
-/// The number of points that it judges in any case.
+/// The number of points that a report judges in any case.
 const POINTS: usize = 8;
 
 /// Gains of the effective share that are not worth a tree.
@@ -27,25 +27,26 @@ const LITTLE: f64 = 1.1;
 /// ln of a factor by which no number of features can grow.
 const FEATURES: f64 = 14.0;
 
-/// How good the draws of a sampler are for some points, beside uniform draws, and how good they would be with more frequencies or
-/// with features [shaped by the data](crate::data::shaping). Made by [`SoftmaxSampler::report`]; prints sentences.
+/// How good the draws of a sampler are for some points, compared with uniform draws, and how good they would be with more
+/// frequencies or with features [shaped by the data](crate::data::shaping). [`SoftmaxSampler::report`] makes it; `Display`
+/// writes sentences.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProposalReport {
-    /// The rows of h at which draws were judged, in increasing order: all of them, or evenly spaced ones where all would take too
+    /// The rows of h at which draws were judged, in increasing order: all of them, or evenly spaced ones if all would take too
     /// long.
     pub points: Vec<usize>,
     /// The number of points h that were given.
     pub given_points: usize,
-    /// Of the draws.
+    /// The quality of the draws.
     pub proposal: Quality,
-    /// Of uniform draws.
+    /// The quality of uniform draws.
     pub uniform: Quality,
-    /// ln of the variance of an estimate relative to its square, in the mean over the softmax and the points, in closed form. It falls as
-    /// 1/m, and so does χ², which is less as far as the errors of all classes are alike, once both are small. `None` where draws are
-    /// exact or there is no closed form.
+    /// ln of Var/K² of an estimate, in closed form, in the mean over the softmax and the points. It falls as 1/m. So does χ², once
+    /// both are small; χ² is less as far as the errors of all classes are alike. `None` if draws are exact or there is no closed
+    /// form.
     pub log_relative_variance: Option<f64>,
-    /// What was tried.
+    /// The other proposals that were tried.
     pub alternatives: Vec<Alternative>,
 }
 
@@ -53,28 +54,29 @@ pub struct ProposalReport {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Alternative {
-    /// Whether the features are shaped by the points and the classes, or those of the map.
+    /// Whether features are shaped by the points and the classes; else they are those of the map.
     pub shaped: bool,
-    /// How many times as many frequencies there are.
+    /// The number of frequencies divided by that of the map.
     pub factor: usize,
-    /// Of its draws.
+    /// The quality of its draws.
     pub quality: Quality,
 }
 
 impl<T: Real> SoftmaxSampler<T> {
-    /// How good draws are for points `h`, n × d, such as come in training: against the softmax over class vectors, C × d, exactly,
-    /// and beside uniform draws. For each of the `factors` the same with so many times as many frequencies, drawn anew, and
-    /// for factor 1 and each of them with features shaped by `h` and the vectors; these need a map whose frequencies were drawn
-    /// [by name](crate::map::Omega), shaping needs a feature for linear algebra. Without `factors` nothing else is tried.
+    /// How good draws are for points `h`, n × d, such as occur in training: compared with the exact softmax over class vectors,
+    /// C × d, and with uniform draws. Alternatives are tried for each of the `factors`, with so many times as many frequencies,
+    /// drawn anew; and for factor 1 and each of the `factors` with features shaped by `h` and the vectors. They need a map whose
+    /// frequencies were drawn [by name](crate::map::Omega); shaping needs a feature for linear algebra. Without `factors` there
+    /// are no alternatives.
     ///
-    /// What is shaped is judged on the points that it was shaped for: give some hundred.
+    /// Shaped features are judged on the points by which they were shaped: give some hundred.
     ///
     /// # Cost
-    /// O(C (d + ΣD)) for each point that is judged, with the numbers D of features of all proposals that are tried, memory for C numbers,
-    /// and a tree for each alternative. C ΣD products are at most 2³³ in all, some 20 s on two cores, or those of 8 points:
-    /// where n points would take more, evenly spaced ones are judged, and [`points`](ProposalReport::points) says which. So with
-    /// 200,000 classes, 256 features and the factors 2 and 4 these are 11 points. Shapes follow from all points. Each proposal is a
-    /// step of its [progress](crate::progress).
+    /// O(C (d + ΣD)) time and C numbers of memory for each point that is judged, with ΣD over all proposals that are tried, and a
+    /// tree for each alternative. C ΣD products for each point are at most 2³³ in all, some 20 s on two cores, or those of 8
+    /// points: if n points would take more, evenly spaced ones are judged, and [`points`](ProposalReport::points) says which. With
+    /// 200,000 classes, 256 features and the factors 2 and 4 these are 11 points. Shapes follow from all points. Each proposal is
+    /// a step of its [progress](crate::progress).
     ///
     /// ```
     /// use ndarray::Array2;
@@ -93,8 +95,8 @@ impl<T: Real> SoftmaxSampler<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if sizes differ, [`NotFinite`](crate::Error::NotFinite) if points, logits or features are
-    /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0 or there is no point, [`Memory`](crate::Error::Memory) if there is no
-    /// memory for the logits of all points that are judged or for a tree.
+    /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0 or there is no point,
+    /// [`Memory`](crate::Error::Memory) if the logits of all points that are judged, or a tree, do not fit in memory.
     #[inline(never)]
     pub fn report(
         &self,
@@ -128,7 +130,7 @@ impl<T: Real> SoftmaxSampler<T> {
 
     /// The number of points that a report judges.
     fn points_to_judge(&self, factors: &[usize]) -> usize {
-        // The map itself, with each factor, and as many shaped ones.
+        // The proposals are the map itself, the map with each factor, and as many shaped ones.
         let is_named = self.map().recipe().is_some_and(|recipe| recipe.with_frequencies(&Some).is_some());
         let sizes = match factors {
             [] => 1,
@@ -203,10 +205,10 @@ impl<T: Real> SoftmaxSampler<T> {
 }
 
 impl<T: Real> SampledSoftmax<T> {
-    /// As [`SoftmaxSampler::report`], for the layer's own vectors.
+    /// How good draws are for points `h`, by [`SoftmaxSampler::report`] with the layer's own vectors.
     ///
     /// # Errors
-    /// As [`SoftmaxSampler::report`].
+    /// The errors of [`SoftmaxSampler::report`].
     #[inline(never)]
     pub fn report(&self, h: &ArrayRef2<T>, factors: &[usize]) -> Result<ProposalReport> {
         self.sampler().report(h, &self.vectors(), factors)

@@ -15,35 +15,36 @@ use crate::numeric::slice_of;
 use crate::once::once;
 
 /// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's
-/// estimates stand for exp(h·cᵢ); but the probability that is stated with each draw is the one that it had.
+/// estimates stand for exp(h·cᵢ). But the probability that is stated with each draw is exact.
 ///
 /// # Definition
-/// With fewer than [4096 classes](Proposal::exact_below), unless stated otherwise, draws are from the softmax itself, q = p. With more of
-/// them, a tree holds the sums S_v = Σ ψ(cᵢ) of the features of the classes below each node v. A walk goes from the root down; among
-/// the children v of a node it takes one with probability max(φ(h)·S_v, 0) / Σ, and so among the classes of a leaf. Where
-/// no child has a positive estimate it takes one in proportion to the number of its classes. w(i) is the product of these
+/// With fewer than [4096 classes](Proposal::exact_below) (the default), draws are from the softmax itself, q = p. With more,
+/// a tree holds the sums S_v = Σ ψ(cᵢ) of the features of the classes below each node v. A walk goes from the root down; among
+/// the children v of a node it takes one with probability max(φ(h)·S_v, 0) / Σ, and so among the classes of a leaf. If no
+/// child has a positive estimate, it takes one in proportion to the number of its classes. w(i) is the product of these
 /// probabilities on the way to class i, and q(i) = (1 − ε) w(i) + ε/C with the weight ε of the uniform distribution
 /// ([`uniform`](Proposal::uniform)). For any map, q adds up to 1 over the classes, up to rounding.
 ///
-/// Maps without negative features: w(i) = φ(h)·ψ(cᵢ) / Σⱼ φ(h)·ψ(cⱼ), up to rounding, since the sums of the children
-/// are those of the node. Maps with negative features (trigonometric, hybrids): w depends on how classes are ordered, and may
+/// For maps without negative features w(i) = φ(h)·ψ(cᵢ) / Σⱼ φ(h)·ψ(cⱼ), up to rounding, since the sums of the children add up
+/// to that of the node. For maps with negative features (trigonometric, hybrids) w depends on how classes are ordered, and may
 /// be 0, so that ε must be positive; [`clipped`](Draws::clipped) says how much mass was negative on the way.
 ///
 /// # Accuracy
-/// Each node has a scale in `f64` for each block of features, each feature a reference that is subtracted from its logarithm,
-/// and h weights in `f64`: norms of 20, in `f32` too, neither overflow nor vanish. In `f32` a feature of a class is lost where,
-/// relative to its reference, it is below e⁻⁸⁷ times the largest of a sum that it enters.
+/// Each node has a scale in `f64` for each block of features, each feature has a reference that is subtracted from its
+/// logarithm, and h has weights in `f64`. Features at norms of 20, in `f32` too, neither overflow nor vanish. In `f32` a
+/// feature of a class is lost if, relative to its reference, it is below e⁻⁸⁷ times the largest of a sum that it enters.
 ///
 /// # Cost
-/// L is the [leaf size](Proposal::leaf_size), D the number of features. A draw costs O(D log C + L m d), and draws for one h
-/// share the features of h and whatever nodes they have in common; [replacing](SoftmaxSampler::replace) a class costs the
-/// same, so do [adding](SoftmaxSampler::add) and [removing](SoftmaxSampler::remove) one. Memory is C·D·(4/3)/L numbers for the sums and C·d for the points, which L = 1 does without. With 10⁶
-/// classes, d = 64 and 128 features in `f32`, L = 1, which is usual there, takes 690 MB and draws fastest, L = 8 takes 340 MB and L = 64 takes 270 MB.
-/// Exact draws cost O(C d) for each h, by a product of many h at once, and O(log C) each; memory is C·d numbers.
+/// L is the [leaf size](Proposal::leaf_size), D the number of features. A draw costs O(D log C + L m d); draws for one h share
+/// the features of h and the nodes that they have in common. [Replacing](SoftmaxSampler::replace),
+/// [adding](SoftmaxSampler::add) or [removing](SoftmaxSampler::remove) a class costs as much as a draw. Memory is C·D·(4/3)/L
+/// numbers for the sums and, unless L = 1, C·d for the points. With 10⁶ classes, d = 64 and 128 features in `f32`, L = 1, the
+/// default there, takes 690 MB and draws fastest, L = 8 takes 340 MB and L = 64 takes 270 MB. Exact draws cost O(C d) for each
+/// h, by a product of many h at once, and O(log C) each; memory is C·d numbers.
 ///
 /// # Storage
-/// With the feature `serde` a sampler is stored with its classes and options, and draws the same to the bit when it is read on the same
-/// machine: C·D numbers if L = 1, else C·d. A [`SampledSoftmax`](super::SampledSoftmax) needs C·d.
+/// With the feature `serde` a sampler is stored with its classes and options: C·D numbers if L = 1, else C·d. Read on the same
+/// machine, it draws the same to the bit. A [`SampledSoftmax`](super::SampledSoftmax) needs C·d.
 ///
 /// # Example
 /// ```
@@ -74,7 +75,7 @@ pub struct SoftmaxSampler<T: Real> {
     pub(super) engine: Engine<T>,
 }
 
-/// What draws.
+/// The two ways to draw: from a tree of sums, or from the exact softmax.
 #[derive(Clone, Debug)]
 pub(super) enum Engine<T: Real> {
     Tree(Tree<T>),
@@ -92,15 +93,15 @@ impl<T: Real> Engine<T> {
 
 impl<T: Real> SoftmaxSampler<T> {
     /// A sampler over classes with these vectors, C × d, for a map without negative features, with the default options. For q near
-    /// the softmax of h·cᵢ a map of the softmax kernel.
+    /// the softmax of h·cᵢ take a map of the softmax kernel.
     ///
     /// # Errors
-    /// As [`Proposal::build`].
+    /// The errors of [`Proposal::build`].
     pub fn new(map: Map<T>, classes: &ArrayRef2<T>) -> Result<Self> {
         Proposal::new(map).build(classes)
     }
 
-    /// C, the number of classes, with those that were [removed](SoftmaxSampler::remove): their numbers are below it.
+    /// C, the number of classes, with [removed](SoftmaxSampler::remove) ones: all numbers of classes are below it.
     pub fn classes(&self) -> usize {
         self.engine.classes().count()
     }
@@ -138,12 +139,12 @@ impl<T: Real> SoftmaxSampler<T> {
         }
     }
 
-    /// k classes for each row of `h`, n × d. Row i draws with the generator [`rng_of_step`](crate::rng_of_step)`(seed, i)`, so that draws are the
-    /// same for any number of threads; rows are drawn in parallel.
+    /// Draws k classes for each row of `h`, n × d. Row i draws with the generator [`rng_of_step`](crate::rng_of_step)`(seed, i)`,
+    /// so that draws are the same for any number of threads; rows are drawn in parallel.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `h` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are not
-    /// finite, [`Memory`](Error::Memory) if there is no memory for so many draws.
+    /// finite, [`Memory`](Error::Memory) if the draws do not fit in memory.
     #[inline(never)]
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
         self.check_columns(h)?;
@@ -156,10 +157,10 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(draws)
     }
 
-    /// k classes for one point, drawn with a generator of yours: 1 × k.
+    /// Draws k classes for one point, 1 × k, with your own generator.
     ///
     /// # Errors
-    /// As [`sample`](SoftmaxSampler::sample).
+    /// The errors of [`sample`](SoftmaxSampler::sample).
     pub fn sample_of<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Draws> {
         self.sample_by(h, k, &mut || rng.random())
     }
@@ -177,8 +178,8 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(draws)
     }
 
-    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws: in O(k d) beside the draws. Over
-    /// the classes that are present; of others the vectors do not matter.
+    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws, in O(k d) beside the draws. The
+    /// sum is over the classes that are present; vectors of others do not matter.
     ///
     /// ```
     /// use ndarray::Array2;
@@ -195,8 +196,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`sample`](SoftmaxSampler::sample), [`Shape`](Error::Shape) if the vectors are not as many as the classes or do not have
-    /// d columns, and as [`Partition::new`]: [`NoData`](Error::NoData) for k = 0.
+    /// The errors of [`sample`](SoftmaxSampler::sample), and [`Shape`](Error::Shape) if there are not C vectors or they do not have
+    /// d columns; the errors of [`Partition::new`], which is [`NoData`](Error::NoData) for k = 0.
     pub fn partition<R: Rng + ?Sized>(
         &self,
         h: &ArrayRef1<T>,
@@ -230,18 +231,18 @@ impl<T: Real> SoftmaxSampler<T> {
         z.with_least_probability((self.uniform_weight() / present as f64).ln())
     }
 
-    /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it; −∞ for those that were removed. For all of them
-    /// the cost is that of the features of all classes.
+    /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it; −∞ for classes that were removed. For all
+    /// classes it costs as much as the features of all.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `h` does not have d entries, [`NotFinite`](Error::NotFinite) if it or its features are not
+    /// [`Shape`](Error::Shape) if `h` does not have d entries, [`NotFinite`](Error::NotFinite) if `h` or its features are not
     /// finite, [`Entry`](Error::Entry) if there is no such class.
     #[inline(never)]
     pub fn log_probabilities(&self, h: &ArrayRef1<T>, classes: &[usize]) -> Result<Vec<f64>> {
         let h = h.view().insert_axis(Axis(0));
         self.check_h(&h)?;
         check_below("the classes", classes, self.classes())?;
-        // What was removed has no way to it.
+        // No way leads to a class that was removed.
         let present = classes.iter().copied().filter(|class| self.is_present(*class));
         let logs = match &self.engine {
             Engine::Tree(tree) => self.mixture(tree).log_probabilities(h, &present.collect::<Vec<_>>())?,

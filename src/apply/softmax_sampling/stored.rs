@@ -1,7 +1,7 @@
 //! The stored forms of a [`SoftmaxSampler`] and of a [`SampledSoftmax`], checked when they are read.
 //!
-//! Of a tree its leaves are stored, or the points that they are computed from, with the references that these numbers are
-//! relative to; the sums above follow from them to the bit. So does the whole tree of a layer from its class vectors.
+//! A tree is stored by its leaves, or by the points from which these are computed, with the references to which numbers are
+//! relative. The sums above follow from them to the bit. So does the whole tree of a layer from its class vectors.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -46,10 +46,10 @@ struct StoredSampler<T: Real> {
     /// None if draws are exact.
     #[serde(with = "crate::exact")]
     reference: Vec<f64>,
-    /// Of each class: its vector if draws are exact, its point if leaves have several classes, else the values of its leaf.
+    /// A row for each class: its vector if draws are exact, its point if leaves have several classes, else the values of its leaf.
     #[serde(with = "crate::exact")]
     rows: Array2<f64>,
-    /// Of each class that is a leaf its scales.
+    /// The scales of each leaf, if a leaf is a class.
     #[serde(with = "crate::exact")]
     log_scales: Array2<f64>,
 }

@@ -56,7 +56,7 @@ pub(super) fn gradient<T: Real>(
                     let term = 2.0 * leaf.row * sums[i].re * (x[[i, k]].widen() / scale);
                     let [unit, log] = units[i];
                     let sum = re[[i, k]].widen() * unit;
-                    // 0 stays 0 where the factor is infinite.
+                    // 0 stays 0 even if the factor is infinite.
                     let sum = if log == 0.0 || sum == 0.0 { sum } else { sum * log.exp() };
                     *out = (sum + term) / scale;
                 }
@@ -92,8 +92,8 @@ pub(super) fn of_logarithms<T: Real>(
     }
 }
 
-/// Writes `weight(j, e^scale)` for all j, divided by a unit and by a power of e, and returns [unit, log of the power]: for points near
-/// 0 the slopes of scaled features overflow, and so would their sum. `weights` is room for a row.
+/// Writes `weight(j, e^scale)` for all j, divided by a unit and by a power of e, and returns [unit, log of the power]. Without
+/// them the slopes of scaled features and their sum would overflow for points near 0. `weights` is room for a row.
 fn write_in_units<T: Real>(
     mut out: ArrayViewMut1<'_, T>,
     weights: &mut Vec<f64>,
@@ -139,8 +139,8 @@ fn weigh<T: Real>(
     sum
 }
 
-/// The derivative of Σ c φ with respect to the projection on frequency `j`, and the part of the sum that its features are, for features
-/// that are exponentials or waves. Of complex features the sum is the real part.
+/// The derivative of Σ c φ with respect to the projection on frequency `j`, and the part of its features in the sum, for
+/// features that are exponentials or waves. For complex features the sum means its real part.
 #[inline]
 pub(super) fn derivative<T: Real>(
     leaf: &Leaf<T>,
@@ -175,7 +175,7 @@ pub(super) fn derivative<T: Real>(
     }
 }
 
-/// From gradients with respect to the image z = Mu to those with respect to x.
+/// The gradients with respect to x, from those with respect to the image z = Mu.
 fn through_matrix<T: Real>(
     linear: &Linear,
     side: Side,

@@ -25,20 +25,20 @@ use crate::numeric::{self, Isa};
 
 pub(crate) use parameters::{ExponentSums, exponent_sums, sums_of_logarithms};
 
-/// Rows whose gradients are computed together.
+/// The number of rows whose gradients are computed together.
 const ROWS: usize = 60;
 
 /// Points and the cotangents of their features.
 pub(crate) struct PulledRows<'a, T> {
     pub side: Side,
-    /// n × d.
+    /// Points, n × d.
     pub x: ArrayView2<'a, T>,
-    /// n × D.
+    /// Cotangents, n × D.
     pub cotangents: ArrayView2<'a, T>,
 }
 
-/// Writes to each row i of `out` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, scales s held fixed;
-/// `false` if a map of the plan has no gradients. `out` is n × d, `cotangents` n × D.
+/// Writes to each row i of `out` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, with the scales s held
+/// fixed; returns `false` if a map of the plan has no gradients. `out` is n × d, `cotangents` n × D.
 ///
 /// # Errors
 /// [`Cancelled`](crate::Error::Cancelled) if the watcher stops the work.
@@ -54,16 +54,16 @@ pub(crate) fn pull_back<T: Real>(
     for_runs(out, ROWS, work, Scratch::default, |scratch, run, mut out| {
         let rows = s![run, ..];
         let rows = PulledRows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
-        // Gradients of parts may overflow where their sum does not.
+        // Gradients of parts may overflow although their sum does not.
         let mut sum = Array2::zeros(out.dim());
         known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
         out.zip_mut_with(&sum, |out, sum| *out = T::narrow(*sum));
     })?;
-    // Also where there are no rows.
+    // The answer must be right for no rows, too.
     Ok(known.into_inner() && has_gradients(program.plan(), side))
 }
 
-/// Adds to each row of `out` the gradient of the same sum for some points, which are few; on the calling thread.
+/// Adds to each row i of `out` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} for a few points, on the calling thread.
 pub(crate) fn pull_back_rows<T: Real>(
     program: &Program<T>,
     rows: PulledRows<'_, T>,
@@ -73,8 +73,8 @@ pub(crate) fn pull_back_rows<T: Real>(
     of_plan(program.plan(), rows, out, scratch);
 }
 
-/// The same from cotangents of the logarithms of features, which are the cotangents of features times these: they neither overflow nor
-/// vanish with a feature. Nothing is added by a program that does not [take](takes_logarithms) them.
+/// Adds gradients from cotangents of the logarithms of features. These are the cotangents of features times the features, and
+/// neither overflow nor vanish with a feature. A program that does not [take](takes_logarithms) them adds nothing.
 pub(crate) fn pull_back_logarithms<T: Real>(
     program: &Program<T>,
     rows: PulledRows<'_, T>,
@@ -131,7 +131,7 @@ fn of_plan<T: Real>(
     }
 }
 
-/// Gradients through a sum of products: from the products to the parts.
+/// Adds gradients through a sum of products: from the products to the parts.
 fn of_sum<T: Real>(
     sum: &Sum<T>,
     rows: PulledRows<'_, T>,
@@ -153,7 +153,7 @@ fn of_sum<T: Real>(
     })
 }
 
-/// Gradients through routed maps: each row through the maps of its cluster.
+/// Adds gradients through routed maps: each row through the maps of its cluster.
 fn of_routed<T: Real>(
     routed: &Routed<T>,
     rows: PulledRows<'_, T>,
@@ -178,7 +178,7 @@ fn of_routed<T: Real>(
     known
 }
 
-/// Gradients through a conditioned map: through the images of points and through their factors.
+/// Adds gradients through a conditioned map: through the images of points and through their factors.
 fn of_conditioned<T: Real>(
     plan: &Plan<T>,
     conditioned: &ConditionedPlan<T>,
@@ -242,7 +242,7 @@ fn features<T: Real>(leaf: &Leaf<T>, side: Side, x: ArrayView2<'_, T>, scratch: 
 }
 
 impl<T: Real> Projection<T> {
-    /// Σⱼ wᵢⱼ ωⱼ for each row of weights, n × m: n × d. Before the lengthscale divides it.
+    /// Σⱼ wᵢⱼ ωⱼ, n × d, for each row of weights, n × m; not yet divided by the lengthscale.
     fn times_frequencies(&self, weights: ArrayView2<'_, T>) -> Array2<T> {
         let mut out = Array2::zeros((weights.nrows(), self.input_dim()));
         let (weights, d) = (weights.as_standard_layout(), self.input_dim());

@@ -1,4 +1,4 @@
-//! [`ExponentSums`]: what gradients with respect to frequencies and to coefficients of a map are made of.
+//! [`ExponentSums`]: sums that give gradients with respect to frequencies and coefficients of a map.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 use num_complex::Complex64;
@@ -13,8 +13,8 @@ use crate::engine::plan::Plan;
 use crate::engine::{Lift, Program, Scratch, Side};
 use crate::threads;
 
-/// Derivatives of L = Σ c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to the exponents βtⱼ + aⱼ of features, whose real part the features are, by
-/// frequency. L is the real part of an analytic function of β, ω and a.
+/// Derivatives of L = Σ c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to the exponents βtⱼ + aⱼ, by frequency. L is the real part of an
+/// analytic function of β, ω and a.
 pub(crate) struct ExponentSums {
     /// ∂/∂aⱼ: 0 for functions of projections, which have no aⱼ.
     pub weights: Vec<Complex64>,
@@ -22,7 +22,7 @@ pub(crate) struct ExponentSums {
     pub slopes: Array2<Complex64>,
 }
 
-/// Rows whose sums are one term of those of all.
+/// The number of rows of a run, whose sums are one term of those of all rows.
 const ROWS: usize = 512;
 
 impl ExponentSums {
@@ -30,14 +30,14 @@ impl ExponentSums {
         ExponentSums { weights: vec![Complex64::ZERO; m], slopes: Array2::zeros((m, d)) }
     }
 
-    /// Adds those of other points.
+    /// Adds the sums over other points.
     pub fn add(&mut self, other: &ExponentSums) {
         self.weights.iter_mut().zip(&other.weights).for_each(|(own, other)| *own += other);
         self.slopes += &other.slopes;
     }
 }
 
-/// The sums over all points; `None` unless points themselves are projected.
+/// The sums over all points from cotangents of features; `None` unless points themselves are projected.
 pub(crate) fn exponent_sums<T: Real>(
     program: &Program<T>,
     side: Side,
@@ -48,7 +48,8 @@ pub(crate) fn exponent_sums<T: Real>(
     Some(sums_of_runs(leaf, x, cotangents, |x, cotangents| slopes_of_rows(leaf, side, x, cotangents)))
 }
 
-/// The same from cotangents of the logarithms of features, for a program that [takes](super::takes_logarithms) them.
+/// The sums over all points from cotangents of the logarithms of features, for a program that
+/// [takes](super::takes_logarithms) them.
 pub(crate) fn sums_of_logarithms<T: Real>(
     program: &Program<T>,
     side: Side,
@@ -82,7 +83,7 @@ struct Slopes {
     im: Array2<f64>,
 }
 
-/// Sums over runs of rows, of which `of_run` has the derivatives.
+/// Sums over runs of rows, from the derivatives that `of_run` gives for each.
 fn sums_of_runs<T: Real>(
     leaf: &Leaf<T>,
     x: ArrayView2<'_, T>,

@@ -42,7 +42,7 @@ pub(super) fn gradient<T: Real>(
     out
 }
 
-/// What the derivative at a coordinate that is 0 needs.
+/// Arguments and buffers of the derivative at a coordinate that is 0.
 struct AtZero<'a, T: Real> {
     leaf: &'a Leaf<T>,
     logarithms: &'a Logarithms,

@@ -19,10 +19,10 @@ use crate::threads;
 
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
 ///
-/// Holds the frequencies, rounded to `T` and divided by the lengthscale: packed once for the product kernel, or,
-/// where they are [structured](Frequencies::structured) and it pays, as factors. Immutable; maps share it behind an
-/// `Arc`. Cost O(md) a point, or O(m log d); memory d elements of `T` for each frequency, their number rounded up to a
-/// multiple of two cache lines, or O(1), beside the `f64` frequencies.
+/// It holds the frequencies, rounded to `T` and divided by the lengthscale: packed once for the product kernel or, if they are
+/// [structured](Frequencies::structured) and it pays, as factors. Maps share it behind an `Arc`. A point costs O(md), or
+/// O(m log d) with factors. Beside the `f64` frequencies, memory is d elements of `T` for each frequency, their number
+/// rounded up to a multiple of two cache lines, or O(1) for each with factors.
 ///
 /// ```
 /// use random_features::frequency::{Hadamard, draw};
@@ -37,29 +37,29 @@ pub struct Projection<T> {
     frequencies: Arc<Frequencies>,
     lengthscale: Lengthscale,
     matrix: Factors<T>,
-    /// 1/ℓ, if it is the same for all coordinates.
+    /// 1/ℓ, if all coordinates have one ℓ.
     inverse: f64,
     /// 1/ℓₖ for each coordinate, else empty.
     inverses: Vec<f64>,
     /// An upper bound on every |ωⱼ·u| with ‖u‖ = 1, including rounding.
     reach: f64,
-    /// Bounds every intermediate value for ‖u‖ = 1.
+    /// A bound on every intermediate value for ‖u‖ = 1.
     detour: f64,
     /// ωᵀ, packed when gradients first need it.
     transposed: OnceLock<Packed<T>>,
 }
 
-/// How products with frequencies are taken.
+/// The method of products with frequencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Method {
-    /// With a packed matrix: O(d) a frequency.
+    /// A packed matrix: O(d) a frequency.
     Dense,
-    /// With the factors of structured frequencies: O(log d) a frequency.
+    /// The factors of structured frequencies: O(log d) a frequency.
     Structured,
 }
 
-/// What points are multiplied by.
+/// The matrix or the factors by which points are multiplied.
 #[derive(Debug)]
 enum Factors<T> {
     Dense(Packed<T>),
@@ -69,13 +69,12 @@ enum Factors<T> {
 impl<T: Real> Projection<T> {
     /// Rounds and packs the frequencies for points divided by `lengthscale`, for the faster method.
     ///
-    /// Which one is faster is estimated from the shape alone, so that it is the same on every machine.
+    /// The faster method is estimated from the shape alone, so that every machine takes the same.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain or so large that 1/ℓ is no normal
-    /// number of `T` (some 1e38 in `f32`), [`Shape`](Error::Shape) if there is one for each of another number of
-    /// dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ overflows `T`, [`Memory`](Error::Memory) if there is no memory for the
-    /// matrix that is packed.
+    /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain or so large that 1/ℓ is no normal number of `T`
+    /// (some 1e38 in `f32`), [`Shape`](Error::Shape) if the number of lengthscales is not d, [`NotFinite`](Error::NotFinite) if
+    /// some ω/ℓ overflows `T`, [`Memory`](Error::Memory) if the packed matrix does not fit in memory.
     pub fn new(
         frequencies: impl Into<Arc<Frequencies>>,
         lengthscale: impl Into<Lengthscale>,
@@ -85,11 +84,11 @@ impl<T: Real> Projection<T> {
         Self::with_method(frequencies, lengthscale, method)
     }
 
-    /// As [`new`](Projection::new), with a method of your choice; frequencies without structure are
-    /// [`Dense`](Method::Dense) whatever it is.
+    /// Rounds and packs the frequencies for points divided by `lengthscale`, for the given method. Frequencies without structure
+    /// are always [`Dense`](Method::Dense).
     ///
     /// # Errors
-    /// As [`new`](Projection::new).
+    /// The errors of [`new`](Projection::new).
     pub fn with_method(
         frequencies: impl Into<Arc<Frequencies>>,
         lengthscale: impl Into<Lengthscale>,
@@ -132,7 +131,7 @@ impl<T: Real> Projection<T> {
                 let rows = frequencies.rows();
                 let element = |j, k| T::saturated(rows[[j, k]] / lengthscale.at(k));
                 let packed = Packed::new(rows.nrows(), rows.ncols(), element);
-                // Infinite, and still a bound, for frequencies beyond 1e150.
+                // For frequencies beyond 1e150 it is infinite, which is still a bound.
                 let longest = rows.rows().into_iter().map(|row| row.dot(&row).sqrt()).fold(0.0, f64::max);
                 (Factors::Dense(packed), longest * rounding, longest * rounding)
             }
@@ -165,7 +164,7 @@ impl<T: Real> Projection<T> {
         }
     }
 
-    /// How products are taken.
+    /// The method of products.
     pub fn method(&self) -> Method {
         match &self.matrix {
             Factors::Dense(_) => Method::Dense,
@@ -191,7 +190,7 @@ impl<T: Real> Projection<T> {
         })
     }
 
-    /// Whether both project alike.
+    /// Whether both projections give the same numbers.
     pub(crate) fn same(&self, other: &Self) -> bool {
         let same = |a: &Arc<Frequencies>, b: &Arc<Frequencies>| Arc::ptr_eq(a, b) || a.same_draw(b);
         self.method() == other.method()
@@ -199,7 +198,7 @@ impl<T: Real> Projection<T> {
             && same(&self.frequencies, &other.frequencies)
     }
 
-    /// ⟨ωⱼ, xᵢ/ℓ⟩ for all rows of `x`, n × m, and ‖xᵢ/ℓ‖², in buffers of yours. On the calling thread.
+    /// Writes ⟨ωⱼ, xᵢ/ℓ⟩ for all rows of `x`, n × m, and ‖xᵢ/ℓ‖² to your own buffers, on the calling thread.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit or is not in standard layout.
@@ -236,9 +235,8 @@ impl<T: Real> Projection<T> {
 
     /// Writes ⟨ωⱼ, xᵢ/ℓ⟩ to column j of row i, and ‖xᵢ/ℓ‖² to the first scale of row i.
     ///
-    /// The tile has as many rows as `x`, at least m columns and a block. Where the product would overflow `T`
-    /// (norms above 1e37 in `f32`) it saturates, so that what is written is finite for every x whose squared
-    /// norm is. `norms` are ‖xᵢ/ℓ‖², if they are known.
+    /// The tile has as many rows as `x`, at least m columns and a block. Where the product would overflow `T` (norms above 1e37
+    /// in `f32`) it saturates, so that it is finite for every x whose squared norm is. `norms` are ‖xᵢ/ℓ‖², if they are known.
     pub(crate) fn project(
         &self,
         x: PointsView<'_, T>,
@@ -290,7 +288,7 @@ impl<T: Real> Projection<T> {
         matches!(&self.matrix, Factors::Dense(packed) if packed.rows() > COLUMNS)
     }
 
-    /// As [`project`](Projection::project), bit-identical, at O(m) for each coordinate that is not 0.
+    /// Writes the bits of [`project`](Projection::project) for sparse points, at O(m) for each coordinate that is not 0.
     fn project_sparse(
         &self,
         x: SparsePoints<'_, T>,
@@ -314,12 +312,12 @@ impl<T: Real> Projection<T> {
         }
     }
 
-    /// The squared norm from which on numbers might overflow.
+    /// The largest squared norm for which no number can overflow.
     fn safe(&self) -> f64 {
         (T::max_value().widen() / 4.0 / self.detour).powi(2)
     }
 
-    /// Rows of points and of products, each with the distance between rows.
+    /// Multiplies rows of points; `x_stride` and `stride` are the distances between rows of points and of products.
     fn multiply(&self, x: &[T], x_stride: usize, out: &mut [T], stride: usize, work: &mut Buffer<T>) {
         match &self.matrix {
             Factors::Dense(packed) => numeric::product(Isa::best(), x, x_stride, packed.all(), out, stride),
@@ -341,7 +339,7 @@ impl<T: Real> Projection<T> {
     }
 }
 
-/// The product of few rows with many frequencies, of which each thread takes ranges. Bit-identical to the product on one thread.
+/// Writes the product of few rows with many frequencies, of which each thread takes ranges: the bits of one thread.
 fn multiply_wide<T: Real>(x: &[T], x_stride: usize, packed: &Packed<T>, out: &mut [T], stride: usize) {
     let rows = x.len().div_ceil(x_stride);
     let run = |panels: Panels<'_, T>| {
@@ -360,7 +358,7 @@ fn multiply_wide<T: Real>(x: &[T], x_stride: usize, packed: &Packed<T>, out: &mu
     });
 }
 
-/// Frequencies that a thread takes at a time, where there are more of them than points.
+/// The number of frequencies that a thread takes at a time, if there are more of them than points.
 const COLUMNS: usize = 1024;
 
 fn longest_radius(structured: &Structured) -> f64 {
@@ -406,22 +404,22 @@ fn faster(frequencies: &Frequencies) -> Method {
     if cost < dense || written > WRITTEN { Method::Structured } else { Method::Dense }
 }
 
-/// What rounds of signs and transforms take for a point, in multiplications of the dense product.
+/// The time of rounds of signs and transforms for a point, in multiplications of the dense product.
 pub(crate) fn hadamard_cost(rounds: usize, padded: usize) -> f64 {
     ROUND * rounds as f64 * padded as f64
 }
 
-/// What rotations of so many planes take for a point, in multiplications of the dense product.
+/// The time of rotations of so many planes for a point, in multiplications of the dense product.
 pub(crate) fn givens_cost(planes: usize, padded: usize) -> f64 {
     PLANE * planes as f64 + padded as f64
 }
 
-/// What the writing of a matrix may take, in multiplications of the dense product: some ten seconds.
+/// The most time for writing out a matrix, in multiplications of the dense product: some ten seconds.
 const WRITTEN: f64 = 1e11;
-/// What a round of signs and transform takes for each coordinate, in multiplications of the dense product: measured
+/// The time of a round of signs and transform for each coordinate, in multiplications of the dense product. It was measured
 /// with AVX2, where three rounds win from d = m = 64 on (`cargo bench --bench structured`).
 const ROUND: f64 = 14.0;
-/// What a plane rotation takes for each point, in multiplications of the dense product.
+/// The time of a plane rotation for each point, in multiplications of the dense product.
 const PLANE: f64 = 18.0;
 
 once!(Projection::<T>::project_into, Projection::<T>::prepared);

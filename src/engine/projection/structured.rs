@@ -22,9 +22,9 @@ struct FactoredBlock<T> {
     rotation: RotationFactors<T>,
     /// The number of vertices of the simplex and its coefficients.
     simplex: Option<(usize, [T; 3])>,
-    /// r/ℓ with signs, for each row.
+    /// The signed radius of each row, divided by an isotropic ℓ.
     scales: Vec<T>,
-    /// Rows in a run that share a direction.
+    /// The number of consecutive rows that share a direction.
     copies: usize,
 }
 
@@ -36,7 +36,7 @@ enum RotationFactors<T> {
 }
 
 impl<T: Real> Fast<T> {
-    /// Rounds and scales; numbers beyond the range of `T` saturate.
+    /// Structured frequencies, rounded to `T` and divided by ℓ; numbers beyond the range of `T` saturate.
     pub fn new(structured: &Structured, lengthscale: &Lengthscale) -> Self {
         let (inverse, inverses) = match lengthscale {
             Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
@@ -66,7 +66,7 @@ impl<T: Real> Fast<T> {
         let planes = self.blocks.iter().any(|block| matches!(block.rotation, RotationFactors::Planes(_)));
         let work = work.take(self.padded * if planes { 1 + POINTS } else { 1 });
         let mut first = 0;
-        // Block by block, so that its factors stay in cache while all points pass.
+        // All points pass one block after the other, whose factors stay in the cache.
         for block in &self.blocks {
             let columns = first..first + block.scales.len();
             match &block.rotation {
@@ -106,7 +106,7 @@ impl<T: Real> Fast<T> {
         tail.fill(T::zero());
     }
 
-    /// Up to [`POINTS`] points side by side; places without a point may hold anything.
+    /// Loads up to [`POINTS`] points side by side; places without a point have arbitrary contents.
     fn load_points(&self, x: &[T], x_stride: usize, v: &mut [T], points: &mut [[T; POINTS]]) {
         for (l, x) in x.chunks(x_stride).enumerate() {
             self.load(&x[..self.dim], v);
@@ -138,7 +138,7 @@ impl<T: Real> FactoredBlock<T> {
         }
     }
 
-    /// From R x to the rows' products: simplex, copies, radii.
+    /// Turns R x into the products with rows: simplex, copies, radii.
     fn finish(&self, v: &mut [T], out: &mut [T]) {
         let isa = Isa::best();
         if let Some((vertices, [stretch, shift, last])) = self.simplex {

@@ -1,4 +1,4 @@
-//! Maps cells of the unit interval to frequencies.
+//! Frequencies from cells of the unit interval.
 
 use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
@@ -15,9 +15,9 @@ use crate::theory::{BlockLaw, Dependence};
 /// 2⁶⁴, the number of cells.
 pub(super) const CELLS: f64 = (1u128 << 64) as f64;
 
-/// A randomised point set in the unit cube, each of whose points is uniform.
+/// A randomised point set in the unit cube: each of its points is uniform.
 pub trait Net: Coupling {
-    /// Fills a block of rows with the `quantile` of the cell of each coordinate.
+    /// Fills a block, size × d, with the `quantile` of the cell of each coordinate.
     fn fill(
         &self,
         rows: ArrayViewMut2<'_, f64>,
@@ -25,7 +25,7 @@ pub trait Net: Coupling {
         rng: &mut dyn Rng,
     ) -> Result<()>;
 
-    /// A block of `size` × d rows.
+    /// A block of rows, `size` × d.
     fn rows(
         &self,
         size: usize,
@@ -52,7 +52,7 @@ pub trait Net: Coupling {
         Ok(Rows::Dense(rows))
     }
 
-    /// The points with coordinates of a law that has a name.
+    /// The coupling of these points with coordinates of a law that has a name.
     fn product(&self, law: Radius) -> PlainCoupling;
 }
 
@@ -63,13 +63,13 @@ pub(super) fn gaussian(cell: u64) -> f64 {
 
 /// The quantile of a symmetric law at the centre of a cell, from its quantile function below ½.
 pub(in crate::frequency) fn from_cell(cell: u64, lower_quantile: impl Fn(f64) -> f64) -> f64 {
-    // From the nearer end of the interval, where centres are accurate.
+    // The distance is taken from the nearer end of the interval, where centres are accurate.
     let tail = cell.min(!cell);
     let omega = lower_quantile((tail as f64 + 0.5) / CELLS);
     if tail == cell { omega } else { -omega }
 }
 
-/// The law of rows of a net, which are dependent, without a closed form, unless there is but one.
+/// The law of the rows of a net: dependent without a closed form, unless there is only one row.
 pub(super) fn law(size: usize, radius: Radius) -> BlockLaw {
     let dependence = if size == 1 { Dependence::Independent } else { Dependence::Unknown };
     BlockLaw::new(size, dependence, radius)

@@ -15,8 +15,8 @@ use crate::theory::BlockLaw;
 /// Halton frequencies: Gaussian images of the Halton sequence, randomly shifted.
 ///
 /// # Definition
-/// ωₙₗ = Φ⁻¹(uₙₗ) with uₙₗ = φ(n; pₗ) + Δₗ mod 1 for n = 1 … m, where φ(n; b) mirrors the digits of n in base b at the radix point, pₗ the l-th
-/// prime, and the shifts Δₗ are uniform on (0, 1) and independent. All rows are one block.
+/// ωₙₗ = Φ⁻¹(uₙₗ) with uₙₗ = φ(n; pₗ) + Δₗ mod 1 for n = 1 … m. φ(n; b) mirrors the digits of n in base b at the radix point,
+/// pₗ is the l-th prime, and the shifts Δₗ are independent and uniform on (0, 1). All rows are one block.
 ///
 /// # Variance
 /// No closed form. Coordinate l is evenly distributed only over runs of pₗ points; over fewer points the coordinates of
@@ -104,7 +104,7 @@ impl Net for Halton {
 /// The result is in \[0, 1\], where 1 occurs only by rounding. Its error is below 4e-16, because the mirrored digits
 /// are an exact integer that is divided once. The base is at least 2.
 fn radical_inverse(index: u64, base: u64) -> f64 {
-    // At most base · index: no overflow in 128 bits.
+    // Both numbers are at most base · index and do not overflow 128 bits.
     let (mut mirrored, mut power, mut rest) = (0u128, 1u128, index);
     while rest > 0 {
         mirrored = mirrored * u128::from(base) + u128::from(rest % base);

@@ -17,9 +17,9 @@ use crate::theory::BlockLaw;
 ///
 /// # Definition
 /// ωₙₗ = Φ⁻¹(uₙₗ), where u₁ … u_m are the first m points of the Sobol sequence, including zero, in Gray code order and
-/// with Joe and Kuo's direction numbers, after nested uniform scrambling: in each coordinate a binary digit is flipped
-/// by an independent fair coin for each value of the preceding digits. Up to [`MAX_COUNT`](Sobol::MAX_COUNT) rows are
-/// one block; more rows are independent blocks.
+/// with Joe and Kuo's direction numbers, after nested uniform scrambling. Scrambling flips each binary digit of a
+/// coordinate by an independent fair coin for each value of the preceding digits. Up to [`MAX_COUNT`](Sobol::MAX_COUNT)
+/// rows are one block; more rows are independent blocks.
 ///
 /// # Variance
 /// No closed form. For smooth functions of few coordinates the variance decreases faster than 1/m. It is lowest if m is
@@ -232,7 +232,7 @@ mod tests {
         divisors.fold(n, |rest, p| rest / p * (p - 1))
     }
 
-    /// Of degree s there are φ(2ˢ − 1)/s primitive polynomials.
+    /// There are φ(2ˢ − 1)/s primitive polynomials of degree s.
     #[test]
     fn the_table_has_all_primitive_polynomials() {
         let mut seen = HashSet::new();

@@ -17,8 +17,8 @@ use crate::theory::BlockLaw;
 /// asks for do not apply and are ignored. [`Product`](crate::frequency::Product) has independent points instead.
 ///
 /// # Variance
-/// No closed form. The mean squared error of independent frequencies divided by that of these, measured to 10 % for the
-/// Laplace kernel with trigonometric features, ‖x−y‖₁ = ℓ spread evenly over the coordinates, m = 256:
+/// No closed form. The table has the mean squared error of independent frequencies divided by the error of these, measured
+/// to 10 % for the Laplace kernel with trigonometric features, ‖x−y‖₁ = ℓ spread evenly over the coordinates, m = 256:
 ///
 /// | d | Sobol | Halton |
 /// |---|---|---|
@@ -30,7 +30,7 @@ use crate::theory::BlockLaw;
 /// The law of each row is exact, up to the resolution of 2⁶⁴ values of u: estimates are unbiased.
 ///
 /// # Cost
-/// As the net, with quantiles of F.
+/// The cost of [`Sobol`](super::Sobol) or [`Halton`](super::Halton), with quantiles of F instead of Φ.
 ///
 /// # Example
 /// ```

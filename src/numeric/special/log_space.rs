@@ -54,7 +54,7 @@ pub fn relative_deviation(ln_variance: f64, ln_kernel: f64) -> f64 {
 /// e^(a − b); NaN if a few rounding errors of a and b could change it by more than a factor.
 fn exp_difference(a: f64, b: f64) -> f64 {
     let (difference, rounding) = (a - b, 4.0 * f64::EPSILON * (a.abs() + b.abs()));
-    // Infinite, or so far from 0 that the exponential is 0 or ∞ however a and b are rounded.
+    // The difference is infinite, or so far from 0 that the exponential is 0 or ∞ however a and b are rounded.
     let certain = difference.abs() == f64::INFINITY || difference.abs() - rounding > RANGE;
     if rounding < 0.1 || certain { difference.exp() } else { f64::NAN }
 }

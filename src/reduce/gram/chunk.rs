@@ -13,11 +13,11 @@ use crate::numeric::{self, Isa, Packed, Twofold, add_scaled, max_abs, panel_widt
 use crate::progress;
 use crate::threads::Pool;
 
-/// Rows whose products are summed before the sum is added to others. A chunk begins at a multiple of this.
+/// The number of rows whose products are summed before the sum is added to others. A chunk begins at a multiple of it.
 pub(crate) const ROWS: u64 = 4096;
-/// Rows whose products are summed in the scalar type; the sums of these are `f64`.
+/// The number of rows whose products are summed in the scalar type; sums of such sums are `f64`.
 pub(super) const RUN: usize = 512;
-/// Features of a block: whole panels, with which two blocks of a run stay in the second cache.
+/// The number of features of a block: whole panels, so that two blocks of a run stay in the second cache.
 pub(super) const BLOCK: usize = 96;
 
 /// Rows of a data set: points, n × d, with their targets, n × t, and weights.
@@ -25,7 +25,7 @@ pub(super) const BLOCK: usize = 96;
 pub(super) struct Data<'a, T> {
     pub x: PointsView<'a, T>,
     pub targets: ArrayView2<'a, T>,
-    /// None if all are 1.
+    /// A weight for each row; `None` if all are 1.
     pub weights: Option<ArrayView1<'a, f64>>,
 }
 
@@ -42,9 +42,9 @@ impl<T: Real> Data<'_, T> {
         self.weights.as_ref().map_or(1.0, |weights| weights[i])
     }
 
-    /// The targets of the heaviest row, of equal ones the first: among n rows their squared distance from the mean is at most n
-    /// times the variance, so that squares of differences from them keep their digits wherever the mean is. Differences of constant
-    /// targets, and of most indicators of a class, are 0.
+    /// The targets of the heaviest row, the first of equal ones. Among n rows their squared distance from the mean is at most n
+    /// times the variance, so that squares of differences from them keep their digits wherever the mean is. Differences of
+    /// constant targets, and of most indicators of a class, are 0.
     fn references(&self) -> Vec<f64> {
         let heavier = |best: usize, i: usize| if self.weight(i) > self.weight(best) { i } else { best };
         let heaviest = (0..self.targets.nrows()).reduce(heavier);
@@ -56,7 +56,7 @@ impl<T: Real> Data<'_, T> {
 #[derive(Debug)]
 pub(super) struct FeatureChunk<T> {
     runs: Vec<PackedRun<T>>,
-    /// The sums with targets, and what their rounding has left.
+    /// The sums with targets, and the remainders that their rounding has left.
     pub sums: [TargetSums; 2],
     /// Σ w (y − r)² for each target, with its reference r.
     pub scatter: Vec<f64>,
@@ -67,11 +67,11 @@ pub(super) struct FeatureChunk<T> {
 pub(super) struct TargetSums {
     /// (t + 1) × D: Σ w y φ; the last row is for the target 1.
     pub cross: Array2<f64>,
-    /// Σ w y, the last for the target 1, and Σ w y².
+    /// Σ w y for each target and for the target 1; then Σ w y².
     pub moments: Vec<f64>,
 }
 
-/// Buffers for the features of chunks, which are used again: page-faulting new ones would take longer than many of the sums.
+/// Buffers for the features of chunks, which are used again: page faults of new ones would take longer than many of the sums.
 #[derive(Debug, Default)]
 pub(super) struct ChunkPools<T> {
     features: Pool<Packed<T>>,
@@ -81,7 +81,7 @@ pub(super) struct ChunkPools<T> {
 /// A run: its features, and the sums over them.
 #[derive(Debug)]
 struct PackedRun<T> {
-    /// Features, each row times the square root of its weight, over a power of two; feature after feature in panels.
+    /// Features times the square root of the weight of their row, divided by a power of two; feature after feature in panels.
     features: Packed<T>,
     /// The square of that power of two.
     unit: f64,
@@ -94,7 +94,7 @@ struct PackedRun<T> {
 }
 
 impl<T: Real> FeatureChunk<T> {
-    /// The rows of `data`, of which the first is row `first` of the caller's.
+    /// The chunk of the rows of `data`; the first is row `first` of the caller's data.
     ///
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) if a point has no finite features.
@@ -132,7 +132,7 @@ impl<T: Real> FeatureChunk<T> {
 
     /// An upper bound of every Σ w φ² and every product of two features.
     pub fn bound(&self) -> f64 {
-        // Twice, for the rounding of sums in the scalar type.
+        // The bound is doubled for the rounding of sums in the scalar type.
         2.0 * self.runs.iter().map(|run| run.bound).sum::<f64>()
     }
 
@@ -155,8 +155,8 @@ impl<T: Real> FeatureChunk<T> {
         });
     }
 
-    /// Σ w φ φᵀ over the chunk for block (i, j) of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature; above
-    /// the diagonal some of the products are left out.
+    /// Writes Σ w φ φᵀ over the chunk for block (i, j) of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature.
+    /// Above the diagonal some of the products are left out.
     fn multiply(&self, i: usize, j: usize, products: &mut [T], sums: &mut [f64]) {
         sums.fill(0.0);
         let panels = BLOCK / panel_width::<T>();
@@ -164,7 +164,7 @@ impl<T: Real> FeatureChunk<T> {
             let Some(right) = run.features.runs(BLOCK).nth(j) else { continue };
             let bands = run.features.runs(1).skip(i * panels).take(panels);
             for (k, (left, sums)) in bands.zip(sums.chunks_mut(panel_width::<T>() * BLOCK)).enumerate() {
-                // Of blocks on the diagonal only the lower triangle is needed, up to whole panels.
+                // Blocks on the diagonal need only the lower triangle, up to whole panels.
                 let right = right.first(if i == j { (k + 1) * panel_width::<T>() } else { BLOCK });
                 let products = &mut products[..left.rows() * BLOCK];
                 numeric::panel_product(Isa::best(), left, right, products, BLOCK);
@@ -244,8 +244,8 @@ impl TargetSums {
         self.moments.iter_mut().zip(&other.moments).for_each(|(sum, moment)| *sum += moment);
     }
 
-    /// The sums with targets themselves, of sums with targets less their references: Σ w y φ = Σ w (y − r) φ + r Σ w φ, and so on.
-    /// Twofold, since what is small beside r must not be lost.
+    /// The sums with targets themselves, from sums with targets less their references: Σ w y φ = Σ w (y − r) φ + r Σ w φ, and so
+    /// on. They are twofold, since terms that are small beside r must not be lost.
     fn about_zero(self, references: &[f64]) -> [Self; 2] {
         let (t, width) = (references.len(), self.cross.ncols());
         let (mut sums, mut left) = (self, Self::zeros(t, width));
@@ -292,7 +292,7 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'
             match row.log_scales[b] {
                 f64::NEG_INFINITY => values.fill(T::zero()),
                 scale => {
-                    // Exact where the powers are normal numbers.
+                    // The factor is exact where the powers are normal numbers.
                     let safe = scale.abs() < 600.0 && exponent.abs() < 1000.0;
                     let factor = if safe {
                         data.weight(i).sqrt() * scale.exp() * (-exponent).exp2()

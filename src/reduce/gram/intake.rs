@@ -7,7 +7,7 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::map::Map;
 
-/// Sums of products of features with their map: what statistics are that take points in.
+/// Sums of products of features with the map that makes features of points.
 #[derive(Clone, Debug)]
 pub(crate) struct GramIntake<T: Real> {
     pub(super) map: Map<T>,
@@ -20,7 +20,7 @@ impl<T: Real> GramIntake<T> {
     /// Empty sums.
     ///
     /// # Errors
-    /// As [`check`](GramIntake::check); [`Memory`](Error::Memory) if there is no memory for them.
+    /// The errors of [`check`](GramIntake::check); [`Memory`](Error::Memory) if the sums do not fit in memory.
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         Self::check(&map, targets)?;
         let sums = GramSums::new(MapIdentity::of(&map), targets)?;
@@ -48,15 +48,15 @@ impl<T: Real> GramIntake<T> {
         Ok(GramIntake { map, sums, next })
     }
 
-    /// The same with inputs that are centred and scaled before the map is applied.
+    /// Sets how inputs are centred and scaled before the map is applied.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if it is for another dimension, [`Parameter`](Error::Parameter) after rows.
+    /// [`Shape`](Error::Shape) if `inputs` is for another dimension, [`Parameter`](Error::Parameter) if rows have been added.
     pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
         Ok(GramIntake { sums: self.sums.standardised(inputs)?, ..self })
     }
 
-    /// The same with the next update beginning at this row.
+    /// Sets the row at which the next update begins.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
@@ -69,7 +69,7 @@ impl<T: Real> GramIntake<T> {
     /// Adds the rows of other sums. The next update begins after the last row of both.
     ///
     /// # Errors
-    /// As [`GramSums::merge`].
+    /// The errors of [`GramSums::merge`].
     pub fn join(&mut self, other: &GramSums<T>) -> Result<()> {
         self.sums.merge(other)?;
         self.next = self.next.max(self.sums.rows.end().unwrap_or(0));
@@ -86,7 +86,7 @@ impl<T: Real> GramIntake<T> {
         &self.sums
     }
 
-    /// The sums, giving up the map.
+    /// The sums, without the map.
     pub fn into_sums(self) -> GramSums<T> {
         self.sums
     }

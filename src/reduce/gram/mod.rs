@@ -1,5 +1,5 @@
-//! Sums of products of features, which ridge regression and PCA are made of: [`GramSums`], and [`GramIntake`], which adds
-//! rows to them with a map.
+//! Sums of products of features for ridge regression and PCA: [`GramSums`], and [`GramIntake`], which adds rows to them with a
+//! map.
 
 mod chunk;
 mod intake;

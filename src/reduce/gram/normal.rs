@@ -1,4 +1,4 @@
-//! [`NormalSums`]: the sums over rows of which normal equations are made, and how chunks of rows are added.
+//! [`NormalSums`]: the sums over rows for normal equations, to which chunks of rows are added.
 
 use super::chunk::{BLOCK, FeatureChunk, block_count};
 use super::totals::{LARGEST, MOST, TooLarge, Totals, check_size, largest};
@@ -7,30 +7,30 @@ use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::numeric::{slice_of, slice_of_mut};
 
-/// Words of a sum of products of two features in `f64`.
+/// The number of words of a sum of products of two features in `f64`.
 const WORDS: usize = 3;
-/// Words of sums with targets, of which small differences count where their means are large: Σ w y φ, and Σ w y and Σ w y².
+/// The numbers of words of Σ w y φ, and of Σ w y and Σ w y²: small differences count where means of targets are large.
 const CROSS_WORDS: usize = 4;
 const MOMENT_WORDS: usize = 5;
-/// Words of sums that bound rounding errors.
+/// The number of words of sums that bound rounding errors.
 const BOUND_WORDS: usize = 2;
-/// What a chunk adds to a sum: its part about a reference, and what moves that to 0.
+/// The number of summands that a chunk adds to a sum: its part about a reference, and the shift to 0.
 const SUMMANDS: u64 = 2;
 
-/// The sums over rows of which normal equations are made.
+/// The sums over rows for normal equations.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct NormalSums {
     /// Σ w φ φᵀ, a piece for each block of the lower triangle.
     pub gram: Totals,
-    /// Σ w y φ for each target; the last is for the target 1.
+    /// Σ w y φ for each target and, at last, for the target 1.
     pub cross: Vec<Totals>,
     /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
     pub moments: Vec<Totals>,
     /// Σ w over the rows that were removed.
     pub removed: Totals,
-    /// Σ w (y − r)² for each target over all rows that were added or removed, with the reference r of each chunk: rounding errors of
-    /// Σ w y² are relative to this, where rows are removed in other cuts.
+    /// Σ w (y − r)² for each target over all rows that were added or removed, with the reference r of each chunk. Rounding errors
+    /// of Σ w y² are relative to it if rows are removed in other cuts.
     pub scatter: Vec<Totals>,
     /// The largest Σ w φ² of a feature, and the sum over all features, of all runs that were added or removed: rounding errors of
     /// Σ w φ φᵀ are relative to these, where rows are removed in other cuts.
@@ -46,7 +46,7 @@ impl NormalSums {
     /// Zeros for t targets and features of the scalar `T`.
     ///
     /// # Errors
-    /// As [`check_room`](NormalSums::check_room).
+    /// The errors of [`check_room`](NormalSums::check_room).
     pub fn new<T: Real>(targets: usize, width: usize) -> Result<Self> {
         Self::check_room::<T>(targets, width)?;
         Ok(NormalSums {
@@ -64,7 +64,7 @@ impl NormalSums {
     /// The bytes of sums of this size.
     pub fn bytes<T: Real>(targets: usize, width: usize) -> usize {
         let bytes = |words: usize| words * size_of::<f64>();
-        // Of a target and of the target 1: sums with features, and up to three without.
+        // A target, or the target 1, has sums with features, and up to three without.
         let of_target = width.saturating_mul(bytes(CROSS_WORDS)).saturating_add(2 * bytes(MOMENT_WORDS));
         let of_target = of_target.saturating_add(bytes(BOUND_WORDS) + 4 * size_of::<Totals>());
         let of_block = BLOCK * BLOCK * Self::depth::<T>() * size_of::<f64>();
@@ -84,7 +84,7 @@ impl NormalSums {
         Err(Error::Parameter { name: "the number of features", value: width as f64, domain })
     }
 
-    /// Rejects sums of this size, or another copy of them, if there is no memory for all of them.
+    /// Rejects sums of this size, or another copy of them, if they do not fit in memory.
     pub fn check_room<T: Real>(targets: usize, width: usize) -> Result<()> {
         check_memory("bytes of sums over rows", Self::bytes::<T>(targets, width), 1)
     }
@@ -116,7 +116,7 @@ impl NormalSums {
         self.parts = MOST / 2;
     }
 
-    /// Makes all sums those over no row.
+    /// Makes all sums 0, as over no row.
     pub fn clear(&mut self) {
         self.all_mut().for_each(Totals::clear);
         self.most.fill(0.0);
@@ -128,12 +128,12 @@ impl NormalSums {
         with_targets.chain([&mut self.gram, &mut self.removed, &mut self.magnitudes])
     }
 
-    /// Words of a sum of products: as many as the rounding errors of the products justify.
+    /// The number of words of a sum of products: as many as the rounding errors of the products justify.
     fn depth<T: Real>() -> usize {
         if size_of::<T>() == 4 { 2 } else { WORDS }
     }
 
-    /// Refuses a chunk with numbers that sums cannot take.
+    /// Refuses a chunk with numbers too large for sums.
     pub fn check<T: Real>(chunk: &FeatureChunk<T>) -> Result<(), TooLarge> {
         let [sums, _] = &chunk.sums;
         check_size(chunk.bound())?;
@@ -188,7 +188,7 @@ impl NormalSums {
     }
 }
 
-/// Why a chunk, or what is made of sums, is refused.
+/// The error for numbers that are too large for sums.
 pub(crate) fn too_large() -> Error {
     let domain = "below 1e288: scale the targets or weights, or take a map for the Gaussian kernel";
     Error::Parameter {

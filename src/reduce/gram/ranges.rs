@@ -4,15 +4,15 @@ use crate::Real;
 use crate::engine::PointsView;
 use crate::kernel::Lengthscale;
 
-/// Beyond this ratio of the widest range to the narrowest one lengthscale cannot suit both.
+/// The ratio of the widest range to the narrowest above which one lengthscale cannot suit both.
 const UNEQUAL: f64 = 100.0;
-/// Ranges, in lengthscales, outside of which all points look equal, or all different.
+/// The ranges, in lengthscales, below which all points look equal, and above which all look different.
 const SEEN: std::ops::Range<f64> = 0.01..1000.0;
 
 /// Why a regression may fit badly: its inputs are not scaled for its kernel. See
 /// [`RidgeStatistics::scale_warning`](crate::apply::RidgeStatistics::scale_warning).
 ///
-/// Coordinates are numbered from 0; ranges, max − min over all points, are in lengthscales.
+/// Coordinates are numbered from 0. Ranges, max − min over all points, are in lengthscales.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ScaleWarning {
@@ -20,11 +20,11 @@ pub enum ScaleWarning {
     Unequal {
         /// The coordinate of the widest range.
         wide: usize,
-        /// Its range.
+        /// The widest range.
         wide_range: f64,
         /// The coordinate of the narrowest range above 0.
         narrow: usize,
-        /// Its range.
+        /// The narrowest range.
         narrow_range: f64,
     },
     /// All ranges are below 0.01 lengthscales: the kernel hardly tells points apart.
@@ -65,7 +65,7 @@ impl std::fmt::Display for ScaleWarning {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Ranges {
-    /// Empty before the first point.
+    /// The least value of each column; empty before the first point.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     least: Vec<f64>,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -73,7 +73,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Those of some points, of which those without weight do not count.
+    /// The ranges of the points whose rows `counts` accepts.
     pub fn of<T: Real>(x: PointsView<'_, T>, counts: impl Fn(usize) -> bool) -> Self {
         let mut ranges = Ranges::default();
         let rows = || (0..x.nrows()).filter(|i| counts(*i));
@@ -109,7 +109,7 @@ impl Ranges {
     }
 
     fn include(&mut self, k: usize, value: f64) {
-        // Zeros of either sign are one number, so that orders do not matter.
+        // Zeros of either sign become one number, so that orders do not matter.
         let value = value + 0.0;
         self.least[k] = self.least[k].min(value);
         self.largest[k] = self.largest[k].max(value);
@@ -123,7 +123,7 @@ impl Ranges {
         self.largest.iter_mut().zip(&other.largest).for_each(|(own, their)| *own = own.max(*their));
     }
 
-    /// Whether these are ranges of points in ℝᵈ, or of none.
+    /// Whether these are ranges of points in ℝᵈ, or of no point.
     #[cfg(feature = "serde")]
     pub fn fit(&self, d: usize) -> bool {
         let ordered = |(a, b): (&f64, &f64)| a.is_finite() && b.is_finite() && a <= b;
@@ -139,7 +139,7 @@ impl Ranges {
         (end(&self.least), end(&self.largest))
     }
 
-    /// What is wrong with them for a kernel with these lengthscales, if they are known.
+    /// The warning that these ranges give for a kernel with these lengthscales, if they are known.
     pub fn warning(&self, lengthscale: Option<&Lengthscale>) -> Option<ScaleWarning> {
         let range = |k: usize| (self.largest[k] - self.least[k]) / lengthscale.map_or(1.0, |ell| ell.at(k));
         let ranges = (0..self.least.len()).map(|k| (k, range(k))).filter(|(_, range)| *range > 0.0);

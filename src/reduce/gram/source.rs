@@ -1,4 +1,4 @@
-//! [`FeatureSource`]: what makes features of points.
+//! [`FeatureSource`]: a map with the standardisation of its inputs.
 
 use ndarray::Array2;
 

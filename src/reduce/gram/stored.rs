@@ -13,7 +13,7 @@ use crate::map::Map;
 use crate::rows::RowRanges;
 use crate::sealed::sealed;
 
-/// Sums, the rows that they are of, and which map made their features.
+/// Sums, the numbers of their rows, and the identity of the map.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "GramSums")]
 struct StoredGramSums {
@@ -66,7 +66,7 @@ impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
     }
 }
 
-/// Sums with their map, as parts of what is sealed.
+/// Sums with their map, as parts of a sealed form.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "GramIntake", bound = "")]
 pub(crate) struct StoredGramIntake<T: Real> {

@@ -18,18 +18,18 @@ use crate::rows::RowRanges;
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
-/// targets y and weights w. Beside them the [rows](GramSums::rows) that they are of, the [identity](GramSums::identity) of
+/// targets y and weights w. With them travel the numbers of the [rows](GramSums::rows), the [identity](GramSums::identity) of
 /// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges of inputs and targets.
 ///
 /// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with
 /// a map, and take them back: [`sums`](crate::apply::RidgeStatistics::sums) gives the sums of a machine's rows,
 /// [`join`](crate::apply::RidgeStatistics::join) adds sums to statistics,
 /// [`of_sums`](crate::apply::RidgeStatistics::of_sums) makes statistics of them. Sums of a user-defined
-/// [`FeatureMap`](crate::FeatureMap) are joined in the process that made them alone, where its `Map` has its clones.
+/// [`FeatureMap`](crate::FeatureMap) can be joined only in the process that made them, with clones of its `Map`.
 ///
 /// # Cost
-/// 8 (f32) or 12 (f64) [bytes](GramSums::bytes) for each pair of features, in memory as in a binary format. Merging copies the
-/// other sums once.
+/// About 8 D² (f32) or 12 D² (f64) [bytes](GramSums::bytes), in memory as in a binary format. Merging copies the other sums
+/// once.
 ///
 /// # Example
 /// ```
@@ -67,24 +67,24 @@ pub struct GramSums<T: Real> {
     pub(super) inputs: Option<Standardisation>,
     pub(super) totals: NormalSums,
     pub(super) rows: RowRanges,
-    /// Of points that are not standardised.
+    /// The ranges of the inputs; empty if these are standardised.
     pub(super) ranges: Ranges,
     /// Ranges of the targets of all rows of positive weight that were added.
     pub(super) target_ranges: Ranges,
-    /// The number of rows of positive weight: the rank is at most that.
+    /// The number of rows of positive weight, which bounds the rank.
     pub(super) present: u64,
-    /// How far products are rounded.
+    /// The scalar type in which products are rounded.
     pub(super) scalar: PhantomData<T>,
 }
 
-/// Which map features are of.
+/// The identity of the map of features, and its dimensions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct MapIdentity {
     pub identity: Identity,
-    /// d.
+    /// d, the dimension of points.
     pub input_dim: usize,
-    /// D.
+    /// D, the number of features.
     pub feature_dim: usize,
 }
 
@@ -96,10 +96,10 @@ impl MapIdentity {
 }
 
 impl<T: Real> GramSums<T> {
-    /// Zeros for the features of a map and t targets.
+    /// Sums of 0 for the features of a map and t targets.
     ///
     /// # Errors
-    /// As [`check`](GramSums::check); [`Memory`](Error::Memory) if there is no memory for them.
+    /// The errors of [`check`](GramSums::check); [`Memory`](Error::Memory) if the sums do not fit in memory.
     pub(super) fn new(map: MapIdentity, targets: usize) -> Result<Self> {
         Self::check(map.feature_dim, targets)?;
         Ok(GramSums {
@@ -125,7 +125,7 @@ impl<T: Real> GramSums<T> {
         NormalSums::bytes::<T>(targets, width)
     }
 
-    /// Empty sums with inputs that are centred and scaled.
+    /// Sets how inputs are centred and scaled; the sums must be empty.
     pub(super) fn standardised(self, inputs: Standardisation) -> Result<Self> {
         check_size("the dimension of the standardisation", self.map.input_dim, inputs.centre().len())?;
         if self.count() > 0 {
@@ -136,12 +136,12 @@ impl<T: Real> GramSums<T> {
         Ok(GramSums { inputs: Some(inputs), ranges: Ranges::default(), ..self })
     }
 
-    /// Adds the rows of other sums, of the same map with the same centring and scaling of inputs. The bits do not depend on
-    /// the order in which sums are merged, up to 16 million updates of a few rows each; beyond, they agree to rounding.
+    /// Adds the rows of other sums, of an equal map with equal centring and scaling of inputs. The bits do not depend on the order
+    /// in which sums are merged, up to 16 million updates of a few rows each; beyond, results agree to rounding.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations or numbers of targets differ, [`Row`](Error::Row) if a row is in
-    /// both, [`Memory`](Error::Memory) if there is no memory for a copy of the other sums. Nothing has changed then.
+    /// both, [`Memory`](Error::Memory) if a copy of the other sums does not fit in memory. Nothing has changed then.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_map(&other.map)?;
         let differ = [
@@ -161,7 +161,7 @@ impl<T: Real> GramSums<T> {
         Ok(())
     }
 
-    /// Rejects another map than the one whose features these are.
+    /// Rejects any map but the one of these features.
     pub(super) fn check_map(&self, map: &MapIdentity) -> Result<()> {
         if self.map == *map { Ok(()) } else { Err(Error::Merge { reason: "their maps differ" }) }
     }

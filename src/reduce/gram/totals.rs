@@ -2,9 +2,9 @@
 
 use crate::numeric::{self, Isa, Twofold};
 
-/// Bits between the grids of consecutive words of a sum.
+/// The number of bits between the grids of consecutive words of a sum.
 const STEP: i32 = 30;
-/// Summands between carries: as many multiples of a grid, each below 2^(`STEP` − 1), fit into 53 bits.
+/// The most summands between carries: so many multiples of a grid, each below 2^(`STEP` − 1), fit into 53 bits.
 pub(super) const MOST: u64 = 1 << (54 - STEP);
 /// The levels whose grids, and the numbers that round to them, are normal.
 const LEVELS: std::ops::RangeInclusive<i32> = -30..=31;
@@ -13,10 +13,10 @@ pub(super) const LARGEST: f64 = 1e288;
 
 /// An array of sums. Each is a few words, of which word k holds a multiple of the grid 2^(`STEP` (level − k)).
 ///
-/// A summand is cut into such multiples from the top, and what is finer than the last grid is dropped. Additions of
-/// multiples are exact, so that a sum depends on its summands alone, not on their order; and where a larger summand needs
-/// a higher level, the words move down and the lowest is lost, as if the level had been this high from the beginning. What
-/// is dropped of a summand is below 2^(−`STEP` (words − 1)) of the largest entry of the array that was ever added.
+/// A summand is cut into such multiples from the top, and the part finer than the last grid is dropped. Additions of
+/// multiples are exact, so that a sum depends on its summands alone, not on their order. If a larger summand needs a higher
+/// level, the words move down and the lowest is lost, as if the level had been this high from the beginning. The part of a
+/// summand that is dropped is below 2^(−`STEP` (words − 1)) of the largest entry of the array that was ever added.
 ///
 /// J. Demmel, H. D. Nguyen, *Parallel Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub(super) const LARGEST: f64 = 1e288;
 pub(super) struct Totals {
     /// `None` while all summands are 0.
     level: Option<i32>,
-    /// Words of a sum.
+    /// The number of words of a sum.
     depth: usize,
     /// The number of sums of a piece, which lie together: first the highest words of all of them, then the next.
     piece: usize,
@@ -33,7 +33,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// `pieces` times `piece` zeros.
+    /// `pieces` × `piece` sums of 0.
     pub(super) fn new(pieces: usize, piece: usize, depth: usize) -> Self {
         Totals { level: None, depth, piece, words: vec![0.0; pieces * piece * depth] }
     }
@@ -64,7 +64,7 @@ impl Totals {
         }
     }
 
-    /// Makes the sums those of no summand.
+    /// Makes all sums 0.
     pub(super) fn clear(&mut self) {
         self.level = None;
         self.words.fill(0.0);
@@ -78,9 +78,9 @@ impl Totals {
         self.words.iter_mut().zip(&other.words).for_each(|(own, their)| *own += their);
     }
 
-    /// Carries: moves of each word what is a multiple of the next higher one's grid to that one, which changes no sum. Then there is
-    /// room for half of [`MOST`] summands. Where the highest word has none, the level is raised, which costs what is below 2⁻⁵⁰ of the
-    /// largest sum; at the highest level that word is rounded instead, as any number is.
+    /// Carries: moves the part of each word that is a multiple of the next higher word's grid to that word, which changes no sum.
+    /// Then there is room for half of [`MOST`] summands. If the highest word has no room, the level is raised, which drops parts
+    /// below 2⁻⁵⁰ of the largest sum; at the highest level that word is rounded instead, as any number is.
     pub(super) fn carry(&mut self) {
         let Some(level) = self.level else { return };
         let (piece, depth) = (self.piece, self.depth);
@@ -104,7 +104,7 @@ impl Totals {
         self.words_at(piece, place).fold(0.0, |sum, word| sum + word)
     }
 
-    /// The sum at a place of a single piece, less a multiple of that of other totals at the same place.
+    /// The sum at a place of a single piece, less `factor` times the sum of other totals at this place.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub(super) fn less(&self, place: usize, factor: f64, other: &Totals) -> Twofold {
         let sum = self.words_at(0, place).fold(Twofold::default(), Twofold::add);
@@ -136,7 +136,7 @@ pub(super) fn largest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |top: f64, v| if v.abs() <= top || top.is_nan() { top } else { v.abs() })
 }
 
-/// Summands are not finite, or their sums might not be.
+/// The error for summands that are not finite, or whose sums might not be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TooLarge;
 
@@ -165,7 +165,7 @@ fn grid(level: i32) -> f64 {
     libm::ldexp(1.5, 52 + STEP * level)
 }
 
-/// The least level whose first word takes what is up to `bound`.
+/// The least level whose first word takes summands up to `bound`.
 fn level(bound: f64) -> Option<i32> {
     let (_, exponent) = libm::frexp(bound);
     let level = (exponent + 1 + STEP - 1).div_euclid(STEP) - 1;

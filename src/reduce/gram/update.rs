@@ -1,6 +1,6 @@
-//! How rows enter sums, all or none, and leave them.
+//! Adding rows to sums, all or none, and removing them.
 //!
-//! What changes is made aside first, with all code of a user's map and watcher, and then put in its place, which cannot fail. So an
+//! A change is first made aside, with all code of a user's map and watcher, and then put in its place, which cannot fail. So an
 //! error, a panic of a map or a stop by a watcher leaves sums as they were.
 
 use std::ops::Range;
@@ -22,7 +22,7 @@ use crate::{Real, progress};
 /// A change of sums, ready to be [put](GramIntake::put) in its place.
 pub(crate) struct Change<T> {
     totals: NewTotals<T>,
-    /// The rows that come, or go where the sign is negative.
+    /// The rows that are added, or removed if the sign is negative.
     rows: Range<u64>,
     sign: f64,
     ranges: Ranges,
@@ -31,11 +31,11 @@ pub(crate) struct Change<T> {
     next: u64,
 }
 
-/// How totals change.
+/// The change of the totals.
 enum NewTotals<T> {
-    /// By one chunk of rows.
+    /// One chunk of rows is added or removed.
     With(FeatureChunk<T>),
-    /// To what they are after several.
+    /// The totals after several chunks.
     Are(NormalSums),
 }
 
@@ -53,7 +53,7 @@ impl<T: Real> GramIntake<T> {
         Ok(())
     }
 
-    /// Removes rows, of which this is the first.
+    /// Removes rows from number `first` on.
     #[inline(never)]
     pub fn take_out(
         &mut self,
@@ -78,7 +78,7 @@ impl<T: Real> GramIntake<T> {
         Ok(())
     }
 
-    /// What adding the next rows would change.
+    /// The change that adds the next rows.
     #[inline(never)]
     pub fn with(
         &self,
@@ -99,8 +99,8 @@ impl<T: Real> GramIntake<T> {
         Ok(Change { totals, next: rows.end, rows, sign: 1.0, ranges, target_ranges, present })
     }
 
-    /// Puts a change in its place, before anything else has changed. Sums over no row of positive weight are empty: what rounding
-    /// would leave of removed rows, and their ranges, are gone.
+    /// Puts a change in its place, before anything else has changed. Sums over no row of positive weight become empty, without
+    /// ranges and without rounding errors of removed rows.
     pub fn put(&mut self, change: Change<T>) {
         let Change { totals, rows, sign, ranges, target_ranges, present, next } = change;
         match totals {
@@ -120,7 +120,7 @@ impl<T: Real> GramIntake<T> {
         }
     }
 
-    /// The number of the row that comes after so many more, if it can be added.
+    /// The number of the next row after `pending` more, if it can be added.
     pub fn check_next(&self, pending: usize) -> Result<u64> {
         let next = self.sums.rows.next(self.next, pending.saturating_add(1))?;
         Ok(next.end - 1)
@@ -178,7 +178,7 @@ impl<T: Real> GramIntake<T> {
     }
 }
 
-/// How many of so many rows have a positive weight.
+/// The number of rows with a positive weight.
 fn present(weights: Option<&ArrayRef1<f64>>, rows: usize) -> u64 {
     weights.map_or(rows, |weights| weights.iter().filter(|weight| **weight > 0.0).count()) as u64
 }

@@ -18,7 +18,7 @@ impl<T: Real> GramSums<T> {
         self.totals.moments[self.targets()].at(0, 0)
     }
 
-    /// What rounding of the weights of removed rows may have left of Σ w.
+    /// The largest Σ w that rounding of the weights of removed rows may have left.
     pub(crate) fn weight_lost(&self) -> f64 {
         RUN as f64 * f64::EPSILON * self.totals.removed.at(0, 0)
     }
@@ -78,7 +78,7 @@ impl<T: Real> GramSums<T> {
         if intercept { most - least } else { least.abs().max(most.abs()) }
     }
 
-    /// Whether a target is constant up to rounding, or without an intercept 0, where `square` is its Σ w y², centred if there is an
+    /// Whether a target is constant up to rounding, or without an intercept 0. `square` is its Σ w y², centred if there is an
     /// intercept.
     ///
     /// Ranges decide, which merge without rounding. Removing rows does not narrow them. After a removal a target is also constant if

@@ -1,4 +1,4 @@
-//! [`LogRow`]: a point's features by their logarithms, to be added to sums and to be multiplied with them.
+//! [`LogRow`]: a point's features by their logarithms, which are added to sums and multiplied with them.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ pub(crate) struct LogRow {
 }
 
 impl LogRow {
-    /// The features e^scale · features.
+    /// Makes the row that of e^scale · `features`.
     pub fn scaled<T: Real>(&mut self, features: &[T], scale: f64) {
         self.clear();
         features.iter().for_each(|v| self.push(scale, v.widen()));
     }
 
-    /// Forgets all features.
+    /// Removes all features.
     pub fn clear(&mut self) {
         self.logs.clear();
         self.factors.clear();
@@ -49,11 +49,11 @@ impl LogRow {
     }
 }
 
-/// Features whose factors are computed at a time.
+/// The number of features whose factors are computed at a time.
 const RUN: usize = 64;
 
-/// Multiplies weights, which are e^(a size up to 0), by the factors of features. One that vanishes becomes the least number where
-/// what it weighs is not finite, so that the result shows it.
+/// Multiplies weights, each e^(a number up to 0), by the factors of features. A weight that vanishes becomes the least number if
+/// the sum that it weighs is not finite, so that the result shows it.
 fn times_factors(weights: &mut [f64], factors: &[f64], shows: impl Fn(usize) -> bool) {
     for (f, (weight, factor)) in weights.iter_mut().zip(factors).enumerate() {
         *weight *= factor;
@@ -111,8 +111,8 @@ impl<T: Real> WeightedSums<T> {
         (0..features).step_by(RUN).map(move |first| first..features.min(first + RUN))
     }
 
-    /// Hands over runs of the query's features with their factors, relative to the largest product of a feature with sums. Returns
-    /// ln of that, −∞ where query and points have no feature in common; `None` if a feature or a sum is not finite.
+    /// Passes runs of the query's features to `take` with their factors, relative to the largest product of a feature with sums.
+    /// Returns ln of that product, −∞ if query and points have no feature in common; `None` if a feature or a sum is not finite.
     fn weigh(&self, row: &LogRow, mut take: impl FnMut(Range<usize>, &[f64])) -> Option<f64> {
         let unknown = row.logs.iter().zip(&self.reference).any(|(log, reference)| (log + reference).is_nan());
         if unknown || row.logs.contains(&f64::INFINITY) {
@@ -137,8 +137,8 @@ impl<T: Real> WeightedSums<T> {
         Some(top)
     }
 
-    /// For a query given by logarithms: ln of the scale, the normaliser and the weighted sums relative to it. The scale is
-    /// −∞ where query and points have no feature in common.
+    /// For a query given by logarithms: ln of a scale, and relative to it the normaliser and, in `out`, the weighted sums. ln of
+    /// the scale is −∞ if query and points have no feature in common.
     pub fn query(&self, row: &LogRow, out: &mut [f64]) -> (f64, f64) {
         let (mut normaliser, isa) = (0.0, Isa::best());
         out.fill(0.0);
@@ -155,8 +155,8 @@ impl<T: Real> WeightedSums<T> {
         (top, normaliser)
     }
 
-    /// Writes to `out` for each feature of a point e^(its logarithm + `log`) times its factor times the sum over targets of its
-    /// sums weighted by `coefficients`, with those of its weights by `weight`. One that is not there is 0 whatever the sums.
+    /// Writes to `out` for each feature of a point e^(its logarithm + `log`) times its factor times a sum over targets: its sums
+    /// times `coefficients`, plus its weights times `weight`. A feature that is 0 gives 0 whatever the sums.
     pub fn contract(&self, row: &LogRow, log: f64, coefficients: &[T], weight: f64, out: &mut [f64]) {
         let isa = Isa::best();
         for run in self.runs() {
@@ -165,7 +165,7 @@ impl<T: Real> WeightedSums<T> {
             self.products(run.clone(), coefficients, weight, products);
             let (logs, references) = (&row.logs[run.clone()], &self.reference[run.clone()]);
             let sizes = logs.iter().zip(references).map(|(own, reference)| own + reference + log);
-            // By halves, so that the factor does not leave the range before the result does.
+            // The exponential is taken in halves, so that the factor does not leave the range before the result does.
             out.iter_mut().zip(sizes.clone()).for_each(|(half, size)| *half = 0.5 * size);
             exp_minus(isa, out, 0.0);
             let each = out.iter_mut().zip(products).zip(&row.factors[run.clone()]).zip(sizes);

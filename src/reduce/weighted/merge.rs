@@ -1,10 +1,10 @@
-//! Sums become those of more points: both parts relative to the larger of their references.
+//! Sums of sums over different points, relative to the larger of both references.
 
 use super::{Precision, RunSums, WeightedSums};
 use crate::Real;
 use crate::numeric::{Isa, raise_scale, raise_scales, scale_and_add, scale_and_add_each};
 
-/// The largest gap between two references, which are logarithms, that one common reference can bridge in `f64`.
+/// The largest difference of two references (logarithms) for which one common reference serves both in `f64`.
 pub(super) const NEAR: f64 = 300.0;
 
 impl<T: Real> WeightedSums<T> {
@@ -17,7 +17,7 @@ impl<T: Real> WeightedSums<T> {
         }
     }
 
-    /// Adds other sums, of as many features and targets in the same order.
+    /// Adds other sums, of these features and targets in this order.
     pub fn merge(&mut self, other: &Self) {
         let reference = &other.reference;
         self.huge |= other.huge;
@@ -26,7 +26,7 @@ impl<T: Real> WeightedSums<T> {
         self.combine(self.even && other.even, |f| reference[f], &other.weights, &other.sums);
     }
 
-    /// Adds sums relative to `their` references, which `even` says are the same for all features, as these are.
+    /// Adds sums relative to `their` references. `even` says that these are equal for all features, as the own ones are.
     fn combine<U: Real>(&mut self, even: bool, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
         if self.features() == 0 || even && their(0) == f64::NEG_INFINITY {
             return;
@@ -55,7 +55,7 @@ impl<T: Real> WeightedSums<T> {
         }
     }
 
-    /// As [`combine`](WeightedSums::combine), with a reference for each feature. One whose sums are all 0 raises none.
+    /// Adds sums with a reference for each feature. A feature whose sums are all 0 raises no reference.
     fn combine_each<U: Real>(&mut self, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
         let isa = Isa::best();
         let reference = |f| if self.is_zero(f, weights, sums) { f64::NEG_INFINITY } else { their(f) };

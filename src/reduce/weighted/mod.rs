@@ -33,24 +33,24 @@ pub(crate) use relative::{block_scales, exponentiate, largest};
 
 /// Σᵢ φ_f(xᵢ) \[yᵢ, 1\] for every feature f and target, each e^reference\[f\] times what is stored, in `f64`.
 ///
-/// A reference is the largest logarithm of its feature so far, or of a whole run of points, so no sum underflows or
+/// A reference is the largest logarithm of its feature so far, or that of a whole run of points, so that no sum underflows or
 /// overflows whatever the norms of points. A feature that was 0 in all points so far has the reference −∞.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
 pub(crate) struct WeightedSums<T> {
     targets: usize,
-    /// Targets whose sums of a feature lie side by side: those of a panel of products in `T`, or 1.
+    /// The number of targets whose sums of a feature lie side by side: a panel of products in `T`, or 1.
     lanes: usize,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     reference: Vec<f64>,
     /// Whether all references are the same.
     even: bool,
-    /// Whether sums may overflow `T`; noted of runs of attention.
+    /// Whether sums may overflow `T`; set only by runs of attention.
     huge: bool,
     /// Whether a point was seen, even one whose features are all 0.
     seen: bool,
-    /// Whether a feature of a point was 0; noted of runs of attention.
+    /// Whether a feature of a point was 0; set only by runs of attention.
     gaps: bool,
     /// Σᵢ φ_f(xᵢ).
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -63,15 +63,15 @@ pub(crate) struct WeightedSums<T> {
 }
 
 impl<T: Real> WeightedSums<T> {
-    /// Sums of nothing, in panels.
+    /// Empty sums, in panels.
     pub fn new(features: usize, targets: usize) -> Self {
         Self::of(panel_width::<T>(), features, targets, vec![0.0; Self::lanes(targets) * features])
     }
 
-    /// Sums of nothing, targets × features in rows.
+    /// Empty sums, targets × features in rows.
     ///
     /// # Errors
-    /// [`Memory`](crate::Error::Memory) if there is none for them.
+    /// [`Memory`](crate::Error::Memory) if they do not fit in memory.
     pub fn in_rows(features: usize, targets: usize) -> Result<Self> {
         check_memory("bytes of sums over points", Self::size(features, targets), 1)?;
         let (sums, _) = numeric::zeros(targets, features).into_raw_vec_and_offset();
@@ -94,17 +94,17 @@ impl<T: Real> WeightedSums<T> {
         }
     }
 
-    /// Bytes of sums in rows.
+    /// The bytes of sums in rows.
     pub fn size(features: usize, targets: usize) -> usize {
         targets.saturating_add(1).saturating_mul(features).saturating_mul(size_of::<f64>())
     }
 
-    /// Sums of a feature in panels: one for each target, in whole panels.
+    /// The number of sums of a feature in panels: one for each target, in whole panels.
     pub fn lanes(targets: usize) -> usize {
         targets.div_ceil(panel_width::<T>()).saturating_mul(panel_width::<T>())
     }
 
-    /// Forgets everything.
+    /// Makes the sums empty.
     pub fn clear(&mut self) {
         self.reference.fill(f64::NEG_INFINITY);
         self.weights.fill(0.0);
@@ -118,7 +118,7 @@ impl<T: Real> WeightedSums<T> {
         self.are_of(panel_width::<T>(), features, targets)
     }
 
-    /// The same for sums in rows, which are finite.
+    /// Whether these are sums in rows of so many features and targets, all finite, with consistent references and flags.
     #[cfg(feature = "serde")]
     pub fn fits_rows(&self, features: usize, targets: usize) -> bool {
         let finite = |sums: &[f64]| sums.iter().all(|sum| sum.is_finite());
@@ -144,7 +144,7 @@ impl<T: Real> WeightedSums<T> {
         &self.sums[target * width..(target + 1) * width]
     }
 
-    /// D.
+    /// D, the number of features.
     pub fn features(&self) -> usize {
         self.reference.len()
     }
@@ -159,7 +159,7 @@ impl<T: Real> WeightedSums<T> {
         self.seen = true;
     }
 
-    /// Where the sums of features that follow each other lie, panel by panel.
+    /// The places of the sums of consecutive features, panel by panel.
     fn places(&self, features: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<T> {
         let (lanes, panel) = (self.lanes, (self.lanes * self.weights.len()).max(1));
         let (start, end) = (features.start * lanes, features.end * lanes);

@@ -1,11 +1,12 @@
-//! [`Precision`]: how well the scalar type holds the features of a row, or sums of them, and [`Span`], that of some rows together.
+//! [`Precision`]: how well the scalar type holds the features of a row, or sums of them; [`Span`]: how well it holds some rows
+//! together.
 
 use crate::Real;
 
 /// How well the scalar type holds a row of features, or sums of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Precision {
-    /// ln of the scale: features are e^scale times what is held; −∞ if all are 0.
+    /// ln of the scale: features are e^scale times the numbers that are held; −∞ if all are 0.
     pub scale: f64,
     /// Whether a feature is 0.
     pub gaps: bool,
@@ -20,7 +21,7 @@ impl Default for Precision {
 }
 
 impl Precision {
-    /// That of features that are all 0.
+    /// The precision of features that are all 0.
     pub const NOTHING: Precision = Precision { scale: f64::NEG_INFINITY, gaps: true, held: true };
 }
 
@@ -43,7 +44,7 @@ impl Default for Span {
 }
 
 impl Span {
-    /// With another key; one whose features are all 0 does not count.
+    /// The span with another key; a key whose features are all 0 does not count.
     pub fn with(self, key: Precision) -> Self {
         if key.scale == f64::NEG_INFINITY {
             return self;

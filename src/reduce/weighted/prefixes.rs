@@ -6,14 +6,14 @@ use crate::Real;
 use crate::numeric::{Isa, PrefixFactors, prefix_step, raise_scale};
 use crate::threads;
 
-/// Sums that are taken at a time, so that they stay in the first cache.
+/// The number of sums that are taken at a time, so that they stay in the first cache.
 const SLICE: usize = 1024;
 
 impl<T: Real> WeightedSums<T> {
-    /// Replaces the sums of each run of points by the sums over all points before it: these and the runs before. `since`, which
-    /// is empty, becomes the sum over all runs. Bit-identical to [`ready`](WeightedSums::ready) and [`add`](WeightedSums::add) in
-    /// turn, but on all threads. Returns false, with nothing changed, where a sum needs a reference for each feature or may overflow
-    /// `T`.
+    /// Replaces the sums of each run of points by the sums over all points before it: these sums and the runs before. `since`,
+    /// which is empty, becomes the sum over all runs. The bits are those of [`ready`](WeightedSums::ready) and
+    /// [`add`](WeightedSums::add) in turn, but all threads work. Returns false, with nothing changed, if a sum needs a reference
+    /// for each feature or may overflow `T`.
     pub fn prefixes(&self, since: &mut Self, runs: &mut [&mut RunSums<T>]) -> bool {
         let (isa, mut gaps, mut last) = (Isa::best(), false, f64::NEG_INFINITY);
         let Some((references, steps)) = self.steps(runs, &mut last) else { return false };

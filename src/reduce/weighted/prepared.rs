@@ -10,9 +10,9 @@ use crate::Real;
 use crate::engine::{Batch, Form, Program, Row};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 
-/// Targets up to which products with their sums are taken one by one.
+/// The number of targets up to which products with their sums are taken one by one.
 const FEW: usize = 6;
-/// Features whose products with sums are summed in the scalar type; sums of these are `f64`.
+/// The number of features whose products with sums are summed in the scalar type; sums of such sums are `f64`.
 const DEPTH: usize = 512;
 
 /// Sums that are applied to points.
@@ -20,9 +20,9 @@ pub(crate) struct Prepared<'a, T> {
     sums: &'a WeightedSums<T>,
     /// The largest reference of each block.
     tops: Vec<f64>,
-    /// References, or their exponentials, relative to those.
+    /// References, or their exponentials, relative to the largest of their block.
     bias: Vec<T>,
-    /// The sums of many targets.
+    /// The sums as packed matrices, if there are many targets.
     pieces: Vec<Piece<T>>,
     form: Form,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Prepared<'a, T> {
 struct Piece<T> {
     block: usize,
     columns: Range<usize>,
-    /// The sums of each target over a power of two.
+    /// The sums of each target, divided by a power of two.
     packed: Packed<T>,
     units: Vec<f64>,
 }
@@ -47,11 +47,11 @@ pub(crate) struct Applied<T> {
 }
 
 impl<T: Real> WeightedSums<T> {
-    /// Sums in rows, ready to be applied to points.
+    /// These sums, in rows, prepared to be applied to points.
     pub fn prepared(&self, program: &Program<T>, form: Form) -> Prepared<'_, T> {
         let references = |columns: &Range<usize>| self.reference[columns.clone()].iter().copied();
         let tops: Vec<f64> = program.blocks().iter().map(|columns| largest(references(columns))).collect();
-        // What has not been seen has no weight.
+        // A feature that was 0 in all points has no weight.
         let below = |r: f64, top: f64| if r == f64::NEG_INFINITY { r } else { r - top };
         let blocks = program.blocks().iter().zip(&tops);
         let relative = blocks.flat_map(|(columns, top)| references(columns).map(move |r| below(r, *top)));
@@ -59,18 +59,18 @@ impl<T: Real> WeightedSums<T> {
         if form == Form::Values {
             exp_minus(Isa::best(), &mut bias, T::zero());
         }
-        // Few targets go one by one, many side by side.
+        // Few targets are multiplied one by one, many side by side.
         let many = self.targets + 1 > FEW;
         let pieces = if many { self.pieces(program.blocks()) } else { Vec::new() };
         Prepared { sums: self, tops, bias, pieces, form }
     }
 
-    /// The sums of each target, then those of the target 1.
+    /// The sums of each target, then the sums of the target 1.
     fn rows(&self) -> impl Iterator<Item = &[f64]> {
         self.sums.chunks_exact(self.features().max(1)).chain([&self.weights[..]])
     }
 
-    /// The sums, ready for products with features of many points.
+    /// The sums, packed for products with features of many points.
     fn pieces(&self, blocks: &[Range<usize>]) -> Vec<Piece<T>> {
         let runs = |columns: &Range<usize>| {
             let end = columns.end;
@@ -88,8 +88,8 @@ impl<T: Real> WeightedSums<T> {
 }
 
 impl<T: Real> Prepared<'_, T> {
-    /// For each row of the batch, whose features are overwritten, Σ_f φ_f(x) sums\[·, f\] up to a positive factor of the row:
-    /// rows × (targets + 1).
+    /// Computes Σ_f φ_f(x) sums\[·, f\] for each row of the batch up to a positive factor of the row: rows × (targets + 1). The
+    /// features of the batch are overwritten.
     pub fn apply(&self, batch: &mut Batch<T>, blocks: &[Range<usize>], out: &mut Applied<T>) {
         out.sums = Array2::zeros((batch.rows(), self.sums.targets + 1));
         out.weights.clear();
@@ -97,7 +97,7 @@ impl<T: Real> Prepared<'_, T> {
             self.lift(batch.row_mut(i), blocks);
             let scales = batch.row(i).log_scales;
             let top = scales.iter().fold(f64::NEG_INFINITY, |top: f64, s| if *s <= top { top } else { *s });
-            // Of absent blocks 0.
+            // Absent blocks have the weight 0.
             out.weights
                 .extend(scales.iter().map(|s| if *s == f64::NEG_INFINITY { 0.0 } else { (s - top).exp() }));
         }
@@ -137,7 +137,7 @@ impl<T: Real> Prepared<'_, T> {
         }
     }
 
-    /// The same for all rows at once.
+    /// Adds the products of all rows with the sums of all targets, all rows at once.
     fn add_products(&self, batch: &Batch<T>, out: &mut Applied<T>) {
         let Applied { sums, weights, products } = out;
         let blocks = self.tops.len();
@@ -148,7 +148,7 @@ impl<T: Real> Prepared<'_, T> {
             let rows = sums.rows_mut().into_iter().zip(products.chunks_exact(units.len()));
             for ((mut out, products), weights) in rows.zip(weights.chunks_exact(blocks)) {
                 let weight = weights[*block];
-                // What an absent block holds may be no number.
+                // An absent block may hold NaN.
                 if weight != 0.0 {
                     let terms = products.iter().zip(units);
                     out.iter_mut()

@@ -21,11 +21,11 @@ pub(crate) struct RunBuffers<T> {
 }
 
 impl<T: Real> WeightedSums<T> {
-    /// Becomes the sums over a run of points, from their features, which are overwritten, and their targets, n × t; these
-    /// are sums in rows for as many targets and features.
+    /// Replaces these sums, in rows, by the sums over a run of points, from their features, which are overwritten, and their
+    /// targets, n × t.
     ///
-    /// Logarithms have a reference for each feature, the largest of the run: no sum of them underflows whatever the norms. Values
-    /// share one in each block.
+    /// Features as logarithms have a reference each, the largest of the run, so that no sum underflows whatever the norms. Features
+    /// as values share a reference in each block.
     pub fn replace(
         &mut self,
         batch: &mut Batch<T>,
@@ -38,7 +38,7 @@ impl<T: Real> WeightedSums<T> {
         relative_to_columns(batch, form, blocks, &mut self.reference, &mut buffers.tops);
         self.even = self.reference.iter().all(|r| *r == self.reference[0]);
         self.seen = n > 0;
-        // Divided by powers of two, so that no sum overflows T.
+        // Targets are divided by powers of two, so that no sum overflows T.
         let units: Vec<f64> = targets.columns().into_iter().map(|column| unit(column.iter())).collect();
         let stride = numeric::spread::<T>(n);
         buffers.targets.clear();

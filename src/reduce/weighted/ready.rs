@@ -4,14 +4,14 @@ use super::{Precision, WeightedSums, largest, least};
 use crate::Real;
 use crate::numeric::{Isa, Packed, weighted_sum};
 
-/// Sums over some points, all relative to one reference: those over a run of points, before they are added to others, or those
-/// over all points that a query sees.
+/// Sums over some points, all relative to one reference: over a run of points, before they are added to others, or over all
+/// points that a query sees.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunSums<T> {
-    /// The reference, whether a feature of a point is 0, and whether `T` holds the sums, so that they may be multiplied in it.
+    /// The reference, whether a feature of a point is 0, and whether `T` holds the sums, so that products in `T` are accurate.
     pub precision: Precision,
     pub weights: Vec<f64>,
-    /// In the order of [`WeightedSums`] in panels.
+    /// The sums, in the order of [`WeightedSums`] in panels.
     pub sums: Packed<T>,
 }
 
@@ -47,7 +47,7 @@ impl<T: Real> WeightedSums<T> {
     }
 
     /// Whether a feature with a weight in these sums or in `others` has underflowed in `sums`, the sum of both. It may be the only
-    /// one that a query has in common with the points.
+    /// feature that a query and the points have in common.
     pub(super) fn has_lost(&self, others: &[f64], sums: &[f64]) -> bool {
         let mut weights = self.weights.iter().zip(others).zip(sums);
         weights.any(|((own, other), sum)| (*own != 0.0 || *other != 0.0) && sum.abs() < least::<T>(true))

@@ -1,5 +1,5 @@
-//! Features in blocks as values near 1, relative to references: logarithms are exponentiated relative to the largest of their row
-//! or of their column.
+//! Features in blocks as values near 1, relative to references: logarithms are exponentiated relative to the largest of their
+//! row or column.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::Real;
 use crate::engine::{Batch, Form};
 use crate::numeric::{Isa, exp_minus, max, raise, subtract};
 
-/// The scales of block `b` in rows of the scales of so many blocks.
+/// The scales of block `b` in all rows; a row has a scale for each of `blocks` blocks.
 pub(crate) fn block_scales(
     log_scales: &[f64],
     blocks: usize,
@@ -21,7 +21,7 @@ pub(crate) fn largest(logarithms: impl Iterator<Item = f64>) -> f64 {
     logarithms.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Replaces a row's logarithms by exponentials relative to the largest, which is returned.
+/// Replaces a row's logarithms by exponentials relative to the largest logarithm, which is returned.
 pub(crate) fn exponentiate<T: Real>(values: &mut [T]) -> f64 {
     let top = max(Isa::best(), values);
     if top > T::neg_infinity() {
@@ -73,7 +73,7 @@ fn exponentiate_columns<T: Real>(
         }
     }
     reference.iter_mut().zip(&*tops).for_each(|(r, column)| *r = top + column.widen());
-    // A column of nothing but −∞ is a feature that is 0: relative to 0 it stays so.
+    // A feature that is 0 in all rows has the logarithm −∞ there: relative to 0 it stays 0.
     tops.iter_mut().filter(|top| **top == T::neg_infinity()).for_each(|top| *top = T::zero());
     for i in 0..batch.rows() {
         let row = batch.row_mut(i);

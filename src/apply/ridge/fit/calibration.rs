@@ -11,12 +11,12 @@ use crate::{numeric, progress};
 const STEPS: usize = 200;
 /// The iteration ends when a step promises a decrease of the cross-entropy below this.
 const ENOUGH: f64 = 1e-12;
-/// The weight of a penalty that makes the minimum unique: offsets may differ by a constant, and equal predictions leave
-/// the slope open.
+/// The weight of a penalty that makes the minimum unique: without it a constant added to all offsets changes nothing, and
+/// equal predictions leave the slope open.
 const FIRMNESS: f64 = 1e-9;
 
-/// Probabilities e^(a s_c + b_c) / Σ from predictions s, with a common slope a ≥ 0 and an offset b for each class, which is 0 for a
-/// class that has no probability.
+/// Probabilities e^(a s_c + b_c) / Σ_k e^(a s_k + b_k) from predictions s, with a common slope a ≥ 0 and an offset b_c for each
+/// class, 0 for a class that has no probability.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Calibration {
@@ -27,8 +27,8 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    /// Minimises the cross-entropy on these labels, softened as in Platt's method, of the classes that have a probability, ascending.
-    /// Points of other classes are left out.
+    /// Minimises the cross-entropy on these labels, softened as in Platt's method. Only the classes of `occurring`, ascending,
+    /// have a probability; points of other classes are left out.
     pub(super) fn fit(scores: &Array2<f64>, labels: &[usize], occurring: &[usize]) -> Result<Self> {
         let (n, classes) = scores.dim();
         check_size("the number of labels", n, labels.len())?;
@@ -43,7 +43,7 @@ impl Calibration {
         Ok(Calibration { slope: among.slope, offsets })
     }
 
-    /// As [`fit`](Calibration::fit), where every class has a probability.
+    /// The calibration where every class has a probability.
     fn among(scores: &Array2<f64>, labels: &[usize]) -> Result<Self> {
         let (n, classes) = scores.dim();
         if n == 0 {
@@ -55,7 +55,7 @@ impl Calibration {
             let total = counts[label] + classes as f64;
             aim.iter_mut().for_each(|aim| *aim = if *aim > 0.0 { counts[label] + 1.0 } else { 1.0 } / total);
         }
-        // In units of the predictions' spread, so that one step size fits the slope and the offsets.
+        // Predictions are in units of their spread, so that one step size fits the slope and the offsets.
         let largest = scores.iter().fold(0.0, |a: f64, s| a.max(s.abs()));
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let (scores, mut at) = (scores / unit, Calibration { slope: 1.0, offsets: vec![0.0; classes] });

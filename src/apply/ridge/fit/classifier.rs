@@ -11,8 +11,9 @@ use crate::numeric;
 use crate::once::once;
 use crate::{Points, Real};
 
-/// A ridge classifier: a regression for each class against all others; the class is the largest prediction. Probabilities
-/// are calibrated on held-out points; the class may not be the most probable one. Approximate: the kernel is the map's estimate.
+/// A ridge classifier: a regression for each class against all others. The class is the one with the largest prediction.
+/// Probabilities are calibrated on held-out points, and the class may not be the most probable one. Approximate: the kernel
+/// is the map's estimate.
 ///
 /// # Definition
 /// With the predictions ŷ of a regression of indicators
@@ -21,7 +22,7 @@ use crate::{Points, Real};
 /// with weight (n_c + 1)/(n_c + t), so that classes that are separated perfectly do not get probabilities of 0
 /// and 1. Without calibration there are no probabilities: predictions may be negative.
 ///
-/// A class without rows in training is never predicted and has probability 0. It takes no part in the sums, and is not counted in t.
+/// A class without rows in training is never predicted and has probability 0. It takes no part in the sums and in t.
 ///
 /// # Example
 /// ```
@@ -61,19 +62,18 @@ impl<T: Real> RidgeClassifier<T> {
         Ok(RidgeClassifier { model, calibration: None })
     }
 
-    /// The same with probabilities calibrated on held-out points, n × d, which the model has not been fitted to, and their
-    /// labels.
+    /// Calibrates probabilities on held-out points, n × d, to which the model has not been fitted, and their n labels.
     ///
     /// Held-out points of classes without rows in training are left out.
     ///
     /// The slope a is at least 0, which keeps the order of points for each pair of classes: where ŷ_c − ŷ_k is larger, p_c / p_k
-    /// is not smaller. The order of the classes at a point is not kept, since offsets differ: the most probable class may be
-    /// another than the one with the largest prediction, which [`classify`](RidgeClassifier::classify) names.
+    /// is not smaller. The order of the classes at a point may change, since offsets differ: the most probable class need not be
+    /// the one with the largest prediction, which [`classify`](RidgeClassifier::classify) names.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points of classes that occur in training, [`Shape`](Error::Shape) if a size does not fit,
-    /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Entry`](Error::Entry) with the row of a label that is too large,
-    /// [`Factorisation`](Error::Factorisation) if the minimum is not found.
+    /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Entry`](Error::Entry) with the row of a label
+    /// that is too large, [`Factorisation`](Error::Factorisation) if the minimum is not found.
     pub fn calibrated<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
         let scores = self.model.scores(x.into().view())?;
         self.calibration = Some(Calibration::fit(&scores, labels, &self.model.occurring())?);
@@ -95,8 +95,8 @@ impl<T: Real> RidgeClassifier<T> {
         self.model.standardisation()
     }
 
-    /// The class of each row of `x`: the largest prediction, the first of equal ones, with or without calibration, of the classes that
-    /// occur in training. Where the most probable class is wanted, it is the largest of
+    /// The class of each row of `x`, n × d: of the classes that occur in training the one with the largest prediction, the first
+    /// of equal ones. Calibration changes nothing in it; the most probable class is the largest of
     /// [`probabilities`](RidgeClassifier::probabilities).
     ///
     /// # Errors

@@ -17,24 +17,24 @@ pub enum Criterion<'a, T: Real> {
     /// Σ w (y − ŷ)² / n divided by (1 − f/n)² with n = Σ w and the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f:
     /// leave-one-out with every leverage replaced by their mean. Approximate; needs no data.
     ///
-    /// Where leverages differ much, it is too small, and chooses lengthscales that are too short: among clusters and isolated
-    /// points, of which a short lengthscale fits each by itself. On the banknote data of the example `classification` it
-    /// takes the shortest of its grid for the exact kernel, which leave-one-out does not.
+    /// Where leverages differ much, it is too small and chooses lengthscales that are too short. That is so for clusters and
+    /// isolated points, each of which a short lengthscale fits by itself. On the banknote data of the example `classification`
+    /// it takes the shortest lengthscale of its grid for the exact kernel, which leave-one-out does not.
     ///
-    /// n is the number of rows if weights are how often a row counts: a row of weight 2 is the row twice, and one of weight 0
-    /// is not there. Weights that are something else, such as inverse variances, must be scaled so that Σ w is the number of
-    /// rows, or λ is chosen for another number of them. Where f is n or more, the error is infinite.
+    /// n is the number of rows if weights are how often a row counts: a row of weight 2 is the row twice, and a row of weight 0
+    /// is absent. Other weights, such as inverse variances, must be scaled so that Σ w is the number of rows, or λ is chosen for
+    /// another number of rows. Where f is n or more, the error is infinite.
     GeneralisedCrossValidation,
     /// The error at each training point of the regression on all others, computed exactly in a second pass over the training
     /// data: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
     ///
-    /// A row is left out with all of its weight. Of one of weight 2 no copy stays in the regression, unlike of one that was
-    /// given twice; one of weight 0 adds no error.
+    /// A row is left out with all of its weight: no copy of a row of weight 2 stays in the regression, as it does if the row was
+    /// given twice. A row of weight 0 adds no error.
     ///
-    /// The sample must be the training data, in any order. What the statistics know of these is compared: the number of rows,
-    /// Σ w, and Σ w y and Σ w y² of each target, to a relative difference of 10⁻⁹. The points are not.
+    /// The sample must be the training data, in any order. It is compared by what the statistics know: the number of rows,
+    /// Σ w, and Σ w y and Σ w y² of each target, to a relative difference of 10⁻⁹. Points are not compared.
     LeaveOneOut(Sample<'a, T>),
-    /// The error on points that were held out.
+    /// Σ w (y − ŷ)² / Σ w on points that were held out.
     HeldOut(Sample<'a, T>),
     /// Minus the [log evidence](RidgeSpectrum::log_evidence), in nats. Needs no data.
     LogEvidence,
@@ -44,14 +44,14 @@ pub enum Criterion<'a, T: Real> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LambdaChoice {
-    /// λ.
+    /// The λ with the least error.
     pub lambda: f64,
     /// The criterion for this λ: a mean squared error, summed over the targets, or minus the log evidence.
     pub error: f64,
 }
 
 impl LambdaChoice {
-    /// Of λ with their errors, that with the least; of equal ones, the largest.
+    /// The λ with the least error; among equal errors, the largest λ.
     pub(super) fn least(lambdas: &[f64], errors: &[f64]) -> Result<Self> {
         let choices = lambdas.iter().zip(errors);
         let choices = choices.map(|(lambda, error)| LambdaChoice { lambda: *lambda, error: *error });
@@ -66,11 +66,11 @@ impl LambdaChoice {
 /// Points, n × d, with their targets, n × t, and weights.
 #[derive(Clone, Debug)]
 pub struct Sample<'a, T: Real> {
-    /// Points in rows.
+    /// Points, n × d.
     pub x: Points<'a, T>,
-    /// Their targets.
+    /// Targets, n × t.
     pub targets: &'a ArrayRef2<T>,
-    /// Their weights; all are 1 if there are none.
+    /// A weight for each row; `None` if all are 1.
     pub weights: Option<&'a ArrayRef1<f64>>,
 }
 
@@ -87,20 +87,20 @@ impl<'a, T: Real> Criterion<'a, T> {
 }
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// The criterion for each λ: weighted mean squared errors, summed over the targets that vary in the training data, or minus the log
-    /// evidence.
+    /// The criterion for each λ: a weighted mean squared error, summed over the targets that vary in the training data, or minus
+    /// the log evidence.
     ///
-    /// Generalised cross-validation and the evidence are infinite where rounding errors of the features' products outweigh them: for
-    /// λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. The former is infinite also where the squared residuals
-    /// are below their own rounding. Leave-one-out and held-out points have no such end.
+    /// Generalised cross-validation and the evidence are infinite where rounding errors of the features' products outweigh them:
+    /// for λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. Generalised cross-validation is infinite
+    /// also where the squared residuals are below their own rounding. Leave-one-out and held-out errors remain finite there.
     ///
     /// Generalised cross-validation and the evidence cost O(D t) for each λ, the others O(D² + D t) for each point and each λ.
     ///
     /// # Errors
-    /// As [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if the range of a target is so small that its squares lose
-    /// digits, below some 1e-135; [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
+    /// The errors of [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if the range of a target is so small that
+    /// its squares lose digits, below some 1e-135; [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
     /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out
-    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if they are not the training data.
+    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the sample is not the training data.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
@@ -123,10 +123,10 @@ impl<T: Real> RidgeSpectrum<T> {
         }
     }
 
-    /// The λ with the least error, and this; of equal ones, the largest.
+    /// The λ with the least error, and that error; among equal errors, the largest λ.
     ///
     /// # Errors
-    /// As [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
+    /// The errors of [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
         LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
@@ -137,7 +137,7 @@ impl<T: Real> RidgeSpectrum<T> {
         check_weights(sample.weights, sample.x.nrows())
     }
 
-    /// As leave-one-out, but the mean over some rows of the training data.
+    /// The leave-one-out error for each λ, as the mean over some rows of the training data.
     pub(super) fn errors_left_out(&self, sample: &Sample<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         self.errors_at(sample, lambdas, true)
     }
@@ -170,12 +170,12 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok((0..lambdas.len()).map(|k| or_infinite(sum(k))).collect())
     }
 
-    /// The centred features of points, times a matrix of D × D.
+    /// The rotation u = M (φ(x) − φ̄) by the matrix M, D × D, of these elements.
     pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
         Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, element)
     }
 
-    /// The weighted squared error of some targets at a row, whose centred features are `u` in the eigenvectors.
+    /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
     fn error(
         &self,
         sample: &Sample<'_, T>,
@@ -195,7 +195,7 @@ impl<T: Real> RidgeSpectrum<T> {
         } else {
             1.0
         };
-        // Nothing is known where a row fits itself, not even of constant targets.
+        // Where a row alone determines its own prediction, its error is unknown, even for constant targets.
         if left == 0.0 {
             return f64::NAN;
         }

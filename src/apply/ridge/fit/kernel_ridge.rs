@@ -10,16 +10,16 @@ use crate::memory::check_memory;
 use crate::once::once;
 use crate::{Real, progress};
 
-/// Sums of squares from here on may overflow in what is made of them.
+/// Results made from sums of squares above this may overflow.
 const LARGEST_SQUARE: f64 = 1e304;
 
-/// Kernel ridge regression from the Gram matrix of the training points: the reference with an exact kernel, and the way
-/// for maps whose two sides differ.
+/// Kernel ridge regression from the Gram matrix of the training points. It is the reference with an exact kernel, and serves
+/// maps whose two sides differ.
 ///
 /// # Definition
-/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b is not penalised. If the
-/// Gram matrix is not symmetric, as estimates by asymmetric or complex maps are not, its symmetric part ½(K + Kᵀ) is used;
-/// the features of one side alone would belong to another kernel.
+/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b is not penalised. Estimates
+/// by asymmetric or complex maps give Gram matrices that are not symmetric: their symmetric part ½(K + Kᵀ) is used. The
+/// features of one side alone would belong to another kernel.
 ///
 /// # Cost
 /// O(n³) to fit and O(n²) memory: for up to a few thousand points. [`RidgeStatistics`](super::RidgeStatistics) takes O(n D²)
@@ -52,9 +52,9 @@ impl<T: Scalar> KernelRidge<T> {
     /// The regression on the Gram matrix of the training points, n × n, and their targets, n × t, for λ ≥ 0.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`Parameter`](Error::Parameter) if there are no points or targets, if the range of
-    /// a target overflows or λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite,
-    /// [`Singular`](Error::Singular), which names a sufficient λ, if K + λI is not positive definite up to rounding, for example
+    /// [`Shape`](Error::Shape) if a size does not fit, [`Parameter`](Error::Parameter) if there are no points or targets, if the
+    /// range of a target overflows or λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite.
+    /// [`Singular`](Error::Singular), which names a sufficient λ, if K + λI is not positive definite up to rounding: for example
     /// because points are repeated and λ is 0, or because an estimate of the kernel is indefinite.
     #[inline(never)]
     pub fn fit(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, lambda: f64) -> Result<Self> {
@@ -89,7 +89,7 @@ impl<T: Scalar> KernelRidge<T> {
         if pivot <= noise(&matrix) / (n as f64).sqrt() {
             return Err(singular(&matrix)?);
         }
-        // Without their means, beside which rounding would lose what differs.
+        // Means are subtracted: rounding beside large means would lose the differences.
         let CentredTargets { values: targets, means, .. } = CentredTargets::of(targets)?;
         let mut rhs = Array2::ones((n, targets.ncols() + 1));
         rhs.slice_mut(ndarray::s![.., 1..]).assign(&targets.mapv(T::narrow));
@@ -143,8 +143,8 @@ impl CentredTargets {
     }
 }
 
-/// Rejects training data of the wrong size, data that is not finite, and Gram matrices of which there is no memory for so many
-/// copies.
+/// Rejects training data of the wrong size, data that is not finite, and Gram matrices for which there is no memory for
+/// `copies` copies.
 pub(super) fn check_gram<T: Real>(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, copies: usize) -> Result<()> {
     check_positive("the number of points", gram.nrows())?;
     check_positive("the number of targets", targets.ncols())?;
@@ -172,7 +172,7 @@ impl<T: Real> KernelRidge<T> {
         self.coefficients.view()
     }
 
-    /// b for each target.
+    /// The intercept b for each target.
     pub fn intercepts(&self) -> ArrayView1<'_, T> {
         self.intercepts.view()
     }
@@ -180,8 +180,8 @@ impl<T: Real> KernelRidge<T> {
     /// ŷ for points whose kernel values with the training points are the rows of `gram`, l × n: l × t.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `gram` has another number of columns than there were training points, [`Memory`](Error::Memory) if there
-    /// is no memory for the predictions.
+    /// [`Shape`](Error::Shape) if the number of columns of `gram` is not that of training points, [`Memory`](Error::Memory) if
+    /// the predictions do not fit in memory.
     #[inline(never)]
     pub fn predict_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of the Gram matrix", self.coefficients.nrows(), gram.ncols())?;
@@ -190,12 +190,12 @@ impl<T: Real> KernelRidge<T> {
         Ok(gram.dot(&self.coefficients) + &self.intercepts)
     }
 
-    /// The target with the largest prediction for each row, the first of equal ones: the class, if targets are indicators. A class
-    /// without rows in training is never predicted.
+    /// The target with the largest prediction for each row of `gram`, the first of equal ones: the class, if targets are
+    /// indicators. A class without rows in training is never predicted.
     ///
     /// # Errors
-    /// As [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is not finite,
-    /// [`Parameter`](Error::Parameter) if the regression has one target.
+    /// The errors of [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is
+    /// not finite, [`Parameter`](Error::Parameter) if the regression has one target.
     #[inline(never)]
     pub fn classify_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
         let predictions = self.predict_from_gram(gram)?.mapv(|v| v.widen());

@@ -11,8 +11,8 @@ use crate::linalg::{Backend, Scalar};
 use crate::once::once;
 use crate::progress;
 
-/// Kernel ridge regressions for all λ from one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. Exact, if the
-/// Gram matrix is: the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which does the same with features.
+/// Kernel ridge regressions for all λ from one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. With an exact
+/// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
 ///
 /// # Definition
 /// With C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ, the coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α, as in
@@ -50,8 +50,8 @@ impl<T: Scalar> KernelRidge<T> {
     /// The regressions for all λ on the Gram matrix of the training points, n × n, and their targets, n × t.
     ///
     /// # Errors
-    /// As [`fit`](KernelRidge::fit), but for λ; [`Factorisation`](Error::Factorisation) if the eigendecomposition does not
-    /// converge.
+    /// The errors of [`fit`](KernelRidge::fit), except those of λ; [`Factorisation`](Error::Factorisation) if the
+    /// eigendecomposition does not converge.
     #[inline(never)]
     pub fn spectrum(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<KernelRidgeSpectrum<T>> {
         check_gram(gram, targets, 4)?;
@@ -61,7 +61,7 @@ impl<T: Scalar> KernelRidge<T> {
         let largest_entry = matrix.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
         let means: Array1<f64> = matrix.rows().into_iter().map(|row| row.sum() / n as f64).collect();
         let mean = means.sum() / n as f64;
-        // With an eigenvalue above all others for the vector 1, which then is apart from the directions that matter.
+        // The vector 1 gets an eigenvalue above all others, which keeps it apart from the directions that matter.
         let apart = 4.0 * largest_entry.max(f64::MIN_POSITIVE);
         for (i, mut row) in matrix.rows_mut().into_iter().enumerate() {
             row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column + apart);
@@ -80,7 +80,7 @@ impl<T: Scalar> KernelRidge<T> {
         eigen.vectors = eigen.vectors.slice_move(s![.., ..n - 1]);
         let rotated = eigen.vectors.t().dot(&centred);
         let (least, most) = eigen.values.iter().fold((0.0, 0.0), |(a, b), s| (s.min(a), s.max(b)));
-        // λ + s must be positive for an estimate that is indefinite, too, as `fit` demands.
+        // λ + s must be positive also for an indefinite estimate, as `fit` demands.
         let rounding = T::epsilon().widen() * n as f64 * largest_entry.max(-least).max(most);
         let indefinite = -least > rounding;
         let shrinkage = Shrinkage {
@@ -120,28 +120,28 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         Ok(self.shrinkage.degrees_of_freedom(lambda))
     }
 
-    /// The log evidence, as [`RidgeSpectrum::log_evidence`](super::RidgeSpectrum::log_evidence).
+    /// The log evidence in nats, by the formula of [`RidgeSpectrum::log_evidence`](super::RidgeSpectrum::log_evidence).
     ///
     /// # Errors
-    /// As [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`Parameter`](Error::Parameter) if there is one point
-    /// only, or if squares of a target are out of range: its own range is below some 1e-135 or above 1e150.
+    /// The errors of [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`Parameter`](Error::Parameter) if there is
+    /// only one point, or if the range of a target is below some 1e-135 or above 1e150, so that its squares are out of range.
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
         self.shrinkage.log_evidence(lambda)
     }
 
-    /// λ to choose from, as [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
+    /// The default grid of λ, of the rule of [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
     #[inline(never)]
     pub fn lambdas(&self) -> Vec<f64> {
         self.shrinkage.lambdas()
     }
 
-    /// The criterion for each λ. Leave-one-out is of the training points, and takes the sample as given.
+    /// The criterion for each λ. Leave-one-out errors are those at the training points; its sample is not read.
     ///
     /// # Errors
-    /// As [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for held-out points, whose
-    /// kernel values are not known: compare [models](KernelRidgeSpectrum::model) on them.
+    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for held-out points,
+    /// whose kernel values are not known: compare [models](KernelRidgeSpectrum::model) on them.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
@@ -159,10 +159,10 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         }
     }
 
-    /// The λ with the least error, and this; of equal ones, the largest.
+    /// The λ with the least error, and that error; among equal errors, the largest λ.
     ///
     /// # Errors
-    /// As [`errors`](KernelRidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
+    /// The errors of [`errors`](KernelRidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
         LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
@@ -171,7 +171,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     /// The model for one λ.
     ///
     /// # Errors
-    /// As [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom).
+    /// The errors of [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom).
     #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<KernelRidge<T>> {
         self.check(lambda)?;
@@ -190,7 +190,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda))
     }
 
-    /// The mean squared error at each point of the regression on all others, summed over the targets.
+    /// The mean over points of the squared error of the regression on all other points, summed over the targets.
     fn left_out(&self, lambda: f64) -> f64 {
         let n = self.gram.nrows() as f64;
         let coefficients = self.coefficients(lambda);

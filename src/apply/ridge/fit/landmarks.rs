@@ -11,17 +11,17 @@ use crate::map::Map;
 use crate::memory::check_memory;
 use crate::{Real, progress};
 
-/// Points z with the factor of their Gram matrix.
+/// Points z with the Cholesky factor of their Gram matrix K_zz.
 #[derive(Debug)]
 pub(super) struct Landmarks<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
-    /// Standardised, if inputs are.
+    /// The points z, l × d, standardised if inputs are.
     points: Array2<T>,
     factor: Cholesky<f64>,
 }
 
-/// What landmarks know of a point.
+/// The share of K(x, x) at a point that values at the landmarks explain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     /// k(x)ᵀ K_zz⁻¹ k(x) / K(x, x), from 0 to 1.
@@ -38,13 +38,13 @@ impl Share {
 }
 
 impl<T: Real> Landmarks<T> {
-    /// Of points, l × d.
+    /// Landmarks at these points, l × d, before standardisation.
     pub fn new(map: &Map<T>, inputs: Option<&Standardisation>, points: &ArrayRef2<T>) -> Result<Self> {
         check_size("the number of columns of the landmarks", map.input_dim(), points.ncols())?;
         Self::of_inputs(map, inputs, standardised(inputs, points)?)
     }
 
-    /// Of points as the map sees them.
+    /// Landmarks at points that are standardised already, l × d.
     pub fn of_inputs(map: &Map<T>, inputs: Option<&Standardisation>, points: Array2<T>) -> Result<Self> {
         let Some(kernel) = map.kernel() else {
             return Err(Error::Unsupported { what: "kernel in closed form, which landmarks need" });
@@ -62,7 +62,7 @@ impl<T: Real> Landmarks<T> {
         progress::check()?;
         let mut gram = kernel.gram(&points, &points)?.mapv(|v| v.widen());
         progress::check()?;
-        // Above the rounding errors of eigenvalues, so that the factor exists.
+        // The jitter is above the rounding errors of eigenvalues, so that the factor exists.
         let largest = gram.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         let jitter = 4.0 * T::epsilon().widen() * points.nrows() as f64 * largest;
         gram.diag_mut().mapv_inplace(|v| v + jitter);
@@ -76,7 +76,7 @@ impl<T: Real> Landmarks<T> {
         &self.points
     }
 
-    /// What landmarks know of some points; NaN of points whose kernel is not finite.
+    /// The shares of some points; NaN for points whose kernel is not finite.
     pub fn shares(&self, x: PointsView<'_, T>) -> Vec<Share> {
         let kernel = self.map.kernel();
         kernel
@@ -87,7 +87,7 @@ impl<T: Real> Landmarks<T> {
     fn shares_by(&self, kernel: &dyn Kernel<T>, x: &ArrayRef2<T>) -> Result<Vec<Share>> {
         let x = standardised(self.inputs.as_ref(), x)?;
         let mut values = kernel.gram(&self.points, &x)?.mapv(|v| v.widen());
-        // Zeros for points that are not finite, whose own K(x, x) is NaN.
+        // Values that are not finite become 0; the point's own K(x, x) is NaN.
         values.mapv_inplace(|v| if v.is_finite() { v } else { 0.0 });
         let solved = self.factor.solve(&values)?;
         let columns = values.columns().into_iter().zip(solved.columns()).zip(x.rows());

@@ -1,4 +1,4 @@
-//! What factorises matrices: the solutions of ridge regressions, the choice among them, and what they do not know.
+//! Whatever factorises matrices: solutions of ridge regressions, the choice among them, and variances of predictions.
 
 mod calibration;
 mod classifier;

@@ -20,17 +20,17 @@ pub(in crate::apply) struct Normal {
     pub a: Array2<f64>,
     /// c, D × t.
     pub c: Array2<f64>,
-    /// Σ w y² for each target, centred as well.
+    /// Σ w y² for each target, centred if there is an intercept.
     pub squares: Vec<f64>,
     /// The mean features that were subtracted; 0 without an intercept.
     pub mean_features: Array1<f64>,
-    /// r + o for each target: the mean that was subtracted, in two parts, so that y − r − o is right where the mean is large. 0
-    /// without an intercept.
+    /// r for each target. The mean r + o that was subtracted is kept in two parts (o in `offsets`), so that y − r − o keeps its
+    /// digits where the mean is large. Both are 0 without an intercept.
     pub references: Array1<f64>,
     pub offsets: Array1<f64>,
     /// Σ w.
     pub weight: f64,
-    /// The number of directions in which rows can differ: their number, less 1 if there is an intercept, and at most D.
+    /// The number of directions in which rows can differ: the number of rows, less 1 if there is an intercept, and at most D.
     pub rank: usize,
     /// The rounding error of an entry of A, of removed rows as well. Smaller pivots and eigenvalues are indistinguishable from 0.
     pub noise: f64,
@@ -44,26 +44,26 @@ impl<T: Real> RidgeStatistics<T> {
     /// The model for one λ ≥ 0: the minimum over β and b of Σ w (y − β·φ(x) − b)² + λ‖β‖², where the intercept b is not
     /// penalised. Cost D³/3.
     ///
-    /// λ is that of kernel ridge regression: predictions are those of (K̂ + λI)⁻¹ on the Gram matrix of the features. For
+    /// λ is that of kernel ridge regression with (K̂ + λI)⁻¹ on the Gram matrix K̂ of the features: predictions are equal. For
     /// n points of a kernel with K(x, x) = 1, λ = 10⁻³ n is strong and λ = 10⁻⁶ n weak.
     ///
-    /// With λ = 0 and fewer rows than features (as many, with an intercept) many weights fit equally well, and the model has those of
-    /// least norm ‖β‖: least squares without a penalty, the limit of small λ. Directions whose eigenvalues are rounding errors are left
-    /// out. It costs as much as the [spectrum](RidgeStatistics::spectrum).
+    /// With λ = 0 and fewer rows than features (or as many, with an intercept) many weights fit equally well. The model then has
+    /// the weights of least norm ‖β‖: least squares without a penalty, the limit of small λ. Directions whose eigenvalues are
+    /// rounding errors are left out. It costs as much as the [spectrum](RidgeStatistics::spectrum).
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if λ is negative or not
-    /// finite, or if the sum of the weights is within rounding of those that were removed, [`Singular`](Error::Singular), which names a
-    /// sufficient λ, if the normal equations have no unique solution up to rounding, for example because features of many rows are
-    /// linearly dependent.
+    /// finite, or if Σ w may be no more than rounding has left of removed weights. [`Singular`](Error::Singular), which names a
+    /// sufficient λ, if the normal equations have no unique solution up to rounding: for example because features of many rows
+    /// are linearly dependent.
     pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
         self.solve_with(Backend::default(), lambda)
     }
 
-    /// As [`solve`](RidgeStatistics::solve), with the given backend.
+    /// The model for one λ ≥ 0, factorised by the given backend.
     ///
     /// # Errors
-    /// As [`solve`](RidgeStatistics::solve).
+    /// The errors of [`solve`](RidgeStatistics::solve).
     #[inline(never)]
     pub fn solve_with(&self, backend: Backend, lambda: f64) -> Result<Ridge<T>> {
         check_lambda(lambda)?;
@@ -83,7 +83,7 @@ impl<T: Real> RidgeStatistics<T> {
             Err(Error::Factorisation { .. }) => return Err(singular()),
             factor => factor?,
         };
-        // The square of a pivot is the part of a diagonal element that the features before do not explain.
+        // The square of a pivot is the part of a diagonal element that earlier features do not explain.
         let pivot = factor.lower().diag().iter().fold(f64::INFINITY, |a: f64, v| a.min(v * v));
         if pivot <= normal.noise || (largest == 0.0 && lambda == 0.0) {
             return Err(singular());
@@ -96,16 +96,16 @@ impl<T: Real> RidgeStatistics<T> {
     /// The eigendecomposition that gives the models for all λ. Cost O(D³), about 25 times that of one model.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if the sum of the weights is within
-    /// rounding of those that were removed, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w may be no more than
+    /// rounding has left of removed weights, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
     pub fn spectrum(&self) -> Result<RidgeSpectrum<T>> {
         self.spectrum_with(Backend::default())
     }
 
-    /// As [`spectrum`](RidgeStatistics::spectrum), with the given backend.
+    /// The models for all λ, from an eigendecomposition by the given backend.
     ///
     /// # Errors
-    /// As [`spectrum`](RidgeStatistics::spectrum).
+    /// The errors of [`spectrum`](RidgeStatistics::spectrum).
     #[inline(never)]
     pub fn spectrum_with(&self, backend: Backend) -> Result<RidgeSpectrum<T>> {
         RidgeSpectrum::new(self, self.normal()?, backend)
@@ -115,8 +115,8 @@ impl<T: Real> RidgeStatistics<T> {
     /// features, n × D.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if the sum of the weights is within
-    /// rounding of those that were removed, [`Memory`](Error::Memory) if there is no memory for it.
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w may be no more than
+    /// rounding has left of removed weights, [`Memory`](Error::Memory) if the matrix does not fit in memory.
     #[inline(never)]
     pub fn products(&self) -> Result<Array2<f64>> {
         symmetric_products(self.sums())
@@ -125,7 +125,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// Σ w φ / Σ w, with D entries.
     ///
     /// # Errors
-    /// As [`products`](RidgeStatistics::products).
+    /// The errors of [`products`](RidgeStatistics::products).
     #[inline(never)]
     pub fn mean_features(&self) -> Result<Array1<f64>> {
         let sums = self.sums();
@@ -161,12 +161,12 @@ impl<T: Real> RidgeStatistics<T> {
 }
 
 impl Normal {
-    /// The sums as they are.
+    /// The normal equations of features and targets that are not centred.
     pub fn uncentred<T: Real>(sums: &GramSums<T>) -> Result<Self> {
         Self::about(sums, Array1::zeros(sums.targets()))
     }
 
-    /// The sums of centred features and targets.
+    /// The normal equations of centred features and targets.
     pub fn centred<T: Real>(sums: &GramSums<T>) -> Result<Self> {
         let weight = Self::weight_of(sums)?;
         let means = sums.moments().into_iter().take(sums.targets()).map(|sum| sum / weight);
@@ -179,7 +179,7 @@ impl Normal {
         Ok(normal)
     }
 
-    /// Σ w, of which there must be more than rounding of removed weights may have left.
+    /// Σ w; an error unless it is more than rounding may have left of removed weights.
     fn weight_of<T: Real>(sums: &GramSums<T>) -> Result<f64> {
         if sums.present() == 0 {
             return Err(Error::NoData { what: "what is computed from sums over rows" });
@@ -189,7 +189,7 @@ impl Normal {
         if value > sums.weight_lost() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
     }
 
-    /// The sums for targets less their references.
+    /// The normal equations of targets less their references.
     fn about<T: Real>(sums: &GramSums<T>, references: Array1<f64>) -> Result<Self> {
         progress::check()?;
         let (width, targets, weight) = (sums.feature_dim(), sums.targets(), Self::weight_of(sums)?);
@@ -239,7 +239,7 @@ impl Normal {
         }
     }
 
-    /// Takes a target for constant: what differs is its rounding.
+    /// Makes a target constant whose variation is rounding.
     fn settle(&mut self, target: usize) {
         self.squares[target] = 0.0;
         self.c.column_mut(target).fill(0.0);
@@ -256,7 +256,7 @@ impl Normal {
     }
 }
 
-/// A number of rows, as large as it can be told.
+/// A number of rows, saturating at `usize::MAX`.
 fn rows(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }

@@ -14,8 +14,8 @@ use crate::once::once;
 use crate::threads::Pool;
 use crate::{Points, Real, progress};
 
-/// Predictions with variances: ridge regression read as a Gaussian process. Approximate: the covariance is the kernel that the map
-/// estimates, and **variances are too small away from the data** unless
+/// Predictions with variances: ridge regression read as a Gaussian process. Approximate: the covariance is the map's estimate
+/// of the kernel, and **variances are too small away from the data** unless
 /// [`landmarks`](RidgePosterior::with_landmarks) mend that.
 ///
 /// # Definition
@@ -26,16 +26,16 @@ use crate::{Points, Real, progress};
 ///
 /// v(x) = σ² ((φ(x) − φ̄)ᵀ(A + λI)⁻¹(φ(x) − φ̄) + 1/n),
 ///
-/// the last term for the intercept. That of y is v(x) + σ². Each target has its own σ²: the most likely one for this λ,
-/// R/ν as in [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you know](RidgePosterior::with_noise).
-/// With λ = σ²/σ_f² of a process that the data come from, and features enough for its kernel, intervals hold what they
-/// promise; with λ from a cross-validation they hold it roughly.
+/// where the last term is for the intercept. The variance of y is v(x) + σ². Each target has its own σ²: the most likely one
+/// for this λ, R/ν as in [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you
+/// know](RidgePosterior::with_noise). Intervals have their level if the data come from such a process with λ = σ²/σ_f² and
+/// there are features enough for its kernel; with λ from a cross-validation they have it roughly.
 ///
 /// # Far from the data
-/// A Gaussian process knows nothing there: v = σ_f² K(x, x). D features cannot say so: what they have learnt elsewhere they take
-/// for knowledge everywhere, and v falls to about σ_f² (1 − f/D) of f [degrees of freedom](RidgeSpectrum::degrees_of_freedom).
-/// Intervals are right where training points are within about a lengthscale, too narrow beyond.
-/// [`with_landmarks`](RidgePosterior::with_landmarks) adds what is missing.
+/// A Gaussian process returns to its prior there: v = σ_f² K(x, x). D features cannot: all points share their weights, and v
+/// falls to about σ_f² (1 − f/D) for f [degrees of freedom](RidgeSpectrum::degrees_of_freedom). Intervals are right where
+/// training points are within about a lengthscale, and too narrow beyond.
+/// [`with_landmarks`](RidgePosterior::with_landmarks) adds the missing variance.
 ///
 /// # Cost
 /// O(D³) at the start and O(m d + D²) a row, in parallel.
@@ -67,32 +67,33 @@ use crate::{Points, Real, progress};
 #[derive(Clone, Debug)]
 pub struct RidgePosterior<T: Real> {
     pub(super) model: Ridge<T>,
-    /// By (S + λI)^(−½) Vᵀ.
+    /// The rotation of centred features by (S + λI)^(−½) Vᵀ.
     pub(super) rotation: Arc<Rotation<T>>,
     pub(super) lambda: f64,
     /// σ² for each target.
     pub(super) noise: Vec<f64>,
-    /// The variance of the mean of f + b over the rows, over σ²: 1/n, or 0 without an intercept.
+    /// The variance of the mean of f + b over the rows, divided by σ²: 1/n, or 0 without an intercept.
     pub(super) mean: f64,
-    /// The variance of b, over σ².
+    /// The variance of b, divided by σ².
     pub(super) intercept: f64,
     pub(super) landmarks: Option<Arc<Landmarks<T>>>,
 }
 
 /// Predictions with their variances: [`RidgePosterior::predict`].
 ///
-/// All is computed in `f64`. Positive variances that the scalar type cannot hold are its largest number, or its least normal one, and
-/// never infinite or 0; ends of intervals are its largest numbers. Intervals take the variances in `f64`.
+/// All numbers are computed in `f64`. A positive variance outside the range of the scalar type becomes its largest or its
+/// least normal number, never infinity or 0; ends of intervals become its largest numbers. Intervals take the variances in
+/// `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Prediction<T> {
-    /// The mean of f + b, and of y, n × t.
+    /// The means of f + b, which are those of y, n × t.
     pub mean: Array2<T>,
-    /// The variance of f + b, n × t.
+    /// The variances v of f + b, n × t.
     pub variance: Array2<T>,
     /// σ², the variance of the noise, for each target.
     pub noise: Vec<f64>,
-    /// The variance of f + b at each point, over σ².
+    /// The variance of f + b at each point, divided by σ².
     units: Vec<f64>,
 }
 
@@ -100,7 +101,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// Predictions with variances for one λ. Cost O(D² (t + 1)).
     ///
     /// # Errors
-    /// As [`log_evidence`](RidgeSpectrum::log_evidence).
+    /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence).
     #[inline(never)]
     pub fn posterior(&self, lambda: f64) -> Result<RidgePosterior<T>> {
         self.log_evidence(lambda)?;
@@ -123,7 +124,7 @@ impl<T: Real> RidgeSpectrum<T> {
 }
 
 impl<T: Real> RidgePosterior<T> {
-    /// The same with this variance of the noise for each target.
+    /// Sets the variance σ² of the noise of each target.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one for each target, [`Entry`](Error::Entry) if one is negative or not finite.
@@ -139,14 +140,14 @@ impl<T: Real> RidgePosterior<T> {
         Ok(self)
     }
 
-    /// The same with variances that return to those of the prior away from these points z, l × d: some hundred of the
-    /// training points, spread over all of them.
+    /// Sets landmarks z, l × d, away from which variances return to those of the prior. Some hundred training points serve,
+    /// spread over all of them.
     ///
-    /// With the exact kernel K and ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x), the share of K(x, x) that values at the landmarks
-    /// explain, the variance is ρ v(x) + (1 − ρ) (σ_f² K(x, x) + Var b), and the mean is as before. At a landmark that is v, far from
-    /// all of them that of the Gaussian process. Between landmarks it is too large rather than too small, so it serves where
-    /// they can lie within about a lengthscale of every training point: few dimensions, or long lengthscales. Where they
-    /// cannot, variances are near those of the prior everywhere. Costs O(l³) once and O(l² + l d) a row.
+    /// With the exact kernel K, values at the landmarks explain the share ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x) of K(x, x). The
+    /// variance becomes ρ v(x) + (1 − ρ) (σ_f² K(x, x) + Var b), and the mean does not change. At a landmark the variance is v;
+    /// far from all landmarks it is that of the Gaussian process. Between landmarks it is too large rather than too small.
+    /// Landmarks thus serve where they can lie within about a lengthscale of every training point: in few dimensions, or with
+    /// long lengthscales. Elsewhere variances are near those of the prior. Cost O(l³) once and O(l² + l d) a row.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map's kernel has no closed form, [`Shape`](Error::Shape) if points do not
@@ -163,7 +164,7 @@ impl<T: Real> RidgePosterior<T> {
         &self.model
     }
 
-    /// λ = σ²/σ_f².
+    /// The penalty λ = σ²/σ_f².
     pub fn lambda(&self) -> f64 {
         self.lambda
     }
@@ -176,7 +177,7 @@ impl<T: Real> RidgePosterior<T> {
     /// Means and variances at the rows of `x`, n × d. A row that is not finite gives NaN.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if there is no memory for the result.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if the result does not fit in memory.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Prediction<T>> {
         self.predictions(x.into())
     }
@@ -207,7 +208,7 @@ impl<T: Real> RidgePosterior<T> {
     }
 }
 
-/// A variance in the scalar type, positive and finite if it is so in `f64`.
+/// A variance in the scalar type, positive and finite if the variance in `f64` is.
 fn held<T: Real>(variance: f64) -> T {
     if variance > 0.0 && variance.is_finite() {
         T::saturated(variance.max(T::min_positive_value().widen()))
@@ -217,7 +218,7 @@ fn held<T: Real>(variance: f64) -> T {
 }
 
 impl<T: Real> Prediction<T> {
-    /// The variance of y, n × t: that of f + b and of the noise.
+    /// The variances of y, n × t: v + σ².
     #[inline(never)]
     pub fn variance_of_targets(&self) -> Array2<T> {
         Array2::from_shape_fn(self.mean.dim(), |place| held(self.exact_variance(place, true)))
@@ -232,10 +233,10 @@ impl<T: Real> Prediction<T> {
         self.around(true, level)
     }
 
-    /// As [`interval`](Prediction::interval), for f + b, the targets without noise.
+    /// The ends of the intervals around the mean in which f + b, the target without noise, lies with this probability, each n × t.
     ///
     /// # Errors
-    /// As [`interval`](Prediction::interval).
+    /// [`Parameter`](Error::Parameter) if `level` is not between 0 and 1.
     #[inline(never)]
     pub fn interval_of_mean(&self, level: f64) -> Result<(Array2<T>, Array2<T>)> {
         self.around(false, level)
@@ -252,7 +253,7 @@ impl<T: Real> Prediction<T> {
             let domain = "above 0 and below 1";
             return Err(Error::Parameter { name: "the level of an interval", value: level, domain });
         }
-        // From the lower tail, where levels near 1 keep their digits.
+        // The quantile of the lower tail, where levels near 1 keep their digits.
         let factor = -normal_quantile(0.5 * (1.0 - level));
         let ends = |sign: f64| {
             Array2::from_shape_fn(self.mean.dim(), |place| {

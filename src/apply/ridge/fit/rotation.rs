@@ -12,7 +12,7 @@ use crate::engine::{FeatureRow, PointsView};
 use crate::map::Map;
 use crate::numeric::{self, Isa, Packed};
 
-/// Rows that are multiplied at a time.
+/// The number of rows that are multiplied at a time.
 pub(super) const ROWS: usize = 48;
 
 /// u = M (φ(x) − φ̄) in `f64`, for a matrix M of D × D.
@@ -38,7 +38,7 @@ impl<T: Real> Default for RotationBuffers<T> {
 }
 
 impl<T: Real> Rotation<T> {
-    /// By the matrix whose element (k, f) is `element(k, f)`.
+    /// The rotation by the matrix whose element (k, f) is `element(k, f)`.
     pub fn new(
         map: &Map<T>,
         inputs: Option<&Standardisation>,
@@ -64,7 +64,7 @@ impl<T: Real> Rotation<T> {
         &self.mean
     }
 
-    /// u for each of some points.
+    /// The vector u for each of some points.
     pub fn of<'a>(
         &self,
         x: PointsView<'_, T>,
@@ -85,7 +85,7 @@ impl<T: Real> Rotation<T> {
     }
 }
 
-/// Features as plain values.
+/// Writes features as plain values, e^(log scale) · value.
 fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
     for (columns, scale) in blocks.iter().zip(row.log_scales) {
         let out = &mut out[columns.clone()];

@@ -1,17 +1,17 @@
-//! [`Shrinkage`]: what eigenvalues, and targets in the eigenvectors, say about every λ.
+//! [`Shrinkage`]: criteria for every λ from eigenvalues and from targets in the eigenvectors.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
 
 use crate::error::{Error, Result};
 use crate::numeric::power_of_two_below;
 
-/// The eigenvalues of a Gram matrix, of features or of points, and the targets in its eigenvectors: what each λ leaves of
-/// them. Sums of positive terms throughout, since what a small λ leaves is small.
+/// The eigenvalues of a Gram matrix, of features or of points, and the targets in its eigenvectors. All results are sums of
+/// positive terms, since the part of the targets that a small λ leaves is small.
 #[derive(Clone, Debug)]
 pub(super) struct Shrinkage {
     /// s, ascending. An indefinite estimate of a kernel has some below 0, and its λ are above −2 s.
     pub values: Array1<f64>,
-    /// p² for each eigenvector and each target: the part of Σ w y² in its direction, of which λ leaves (λ/(s + λ))².
+    /// p² for each eigenvector and each target: the part of Σ w y² in its direction, of which λ leaves the share (λ/(s + λ))².
     pub shares: Array2<f64>,
     /// The part of Σ w y² that is in no direction, for each target.
     pub rest: Vec<f64>,
@@ -28,15 +28,15 @@ pub(super) struct Shrinkage {
     pub out_of_range: Option<f64>,
 }
 
-/// λ of a decade of the default grid.
+/// The number of λ in a decade of the default grid.
 const PER_DECADE: f64 = 2.0;
-/// Decades of the default grid.
+/// The number of decades of the default grid.
 const DECADES: f64 = 15.0;
-/// Steps of Newton's method: it needs a few, and at most one for each power of two between eigenvalues.
+/// The most steps of Newton's method: it needs a few, and at most one for each power of two between eigenvalues.
 const NEWTON_STEPS: usize = 100;
 
 impl Shrinkage {
-    /// From c for each eigenvector of features and each target, with p² = c²/s, and Σ w y² for each target.
+    /// Shrinkage with p² = c²/s from c for each eigenvector of features and each target, and from Σ w y² for each target.
     pub fn of_features(
         values: Array1<f64>,
         rotated: &Array2<f64>,
@@ -44,7 +44,7 @@ impl Shrinkage {
         (weight, intercept, rank): (f64, bool, usize),
         [resolution, least]: [f64; 2],
     ) -> Self {
-        // In units of a power of two, so that no square overflows or underflows.
+        // Numbers are in units of a power of two, so that no square overflows or underflows.
         let largest = |column: ArrayView1<'_, f64>| column.iter().fold(0.0, |a: f64, c| a.max(c.abs()));
         let units: Vec<f64> =
             rotated.columns().into_iter().map(|column| power_of_two_below(largest(column))).collect();
@@ -97,7 +97,7 @@ impl Shrinkage {
         self.varying().is_empty()
     }
 
-    /// Generalised cross-validation, summed over the targets. Infinite where rounding leaves nothing of it.
+    /// Generalised cross-validation, summed over the targets; infinite where rounding outweighs it.
     pub fn generalised(&self, lambda: f64) -> f64 {
         let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
         let residuals: f64 = (0..self.rest.len()).map(residual).sum();
@@ -108,7 +108,7 @@ impl Shrinkage {
         or_infinite(residuals / self.weight / (left * left))
     }
 
-    /// Generalised cross-validation of one target; infinite where rounding leaves nothing of it.
+    /// Generalised cross-validation of one target; infinite where rounding outweighs it.
     pub fn generalised_of(&self, target: usize, lambda: f64) -> f64 {
         let residuals = self.left(target, |s| (lambda / (s + lambda)).powi(2));
         if lambda < self.least || residuals < self.lost_of(target, lambda) {
@@ -118,12 +118,12 @@ impl Shrinkage {
         or_infinite(residuals / self.weight / (left * left))
     }
 
-    /// What rounding of eigenvalues may change in the squared residuals.
+    /// The change of the squared residuals that rounding of eigenvalues may cause.
     fn lost(&self, lambda: f64) -> f64 {
         (0..self.rest.len()).map(|target| self.lost_of(target, lambda)).sum()
     }
 
-    /// What rounding of eigenvalues may change in the squared residuals of a target: up to some 3 ‖β‖² times their error.
+    /// The change of a target's squared residuals that rounding of eigenvalues may cause: some 3 ‖β‖² times their error.
     fn lost_of(&self, target: usize, lambda: f64) -> f64 {
         if self.least == 0.0 {
             return 0.0;
@@ -131,7 +131,7 @@ impl Shrinkage {
         4.0 * self.resolution * (self.left(target, |s| s / (s + lambda).powi(2)) - self.rest[target])
     }
 
-    /// ν, the number of rows less the intercept: what noise is averaged over.
+    /// ν, the number of rows over which noise is averaged: Σ w, less 1 if there is an intercept.
     pub fn freedom(&self) -> f64 {
         self.weight - f64::from(u8::from(self.intercept))
     }
@@ -162,8 +162,8 @@ impl Shrinkage {
         Ok(self.varying().into_iter().map(of_target).sum())
     }
 
-    /// The log evidence of a target less that of its mean and noise, in nats, if weights were scaled for Σ w to be this number of rows.
-    /// Minus infinity where rounding leaves nothing of it.
+    /// The log evidence of a target less that of its mean and noise, in nats, with weights scaled so that Σ w is this number of
+    /// rows. Minus infinity where rounding outweighs it.
     pub fn nats(&self, target: usize, lambda: f64, rows: f64) -> f64 {
         if lambda <= 0.0 || lambda < self.least {
             return f64::NEG_INFINITY;
@@ -178,7 +178,7 @@ impl Shrinkage {
         self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum()
     }
 
-    /// Minus the log evidence; infinite where rounding leaves nothing of it.
+    /// Minus the log evidence; infinite where rounding outweighs it.
     pub fn evidence_error(&self, lambda: f64) -> Result<f64> {
         match self.log_evidence(lambda) {
             Err(Error::Singular { .. }) => Ok(f64::INFINITY),
@@ -198,7 +198,7 @@ impl Shrinkage {
         rows * &inverses.insert_axis(Axis(1))
     }
 
-    /// λ to choose from, falling; see [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
+    /// The default grid of λ, falling: [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
     pub fn lambdas(&self) -> Vec<f64> {
         let largest = self.values.iter().copied().fold(0.0, f64::max);
         if largest == 0.0 {
@@ -210,15 +210,15 @@ impl Shrinkage {
         if lambdas.is_empty() { vec![2.0 * self.resolution] } else { lambdas }
     }
 
-    /// What is left of Σ w y², by the factor of each eigenvalue.
+    /// The part of a target's Σ w y² that is left: the rest, and for each eigenvalue its share times `factor`.
     fn left(&self, target: usize, factor: impl Fn(f64) -> f64) -> f64 {
         let parts = self.shares.column(target).into_iter().zip(&self.values);
         self.rest[target] + parts.map(|(share, s)| share * factor(*s)).sum::<f64>()
     }
 }
 
-/// Lowers shares c²/s whose sum is above that of the squares to c²/(s + t), with the t for which it is not. Rounding errors of small
-/// eigenvalues make such shares, and where λ is large nothing else would take them away.
+/// Lowers shares c²/s whose sum is above that of the squares to c²/(s + t), with the t for which both are equal. Rounding
+/// errors of small eigenvalues make such shares, and where λ is large nothing else would take them away.
 fn lower(mut shares: ArrayViewMut1<'_, f64>, values: &Array1<f64>, sum: f64) {
     // Newton's method from t = 0, which never passes the root of a falling convex function.
     let mut t = 0.0;
@@ -240,8 +240,8 @@ fn lower(mut shares: ArrayViewMut1<'_, f64>, values: &Array1<f64>, sum: f64) {
     }
 }
 
-/// A mean squared error. 0/0: where as many degrees of freedom as rows fit the targets exactly, nothing is known about other
-/// points.
+/// A mean squared error, or infinity for 0/0: if as many degrees of freedom as rows fit the targets exactly, errors at other
+/// points are unknown.
 pub(super) fn or_infinite(error: f64) -> f64 {
     if error.is_nan() { f64::INFINITY } else { error }
 }

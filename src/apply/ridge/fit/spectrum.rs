@@ -50,10 +50,10 @@ pub struct RidgeSpectrum<T: Real> {
     pub(super) training: Training,
     /// Whether there are too few rows to determine a weight for each feature.
     few_rows: bool,
-    /// Without A.
+    /// The normal equations without A.
     pub(super) normal: Normal,
     pub(super) shrinkage: Shrinkage,
-    /// V, D × D.
+    /// The eigenvectors V, D × D.
     pub(super) vectors: Array2<f64>,
     /// Vᵀc, D × t.
     pub(super) rotated: Array2<f64>,
@@ -90,7 +90,7 @@ impl<T: Real> RidgeSpectrum<T> {
         &self.map
     }
 
-    /// s, the eigenvalues of the (centred) Σ w φ φᵀ, ascending. Those below
+    /// s, the eigenvalues of the (centred) Σ w φ φᵀ, ascending. Eigenvalues below
     /// [`resolution`](RidgeSpectrum::resolution) are rounding errors.
     pub fn eigenvalues(&self) -> &Array1<f64> {
         &self.shrinkage.values
@@ -106,7 +106,7 @@ impl<T: Real> RidgeSpectrum<T> {
         self.shrinkage.resolution
     }
 
-    /// The model for one λ ≥ 0. Cost O(D² t). With λ = 0 and fewer rows than features it is that of
+    /// The model for one λ ≥ 0. Cost O(D² t). With λ = 0 and fewer rows than features it is the model of
     /// [least norm](RidgeStatistics::solve).
     ///
     /// # Errors
@@ -128,32 +128,33 @@ impl<T: Real> RidgeSpectrum<T> {
     /// Σ s/(s + λ), plus 1 for an intercept: the trace of the matrix that maps targets to predictions.
     ///
     /// # Errors
-    /// As [`model`](RidgeSpectrum::model).
+    /// The errors of [`model`](RidgeSpectrum::model).
     #[inline(never)]
     pub fn degrees_of_freedom(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
         Ok(self.shrinkage.degrees_of_freedom(lambda))
     }
 
-    /// The log evidence, in nats: ln of the probability density of the targets, summed over them, for the Gaussian process
-    /// with the kernel that the map estimates times a variance σ², and noise of variance λσ². σ² is the one for which the
-    /// density is largest, for each target; the means of targets are left out if there is an intercept. Cost O(D t).
+    /// The log evidence, in nats: ln of the probability density of the targets, summed over them, for a Gaussian process
+    /// with noise. Its covariance is the kernel that the map estimates times a variance σ², and the noise has variance λσ². For
+    /// each target σ² is the one of the largest density; means of targets are left out if there is an intercept. Cost O(D t).
     ///
     /// # Definition
-    /// With ν = Σ w, less 1 if there is an intercept, and R = Σ w y² − cᵀ(A + λI)⁻¹c: the noise is λσ² = R/ν, and the log evidence
-    /// −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). Weights are how often a row counts. Of the eigenvalues s those count that rows can
-    /// make: at most as many as there are rows, less 1 if there is an intercept.
+    /// Let ν = Σ w, less 1 if there is an intercept, and R = Σ w y² − cᵀ(A + λI)⁻¹c. The noise is λσ² = R/ν, and the log evidence
+    /// −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). The last sum is over at most as many of the largest eigenvalues s as there are rows,
+    /// less 1 if there is an intercept. Weights are how often a row counts; precisions must be scaled so that Σ w is the number
+    /// of rows.
     ///
-    /// A target that is constant up to rounding adds 0, here and to all criteria: its own evidence would be infinite for every λ. With
-    /// an intercept such are targets whose range, max − min, is at most 4 ε of their largest magnitude, as that of a class without rows;
-    /// without one those that are 0. Their β is 0 and their noise has variance 0. Removing rows does not narrow ranges: after a removal
-    /// targets are also constant whose squares are no more than rounding may have left of the removed rows.
+    /// A target that is constant up to rounding adds 0, here and to all criteria: its own evidence would be infinite for every λ.
+    /// With an intercept, a target is constant if its range, max − min, is at most 4 ε of its largest magnitude, as for a class
+    /// without rows; without an intercept, if it is 0. Its β is 0 and its noise has variance 0. Removing rows does not narrow
+    /// ranges: after a removal a target is constant also if its squares are no more than rounding may have left of removed rows.
     ///
     /// # Errors
-    /// As [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if λ is 0 or Σ w is at most 1, without an intercept 0, or if
-    /// the range of a target is so small that its squares lose digits, below some 1e-135;
-    /// [`Singular`](Error::Singular), with the least λ, if λ is below the rounding error of Σ w φ φᵀ in the spectral norm, beside which the
-    /// noise cannot be told. Weights that are precisions must be scaled so that Σ w is the number of rows.
+    /// The errors of [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if λ is 0, if Σ w is at most 1 (without an
+    /// intercept, 0), or if the range of a target is so small that its squares lose digits, below some 1e-135;
+    /// [`Singular`](Error::Singular), with the least λ, if λ is below the rounding error of Σ w φ φᵀ in the spectral norm, which
+    /// hides the noise.
     ///
     /// # References
     /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, (2.30) and (2.43) for flat priors of
@@ -164,8 +165,9 @@ impl<T: Real> RidgeSpectrum<T> {
         self.shrinkage.log_evidence(lambda)
     }
 
-    /// λ to choose from, falling, two for each decade: from the largest eigenvalue, where all weights are small, down to the
-    /// [resolution](RidgeSpectrum::resolution), below which λ has no effect, or by fifteen decades; 1 if all eigenvalues are 0.
+    /// The default grid of λ, falling, two for each decade. It begins at the largest eigenvalue, where all weights are small, and
+    /// ends at the [resolution](RidgeSpectrum::resolution), below which λ has no effect, or after fifteen decades. It is 1 if all
+    /// eigenvalues are 0.
     ///
     /// ```
     /// # use ndarray::Array2;

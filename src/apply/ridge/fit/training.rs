@@ -1,4 +1,4 @@
-//! [`Training`]: what statistics know of the rows that they were made of.
+//! [`Training`]: sums over the training rows, to recognise them.
 
 use super::{RidgeStatistics, Sample};
 use crate::Real;
@@ -27,7 +27,7 @@ impl Training {
         self.count as f64
     }
 
-    /// Rejects a sample, as many targets and weights as rows, whose rows cannot be those of the statistics.
+    /// Rejects a sample whose rows cannot be those of the statistics. It has as many targets and weights as rows.
     pub fn check<T: Real>(&self, sample: &Sample<'_, T>) -> Result<()> {
         let rows = usize::try_from(self.count).unwrap_or(usize::MAX);
         check_size(
@@ -37,7 +37,7 @@ impl Training {
         )?;
         let tolerance = TOLERANCE.max(rows as f64 * f64::EPSILON);
         let targets = self.moments.len() / 2;
-        // The weights first, by which all others differ too.
+        // Σ w is compared first: where it differs, all other sums do.
         let places = [targets].into_iter().chain(0..targets).chain(targets + 1..self.moments.len());
         for (k, known) in places.map(|k| (k, self.moments[k])) {
             let (column, squared, name) = match k {
@@ -46,7 +46,7 @@ impl Training {
                 k => (Some(k - targets - 1), true, "the sum of the squared targets"),
             };
             let (value, size) = moment(sample, column, squared);
-            // Neither NaN nor an infinity is near.
+            // NaN and infinity are never near.
             if !(value.is_finite() && (value - known).abs() <= tolerance * size) {
                 let domain = "that of the training data, from which leave-one-out takes its rows";
                 return Err(Error::Parameter { name, value, domain });

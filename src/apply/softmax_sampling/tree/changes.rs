@@ -1,5 +1,5 @@
-//! Classes of a [`Tree`] that get other points, are added or removed. Sums that change are made aside and put in their places once
-//! all are there, so that nothing has changed after an error.
+//! Changes of a [`Tree`]: classes get other points, are added or removed. Sums that change are made aside and put in their
+//! places once all are there, so that nothing has changed after an error.
 
 use std::cmp::Reverse;
 
@@ -14,7 +14,7 @@ use crate::engine::Program;
 use crate::error::{Error, Result};
 
 impl<T: Real> Tree<T> {
-    /// Puts other points in the place of some classes', in rows; of a class that stands twice the last one counts.
+    /// Gives some classes other points, in rows; the last row counts for a class that occurs twice.
     ///
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) with the row of `points` if features are not finite, [`Cancelled`](Error::Cancelled). Nothing
@@ -44,10 +44,10 @@ impl<T: Real> Tree<T> {
         Ok(())
     }
 
-    /// Takes classes away that are present; their numbers are increasing.
+    /// Removes classes that are present; their numbers are increasing.
     ///
     /// # Errors
-    /// [`Cancelled`](Error::Cancelled): the features of the classes that stay are finite. Nothing has changed then.
+    /// [`Cancelled`](Error::Cancelled) only, since the features of the classes that stay are finite. Nothing has changed then.
     pub fn remove(&mut self, program: &Program<T>, removed: &[usize]) -> Result<()> {
         let mut classes = self.classes.clone();
         classes.remove(removed);
@@ -57,7 +57,7 @@ impl<T: Real> Tree<T> {
             let write = |class, out: &mut [T]| out.copy_from_slice(self.points.run(class..class + 1));
             sums = self.sums(program, &classes, &leaves, write, not_finite)?;
         } else {
-            // Sums of nothing.
+            // The sums of leaves without classes.
             sums.grow(leaves.len());
             (0..leaves.len()).for_each(|i| sums.row_mut(i).clear());
         }
@@ -101,7 +101,7 @@ impl<T: Real> Tree<T> {
         leaves
     }
 
-    /// The sums of some leaves as they would be with these classes and points, as [`sum_leaves`].
+    /// The sums of some leaves with these classes and points, by [`sum_leaves`].
     fn sums(
         &self,
         program: &Program<T>,
@@ -113,7 +113,7 @@ impl<T: Real> Tree<T> {
         sum_leaves(program, &self.reference, (classes, self.leaf), leaves, write, faulty)
     }
 
-    /// Puts sums in the place of those of some leaves, whose numbers are increasing, and sums all nodes above them again.
+    /// Replaces the sums of some leaves, whose numbers are increasing, and sums all nodes above them again.
     fn put(&mut self, program: &Program<T>, leaves: Vec<usize>, sums: &Nodes<T>) {
         leaves
             .iter()

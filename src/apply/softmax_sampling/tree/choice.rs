@@ -1,4 +1,4 @@
-//! [`Choices`]: random choices, each of one of some alternatives, with probabilities from estimates that may be negative.
+//! [`Choices`]: random choices among alternatives, with probabilities from estimates that may be negative.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::numeric::{Isa, exp_minus};
 /// Sums of weights below which weights may have lost digits or underflowed.
 const SMALL: f64 = 1e-270;
 
-/// Choices that are made together, each among neighbours in a list.
+/// Choices that are made together, each among consecutive places of a list.
 #[derive(Debug, Default)]
 pub struct Choices {
-    /// Estimates of the alternatives of all choices, e^scale · factor each.
+    /// The scales of the estimates e^scale · factor of the alternatives of all choices.
     pub scales: Vec<f64>,
     pub factors: Vec<f64>,
     weights: Vec<f64>,
@@ -21,9 +21,9 @@ pub struct Choices {
 /// A choice among the children of a node or the classes of a leaf.
 #[derive(Clone, Debug)]
 pub struct NodeChoice {
-    /// Its alternatives among those of all choices.
+    /// The range of its alternatives among those of all choices.
     alternatives: Range<usize>,
-    /// The place of the first one in the list.
+    /// The place of the first alternative in the list.
     first: usize,
     /// The scale to which weights are relative.
     top: f64,
@@ -56,7 +56,7 @@ impl Choices {
         self.all.push(NodeChoice { alternatives, first, top: 0.0, total: 0.0, clipped: 0.0 });
     }
 
-    /// Computes weights proportional to the estimates, of which negative ones count as 0; where none is positive, proportional to
+    /// Computes weights proportional to the estimates, with 0 for negative ones; if none is positive, weights proportional to
     /// `count` of the places.
     pub fn weigh(&mut self, count: impl Fn(usize) -> usize) {
         self.weights.clear();
@@ -90,7 +90,7 @@ impl Choices {
     pub fn pick(&self, choice: &NodeChoice, u: f64) -> usize {
         let weights = &self.weights[choice.alternatives.clone()];
         let (mark, mut sum, mut i) = (u * choice.total, 0.0, 0);
-        // Without a branch, which would be mispredicted.
+        // The loop has no branch, which would be mispredicted.
         for weight in weights {
             sum += weight;
             i += usize::from(sum <= mark);

@@ -1,4 +1,5 @@
-//! [`Reference`]: the scale of each feature of classes, and [`QueryFeatures`]: the features of h for products with those of classes.
+//! [`Reference`]: the scale of each feature of classes; [`QueryFeatures`]: the features of h, for products with those of
+//! classes.
 
 use std::ops::Range;
 
@@ -20,12 +21,12 @@ const SAMPLE: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Reference<T> {
     pub form: Form,
-    /// 0 for features that are not logarithms.
+    /// The logarithm of each feature; 0 for features that are not in the form of logarithms.
     logarithms: Vec<T>,
 }
 
 impl<T: Real> Reference<T> {
-    /// From classes that are evenly spaced in `x`, of which there is at least one.
+    /// The reference from classes that are evenly spaced in `x`, which has at least one.
     pub fn of(program: &Program<T>, x: ArrayView2<'_, T>) -> Self {
         let (form, mut logarithms) = (program.best_form(), vec![T::zero(); program.width()]);
         if form == Form::Values {
@@ -47,7 +48,7 @@ impl<T: Real> Reference<T> {
         Reference { form, logarithms }
     }
 
-    /// These logarithms, if there is a finite one for each feature of the program.
+    /// The reference of these logarithms, if there is a finite one for each feature of the program.
     #[cfg(feature = "serde")]
     pub fn from_logarithms(program: &Program<T>, logarithms: Vec<T>) -> Option<Self> {
         let fits = logarithms.len() == program.width() && logarithms.iter().all(|v| v.is_finite());
@@ -72,7 +73,7 @@ impl<T: Real> Reference<T> {
                 *scale += exponentiate(values);
                 values.iter_mut().zip(&row.signs[columns.clone()]).for_each(|(v, sign)| *v *= *sign);
             }
-            // All of them, so that the compiler vectorises it.
+            // The loop reads all values, so that the compiler vectorises it.
             finite &= values.iter().fold(*scale < f64::INFINITY, |finite, v| finite & v.is_finite());
         }
         finite
@@ -82,10 +83,10 @@ impl<T: Real> Reference<T> {
 /// The features of a point h.
 #[derive(Debug, Default)]
 pub struct QueryFeatures<T> {
-    /// As the map gives them.
+    /// The features as the map gives them.
     own: Batch<T>,
-    /// Times e^reference and relative to the largest of each block, in `f64`: products with features of classes that are not 0 do
-    /// not underflow.
+    /// The features times e^reference, relative to the largest of each block, in `f64`: products with features of classes that
+    /// are not 0 do not underflow.
     weights: Vec<f64>,
     log_scales: Vec<f64>,
     signed: bool,
@@ -190,8 +191,8 @@ impl<T: Real> QueryFeatures<T> {
     }
 }
 
-/// (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)² with the sums S of some rows: the number of features behind an estimate. All of them if they
-/// add up to equal terms, 1 if one outweighs the others; less where terms of opposite signs cancel, 0 where all are 0.
+/// (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)² with the sums S of some rows: the number of features behind an estimate. It is D if all
+/// terms are equal, 1 if one outweighs the others, less if terms of opposite signs cancel, 0 if all are 0.
 pub fn effective_features<T: Real>(
     query: &QueryFeatures<T>,
     blocks: &[Range<usize>],

@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::numeric::matrix_view;
 use crate::{Real, progress};
 
-/// Classes whose features are computed at a time.
+/// The number of classes whose features are computed at a time.
 pub const CLASSES: usize = 240;
 
-/// What a thread keeps while it sums leaves.
+/// Buffers that a thread keeps while it sums leaves.
 #[derive(Default)]
 pub struct LeafBuffers<T> {
     classes: Vec<usize>,
@@ -24,8 +24,8 @@ pub struct LeafBuffers<T> {
 }
 
 impl<T: Real> LeafBuffers<T> {
-    /// Computes the features of its classes relative to the reference, of points that `write` writes. The first class whose
-    /// features are not finite, if there is one.
+    /// Computes the features of the buffer's classes relative to the reference, from points that `write` writes. The error is the
+    /// first class whose features are not finite.
     fn fill(
         &mut self,
         program: &Program<T>,
@@ -45,7 +45,7 @@ impl<T: Real> LeafBuffers<T> {
         Ok(())
     }
 
-    /// Takes the features of classes away that were removed.
+    /// Clears the features of classes that were removed.
     fn clear_removed(&mut self, classes: &Classes) {
         for (i, class) in self.classes.iter().enumerate() {
             if !classes.is_present(*class) {
@@ -63,7 +63,7 @@ impl<T: Real> LeafBuffers<T> {
     }
 }
 
-/// The classes of a leaf with up to so many.
+/// The classes of the leaf at this place; leaves have up to `leaf` classes.
 fn classes_of(place: usize, leaf: usize, classes: &Classes) -> Range<usize> {
     place * leaf..classes.count().min((place + 1) * leaf)
 }
@@ -72,7 +72,7 @@ fn classes_of(place: usize, leaf: usize, classes: &Classes) -> Range<usize> {
 /// and `faulty` is the error for a class whose features are not finite.
 ///
 /// # Errors
-/// That error for the first such class, [`Cancelled`](Error::Cancelled).
+/// `faulty` for the first such class; [`Cancelled`](Error::Cancelled).
 pub fn sum_leaves<T: Real>(
     program: &Program<T>,
     reference: &Reference<T>,

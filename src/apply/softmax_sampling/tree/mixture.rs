@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::threads::Pool;
 use crate::{Real, progress, rng_of_step};
 
-/// Walks that are taken together.
+/// The number of walks that are taken together.
 const WALKS: usize = 1 << 16;
 
-/// q = (1 − ε) w + ε/C, w from the tree.
+/// The distribution q = (1 − ε) w + ε/C with w from the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture<'a, T: Real> {
     pub proposal: &'a Proposal<T>,
@@ -37,7 +37,7 @@ impl<T: Real> Mixture<'_, T> {
     /// Draws for a point, which is row i of the points.
     ///
     /// # Errors
-    /// As [`sample`](Mixture::sample).
+    /// The errors of [`sample`](Mixture::sample).
     pub fn draw(
         &self,
         walker: &mut Walker<T>,
@@ -68,7 +68,7 @@ impl<T: Real> Mixture<'_, T> {
     /// ln q of classes that are present, for a point.
     ///
     /// # Errors
-    /// As [`sample`](Mixture::sample).
+    /// The errors of [`sample`](Mixture::sample).
     pub fn log_probabilities(&self, h: ArrayView2<'_, T>, classes: &[usize]) -> Result<Vec<f64>> {
         let (mut walker, mut logs) = (Walker::default(), Vec::with_capacity(classes.len()));
         self.set_query(&mut walker, 0, h)?;

@@ -1,4 +1,4 @@
-//! [`Tree`]: sums of the features of runs of classes, of runs of such runs, and so on.
+//! [`Tree`]: sums of the features of classes over the nodes of a tree.
 
 mod changes;
 mod choice;
@@ -37,15 +37,15 @@ use walk::Walk;
 pub(super) struct Tree<T> {
     pub reference: Reference<T>,
     pub classes: Classes,
-    /// From the children of the root down to the leaves. A single leaf is the root itself.
+    /// The sums of each level, from the children of the root down to the leaves. A single leaf is the root itself.
     levels: Vec<Nodes<T>>,
-    /// Points of which features are computed again where a leaf is visited; none if a leaf is a class.
+    /// The points whose features are computed again when a leaf is visited; none if a leaf is a class.
     points: Table<T>,
     leaf: usize,
 }
 
 impl<T: Real> Tree<T> {
-    /// Of points in rows, one for each number of a class, in parallel; those that are owned are in the layout of a tree.
+    /// The tree of points in rows, one for each number of a class, in parallel. Owned points are in the layout of a tree.
     ///
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) if features are not finite, [`Cancelled`](Error::Cancelled).
@@ -70,7 +70,7 @@ impl<T: Real> Tree<T> {
         Ok(Self::of_leaves(program, reference, classes, leaves, points, leaf))
     }
 
-    /// Of the sums of leaves, and of points if a leaf has several classes.
+    /// The tree above these sums of leaves, with points if a leaf has several classes.
     pub fn of_leaves(
         program: &Program<T>,
         reference: Reference<T>,
@@ -84,7 +84,7 @@ impl<T: Real> Tree<T> {
         tree
     }
 
-    /// Sums all nodes above the leaves from one on.
+    /// Sums all nodes above the leaves from `first_leaf` on.
     fn sum_above(&mut self, program: &Program<T>, first_leaf: usize) {
         let mut first = first_leaf;
         for level in (1..self.levels.len()).rev() {
@@ -135,7 +135,7 @@ impl<T: Real> Tree<T> {
         self.leaf * FAN_OUT.pow((levels - 1 - level) as u32)
     }
 
-    /// The classes below a node of which there are `span` in each but the last.
+    /// The classes below a node; each node but the last has `span` of them.
     pub fn classes_of(&self, node: usize, span: usize) -> Range<usize> {
         node * span..self.classes.count().min((node + 1) * span)
     }
@@ -145,12 +145,12 @@ impl<T: Real> Tree<T> {
         self.classes_of(leaf, self.leaf)
     }
 
-    /// The points of some classes, row by row, where leaves have more than one.
+    /// The points of some classes, row by row, if leaves have several classes.
     pub fn points(&self, classes: Range<usize>) -> &[T] {
         self.points.run(classes)
     }
 
-    /// The points of all classes, where leaves have more than one.
+    /// The points of all classes, if leaves have several classes.
     #[cfg(feature = "serde")]
     pub fn all_points(&self) -> ArrayView2<'_, T> {
         self.points.view()

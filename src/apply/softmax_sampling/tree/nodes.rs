@@ -16,7 +16,7 @@ use crate::threads::Pool;
 /// children it reads the least, and four need half as many steps.
 pub const FAN_OUT: usize = 4;
 
-/// Parents that are summed by a job.
+/// The number of parents that a job sums.
 const PARENTS: usize = 64;
 
 /// Rows of features or of their sums. Feature f of a row, in block b, is e^(log_scales\[b\] + reference\[f\]) · values\[f\];
@@ -35,7 +35,7 @@ pub struct NodeRows<'a, T> {
 }
 
 impl<T: Real> NodeRows<'_, T> {
-    /// Whether it is one row, relative to its largest values already.
+    /// Whether this is a single row that is relative to its largest values already.
     fn is_sum(&self, blocks: &[Range<usize>]) -> bool {
         let is_relative = |(columns, scale): (&Range<usize>, &f64)| {
             *scale > f64::NEG_INFINITY && max_abs(Isa::best(), &self.values[columns.clone()]) == T::one()
@@ -57,7 +57,7 @@ impl<T: Real> NodeMut<'_, T> {
         self.log_scales.copy_from_slice(row.log_scales);
     }
 
-    /// Makes it the sum of nothing.
+    /// Makes the row 0.
     pub fn clear(self) {
         self.values.fill(T::zero());
         self.log_scales.fill(f64::NEG_INFINITY);
@@ -65,12 +65,12 @@ impl<T: Real> NodeMut<'_, T> {
 }
 
 impl<T: Real> Nodes<T> {
-    /// Of so many features in so many blocks, without rows.
+    /// No rows, with room for `width` features in so many blocks.
     pub fn new(width: usize, blocks: usize) -> Self {
         Nodes { values: Table::new(width), log_scales: Table::new(blocks) }
     }
 
-    /// Of values and scales in standard layout, as many of one as of the other.
+    /// The rows of these values and scales, in standard layout; both have as many rows.
     #[cfg(feature = "serde")]
     pub fn of(values: Array2<T>, log_scales: Array2<f64>) -> Self {
         Nodes { values: values.into(), log_scales: log_scales.into() }
@@ -90,13 +90,13 @@ impl<T: Real> Nodes<T> {
         self.values.bytes() + self.log_scales.bytes()
     }
 
-    /// As [`Table::grow`].
+    /// Sets the number of rows by [`Table::grow`].
     pub fn grow(&mut self, len: usize) {
         self.values.grow(len);
         self.log_scales.grow(len);
     }
 
-    /// Puts others in the place of the rows from one on, of which there are no more.
+    /// Replaces all rows from `first` on by the rows of `others`, which are as many.
     pub fn put(&mut self, first: usize, others: &Nodes<T>) {
         self.grow(first + others.len());
         self.values.tail_mut(first).assign(&others.values.view());
@@ -111,8 +111,8 @@ impl<T: Real> Nodes<T> {
         NodeMut { values: self.values.row_mut(i), log_scales: self.log_scales.row_mut(i) }
     }
 
-    /// Lets `write` fill runs of `count` rows from `first` on, in parallel; what it returns for each of them, in order. Each
-    /// thread keeps a `W` from run to run.
+    /// Lets `write` fill runs of `count` rows from `first` on, in parallel, and returns its results in order. Each thread keeps a
+    /// `W` from run to run.
     pub fn fill<W: Default + Send, R: Send>(
         &mut self,
         first: usize,
@@ -132,7 +132,7 @@ impl<T: Real> Nodes<T> {
         })
     }
 
-    /// Makes these the parents of others, as many as it takes, from `first` on: sums of [`FAN_OUT`] of them each.
+    /// Makes these rows, from `first` on, the parents of `children`: each the sum of [`FAN_OUT`] of them.
     pub fn sum_children(&mut self, first: usize, children: &Nodes<T>, blocks: &[Range<usize>]) {
         self.grow(children.len().div_ceil(FAN_OUT));
         self.fill(first, PARENTS, |sums: &mut Vec<f64>, run, mut parents| {
@@ -142,7 +142,7 @@ impl<T: Real> Nodes<T> {
         });
     }
 
-    /// Which of these nodes belong to a parent.
+    /// The numbers of the children of a parent among these nodes.
     pub fn children(&self, parent: usize) -> Range<usize> {
         parent * FAN_OUT..self.len().min((parent + 1) * FAN_OUT)
     }

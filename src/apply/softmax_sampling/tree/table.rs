@@ -1,4 +1,4 @@
-//! [`Table`]: rows of numbers, of which there may be more.
+//! [`Table`]: rows of numbers, to which more may be added.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub struct Table<A> {
 }
 
 impl<A: Real> Table<A> {
-    /// Without rows.
+    /// A table without rows, of rows of this width.
     pub fn new(width: usize) -> Self {
         Table { rows: aligned_zeros(0, width), len: 0 }
     }
@@ -32,7 +32,7 @@ impl<A: Real> Table<A> {
         self.rows.len() * size_of::<A>()
     }
 
-    /// Sets the number of rows, which is not less than before; new ones are to be written. Where there is no room, it becomes
+    /// Sets the number of rows, which is not less than before; new rows are to be written. If there is no room, the table becomes
     /// twice as large, or as large as it must be.
     pub fn grow(&mut self, len: usize) {
         let room = self.rows.nrows();
@@ -48,7 +48,7 @@ impl<A: Real> Table<A> {
         self.rows.slice(s![..self.len, ..])
     }
 
-    /// The rows from one on.
+    /// The rows from `first` on.
     pub fn tail_mut(&mut self, first: usize) -> ArrayViewMut2<'_, A> {
         self.rows.slice_mut(s![first..self.len, ..])
     }
@@ -69,7 +69,7 @@ impl<A: Real> Table<A> {
 }
 
 impl<A: Real> From<Array2<A>> for Table<A> {
-    /// Of rows in standard layout.
+    /// A table of these rows, in standard layout.
     fn from(rows: Array2<A>) -> Self {
         Table { len: rows.nrows(), rows }
     }

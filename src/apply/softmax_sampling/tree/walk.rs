@@ -7,7 +7,7 @@ use crate::Real;
 use crate::engine::{Batch, Program, Scratch, Side};
 use crate::numeric::{matrix_view, prefetch};
 
-/// Classes of visited leaves whose features are computed at a time.
+/// The number of classes of visited leaves whose features are computed at a time.
 const CLASSES: usize = 512;
 
 /// The number of elements of a leaf's points whose memory is fetched ahead.
@@ -16,11 +16,11 @@ const AHEAD: usize = 1024;
 /// A walk from the root to a class.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
-    /// Which of the walks it is.
+    /// The number of the walk.
     number: usize,
-    /// Where it is: a node of a level, a leaf, and in the end the class.
+    /// The place that the walk has reached: a node of a level, a leaf, and in the end the class.
     pub place: usize,
-    /// The class where it must arrive, if it is not left to chance.
+    /// The class where the walk must arrive; `None` if it is left to chance.
     target: Option<usize>,
     /// The probability of the way so far is e^ln · share.
     ln: f64,
@@ -30,7 +30,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// At the root.
+    /// A walk at the root.
     pub fn new(number: usize, target: Option<usize>) -> Self {
         Walk { number, place: 0, target, ln: 0.0, share: 1.0, kept: 1.0 }
     }
@@ -40,7 +40,7 @@ impl Walk {
         self.ln + self.share.ln()
     }
 
-    /// Goes on to one of the alternatives, of `span` classes each.
+    /// Moves to one of the alternatives, of `span` classes each.
     fn go(&mut self, choices: &Choices, choice: &NodeChoice, span: usize, uniform: &mut dyn FnMut() -> f64) {
         self.place = self.target.map_or_else(|| choices.pick(choice, uniform()), |target| target / span);
         let (ln, share) = choices.probability(choice, self.place);
@@ -55,7 +55,7 @@ impl Walk {
     }
 }
 
-/// What a thread keeps from h to h.
+/// The walks and buffers that a thread keeps from h to h.
 #[derive(Default)]
 pub struct Walker<T> {
     pub walks: Vec<Walk>,
@@ -67,7 +67,7 @@ pub struct Walker<T> {
 }
 
 impl<T: Real> Walker<T> {
-    /// Takes all walks from the root to classes, for the query's h; they start in order. They go level by level, in the order of
+    /// Takes all walks, which start in order, from the root to classes for the query's h. They go level by level, in the order of
     /// their places: while some choose, the memory that others need at the next level is fetched.
     pub fn run(&mut self, program: &Program<T>, tree: &Tree<T>, uniform: &mut dyn FnMut() -> f64) {
         let mut walks = std::mem::take(&mut self.walks);
@@ -87,7 +87,7 @@ impl<T: Real> Walker<T> {
         self.walks = walks;
     }
 
-    /// Lets walks make the choices of a level, which stand in their order.
+    /// Lets walks make the choices of a level; walks are in the order of their places.
     fn choose(&mut self, tree: &Tree<T>, walks: &mut [Walk], level: usize, uniform: &mut dyn FnMut() -> f64) {
         let span = tree.span(level);
         self.choices.weigh(|place| tree.classes.present_in(tree.classes_of(place, span)));
@@ -168,7 +168,7 @@ fn fetch<T: Real>(tree: &Tree<T>, level: usize, place: usize) {
     }
 }
 
-/// Walks that are at the same place, together, of those that are sorted.
+/// The groups of walks at one place; walks are sorted by place.
 fn groups(walks: &mut [Walk]) -> impl Iterator<Item = &mut [Walk]> {
     walks.chunk_by_mut(|a, b| a.place == b.place)
 }

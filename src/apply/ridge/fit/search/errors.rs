@@ -4,7 +4,7 @@ use super::super::{LambdaChoice, RidgeSpectrum};
 use crate::Real;
 use crate::error::Result;
 
-/// A λ with which only the mean of the targets is left.
+/// A λ so large that only the mean of the targets is left.
 pub(super) const MEAN: f64 = 1e300;
 /// How often a default grid may grow, and by how many λ at a time: two decades.
 const ROUNDS: usize = 3;
@@ -12,7 +12,7 @@ const MORE: u8 = 4;
 /// The step between λ of a default grid, in decades.
 const DECADES: f64 = 0.5;
 
-/// λ that were tried, with the criterion for each.
+/// The λ that were tried, with the criterion for each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LambdaErrors {
     pub lambdas: Vec<f64>,
@@ -22,8 +22,8 @@ pub(super) struct LambdaErrors {
 }
 
 impl LambdaErrors {
-    /// By a function that gives the criterion for some λ: for those λ of a grid that rounding leaves an effect, or for the default ones. The
-    /// default grid grows while its best λ lies at an end.
+    /// The λ of a grid above the spectrum's resolution, or of the default grid, with the criterion that `errors` gives. The default
+    /// grid grows while its best λ lies at an end.
     pub fn of<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         grid: Option<&[f64]>,
@@ -40,7 +40,7 @@ impl LambdaErrors {
         Ok(LambdaErrors { lambdas, errors: all, mean_error })
     }
 
-    /// Falling λ, more of which are tried while the best one lies at an end.
+    /// Tries these λ, which fall, and more while the best one lies at an end.
     fn grown(
         lambdas: Vec<f64>,
         resolution: f64,
@@ -61,7 +61,7 @@ impl LambdaErrors {
         Ok(tried)
     }
 
-    /// More λ beyond the end at which the best one lies, falling. At the lower end those that rounding leaves an effect.
+    /// More λ beyond the end at which the best one lies, falling; at the lower end only λ above the resolution.
     fn beyond(&self, resolution: f64) -> Vec<f64> {
         let (Some(choice), [first, .., last]) = (self.choice(), self.lambdas.as_slice()) else {
             return Vec::new();

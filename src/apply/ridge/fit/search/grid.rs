@@ -10,14 +10,14 @@ use crate::once::once;
 use crate::{Points, Real, progress, threads};
 
 /// Statistics for several maps, of which the best is chosen together with λ: a search that reads the data once, in batches,
-/// from as many machines as there are. Approximate: kernels are the maps' estimates.
+/// on any number of machines. Approximate: kernels are the maps' estimates.
 ///
 /// The maps differ in what is searched over: lengthscales, numbers of features, mechanisms. [`RidgeSearch`](super::super::RidgeSearch)
 /// makes them for data in memory.
 ///
 /// # Cost
-/// Each map costs time and memory as [`RidgeStatistics`] do: an update holds the features of a chunk or a copy of the sums for each
-/// map. A choice takes an eigendecomposition of each; maps are taken in parallel there.
+/// Each map costs the time and memory of its [`RidgeStatistics`]: an update holds the features of a chunk or a copy of the
+/// sums for each map. A choice takes an eigendecomposition for each map, in parallel over maps.
 ///
 /// # Example
 /// ```
@@ -47,7 +47,7 @@ impl<T: Real> RidgeGrid<T> {
     /// Empty statistics of so many targets for each of the maps.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::new`]; [`Parameter`](crate::Error::Parameter) if there is no map.
+    /// The errors of [`RidgeStatistics::new`]; [`Parameter`](crate::Error::Parameter) if there is no map.
     pub fn new(maps: impl IntoIterator<Item = Map<T>>, targets: usize) -> Result<Self> {
         let candidates = maps.into_iter().map(|map| RidgeStatistics::new(map, targets));
         let candidates = candidates.collect::<Result<Vec<_>>>()?;
@@ -55,26 +55,26 @@ impl<T: Real> RidgeGrid<T> {
         Ok(RidgeGrid { candidates })
     }
 
-    /// The same with inputs that are centred and scaled before the maps are applied.
+    /// Sets how inputs are centred and scaled before the maps are applied.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::standardised`].
+    /// The errors of [`RidgeStatistics::standardised`].
     #[inline(never)]
     pub fn standardised(self, inputs: &Standardisation) -> Result<Self> {
         self.each(|statistics| statistics.standardised(inputs.clone()))
     }
 
-    /// The same without an intercept.
+    /// Leaves out the intercept.
     #[inline(never)]
     pub fn without_intercept(self) -> Self {
         let candidates = self.candidates.into_iter().map(RidgeStatistics::without_intercept).collect();
         RidgeGrid { candidates }
     }
 
-    /// The same with the next update beginning at this row of the whole data set.
+    /// Sets the row of the whole data set at which the next update begins.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::starting_at`].
+    /// The errors of [`RidgeStatistics::starting_at`].
     #[inline(never)]
     pub fn starting_at(self, row: u64) -> Result<Self> {
         self.each(|statistics| statistics.starting_at(row))
@@ -85,18 +85,18 @@ impl<T: Real> RidgeGrid<T> {
         &self.candidates
     }
 
-    /// Adds the next rows to the statistics of all maps.
+    /// Adds the next rows to the statistics of all maps: points, n × d, with their targets, n × t.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::update`]; nothing has changed then.
+    /// The errors of [`RidgeStatistics::update`]; nothing has changed then.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
         self.take_in(&x.into(), targets, None)
     }
 
-    /// As [`update`](RidgeGrid::update), with a weight for each row: how often the row counts.
+    /// Adds the next rows with a weight for each: how often the row counts.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::update_weighted`].
+    /// The errors of [`RidgeStatistics::update_weighted`].
     pub fn update_weighted<'a>(
         &mut self,
         x: impl Into<Points<'a, T>>,
@@ -106,10 +106,10 @@ impl<T: Real> RidgeGrid<T> {
         self.take_in(&x.into(), targets, Some(weights))
     }
 
-    /// As [`update`](RidgeGrid::update), with labels below the number of targets.
+    /// Adds the next rows with labels below the number of targets.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::update_labels`].
+    /// The errors of [`RidgeStatistics::update_labels`].
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
         let targets = one_hot(labels, self.candidates[0].targets())?;
         self.take_in(&x.into(), &targets, None)
@@ -134,7 +134,7 @@ impl<T: Real> RidgeGrid<T> {
     /// Adds the rows of another grid of the same maps, in the same order.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::merge`]; [`Shape`](crate::Error::Shape) if there are not as many maps.
+    /// The errors of [`RidgeStatistics::merge`]; [`Shape`](crate::Error::Shape) if there are not as many maps.
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         check_size("the number of maps", self.candidates.len(), other.candidates.len())?;
@@ -144,14 +144,16 @@ impl<T: Real> RidgeGrid<T> {
         Ok(())
     }
 
-    /// The map and λ with the least error by a criterion, with all other errors. λ are those given, where rounding leaves them
-    /// a meaning, or the [default](super::super::RidgeSpectrum::lambdas) of each map, with more of them while the best one lies at an end.
+    /// The map and λ with the least error by a criterion, with all other errors. The λ are the given ones above the
+    /// [resolution](super::super::RidgeSpectrum::resolution) of each map, or its
+    /// [default](super::super::RidgeSpectrum::lambdas) grid, which grows while the best λ lies at an end.
     ///
     /// # Errors
-    /// As [`RidgeStatistics::spectrum`] and [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors) if no map can be fitted: that of
-    /// the first map. Where one can, [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names the others.
-    /// [`Parameter`](Error::Parameter) if λ are given, and there are none, or one is negative or not finite;
-    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the choice.
+    /// If no map can be fitted, the error of the first map, from [`RidgeStatistics::spectrum`] or
+    /// [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors). If one can,
+    /// [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names the others. [`Parameter`](Error::Parameter) if the given λ are
+    /// none, or one is negative or not finite; [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the
+    /// choice.
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
         check_grid(lambdas)?;
@@ -168,7 +170,7 @@ impl<T: Real> RidgeGrid<T> {
     }
 }
 
-/// The best of some maps, half by half, so that few spectra exist at a time; all errors, if no map can be fitted.
+/// The best of some maps, found half by half so that few spectra exist at a time; all errors, if no map can be fitted.
 fn best<T: Real>(
     candidates: &[RidgeStatistics<T>],
     tried: &(impl Fn(&RidgeStatistics<T>) -> Result<Tried<T>> + Sync),

@@ -14,29 +14,31 @@ use crate::once::once;
 ///
 /// # What is done
 /// 1. Inputs are standardised, unless they are sparse.
-/// 2. On at most so many [rows](RidgeSearch::with_rows), drawn at random, regressions are made for each lengthscale of a grid and each
-///    number of frequencies, and for each the [criterion](SearchCriterion) for each λ of a grid. All lengthscales share one draw of
-///    frequencies, whose leading whole blocks serve the smaller numbers, so that differences are not those of draws.
-/// 3. With [`per_dimension`](RidgeSearch::per_dimension), from the best of these each coordinate gets a lengthscale of its own.
-/// 4. The best map is fitted to all rows, and λ is chosen again: leave-one-out then is the error at the rows of the search of the
-///    regression on all others of all rows, and with held-out rows λ stays.
+/// 2. On a [number of rows](RidgeSearch::with_rows), drawn at random, a regression is made for each lengthscale of a grid and
+///    each number of frequencies, and its [criterion](SearchCriterion) is computed for each λ of a grid. All lengthscales share
+///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that draws make no difference.
+/// 3. With [`per_dimension`](RidgeSearch::per_dimension), each coordinate gets a lengthscale of its own, starting from the
+///    best of these.
+/// 4. The best map is fitted to all rows, and λ is chosen again. Leave-one-out errors are then taken at the rows of the
+///    search, each for the regression on all other rows; with held-out rows λ stays.
 ///
-/// Nothing has to be given: lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4 … 4; λ those of
-/// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows the larger of 4096 and 4 D. Where the best of these lengthscales
-/// or λ lies at an end, more are tried beyond it. Where no lengthscale predicts better than the mean, shorter ones are tried. They reach
-/// k = ±20. What is given is not extended; [`RidgeFit::warnings`] says where more should be tried.
+/// The defaults are as follows. Lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4
+/// … 4; λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows are the larger of 4096 and 4 D.
+/// Where the best of these lengthscales or λ lies at an end, more are tried beyond it. Where no lengthscale predicts better
+/// than the mean, shorter ones are tried. They reach k = ±20. Grids that are given are not extended; [`RidgeFit::warnings`]
+/// says where more should be tried.
 ///
 /// [`progress::watch`](crate::progress::watch) shows each map that was tried, and can stop a search.
 ///
 /// # Cost
-/// O(r D² + D³) for each map, r the rows of the search, with maps in parallel, and O(n D²) at the end. Each thread holds a map, its sums and
-/// its spectrum ([`RidgeBytes`](super::super::super::RidgeBytes)). A map holds its own copy of the frequencies, divided by its
-/// lengthscale and rounded to `T`; the draw itself exists once for each number of frequencies.
+/// O(r D² + D³) for each map with r rows of the search, in parallel over maps, and O(n D²) at the end. Each thread holds a
+/// map, its sums and its spectrum ([`RidgeBytes`](super::super::super::RidgeBytes)). A map holds its own copy of the
+/// frequencies, divided by its lengthscale and rounded to `T`; the draw itself exists once for each number of frequencies.
 ///
 /// # What fails
-/// A map of the grid that cannot be fitted, such as one with which sums overflow, does not end a search while another can be fitted:
-/// [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names it. Lengthscales beyond the default ones that fail are left out,
-/// and so are steps of a sweep over the coordinates.
+/// A map of the grid that cannot be fitted, for example because sums overflow, does not end a search while another can be
+/// fitted: [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names it. Lengthscales beyond the default ones that fail are
+/// left out, and so are steps of a sweep over the coordinates.
 ///
 /// # Example
 /// ```
@@ -59,7 +61,7 @@ use crate::once::once;
 /// ```
 pub struct RidgeSearch<'a, T: Real> {
     pub(super) maps: Maps<'a, T>,
-    /// Numbers of frequencies, if any were asked for.
+    /// The numbers of frequencies to try; `None` for all frequencies.
     pub(super) frequencies: Option<Vec<usize>>,
     pub(super) lengthscales: Option<Vec<Lengthscale>>,
     pub(super) lambdas: Option<Vec<f64>>,
@@ -75,28 +77,28 @@ pub struct RidgeSearch<'a, T: Real> {
 pub(super) enum Maps<'a, T: Real> {
     /// A function of a lengthscale alone.
     Of(Box<dyn Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>),
-    /// A function of frequencies and a lengthscale, with the draw whose leading frequencies it is given.
+    /// A draw, and a function of its leading frequencies and a lengthscale.
     On(Arc<Frequencies>, MakeMap<'a, T>),
 }
 
 /// Makes the map of frequencies and a lengthscale.
 type MakeMap<'a, T> = Box<dyn Fn(Arc<Frequencies>, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>;
 
-/// What a search minimises: an estimate of the squared error of predictions at new points, or the evidence. The words of
-/// [`Criterion`](super::super::Criterion), for the rows of the search.
+/// The criterion that a search minimises: an estimate of the squared error of predictions at new points, or minus the log
+/// evidence, on the rows of the search ([`Criterion`](super::super::Criterion)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum SearchCriterion {
-    /// The mean squared error at each row of the regression on all others.
+    /// The mean over rows of the squared error of the regression on all other rows.
     #[default]
     LeaveOneOut,
     /// Generalised cross-validation: cheaper, and too small [where leverages differ](super::super::Criterion::GeneralisedCrossValidation).
     GeneralisedCrossValidation,
-    /// Minus the log evidence: the likelihood of a Gaussian process, which tends to resist overfitting where much is chosen.
+    /// Minus the log evidence of a Gaussian process, which tends to resist overfitting where many parameters are chosen.
     LogEvidence,
     /// The mean squared error on rows that are held out.
     HeldOut {
-        /// Their share of the rows of the search, above 0 and below 1.
+        /// The share of the rows of the search that is held out, above 0 and below 1.
         share: f64,
     },
 }
@@ -113,8 +115,8 @@ impl<T: Real> std::fmt::Debug for RidgeSearch<'_, T> {
 
 impl<'a, T: Real> RidgeSearch<'a, T> {
     /// A search over the maps that `make` gives for frequencies and a lengthscale, such as
-    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. They are given these frequencies without a copy, or their leading ones, copied
-    /// once for each number of frequencies.
+    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. `make` is given these frequencies without a copy, or leading ones, which
+    /// are copied once for each number of frequencies.
     pub fn new(
         omega: impl Into<Arc<Frequencies>>,
         make: impl Fn(Arc<Frequencies>, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
@@ -143,8 +145,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         }
     }
 
-    /// The same over these lengthscales, of inputs as they are after standardisation: numbers, or vectors with one for each
-    /// dimension.
+    /// Sets the lengthscales to try, for inputs after standardisation: numbers, or vectors with one for each dimension.
     pub fn with_lengthscales<L: Into<Lengthscale>>(
         mut self,
         lengthscales: impl IntoIterator<Item = L>,
@@ -153,56 +154,56 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// The same over these λ. Those that rounding leaves without effect for a map are not tried for it.
+    /// Sets the λ to try. For each map, only λ above the [resolution](super::super::RidgeSpectrum::resolution) are tried.
     pub fn with_lambdas(mut self, lambdas: impl IntoIterator<Item = f64>) -> Self {
         self.lambdas = Some(lambdas.into_iter().collect());
         self
     }
 
-    /// The same over these numbers of frequencies, each rounded up to whole blocks of the draw, and at most all; without this, over
-    /// all of them alone. For a search that was given frequencies.
+    /// Sets the numbers of frequencies to try, each rounded up to whole blocks of the draw and at most m; by default only m is
+    /// tried. It is for a search that was given frequencies.
     pub fn with_frequencies(mut self, counts: impl IntoIterator<Item = usize>) -> Self {
         self.frequencies = Some(counts.into_iter().collect());
         self
     }
 
-    /// The same with another criterion than leave-one-out.
+    /// Sets the criterion; the default is leave-one-out.
     pub fn with_criterion(mut self, criterion: SearchCriterion) -> Self {
         self.criterion = criterion;
         self
     }
 
-    /// The same on at most so many rows, drawn at random; `usize::MAX` for all.
+    /// Sets the most rows that the search reads, drawn at random; `usize::MAX` for all.
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = Some(rows);
         self
     }
 
-    /// The same with another seed than 0, for the rows that are drawn.
+    /// Sets the seed with which rows are drawn; the default is 0.
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The same with a lengthscale for each coordinate. In each of so many sweeps over the coordinates each lengthscale is
-    /// multiplied and divided by a factor, where that lowers the criterion: by 2 at first, and by the square root of the last factor
-    /// after a sweep that changed nothing. Tries 2 d more maps in a sweep.
+    /// Gives each coordinate a lengthscale of its own, in so many sweeps over the coordinates. A sweep multiplies or divides each
+    /// lengthscale by a factor where that lowers the criterion: by 2 at first, and by the square root of the last factor after a
+    /// sweep that changed nothing. It tries 2 d more maps.
     ///
-    /// A lengthscale moves by a factor of 2 in a sweep at most. Where many coordinates do not matter, the best common lengthscale is far
-    /// too long for the others, and it takes some five sweeps. With many coordinates and few rows the criterion is overfitted: it falls
-    /// below the error of new points.
+    /// A lengthscale moves by a factor of 2 in a sweep at most. Where many coordinates do not matter, the best common lengthscale
+    /// is far too long for the others, and some five sweeps are needed. With many coordinates and few rows the criterion is
+    /// overfitted: it falls below the error at new points.
     pub fn per_dimension(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
         self
     }
 
-    /// The same with inputs as they are.
+    /// Leaves inputs as they are.
     pub fn without_standardisation(mut self) -> Self {
         self.standardise = false;
         self
     }
 
-    /// The same without an intercept.
+    /// Leaves out the intercept.
     pub fn without_intercept(mut self) -> Self {
         self.intercept = false;
         self

@@ -14,7 +14,7 @@ use crate::progress;
 
 /// The share of rows that may occur again without a warning.
 const SHARE: f64 = 0.01;
-/// Rows between two questions whether to go on.
+/// The number of rows between two checks for cancellation.
 const ROWS: usize = 4096;
 
 /// A warning where many rows equal an earlier one in point and targets, found by a hash of each row.

@@ -18,17 +18,17 @@ use crate::kernel::Lengthscale;
 use crate::map::Map;
 use crate::{Points, Real, progress, rng, threads};
 
-/// Rows of a search, at least.
+/// The least number of rows of a search.
 const ROWS: usize = 4096;
-/// Rows for each feature, at least.
+/// The least number of rows for each feature.
 const ROWS_PER_FEATURE: usize = 4;
-/// Points of which the median distance is taken, and numbers in them, at most.
+/// The most points whose median distance is taken, and the most numbers in them.
 const POINTS: usize = 1000;
 const NUMBERS: usize = 1 << 24;
 /// The default lengthscales are the median distance times 2^(k/2) for these k.
 const HALVES: std::ops::RangeInclusive<i32> = -4..=4;
 
-/// How often the default lengthscales may be extended, and by how many at a time: by a factor of 4.
+/// How often the default lengthscales may be extended, and by how many at a time, which is a factor of 4.
 const ROUNDS: usize = 4;
 const MORE: u8 = 4;
 
@@ -39,12 +39,12 @@ pub(super) struct Search<'s, 'a, T: Real> {
     inputs: Option<Standardisation>,
     /// The leading parts of the draw that maps share, one for each number of frequencies; none without a shared draw.
     parts: Vec<Arc<Frequencies>>,
-    /// The rows to train on, if they are not all.
+    /// The rows to train on; `None` for all.
     train: Option<ChosenRows<T>>,
     held_out: Option<ChosenRows<T>>,
-    /// Trials that the watcher does not know yet, and why others failed.
+    /// Trials of which the watcher has not been told, and the errors of failed ones.
     finished: Mutex<VecDeque<Result<RidgeTrial>>>,
-    /// The number of trials that the watcher knows.
+    /// The number of trials of which the watcher has been told.
     done: Mutex<usize>,
     /// The number of all trials, as far as it is known.
     total: usize,
@@ -57,12 +57,12 @@ struct Candidate {
     lengthscale: Lengthscale,
 }
 
-/// Maps that were tried, with what was found.
+/// Maps that were tried, with their trials.
 #[derive(Default)]
 struct Attempts {
     candidates: Vec<Candidate>,
     trials: Vec<RidgeTrial>,
-    /// The place of the least error; of equal ones, the first.
+    /// The place of the least error, the first of equal ones.
     best: usize,
 }
 
@@ -75,7 +75,7 @@ impl Attempts {
         self.trials.push(trial);
     }
 
-    /// The best candidate, and what was found for it.
+    /// The best candidate with its trial.
     fn best(&self) -> (&Candidate, &RidgeTrial) {
         (&self.candidates[self.best], &self.trials[self.best])
     }
@@ -86,8 +86,8 @@ impl Attempts {
         self.candidates.iter().filter(move |other| other.part == part).map(|other| &other.lengthscale)
     }
 
-    /// Candidates beyond the default lengthscales, where the best of those lies at an end, or none is better than the mean of the
-    /// targets, so that shorter ones may be.
+    /// Candidates beyond the default lengthscales if the best of those lies at an end. If none is better than the mean of the
+    /// targets, they are shorter ones.
     fn beyond(&self) -> Vec<Candidate> {
         let (best, trial) = self.best();
         if trial.is_constant() {
@@ -154,7 +154,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         self.fit(attempts, &failed)
     }
 
-    /// Tries more lengthscales than the default ones, while there is reason to. Those for which no map can be made or fitted are left out.
+    /// Tries lengthscales [beyond](Attempts::beyond) the default ones. Lengthscales for which no map can be made or fitted are
+    /// left out.
     fn extend(&mut self, attempts: &mut Attempts) -> Result<()> {
         for _ in 0..ROUNDS {
             let mut more = attempts.beyond();
@@ -201,8 +202,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         counts.iter().map(part).collect()
     }
 
-    /// The most features of a map. All maps are made once before any is tried, so that what cannot be made is refused at once, unless it
-    /// was not asked for and another can be made; one at a time, since each holds its own copy of the frequencies, scaled.
+    /// The most features of a map. All maps are made once before any is tried, so that one that cannot be made is refused at once,
+    /// unless it was not asked for and another can be made. They are made one at a time, since each holds scaled frequencies.
     fn features(&self, candidates: &[Candidate]) -> Result<usize> {
         let (mut most, mut failed) = (None, Ok(0));
         for candidate in candidates {
@@ -266,7 +267,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         Ok(())
     }
 
-    /// So many of the numbers below n, ascending, from a stream of their own.
+    /// Draws `count` of the numbers below n, ascending, from a stream of their own.
     fn draw(&self, n: usize, count: usize, stream: u64) -> Vec<usize> {
         choose(n, count, &mut crate::rng_of_step(self.options.seed, stream))
     }
@@ -279,15 +280,15 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         }
     }
 
-    /// With one lengthscale multiplied by a factor.
+    /// The candidate with lengthscale `k` multiplied by a factor.
     fn step(&self, from: &Candidate, k: usize, factor: f64) -> Candidate {
         let mut scales: Vec<f64> = (0..self.all.x.ncols()).map(|k| from.lengthscale.at(k)).collect();
         scales[k] *= factor;
         Candidate { lengthscale: scales.into(), ..*from }
     }
 
-    /// Tries maps, in parallel. Gives the errors of those that could not be fitted, such as one with which sums overflow: the others
-    /// are compared without them.
+    /// Tries maps, in parallel, and returns the errors of maps that could not be fitted, for example because sums overflow. The
+    /// others are compared without them.
     fn attempt(&self, candidates: Vec<Candidate>, attempts: &mut Attempts) -> Result<Vec<Error>> {
         let tried = threads::map(&candidates, |candidate| self.attempt_and_tell(candidate));
         self.tell()?;
@@ -301,10 +302,10 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         Ok(failed)
     }
 
-    /// A trial, or why it failed, of which the watcher knows.
+    /// Makes a trial and tells the watcher; gives the trial or the error with which it failed.
     ///
     /// # Errors
-    /// [`Cancelled`](Error::Cancelled) alone.
+    /// [`Cancelled`](Error::Cancelled) if the watcher stops the search.
     fn attempt_and_tell(&self, candidate: &Candidate) -> Result<Result<RidgeTrial>> {
         let trial = match self.attempt_one(candidate) {
             Err(Error::Cancelled) => return Err(Error::Cancelled),
@@ -323,8 +324,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         RidgeTrial::of(&spectrum, &self.criterion(train), self.options.lambdas.as_deref())
     }
 
-    /// Tells the watcher of finished trials, in the order in which they were finished. A thread that finds another one telling leaves
-    /// them to it: waiting could be for itself, since a watcher that works in parallel may take up another trial meanwhile.
+    /// Tells the watcher of finished trials, in the order in which they were finished. A thread that finds another one telling
+    /// leaves them to it. It must not wait: a watcher that works in parallel may run another trial on its own thread.
     fn tell(&self) -> Result<()> {
         let Ok(mut done) = self.done.try_lock() else { return Ok(()) };
         while let Some(trial) = self.next_finished() {
@@ -369,7 +370,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         }
     }
 
-    /// The best map on all rows, beside maps of the grid that failed.
+    /// Fits the best map to all rows; `failed` are the errors of maps of the grid.
     fn fit(&self, attempts: Attempts, failed: &[Error]) -> Result<RidgeFit<T>> {
         let (candidate, trial) = attempts.best();
         progress::check()?;
@@ -390,7 +391,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         RidgeFit::new(attempts.trials, best, spectrum, (choice, &lambdas), warnings)
     }
 
-    /// λ for all rows, those from which it is chosen, and what there is to warn of.
+    /// The λ for all rows, the λ among which it is chosen, and warnings.
     fn choose(
         &self,
         spectrum: &RidgeSpectrum<T>,
@@ -398,7 +399,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     ) -> Result<(LambdaChoice, Vec<f64>, Vec<RidgeWarning>)> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
         if let SearchCriterion::HeldOut { .. } = self.options.criterion {
-            // Of rows that were held out, none is left that all of them do not contain.
+            // All rows contain the held-out ones, so that none is left to choose λ by.
             let choice = trial.choice().ok_or_else(|| lost(given, resolution))?;
             let choice = LambdaChoice { lambda: choice.lambda.max(2.0 * resolution), ..choice };
             return Ok((choice, trial.lambdas.clone(), trial.warnings.clone()));

@@ -1,4 +1,4 @@
-//! [`RidgeTrial`]: what a search found for one map, and [`RidgeFit`]: what it chose.
+//! [`RidgeTrial`]: the errors of a search for one map; [`RidgeFit`]: its result.
 
 use super::super::normal::check_lambda;
 use super::super::{Criterion, LambdaChoice, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics};
@@ -14,7 +14,7 @@ use crate::once::once;
 pub(super) const NONE: Error =
     Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
 
-/// What a search found for one map.
+/// The errors that a search found for one map.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RidgeTrial {
@@ -24,13 +24,12 @@ pub struct RidgeTrial {
     pub frequencies: Option<usize>,
     /// D, the number of features.
     pub features: usize,
-    /// λ that were tried: those of the default grid falling, those that were given in their order, without such as rounding leaves no
-    /// effect.
+    /// The λ that were tried, all above the rounding error of eigenvalues: the default grid falling, given ones in their order.
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
     pub errors: Vec<f64>,
-    /// The criterion for the mean of the targets alone, or for 0 without an intercept: the limit of large λ. Unless it is minus the log
-    /// evidence, the share of the variance that is explained is 1 − error / `mean_error`.
+    /// The criterion for the mean of the targets alone, or for 0 without an intercept: the limit of large λ. The explained share
+    /// of the variance is 1 − error / `mean_error`, unless the criterion is minus the log evidence.
     pub mean_error: f64,
     /// [`RidgeWarning::Constant`] if the targets do not vary, else [`RidgeWarning::Mean`] if the map predicts no better than the mean,
     /// else [`RidgeWarning::Lambda`] if its best λ lies at an end.
@@ -38,7 +37,7 @@ pub struct RidgeTrial {
 }
 
 impl RidgeTrial {
-    /// Of the regressions of one map.
+    /// The trial of the regressions of one map.
     pub(super) fn of<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         criterion: &Criterion<'_, T>,
@@ -70,7 +69,7 @@ impl RidgeTrial {
         self.choice().map_or(f64::INFINITY, |choice| choice.error)
     }
 
-    /// Whether the targets do not vary, so that nothing can be told from it.
+    /// Whether the targets do not vary, so that errors say nothing.
     pub(super) fn is_constant(&self) -> bool {
         self.warnings.contains(&RidgeWarning::Constant)
     }
@@ -81,7 +80,7 @@ impl RidgeTrial {
     }
 }
 
-/// What the errors for each λ give reason to say.
+/// The warnings for which the errors of each λ give reason.
 pub(super) fn warnings<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
@@ -91,12 +90,12 @@ pub(super) fn warnings<T: Real>(
         return vec![RidgeWarning::Constant];
     }
     let mean = warning::mean(spectrum, criterion, errors);
-    // What is no better than the mean likes the largest λ best.
+    // A regression no better than the mean has its least error at the largest λ.
     let lambda = if mean.is_none() { warning::lambda(errors, spectrum.resolution()) } else { None };
     mean.into_iter().chain(lambda).collect()
 }
 
-/// The map, D, λ and the criterion, and in a few words what there is to warn of.
+/// Writes the map, D, λ and the criterion, and warnings in a few words.
 impl std::fmt::Display for RidgeTrial {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.lengthscale {
@@ -118,7 +117,8 @@ impl std::fmt::Display for RidgeTrial {
     }
 }
 
-/// What a search chose, with all errors: the result of [`RidgeSearch`](super::super::RidgeSearch) and [`RidgeGrid`](super::RidgeGrid).
+/// The chosen regression with all errors: the result of [`RidgeSearch`](super::super::RidgeSearch) and
+/// [`RidgeGrid`](super::RidgeGrid).
 #[derive(Clone, Debug)]
 pub struct RidgeFit<T: Real> {
     trials: Vec<RidgeTrial>,
@@ -130,7 +130,7 @@ pub struct RidgeFit<T: Real> {
 }
 
 impl<T: Real> RidgeFit<T> {
-    /// The model of a spectrum, with what was tried before, the λ from which its own was chosen, and what there is to warn of.
+    /// The model of a spectrum for the chosen λ, with all trials, the λ among which it was chosen, and warnings.
     pub(super) fn new(
         trials: Vec<RidgeTrial>,
         best: usize,
@@ -143,12 +143,12 @@ impl<T: Real> RidgeFit<T> {
         Ok(RidgeFit { trials, best, choice, spectrum, model, warnings })
     }
 
-    /// What was found for each map, in the order in which they were tried.
+    /// The trial of each map, in the order in which they were tried.
     pub fn trials(&self) -> &[RidgeTrial] {
         &self.trials
     }
 
-    /// The trial with the least error; of equal ones, the first.
+    /// The trial with the least error, the first of equal ones.
     pub fn best(&self) -> &RidgeTrial {
         &self.trials[self.best]
     }
@@ -163,7 +163,7 @@ impl<T: Real> RidgeFit<T> {
         &self.model
     }
 
-    /// The regressions of its map for all λ.
+    /// The regressions of the model's map for all λ.
     pub fn spectrum(&self) -> &RidgeSpectrum<T> {
         &self.spectrum
     }
@@ -171,13 +171,13 @@ impl<T: Real> RidgeFit<T> {
     /// The model with variances of its predictions.
     ///
     /// # Errors
-    /// As [`RidgeSpectrum::posterior`].
+    /// The errors of [`RidgeSpectrum::posterior`].
     #[inline(never)]
     pub fn posterior(&self) -> Result<RidgePosterior<T>> {
         self.spectrum.posterior(self.choice.lambda)
     }
 
-    /// Why the regression may be worse than it looks, or than it could be; none if nothing was noticed.
+    /// The reasons why the regression may be worse than it looks, or than it could be; empty if none was noticed.
     ///
     /// ```
     /// use random_features::apply::{RidgeSearch, RidgeWarning};
@@ -200,7 +200,7 @@ impl<T: Real> RidgeFit<T> {
     }
 }
 
-/// A line for each trial, the best one marked, the choice, and a line for each warning.
+/// Writes a line for each trial, with the best one marked, the choice, and a line for each warning.
 impl<T: Real> std::fmt::Display for RidgeFit<T> {
     #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -219,7 +219,7 @@ pub(super) struct Tried<T: Real> {
     spectrum: RidgeSpectrum<T>,
     /// The warning that inputs are badly scaled for the best map, if they are.
     scale: Option<RidgeWarning>,
-    /// Why some maps could not be fitted.
+    /// The errors of maps that could not be fitted.
     failed: Vec<Error>,
 }
 
@@ -236,7 +236,7 @@ impl<T: Real> Tried<T> {
         Ok(Tried { trials, best: 0, spectrum, scale, failed: Vec::new() })
     }
 
-    /// All trials of two sets, in order, and the better spectrum.
+    /// All trials of two sets, in order, with the better spectrum.
     pub fn join(mut self, other: Self) -> Self {
         if other.trials[other.best].error() < self.trials[self.best].error() {
             (self.best, self.spectrum) = (self.trials.len() + other.best, other.spectrum);
@@ -247,7 +247,7 @@ impl<T: Real> Tried<T> {
         self
     }
 
-    /// These trials beside maps that could not be fitted.
+    /// These trials, with the errors of maps that could not be fitted.
     pub fn beside(mut self, errors: Vec<Error>) -> Self {
         self.failed.extend(errors);
         self
@@ -274,13 +274,13 @@ impl<T: Real> Tried<T> {
     }
 }
 
-/// The error where rounding leaves no λ of a grid a meaning.
+/// The error if no λ of a grid is above the resolution.
 pub(super) fn lost(lambdas: Option<&[f64]>, resolution: f64) -> Error {
     let lambda = lambdas.into_iter().flatten().copied().fold(0.0, f64::max);
     Error::Singular { lambda, least: 2.0 * resolution }
 }
 
-/// Rejects no λ, and such that are negative or not finite.
+/// Rejects an empty grid, and λ that are negative or not finite.
 pub(super) fn check_grid(lambdas: Option<&[f64]>) -> Result<()> {
     let Some(lambdas) = lambdas else { return Ok(()) };
     if lambdas.is_empty() {

@@ -1,4 +1,4 @@
-//! [`RidgeWarning`]: why what a search chose may be worse than it looks.
+//! [`RidgeWarning`]: why a chosen regression may be worse than it looks.
 
 use super::super::{Criterion, RidgeSpectrum, ScaleWarning};
 use super::errors::LambdaErrors;
@@ -21,7 +21,7 @@ pub enum RidgeWarning {
     Scale(ScaleWarning),
     /// The regression predicts no better than the mean of the targets, as far as so many rows can tell (0 without an intercept).
     ///
-    /// Two things are demanded of a better one. Its criterion is below that of the mean. And with some λ that was tried the
+    /// A better regression passes two tests. Its criterion is below that of the mean. And with some λ that was tried the
     /// [log evidence](RidgeSpectrum::log_evidence) of a target, on the rows of the regression, is above that of its mean and noise
     /// by 4 nats, and by ln t more for t targets. The criterion alone does not tell: it is least by chance for some lengthscale and λ.
     ///
@@ -35,14 +35,14 @@ pub enum RidgeWarning {
         /// The criterion for the mean of the targets.
         mean_error: f64,
     },
-    /// The targets do not vary on the rows of the search: each is the same number, up to rounding, for all rows (without an intercept, 0).
-    /// Every lengthscale and every λ then predicts them alike.
+    /// The targets do not vary on the rows of the search: each is one number, up to rounding, for all rows (without an intercept,
+    /// 0). Every lengthscale and every λ then predicts them alike.
     Constant,
     /// Some maps that were asked for could not be fitted, and the others were compared without them.
     Failed {
         /// The number of such maps.
         maps: usize,
-        /// Why one of them could not be fitted.
+        /// The error of one of them.
         error: Error,
     },
     /// The best lengthscale is the shortest or the longest that was tried, so that a better one may lie beyond.
@@ -59,8 +59,8 @@ pub enum RidgeWarning {
         /// The best λ.
         lambda: f64,
     },
-    /// One λ for all targets costs a target more than 10 % of its error. Of such targets this is the one that it costs most, by
-    /// generalised cross-validation of each target alone. A regression of its own serves it better.
+    /// One λ for all targets costs a target more than 10 % of its error, by generalised cross-validation of each target alone.
+    /// The target named is the one that it costs most. A regression of its own serves it better.
     Targets {
         /// The target, from 0.
         target: usize,
@@ -72,8 +72,8 @@ pub enum RidgeWarning {
         error: f64,
     },
     /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not observations of their own,
-    /// errors at rows that are left out are too small: a copy of such a row is among the others. A search says so unless its criterion
-    /// is the log evidence, and a grid only with leave-one-out, since it does not know the rows otherwise.
+    /// errors at rows that are left out are too small: a copy of such a row is among the others. A search warns unless its
+    /// criterion is the log evidence; a grid warns only with leave-one-out, since it does not know the rows otherwise.
     Repeated {
         /// The number of rows that equal an earlier one.
         repeated: usize,
@@ -141,7 +141,7 @@ impl std::fmt::Display for RidgeWarning {
     }
 }
 
-/// A warning where the least of these errors is not better than that of the mean, or the evidence does not tell targets from noise.
+/// A warning if the least of these errors is not below that of the mean, or the evidence does not tell targets from noise.
 pub(super) fn mean<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
@@ -150,7 +150,7 @@ pub(super) fn mean<T: Real>(
     let (error, mean_error) = (errors.choice()?.error, errors.mean_error);
     let shrinkage = &spectrum.shrinkage;
     let rows = match criterion {
-        // Their errors are the same for all multiples of the weights.
+        // These errors do not change if all weights are multiplied by a number.
         Criterion::LeaveOneOut(_) | Criterion::HeldOut(_) => spectrum.training.rows(),
         _ => shrinkage.weight,
     };
@@ -162,7 +162,7 @@ pub(super) fn mean<T: Real>(
     (!better).then_some(RidgeWarning::Mean { error, mean_error })
 }
 
-/// A warning where the best λ lies at an end of those that were tried, and λ beyond it would have an effect.
+/// A warning if the best λ is the first or the last that was tried, and λ beyond it would have an effect.
 pub(super) fn lambda(errors: &LambdaErrors, resolution: f64) -> Option<RidgeWarning> {
     let lambda = errors.choice()?.lambda;
     let (below, above) = (
@@ -182,7 +182,7 @@ pub(super) fn failed(errors: &[Error]) -> Option<RidgeWarning> {
     errors.first().map(|error| RidgeWarning::Failed { maps: errors.len(), error: error.clone() })
 }
 
-/// Warnings where the best lengthscales lie at an end of those of their kind that were tried.
+/// Warnings if the best lengthscales lie at an end of those of their kind that were tried.
 pub(super) fn lengthscales<'a>(
     best: &Lengthscale,
     tried: impl Iterator<Item = &'a Lengthscale> + Clone,
@@ -211,7 +211,7 @@ pub(super) fn lengthscales<'a>(
         .collect()
 }
 
-/// A warning where a λ of its own, of those that were tried, would serve a target much better.
+/// A warning if another λ, among those that were tried, would serve a target much better.
 pub(super) fn targets<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     lambdas: &[f64],
@@ -226,7 +226,7 @@ pub(super) fn targets<T: Real>(
         let (lambda, own_error) = lambdas.iter().map(own).min_by(|a, b| a.1.total_cmp(&b.1))?;
         let error = shrinkage.generalised_of(target, common);
         let rounding = ROUNDING * shrinkage.generalised_of(target, super::errors::MEAN);
-        // Infinite is what rounding leaves nothing of.
+        // An error is infinite where rounding outweighs it.
         let matters = error.is_finite() && error > (1.0 + SHARE) * own_error && error - own_error > rounding;
         matters.then_some((error / own_error, RidgeWarning::Targets { target, lambda, own_error, error }))
     };
