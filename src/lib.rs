@@ -92,7 +92,7 @@
 //! - A forked process has none of its parent's threads. Where the parent has used this crate before, work in the forked
 //!   process stays on the calling thread, or uses the threads of a pool that was made after the fork. A process must not
 //!   fork while this crate is at work on another of its threads.
-//! - Applications are features of Cargo: `attention`, `ridge` (with smoothers and PCA), `sampling` and `planner` are in
+//! - Applications are features of Cargo: `attention`, `regression` (with PCA), `sampling`, `metrics` and `planner` are in
 //!   `default` beside `faer` and `rayon`. Maps alone are `default-features = false, features = ["rayon"]`; no feature changes
 //!   a result of another.
 //! - Stored data (feature `serde`) is read back bit-identically from every format. In text formats, numbers that every reader
@@ -104,6 +104,8 @@
 // Every layer has items that one application alone uses. Features only add code, so that what is dead with all applications is
 // dead in every build: the compiler looks for it in that one alone, and no item needs a list of the applications that use it.
 #![cfg_attr(not(all(feature = "planner", feature = "sampling")), allow(dead_code, unused_imports))]
+// The documentation on docs.rs says which feature an item needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 #[cfg(feature = "sparse")]
@@ -143,7 +145,7 @@ pub mod projection;
 pub mod map;
 pub use map::compose;
 
-#[cfg(any(feature = "attention", feature = "ridge", feature = "sampling"))]
+#[cfg(any(feature = "attention", feature = "regression", feature = "sampling"))]
 pub mod reduce;
 
 pub mod apply;

@@ -9,24 +9,25 @@
 //! functions from such draws: [`softmax_sampling`]. All of them take any feature map or kernel. What machines exchange to
 //! train together: [`reduce`](crate::reduce).
 //!
-//! The features `attention`, `ridge` (all kinds of regression and PCA) and `sampling`, all in `default`, say which of these
-//! applications are compiled; metrics always are.
+//! The features `attention`, `regression` (with PCA), `sampling` and `metrics`, all in `default`, say which of these applications are
+//! compiled.
 
 #[cfg(feature = "attention")]
 pub mod attention;
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 mod exact_smoother;
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 mod labels;
+#[cfg(feature = "metrics")]
 pub mod metrics;
-#[cfg(all(feature = "ridge", any(feature = "faer", feature = "ndarray-linalg")))]
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 pub mod pca;
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 mod ridge;
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 mod smoother;
 #[cfg(feature = "sampling")]
 pub mod softmax_sampling;
 
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 pub use self::{exact_smoother::ExactSmoother, ridge::*, smoother::Smoother};

@@ -24,7 +24,7 @@ pub mod lengthscale;
 mod pair_statistics;
 mod reservoir;
 pub mod shaping;
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 pub(crate) mod standardisation;
 pub(crate) mod statistics;
 pub(crate) mod token_scale;

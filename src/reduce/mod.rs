@@ -10,26 +10,26 @@
 //! row is in both; anything else is an error. Storing them (feature `serde`) changes nothing. `GramSums` have the same
 //! bits in whatever order they are merged, `KernelSums` agree to rounding.
 //!
-//! `KernelSums` and `GramSums` come with the feature `ridge`, which is in `default`; without it this module has nothing public.
+//! `KernelSums` and `GramSums` come with the feature `regression`, which is in `default`; without it this module has nothing public.
 
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 pub(crate) mod gram;
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 mod kernel;
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 mod training;
 mod weighted;
 
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 pub use self::{gram::GramSums, kernel::KernelSums};
-#[cfg(feature = "ridge")]
+#[cfg(feature = "regression")]
 pub(crate) use self::{
     gram::{FeatureBuffers, FeatureSource, GramIntake, ROWS},
     training::{check_targets, check_training, check_weights},
 };
-#[cfg(all(feature = "ridge", feature = "serde"))]
+#[cfg(all(feature = "regression", feature = "serde"))]
 pub(crate) use gram::StoredGramIntake;
-#[cfg(all(feature = "ridge", any(feature = "faer", feature = "ndarray-linalg")))]
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 pub(crate) use gram::too_large;
 pub(crate) use weighted::{
     Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,

@@ -4,8 +4,8 @@ use super::expected::{Basis, Forecast, or_infinite};
 use super::pairs::Pairs;
 use crate::error::Result;
 use crate::map::{Recipe, Target};
-use crate::planner::question::Loss;
 use crate::numeric::special::ln_add_exp;
+use crate::planner::question::Loss;
 use crate::progress;
 
 /// ln E(K̂ − K)² of each pair; `None` where there is no closed form.

@@ -138,7 +138,7 @@ impl<T: Real> WeightedSums<T> {
     }
 
     /// The sums of a target, one for each feature, of sums in rows.
-    #[cfg(feature = "ridge")]
+    #[cfg(feature = "regression")]
     pub fn row(&self, target: usize) -> &[f64] {
         let width = self.features();
         &self.sums[target * width..(target + 1) * width]
