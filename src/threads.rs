@@ -145,7 +145,8 @@ impl<A: Default + Send> Pool<A> {
         self.map(items, work);
     }
 
-    fn lend(&self) -> Loan<'_, A> {
+    /// A buffer as the one before has left it, which goes back to the pool when it is dropped.
+    pub fn lend(&self) -> Loan<'_, A> {
         Loan { buffer: self.take().unwrap_or_default(), pool: self }
     }
 }
@@ -182,8 +183,8 @@ fn spread<'a>(n: usize, worker: &(dyn Fn() -> Box<dyn FnMut(usize) + 'a> + Sync)
 }
 
 /// A buffer that goes back to its pool.
-struct Loan<'a, A: Default> {
-    buffer: A,
+pub(crate) struct Loan<'a, A: Default> {
+    pub buffer: A,
     pool: &'a Pool<A>,
 }
 

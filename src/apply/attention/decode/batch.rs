@@ -1,8 +1,9 @@
 //! Batches of [`CausalState`]: prompts that are taken in at once, and sequences that come, go and fork.
 
-use ndarray::{Array4, ArrayViewMut4};
+use ndarray::Array4;
 
-use super::super::input::{Attended, Element, Heads, Job, Places, in_order, threads_of_each};
+use super::super::input::{Attended, Element, Heads, Places, in_order, threads_of_each};
+use super::super::linear::JobWithOutputs;
 use super::head::Head;
 use super::step::CausalState;
 use crate::Real;
@@ -67,16 +68,17 @@ impl<T: Real> CausalState<T> {
         let each = windowed.saturating_add(self.attention.exact.bytes_of_key::<T>(d));
         check_memory("tokens of which some have exact weights", heads.keys.dim().2, each)?;
         let mut output = Array4::zeros(heads.output_dim());
-        let non_positive = self.take_in(jobs(heads, output.view_mut()))?;
+        let non_positive =
+            self.take_in(in_order_of_heads(heads, self.attention.with_outputs(heads, &mut output)))?;
         Ok(Attended::new(output, non_positive))
     }
 
     /// Takes in the jobs of all heads, or, if the work is stopped, none.
     #[inline(never)]
-    fn take_in(&mut self, jobs: Vec<Job<'_, T>>) -> Result<Places> {
-        let (attention, ways, all) = (&self.attention, threads_of_each(self.heads.len()), self.shape[1]);
-        let of_head = |(i, (head, job)): (usize, (&mut Head<T>, Job<'_, T>))| {
-            head.prefill(attention.setup(i % all), attention.causal_pairs(i % all), job, ways)
+    fn take_in(&mut self, jobs: Vec<JobWithOutputs<'_, T>>) -> Result<Places> {
+        let (attention, threads, all) = (&self.attention, threads_of_each(self.heads.len()), self.shape[1]);
+        let of_head = |(i, (head, job)): (usize, (&mut Head<T>, JobWithOutputs<'_, T>))| {
+            head.prefill(attention.setup(i % all), attention.causal_pairs(i % all), job, threads)
         };
         try_all_or_none(&mut self.heads, attention.is_own() || progress::is_watched(), |heads| {
             let places = in_order(threads::map(heads.iter_mut().zip(jobs).enumerate(), of_head));
@@ -129,16 +131,19 @@ impl<T: Real> CausalState<T> {
     }
 }
 
-/// The jobs of each sequence and head of keys, in this order.
-fn jobs<'b, T: Real, E: Element<T>>(heads: &'b Heads<'_, E>, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, T>> {
+/// Jobs in the order of sequences and of their heads of keys.
+fn in_order_of_heads<'b, T: Real, E>(
+    heads: &Heads<'_, E>,
+    jobs: Vec<JobWithOutputs<'b, T>>,
+) -> Vec<JobWithOutputs<'b, T>> {
     let (sequences, of_keys) = (heads.ranges().len(), heads.keys.dim().1);
     // They come batch by batch, head by head, and sequence by sequence.
-    let place = |i: usize| {
+    let position = |i: usize| {
         let (row, s) = (i / sequences, i % sequences);
         (row / of_keys * sequences + s, row % of_keys)
     };
-    let mut jobs: Vec<_> = heads.jobs(out).into_iter().enumerate().map(|(i, job)| (place(i), job)).collect();
-    jobs.sort_by_key(|(place, _)| *place);
+    let mut jobs: Vec<_> = jobs.into_iter().enumerate().map(|(i, job)| (position(i), job)).collect();
+    jobs.sort_by_key(|(position, _)| *position);
     jobs.into_iter().map(|(_, job)| job).collect()
 }
 

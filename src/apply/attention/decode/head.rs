@@ -4,8 +4,10 @@
 use ndarray::{Array1, ArrayViewMut1, Axis};
 
 use super::super::features::Setup;
-use super::super::input::{Attention, Job, KeyChoice, KeyRows, KeyRun, Places, Reading};
-use super::super::linear::{Asked, Lag, Outlet, Scan, Sequence, Worker, proceed};
+use super::super::input::{Attention, KeyChoice, KeyRows, KeyRun, Places, Reading};
+use super::super::linear::{
+    JobWithOutputs, Outputs, Request, Scan, Sequence, Visible, Worker, continue_sequence,
+};
 use super::super::pairs::{ExactKeys, Neighbours};
 use crate::Real;
 use crate::data::window::Window;
@@ -122,13 +124,13 @@ impl<T: Real> Head<T> {
         full
     }
 
-    /// Takes in the keys of a job, and writes the outputs of its queries, if there are any, with `ways` threads.
+    /// Takes in the keys of a job, and writes the outputs of its queries, if there are any, with so many threads.
     pub fn prefill(
         &mut self,
         setup: Setup<'_, T>,
         pairs: CausalPairs<'_>,
-        job: Job<'_, T>,
-        ways: usize,
+        (job, outputs): JobWithOutputs<'_, T>,
+        threads: usize,
     ) -> Places {
         let (first, held) = (self.length(), self.recent.len());
         let rest = self.take_exact(pairs, job.keys.reborrow());
@@ -146,14 +148,14 @@ impl<T: Real> Head<T> {
         let leaving = all.rows(0..all.len().saturating_sub(pairs.window()));
         let near = pairs.near.map(|near| Neighbours::new(near, all, first - held));
         let setup = setup.beside(pairs.keys.map(|_| &*exact), near.as_ref());
-        let places = if job.members.iter().all(|member| member.queries.nrows() == 0) {
-            sequence.extend(setup, leaving, ways);
+        let places = if job.queries.iter().all(|queries| queries.len() == 0) {
+            sequence.extend(setup, leaving, threads);
             Places::new()
         } else {
             // A sequence has tokens only if the window is full, so that every query sees one more of its keys.
-            let lag = Lag { ahead: held + 1, behind: pairs.window() };
-            let scan = Scan { keys: leaving, ..Scan::of_job(job, first, lag, []) };
-            proceed(setup, scan, sequence, true, ways)
+            let visible = Visible { ahead: held + 1, behind: pairs.window() };
+            let scan = Scan { keys: leaving, ..Scan::of_job(job.at(first), outputs, visible, []) };
+            continue_sequence(setup, scan, sequence, true, threads)
         };
         let mut kept = KeyRows::default();
         kept.extend(all.rows(leaving.len()..all.len()));
@@ -174,18 +176,18 @@ impl<T: Real> Head<T> {
         let (length, first) = (self.length(), self.sequence.length());
         let Head { sequence, recent, exact } = self;
         let near = pairs.near.map(|near| Neighbours::new(near, recent.tokens(), first));
-        let out = ArrayViewMut1::from(out).insert_axis(Axis(0));
+        let rows = ArrayViewMut1::from(out).insert_axis(Axis(0));
         let mut positive = true;
-        let report = &mut |_| positive = false;
-        let asked = Asked {
+        let request = Request {
             queries: i..i + 1,
             sees: sequence.open(),
-            place: length.saturating_sub(1),
-            out: Outlet::Outputs(out, None),
-            report,
+            position: length.saturating_sub(1),
+            others: None,
+            sink: &mut Outputs { rows, normalised: setup.normalised },
+            report: &mut |_| positive = false,
         };
         let exact = pairs.keys.map(|_| &*exact);
-        sequence.answer(setup.beside(exact, near.as_ref()), asked, worker);
+        sequence.answer(setup.beside(exact, near.as_ref()), request, worker);
         positive
     }
 }

@@ -24,8 +24,9 @@ pub(in super::super) struct Chunk<T> {
     largest: Vec<f64>,
     /// Keys that are masked.
     hidden: Vec<bool>,
-    easy: usize,
-    /// Of the easy keys.
+    /// The number of keys from the first on that matrix products in `T` can sum up.
+    fitting: usize,
+    /// The span of the scales of the fitting keys.
     span: Span,
     /// The features of the easy keys that are packed.
     keys: Packed<T>,
@@ -62,7 +63,7 @@ impl<T: Real> Chunk<T> {
         self.precision.clear();
         self.largest.clear();
         self.hidden.clear();
-        (self.easy, self.span) = (0, Span::default());
+        (self.fitting, self.span) = (0, Span::default());
     }
 
     /// Takes in the keys that `tokens` has more than these, with their values; keys whose `mask` is false are left out.
@@ -94,32 +95,32 @@ impl<T: Real> Chunk<T> {
             self.hidden.push(hidden);
             self.values.write_column(first + j, value);
         }
-        if self.easy == first {
-            self.settle();
+        if self.fitting == first {
+            self.extend_fitting();
         }
     }
 
     /// Finds out which of the keys after the easy ones are easy too.
-    fn settle(&mut self) {
-        let first = self.easy;
+    fn extend_fitting(&mut self) {
+        let first = self.fitting;
         for key in &self.precision[first..] {
             let wider = self.span.with(*key);
             if !(key.held && wider.is_narrow::<T>()) {
                 break;
             }
-            (self.span, self.easy) = (wider, self.easy + 1);
+            (self.span, self.fitting) = (wider, self.fitting + 1);
         }
     }
 
     /// Packs the features of easy keys that are not packed yet, which were read as `tokens`.
     pub fn pack(&mut self, tokens: &Tokens<T>) {
         let (packed, width) = (self.keys.rows(), tokens.width());
-        self.keys.push_rows(&tokens.features()[packed * width..self.easy * width]);
+        self.keys.push_rows(&tokens.features()[packed * width..self.fitting * width]);
     }
 
     /// Whether all keys are summed up by matrix products.
-    pub fn is_easy(&self) -> bool {
-        self.easy == self.len()
+    pub fn fits(&self) -> bool {
+        self.fitting == self.len()
     }
 
     /// Whether one of the first `end` keys is not masked.
@@ -159,13 +160,13 @@ impl<T: Real> Chunk<T> {
 
     /// How many of the first keys may share one reference in `T` with each other and with `before`, the sums over earlier keys;
     /// `None` if those cannot be multiplied in `T`.
-    pub fn reach(&self, before: &RunSums<T>) -> Option<usize> {
+    pub fn fitting_prefix(&self, before: &RunSums<T>) -> Option<usize> {
         let mut span = Span::default().with(before.precision);
         let fits = |key: &&Precision| {
             span = span.with(**key);
             span.is_narrow::<T>()
         };
-        before.precision.held.then(|| self.precision[..self.easy].iter().take_while(fits).count())
+        before.precision.held.then(|| self.precision[..self.fitting].iter().take_while(fits).count())
     }
 
     /// The sums over the easy keys; after [`WeightedSums::prefixes`], the sums over all keys before these.
@@ -180,9 +181,9 @@ impl<T: Real> Chunk<T> {
     /// Sums up the easy keys, which were read as `tokens`.
     pub fn sum(&mut self, tokens: &Tokens<T>) {
         let (isa, features, targets) = (Isa::best(), tokens.width(), self.values.rows());
-        let reference = self.largest(self.easy);
+        let reference = self.largest(self.fitting);
         self.part.precision = Precision { scale: reference, gaps: self.span.gaps(), held: true };
-        if self.easy == 0 {
+        if self.fitting == 0 {
             return;
         }
         self.part.weights.clear();
@@ -196,15 +197,15 @@ impl<T: Real> Chunk<T> {
         }
         let width = panel_width::<T>();
         let sums = self.part.sums.panels_mut(targets, features).chunks_mut(features * width);
-        let keys = &tokens.features()[..self.easy * features];
+        let keys = &tokens.features()[..self.fitting * features];
         for (values, sums) in self.weighted.runs(width).zip(sums) {
-            transposed_product(isa, keys, features, values.shallow(self.easy), sums, width);
+            transposed_product(isa, keys, features, values.shallow(self.fitting), sums, width);
         }
     }
 
     /// The weights of the easy keys, which are their scales relative to a reference, and their values times these.
     fn weigh(&mut self, reference: f64) {
-        let (width, scales) = (panel_width::<T>(), &self.precision[..self.easy]);
+        let (width, scales) = (panel_width::<T>(), &self.precision[..self.fitting]);
         self.weights.clear();
         self.weights.extend(scales.iter().map(|key| T::narrow(key.scale - reference)));
         numeric::exp_minus(Isa::best(), &mut self.weights, T::zero());
@@ -231,7 +232,7 @@ impl<T: Real> Chunk<T> {
         if self.has_any(self.len()) {
             state.see();
         }
-        (self.easy..self.len()).for_each(|j| self.push_to(setup, tokens, j, state, buffers));
+        (self.fitting..self.len()).for_each(|j| self.push_to(setup, tokens, j, state, buffers));
     }
 
     /// Adds key `j` to a state by its logarithms.

@@ -5,9 +5,11 @@
 
 use ndarray::Array2;
 
-use super::super::features::{Chunk, KeyWeights, LogBuffers, Setup, Tokens};
+use super::super::features::{KeyWeights, LogBuffers, Setup, Tokens};
 use super::super::input::Undivided;
-use super::pulls::{Pulls, Term};
+use super::super::linear::ChunkRead;
+use super::roles::Role;
+use super::rows::{GradientRows, Term, TokenGradients};
 use crate::Real;
 use crate::engine::{Form, PulledRows, Scratch, pull_back_logarithms, pull_back_rows, takes_logarithms};
 use crate::numeric::{self, Isa, Packed, add_product, matrix_view, product};
@@ -15,13 +17,16 @@ use crate::reduce::{LogRow, RunSums, WeightedSums};
 
 /// The cotangents of the features of the queries asked, and what they are computed with.
 #[derive(Debug, Default)]
-pub(in super::super) struct Cotangents<T> {
-    /// Of each query those of the targets, and the others with the scale of its estimate by features; none where there is nothing to
-    /// do, or nothing more.
+pub(super) struct Cotangents<T> {
+    targets: usize,
+    /// The coefficients of the targets, queries × targets.
     coefficients: Vec<T>,
+    /// The other coefficients of each query, and ln of the scale of its estimate by features; `None` when the query is finished or has no
+    /// gradient by features.
     terms: Vec<Option<(Term, f64)>>,
-    /// Of each query and feature.
+    /// The cotangents of features, queries × D.
     features: Vec<T>,
+    /// The products of coefficients and values, queries × keys.
     products: Vec<T>,
     weights: KeyWeights<T>,
     /// D × keys, keys × targets and D × targets.
@@ -36,6 +41,7 @@ pub(in super::super) struct Cotangents<T> {
 impl<T: Real> Cotangents<T> {
     /// Begins with so many queries.
     pub fn begin(&mut self, count: usize, targets: usize) {
+        self.targets = targets;
         self.coefficients.clear();
         self.coefficients.resize(count * targets, T::zero());
         self.terms.clear();
@@ -43,16 +49,15 @@ impl<T: Real> Cotangents<T> {
     }
 
     /// Takes in all that the `i`-th query asked sees, and the scale of what it sees by features.
-    pub fn take_in<U: Real>(
+    pub fn take<U: Real, R: Role<T>>(
         &mut self,
         normalised: bool,
         (sum, scale): (Undivided<'_, U>, f64),
         i: usize,
-        pulls: &mut Pulls<'_, T>,
+        tokens: &mut TokenGradients<'_, T, R>,
     ) {
-        let targets = pulls.targets();
-        let own = &mut self.coefficients[i * targets..(i + 1) * targets];
-        let term = pulls.take_in(normalised, sum, i, own);
+        let own = &mut self.coefficients[i * self.targets..(i + 1) * self.targets];
+        let term = tokens.take(normalised, sum, i, own);
         self.terms[i] = term.filter(|_| scale != f64::NEG_INFINITY).map(|term| (term, scale));
     }
 
@@ -61,23 +66,21 @@ impl<T: Real> Cotangents<T> {
     pub fn pull_from_chunk(
         &mut self,
         setup: Setup<'_, T>,
-        (chunk, before): (&Chunk<T>, &RunSums<T>),
-        (queries, first): (&Tokens<T>, usize),
-        (count, sees): (usize, usize),
-        pulls: &mut Pulls<'_, T>,
+        ChunkRead { chunk, before, queries, first, count, sees }: ChunkRead<'_, T>,
+        rows: &mut GradientRows<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        let (isa, width, targets) = (Isa::best(), setup.program.width(), pulls.targets());
+        let (isa, width, targets) = (Isa::best(), setup.program.width(), self.targets);
         let keys = (sees + count - 1).max(1);
-        self.multiply(before, width, targets, count);
+        self.multiply(before, width, count);
         self.values.refill_transposed(chunk.packed_values(), targets);
         self.keys.refill_transposed(chunk.packed_keys(), keys);
         self.products.resize(count * keys, T::zero());
         let coefficients = &self.coefficients[..count * targets];
         product(isa, coefficients, targets, self.values.all().first(keys), &mut self.products, keys);
         self.weights.begin();
-        let rows = self.products.chunks_exact_mut(keys).zip(self.features.chunks_exact_mut(width));
-        for ((i, (products, features)), term) in rows.enumerate().zip(&self.terms) {
+        let each = self.products.chunks_exact_mut(keys).zip(self.features.chunks_exact_mut(width));
+        for ((i, (products, features)), term) in each.enumerate().zip(&self.terms) {
             let (near, far) = products.split_at_mut((sees + i).min(keys));
             far.fill(T::zero());
             let known = self.weights.see(chunk, before, near.len());
@@ -93,7 +96,7 @@ impl<T: Real> Cotangents<T> {
         }
         let packed = self.keys.all().shallow(keys);
         add_product(isa, &self.products, keys, packed, &mut self.features, width);
-        self.pull(setup, (queries, first), pulls, scratch);
+        self.pull(setup, (queries, first), rows, scratch);
     }
 
     /// Writes the gradients of all queries, which see the same keys, but for those that have been done.
@@ -102,20 +105,21 @@ impl<T: Real> Cotangents<T> {
         setup: Setup<'_, T>,
         sums: &RunSums<T>,
         queries: &Tokens<T>,
-        pulls: &mut Pulls<'_, T>,
+        rows: &mut GradientRows<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
         let width = setup.program.width();
-        self.multiply(sums, width, pulls.targets(), queries.len());
+        self.multiply(sums, width, queries.len());
         for (features, term) in self.features.chunks_exact_mut(width).zip(&self.terms) {
             let weight = term.map_or(0.0, |(term, _)| term.weight);
             add_weights(features, weight, sums, 1.0);
         }
-        self.pull(setup, (queries, 0), pulls, scratch);
+        self.pull(setup, (queries, 0), rows, scratch);
     }
 
     /// The products of coefficients and sums, for `count` queries.
-    fn multiply(&mut self, sums: &RunSums<T>, width: usize, targets: usize, count: usize) {
+    fn multiply(&mut self, sums: &RunSums<T>, width: usize, count: usize) {
+        let targets = self.targets;
         self.features.resize(count * width, T::zero());
         self.sums.refill_transposed(&sums.sums, targets);
         let coefficients = &self.coefficients[..count * targets];
@@ -127,7 +131,7 @@ impl<T: Real> Cotangents<T> {
         &mut self,
         setup: Setup<'_, T>,
         (queries, first): (&Tokens<T>, usize),
-        pulls: &mut Pulls<'_, T>,
+        rows: &mut GradientRows<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
         let (width, form) = (setup.program.width(), form(setup));
@@ -152,10 +156,10 @@ impl<T: Real> Cotangents<T> {
         self.through_map(setup, queries.points_of(first..first + count), form, scratch);
         for (i, mut of_point) in self.of_points.rows_mut().into_iter().enumerate() {
             if self.terms[i].take().is_some() {
-                if let Some(record) = &mut pulls.record {
-                    record.put(i, &self.features[i * width..(i + 1) * width]);
+                if let Some(residuals) = &mut rows.residuals {
+                    residuals.put(i, &self.features[i * width..(i + 1) * width]);
                 }
-                pulls.write(setup.reading, i, numeric::slice_of_mut(&mut of_point));
+                rows.write(setup.reading, i, numeric::slice_of_mut(&mut of_point));
             }
         }
     }
@@ -168,11 +172,11 @@ impl<T: Real> Cotangents<T> {
         state: &WeightedSums<T>,
         (queries, query): (&Tokens<T>, usize),
         i: usize,
-        pulls: &mut Pulls<'_, T>,
+        rows: &mut GradientRows<'_, T>,
         buffers: &mut LogBuffers<T>,
     ) {
         let Some((Term { weight, log }, _)) = self.terms[i].take() else { return };
-        let (targets, form) = (pulls.targets(), form(setup));
+        let (targets, form) = (self.targets, form(setup));
         let row = match form {
             Form::Logarithms => &buffers.row,
             Form::Values => {
@@ -189,10 +193,10 @@ impl<T: Real> Cotangents<T> {
         self.features.clear();
         self.features.extend(self.wide.iter().map(|v| T::saturated(*v)));
         self.through_map(setup, queries.point(query), form, &mut buffers.scratch);
-        if let Some(record) = &mut pulls.record {
-            record.put(i, &self.features);
+        if let Some(residuals) = &mut rows.residuals {
+            residuals.put(i, &self.features);
         }
-        pulls.write(setup.reading, i, numeric::slice_of_mut(&mut self.of_points));
+        rows.write(setup.reading, i, numeric::slice_of_mut(&mut self.of_points));
     }
 
     /// From cotangents of features to gradients with respect to points.

@@ -4,12 +4,14 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayRef, Ix4};
 
-use super::super::input::{Element, Heads, Job, Member, Reading};
+use super::super::input::{Element, Heads, Job, Reading};
 use super::super::pairs::{ExactAttention, KeyBlock, Ring, blocks, check_packed};
-use super::backward::{Backward, KeySums, Summed, pulls_of_keys};
+use super::backward::Backward;
 use super::gradients::{Gradients, check_upstream};
-use super::pair_pulls::pull_pairs;
-use super::pulls::{KEPT, Pulls, Role};
+use super::keys::{KeySums, Summed, key_gradients};
+use super::pairs::pull_pairs;
+use super::roles::{NewQueries, SUMMARY};
+use super::rows::{GradientRows, TokenGradients};
 use crate::Real;
 use crate::error::Result;
 use crate::once::once;
@@ -88,23 +90,29 @@ impl ExactAttention {
 }
 
 /// Writes the gradients of a job.
-fn pull_back<T: Real>(backward: Backward<'_, '_, T>, [of_queries, of_keys]: [Reading; 2], causal: bool) {
-    let Backward { job: Job { keys, members, .. }, upstream, of_keys: gradients, of_values } = backward;
-    let mut sums = KeySums { of_keys: gradients, of_values, fresh: true };
-    let key_blocks = blocks(&of_keys, keys.reborrow());
-    for (Member { queries, mut out, .. }, upstream) in members.into_iter().zip(&upstream) {
-        let mut kept = Array2::zeros((queries.nrows(), KEPT));
-        let role = Role::Queries { upstream: upstream.view(), others: None, kept: kept.view_mut() };
-        let pulls = Pulls { tokens: queries.reborrow(), gradients: out.view_mut(), role, record: None };
-        pull_pairs((&of_queries, true), pulls, |_: &mut Ring<T>, rows: Range<usize>, see| {
+fn pull_back<T: Real>(
+    backward: Backward<'_, '_, T>,
+    [query_reading, key_reading]: [Reading; 2],
+    causal: bool,
+) {
+    let Backward { job: Job { keys, queries, .. }, upstream, of_queries, of_keys, of_values } = backward;
+    let mut sums = KeySums { of_keys, of_values, fresh: true };
+    let key_blocks = blocks(&key_reading, keys.reborrow());
+    for ((queries, mut gradients), upstream) in queries.into_iter().zip(of_queries).zip(&upstream) {
+        let mut summaries = Array2::zeros((queries.len(), SUMMARY));
+        let role = NewQueries { upstream: upstream.view(), summaries: summaries.view_mut() };
+        let tokens = queries.rows.reborrow();
+        let rows = GradientRows { tokens, gradients: gradients.view_mut(), residuals: None };
+        let tokens = TokenGradients { rows, role };
+        pull_pairs((&query_reading, true), tokens, |_: &mut Ring<T>, rows: Range<usize>, see| {
             let sees = |i: usize| 0..if causal { rows.start + i + 1 } else { usize::MAX };
             going_on(&key_blocks).for_each(|block| see(block, &sees));
         });
-        let summed = Summed::new(queries.reborrow(), upstream.view(), &kept);
-        let query_blocks = blocks(&of_queries, summed.run());
+        let summed = Summed::new(queries.rows.reborrow(), upstream.view(), &summaries);
+        let query_blocks = blocks(&query_reading, summed.run());
         sums.add(|out| {
-            let pulls = pulls_of_keys(keys.reborrow(), out, None);
-            pull_pairs((&of_keys, false), pulls, |_: &mut Ring<T>, rows: Range<usize>, see| {
+            let tokens = key_gradients(keys.reborrow(), out, None);
+            pull_pairs((&key_reading, false), tokens, |_: &mut Ring<T>, rows: Range<usize>, see| {
                 let sees = |i: usize| if causal { rows.start + i } else { 0 }..usize::MAX;
                 going_on(&query_blocks).for_each(|block| see(block, &sees));
             });

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{ArrayRef, ArrayView2, ArrayView4, Axis, Ix2, Ix4, s};
 
-use super::job::{Job, Member};
+use super::job::{Job, QueryRun};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::{check_addressable, check_memory};
 
@@ -123,7 +123,11 @@ impl<'a, E> Heads<'a, E> {
         let heads = self.queries.dim().1.saturating_add(self.keys.dim().1).max(1);
         let batches = self.queries.dim().0.max(1);
         let count = batches.saturating_mul(heads).saturating_mul(self.ranges().len());
-        check_memory("heads and sequences", count, 2 * (size_of::<Job<'_, T>>() + size_of::<Member<'_, T>>()))
+        check_memory(
+            "heads and sequences",
+            count,
+            2 * (size_of::<Job<'_, T>>() + size_of::<QueryRun<'_, T>>()),
+        )
     }
 
     /// Where sequences begin and end among the queries and the keys.

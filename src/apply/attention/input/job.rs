@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayView1, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, RemoveAxis, s};
+use ndarray::{
+    ArrayView, ArrayView1, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, Dimension,
+    RemoveAxis, s,
+};
 
 use super::element::{Element, Numbers};
 use super::heads::Heads;
@@ -12,12 +15,13 @@ use crate::{Real, threads};
 /// proportion.
 pub(in super::super) const CHUNK: usize = 64;
 
-/// The keys of one sequence and one head of keys, with all queries that attend to them.
+/// Attention of all queries that share the keys of one sequence and one head of keys.
 pub(in super::super) struct Job<'a, T> {
     /// The head of keys.
     pub head: usize,
     pub keys: KeyRun<'a, T>,
-    pub members: Vec<Member<'a, T>>,
+    /// The queries of each head that attends to these keys, as many in each.
+    pub queries: Vec<QueryRun<'a, T>>,
 }
 
 /// Keys with their values and, where some do not count, a mask.
@@ -26,16 +30,24 @@ pub(in super::super) struct KeyRun<'a, T> {
     pub keys: Numbers<'a, T>,
     pub values: Numbers<'a, T>,
     pub mask: Option<ArrayView1<'a, bool>>,
-    /// ln of a factor of the features of each key; none if these are 1.
+    /// ln of a factor of the features of each key; none if all factors are 1.
     pub shifts: Option<ArrayView1<'a, f64>>,
 }
 
-/// A head of queries of a job.
-pub(in super::super) struct Member<'a, T> {
-    pub queries: Numbers<'a, T>,
-    pub out: ArrayViewMut2<'a, T>,
+/// Queries of one head that follow each other in a sequence.
+#[derive(Clone, Copy)]
+pub(in super::super) struct QueryRun<'a, T> {
+    pub rows: Numbers<'a, T>,
     /// Batch, head and row of the first query.
-    pub place: [usize; 3],
+    pub origin: [usize; 3],
+    /// The position of the first query in its sequence.
+    pub position: usize,
+}
+
+/// Rows that are cut in two, as often as threads share them.
+pub(in super::super) trait SplitRows: Sized {
+    /// The first `at` rows, and the others.
+    fn split_rows(self, at: usize) -> (Self, Self);
 }
 
 impl<'a, E> Heads<'a, E> {
@@ -49,39 +61,65 @@ impl<'a, E> Heads<'a, E> {
         each(array).into_iter().flat_map(each).flat_map(of_head).collect()
     }
 
-    /// Cuts everything into jobs, in order.
-    pub(in super::super) fn jobs<'b, T: Real>(&'b self, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, T>>
-    where
-        E: Element<T>,
-    {
+    /// Cuts an array of as many heads and rows as the queries into those of each job, in order, for each head of the job.
+    pub(in super::super) fn parts_of_queries<'b, T>(
+        &self,
+        array: ArrayViewMut4<'b, T>,
+    ) -> Vec<Vec<ArrayViewMut2<'b, T>>> {
         let (ranges, mut jobs) = (self.ranges(), Vec::new());
-        let group = self.queries.dim().1 / self.keys.dim().1.max(1);
-        for (b, out) in each(out).into_iter().enumerate() {
-            let mask = self.mask.map(|mask| mask.index_axis_move(Axis(0), b));
-            let of_head = |x: &ArrayView4<'b, E>, head: usize| {
-                E::numbers(x.index_axis_move(Axis(0), b).index_axis_move(Axis(0), head))
-            };
+        for array in each(array) {
             let first = jobs.len();
-            for head in 0..self.keys.dim().1 {
-                let (keys, values) = (of_head(&self.keys, head), of_head(&self.values, head));
-                let keys = KeyRun { mask, ..KeyRun::new(keys, values) };
-                let job = |(_, run): &(_, Range<usize>)| {
-                    let members = Vec::with_capacity(group);
-                    Job { head, keys: keys.rows(run.clone()), members }
-                };
-                jobs.extend(ranges.iter().map(job));
-            }
-            for (h, out) in each(out).into_iter().enumerate() {
-                let queries = of_head(&self.queries, h);
+            jobs.resize_with(first + self.keys.dim().1 * ranges.len(), Vec::new);
+            for (h, rows) in each(array).into_iter().enumerate() {
                 let runs = ranges.iter().map(|(run, _)| run.clone());
-                for (s, (run, out)) in runs.clone().zip(parts(out, runs)).enumerate() {
-                    let member = Member { queries: queries.rows(run.clone()), out, place: [b, h, run.start] };
-                    jobs[first + h / group * ranges.len() + s].members.push(member);
+                for (s, part) in parts(rows, runs).into_iter().enumerate() {
+                    jobs[first + self.key_head(h) * ranges.len() + s].push(part);
                 }
             }
         }
         jobs
     }
+
+    /// The head of keys to which a head of queries attends.
+    pub(in super::super) fn key_head(&self, head: usize) -> usize {
+        head / (self.queries.dim().1 / self.keys.dim().1)
+    }
+
+    /// Cuts everything into jobs, in order of batches, heads of keys and sequences.
+    pub(in super::super) fn jobs<T: Real>(&self) -> Vec<Job<'_, T>>
+    where
+        E: Element<T>,
+    {
+        let (ranges, mut jobs) = (self.ranges(), Vec::new());
+        for b in 0..self.queries.dim().0 {
+            let mask = self.mask.map(|mask| mask.index_axis_move(Axis(0), b));
+            let first = jobs.len();
+            for head in 0..self.keys.dim().1 {
+                let (keys, values) = (numbers(&self.keys, b, head), numbers(&self.values, b, head));
+                let keys = KeyRun { mask, ..KeyRun::new(keys, values) };
+                let job = |(_, run): &(_, Range<usize>)| Job {
+                    head,
+                    keys: keys.rows(run.clone()),
+                    queries: Vec::new(),
+                };
+                jobs.extend(ranges.iter().map(job));
+            }
+            for h in 0..self.queries.dim().1 {
+                let queries = numbers(&self.queries, b, h);
+                for (s, (run, _)) in ranges.iter().enumerate() {
+                    let (rows, origin) = (queries.rows(run.clone()), [b, h, run.start]);
+                    let job = first + self.key_head(h) * ranges.len() + s;
+                    jobs[job].queries.push(QueryRun { rows, origin, position: 0 });
+                }
+            }
+        }
+        jobs
+    }
+}
+
+/// The rows of a head.
+fn numbers<'a, T, E: Element<T>>(x: &ArrayView4<'a, E>, batch: usize, head: usize) -> Numbers<'a, T> {
+    E::numbers(x.index_axis_move(Axis(0), batch).index_axis_move(Axis(0), head))
 }
 
 impl<'a, T: Real> KeyRun<'a, T> {
@@ -99,21 +137,21 @@ impl<'a, T: Real> KeyRun<'a, T> {
         self.mask.is_none_or(|mask| mask[j])
     }
 
-    /// Some of these.
+    /// Some keys, one after the other.
     pub fn rows(self, run: Range<usize>) -> Self {
         let mask = self.mask.map(|mask| mask.slice_axis_move(Axis(0), run.clone().into()));
         let shifts = self.shifts.map(|shifts| shifts.slice_axis_move(Axis(0), run.clone().into()));
         KeyRun { keys: self.keys.rows(run.clone()), values: self.values.rows(run), mask, shifts }
     }
 
-    /// The same from the last to the first.
+    /// The keys from the last to the first.
     pub fn reversed(self) -> Self {
         let mask = self.mask.map(|mask| mask.slice_move(s![..;-1]));
         let shifts = self.shifts.map(|shifts| shifts.slice_move(s![..;-1]));
         KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask, shifts }
     }
 
-    /// The same for a shorter time.
+    /// The keys for a shorter time.
     pub fn reborrow<'b>(self) -> KeyRun<'b, T>
     where
         'a: 'b,
@@ -121,7 +159,7 @@ impl<'a, T: Real> KeyRun<'a, T> {
         self.masked(self.mask.map(|mask| mask.reborrow()))
     }
 
-    /// The same with another mask.
+    /// The keys with another mask.
     pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> KeyRun<'b, T>
     where
         'a: 'b,
@@ -131,19 +169,75 @@ impl<'a, T: Real> KeyRun<'a, T> {
     }
 }
 
+impl<T: Real> QueryRun<'_, T> {
+    pub fn len(&self) -> usize {
+        self.rows.nrows()
+    }
+
+    /// The queries from the last to the first.
+    pub fn reversed<'b>(self) -> QueryRun<'b, T>
+    where
+        Self: 'b,
+    {
+        QueryRun { rows: self.rows.reversed().reborrow(), ..self.reborrow() }
+    }
+
+    /// The queries for a shorter time.
+    pub fn reborrow<'b>(self) -> QueryRun<'b, T>
+    where
+        Self: 'b,
+    {
+        QueryRun { rows: self.rows.reborrow(), origin: self.origin, position: self.position }
+    }
+}
+
 impl<'a, T: Real> Job<'a, T> {
-    /// The same with another mask of its keys.
+    /// The job with queries from a position of their sequence on.
+    pub fn at(mut self, position: usize) -> Self {
+        self.queries.iter_mut().for_each(|queries| queries.position = position);
+        self
+    }
+
+    /// The job with another mask of its keys.
     pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> Job<'b, T>
     where
         'a: 'b,
     {
-        let member = |Member { queries, out, place }: Member<'a, T>| Member {
-            queries: queries.reborrow(),
-            out: out.reborrow(),
-            place,
-        };
-        let members = self.members.into_iter().map(member).collect();
-        Job { head: self.head, keys: self.keys.masked(mask), members }
+        let queries = self.queries.into_iter().map(QueryRun::reborrow).collect();
+        Job { head: self.head, keys: self.keys.masked(mask), queries }
+    }
+}
+
+impl<A, D: Dimension> SplitRows for ArrayView<'_, A, D> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        self.split_at(Axis(0), at)
+    }
+}
+
+impl<A, D: Dimension> SplitRows for ArrayViewMut<'_, A, D> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        self.split_at(Axis(0), at)
+    }
+}
+
+impl<T: Real> SplitRows for Numbers<'_, T> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        (self.rows(0..at), self.rows(at..self.nrows()))
+    }
+}
+
+impl<T: Real> SplitRows for QueryRun<'_, T> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        let QueryRun { rows, origin: [b, h, row], position } = self;
+        let (first, rest) = rows.split_rows(at);
+        let rest = QueryRun { rows: rest, origin: [b, h, row + at], position: position + at };
+        (QueryRun { rows: first, ..self }, rest)
+    }
+}
+
+impl<S: SplitRows> SplitRows for Option<S> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        self.map(|rows| rows.split_rows(at)).unzip()
     }
 }
 
@@ -170,6 +264,21 @@ fn parts<'a, T>(
         rows = rest;
     }
     parts
+}
+
+/// `count` rows in runs, each as long as `step` but for the last.
+pub(in super::super) fn split_runs<S: SplitRows>(mut rows: S, count: usize, step: usize) -> Vec<S> {
+    let mut runs = Vec::with_capacity(count.div_ceil(step));
+    let mut left = count;
+    while left > step {
+        let (first, rest) = rows.split_rows(step);
+        runs.push(first);
+        (rows, left) = (rest, left - step);
+    }
+    if left > 0 {
+        runs.push(rows);
+    }
+    runs
 }
 
 /// A range in runs of `step`.

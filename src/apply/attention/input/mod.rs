@@ -21,7 +21,7 @@ pub use self::element::{Element, Numbers};
 pub(super) use self::exact_pairs::KeyChoice;
 pub use self::heads::Heads;
 pub(super) use self::heads::check_multiple;
-pub(super) use self::job::{CHUNK, Job, KeyRun, Member, cuts, threads_of_each};
+pub(super) use self::job::{CHUNK, Job, KeyRun, QueryRun, SplitRows, cuts, split_runs, threads_of_each};
 pub(super) use self::key_rows::KeyRows;
 #[cfg(feature = "serde")]
 pub(super) use self::key_rows::stored::StoredKeyRows;

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, Array4, Axis};
+use ndarray::{Array2, Array4, ArrayViewMut2, Axis};
 
 use super::super::features::{Setup, Tokens};
-use super::super::input::{Attended, Attention, CHUNK, Element, Heads, Job, KeyRun, Member, cuts};
-use super::super::linear::Lag;
+use super::super::input::{Attended, Attention, CHUNK, Element, Heads, Job, KeyRun, QueryRun, cuts};
+use super::super::linear::Visible;
 use super::super::pairs::{KeySplit, Neighbours};
 use crate::Real;
 use crate::engine::{Scratch, Side};
@@ -17,6 +17,9 @@ use crate::once::once;
 use crate::progress;
 use crate::reduce::{LogRow, WeightedSums};
 use crate::threads::{self, Pool};
+
+/// A job, and the numbers of each of its heads of queries.
+type JobWithNumbers<'a, T> = (Job<'a, T>, Vec<ArrayViewMut2<'a, T>>);
 
 impl<T: Real> Attention<T> {
     /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal) attention, with
@@ -71,22 +74,23 @@ impl<T: Real> Attention<T> {
         let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
         let (batch, count, length, _) = attended.output.dim();
         let mut numbers = Array4::zeros((batch, count, length, 1));
-        self.number(heads.jobs(numbers.view_mut()), causal);
+        let parts = heads.parts_of_queries(numbers.view_mut());
+        self.number(heads.jobs().into_iter().zip(parts).collect(), causal);
         // What was stopped has left out the rest.
         progress::check()?;
         attended.effective_features = Some(numbers.remove_axis(Axis(3)));
         Ok(attended)
     }
 
-    /// Writes the numbers of jobs in place of outputs.
+    /// Writes the numbers of jobs.
     #[inline(never)]
-    fn number(&self, jobs: Vec<Job<'_, T>>, causal: bool) {
-        threads::for_each(jobs, |job: Job<'_, T>| {
+    fn number(&self, jobs: Vec<JobWithNumbers<'_, T>>, causal: bool) {
+        threads::for_each(jobs, |(job, out): JobWithNumbers<'_, T>| {
             let keys = KeySplit::new(self, &job);
             let job = keys.rest(job);
             let near = Neighbours::of_job(self, &job, causal);
             let setup = Setup { causal, ..self.setup(job.head) };
-            numbers(setup.beside(keys.exact.as_ref(), near.as_ref()), job);
+            numbers(setup.beside(keys.exact.as_ref(), near.as_ref()), job, out);
         });
     }
 }
@@ -107,12 +111,12 @@ impl<T: Real> Attended<T> {
 
 /// What adds keys to a state one by one, and asks it for queries.
 #[derive(Default)]
-struct Reader<T> {
+struct KeyReader<T> {
     scratch: Scratch<T>,
     row: LogRow,
 }
 
-impl<T: Real> Reader<T> {
+impl<T: Real> KeyReader<T> {
     /// Adds key `j` of those read, without a value.
     fn push(&mut self, setup: Setup<'_, T>, keys: &mut Tokens<T>, j: usize, state: &mut WeightedSums<T>) {
         keys.log_row(setup, Side::Y, j, &mut self.scratch, &mut self.row);
@@ -132,14 +136,18 @@ impl<T: Real> Reader<T> {
 }
 
 /// The numbers for the queries of a job.
-fn numbers<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
-    if setup.causal || setup.near.is_some() { numbers_beside(setup, job) } else { numbers_of(setup, job) }
+fn numbers<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, out: Vec<ArrayViewMut2<'_, T>>) {
+    if setup.causal || setup.near.is_some() {
+        numbers_of_prefixes(setup, job, out)
+    } else {
+        numbers_of_all(setup, job, out)
+    }
 }
 
 /// The numbers for queries that see all keys.
-fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
+fn numbers_of_all<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, out: Vec<ArrayViewMut2<'_, T>>) {
     let (mut state, mut reader, mut keys) =
-        (WeightedSums::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+        (WeightedSums::new(setup.program.width(), 0), KeyReader::default(), Tokens::default());
     for run in cuts(0..job.keys.len(), CHUNK) {
         if progress::is_stopped() {
             return;
@@ -149,14 +157,14 @@ fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
             reader.push(setup, &mut keys, j - run.start, &mut state);
         }
     }
-    for Member { queries, mut out, .. } in job.members {
+    for (queries, mut out) in job.queries.into_iter().zip(out) {
         let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
-        Pool::default().for_each(runs, |(reader, tokens): &mut (Reader<T>, Tokens<T>), (run, mut out)| {
+        Pool::default().for_each(runs, |(reader, tokens): &mut (KeyReader<T>, Tokens<T>), (run, mut out)| {
             if progress::is_stopped() {
                 return;
             }
             let rows = run * CHUNK..run * CHUNK + out.nrows();
-            tokens.fill(setup, Side::X, queries.rows(rows), &mut reader.scratch);
+            tokens.fill(setup, Side::X, queries.rows.rows(rows), &mut reader.scratch);
             out.iter_mut().enumerate().for_each(|(i, out)| *out = reader.number(setup, tokens, i, &state));
         });
     }
@@ -179,7 +187,7 @@ impl<'a, T: Real> Prefix<'a, T> {
     }
 
     /// The sums over the first `count` keys, or all if there are fewer; no fewer than before.
-    fn upto(&mut self, setup: Setup<'_, T>, count: usize, reader: &mut Reader<T>) -> &WeightedSums<T> {
+    fn upto(&mut self, setup: Setup<'_, T>, count: usize, reader: &mut KeyReader<T>) -> &WeightedSums<T> {
         let count = count.min(self.keys.len());
         for j in self.count..count {
             if !self.read.contains(&j) {
@@ -198,25 +206,25 @@ impl<'a, T: Real> Prefix<'a, T> {
 
 /// The sums over the keys behind the windows of queries: those of the last query of each chunk are kept, from which those of the
 /// others follow.
-struct Behind<'a, T: Real> {
+struct Suffixes<'a, T: Real> {
     prefix: Prefix<'a, T>,
-    lag: Lag,
+    visible: Visible,
     queries: usize,
     /// For each chunk, from the last on, the number of keys and their sums.
     kept: Vec<(usize, WeightedSums<T>)>,
 }
 
-impl<'a, T: Real> Behind<'a, T> {
+impl<'a, T: Real> Suffixes<'a, T> {
     fn new(setup: Setup<'_, T>, (keys, after): (KeyRun<'a, T>, usize), queries: usize) -> Self {
-        let (mut reader, mut kept) = (Reader::default(), Vec::new());
-        let lag = Lag { ahead: keys.len(), behind: queries.saturating_add(after) };
+        let (mut reader, mut kept) = (KeyReader::default(), Vec::new());
+        let visible = Visible { ahead: keys.len(), behind: queries.saturating_add(after) };
         let mut prefix = Prefix::new(setup, keys.reversed());
         let runs: Vec<Range<usize>> = cuts(0..queries, CHUNK).collect();
         for run in runs.into_iter().rev().take_while(|_| !progress::is_stopped()) {
-            let state = prefix.upto(setup, lag.seen(queries - run.end), &mut reader).clone();
+            let state = prefix.upto(setup, visible.of(queries - run.end), &mut reader).clone();
             kept.push((prefix.count, state));
         }
-        Behind { prefix, lag, queries, kept }
+        Suffixes { prefix, visible, queries, kept }
     }
 
     /// The sums for the queries of the first chunk whose sums were not asked for.
@@ -224,12 +232,12 @@ impl<'a, T: Real> Behind<'a, T> {
         &mut self,
         setup: Setup<'_, T>,
         run: Range<usize>,
-        reader: &mut Reader<T>,
+        reader: &mut KeyReader<T>,
     ) -> Vec<WeightedSums<T>> {
         if let Some((count, state)) = self.kept.pop() {
             (self.prefix.count, self.prefix.state) = (count, state);
         }
-        let of_query = |i| self.prefix.upto(setup, self.lag.seen(self.queries - 1 - i), reader).clone();
+        let of_query = |i| self.prefix.upto(setup, self.visible.of(self.queries - 1 - i), reader).clone();
         let mut sums: Vec<WeightedSums<T>> = run.rev().map(of_query).collect();
         sums.reverse();
         sums
@@ -237,27 +245,27 @@ impl<'a, T: Real> Behind<'a, T> {
 }
 
 /// The numbers for queries that see the keys before their windows and, not causally, those behind them.
-fn numbers_beside<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
+fn numbers_of_prefixes<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, mut out: Vec<ArrayViewMut2<'_, T>>) {
     let window = setup.near.map(|near| near.window).unwrap_or_default();
-    let lag = Lag { behind: window.before, ..Lag::NONE };
-    let rows = job.members.first().map_or(0, |member| member.queries.nrows());
-    let (mut before, mut reader) = (Prefix::new(setup, job.keys), Reader::default());
-    let mut behind = (!setup.causal).then(|| Behind::new(setup, (job.keys, window.after), rows));
+    let visible = Visible::before_window(window.before);
+    let rows = job.queries.first().map_or(0, QueryRun::len);
+    let (mut before, mut reader) = (Prefix::new(setup, job.keys), KeyReader::default());
+    let mut behind = (!setup.causal).then(|| Suffixes::new(setup, (job.keys, window.after), rows));
     let mut queries: Vec<Tokens<T>> = Vec::new();
-    queries.resize_with(job.members.len(), Tokens::default);
+    queries.resize_with(job.queries.len(), Tokens::default);
     for run in cuts(0..rows, CHUNK).take_while(|_| !progress::is_stopped()) {
         let mut others = behind.as_mut().map(|behind| behind.next(setup, run.clone(), &mut reader));
-        for (tokens, member) in queries.iter_mut().zip(&job.members) {
-            tokens.fill(setup, Side::X, member.queries.rows(run.clone()), &mut reader.scratch);
+        for (tokens, own) in queries.iter_mut().zip(&job.queries) {
+            tokens.fill(setup, Side::X, own.rows.rows(run.clone()), &mut reader.scratch);
         }
         for i in run.clone() {
-            let mut state = before.upto(setup, lag.seen(i), &mut reader);
+            let mut state = before.upto(setup, visible.of(i), &mut reader);
             if let Some(others) = &mut others {
                 others[i - run.start].merge(state);
                 state = &others[i - run.start];
             }
-            for (tokens, member) in queries.iter_mut().zip(&mut job.members) {
-                member.out[[i, 0]] = reader.number(setup, tokens, i - run.start, state);
+            for (tokens, out) in queries.iter_mut().zip(&mut out) {
+                out[[i, 0]] = reader.number(setup, tokens, i - run.start, state);
             }
         }
     }

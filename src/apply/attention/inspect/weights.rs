@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, Array4, ArrayView1, ArrayViewMut4, Axis};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use super::super::features::Tokens;
 use super::super::input::{Attention, Element, HEADS_WITH_MAPS, Heads, Job, KeyChoice, Numbers, Reading};
@@ -53,7 +53,7 @@ impl<T: Real> Attention<T> {
         below("the head", which.head, count, "less than the number of heads of the queries")?;
         let of_row = |row: &usize| below("a row of queries", *row, length, "less than the number of queries");
         which.rows.iter().try_for_each(of_row)?;
-        let key_head = which.head / (count / heads.keys.dim().1);
+        let key_head = heads.key_head(which.head);
         let (setup, mut scratch) = (self.setup(key_head), Scratch::default());
         self.check_weights(heads, which.rows.len(), setup.program.width())?;
         let mut features = |side, x: Numbers<'_, T>| -> Result<Vec<LogRow>> {
@@ -71,9 +71,7 @@ impl<T: Real> Attention<T> {
         let left = features(Side::X, E::numbers(queries.view()))?;
         let keys = heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head);
         let right = features(Side::Y, E::numbers(keys))?;
-        // Jobs hold a place for outputs, of which these have none.
-        let mut unused = Array4::zeros([batch, count, length, 0]);
-        let exact = self.exact_rows(heads, which.batch, key_head, unused.view_mut());
+        let exact = self.exact_rows(heads, which.batch, key_head);
         let points = |reading: &Reading, x: Numbers<'_, T>| {
             let mut points = Vec::new();
             reading.points(x, &mut points);
@@ -132,18 +130,12 @@ impl<T: Real> Attention<T> {
     }
 
     /// The rows of the exact keys of a batch and a head of keys, ascending.
-    fn exact_rows<E: Element<T>>(
-        &self,
-        heads: &Heads<'_, E>,
-        batch: usize,
-        head: usize,
-        unused: ArrayViewMut4<'_, T>,
-    ) -> Vec<usize> {
+    fn exact_rows<E: Element<T>>(&self, heads: &Heads<'_, E>, batch: usize, head: usize) -> Vec<usize> {
         let Some(inverse) = self.exact_inverse(head) else {
             return Vec::new();
         };
         let ranges = heads.ranges();
-        let jobs = heads.jobs(unused);
+        let jobs = heads.jobs();
         let first = (batch * heads.keys.dim().1 + head) * ranges.len();
         let sequences = jobs.iter().skip(first).zip(&ranges);
         let of_sequence = |(job, (_, keys)): (&Job<'_, T>, &(_, Range<usize>))| -> Vec<usize> {

@@ -2,234 +2,150 @@
 //!
 //! Once a watcher has stopped the work, loops leave out the rest; who called them says so to the user.
 
-use std::ops::Range;
-
 use ndarray::{Array2, s};
 
-use super::super::features::{Chunk, Setup};
-use super::super::input::{CHUNK, Job, KeyRun, Member, Places, cuts};
-use super::scan::{Asker, HEAD, Lag, Outlet, Scan};
+use super::super::features::Setup;
+use super::super::input::{CHUNK, Job, KeyRun, Places, QueryRun};
+use super::scan::{Reader, Scan, Visible};
+use super::segment::add_keys;
 use super::sequence::Sequence;
-use super::sight::Asked;
-use super::team::Team;
+use super::sink::{Estimates, HEAD, Outputs};
 use super::worker::Worker;
 use crate::Real;
-use crate::data::window::Window;
 use crate::progress;
 use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
 
-/// Tokens of a segment, whose sums are one term of those of the whole.
-pub(super) const SEGMENT: usize = 16 * CHUNK;
-
-/// Outputs of the queries of a job, with `ways` threads.
-pub(super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
-    match setup.near {
-        Some(near) if !setup.causal => beside(setup, near.window, job, ways),
-        near => {
-            let lag = Lag { behind: near.map_or(0, |near| near.window.before), ..Lag::NONE };
-            see(setup, Scan::of_job(job, 0, lag, []), ways)
-        }
-    }
+/// Linear attention of one job: prefix sums where it is causal or has neighbours, beside suffix sums where neighbours are on both sides,
+/// else one sum over all keys.
+pub(super) fn attend<T: Real>(
+    setup: Setup<'_, T>,
+    job: Job<'_, T>,
+    outputs: Vec<Outputs<'_, T>>,
+    threads: usize,
+) -> Places {
+    let visible = Visible::before_window(setup.window().before);
+    let mut after = estimates_after(setup, &job, threads);
+    let others = after.iter_mut().flatten().map(|kept| kept.view_mut());
+    read(setup, Scan::of_job(job, outputs, visible, others), threads)
 }
 
-/// Outputs of queries that see, by their features, more of the keys from place to place or, neither causally nor beside neighbours, all.
-pub(in super::super) fn see<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) -> Places {
+/// Answers the queries of a scan from prefix sums where these are causal or have neighbours, else from one sum over all keys.
+pub(in super::super) fn read<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, threads: usize) -> Places {
     if setup.causal || setup.near.is_some() {
-        self::scan(setup, scan, ways)
+        read_prefixes(setup, scan, threads)
     } else {
-        answers_to_all(setup, scan.keys, scan.askers, ways)
+        read_all(setup, scan.keys, scan.readers, threads)
     }
 }
 
-/// Outputs of queries that see the keys before and behind a window by their features: estimates of those behind it are kept.
-fn beside<T: Real>(setup: Setup<'_, T>, window: Window, job: Job<'_, T>, ways: usize) -> Places {
-    let lag = Lag { behind: window.before, ..Lag::NONE };
-    let mut behind = estimates_behind(setup, &job, ways);
-    let others = behind.iter_mut().flatten().map(|kept| kept.view_mut());
-    scan(setup, Scan::of_job(job, 0, lag, others), ways)
-}
-
-/// The estimates that queries have of the keys behind their windows, if there are such keys, for each head of a job.
-pub(in super::super) fn estimates_behind<T: Real>(
+/// The estimates that queries have of the keys after their windows on both sides, for each head of a job; `None` if there are no such
+/// keys.
+pub(in super::super) fn estimates_after<T: Real>(
     setup: Setup<'_, T>,
     job: &Job<'_, T>,
-    ways: usize,
+    threads: usize,
 ) -> Option<Vec<Array2<f64>>> {
-    if job.keys.len() <= setup.window().after.saturating_add(1) {
+    if setup.causal || setup.near.is_none() || job.keys.len() <= setup.window().after.saturating_add(1) {
         return None;
     }
     let numbers = job.keys.values.ncols() + HEAD;
-    let rows = |member: &Member<'_, T>| Array2::zeros((member.queries.nrows(), numbers));
-    let mut kept: Vec<Array2<f64>> = job.members.iter().map(rows).collect();
-    let askers = job.members.iter().zip(&mut kept).map(|(member, kept)| Asker {
-        queries: member.queries.reversed().reborrow(),
-        out: Outlet::Estimates(kept.slice_mut(s![..;-1, ..])),
-        origin: member.place,
-        place: 0,
+    let rows = |queries: &QueryRun<'_, T>| Array2::zeros((queries.len(), numbers));
+    let mut kept: Vec<Array2<f64>> = job.queries.iter().map(rows).collect();
+    let readers = job.queries.iter().zip(&mut kept).map(|(queries, kept)| Reader {
+        queries: queries.reversed(),
+        others: None,
+        sink: Box::new(Estimates(kept.slice_mut(s![..;-1, ..]))),
     });
-    behind(setup, job.keys.reborrow(), askers.collect(), ways);
+    read_suffixes(setup, job.keys.reborrow(), readers.collect(), threads);
     Some(kept)
 }
 
-/// What queries see by their features of the keys behind windows; askers are from the last to the first.
-pub(in super::super) fn behind<'a, T: Real>(
+/// Suffix sums: answers queries, from the last to the first, from the keys after their windows, as prefix sums over the keys from the
+/// last to the first.
+pub(in super::super) fn read_suffixes<'a, T: Real>(
     setup: Setup<'_, T>,
     keys: KeyRun<'a, T>,
-    askers: Vec<Asker<'a, T>>,
-    ways: usize,
+    readers: Vec<Reader<'a, T>>,
+    threads: usize,
 ) {
-    let queries = askers.first().map_or(0, |asker| asker.queries.nrows());
-    let lag = Lag { ahead: keys.len(), behind: queries.saturating_add(setup.window().after) };
-    scan(setup.beside(None, None), Scan { keys: keys.reversed(), askers, lag }, ways);
+    let queries = readers.first().map_or(0, |reader| reader.queries.len());
+    let visible = Visible { ahead: keys.len(), behind: queries.saturating_add(setup.window().after) };
+    read_prefixes(setup.beside(None, None), Scan { keys: keys.reversed(), readers, visible }, threads);
 }
 
-/// Outputs of queries that see more of the keys from place to place.
-pub(in super::super) fn scan<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) -> Places {
+/// Prefix sums: answers queries of which each sees a prefix of the keys.
+pub(in super::super) fn read_prefixes<T: Real>(
+    setup: Setup<'_, T>,
+    scan: Scan<'_, T>,
+    threads: usize,
+) -> Places {
     let mut sequence = Sequence::new(setup.program.width(), scan.keys.values.ncols());
-    proceed(setup, scan, &mut sequence, false, ways)
+    continue_sequence(setup, scan, &mut sequence, false, threads)
 }
 
-/// The same where a sequence has taken in keys before; it takes in those that the last query sees. If it is not `kept`, it is of no
-/// use afterwards.
-pub(in super::super) fn proceed<T: Real>(
+/// As [`read_prefixes`], after the keys that a sequence has taken in; it takes in those that the last query sees. If it is not `kept` it
+/// ends in an invalid state, which saves a copy.
+pub(in super::super) fn continue_sequence<T: Real>(
     setup: Setup<'_, T>,
     mut scan: Scan<'_, T>,
     sequence: &mut Sequence<T>,
     kept: bool,
-    ways: usize,
+    threads: usize,
 ) -> Places {
     let (queries, keys) = (scan.queries(), scan.keys);
     // Queries before `first` see no key; those from `last` on would see more keys than there are.
-    let (first, last) = (scan.lag.first(0).min(queries), scan.lag.first(keys.len()).min(queries));
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    scan.askers = (scan.askers.into_iter())
-        .map(|asker| {
-            let (asker, rest) = asker.split(last);
-            let (none, own) = asker.split(first);
-            before.extend(none.runs(CHUNK));
-            after.push(rest);
-            own
-        })
-        .collect();
-    let mut places = answers_without(setup, before);
-    scan.lag = scan.lag.after(first);
-    scan.keys = keys.rows(0..scan.sees(scan.queries().saturating_sub(1), 0));
+    let (first, last) = (scan.visible.first(0).min(queries), scan.visible.first(keys.len()).min(queries));
+    let mut places = read_nothing(setup, scan.take(first));
+    let visible = scan.visible;
+    let own = Scan { keys, readers: scan.take(last - first), visible };
+    let own = Scan { keys: keys.rows(0..own.sees(own.queries().saturating_sub(1), 0)), ..own };
     if last > first {
-        places.extend(sequence.scan(setup, scan, kept, ways));
+        places.extend(sequence.scan(setup, own, kept, threads));
     }
     if last < queries {
-        places.extend(answers_to_all(setup, keys, after, ways));
+        places.extend(read_all(setup, keys, scan.readers, threads));
     }
     places
 }
 
-/// Outputs of queries that see all of some keys, with `ways` threads.
-fn answers_to_all<T: Real>(
+/// Answers queries that see all of some keys, with so many threads.
+fn read_all<T: Real>(
     setup: Setup<'_, T>,
     keys: KeyRun<'_, T>,
-    askers: Vec<Asker<'_, T>>,
-    ways: usize,
+    readers: Vec<Reader<'_, T>>,
+    threads: usize,
 ) -> Places {
     let (features, targets) = (setup.program.width(), keys.values.ncols());
     let mut state = WeightedSums::new(features, targets);
-    add_keys(setup, keys, &mut state, ways);
+    add_keys(setup, keys, &mut state, threads);
     let mut ready = RunSums::default();
     state.ready(&WeightedSums::new(features, targets), &mut ready);
-    let of_run = |worker: &mut Worker<T>, mut asker: Asker<'_, T>| {
-        let (mut places, count) = (Places::new(), asker.queries.nrows());
+    let of_run = |worker: &mut Worker<T>, mut reader: Reader<'_, T>| {
+        let (mut places, [b, h, first]) = (Places::new(), reader.queries.origin);
         if progress::is_stopped() {
             return places;
         }
-        let Asker { queries, out, origin: [b, h, first], place } = asker.rows(0..count);
-        worker.read_queries(setup, queries);
+        worker.read_queries(setup, reader.queries.rows);
         let report = &mut |i| places.push([b, h, first + i]);
-        let mut asked = Asked { queries: 0..count, sees: usize::MAX, place, out, report };
-        worker.answer_all(setup, &state, &ready, &mut asked);
+        worker.all_keys(setup, &state, &ready, &mut reader.request(usize::MAX, report));
         places
     };
-    let of_asker = |asker: Asker<'_, T>| Pool::default().map(asker.runs(CHUNK), of_run).concat();
-    askers.into_iter().flat_map(of_asker).collect()
+    let of_head = |reader: Reader<'_, T>| Pool::default().map(reader.runs(CHUNK), of_run).concat();
+    readers.into_iter().flat_map(of_head).collect()
 }
 
-/// Outputs of runs of queries that see no key by its features.
-fn answers_without<T: Real>(setup: Setup<'_, T>, runs: Vec<Asker<'_, T>>) -> Places {
-    let of_run = |worker: &mut Worker<T>, mut asker: Asker<'_, T>| {
-        let (mut places, count) = (Places::new(), asker.queries.nrows());
+/// Answers queries that see no key by its features.
+fn read_nothing<T: Real>(setup: Setup<'_, T>, readers: Vec<Reader<'_, T>>) -> Places {
+    let of_run = |worker: &mut Worker<T>, mut reader: Reader<'_, T>| {
+        let (mut places, [b, h, first]) = (Places::new(), reader.queries.origin);
         if progress::is_stopped() {
             return places;
         }
-        let Asker { queries, out, origin: [b, h, first], place } = asker.rows(0..count);
-        let report = &mut |i| places.push([b, h, first + i]);
-        let mut asked = Asked { queries: 0..count, sees: 0, place, out, report };
-        worker.answer_without(setup, queries, &mut asked);
+        let (rows, report) = (reader.queries.rows, &mut |i| places.push([b, h, first + i]));
+        worker.no_keys(setup, rows, &mut reader.request(0, report));
         places
     };
+    let runs: Vec<Reader<'_, T>> = readers.into_iter().flat_map(|reader| reader.runs(CHUNK)).collect();
     Pool::default().map(runs, of_run).concat()
-}
-
-/// A chunk of keys that a thread reads to sum them up.
-#[derive(Default)]
-pub(super) struct Summand<T> {
-    chunk: Chunk<T>,
-    worker: Worker<T>,
-}
-
-/// Adds keys and values to a state, segment by segment, with `ways` threads.
-pub(super) fn add_keys<T: Real>(
-    setup: Setup<'_, T>,
-    keys: KeyRun<'_, T>,
-    state: &mut WeightedSums<T>,
-    ways: usize,
-) {
-    let (features, targets) = (setup.program.width(), keys.values.ncols());
-    let of_segment = |own: &mut Summand<T>, segment: Range<usize>| {
-        let mut state = WeightedSums::new(features, targets);
-        add_chunks(setup, keys.rows(segment), own, &mut state, |_| {});
-        state
-    };
-    let count = keys.len().div_ceil(SEGMENT);
-    let segment = |i: usize| i * SEGMENT..keys.len().min((i + 1) * SEGMENT);
-    // Segments that are too few for all threads are split by chunk instead.
-    let whole = count - count % ways.max(1);
-    // Few states exist at a time, so that memory does not grow with the length.
-    let summands = Pool::default();
-    for group in cuts(0..whole, if ways < 2 { 1 } else { 2 * ways }) {
-        if progress::is_stopped() {
-            return;
-        }
-        let states = summands.map(group.map(segment), of_segment);
-        states.iter().for_each(|segment| state.merge(segment));
-    }
-    if whole < count {
-        let mut team = Team::new(features, targets);
-        (whole..count).for_each(|i| team.add_keys(setup, keys, state, segment(i)));
-    }
-}
-
-/// Adds keys to a state chunk by chunk, and shows what it is before each of them.
-pub(super) fn add_chunks<T: Real>(
-    setup: Setup<'_, T>,
-    keys: KeyRun<'_, T>,
-    Summand { chunk, worker }: &mut Summand<T>,
-    state: &mut WeightedSums<T>,
-    mut show: impl FnMut(&WeightedSums<T>),
-) {
-    for run in cuts(0..keys.len(), CHUNK) {
-        read_keys(setup, keys.rows(run), worker, chunk);
-        show(state);
-        chunk.add_to(setup, &mut worker.tokens, state, &mut worker.logs);
-    }
-}
-
-/// Reads a run of keys into an empty chunk; they are the worker's tokens then.
-pub(super) fn read_keys<T: Real>(
-    setup: Setup<'_, T>,
-    run: KeyRun<'_, T>,
-    worker: &mut Worker<T>,
-    chunk: &mut Chunk<T>,
-) {
-    worker.read_keys(setup, run.reborrow());
-    chunk.clear();
-    chunk.extend(&mut worker.tokens, run.values, run.mask);
 }

@@ -8,14 +8,17 @@ use super::super::input::{
 };
 use super::super::pairs::{KeySplit, Neighbours};
 use super::drive::attend;
-use super::scan::bytes_of_estimate;
 use super::sequence::Sequence;
+use super::sink::{Outputs, bytes_of_estimate};
 use crate::Real;
 use crate::error::Result;
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::{progress, threads};
+
+/// A job, and the outputs of each of its heads of queries.
+pub(in super::super) type JobWithOutputs<'a, T> = (Job<'a, T>, Vec<Outputs<'a, T>>);
 
 impl<T: Real> Attention<T> {
     /// Every query attends to all keys.
@@ -42,7 +45,7 @@ impl<T: Real> Attention<T> {
         out: &mut ArrayRef<T, Ix4>,
     ) -> Result<Vec<[usize; 3]>> {
         self.check(heads, out)?;
-        self.attend(heads.jobs(out.view_mut()), false)
+        self.attend(self.with_outputs(heads, out), false)
     }
 
     /// Every query attends to the keys up to its own place.
@@ -69,14 +72,26 @@ impl<T: Real> Attention<T> {
         self.check(heads, out)?;
         heads.check_causal()?;
         self.check_causal()?;
-        self.attend(heads.jobs(out.view_mut()), true)
+        self.attend(self.with_outputs(heads, out), true)
+    }
+
+    /// The jobs of heads, each with the outputs of its heads of queries.
+    pub(in super::super) fn with_outputs<'b, E: Element<T>>(
+        &self,
+        heads: &'b Heads<'_, E>,
+        out: &'b mut ArrayRef<T, Ix4>,
+    ) -> Vec<JobWithOutputs<'b, T>> {
+        let output = |rows| Outputs { rows, normalised: self.normalised };
+        let outputs = heads.parts_of_queries(out.view_mut()).into_iter();
+        let outputs = outputs.map(|parts| parts.into_iter().map(output).collect());
+        heads.jobs().into_iter().zip(outputs).collect()
     }
 
     /// Writes the outputs of jobs.
     #[inline(never)]
-    fn attend(&self, jobs: Vec<Job<'_, T>>, causal: bool) -> Result<Places> {
-        let ways = threads_of_each(jobs.len());
-        let of_job = |job: Job<'_, T>| {
+    fn attend(&self, jobs: Vec<JobWithOutputs<'_, T>>, causal: bool) -> Result<Places> {
+        let threads = threads_of_each(jobs.len());
+        let of_job = |(job, outputs): JobWithOutputs<'_, T>| {
             if progress::is_stopped() {
                 return Places::new();
             }
@@ -84,7 +99,7 @@ impl<T: Real> Attention<T> {
             let job = keys.rest(job);
             let near = Neighbours::of_job(self, &job, causal);
             let setup = Setup { causal, ..self.setup(job.head) };
-            attend(setup.beside(keys.exact.as_ref(), near.as_ref()), job, ways)
+            attend(setup.beside(keys.exact.as_ref(), near.as_ref()), job, outputs, threads)
         };
         let places = in_order(threads::map(jobs, of_job));
         // What was stopped has left out the rest.

@@ -1,35 +1,34 @@
-//! [`Finish`]: from the estimate of a query to its output.
+//! [`Finish`]: from the estimate of a query by features to all that it reads.
+
+use ndarray::ArrayViewMut2;
 
 use super::super::features::Setup;
-use super::super::gradient::Cotangents;
 use super::super::input::Undivided;
 use super::super::pairs::{ExactRun, Ring};
-use super::scan::{Outlet, keep, kept};
-use super::sight::Asked;
+use super::request::Request;
+use super::sink::kept;
 use crate::Real;
 
-/// What a thread needs to make outputs of estimates: the terms of pairs with exact weights, and room for sums.
+/// Adds to estimates by features what else a query reads: its pairs with exact weights, and estimates from other keys.
 #[derive(Debug, Default)]
 pub(super) struct Finish<T> {
     exact: ExactRun<T>,
     ring: Ring<T>,
-    /// Gradients, if those are asked for.
-    pub cotangents: Cotangents<T>,
     sums: [Vec<f64>; 2],
 }
 
 impl<T: Real> Finish<T> {
-    /// Computes the exact terms of the queries asked, which have these points.
-    pub fn begin(&mut self, setup: Setup<'_, T>, points: &[T], asked: &Asked<'_, T>) {
-        let (count, targets) = (asked.queries.len(), asked.out.targets());
+    /// Sums up the exact pairs of the queries of a request, which have these points.
+    pub fn begin(&mut self, setup: Setup<'_, T>, points: &[T], request: &mut Request<'_, T>) {
+        let (count, targets) = (request.queries.len(), request.sink.targets());
         let Finish { exact, ring, .. } = self;
         if setup.has_pairs() {
             exact.begin(count, targets);
-            setup.visit_pairs(ring, asked.place, count, &mut |block, sees| exact.add(points, block, sees));
+            setup.visit_pairs(ring, request.position, count, &mut |block, sees| {
+                exact.add(points, block, sees)
+            });
         }
-        if let Outlet::Pulls(_) = &asked.out {
-            self.cotangents.begin(count, targets);
-        }
+        request.sink.begin(count);
     }
 
     /// Forgets the keys of neighbours, since the next are others.
@@ -37,50 +36,58 @@ impl<T: Real> Finish<T> {
         self.ring.forget();
     }
 
-    /// Adds to the estimate of the `i`-th query asked what else it sees, if there is anything: its exact terms, and other estimates;
-    /// and writes its output. Reports the query if the normaliser is not positive although a key was seen.
+    /// Gives the sink of a request all that its `i`-th query reads. Reports the query if the normaliser is not positive although a key
+    /// was seen.
     #[inline]
-    pub fn write<U: Real>(
+    pub fn write(
         &mut self,
         setup: Setup<'_, T>,
+        estimate: Undivided<'_, T>,
+        i: usize,
+        request: &mut Request<'_, T>,
+    ) {
+        let of_features = estimate.scale;
+        let positive = if setup.has_pairs() {
+            let sum = self.with_pairs(estimate, i, &mut request.others);
+            request.sink.take_wide(i, sum, of_features)
+        } else {
+            request.sink.take(i, estimate, of_features)
+        };
+        if !positive {
+            (request.report)(i);
+        }
+    }
+
+    /// As [`write`](Finish::write), from an estimate in `f64`.
+    pub fn write_wide(
+        &mut self,
+        setup: Setup<'_, T>,
+        estimate: Undivided<'_, f64>,
+        i: usize,
+        request: &mut Request<'_, T>,
+    ) {
+        let of_features = estimate.scale;
+        let sum = match setup.has_pairs() {
+            true => self.with_pairs(estimate, i, &mut request.others),
+            false => estimate,
+        };
+        if !request.sink.take_wide(i, sum, of_features) {
+            (request.report)(i);
+        }
+    }
+
+    /// An estimate with the exact pairs of the `i`-th query and its estimate from other keys, if there is one.
+    fn with_pairs<'a, U: Real>(
+        &'a mut self,
         estimate: Undivided<'_, U>,
         i: usize,
-        asked: &mut Asked<'_, T>,
-    ) {
-        let (of_features, Finish { exact, cotangents, sums: [first, second], .. }) = (estimate.scale, self);
-        if let Outlet::Estimates(rows) = &mut asked.out {
-            return keep(&estimate, rows.row_mut(i));
-        }
-        if !setup.has_pairs() {
-            return conclude(setup, (estimate, of_features), i, asked, cotangents);
-        }
+        others: &mut Option<ArrayViewMut2<'_, f64>>,
+    ) -> Undivided<'a, f64> {
+        let Finish { exact, sums: [first, second], .. } = self;
         let sum = estimate.plus(exact.part(i), first);
-        let mut others = asked.out.others(i);
-        let sum = match &mut others {
-            Some(others) => sum.plus(kept(others), second),
+        match others {
+            Some(others) => sum.plus(kept(&mut others.row_mut(i)), second),
             None => sum,
-        };
-        conclude(setup, (sum, of_features), i, asked, cotangents);
-    }
-}
-
-/// Writes the output of the `i`-th query asked, or the coefficients of its gradient, from all that it sees. The estimate by features has
-/// the scale `of_features`.
-#[inline]
-fn conclude<T: Real, U: Real>(
-    Setup { normalised, .. }: Setup<'_, T>,
-    (sum, of_features): (Undivided<'_, U>, f64),
-    i: usize,
-    asked: &mut Asked<'_, T>,
-    cotangents: &mut Cotangents<T>,
-) {
-    match &mut asked.out {
-        Outlet::Outputs(out, _) => {
-            if !sum.write(normalised, out.row_mut(i).iter_mut()) {
-                (asked.report)(i);
-            }
         }
-        Outlet::Estimates(_) => {}
-        Outlet::Pulls(pulls) => cotangents.take_in(normalised, (sum, of_features), i, pulls),
     }
 }

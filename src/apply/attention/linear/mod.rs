@@ -1,18 +1,22 @@
-//! Linear attention: sums over keys, chunk by chunk and segment by segment, and the outputs of the queries that see them.
+//! Linear attention: sums over keys, chunk by chunk and segment by segment, and what queries read from them. Who reads is a [`Sink`](sink::Sink).
 
+mod chunks;
 mod drive;
 mod entry;
 mod finish;
+mod request;
 mod scan;
+mod segment;
 mod sequence;
-mod sight;
-mod team;
+mod sink;
 mod worker;
 
-pub(super) use self::drive::{behind, estimates_behind, proceed, scan, see};
-pub(super) use self::scan::{Asker, Lag, Outlet, Scan};
+pub(super) use self::drive::{continue_sequence, estimates_after, read, read_prefixes, read_suffixes};
+pub(super) use self::entry::JobWithOutputs;
+pub(super) use self::request::Request;
+pub(super) use self::scan::{Reader, Scan, Visible};
 pub(super) use self::sequence::Sequence;
 #[cfg(feature = "serde")]
 pub(super) use self::sequence::stored::StoredSequence;
-pub(super) use self::sight::Asked;
+pub(super) use self::sink::{BoxedSink, ChunkRead, Outputs, Sink};
 pub(super) use self::worker::Worker;

@@ -1,214 +1,129 @@
-//! [`Scan`]: queries that see more of the keys from place to place, and where what they see goes.
+//! [`Scan`]: queries that read a growing prefix of some keys, and where what they read goes.
 
 use std::ops::Range;
 
-use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
+use ndarray::ArrayViewMut2;
 
-use super::super::gradient::{Pulls, Role};
-use super::super::input::{Job, KeyRun, Member, Numbers, Undivided};
+use super::super::input::{Job, KeyRun, QueryRun, SplitRows, split_runs};
+use super::request::Request;
+use super::sink::{BoxedSink, Outputs};
 use crate::Real;
-use crate::numeric::slice_of_mut;
 
-/// How many keys queries see: the i-th the first i + `ahead` − `behind` of them, as far as there are so many.
+/// How many keys a query sees: visible(i) = min(i + `ahead` − `behind`, keys).
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Lag {
+pub(in super::super) struct Visible {
     pub ahead: usize,
     pub behind: usize,
 }
 
-/// Keys, and the queries that see some of the first.
+/// Keys, and queries of which each sees a prefix of them.
 pub(in super::super) struct Scan<'a, T> {
     pub keys: KeyRun<'a, T>,
     /// The queries of each head, as many in each.
-    pub askers: Vec<Asker<'a, T>>,
-    pub lag: Lag,
+    pub readers: Vec<Reader<'a, T>>,
+    pub visible: Visible,
 }
 
-/// Queries of a head.
-pub(in super::super) struct Asker<'a, T> {
-    pub queries: Numbers<'a, T>,
-    pub out: Outlet<'a, T>,
-    /// Batch, head and row of the first query.
-    pub origin: [usize; 3],
-    /// The place of the first query in its sequence.
-    pub place: usize,
+/// Queries of a head, and where what they read goes.
+pub(in super::super) struct Reader<'a, T> {
+    pub queries: QueryRun<'a, T>,
+    /// Estimates from keys that the scan does not see, which are added to those that have pairs with exact weights.
+    pub others: Option<ArrayViewMut2<'a, f64>>,
+    pub sink: BoxedSink<'a, T>,
 }
 
-/// Where what is computed for queries goes, row by row.
-pub(in super::super) enum Outlet<'a, T> {
-    /// To outputs, with what was [kept](Outlet::Estimates) of other keys, if there are any.
-    Outputs(ArrayViewMut2<'a, T>, Option<ArrayViewMut2<'a, f64>>),
-    /// Estimates are kept as they are: in a row the scale, the normaliser, whether a key was seen, and the sums.
-    Estimates(ArrayViewMut2<'a, f64>),
-    /// To gradients.
-    Pulls(Pulls<'a, T>),
-}
-
-/// Numbers of an estimate that is kept, before its sums.
-pub(super) const HEAD: usize = 3;
-
-/// The bytes of an estimate that is kept, for values of dimension `d_v`.
-pub(super) fn bytes_of_estimate(d_v: usize) -> usize {
-    d_v.saturating_add(HEAD).saturating_mul(size_of::<f64>())
-}
-
-impl Lag {
+impl Visible {
     /// Each query sees the keys up to its own place.
-    pub const NONE: Lag = Lag { ahead: 1, behind: 0 };
+    pub const CAUSAL: Visible = Visible { ahead: 1, behind: 0 };
+
+    /// Each query sees the keys before its window, which has so many keys up to the query's own place.
+    pub fn before_window(before: usize) -> Self {
+        Visible { behind: before, ..Visible::CAUSAL }
+    }
 
     /// The first query that sees more than so many keys.
     pub fn first(self, keys: usize) -> usize {
         keys.saturating_add(1).saturating_add(self.behind).saturating_sub(self.ahead)
     }
 
-    /// The same for queries of which the first ones were taken away.
+    /// What the other queries see once so many of the first were taken away.
     pub fn after(self, queries: usize) -> Self {
-        Lag { ahead: self.ahead.saturating_add(queries), ..self }
+        Visible { ahead: self.ahead.saturating_add(queries), ..self }
     }
 
-    /// How many keys a query sees, if there are so many.
-    pub fn seen(self, query: usize) -> usize {
+    /// visible(query), if there are so many keys.
+    pub fn of(self, query: usize) -> usize {
         query.saturating_add(self.ahead).saturating_sub(self.behind)
     }
 }
 
 impl<'a, T: Real> Scan<'a, T> {
-    /// The queries of a job, the first at a place, for each of its heads with estimates of other keys, if there are any.
-    pub fn of_job<'b>(
+    /// The queries of a job, with outputs and estimates from other keys, if there are any, for each head.
+    pub fn of_job<'b, 'c>(
         job: Job<'b, T>,
-        first: usize,
-        lag: Lag,
+        outputs: Vec<Outputs<'c, T>>,
+        visible: Visible,
         others: impl IntoIterator<Item = ArrayViewMut2<'a, f64>>,
     ) -> Self
     where
         'b: 'a,
+        'c: 'a,
     {
         let mut others = others.into_iter();
-        let asker = |Member { queries, out, place }: Member<'b, T>| Asker {
+        let reader = |(queries, sink): (QueryRun<'b, T>, Outputs<'c, T>)| Reader {
             queries: queries.reborrow(),
-            out: Outlet::Outputs(out.reborrow(), others.next()),
-            origin: place,
-            place: first,
+            others: others.next(),
+            sink: Box::new(sink),
         };
-        Scan { keys: job.keys.reborrow(), askers: job.members.into_iter().map(asker).collect(), lag }
+        let readers = job.queries.into_iter().zip(outputs).map(reader).collect();
+        Scan { keys: job.keys.reborrow(), readers, visible }
     }
 
     /// The number of queries of a head.
     pub fn queries(&self) -> usize {
-        self.askers.first().map_or(0, |asker| asker.queries.nrows())
-    }
-
-    /// The queries whose last key is one of these.
-    pub fn queries_of(&self, keys: &Range<usize>) -> Range<usize> {
-        let most = self.queries();
-        self.lag.first(keys.start).min(most)..self.lag.first(keys.end).min(most)
+        self.readers.first().map_or(0, |reader| reader.queries.len())
     }
 
     /// How many of the keys from `start` on a query sees.
     pub fn sees(&self, query: usize, start: usize) -> usize {
-        self.lag.seen(query).min(self.keys.len()).saturating_sub(start)
+        self.visible.of(query).min(self.keys.len()).saturating_sub(start)
+    }
+
+    /// Takes the first queries away.
+    pub fn take(&mut self, count: usize) -> Vec<Reader<'a, T>> {
+        let all = std::mem::take(&mut self.readers).into_iter();
+        let (first, rest) = all.map(|reader| reader.split_rows(count)).unzip();
+        (self.readers, self.visible) = (rest, self.visible.after(count));
+        first
+    }
+
+    /// Takes the queries away whose last key is one of these, and tells how many of these the first of them sees. The queries of earlier
+    /// keys must have been taken.
+    pub fn take_of(&mut self, keys: &Range<usize>) -> (Vec<Reader<'a, T>>, usize) {
+        let (count, sees) = (self.visible.first(keys.end).min(self.queries()), self.sees(0, keys.start));
+        (if count == 0 { Vec::new() } else { self.take(count) }, sees)
     }
 }
 
-impl<'a, T: Real> Asker<'a, T> {
-    /// Some of these queries, for as long as `self` is borrowed.
-    pub fn rows(&mut self, rows: Range<usize>) -> Asker<'_, T> {
-        let [b, h, first] = self.origin;
-        Asker {
-            queries: self.queries.rows(rows.clone()).reborrow(),
-            out: self.out.rows(rows.clone()),
-            origin: [b, h, first + rows.start],
-            place: self.place + rows.start,
-        }
+impl<'a, T: Real> Reader<'a, T> {
+    /// Asks a worker for the queries, which it has read, of which the first sees so many keys of a chunk.
+    pub fn request<'b>(&'b mut self, sees: usize, report: &'b mut dyn FnMut(usize)) -> Request<'b, T> {
+        let queries = 0..self.queries.len();
+        let others = self.others.as_mut().map(|others| others.view_mut());
+        Request { queries, sees, position: self.queries.position, others, sink: &mut *self.sink, report }
     }
 
-    /// Queries in runs, each as long as `step` but for the last.
-    pub fn runs(mut self, step: usize) -> Vec<Asker<'a, T>> {
-        let mut runs = Vec::new();
-        while self.queries.nrows() > 0 {
-            let (first, rest) = self.split(step);
-            runs.push(first);
-            self = rest;
-        }
-        runs
-    }
-
-    /// The first `count` queries, or all if there are fewer, and the others.
-    pub fn split(self, count: usize) -> (Self, Self) {
-        let Asker { queries, out, origin, place } = self;
-        let count = count.min(queries.nrows());
-        let (own, rest) = out.split(count);
-        let (first, second) = (queries.rows(0..count), queries.rows(count..queries.nrows()));
-        let later = [origin[0], origin[1], origin[2] + count];
-        (
-            Asker { queries: first, out: own, origin, place },
-            Asker { queries: second, out: rest, origin: later, place: place + count },
-        )
+    /// The queries in runs, each as long as `step` but for the last.
+    pub fn runs(self, step: usize) -> Vec<Reader<'a, T>> {
+        let count = self.queries.len();
+        split_runs(self, count, step)
     }
 }
 
-impl<'a, T: Real> Outlet<'a, T> {
-    /// The dimension of the values.
-    pub fn targets(&self) -> usize {
-        match self {
-            Outlet::Outputs(out, _) => out.ncols(),
-            Outlet::Estimates(kept) => kept.ncols() - HEAD,
-            Outlet::Pulls(pulls) => pulls.targets(),
-        }
+impl<T: Real> SplitRows for Reader<'_, T> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        let ((queries, rest), (own, their)) = (self.queries.split_rows(at), self.others.split_rows(at));
+        let (sink, later) = self.sink.split(at);
+        (Reader { queries, others: own, sink }, Reader { queries: rest, others: their, sink: later })
     }
-
-    /// What was kept of other keys for row `i`.
-    pub fn others(&mut self, i: usize) -> Option<ArrayViewMut1<'_, f64>> {
-        let others = match self {
-            Outlet::Outputs(_, others) | Outlet::Pulls(Pulls { role: Role::Queries { others, .. }, .. }) => {
-                others
-            }
-            _ => return None,
-        };
-        others.as_mut().map(|others| others.row_mut(i))
-    }
-
-    /// Those of some rows.
-    pub fn rows(&mut self, rows: Range<usize>) -> Outlet<'_, T> {
-        match self {
-            Outlet::Outputs(out, others) => Outlet::Outputs(
-                out.slice_axis_mut(Axis(0), rows.clone().into()),
-                others.as_mut().map(|others| others.slice_axis_mut(Axis(0), rows.into())),
-            ),
-            Outlet::Estimates(kept) => Outlet::Estimates(kept.slice_axis_mut(Axis(0), rows.into())),
-            Outlet::Pulls(pulls) => Outlet::Pulls(pulls.rows(rows)),
-        }
-    }
-
-    /// Those of the first rows and of the others.
-    fn split(self, count: usize) -> (Self, Self) {
-        match self {
-            Outlet::Outputs(out, others) => {
-                let (first, second) = out.split_at(Axis(0), count);
-                let (own, rest) = others.map(|others| others.split_at(Axis(0), count)).unzip();
-                (Outlet::Outputs(first, own), Outlet::Outputs(second, rest))
-            }
-            Outlet::Estimates(kept) => {
-                let (first, second) = kept.split_at(Axis(0), count);
-                (Outlet::Estimates(first), Outlet::Estimates(second))
-            }
-            Outlet::Pulls(pulls) => {
-                let (first, second) = pulls.split(count);
-                (Outlet::Pulls(first), Outlet::Pulls(second))
-            }
-        }
-    }
-}
-
-/// Keeps an estimate in a row.
-pub(super) fn keep<U: Real>(estimate: &Undivided<'_, U>, mut row: ArrayViewMut1<'_, f64>) {
-    let head = [estimate.scale, estimate.normaliser, f64::from(u8::from(estimate.seen))];
-    let numbers = head.into_iter().chain(estimate.sums.iter().map(|sum| sum.widen()));
-    row.iter_mut().zip(numbers).for_each(|(kept, number)| *kept = number);
-}
-
-/// The estimate that is kept in a row.
-pub(super) fn kept<'b>(row: &'b mut ArrayViewMut1<'_, f64>) -> Undivided<'b, f64> {
-    let (head, sums) = slice_of_mut(row).split_at_mut(HEAD);
-    Undivided { scale: head[0], normaliser: head[1], seen: head[2] != 0.0, sums }
 }

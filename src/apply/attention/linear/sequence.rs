@@ -7,10 +7,9 @@ use ndarray::ArrayView1;
 
 use super::super::features::{Chunk, Setup, Tokens};
 use super::super::input::{CHUNK, KeyRun, Numbers, Places};
-use super::drive::{SEGMENT, add_keys};
-use super::scan::{Asker, Scan};
-use super::sight::{Asked, Logged, Rest, Sight};
-use super::team::Team;
+use super::request::{PrefixSums, Request, SlowPath, VisibleKeys};
+use super::scan::Scan;
+use super::segment::{SEGMENT, Segment, add_keys};
 use super::worker::Worker;
 use crate::Real;
 #[cfg(feature = "serde")]
@@ -31,7 +30,8 @@ pub(in super::super) struct Sequence<T: Real> {
     /// The sums of both states, until one of them changes.
     ready: Arc<RunSums<T>>,
     is_ready: bool,
-    logged: Logged<T>,
+    /// Sums for queries whose features do not fit `T`.
+    prefix: PrefixSums<T>,
 }
 
 impl<T: Real> Sequence<T> {
@@ -46,7 +46,7 @@ impl<T: Real> Sequence<T> {
             chunk: Chunk::default(),
             ready: Arc::default(),
             is_ready: false,
-            logged: Logged::default(),
+            prefix: PrefixSums::default(),
         }
     }
 
@@ -130,19 +130,19 @@ impl<T: Real> Sequence<T> {
     /// Forgets what was made of the sums before the chunk, which have changed.
     fn forget_sums(&mut self) {
         self.is_ready = false;
-        self.logged.clear();
+        self.prefix.clear();
     }
 
-    /// Takes in many keys with `ways` threads: whole segments at once where one begins, so that what is left is a chunk. It is of no use
+    /// Takes in many keys with so many threads: whole segments at once where one begins, so that what is left is a chunk. It is of no use
     /// if the work was stopped.
-    pub fn extend(&mut self, setup: Setup<'_, T>, keys: KeyRun<'_, T>, ways: usize) {
+    pub fn extend(&mut self, setup: Setup<'_, T>, keys: KeyRun<'_, T>, threads: usize) {
         let (mut worker, mut at) = (Worker::default(), 0);
         while at < keys.len() && !progress::is_stopped() {
             self.make_room(setup, &mut worker);
             let left = keys.len() - at;
             let count = if self.length.is_multiple_of(SEGMENT) && left > SEGMENT {
                 let count = (left - 1) / SEGMENT * SEGMENT;
-                add_keys(setup, keys.rows(at..at + count), Arc::make_mut(&mut self.before), ways);
+                add_keys(setup, keys.rows(at..at + count), Arc::make_mut(&mut self.before), threads);
                 self.length = self.length.saturating_add(count);
                 self.forget_sums();
                 count
@@ -155,26 +155,26 @@ impl<T: Real> Sequence<T> {
         }
     }
 
-    /// Takes in the keys of a scan, and writes the outputs of its queries: chunk after chunk, or segment after segment where there
-    /// are `ways` threads to share the chunks of one. A sequence that is not `kept` is of no use afterwards, nor is one whose work was
-    /// stopped.
-    pub fn scan(&mut self, setup: Setup<'_, T>, mut scan: Scan<'_, T>, kept: bool, ways: usize) -> Places {
-        let (mut worker, mut team, mut places) = (Worker::default(), None, Places::new());
+    /// Takes in the keys of a scan, and answers its queries: chunk after chunk, or segment after segment where there are so many
+    /// `threads` to share the chunks of one. A sequence that is not `kept` ends in an invalid state, which saves a copy; so does one whose
+    /// work was stopped.
+    pub fn scan(&mut self, setup: Setup<'_, T>, mut scan: Scan<'_, T>, kept: bool, threads: usize) -> Places {
+        let (mut worker, mut shared, mut places) = (Worker::default(), None, Places::new());
         let mut at = 0;
         while at < scan.keys.len() && !progress::is_stopped() {
             self.make_room(setup, &mut worker);
             let left = scan.keys.len() - at;
-            let count = if ways > 1 && self.length.is_multiple_of(SEGMENT) && left > CHUNK {
+            let count = if threads > 1 && self.length.is_multiple_of(SEGMENT) && left > CHUNK {
                 // The last chunk of a sequence that goes on stays open.
-                let shared = if kept { (left - 1) / CHUNK * CHUNK } else { left };
-                let segment = at..at + shared.min(SEGMENT);
+                let whole = if kept { (left - 1) / CHUNK * CHUNK } else { left };
+                let keys = at..at + whole.min(SEGMENT);
                 let (features, targets) = (setup.program.width(), scan.keys.values.ncols());
-                let team = team.get_or_insert_with(|| Team::new(features, targets));
-                places.extend(team.answer(setup, &mut scan, &self.before, segment.clone()));
-                if kept || segment.end < scan.keys.len() {
-                    self.add_segment(team, segment.len());
+                let segment = shared.get_or_insert_with(|| Segment::new(features, targets));
+                places.extend(segment.answer(setup, &mut scan, &self.before, keys.clone()));
+                if kept || keys.end < scan.keys.len() {
+                    self.add_segment(segment, keys.len());
                 }
-                segment.len()
+                keys.len()
             } else {
                 let run = at..at + left.min(CHUNK - self.chunk.len());
                 places.extend(self.scan_chunk(setup, &mut scan, run.clone(), &mut worker));
@@ -185,18 +185,18 @@ impl<T: Real> Sequence<T> {
         places
     }
 
-    /// Takes in the keys of a segment that a team has summed up, of which the chunks are full.
-    fn add_segment(&mut self, team: &Team<T>, length: usize) {
+    /// Takes in the keys of a segment that is summed up, of which the chunks are full.
+    fn add_segment(&mut self, segment: &Segment<T>, length: usize) {
         if length == SEGMENT {
-            Arc::make_mut(&mut self.before).merge(team.sums());
+            Arc::make_mut(&mut self.before).merge(segment.sums());
         } else {
-            self.last = Arc::new(team.sums().clone());
+            self.last = Arc::new(segment.sums().clone());
         }
         self.length = self.length.saturating_add(length);
         self.forget_sums();
     }
 
-    /// Takes in keys of a scan that fit into the last chunk, and writes the outputs of the queries of which one is the last key.
+    /// Takes in keys of a scan that fit into the last chunk, and answers the queries whose last key is one of these.
     fn scan_chunk(
         &mut self,
         setup: Setup<'_, T>,
@@ -206,27 +206,25 @@ impl<T: Real> Sequence<T> {
     ) -> Places {
         let (mut places, open) = (Places::new(), self.chunk.len());
         self.read(setup, scan.keys.rows(run.clone()), worker);
-        let rows = scan.queries_of(&run);
-        let sees = open + scan.sees(rows.start, run.start);
-        for asker in scan.askers.iter_mut().filter(|_| !rows.is_empty()) {
-            let Asker { queries, out, origin: [b, h, first], place } = asker.rows(rows.clone());
-            worker.read_queries(setup, queries);
+        let (readers, sees) = scan.take_of(&run);
+        for mut reader in readers {
+            let [b, h, first] = reader.queries.origin;
+            worker.read_queries(setup, reader.queries.rows);
             let report = &mut |i| places.push([b, h, first + i]);
-            let asked = Asked { queries: 0..rows.len(), sees, place, out, report };
-            self.answer(setup, asked, worker);
+            self.answer(setup, reader.request(open + sees, report), worker);
         }
         places
     }
 
-    /// Writes the outputs of queries, which see the keys so far.
-    pub fn answer(&mut self, setup: Setup<'_, T>, asked: Asked<'_, T>, worker: &mut Worker<T>) {
-        let Sequence { before, last, tokens, chunk, ready, logged, .. } = self;
+    /// Answers queries that see the keys so far.
+    pub fn answer(&mut self, setup: Setup<'_, T>, request: Request<'_, T>, worker: &mut Worker<T>) {
+        let Sequence { before, last, tokens, chunk, ready, prefix, .. } = self;
         if !std::mem::replace(&mut self.is_ready, true) {
             before.ready(last, Arc::make_mut(ready));
         }
         chunk.pack(tokens);
-        let rest = Some(Rest { tokens, past: [before, last], logged });
-        worker.answer(setup, Sight { chunk, before: ready, rest }, asked);
+        let slow = Some(SlowPath { keys: tokens, past: [before, last], prefix });
+        worker.answer(setup, VisibleKeys { chunk, before: ready, slow }, request);
     }
 }
 

@@ -6,8 +6,8 @@
 use super::super::features::{Chunk, KeyWeights, LogBuffers, Setup, Tokens};
 use super::super::input::{KeyRows, KeyRun, Numbers, Undivided};
 use super::finish::Finish;
-use super::scan::Outlet;
-use super::sight::{Asked, Rest, Sight};
+use super::request::{Request, SlowPath, VisibleKeys};
+use super::sink::ChunkRead;
 use crate::Real;
 use crate::numeric::{self, Isa, add_product, panel_width, product};
 use crate::reduce::{RunSums, WeightedSums};
@@ -52,43 +52,43 @@ impl<T: Real> Worker<T> {
         self.queries.len()
     }
 
-    /// Writes the outputs of queries. False, with some written, where one needs what `sight` is without.
+    /// Answers a request. False, with some rows written that must be written again, if a query needs the slow path and there is none.
     pub(super) fn answer(
         &mut self,
         setup: Setup<'_, T>,
-        sight: Sight<'_, T>,
-        mut asked: Asked<'_, T>,
+        visible: VisibleKeys<'_, T>,
+        mut request: Request<'_, T>,
     ) -> bool {
-        let Sight { chunk, before, rest } = sight;
-        let count = asked.queries.len();
-        let near = |reach: usize| (reach + 1).saturating_sub(asked.sees).min(count);
-        let easy = chunk.reach(before).map_or(0, near);
-        let hard = easy < count || asked.queries.clone().any(|i| !self.queries.precision(i).held);
-        if hard && rest.is_none() {
+        let VisibleKeys { chunk, before, slow } = visible;
+        let count = request.queries.len();
+        let within = |prefix: usize| (prefix + 1).saturating_sub(request.sees).min(count);
+        let fast = chunk.fitting_prefix(before).map_or(0, within);
+        let needs_slow = fast < count || request.queries.clone().any(|i| !self.queries.precision(i).held);
+        if needs_slow && slow.is_none() {
             return false;
         }
-        self.finish.begin(setup, self.queries.points_of(asked.queries.clone()), &asked);
-        if easy > 0 {
-            self.easy_answers(setup, chunk, before, easy, &mut asked);
+        self.finish.begin(setup, self.queries.points_of(request.queries.clone()), &mut request);
+        if fast > 0 {
+            self.by_products(setup, chunk, before, fast, &mut request);
         }
-        if let (true, Some(rest)) = (hard, rest) {
-            self.hard_answers(setup, chunk, rest, easy, &mut asked);
+        if let (true, Some(slow)) = (needs_slow, slow) {
+            self.by_logarithms(setup, chunk, slow, fast, &mut request);
         }
         true
     }
 
-    /// The outputs of those of the first `count` queries whose features `T` holds, by matrix products.
-    fn easy_answers(
+    /// Answers those of the first `count` queries whose features fit `T`, by matrix products.
+    fn by_products(
         &mut self,
         setup: Setup<'_, T>,
         chunk: &Chunk<T>,
         before: &RunSums<T>,
         count: usize,
-        asked: &mut Asked<'_, T>,
+        request: &mut Request<'_, T>,
     ) {
         let (isa, width, features) = (Isa::best(), panel_width::<T>(), setup.program.width());
-        let (targets, start) = (asked.out.targets(), asked.queries.start);
-        let keys = (asked.sees + count - 1).max(1);
+        let (targets, start) = (request.sink.targets(), request.queries.start);
+        let keys = (request.sees + count - 1).max(1);
         let queries = &self.queries.features()[start * features..(start + count) * features];
         self.out.resize(count * targets, T::zero());
         self.scores.resize(count * keys, T::zero());
@@ -97,7 +97,7 @@ impl<T: Real> Worker<T> {
         // A panel of queries sees hardly more keys than its first.
         for first in (0..count).step_by(width) {
             let rows = first..count.min(first + width);
-            let ends = asked.sees + rows.start..asked.sees + rows.end;
+            let ends = request.sees + rows.start..request.sees + rows.end;
             let seen = ends.end - 1;
             let queries = &queries[rows.start * features..rows.end * features];
             let scores = &mut self.scores[rows.start * keys..rows.end * keys];
@@ -116,110 +116,94 @@ impl<T: Real> Worker<T> {
                 let (query, seen) =
                     (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
                 if query.held {
-                    let scale = scale + scale_of(&self.queries, start + i, asked);
+                    let scale = scale + request.sink.scale_of(&self.queries, start + i);
                     let estimate = Undivided { scale, normaliser, sums, seen };
-                    self.finish.write(setup, estimate, i, asked);
+                    self.finish.write(setup, estimate, i, request);
                 }
             }
         }
-        if let Outlet::Pulls(pulls) = &mut asked.out {
-            let (keys, queries) = ((chunk, before), (&self.queries, start));
-            let scratch = &mut self.logs.scratch;
-            self.finish.cotangents.pull_from_chunk(setup, keys, queries, (count, asked.sees), pulls, scratch);
-        }
+        let (queries, sees) = (&self.queries, request.sees);
+        let read = ChunkRead { chunk, before, queries, first: start, count, sees };
+        request.sink.see_chunk(setup, read, &mut self.logs.scratch);
     }
 
-    /// The outputs of all other queries, those from `easy` on and those whose features `T` does not hold, in `f64` from logarithms.
+    /// Answers all other queries, those from `fast` on and those whose features do not fit `T`, in `f64` from logarithms.
     #[cold]
-    fn hard_answers(
+    fn by_logarithms(
         &mut self,
         setup: Setup<'_, T>,
         chunk: &Chunk<T>,
-        rest: Rest<'_, T>,
-        easy: usize,
-        asked: &mut Asked<'_, T>,
+        slow: SlowPath<'_, T>,
+        fast: usize,
+        request: &mut Request<'_, T>,
     ) {
-        let Rest { tokens, past, logged } = rest;
-        for (i, query) in asked.queries.clone().enumerate() {
-            if i >= easy || !self.queries.precision(query).held {
-                let state = logged.upto(setup, chunk, (tokens, past), asked.sees + i, &mut self.logs);
-                self.hard_answer(setup, state, query, i, asked);
+        let SlowPath { keys, past, prefix } = slow;
+        for (i, query) in request.queries.clone().enumerate() {
+            if i >= fast || !self.queries.precision(query).held {
+                let state = prefix.upto(setup, chunk, (keys, past), request.sees + i, &mut self.logs);
+                self.one_by_logarithms(setup, state, query, i, request);
             }
         }
     }
 
-    fn hard_answer(
+    fn one_by_logarithms(
         &mut self,
         setup: Setup<'_, T>,
         state: &WeightedSums<T>,
         query: usize,
         i: usize,
-        asked: &mut Asked<'_, T>,
+        request: &mut Request<'_, T>,
     ) {
         let LogBuffers { scratch, row, .. } = &mut self.logs;
         self.queries.log_row(setup, setup.asking(), query, scratch, row);
-        self.wide.resize(asked.out.targets(), 0.0);
+        self.wide.resize(request.sink.targets(), 0.0);
         let (mut scale, normaliser) = state.query(row, &mut self.wide);
         if self.queries.precision(query).scale == f64::NEG_INFINITY {
-            scale = scale_of(&self.queries, query, asked);
+            scale = request.sink.scale_of(&self.queries, query);
         }
         let estimate = Undivided { scale, normaliser, sums: &mut self.wide[..], seen: state.has_seen() };
-        self.finish.write(setup, estimate, i, asked);
-        if let Outlet::Pulls(pulls) = &mut asked.out {
-            let queries = (&self.queries, query);
-            self.finish.cotangents.pull_from_logarithms(setup, state, queries, i, pulls, &mut self.logs);
-        }
+        self.finish.write_wide(setup, estimate, i, request);
+        request.sink.see_logarithms(setup, state, (&self.queries, query), i, &mut self.logs);
     }
 
-    /// The outputs of all queries that were read, which see the keys of a state; `ready` holds its sums relative to one reference.
-    pub fn answer_all(
+    /// Answers all queries that were read, which see the keys of a state; `ready` holds its sums relative to one reference.
+    pub fn all_keys(
         &mut self,
         setup: Setup<'_, T>,
         state: &WeightedSums<T>,
         ready: &RunSums<T>,
-        asked: &mut Asked<'_, T>,
+        request: &mut Request<'_, T>,
     ) {
-        let (isa, features, targets) = (Isa::best(), setup.program.width(), asked.out.targets());
-        self.finish.begin(setup, self.queries.points_of(asked.queries.clone()), asked);
+        let (isa, features, targets) = (Isa::best(), setup.program.width(), request.sink.targets());
+        self.finish.begin(setup, self.queries.points_of(request.queries.clone()), request);
         self.out.resize(self.queries.len() * targets, T::zero());
         product(isa, self.queries.features(), features, ready.sums.all(), &mut self.out, targets);
         for i in 0..self.queries.len() {
             let query = self.queries.precision(i);
             if !query.held || !ready.precision.held {
-                self.hard_answer(setup, state, i, i, asked);
+                self.one_by_logarithms(setup, state, i, i, request);
                 continue;
             }
             let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
-            let scale = ready.precision.scale + scale_of(&self.queries, i, asked);
+            let scale = ready.precision.scale + request.sink.scale_of(&self.queries, i);
             let sums = &mut self.out[i * targets..][..targets];
             let estimate = Undivided { scale, normaliser, sums, seen: state.has_seen() };
-            self.finish.write(setup, estimate, i, asked);
+            self.finish.write(setup, estimate, i, request);
         }
-        if let Outlet::Pulls(pulls) = &mut asked.out {
-            let scratch = &mut self.logs.scratch;
-            self.finish.cotangents.pull_from_sums(setup, ready, &self.queries, pulls, scratch);
-        }
+        request.sink.see_sums(setup, ready, &self.queries, &mut self.logs.scratch);
     }
 
-    /// The outputs of queries that see no key by its features.
-    pub fn answer_without(&mut self, setup: Setup<'_, T>, q: Numbers<'_, T>, asked: &mut Asked<'_, T>) {
-        let targets = asked.out.targets();
+    /// Answers queries that see no key by its features.
+    pub fn no_keys(&mut self, setup: Setup<'_, T>, q: Numbers<'_, T>, request: &mut Request<'_, T>) {
+        let targets = request.sink.targets();
         self.queries.read_points(setup, q);
-        self.finish.begin(setup, self.queries.points_of(asked.queries.clone()), asked);
+        self.finish.begin(setup, self.queries.points_of(request.queries.clone()), request);
         for i in 0..self.queries.len() {
             self.out.clear();
             self.out.resize(targets, T::zero());
             let (scale, sums) = (f64::NEG_INFINITY, &mut self.out[..]);
             let estimate = Undivided { scale, normaliser: 0.0, sums, seen: false };
-            self.finish.write(setup, estimate, i, asked);
+            self.finish.write(setup, estimate, i, request);
         }
-    }
-}
-
-/// ln of the scale of a query that was read.
-fn scale_of<T: Real>(queries: &Tokens<T>, query: usize, asked: &Asked<'_, T>) -> f64 {
-    match asked.out {
-        Outlet::Pulls(_) => queries.gradient_scale(query),
-        _ => queries.precision(query).scale,
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
 
 use super::super::input::{
-    Attended, Element, Heads, Job, KeyRun, Member, Places, Reading, check_output, cuts, in_order,
+    Attended, Element, Heads, Job, KeyRun, Places, QueryRun, Reading, check_output, cuts, in_order,
 };
 use super::blocks::{ExactRun, KeyBlock};
 use crate::Real;
@@ -56,6 +56,9 @@ pub struct ExactAttention {
     scale: Option<f64>,
     unit: bool,
 }
+
+/// A job, and the outputs of each of its heads of queries.
+type JobWithRows<'a, T> = (Job<'a, T>, Vec<ArrayViewMut2<'a, T>>);
 
 impl ExactAttention {
     /// With s = 1/√d.
@@ -144,7 +147,8 @@ impl ExactAttention {
     ) -> Result<Places> {
         heads.check_count::<T>()?;
         check_packed::<T, E>(heads)?;
-        self.attend(heads.jobs(out.view_mut()), self.scale_of(heads), causal)
+        let jobs = heads.jobs().into_iter().zip(heads.parts_of_queries(out.view_mut())).collect();
+        self.attend(jobs, self.scale_of(heads), causal)
     }
 
     pub(in super::super) fn scale_of<E>(&self, heads: &Heads<'_, E>) -> f64 {
@@ -160,16 +164,20 @@ impl ExactAttention {
 
     /// Writes the outputs of jobs.
     #[inline(never)]
-    fn attend<T: Real>(&self, jobs: Vec<Job<'_, T>>, scale: f64, causal: bool) -> Result<Places> {
+    fn attend<T: Real>(&self, jobs: Vec<JobWithRows<'_, T>>, scale: f64, causal: bool) -> Result<Places> {
         let places = in_order(threads::map(jobs, |job| self.of_job(job, scale, causal)));
         // What was stopped has left out the rest.
         progress::check().map(|()| places)
     }
 
-    fn of_job<T: Real>(&self, job: Job<'_, T>, scale: f64, causal: bool) -> Places {
+    fn of_job<T: Real>(&self, (job, outputs): JobWithRows<'_, T>, scale: f64, causal: bool) -> Places {
         let [of_queries, of_keys] = self.readings(scale);
         let blocks = blocks(&of_keys, job.keys.reborrow());
-        let of_member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
+        let of_head = |(QueryRun { rows, origin: [b, h, first], .. }, mut out): (
+            QueryRun<'_, T>,
+            ArrayViewMut2<'_, T>,
+        )|
+         -> Places {
             let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).enumerate();
             let of_run = |(exact, points): &mut (ExactRun<T>, Vec<T>),
                           (run, out): (usize, ArrayViewMut2<'_, T>)| {
@@ -177,14 +185,13 @@ impl ExactAttention {
                     return Places::new();
                 }
                 let start = run * QUERIES;
-                let queries = queries.rows(start..start + out.nrows());
-                of_queries.points(queries, points);
+                of_queries.points(rows.rows(start..start + out.nrows()), points);
                 let rows = answer(exact, (points, &blocks), causal.then_some(start), out);
                 rows.into_iter().map(|i| [b, h, first + start + i]).collect::<Places>()
             };
             Pool::default().map(runs, of_run).concat()
         };
-        threads::map(job.members, of_member).concat()
+        threads::map(job.queries.into_iter().zip(outputs), of_head).concat()
     }
 }
 

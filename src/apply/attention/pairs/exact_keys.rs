@@ -2,7 +2,7 @@
 
 use ndarray::Array1;
 
-use super::super::input::{Attention, Job, KeyChoice, KeyRows, KeyRun, Numbers, Reading, cuts};
+use super::super::input::{Attention, Job, KeyChoice, KeyRows, KeyRun, Numbers, QueryRun, Reading, cuts};
 use super::blocks::{KeyBlock, See};
 use crate::Real;
 use crate::data::heaviest::{finite_softmax, heaviest, spread};
@@ -130,16 +130,16 @@ impl<T: Real> ExactKeys<T> {
 
 /// Each key's weights in exact attention, summed over queries that are spread evenly over all heads that share the keys.
 fn total_weights<T: Real>(reading: &Reading, inverse: f64, job: &Job<'_, T>) -> Vec<f64> {
-    let all: usize = job.members.iter().map(|member| member.queries.nrows()).sum();
+    let all: usize = job.queries.iter().map(QueryRun::len).sum();
     let of = |x: Numbers<'_, T>| numeric::matrix_of(x.nrows(), x.ncols(), scaled(reading, x, inverse));
-    let (asked, keys) = (spread(all, SAMPLE), of(job.keys.keys));
+    let (sample, keys) = (spread(all, SAMPLE), of(job.keys.keys));
     let (mut totals, mut first) = (Array1::zeros(keys.nrows()), 0);
-    for member in &job.members {
-        let end = first + member.queries.nrows();
-        let own: Vec<usize> = asked.iter().filter(|i| (first..end).contains(i)).map(|i| i - first).collect();
+    for queries in &job.queries {
+        let end = first + queries.len();
+        let own: Vec<usize> = sample.iter().filter(|i| (first..end).contains(i)).map(|i| i - first).collect();
         first = end;
-        let queries = of(Numbers::Own(member.queries.select(&own).view()));
-        for query in queries.rows() {
+        let asked = of(Numbers::Own(queries.rows.select(&own).view()));
+        for query in asked.rows() {
             let mut weights = keys.dot(&query);
             if let Some(mask) = &job.keys.mask {
                 weights.zip_mut_with(mask, |logit, seen| {

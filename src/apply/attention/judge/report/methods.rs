@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayRef2};
 
-use super::super::super::input::{Attention, Job, KeyRun, Member, Numbers};
+use super::super::super::input::{Attention, Job, KeyRun, Numbers, QueryRun};
 use super::ErrorReport;
 use super::closed::{expected_errors, own_errors};
 use super::simulated::errors_beside;
@@ -131,11 +131,11 @@ impl<T: Real> Attention<T> {
         }
         if let Some(inverse) = inverse {
             let [queries, keys] = [queries, keys].map(|x| Numbers::Own(x.view()));
-            // Choosing keys takes neither values nor outputs.
-            let (values, mut none) = (Array2::zeros((keys.nrows(), 0)), Array2::zeros((0, 0)));
-            let members = vec![Member { queries, out: none.view_mut(), place: [0; 3] }];
+            // Choosing keys takes no values.
+            let values = Array2::zeros((keys.nrows(), 0));
+            let queries = vec![QueryRun { rows: queries, origin: [0; 3], position: 0 }];
             let keys = KeyRun::new(keys, Numbers::Own(values.view()));
-            let chosen = self.exact.rows((&self.reading, inverse), &Job { head, keys, members });
+            let chosen = self.exact.rows((&self.reading, inverse), &Job { head, keys, queries });
             chosen.iter().for_each(|j| pairs.column_mut(*j).fill(true));
         }
         Ok(Mask { exact: Some(pairs), seen })

@@ -1,10 +1,11 @@
-//! [`PairPulls`]: gradients through pairs with exact weights, block by block.
+//! [`PairGradients`]: gradients through pairs with exact weights, block by block.
 
 use std::ops::Range;
 
-use super::super::input::Reading;
+use super::super::input::{Reading, split_runs};
 use super::super::pairs::{ExactRun, KeyBlock, Ring, See, Seen};
-use super::pulls::{Pulls, Role, Term};
+use super::roles::Role;
+use super::rows::{GradientRows, Term, TokenGradients};
 use crate::Real;
 use crate::numeric::{Isa, add_product, exp_minus, product};
 use crate::progress;
@@ -15,12 +16,13 @@ const ROWS: usize = 48;
 
 /// What a thread needs for the gradients of rows, one run of these after the other.
 #[derive(Debug, Default)]
-struct PairPulls<T> {
+struct PairGradients<T> {
     ring: Ring<T>,
     estimates: ExactRun<T>,
     points: Vec<T>,
-    /// Of each row those of the targets, and the others; none for a row whose gradient is 0.
+    /// The coefficients of the targets, rows × targets.
     coefficients: Vec<T>,
+    /// The other coefficients of each row; `None` for a row whose gradient is 0.
     terms: Vec<Option<Term>>,
     weights: Vec<T>,
     products: Vec<T>,
@@ -34,42 +36,49 @@ impl<T, F: Fn(&mut Ring<T>, Range<usize>, &mut See<'_, T>) + Sync> Visit<T> for 
 
 /// Writes the gradients of rows, which `reading` makes points, with respect to the exact weights of the pairs with keys in the blocks
 /// that `visit` shows. Once the work is stopped, the rest is left out.
-pub(super) fn pull_pairs<T: Real>(
+pub(super) fn pull_pairs<T: Real, R: Role<T>>(
     (reading, normalised): (&Reading, bool),
-    pulls: Pulls<'_, T>,
+    tokens: TokenGradients<'_, T, R>,
     visit: impl Visit<T>,
 ) {
-    let runs = pulls.runs(ROWS).into_iter().enumerate();
-    Pool::default().for_each(runs, |own: &mut PairPulls<T>, (run, mut pulls)| {
+    let count = tokens.rows.len();
+    let runs = split_runs(tokens, count, ROWS).into_iter().enumerate();
+    Pool::default().for_each(runs, |own: &mut PairGradients<T>, (run, mut tokens)| {
         if progress::is_stopped() {
             return;
         }
-        reading.points(pulls.tokens, &mut own.points);
-        own.estimate(normalised, &mut pulls, run * ROWS, &visit);
-        own.pull(&mut pulls, run * ROWS, &visit);
-        own.write(reading, &mut pulls);
+        reading.points(tokens.rows.tokens, &mut own.points);
+        own.estimate(normalised, &mut tokens, run * ROWS, &visit);
+        own.pull(&tokens.rows, run * ROWS, &visit);
+        own.write(reading, &mut tokens.rows);
     });
 }
 
-impl<T: Real> PairPulls<T> {
+impl<T: Real> PairGradients<T> {
     /// Finds the coefficients of rows, of which the first is the row `first` of all, from their estimates unless these are known.
-    fn estimate(&mut self, normalised: bool, pulls: &mut Pulls<'_, T>, first: usize, visit: &impl Visit<T>) {
-        let (count, targets) = (pulls.tokens.nrows(), pulls.targets());
-        let PairPulls { ring, estimates, points, coefficients, terms, .. } = self;
+    fn estimate<R: Role<T>>(
+        &mut self,
+        normalised: bool,
+        tokens: &mut TokenGradients<'_, T, R>,
+        first: usize,
+        visit: &impl Visit<T>,
+    ) {
+        let (count, targets) = (tokens.rows.len(), tokens.role.targets());
+        let PairGradients { ring, estimates, points, coefficients, terms, .. } = self;
         estimates.begin(count, targets);
-        if !matches!(pulls.role, Role::Known { .. }) {
+        if !R::KNOWN {
             visit(ring, first..first + count, &mut |block, sees| estimates.add(points, block, sees));
         }
         coefficients.clear();
         coefficients.resize(count * targets, T::zero());
         let rows = coefficients.chunks_exact_mut(targets).enumerate();
         terms.clear();
-        terms.extend(rows.map(|(i, own)| pulls.take_in(normalised, estimates.part(i), i, own)));
+        terms.extend(rows.map(|(i, own)| tokens.take(normalised, estimates.part(i), i, own)));
     }
 
     /// The gradients with respect to the points of rows.
-    fn pull(&mut self, pulls: &mut Pulls<'_, T>, first: usize, visit: &impl Visit<T>) {
-        let (count, d) = (pulls.tokens.nrows(), pulls.tokens.ncols());
+    fn pull(&mut self, rows: &GradientRows<'_, T>, first: usize, visit: &impl Visit<T>) {
+        let (count, d) = (rows.len(), rows.tokens.ncols());
         self.of_points.clear();
         self.of_points.resize(count * d, T::zero());
         if d > 0 {
@@ -87,7 +96,7 @@ impl<T: Real> PairPulls<T> {
             return;
         }
         let transposed = block.transposed();
-        let PairPulls { points, coefficients, terms, weights, products, of_points, .. } = self;
+        let PairGradients { points, coefficients, terms, weights, products, of_points, .. } = self;
         for numbers in [&mut *weights, &mut *products] {
             numbers.clear();
             numbers.resize(count * width, T::zero());
@@ -115,13 +124,13 @@ impl<T: Real> PairPulls<T> {
         add_product(isa, weights, width, transposed.keys.all().shallow(width), of_points, d);
     }
 
-    fn write(&self, reading: &Reading, pulls: &mut Pulls<'_, T>) {
-        let d = pulls.tokens.ncols();
+    fn write(&self, reading: &Reading, rows: &mut GradientRows<'_, T>) {
+        let d = rows.tokens.ncols();
         let mut of_point = Vec::new();
         for i in (0..self.terms.len()).filter(|i| self.terms[*i].is_some()) {
             of_point.clear();
             of_point.extend(self.of_points[i * d..(i + 1) * d].iter().map(|v| v.widen()));
-            pulls.write(reading, i, &mut of_point);
+            rows.write(reading, i, &mut of_point);
         }
     }
 }

@@ -1,0 +1,269 @@
+//! Gradients of linear attention: queries read sums over keys once more, and then keys read sums over queries.
+
+use ndarray::{ArrayRef, Ix4};
+
+use super::super::features::Setup;
+use super::super::input::{Attention, Element, Heads, threads_of_each};
+use super::super::pairs::{KeySplit, Neighbours};
+use super::backward::Backward;
+use super::gradients::{Gradients, check_upstream};
+use super::residuals::Parameters;
+use crate::Real;
+use crate::engine::{Side, has_gradients};
+use crate::error::{Error, Result};
+use crate::map::{Map, ParameterGradients, UNKNOWN};
+use crate::memory::check_memory;
+use crate::once::once;
+use crate::{progress, threads};
+
+impl<T: Real> Attention<T> {
+    /// Gradients of [bidirectional](Attention::bidirectional) attention: from those of a loss with respect to the output, of the output's
+    /// shape \[batch, heads, queries, d_v\], to those with respect to queries, keys and values. Nothing of the forward pass is needed,
+    /// features and sums are computed again.
+    ///
+    /// # Definition
+    /// With weights pᵢⱼ = K̂(qᵢ, kⱼ)/Nᵢ, normalisers Nᵢ = Σⱼ K̂(qᵢ, kⱼ), outputs oᵢ = Σⱼ pᵢⱼ vⱼ and gradients gᵢ with respect to these:
+    /// ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂φ(qᵢ) is Σⱼ ψ(kⱼ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ, and ∂/∂ψ(kⱼ) is Σᵢ φ(qᵢ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ; features pass theirs on to
+    /// points ([`Map::pull_back`]), points to tokens, through lengths too after [`cosine`](Attention::cosine). Not
+    /// [normalised](Attention::normalised), Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of [neighbours](Attention::window) and of
+    /// [exact keys](Attention::with_keys_exact), have exp(q·k·scale) for K̂ and its gradient. They are the gradients of the estimate, not estimates of those of exact
+    /// attention, to which they tend as features become many.
+    ///
+    /// A query without an output, be it that it sees no key or that its normaliser is not positive, has no part in any gradient; nor has a
+    /// key that is masked. NaN in a token or in a gradient makes those gradients NaN in which it has a part.
+    ///
+    /// # Accuracy
+    /// As of outputs, relative to the largest terms of a sum: gᵢ·vⱼ and gᵢ·oᵢ cancel where values have a large mean. Queries and keys for
+    /// which products in `T` would lose something are computed from logarithms in `f64`. Where features are exponentials of projections,
+    /// as those of [`Positive`](crate::Positive) and [`Hyperbolic`](crate::Hyperbolic) are, norms may be as large as in the forward pass; of other
+    /// maps, features that underflow `T` beside the largest of their token are left out. Bit-identical on any number of threads.
+    ///
+    /// # Cost
+    /// Three times the multiplications of the forward pass, O(L m (d + d_v)). Memory beyond inputs and gradients: for each head at work
+    /// features and sums as in the forward pass, and d_v + 8 numbers for each query; with grouped queries or
+    /// exact pairs once more the gradients of its tokens and values. Pairs with exact weights take O(d + d_v) each.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
+    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]) and with an [ε](Attention::biased_epsilon).
+    /// [`Memory`](Error::Memory) if there is none for the gradients, [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::Array4;
+    /// use random_features::Positive;
+    /// use random_features::apply::attention::{Attention, Heads};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// let token = |(_, _, i, k): (usize, usize, usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
+    /// let (q, mut k) = (Array4::from_shape_fn((1, 1, 20, 4), token), Array4::from_shape_fn((1, 1, 30, 4), token));
+    /// let v = Array4::from_shape_fn((1, 1, 30, 2), token);
+    /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(4, 16, 5)?)?)?;
+    /// // The loss is the sum of all outputs.
+    /// let loss = |k: &Array4<f64>| -> Result<f64, random_features::Error> {
+    ///     Ok(attention.bidirectional(&Heads::new(&q, k, &v)?)?.output.sum())
+    /// };
+    /// let gradients = attention.bidirectional_backward(&Heads::new(&q, &k, &v)?, &Array4::ones((1, 1, 20, 2)))?;
+    /// let before = loss(&k)?;
+    /// k[[0, 0, 7, 1]] += 1e-6;
+    /// let slope = (loss(&k)? - before) / 1e-6;
+    /// assert!((gradients.keys[[0, 0, 7, 1]] - slope).abs() < 1e-5);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # References
+    /// The sums from either end: Katharopoulos et al., *Transformers are RNNs*, equations 13 to 15, there without normalisers.
+    pub fn bidirectional_backward<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<Gradients<T>> {
+        self.check_backward(heads, output_gradients)?;
+        Ok(self.backward(heads, output_gradients, false, false)?.0)
+    }
+
+    /// As [`bidirectional_backward`](Attention::bidirectional_backward), with the gradients of the parameters of each map, in the order
+    /// of the maps, over all heads and batches. Of lengthscales they are those of the maps and of pairs with exact weights.
+    ///
+    /// # Cost
+    /// Beside that, the features once more and products with points, O(L m d) in `f64`; memory of D + 2d numbers for each token of a head
+    /// at work.
+    ///
+    /// # Errors
+    /// As [`bidirectional_backward`](Attention::bidirectional_backward); [`Unsupported`](Error::Unsupported) if a map's parameters have no gradients
+    /// (see [`Map::pull_back_parameters`]).
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::Array4;
+    /// use random_features::Gerf;
+    /// use random_features::apply::attention::{Attention, Heads};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// let token = |(_, _, i, k): (usize, usize, usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
+    /// let x = Array4::from_shape_fn((1, 2, 20, 4), token);
+    /// let heads = Heads::new(&x, &x, &x)?;
+    /// let attention = Attention::new(Gerf::optimal(4, 0.5)?.softmax::<f64>(Orthogonal.draw(4, 16, 5)?)?)?;
+    /// let (of_tokens, of_maps) = attention.bidirectional_backward_with_parameters(&heads, &x)?;
+    /// assert_eq!(of_tokens, attention.bidirectional_backward(&heads, &x)?);
+    /// assert_eq!((of_maps.len(), of_maps[0].frequencies.dim(), of_maps[0].coefficients.len()), (1, (16, 4), 1));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn bidirectional_backward_with_parameters<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.check_backward(heads, output_gradients)?;
+        self.backward(heads, output_gradients, false, true)
+    }
+
+    /// As [`bidirectional_backward`](Attention::bidirectional_backward), of [causal](Attention::causal) attention: the gradient of a query depends
+    /// on no later token, and those of a key and its value, given the normalisers, on no earlier query, not even in their last bits.
+    ///
+    /// # Errors
+    /// As [`bidirectional_backward`](Attention::bidirectional_backward); [`Shape`](Error::Shape) if a sequence has another number of keys than of
+    /// queries.
+    pub fn causal_backward<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<Gradients<T>> {
+        self.check_causal_backward(heads, output_gradients)?;
+        Ok(self.backward(heads, output_gradients, true, false)?.0)
+    }
+
+    /// As [`bidirectional_backward_with_parameters`](Attention::bidirectional_backward_with_parameters), of
+    /// [causal](Attention::causal) attention.
+    ///
+    /// # Errors
+    /// As [`bidirectional_backward_with_parameters`](Attention::bidirectional_backward_with_parameters), and as
+    /// [`causal_backward`](Attention::causal_backward).
+    pub fn causal_backward_with_parameters<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.check_causal_backward(heads, output_gradients)?;
+        self.backward(heads, output_gradients, true, true)
+    }
+
+    fn check_causal_backward<E>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<()> {
+        self.check_backward(heads, output_gradients)?;
+        heads.check_causal()?;
+        self.check_causal()
+    }
+
+    fn check_backward<E>(&self, heads: &Heads<'_, E>, output_gradients: &ArrayRef<T, Ix4>) -> Result<()> {
+        self.check_inputs(heads)?;
+        check_upstream(heads, output_gradients)?;
+        self.check_differentiable()
+    }
+
+    /// Refuses what has no backward pass.
+    #[inline(never)]
+    fn check_differentiable(&self) -> Result<()> {
+        let sides = [Side::X, Side::Y];
+        let known = |map: &Map<T>| sides.iter().all(|side| has_gradients(map.program().plan(), *side));
+        let refused = |what| Err(Error::Unsupported { what });
+        if self.reading.epsilon > 0.0 {
+            refused(
+                "gradients of attention with an ε: leave Attention::biased_epsilon out, since nothing here needs it",
+            )
+        } else if !self.maps.iter().all(known) {
+            refused("gradients of attention with a map that does not implement FeatureMap::pull_back")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn backward<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+        causal: bool,
+        with_parameters: bool,
+    ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.check_work(heads)?;
+        let mut gradients = Gradients::zeros(heads)?;
+        if with_parameters {
+            self.check_records(heads)?;
+        }
+        let jobs = Backward::jobs(heads, output_gradients.view(), &mut gradients);
+        let parameters = if with_parameters {
+            self.run_backward_with_parameters(jobs, causal)?
+        } else {
+            self.run_backward(jobs.into_iter().map(|job| (job, None)).collect(), causal);
+            Vec::new()
+        };
+        // What was stopped has left out the rest.
+        progress::check().map(|()| (gradients, parameters))
+    }
+
+    /// Refuses heads for which there is no memory to record features of tokens, and what derivatives with respect to them are made of.
+    fn check_records<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
+        let ((_, h, n, d), (_, of_keys, l, _)) = (heads.queries.dim(), heads.keys.dim());
+        let tokens = (h / of_keys.max(1)).saturating_mul(n).saturating_add(l);
+        let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let each = width.saturating_add(d).saturating_mul(4 * size_of::<f64>());
+        check_memory("tokens with their features", tokens, each)
+    }
+
+    /// Writes the gradients of jobs, and adds up those of the parameters of each map.
+    #[inline(never)]
+    fn run_backward_with_parameters(
+        &self,
+        jobs: Vec<Backward<'_, '_, T>>,
+        causal: bool,
+    ) -> Result<Vec<ParameterGradients>> {
+        let empty = |map: usize| Parameters::new(self.maps[map].program(), Side::X).ok_or(UNKNOWN);
+        let which: Vec<usize> = jobs.iter().map(|job| job.job.head % self.maps.len()).collect();
+        let mut all = (0..self.maps.len()).map(empty).collect::<Result<Vec<_>>>()?;
+        let of_map = |map: &Map<T>, sum: &Parameters<'_, T>| {
+            map.parameters_from(&sum.sums, &sum.slopes).ok_or(UNKNOWN)
+        };
+        // Before the work: whether there are any.
+        self.maps.iter().zip(&all).try_for_each(|(map, sum)| of_map(map, sum).map(drop))?;
+        let mut own = which.iter().copied().map(empty).collect::<Result<Vec<_>>>()?;
+        self.run_backward(jobs.into_iter().zip(own.iter_mut().map(Some)).collect(), causal);
+        which.iter().zip(&own).for_each(|(map, own)| all[*map].merge(own));
+        self.maps.iter().zip(&all).map(|(map, sum)| of_map(map, sum)).collect()
+    }
+
+    /// Writes the gradients of jobs, and what they add to those of parameters.
+    #[inline(never)]
+    fn run_backward(&self, jobs: Vec<JobOfBackward<'_, '_, '_, '_, T>>, causal: bool) {
+        let threads = threads_of_each(jobs.len());
+        threads::for_each(
+            jobs,
+            |(Backward { job, upstream, of_queries, of_keys, of_values }, parameters)| {
+                if progress::is_stopped() {
+                    return;
+                }
+                let head = job.head;
+                // The factors that outputs may do without have gradients like others.
+                let program = self.maps[head % self.maps.len()].program();
+                let of_pairs = self.inverse(head).map(|inverse| self.reading.of_pairs(inverse));
+                let keys = KeySplit::new(self, &job);
+                let job = keys.rest(job);
+                let near = Neighbours::of_job(self, &job, causal);
+                let setup = Setup { program, causal, ..self.setup(head) };
+                let setup = setup.beside(keys.exact.as_ref(), near.as_ref());
+                let backward = Backward { job, upstream, of_queries, of_keys, of_values };
+                backward.run(setup, of_pairs, threads, parameters);
+            },
+        );
+    }
+}
+
+/// A job, and what it adds to the gradients of parameters, if they are asked for.
+type JobOfBackward<'j, 'a, 'p, 'q, T> = (Backward<'j, 'a, T>, Option<&'q mut Parameters<'p, T>>);
+
+once!(
+    Attention::<T>::run_backward,
+    Attention::<T>::run_backward_with_parameters,
+    Attention::<T>::check_differentiable,
+);

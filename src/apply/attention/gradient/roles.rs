@@ -1,0 +1,161 @@
+//! [`Role`]: what the sums that a token has read say about its gradient, as a query or as a key.
+
+use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
+
+use super::super::input::{Numbers, SplitRows, Undivided};
+use super::rows::Term;
+use crate::Real;
+
+/// What tokens are, and what is known of them.
+pub(super) trait Role<T: Real>: SplitRows + Send {
+    /// Whether coefficients are known without what rows read.
+    const KNOWN: bool = false;
+
+    /// The number of sums of each feature.
+    fn targets(&self) -> usize;
+
+    /// Takes all that row `i` has read, and writes the coefficients of its gradient. `None` if the row has no part in any output.
+    fn take<U: Real>(
+        &mut self,
+        normalised: bool,
+        sum: Undivided<'_, U>,
+        i: usize,
+        coefficients: &mut [T],
+    ) -> Option<Term>;
+}
+
+/// Queries that read for the first time.
+pub(super) struct NewQueries<'a, T> {
+    /// Gradients with respect to the outputs.
+    pub upstream: ArrayView2<'a, T>,
+    /// What keys need of each query: [`SUMMARY`] numbers.
+    pub summaries: ArrayViewMut2<'a, f64>,
+}
+
+/// Queries whose normaliser and g·o are known, which read another part of the keys.
+pub(super) struct KnownQueries<'a, T> {
+    /// Gradients with respect to the outputs.
+    pub upstream: ArrayView2<'a, T>,
+    /// As [`NewQueries`] have written them.
+    pub summaries: ArrayView2<'a, f64>,
+}
+
+/// Keys, which read sums over queries.
+pub(super) struct Keys<'a, T> {
+    pub values: Numbers<'a, T>,
+    /// False for keys that do not count.
+    pub mask: Option<ArrayView1<'a, bool>>,
+    /// Gradients with respect to the values.
+    pub of_values: ArrayViewMut2<'a, T>,
+}
+
+/// Numbers that keys need of a query: −ln of its normaliser or, not normalised, 0; g·o; and 1 if it has an output, else 0.
+pub(super) const SUMMARY: usize = 3;
+
+impl<T: Real> Role<T> for NewQueries<'_, T> {
+    fn targets(&self) -> usize {
+        self.upstream.ncols()
+    }
+
+    fn take<U: Real>(
+        &mut self,
+        normalised: bool,
+        sum: Undivided<'_, U>,
+        i: usize,
+        coefficients: &mut [T],
+    ) -> Option<Term> {
+        let upstream = self.upstream.row(i);
+        coefficients.iter_mut().zip(upstream).for_each(|(own, g)| *own = *g);
+        let term = of_query(normalised, &sum, upstream);
+        let numbers = term.map_or([0.0; SUMMARY], |term| [term.log, -term.weight, 1.0]);
+        self.summaries.row_mut(i).iter_mut().zip(numbers).for_each(|(own, number)| *own = number);
+        term
+    }
+}
+
+impl<T: Real> Role<T> for KnownQueries<'_, T> {
+    const KNOWN: bool = true;
+
+    fn targets(&self) -> usize {
+        self.upstream.ncols()
+    }
+
+    fn take<U: Real>(
+        &mut self,
+        _: bool,
+        _: Undivided<'_, U>,
+        i: usize,
+        coefficients: &mut [T],
+    ) -> Option<Term> {
+        coefficients.iter_mut().zip(self.upstream.row(i)).for_each(|(own, g)| *own = *g);
+        let summary = self.summaries.row(i);
+        (summary[2] != 0.0).then_some(Term { weight: -summary[1], log: summary[0] })
+    }
+}
+
+impl<T: Real> Role<T> for Keys<'_, T> {
+    fn targets(&self) -> usize {
+        self.of_values.ncols() + 1
+    }
+
+    fn take<U: Real>(
+        &mut self,
+        _: bool,
+        sum: Undivided<'_, U>,
+        i: usize,
+        coefficients: &mut [T],
+    ) -> Option<Term> {
+        let (own, one) = coefficients.split_at_mut(self.of_values.ncols());
+        let counts = self.mask.is_none_or(|mask| mask[i]);
+        let Undivided { scale, normaliser, sums, seen } = sum;
+        let seen = seen && counts;
+        let sums = &mut sums[..own.len()];
+        Undivided { scale, normaliser, sums, seen }.write(false, self.of_values.row_mut(i).iter_mut());
+        let mut value = Vec::with_capacity(own.len());
+        self.values.rows(i..i + 1).read(T::one(), &mut value);
+        own.copy_from_slice(&value);
+        one.fill(T::one());
+        seen.then_some(Term { weight: 0.0, log: 0.0 })
+    }
+}
+
+impl<T: Real> SplitRows for NewQueries<'_, T> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        let ((upstream, others), (own, rest)) = (self.upstream.split_rows(at), self.summaries.split_rows(at));
+        (NewQueries { upstream, summaries: own }, NewQueries { upstream: others, summaries: rest })
+    }
+}
+
+impl<T: Real> SplitRows for KnownQueries<'_, T> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        let ((upstream, others), (own, rest)) = (self.upstream.split_rows(at), self.summaries.split_rows(at));
+        (KnownQueries { upstream, summaries: own }, KnownQueries { upstream: others, summaries: rest })
+    }
+}
+
+impl<T: Real> SplitRows for Keys<'_, T> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        let ((values, others), (mask, later)) = (self.values.split_rows(at), self.mask.split_rows(at));
+        let (own, rest) = self.of_values.split_rows(at);
+        (Keys { values, mask, of_values: own }, Keys { values: others, mask: later, of_values: rest })
+    }
+}
+
+/// The term of a query; `None` if its output is 0 whatever the values.
+fn of_query<T: Real, U: Real>(
+    normalised: bool,
+    sum: &Undivided<'_, U>,
+    upstream: ArrayView1<'_, T>,
+) -> Option<Term> {
+    let Undivided { scale, normaliser, ref sums, seen } = *sum;
+    // As outputs do, gradients show a normaliser that is NaN, whatever its scale.
+    let none = scale == f64::NEG_INFINITY || (normalised && normaliser <= 0.0);
+    if !seen || (none && !normaliser.is_nan()) {
+        return None;
+    }
+    if !normalised {
+        return Some(Term { weight: 0.0, log: 0.0 });
+    }
+    let products = upstream.iter().zip(&**sums).map(|(g, sum)| g.widen() * (sum.widen() / normaliser));
+    Some(Term { weight: -products.sum::<f64>(), log: -normaliser.ln() - scale })
+}
