@@ -65,7 +65,7 @@
 //!   [`Points`], which it reads, those in columns of Apache Arrow (`arrow`) too
 //! - feature maps ([`map`]) and their recipes
 //! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
-//! - sums of features that merge, without their map ([`reduce`])
+//! - sums of features that merge, without their map ([`reduce`]); sums of your own by [`Map::fold`]
 //! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
 //!   sampling](apply::softmax_sampling), [metrics](apply::metrics)
 //! - from data and a budget to a recipe, with the error to expect ([`planner`])

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayRef2, ArrayViewMut2, Axis, s};
 
 use super::labels::{best_classes, one_hot};
-use crate::engine::{Batch, PointsView, Runs, Side, fold, map_rows};
+use crate::engine::{Batch, FeatureSource, PointsView, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
@@ -168,7 +168,8 @@ impl<T: Real> Smoother<T> {
         };
         let mut sums: Result<WeightedSums<T>> = Ok(WeightedSums::in_rows(width, targets_count)?);
         let shape = Runs { rows: run(targets_count), bytes: WeightedSums::<T>::size(width, targets_count) };
-        fold(program, Side::Y, form, x, shape, of_run, |run| match (&mut sums, run) {
+        let source = FeatureSource::new(program, Side::Y, form);
+        fold(source, x, shape, &Pool::default(), of_run, |run| match (&mut sums, run) {
             (Ok(sums), Ok(run)) => {
                 sums.merge(&run);
                 spare.give(run);

@@ -75,6 +75,15 @@ impl<T: Real> Batch<T> {
         &self.values
     }
 
+    /// Writes 0 for the values of absent blocks, which are arbitrary.
+    pub fn clear_absent(&mut self, blocks: &[Range<usize>]) {
+        for i in 0..self.shape.rows {
+            let super::Row { values, log_scales, .. } = self.row_mut(i);
+            let absent = blocks.iter().zip(log_scales).filter(|(_, scale)| **scale == f64::NEG_INFINITY);
+            absent.for_each(|(columns, _)| values[columns.clone()].fill(T::zero()));
+        }
+    }
+
     /// The values, signs and scales of row `i`, to be changed.
     pub fn row_mut(&mut self, i: usize) -> super::Row<'_, T> {
         let columns = i * self.shape.width..(i + 1) * self.shape.width;

@@ -33,12 +33,21 @@ pub(super) fn tile_rows<T>(width: usize) -> usize {
     rows / ROW_STEP * ROW_STEP
 }
 
-/// The number of rows of a tile for a program's features of the points `x`: fewer if there would not be a tile for each
-/// thread. Few rows stay together if threads [share](Program::is_wide) the product of a tile, since whole steps of rows would
-/// leave some threads idle. Points of very many coordinates make small tiles.
+/// The most rows of a tile of points of `d` coordinates.
+fn most_rows<T>(d: usize) -> usize {
+    (POINT_BYTES / d.saturating_mul(size_of::<T>()).max(1)).max(1)
+}
+
+/// The rows of a run of a fold over `width` features of points of `d` coordinates, on any number of threads.
+pub(crate) fn run_rows<T>(width: usize, d: usize) -> usize {
+    tile_rows::<T>(width).min(most_rows::<T>(d))
+}
+
+/// The rows of a tile of a program's features of the points `x`: fewer if there would not be a tile for each thread. Few rows
+/// stay together where threads [share](Program::is_wide) the product of a tile instead, since whole steps of rows would
+/// leave some of them idle. Points of very many coordinates make small tiles.
 pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, x: &PointsView<'_, T>) -> usize {
-    let n = x.nrows();
-    let most = (POINT_BYTES / x.ncols().saturating_mul(size_of::<T>()).max(1)).max(1);
+    let (n, most) = (x.nrows(), most_rows::<T>(x.ncols()));
     let (rows, threads) = (tile_rows::<T>(program.width()), threads::count());
     let tile = rows.min(n.div_ceil(threads).next_multiple_of(ROW_STEP)).max(1);
     // The number of rows that would be computed in this time if every thread had as many as the busiest one.

@@ -6,7 +6,7 @@ use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
 
 use super::batch::{Batch, FeatureRow};
 use super::drive::{SMALL, is_wide, rows_for_all_threads};
-use super::{Form, PointsView, Program, Scratch, Side};
+use super::{FeatureBuffers, FeatureSource, Form, PointsView, Program, Side};
 use crate::error::Result;
 use crate::threads::{self, Pool};
 use crate::{Real, progress};
@@ -28,12 +28,11 @@ pub(crate) struct Runs {
     pub bytes: usize,
 }
 
-/// Buffers that a thread keeps from tile to tile.
-#[derive(Default)]
-struct FoldBuffers<T, W> {
-    scratch: Scratch<T>,
-    batch: Batch<T>,
-    /// The consumer's own buffers.
+/// What a thread keeps from run to run.
+#[derive(Debug, Default)]
+pub(crate) struct FoldBuffers<T, W> {
+    features: FeatureBuffers<T>,
+    /// What the consumer keeps.
     kept: W,
 }
 
@@ -41,26 +40,23 @@ struct FoldBuffers<T, W> {
 /// run from its features, `add` adds it.
 ///
 /// Runs depend only on shapes, so the result does not depend on the number of threads. `part` may keep a `W`
-/// from run to run.
+/// from run to run; `buffers` keep it from fold to fold.
 ///
 /// # Errors
-/// [`Memory`](crate::Error::Memory) if copies of some points do not fit in memory, [`Cancelled`](crate::Error::Cancelled) if
-/// the watcher stops the work; not all runs are added then.
+/// [`Memory`](crate::Error::Memory) if there is no memory for copies of some points; nothing is added then.
+/// [`Cancelled`](crate::Error::Cancelled) if the watcher stops the work; the first runs are added then.
 pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
-    program: &Program<T>,
-    side: Side,
-    form: Form,
+    source: FeatureSource<'_, T>,
     x: PointsView<'_, T>,
     Runs { rows, bytes }: Runs,
+    buffers: &Pool<FoldBuffers<T, W>>,
     part: impl Fn(Range<usize>, &mut Batch<T>, &mut W) -> A + Sync,
     mut add: impl FnMut(A),
 ) -> Result<()> {
     x.check_copies(rows)?;
-    let pool = Pool::default();
-    let of_run = |buffers: &mut FoldBuffers<T, W>, run: Range<usize>| {
-        let x = x.rows(run.clone());
-        buffers.batch.fill(program, side, form, x, &mut buffers.scratch);
-        part(run, &mut buffers.batch, &mut buffers.kept)
+    let of_run = |FoldBuffers { features, kept }: &mut FoldBuffers<T, W>, run: Range<usize>| {
+        source.fill(x.rows(run.clone()), features);
+        part(run, &mut features.batch, kept)
     };
     let n = x.nrows();
     let partials = (PARTIAL_BYTES / bytes.max(1)).clamp(threads::count().min(PARTIALS), PARTIALS);
@@ -68,14 +64,16 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
         progress::check()?;
         let group = group..n.min(group + rows * partials);
         let runs = group.len().div_ceil(rows);
-        let work = group.len().saturating_mul(program.width()).saturating_mul(x.depth());
+        let work = group.len().saturating_mul(source.program.width()).saturating_mul(x.depth());
         let run = |i: usize| group.start + i * rows..group.end.min(group.start + (i + 1) * rows);
         if runs == 1 || work < SMALL {
-            let mut buffers = FoldBuffers::default();
-            buffers.scratch.wide = is_wide(group.len(), rows, work);
-            (0..runs).for_each(|i| add(of_run(&mut buffers, run(i))));
+            let mut own = buffers.take().unwrap_or_default();
+            own.features.scratch.wide = is_wide(group.len(), rows, work);
+            (0..runs).for_each(|i| add(of_run(&mut own, run(i))));
+            own.features.scratch.wide = false;
+            buffers.give(own);
         } else {
-            let parts = pool.map((0..runs).map(run), of_run);
+            let parts = buffers.map((0..runs).map(run), of_run);
             parts.into_iter().for_each(&mut add);
         }
     }
@@ -102,13 +100,13 @@ pub(crate) fn map_rows<T: Real, U: Send, W: Default + Send>(
     x.check_copies(rows)?;
     let alone = || {
         let mut buffers = FoldBuffers::<T, W>::default();
-        buffers.scratch.wide = is_wide(x.nrows(), rows, total);
+        buffers.features.scratch.wide = is_wide(x.nrows(), rows, total);
         buffers
     };
-    for_runs(out, rows, total, alone, |buffers, run, out| {
-        let x = x.rows(run.clone());
-        buffers.batch.fill(program, side, form, x, &mut buffers.scratch);
-        write(run, &mut buffers.batch, out, &mut buffers.kept);
+    let source = FeatureSource::new(program, side, form);
+    for_runs(out, rows, total, alone, |FoldBuffers { features, kept }, run, out| {
+        source.fill(x.rows(run.clone()), features);
+        write(run, &mut features.batch, out, kept);
     })
 }
 
@@ -124,11 +122,12 @@ pub(crate) fn map_pairs<T: Real, U: Send>(
     out: ArrayViewMut1<'_, U>,
     pair: impl Fn(FeatureRow<'_, T>, FeatureRow<'_, T>) -> U + Sync,
 ) -> Result<()> {
+    let source = FeatureSource::new(program, Side::Y, form);
     let right = |run: Range<usize>,
                  left: &mut Batch<T>,
                  mut out: ArrayViewMut2<'_, U>,
-                 own: &mut FoldBuffers<T, ()>| {
-        own.batch.fill(program, Side::Y, form, y.rows(run), &mut own.scratch);
+                 own: &mut FeatureBuffers<T>| {
+        source.fill(y.rows(run), own);
         out.iter_mut().enumerate().for_each(|(i, out)| *out = pair(left.row(i), own.batch.row(i)));
     };
     let work = program.width().saturating_mul(y.depth() + PAIR);

@@ -4,7 +4,7 @@
 //! of plans, a plan for each pair of clusters, a plan at transformed points, or a user-defined map. All optimisations
 //! are decided once, when a plan becomes a [`Program`]: equal projections are merged, and large results use
 //! non-temporal stores where nothing changes them afterwards. [`drive`] writes features to arrays; [`fold`] passes them
-//! to consumers tile by tile.
+//! to consumers run by run.
 //!
 //! Two loops take almost all of the time: a projection (packed product or fast transform) and a lift of each row in
 //! place. They are compiled for AVX-512, for AVX2 with fused multiply-add and for the baseline of the target, and
@@ -31,6 +31,7 @@ mod projection;
 mod routed;
 mod scratch;
 mod shift;
+mod source;
 mod sum;
 mod tile;
 
@@ -48,7 +49,7 @@ pub(crate) use bias::Bias;
 #[cfg(feature = "arrow")]
 pub(crate) use columns::ColumnPoints;
 pub(crate) use conditioned::{Affine, ConditionedPlan};
-pub(crate) use fold::{Runs, fold, for_runs, map_pairs, map_rows};
+pub(crate) use fold::{FoldBuffers, Runs, fold, for_runs, map_pairs, map_rows};
 pub(crate) use gradient::{
     ExponentSums, PulledRows, exponent_sums, has_gradients, pull_back, pull_back_logarithms, pull_back_rows,
     sums_of_logarithms, takes_logarithms,
@@ -62,4 +63,5 @@ pub(crate) use points::PointsView;
 #[cfg(feature = "sparse")]
 pub(crate) use points::SparsePoints;
 pub(crate) use routed::Routed;
+pub(crate) use source::{FeatureBuffers, FeatureSource};
 pub(crate) use sum::{Factor, Sum, Term};

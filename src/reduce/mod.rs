@@ -24,7 +24,7 @@ mod weighted;
 pub use self::{gram::GramSums, kernel::KernelSums};
 #[cfg(feature = "regression")]
 pub(crate) use self::{
-    gram::{FeatureBuffers, FeatureSource, GramIntake, ROWS},
+    gram::{GramIntake, ROWS},
     training::{check_targets, check_training, check_weights},
 };
 #[cfg(all(feature = "regression", feature = "serde"))]

@@ -24,6 +24,7 @@ mod engine;
 mod exact_keys;
 mod exact_points;
 mod faults;
+mod fold;
 mod guards;
 mod hybrid;
 mod identity;

@@ -8,12 +8,11 @@ use ndarray::{ArcArray2, ArrayRef1, Axis, s};
 use super::Ridge;
 use crate::Real;
 use crate::SignedLog;
-use crate::engine::{FeatureRow, Program};
+use crate::engine::{FeatureBuffers, FeatureRow, FeatureSource, Program};
 use crate::error::{Result, check_size};
 use crate::map::Map;
 use crate::numeric::{self, Isa, Packed, dot};
 use crate::once::once;
-use crate::reduce::{FeatureBuffers, FeatureSource};
 
 /// The number of targets up to which products with weights are computed one by one.
 const FEW: usize = 6;
@@ -166,7 +165,7 @@ impl<T: Real> Predictor<T> {
         check_size("the dimension of x", model.map.input_dim(), x.len())?;
         check_size("the number of predictions", model.weights.nrows(), out.len())?;
         let program = model.map.program();
-        FeatureSource { program, inputs: model.inputs.as_ref() }
+        FeatureSource::standardised(program, model.inputs.as_ref())
             .fill(x.view().insert_axis(Axis(0)).into(), features);
         weights.apply(program, features.batch.row(0), buffers);
         let predictions = buffers.sums.iter().zip(&model.intercepts);

@@ -4,10 +4,9 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
-use super::source::{FeatureBuffers, FeatureSource};
 use super::totals::{Adder, Totals};
 use crate::Real;
-use crate::engine::{Batch, PointsView, Program};
+use crate::engine::{Batch, FeatureSource, FoldBuffers, PointsView, Program, Runs, fold};
 use crate::error::{Error, Result};
 use crate::numeric::{self, Isa, Packed, Twofold, add_scaled, max_abs, panel_width};
 use crate::progress;
@@ -75,7 +74,7 @@ pub(super) struct TargetSums {
 #[derive(Debug, Default)]
 pub(super) struct ChunkPools<T> {
     features: Pool<Packed<T>>,
-    buffers: Pool<FeatureBuffers<T>>,
+    buffers: Pool<FoldBuffers<T, ()>>,
 }
 
 /// A run: its features, and the sums over them.
@@ -104,14 +103,16 @@ impl<T: Real> FeatureChunk<T> {
         first: usize,
         pools: &ChunkPools<T>,
     ) -> Result<Self> {
-        let (n, references) = (data.x.nrows(), data.references());
-        let run = |buffers: &mut FeatureBuffers<T>, start: usize| {
+        let references = data.references();
+        let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
             progress::check()?;
             let features = pools.features.take().unwrap_or_default();
-            let rows = data.rows(start..n.min(start + RUN));
-            PackedRun::new(source, rows, &references, first + start, buffers, features)
+            PackedRun::new(source.program, batch, data.rows(run.clone()), &references, features)
+                .map_err(|row| Error::NotFinite { what: "the features of x", row: first + run.start + row })
         };
-        let runs = pools.buffers.map((0..n).step_by(RUN), run);
+        // All runs are kept, so that none is a reason to have fewer at a time.
+        let (shape, mut runs) = (Runs { rows: RUN, bytes: 0 }, Vec::new());
+        fold(source, data.x, shape, &pools.buffers, part, |run| runs.push(run))?;
         let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         let mut sums = TargetSums::zeros(data.targets.ncols(), source.program.width());
         runs.iter().for_each(|run| sums.add(&run.sums));
@@ -177,21 +178,19 @@ impl<T: Real> FeatureChunk<T> {
 }
 
 impl<T: Real> PackedRun<T> {
+    /// The sums over a batch of features, which are overwritten. Fails with the first row that has no finite features.
     fn new(
-        source: FeatureSource<'_, T>,
+        program: &Program<T>,
+        batch: &mut Batch<T>,
         data: Data<'_, T>,
         references: &[f64],
-        first: usize,
-        buffers: &mut FeatureBuffers<T>,
         mut features: Packed<T>,
-    ) -> Result<Self> {
-        source.fill(data.x, buffers);
-        let (program, batch) = (source.program, &mut buffers.batch);
+    ) -> std::result::Result<Self, usize> {
         let (rows, width) = (batch.rows(), program.width());
         let no_features =
             |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
         if let Some(row) = (0..rows).find(no_features) {
-            return Err(Error::NotFinite { what: "the features of x", row: first + row });
+            return Err(row);
         }
         let sums = TargetSums::of(program, batch, &data, references);
         let root = scale_rows(program, batch, &data);

@@ -5,7 +5,6 @@ mod chunk;
 mod intake;
 mod normal;
 mod ranges;
-mod source;
 mod sums;
 mod totals;
 mod update;
@@ -22,7 +21,6 @@ pub(crate) use chunk::ROWS;
 pub(crate) use intake::GramIntake;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use normal::too_large;
-pub(crate) use source::{FeatureBuffers, FeatureSource};
 #[cfg(feature = "serde")]
 pub(crate) use stored::StoredGramIntake;
 

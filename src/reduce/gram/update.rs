@@ -7,11 +7,11 @@ use std::ops::Range;
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
+use super::GramIntake;
 use super::chunk::{ChunkPools, Data, FeatureChunk, ROWS, RUN, cuts};
 use super::normal::NormalSums;
 use super::ranges::Ranges;
-use super::{FeatureSource, GramIntake};
-use crate::engine::PointsView;
+use crate::engine::{FeatureSource, PointsView};
 use crate::error::Result;
 use crate::memory::check_memory;
 use crate::once::once;
@@ -171,7 +171,7 @@ impl<T: Real> GramIntake<T> {
         rows: &Range<usize>,
         pools: &ChunkPools<T>,
     ) -> Result<FeatureChunk<T>> {
-        let source = FeatureSource { program: self.map.program(), inputs: self.sums.inputs.as_ref() };
+        let source = FeatureSource::standardised(self.map.program(), self.sums.inputs.as_ref());
         let chunk = FeatureChunk::new(source, data.rows(rows.clone()), rows.start, pools)?;
         NormalSums::check(&chunk)?;
         Ok(chunk)

@@ -30,5 +30,6 @@ pub(in crate::apply) use normal::{Normal, symmetric_products};
 use super::super::labels::{best_classes, check_classes, check_labels, one_hot};
 use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};
 use crate::data::statistics::is_constant;
+use crate::engine::{FeatureBuffers, FeatureSource};
 use crate::error::check_finite;
-use crate::reduce::{FeatureBuffers, FeatureSource, check_training, check_weights, too_large};
+use crate::reduce::{check_training, check_weights, too_large};

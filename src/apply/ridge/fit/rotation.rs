@@ -25,16 +25,11 @@ pub(super) struct Rotation<T: Real> {
 }
 
 /// Buffers that a thread reuses from run to run.
+#[derive(Default)]
 pub(super) struct RotationBuffers<T> {
     features: FeatureBuffers<T>,
     centred: Vec<f64>,
     rotated: Vec<f64>,
-}
-
-impl<T: Real> Default for RotationBuffers<T> {
-    fn default() -> Self {
-        RotationBuffers { features: FeatureBuffers::default(), centred: Vec::new(), rotated: Vec::new() }
-    }
 }
 
 impl<T: Real> Rotation<T> {
@@ -71,7 +66,7 @@ impl<T: Real> Rotation<T> {
         buffers: &'a mut RotationBuffers<T>,
     ) -> impl ExactSizeIterator<Item = &'a [f64]> {
         let (program, d) = (self.map.program(), self.map.feature_dim());
-        FeatureSource { program, inputs: self.inputs.as_ref() }.fill(x, &mut buffers.features);
+        FeatureSource::standardised(program, self.inputs.as_ref()).fill(x, &mut buffers.features);
         let stride = numeric::spread::<f64>(d);
         buffers.centred.resize(x.nrows() * stride, 0.0);
         buffers.rotated.resize(x.nrows() * d, 0.0);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::features::Reference;
 use super::nodes::{NodeRows, Nodes, sum};
 use crate::apply::softmax_sampling::classes::Classes;
-use crate::engine::{Batch, Program, Scratch, Side};
+use crate::engine::{FeatureBuffers, FeatureSource, Program, Side};
 use crate::error::{Error, Result};
 use crate::numeric::matrix_view;
 use crate::{Real, progress};
@@ -18,8 +18,7 @@ pub const CLASSES: usize = 240;
 pub struct LeafBuffers<T> {
     classes: Vec<usize>,
     points: Vec<T>,
-    batch: Batch<T>,
-    scratch: Scratch<T>,
+    features: FeatureBuffers<T>,
     sums: Vec<f64>,
 }
 
@@ -36,9 +35,9 @@ impl<T: Real> LeafBuffers<T> {
         self.points.resize(self.classes.len() * d, T::zero());
         self.classes.iter().zip(self.points.chunks_exact_mut(d)).for_each(|(class, row)| write(*class, row));
         let x = matrix_view(self.classes.len(), d, &self.points);
-        self.batch.fill(program, Side::Y, reference.form, x.into(), &mut self.scratch);
+        FeatureSource::new(program, Side::Y, reference.form).fill(x.into(), &mut self.features);
         for (i, class) in self.classes.iter().enumerate() {
-            if !reference.apply(program.blocks(), self.batch.row_mut(i)) {
+            if !reference.apply(program.blocks(), self.features.batch.row_mut(i)) {
                 return Err(*class);
             }
         }
@@ -49,16 +48,17 @@ impl<T: Real> LeafBuffers<T> {
     fn clear_removed(&mut self, classes: &Classes) {
         for (i, class) in self.classes.iter().enumerate() {
             if !classes.is_present(*class) {
-                self.batch.row_mut(i).log_scales.fill(f64::NEG_INFINITY);
+                self.features.batch.row_mut(i).log_scales.fill(f64::NEG_INFINITY);
             }
         }
     }
 
     fn rows(&self, run: Range<usize>) -> NodeRows<'_, T> {
-        let (width, blocks) = (self.batch.row(0).values.len(), self.batch.row(0).log_scales.len());
+        let (width, blocks) =
+            (self.features.batch.row(0).values.len(), self.features.batch.row(0).log_scales.len());
         NodeRows {
-            values: &self.batch.values()[run.start * width..run.end * width],
-            log_scales: &self.batch.log_scales()[run.start * blocks..run.end * blocks],
+            values: &self.features.batch.values()[run.start * width..run.end * width],
+            log_scales: &self.features.batch.log_scales()[run.start * blocks..run.end * blocks],
         }
     }
 }
