@@ -122,6 +122,13 @@ pub(crate) trait Definition: Identify {
         self.lift().map_or(1, Lift::width)
     }
 
+    /// D, the number of features of a point; by default [`width`](Definition::width) for each frequency, or for each coordinate where
+    /// there are no frequencies.
+    fn feature_dim(&self, setting: Setting<'_>) -> usize {
+        let places = if let Omega::None(d) = setting.omega { *d } else { setting.omega.count() };
+        places.saturating_mul(self.width())
+    }
+
     /// Whether the points themselves are projected, so that a matrix may be applied to those of side Y.
     fn takes_matrix(&self) -> bool {
         true

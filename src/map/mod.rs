@@ -263,6 +263,11 @@ impl Mechanism {
         of_each!(self, definition => definition.width())
     }
 
+    /// D, the number of features of a point.
+    fn feature_dim(&self, setting: Setting<'_>) -> usize {
+        of_each!(self, definition => definition.feature_dim(setting))
+    }
+
     /// The relative covariance of two estimates that share a point, for one frequency; `None` where no closed form is known.
     pub(crate) fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
         of_each!(self, definition => definition.covariance(setting))

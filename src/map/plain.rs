@@ -149,10 +149,9 @@ impl PlainRecipe {
         (u, v, pair)
     }
 
-    /// The number of features.
+    /// D, the number of features of a point.
     pub(super) fn feature_dim(&self) -> usize {
-        let places = if let Omega::None(d) = self.omega { d } else { self.omega.count() };
-        places.saturating_mul(self.mechanism.width())
+        self.mechanism.feature_dim(self.setting())
     }
 
     /// The relative covariance of two estimates that share a point, for one frequency, of which those in antithetic pairs are not
