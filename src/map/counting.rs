@@ -40,7 +40,7 @@ fn excess(setting: Setting<'_>) -> f64 {
     0.5 + setting.target.row()
 }
 
-/// ln of the variance, from that for the Gaussian kernel at the shifted points.
+/// ln of the variance, from the variance for the Gaussian kernel at the shifted points.
 pub(super) fn log_variance(
     setting: Setting<'_>,
     shift: Option<&Shift>,
@@ -56,10 +56,10 @@ pub(super) fn log_variance(
     gaussian(&moved(u), &moved(v)) + 2.0 * excess(setting) * pair.norms
 }
 
-/// How far points that have not been seen may lie beyond those that have, relative to a coordinate's mean deviation.
+/// The distance by which new points may lie beyond those of the data, relative to a coordinate's mean deviation.
 const MARGIN: f64 = 0.05;
 
-/// A shift for which all points of data have positive coordinates, and what they are then.
+/// A shift for which all points of data have positive coordinates, with the statistics of the shifted points.
 pub(super) struct Shifted {
     pub shift: Shift,
     statistics: [Statistics; 2],
@@ -71,7 +71,7 @@ impl Shifted {
     }
 }
 
-/// The shift for data; `None` where it would be too far from the points for squares to be finite, or all points are equal.
+/// The shift for data; `None` if it would be too far from the points for squares to be finite, or if all points are equal.
 pub(super) fn shifted(prospect: Prospect<'_>) -> Result<Option<Shifted>> {
     let spread = |side: &Statistics| -> Result<f64> { Ok(side.variance()?.iter().sum::<f64>().sqrt()) };
     let [x, y] = prospect.statistics;
