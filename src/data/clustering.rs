@@ -13,7 +13,7 @@ use crate::progress;
 
 /// The maximum number of k-means steps; more than 20 are rarely needed.
 const STEPS: usize = 100;
-/// Points that are visited between two questions whether to go on.
+/// The number of points that are visited between two checks for cancellation.
 const POINTS: usize = 4096;
 
 /// Clusters of points in ℝᵈ: the centre and the mean squares of each.
@@ -25,12 +25,12 @@ const POINTS: usize = 4096;
 /// Then centres move to the means of their points until no point changes its cluster, at most 100 times. A cluster that
 /// loses all points gets the point that is farthest from its centre.
 ///
-/// Computations are in `f64` for any type of points. The same points and the same generator give the same clusters, on
-/// any machine. k-means finds a local optimum; where clusters overlap, other seeds find others.
+/// Computations are in `f64` for any type of points. Equal points and generators give equal clusters on any machine. k-means
+/// finds a local optimum; where clusters overlap, other seeds find other optima.
 ///
 /// # Cost
 /// O(nkd) per step and O(nkd log k) for the initial centres; memory for two copies of the points. Finding the nearest
-/// centre costs O(kd). The initial centres and the steps are those of its [progress](crate::progress).
+/// centre costs O(kd). Initial centres and steps are steps of its [progress](crate::progress).
 ///
 /// # Example
 /// ```
@@ -48,7 +48,7 @@ const POINTS: usize = 4096;
 /// Arthur and Vassilvitskii, *k-means++: The Advantages of Careful Seeding*; Lloyd, *Least Squares Quantization in PCM*.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clustering {
-    /// k × d, in standard layout.
+    /// The centres, k × d, in standard layout.
     centres: Array2<f64>,
     /// The mean of xₗ² over the points of each cluster, k × d.
     mean_squares: Array2<f64>,
@@ -60,8 +60,8 @@ impl Clustering {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if k or d is 0 or there are fewer than k distinct points (points at a distance
     /// whose square is 0 in `f64` are not distinct), [`NotFinite`](Error::NotFinite) with the first row that holds NaN
-    /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points, [`Memory`](Error::Memory) if there is
-    /// no memory for copies of the points, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points, [`Memory`](Error::Memory) if copies
+    /// of the points do not fit in memory, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, mut rng: &mut R) -> Result<Self> {
         Self::by(points, k, &mut rng)
     }
@@ -77,7 +77,7 @@ impl Clustering {
     /// Clusters with these centres in rows, k × d, and no spread, as if all points were at the centres.
     ///
     /// # Errors
-    /// As [`from_parts`](Clustering::from_parts).
+    /// The errors of [`from_parts`](Clustering::from_parts).
     pub fn new(centres: Array2<f64>) -> Result<Self> {
         let mean_squares = centres.mapv(|v| v * v);
         Self::from_parts(centres, mean_squares)
@@ -108,12 +108,12 @@ impl Clustering {
         }
     }
 
-    /// The same clusters with the mean squares of these points, n × d. Clusters without a point keep their mean
-    /// squares.
+    /// Sets the mean squares of each cluster to those of its points among `points`, n × d. Clusters without a point keep theirs.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the points do not have d columns, [`NotFinite`](Error::NotFinite) as
-    /// [`of`](Clustering::of).
+    /// [`Shape`](Error::Shape) if the points do not have d columns, [`NotFinite`](Error::NotFinite) with the first row that holds
+    /// NaN or an infinity or has a norm above 6·10¹⁵³, [`Memory`](Error::Memory) if copies of the points do not fit in memory,
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn with_spread_of<T: Real>(self, points: &ArrayRef2<T>) -> Result<Self> {
         check_size("the number of columns of the points", self.dim(), points.ncols())?;
@@ -196,7 +196,7 @@ struct ValidatedPoints {
 impl ValidatedPoints {
     fn new<T: Real>(points: &ArrayRef2<T>) -> Result<Self> {
         check_positive("the dimension d", points.ncols())?;
-        // Those of each cluster are copied once more.
+        // The points of each cluster are copied once more.
         check_memory("points", points.nrows(), points.ncols().saturating_mul(2 * size_of::<f64>()))?;
         let values = points.iter().map(|v| v.widen()).collect();
         let points = ValidatedPoints { values, dim: points.ncols() };
@@ -213,7 +213,7 @@ impl ValidatedPoints {
     }
 }
 
-/// Asks whether to go on, once for some thousand points.
+/// Checks for cancellation, once for some thousand points.
 fn pause(point: usize) -> Result<()> {
     if point.is_multiple_of(POINTS) { progress::check() } else { Ok(()) }
 }
@@ -256,7 +256,7 @@ fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> Re
         let mut sum = 0.0;
         for (i, (distance, point)) in distances.iter().zip(points.rows()).enumerate() {
             pause(i)?;
-            // Relative to the largest, because the sum itself may overflow.
+            // Distances are relative to the largest, because their sum may overflow.
             sum += distance.min(squared_distance(Isa::best(), point, points.row(candidate))) / largest;
         }
         Ok((candidate, sum))
@@ -265,7 +265,7 @@ fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> Re
     Ok(sums.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(candidate, _)| candidate))
 }
 
-/// An index with probability proportional to its weight; `None` if all are 0.
+/// An index drawn with probability proportional to its weight; `None` if all weights are 0.
 fn draw(weights: &[f64], rng: &mut dyn Rng) -> Option<usize> {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     let shares =
@@ -324,7 +324,7 @@ fn move_to_means(points: &ValidatedPoints, clusters: &[usize], centres: &mut Arr
     let mut counts = vec![0.0; centres.nrows()];
     for (point, cluster) in points.rows().zip(clusters) {
         counts[*cluster] += 1.0;
-        // Offsets from the old centre, so that the mean of points equal to it is exact.
+        // Offsets are taken from the old centre, so that the mean of points equal to it is exact.
         let sums = offsets.row_mut(*cluster).into_iter().zip(centres.row(*cluster));
         sums.zip(point).for_each(|((sum, centre), v)| *sum += v - centre);
     }
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(draw(&[0.0, 0.0], &mut rng), None);
         let weights = [0.0, 1e300, 0.0, 3e300, 0.0];
         let third = (0..4000).filter(|_| draw(&weights, &mut rng) == Some(3)).count();
-        // Of 4000 with probability ¾: 5 standard deviations are 137, a false alarm in 1.7 million.
+        // 4000 draws with probability ¾: 5 standard deviations are 137, a false alarm in 1.7 million.
         assert!(third.abs_diff(3000) < 137, "{third}");
         assert!((0..1000).all(|_| [Some(1), Some(3)].contains(&draw(&weights, &mut rng))));
     }

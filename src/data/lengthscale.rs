@@ -15,22 +15,20 @@ use crate::error::{Error, Result, check_finite};
 use crate::kernel::Lengthscale;
 use crate::once::once;
 
-/// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j of at most
-/// `subsample` of the rows of `points`, n × d, and of at most 8192.
+/// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j among k = min(n, `subsample`, 8192)
+/// rows of `points`, n × d.
 ///
-/// Rows are drawn without replacement; if there are at most as many as may be taken, all are used and `rng` is not. With 1000
-/// normal points the standard deviation of the result is 2.5 % in one dimension and 0.6 % in ten. For an even number of
-/// distances the two middle ones are averaged.
+/// Rows are drawn without replacement; if k = n, all are used and `rng` is not. With 1000 normal points the standard deviation
+/// of the result is 2.5 % in one dimension and 0.6 % in ten. For an even number of distances the two middle ones are averaged.
 ///
-/// **The factor √2.** This is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}. In the
+/// **The factor √2.** The result is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}. In the
 /// other common convention, exp(−‖x−y‖²/σ²) with the median as σ, the kernel at the median distance is e^{−1}; divide
-/// the result by √2 to follow it. (With scikit-learn's γ the two are γ = 1/(2 median²) and γ = 1/median².)
+/// the result by √2 to follow it. (In terms of scikit-learn's γ the two are γ = 1/(2 median²) and γ = 1/median².)
 ///
 /// If the median is 0 because many points coincide, the median of the non-zero distances is returned. Distances below
 /// about 1e-162 count as 0, since their squares underflow.
 ///
-/// Cost O(nd + k²d) time and O(k²) memory for k = min(n, `subsample`, 8192): the distances of the 34 million pairs of 8192
-/// points take 268 MB.
+/// Cost O(nd + k²d) time and O(k²) memory: the distances of the 34 million pairs of 8192 points take 268 MB.
 ///
 /// ```
 /// use ndarray::arr2;
@@ -46,7 +44,7 @@ use crate::once::once;
 /// # Errors
 /// [`Parameter`](Error::Parameter) if there are fewer than 2 points or `subsample` is below 2, if the chosen
 /// points are all equal, or if ℓ² or 1/ℓ² would overflow; [`NotFinite`](Error::NotFinite) with the first row
-/// of `points`, drawn or not, that is not finite.
+/// of all `points` that is not finite.
 pub fn median<T, R>(points: &ArrayRef2<T>, subsample: usize, mut rng: &mut R) -> Result<f64>
 where
     T: Real,
@@ -103,7 +101,7 @@ pub fn scale(statistics: &Statistics) -> Result<f64> {
     checked((0.5 * statistics.dim() as f64 * variance).sqrt())
 }
 
-/// The largest number of points of which all pairs are taken.
+/// The largest number of points whose pairs are all taken.
 const MOST: usize = 8192;
 
 /// Rejects fewer than two points.
@@ -143,7 +141,7 @@ fn squared_distances<T: Real>(points: ArrayView2<'_, T>) -> Vec<f64> {
     squares
 }
 
-/// The median of the square roots; `None` if there are none.
+/// The median of the square roots; `None` without numbers.
 fn root_median(squares: &mut [f64]) -> Option<f64> {
     if squares.is_empty() {
         return None;

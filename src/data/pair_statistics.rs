@@ -7,7 +7,7 @@ use crate::theory::{Law, Pair, counts, diagonal};
 use super::Statistics;
 use super::statistics::Coordinate;
 
-/// The largest mean that closed forms receive; they compute with up to four times as much.
+/// The largest mean that closed forms receive; they compute with up to four times that.
 const LARGEST: f64 = f64::MAX / 8.0;
 /// The smallest λ that is chosen, in expected counts.
 const LEAST_LAMBDA: f64 = 1e-12;
@@ -15,9 +15,9 @@ const LEAST_LAMBDA: f64 = 1e-12;
 /// Parameters of a [`Gerf`](crate::Gerf) map that are best on average: `Gerf::new(best.a, best.sign)?`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GerfParameters {
-    /// A, which is real.
+    /// A, a real number.
     pub a: f64,
-    /// s.
+    /// The sign s.
     pub sign: GerfSign,
 }
 
@@ -25,10 +25,9 @@ pub struct GerfParameters {
 ///
 /// # Definition
 /// Parameters minimise the mean logarithm of the second moment of an estimate over all pairs (xᵢ, yⱼ), each weighted by
-/// the product of its points' weights. For OPRF and the Poisson map this mean depends only on the statistics; for the
-/// others the closed form is evaluated at averages, as each method says. Points must have been divided by the
-/// lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points use the same statistics for both
-/// sides.
+/// the product of its points' weights. For OPRF and the Poisson map this mean depends only on the statistics. For other
+/// maps the closed form is evaluated at averages, as each method says. Points must have been divided by the
+/// lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points use its statistics for both sides.
 ///
 /// # Cost
 /// O(d) per parameter, for any number of points.
@@ -70,7 +69,7 @@ impl<'a> PairStatistics<'a> {
 
     /// The mean of ‖x + s y‖² over all pairs, mean ‖x‖² + mean ‖y‖² + 2s mean x · mean y; +∞ on overflow.
     ///
-    /// Summed as Σₗ Var xₗ + Var yₗ + (mean xₗ + s mean yₗ)², which does not cancel.
+    /// It is summed as Σₗ Var xₗ + Var yₗ + (mean xₗ + s mean yₗ)², which does not cancel.
     pub fn mean_squared_sum(&self, s: GerfSign) -> f64 {
         self.mean_squared_sums(s).into_iter().sum()
     }
@@ -82,7 +81,7 @@ impl<'a> PairStatistics<'a> {
 
     /// The parameters of OPRF: the real A ≤ 0 that minimises the mean logarithm of the second moment.
     ///
-    /// [`gerf::optimal`] at the mean of ‖x+y‖², which is exact: the logarithm is affine in ‖x+y‖².
+    /// It is [`gerf::optimal`] at the mean of ‖x+y‖², which is exact, since the logarithm is affine in ‖x+y‖².
     pub fn oprf(&self) -> GerfParameters {
         let best = gerf::optimal(self.x.dim(), self.mean_squared_sum(GerfSign::Plus).min(LARGEST));
         GerfParameters { a: best.a, sign: GerfSign::Plus }
@@ -102,13 +101,13 @@ impl<'a> PairStatistics<'a> {
         self.better_gerf(1)
     }
 
-    /// The A and s of the best generalised exponential map, as [`gerf`](PairStatistics::gerf), but the two s are compared at an equal number of
-    /// real features: s = 1 has twice as many frequencies.
+    /// The A and s of the best generalised exponential map, chosen as by [`gerf`](PairStatistics::gerf), except that the two s are
+    /// compared at an equal number of real features: s = 1 has twice as many frequencies.
     pub fn gerf_of_features(&self) -> GerfParameters {
         self.better_gerf(2)
     }
 
-    /// The best map where s = 1 has so many frequencies for each one of s = −1.
+    /// The best map if s = 1 has `more` frequencies for each frequency of s = −1.
     fn better_gerf(&self, more: usize) -> GerfParameters {
         let pair = self.mean_pair();
         let ln_variance = |a: f64, s, m: usize| {
@@ -125,7 +124,7 @@ impl<'a> PairStatistics<'a> {
 
     /// λ of the Poisson map: √(Σ tₗ²/d) with tₗ² = mean xₗ² · mean yₗ², but at least 1e-12.
     ///
-    /// Minimises the mean over pairs of ln E f² = dλ + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖², since the mean of xₗ²yₗ² over pairs is
+    /// It minimises the mean over pairs of ln E f² = dλ + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖², since the mean of xₗ²yₗ² over pairs is
     /// tₗ². The lower bound keeps λ positive, for example if all data are 0; the relative variance of the estimate is
     /// then about d · 1e-12. Source: Chefs' Random Tables, Theorem 3.4.
     pub fn poisson(&self) -> f64 {
@@ -134,7 +133,7 @@ impl<'a> PairStatistics<'a> {
         if largest <= LEAST_LAMBDA {
             return LEAST_LAMBDA;
         }
-        // Relative to the largest, so that squares do not overflow.
+        // Products are relative to the largest, so that squares do not overflow.
         let relative: Vec<f64> = products.iter().map(|t| t / largest).collect();
         (largest * counts::optimal_lambda(&relative)).max(LEAST_LAMBDA)
     }
@@ -160,7 +159,7 @@ impl<'a> PairStatistics<'a> {
 
     /// tₗ = √(mean xₗ² · mean yₗ²): the root mean square of xₗyₗ over all pairs.
     pub fn root_mean_square_products(&self) -> Vec<f64> {
-        // Roots first, because the product of squares may overflow or underflow.
+        // Roots are taken first, because the product of squares may overflow or underflow.
         self.each(|x, y| x.mean_square().sqrt() * y.mean_square().sqrt())
     }
 
@@ -189,8 +188,8 @@ impl<'a> PairStatistics<'a> {
     /// The real diagonal of the complex-exponential map for two clusters: aₖ = (mean yₖ²/mean xₖ²)^{1/4},
     /// which minimises the mean of ‖Ax + A⁻¹y‖² over them.
     ///
-    /// Clamped to `epsilon` where only y is 0, to 1/`epsilon` where only x is; 1 where both are. See
-    /// [`diagonal::robust`].
+    /// aₖ is `epsilon` where only the yₖ are all 0, 1/`epsilon` where only the xₖ are, and 1 where both are
+    /// ([`diagonal::robust`]).
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `epsilon` is not positive and finite.

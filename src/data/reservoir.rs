@@ -14,20 +14,20 @@ use crate::once::once;
 use crate::progress;
 use crate::rows::RowRanges;
 
-/// The number of rows that are kept unless stated.
+/// The number of rows that are kept by default.
 const CAPACITY: usize = 4096;
-/// Rows that are numbered between two questions whether to go on.
+/// The number of rows between two checks for cancellation.
 const ROWS: u64 = 4096;
 
 /// The [`Statistics`] of all rows of a data set and a uniform random sample of them, from one pass in batches.
 ///
 /// # Definition
-/// Rows have numbers, which follow each other from 0 or from [`starting_at`](Reservoir::starting_at) on. The k rows of which a
-/// hash of seed and number is smallest are kept (bottom-k sampling): which these are depends neither on the batches nor on the
-/// order of merges, so that parts of a data set may be read by several machines.
+/// Rows are numbered from 0 or from [`starting_at`](Reservoir::starting_at) on. The k rows with the smallest hashes of seed
+/// and number are kept (bottom-k sampling). They depend neither on the batches nor on the order of merges, so that parts of a
+/// data set may be read by several machines.
 ///
 /// # Cost
-/// That of [`Statistics`], and a hash for each row; O(kd) memory.
+/// O(nd) time for [`Statistics`], and a hash for each row; O(kd) memory.
 ///
 /// # Example
 /// ```
@@ -55,18 +55,18 @@ pub struct Reservoir {
     statistics: Statistics,
     seed: u64,
     capacity: usize,
-    /// The rows that were read, and the number of the next one.
+    /// The numbers of the rows that were read.
     read: RowRanges,
     next: u64,
-    /// By the hash of the row's number, and that number.
+    /// The rows that are kept, by the hash of a row's number and the number itself.
     kept: BTreeMap<(u64, u64), Vec<f64>>,
 }
 
 impl Reservoir {
-    /// Nothing yet, in ℝᵈ; 4096 rows will be kept, with seed 0.
+    /// An empty reservoir in ℝᵈ, which will keep 4096 rows, with seed 0.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for 4096 rows.
+    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if 4096 rows do not fit in memory.
     pub fn new(d: usize) -> Result<Self> {
         let statistics = Statistics::new(d)?;
         Reservoir {
@@ -80,10 +80,10 @@ impl Reservoir {
         .with_capacity(CAPACITY)
     }
 
-    /// All rows of `x`, n × d, as one data set.
+    /// A reservoir of the rows of `x`, n × d, as one data set.
     ///
     /// # Errors
-    /// As [`new`](Reservoir::new) and [`update`](Reservoir::update).
+    /// The errors of [`new`](Reservoir::new) and [`update`](Reservoir::update).
     #[inline(never)]
     pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
         let mut reservoir = Reservoir::new(x.ncols())?;
@@ -91,10 +91,10 @@ impl Reservoir {
         Ok(reservoir)
     }
 
-    /// Keeps at most k rows. Those kept so far beyond them are dropped, and those dropped so far stay so: state it first.
+    /// Sets k, the most rows that are kept. Surplus rows are dropped, and rows that were dropped do not return: set it first.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if k is 0, [`Memory`](Error::Memory) if there is no memory for k rows.
+    /// [`Parameter`](Error::Parameter) if k is 0, [`Memory`](Error::Memory) if k rows do not fit in memory.
     pub fn with_capacity(mut self, k: usize) -> Result<Self> {
         check_positive("the number of rows to keep", k)?;
         check_memory("rows of a sample", k, self.dim().saturating_mul(size_of::<f64>()))?;
@@ -103,10 +103,10 @@ impl Reservoir {
         Ok(self)
     }
 
-    /// Another seed: another sample. Parts that are to be merged have the same.
+    /// Sets the seed of the sample. Parts can be merged only if their seeds are equal.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) after the first row.
+    /// [`Merge`](Error::Merge) if rows have been added.
     pub fn with_seed(self, seed: u64) -> Result<Self> {
         if self.statistics.count() > 0 {
             return Err(Error::Merge { reason: "rows have been drawn with another seed" });
@@ -114,7 +114,7 @@ impl Reservoir {
         Ok(Reservoir { seed, ..self })
     }
 
-    /// The next row has this number in the whole data set.
+    /// Sets the number of the next row in the whole data set.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row was read already.
@@ -126,8 +126,8 @@ impl Reservoir {
     /// Adds the rows of `x`, n × d.
     ///
     /// # Errors
-    /// As [`Statistics::update`]; [`Row`](Error::Row) if a row with one of their numbers was read already, or numbers reach 2⁶⁴ − 1.
-    /// Nothing is added on error.
+    /// The errors of [`Statistics::update`]; [`Row`](Error::Row) if a row of one of their numbers was read already, or numbers
+    /// reach 2⁶⁴ − 1. Nothing is added on error.
     #[inline(never)]
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
         let read = self.read.next(self.next, x.nrows())?;
@@ -141,7 +141,7 @@ impl Reservoir {
         Ok(())
     }
 
-    /// The rows of `x` that are among those that are kept once they are read, or that others of them push out.
+    /// The rows of `x` that may be among those kept, by hash and number; later rows of `x` may push some out.
     fn rows_to_keep<T: Real>(&self, x: &ArrayRef2<T>) -> Result<BTreeMap<(u64, u64), Vec<f64>>> {
         let last =
             self.kept.last_key_value().filter(|_| self.kept.len() >= self.capacity).map(|(key, _)| *key);
@@ -166,8 +166,8 @@ impl Reservoir {
     /// Adds the rows of another part of the data set, read with the same seed.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if the seeds or the numbers of rows to keep do,
-    /// [`Row`](Error::Row) if a row was read by both. Nothing is added on error.
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if the seeds or the numbers of rows to keep
+    /// differ, [`Row`](Error::Row) if both read a row. Nothing is added on error.
     pub fn merge(&mut self, other: &Reservoir) -> Result<()> {
         check_size("the dimension of the rows that are added", self.dim(), other.dim())?;
         if (self.seed, self.capacity) != (other.seed, other.capacity) {
@@ -182,7 +182,7 @@ impl Reservoir {
         Ok(())
     }
 
-    /// d.
+    /// d, the dimension of points.
     pub fn dim(&self) -> usize {
         self.statistics.dim()
     }
@@ -199,7 +199,7 @@ impl Reservoir {
         rows
     }
 
-    /// The rows that are kept, in the order of [`rows`](Reservoir::rows).
+    /// The rows that are kept, at most k × d, in the order of [`rows`](Reservoir::rows).
     pub fn points(&self) -> Array2<f64> {
         let mut kept: Vec<(u64, &Vec<f64>)> = self.kept.iter().map(|((_, row), x)| (*row, x)).collect();
         kept.sort_unstable_by_key(|(row, _)| *row);
@@ -212,7 +212,7 @@ impl Reservoir {
         let mut digest = Digest::new();
         digest.write_u64(self.seed);
         digest.write_u64(row);
-        // Digests of neighbouring rows are near each other in some bits: mixed, as SplitMix does.
+        // Digests of neighbouring rows agree in some bits, so they are mixed, as SplitMix does.
         let hash = digest.finish();
         let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -263,7 +263,7 @@ mod stored {
             let StoredReservoir { statistics, seed, capacity, read, next, rows, points } = stored;
             let mut reservoir = Reservoir::new(statistics.dim())?.with_seed(seed)?.with_capacity(capacity)?;
             let count = rows.len();
-            // Ranges are counted only where they are sound.
+            // Only sound ranges can be counted.
             if !read.is_sound() || statistics.count() as u64 != read.len() {
                 return Err(Error::Merge {
                     reason: "the rows that were read are not those of the statistics",

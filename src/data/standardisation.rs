@@ -10,16 +10,16 @@ use crate::memory::check_memory;
 use crate::numeric::power_of_two_below;
 use crate::once::once;
 
-/// The least variance that is more than the rounding of squares below the normal numbers.
+/// The least variance above the rounding of squares that are below the normal numbers.
 const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 
 /// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them. A constant column becomes 0.
 ///
 /// # Constant columns
-/// A column is constant if its range, max − min, is at most 4 ε of its largest magnitude, for the ε of the scalar type in which it
-/// came, or if its deviation is below the least normal number. Batches, weights, streams and merged parts decide alike. Nothing can
-/// be learnt from such a column: it becomes 0 for every finite input, also for values that training data never had. Its scale is
-/// given as 1.
+/// A column is constant if its range, max − min, is at most 4 ε of its largest magnitude, for the ε of its scalar type, or if
+/// its deviation is below the least normal number. Batches, weights, streams and merged parts give one answer. Nothing can be
+/// learnt from such a column: it becomes 0 for every finite input, also for values that did not occur in training. Its scale
+/// is given as 1.
 ///
 /// # Example
 /// ```
@@ -36,15 +36,15 @@ const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 pub struct Standardisation {
     centre: Vec<f64>,
     scale: Vec<f64>,
-    /// Columns that become 0, ascending.
+    /// The constant columns, ascending, which become 0.
     constant: Vec<usize>,
 }
 
 impl Standardisation {
-    /// With a centre and a scale for each coordinate, of which none is constant.
+    /// The standardisation with a centre and a scale for each coordinate; no column is constant.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if they have different lengths, [`Parameter`](Error::Parameter) if they are empty,
+    /// [`Shape`](Error::Shape) if there are not as many scales as centres, [`Parameter`](Error::Parameter) if there are none,
     /// [`Entry`](Error::Entry) if a centre is not finite or a scale not positive and finite.
     pub fn new(centre: Vec<f64>, scale: Vec<f64>) -> Result<Self> {
         check_positive("the number of centres", centre.len())?;
@@ -88,7 +88,8 @@ impl Standardisation {
         Self::of_weighted(x, None)
     }
 
-    /// As [`of`](Standardisation::of), with a weight for each row: how often it counts. Weights of 1 give the bits of no weights.
+    /// The means and standard deviations of the columns of `x`, n × d, with a weight for each row: how often it counts. Weights of
+    /// 1 give the bits of no weights.
     #[inline(never)]
     pub(crate) fn of_weighted<T: Real>(x: &ArrayRef2<T>, weights: Option<&ArrayRef1<f64>>) -> Result<Self> {
         let unit = weights.map_or(Ok(1.0), |weights| checked_unit(weights, x.nrows()))?;
@@ -103,8 +104,9 @@ impl Standardisation {
     /// The means and standard deviations of points that were read in batches, with weights or without.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if there was no point, [`Entry`](Error::Entry) with the first column that is not constant and whose
-    /// variance is below 1e-292, where statistics lose its digits: scale such a column, or take [`of`](Standardisation::of).
+    /// [`NoData`](Error::NoData) if there was no point, [`Entry`](Error::Entry) with the first column that is not constant and
+    /// whose variance is below 1e-292, where statistics lose its digits: scale such a column, or take
+    /// [`of`](Standardisation::of).
     pub fn of_statistics(statistics: &Statistics) -> Result<Self> {
         let means = statistics.mean()?;
         Self::of_columns(means.into_iter().enumerate().map(|(row, mean)| {
@@ -146,8 +148,7 @@ impl Standardisation {
     /// The standardised points, n × d. NaN and infinities stay NaN in constant columns too.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` has another number of columns, [`Memory`](Error::Memory) if there is no memory for the
-    /// result.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if the result does not fit in memory.
     #[inline(never)]
     pub fn apply<T: Real>(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of x", self.centre.len(), x.ncols())?;
@@ -167,7 +168,7 @@ impl Standardisation {
             for ((out, x), (centre, scale)) in out.iter_mut().zip(x).zip(moments) {
                 *out = T::narrow((x.widen() - centre) / scale);
             }
-            // NaN where x is not finite, as in other columns.
+            // The result is NaN where x is not finite, as in other columns.
             self.constant.iter().for_each(|k| out[*k] = T::zero() * x[*k] + T::zero());
         }
     }
@@ -179,8 +180,8 @@ fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) ->
     let heaviest = rows().reduce(|best, row| if row.1 > best.1 { row } else { best });
     let first = heaviest.map_or(0.0, |(v, _)| v);
     let ends = rows().fold((first, first), |(least, most), (v, _)| (v.min(least), v.max(most)));
-    // Relative to the first entry of the largest weight, which is never far from the mean and beside which small differences are
-    // exact, and in units of the largest difference, so that no square overflows or underflows.
+    // Differences are from the first entry of the largest weight, which is never far from the mean, so that small ones are exact.
+    // They are in units of the largest difference, so that no square overflows or underflows.
     let (least, most) = ends;
     let unit = if most > least { (most - first).max(first - least) } else { 1.0 };
     let total: f64 = rows().map(|(_, w)| w).sum();
@@ -192,7 +193,7 @@ fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) ->
     (first + offset * unit, (!constant).then_some(deviation))
 }
 
-/// A power of two near the largest of some weights, one for each row, by which they are divided; 0 if all weights are.
+/// A power of two near the largest of the weights, one for each row, by which they are divided; 0 if all weights are 0.
 fn checked_unit(weights: &ArrayRef1<f64>, rows: usize) -> Result<f64> {
     check_size("the number of weights", rows, weights.len())?;
     let (mut total, mut largest) = (0.0, 0.0f64);

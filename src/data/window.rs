@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The keys near a query by place: the query at place i has those at places j with i − before < j ≤ i + after.
+/// The keys near a query by place: the neighbours of the query at place i are the keys at places i − before < j ≤ i + after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Window {
@@ -16,12 +16,12 @@ impl Window {
         self == Window::default()
     }
 
-    /// How many keys it holds, at most.
+    /// The most keys of a query's window.
     pub fn count(self) -> usize {
         self.before.saturating_add(self.after)
     }
 
-    /// What is left of it in causal attention, or all of it.
+    /// The window without later keys if attention is causal.
     pub fn of(self, causal: bool) -> Self {
         Window { after: if causal { 0 } else { self.after }, ..self }
     }

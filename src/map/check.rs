@@ -11,14 +11,14 @@ use crate::once::once;
 const POINTS: usize = 3;
 /// The largest number of features that is tested; larger maps would need too much memory.
 const MOST: usize = 1 << 20;
-/// Two contents of tiles before they are filled.
+/// The two contents with which tiles are filled before a map writes them.
 const RUBBISH: [f64; 2] = [7.0, -13.0];
 /// The largest difference of logarithms of features between forms and sides.
 const TOLERANCE: f64 = 1e-2;
 /// Features smaller than e^−`DEPTH` times the largest are not compared, because of rounding.
 const DEPTH: f64 = 10.0;
 
-/// Features as they were written.
+/// Features that a map has written.
 #[derive(PartialEq)]
 struct Written<T> {
     values: Vec<T>,
@@ -30,7 +30,7 @@ struct Written<T> {
 /// contradict their facts.
 ///
 /// # Errors
-/// [`Contract`](Error::Contract) with what is wrong.
+/// [`Contract`](Error::Contract) with the fault.
 #[inline(never)]
 pub(super) fn check<T: Real>(map: &dyn FeatureMap<T>, facts: &Facts) -> Result<()> {
     if facts.feature_dim() > MOST || facts.input_dim > MOST {
@@ -145,7 +145,7 @@ fn same<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
         })
 }
 
-/// Whether both are the same features up to rounding.
+/// Whether both are equal features up to rounding.
 fn agree<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
     // The sign and logarithm of a feature.
     let feature = |written: &Written<T>, i: usize, b: usize, f: usize| {
@@ -164,7 +164,7 @@ fn agree<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
             let pairs = columns.map(|f| (feature(a, i, block, f), feature(b, i, block, f)));
             let top = pairs.clone().map(|(a, b)| a.1.max(b.1)).fold(f64::NEG_INFINITY, f64::max);
             pairs.into_iter().all(|(a, b)| {
-                // NaN is intended, or detected elsewhere.
+                // A NaN is intended, or detected elsewhere.
                 let counts = a.1.max(b.1) >= top - DEPTH && a.1.is_finite() | b.1.is_finite();
                 !counts || a.0 == b.0 && (a.1 - b.1).abs() <= TOLERANCE * (1.0 + a.1.abs())
             })

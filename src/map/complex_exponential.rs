@@ -10,24 +10,22 @@ use crate::error::{Result, check_size};
 use crate::theory::complex_exponential::{self, Symmetry};
 use crate::theory::{self, Pair, Radius};
 
-/// Complex-exponential random features: a complex matrix A between positive and trigonometric features, chosen for where
-/// queries and keys lie.
+/// Complex-exponential random features, between positive and trigonometric ones, with a complex matrix A that is chosen for the
+/// places of queries and keys.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} exp(ωⱼ·Ax − ½(Ax)²) and ψⱼ(y) likewise with A⁻ᵀ for A, for the softmax kernel, where u² = Σ uₖ² is
-/// without conjugation; for the Gaussian kernel times e^{−‖x‖²/2}. The estimate is the real part of the product: 2m real
+/// φⱼ(x) = m^{−1/2} exp(ωⱼ·Ax − ½(Ax)²) and ψⱼ(y) likewise with A⁻ᵀ for A, for the softmax kernel; for the Gaussian kernel
+/// times e^{−‖x‖²/2}. Here u² = Σ uₖ² is without conjugation. The estimate is the real part of the product: 2m real
 /// features, (Re φ, Im φ) against (Re ψ, −Im ψ), or m positive ones if A is real. The
 /// [symmetric](Symmetry::Symmetric) variant averages over ω and −ω, with twice as many features. A acts on points divided
 /// by the lengthscale. A = I is [`Positive`](super::Positive), A = iI [`Trigonometric`](super::Trigonometric).
 ///
 /// # Variance
-/// It depends on ζ = Ax + A⁻ᵀy alone, beside the kernel: [`theory::complex_exponential`](crate::theory::complex_exponential)
-/// has closed forms for independent frequencies and antithetic pairs, and for any known law where ζ is real or
-/// imaginary.
+/// It depends only on the kernel and on ζ = Ax + A⁻ᵀy. [`theory::complex_exponential`](crate::theory::complex_exponential)
+/// has closed forms for independent frequencies and antithetic pairs, and for any known law where ζ is real or imaginary.
 ///
 /// # Exact where
-/// ζ = 0, for any draw. For two given points there is a diagonal A that makes it so
-/// ([`theory::diagonal`](crate::theory::diagonal)).
+/// Where ζ = 0, for any draw. For two given points a diagonal A makes ζ = 0 ([`theory::diagonal`](crate::theory::diagonal)).
 ///
 /// # Cost
 /// O(md) per point for real A and twice as much for complex A; O(d²) more for a full matrix.
@@ -62,7 +60,7 @@ impl ComplexExponential {
         ComplexExponential { transform: a, symmetry }
     }
 
-    /// A and A⁻ᵀ.
+    /// The matrices A and A⁻ᵀ.
     pub fn transform(&self) -> &Transform {
         &self.transform
     }
@@ -94,7 +92,7 @@ impl Definition for ComplexExponential {
     }
 
     fn lift(&self) -> Option<Lift> {
-        // Real A: positive or hyperbolic features of the transformed points.
+        // A real A gives positive or hyperbolic features of the transformed points.
         Some(match (self.transform.real_sides(), self.symmetry) {
             (Some(_), Symmetry::Plain) => Lift::Exp,
             (Some(_), Symmetry::Symmetric) => Lift::ExpPair,
@@ -135,11 +133,11 @@ impl Definition for ComplexExponential {
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         let (law, zeta) = (setting.law()?, self.transform.zeta(u, v));
-        // Relative to the squared kernel, 2x·y for softmax.
+        // Half of ln of the squared kernel, x·y for softmax.
         let dot = 0.5 * setting.target.ln_squared_scale(pair);
         let squared_norm = zeta.iter().map(Complex64::norm_sqr).sum();
         if zeta.iter().all(|z| z.im == 0.0) {
-            // That of positive features, whose ζ is x + y.
+            // The variance of positive features, whose ζ is x + y.
             let pair = Pair { sum: squared_norm, dot, ..*pair };
             return match self.symmetry {
                 Symmetry::Plain => theory::positive(&pair, &law),
@@ -147,7 +145,7 @@ impl Definition for ComplexExponential {
             };
         }
         if zeta.iter().all(|z| z.re == 0.0) {
-            // That of trigonometric features, whose ζ is i(x − y) and whose real part is even in ω.
+            // The variance of trigonometric features, whose ζ is i(x − y) and whose real part is even in ω.
             let pair = Pair { difference: squared_norm, norms: 2.0 * dot + squared_norm, ..*pair };
             return theory::trigonometric(&pair, &law);
         }

@@ -9,8 +9,8 @@ use crate::map::{Omega, PlainRecipe};
 /// A map that is not made of others, as a few words and numbers: what people write into configuration files.
 ///
 /// With the feature `serde` it is read from any format for people, such as JSON, TOML and YAML. Names are those from which
-/// [`Mechanism`], [`Target`] and [`AnyCoupling`] are parsed. Only `map` and `d` are needed by every map; fields that are not
-/// known are refused. A [`Recipe`] is stored with a checksum instead, and with all that a map may be made of.
+/// [`Mechanism`], [`Target`] and [`AnyCoupling`] are parsed. Every map needs only `map` and `d`; unknown fields are refused.
+/// A [`Recipe`] is stored with a checksum instead, and may be a composite.
 ///
 /// | field | meaning | if it is missing |
 /// |---|---|---|
@@ -20,7 +20,7 @@ use crate::map::{Omega, PlainRecipe};
 /// | `coupling` | how frequencies depend on each other: `"orthogonal"`, `"antithetic orthogonal"` | `"orthogonal"`; `"product, cauchy"` for the Laplace kernel; none for `poisson` and `geometric` |
 /// | `d` | the dimension of points | |
 /// | `m` | the number of frequencies | an error, but for `elu plus one`, which has no frequencies |
-/// | `stream` | which of the independent streams of a seed frequencies are drawn from | 0 |
+/// | `stream` | the number of the stream of a seed from which frequencies are drawn | 0 |
 ///
 /// The law of the norms of the frequencies is that of the kernel. The seed is given when the map is drawn.
 ///
@@ -55,7 +55,7 @@ pub struct MapConfig {
         serde(default, with = "crate::names::text::option", skip_serializing_if = "Option::is_none")
     )]
     pub kernel: Option<Target>,
-    /// The lengthscale ℓ of the kernel, or that by which points are divided if there is no kernel.
+    /// The lengthscale ℓ of the kernel or, without a kernel, the one by which points are divided.
     #[cfg_attr(feature = "serde", serde(default, with = "written", skip_serializing_if = "Option::is_none"))]
     pub lengthscale: Option<Lengthscale>,
     /// How the frequencies depend on each other.
@@ -69,13 +69,13 @@ pub struct MapConfig {
     /// The number of frequencies.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub m: Option<usize>,
-    /// The stream of a seed that frequencies are drawn from.
+    /// The number of the stream of a seed from which frequencies are drawn.
     #[cfg_attr(feature = "serde", serde(default))]
     pub stream: u64,
 }
 
 impl MapConfig {
-    /// A map of points in ℝᵈ, without kernel, coupling and frequencies.
+    /// The configuration of a map of points in ℝᵈ, without kernel, coupling and frequencies.
     pub fn new(map: impl Into<Mechanism>, d: usize) -> Self {
         MapConfig { map: map.into(), kernel: None, lengthscale: None, coupling: None, d, m: None, stream: 0 }
     }
@@ -84,10 +84,10 @@ impl MapConfig {
     ///
     /// # Errors
     /// [`Text`](Error::Text) if the kernel, the number of frequencies or the parameter of their law is missing, if frequencies or a
-    /// coupling are stated where there are none, or if `lengthscale` is stated beside a kernel whose own is not 1;
-    /// [`Parameter`](Error::Parameter) if a number is outside its domain, [`Shape`](Error::Shape) if there are lengthscales or rates for
-    /// another dimension than d, and errors of [`PlainRecipe::map`] that are known before a draw. What only a draw finds out, such as a
-    /// coupling that has no frequencies in d dimensions, [`Recipe::draw`] refuses.
+    /// coupling are stated although the map has none, or if `lengthscale` is stated beside a kernel whose own is not 1.
+    /// [`Parameter`](Error::Parameter) if a number is outside its domain, [`Shape`](Error::Shape) if there are lengthscales or
+    /// rates for another dimension than d, and errors of [`PlainRecipe::map`] that are known before a draw. [`Recipe::draw`]
+    /// refuses whatever only a draw finds out, such as a coupling that has no frequencies in d dimensions.
     pub fn recipe(&self) -> Result<Recipe> {
         let target = self.target()?;
         let plain = PlainRecipe::new(self.map.clone(), self.omega(&target)?, target);

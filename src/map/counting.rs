@@ -38,7 +38,7 @@ fn excess(setting: Setting<'_>) -> f64 {
     0.5 + setting.target.row()
 }
 
-/// ln of the variance, from that for the Gaussian kernel at the shifted points.
+/// ln of the variance, from the variance for the Gaussian kernel at the shifted points.
 pub(super) fn log_variance(
     setting: Setting<'_>,
     shift: Option<&Shift>,

@@ -1,4 +1,4 @@
-//! [`Covariance`]: what two estimates that share a point have in common, as a page of a map states it.
+//! [`Covariance`]: the covariance of two estimates that share a point, as a map's definition states it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use crate::numeric::{Isa, cosh_m1, exp_m1};
 /// The relative covariance Cov(K̂(x, y), K̂(x, y′))/(K(x, y) K(x, y′)) of estimates from one frequency, as a function of
 /// products of w = x ± y and w′ = x ± y′.
 ///
-/// The estimate from −ω at y′ is that from ω at −w′. So the covariance for a frequency that has its opposite beside it is
-/// the sum of the values at w′ and at −w′, which are the same for features that are even in ω: of these a pair counts once.
+/// The estimate from −ω at w′ is the estimate from ω at −w′. So the covariance for a frequency with its opposite is the sum of
+/// the values at w′ and at −w′. For features that are even in ω both are equal, and a pair counts once.
 #[derive(Clone)]
 pub(crate) struct Covariance {
     /// The sign of y in w.
     pub sign: f64,
-    /// Factors of the coordinates of w and w′ for a second set of products; none if it is not needed.
+    /// Factors of the coordinates of w and w′ for a second set of products; `None` if it is not needed.
     pub stretch: Option<Vec<f64>>,
     /// Whether the mean of exponentials over a sphere is needed.
     pub spherical: bool,
     /// The share of frequencies that come with their opposite.
     paired: f64,
-    /// Writes the values for a row of products.
+    /// The function that writes the values for a row of products.
     values: Values,
 }
 
@@ -29,11 +29,11 @@ type Values = Arc<dyn Fn(&Products<'_>, &mut [f64]) + Send + Sync>;
 
 /// Products of one w with a row of others w′.
 pub(crate) struct Products<'a> {
-    /// d.
+    /// d, the dimension of points.
     pub dim: usize,
-    /// Of w and w′ themselves.
+    /// The products of w and w′ themselves.
     pub plain: RowProducts<'a>,
-    /// Of stretched coordinates, if the covariance needs them.
+    /// The products of stretched coordinates, if the covariance needs them.
     pub stretched: Option<RowProducts<'a>>,
     /// Means over a sphere, if the covariance needs them.
     pub sphere: Option<SphereMeans<'a>>,
@@ -42,27 +42,27 @@ pub(crate) struct Products<'a> {
 /// ln of the mean of e^{ω·w} over ‖ω‖ = √d.
 #[derive(Clone, Copy)]
 pub(crate) struct SphereMeans<'a> {
-    /// As a function of ‖w‖².
+    /// ln of the mean as a function of ‖w‖².
     pub ln_mean: &'a dyn Fn(f64) -> f64,
-    /// For w.
+    /// ln of the mean for w.
     pub own: f64,
-    /// For each w′.
+    /// ln of the mean for each w′.
     pub others: &'a [f64],
 }
 
 /// Products of one vector w with a row of others w′.
 #[derive(Clone, Copy)]
 pub(crate) struct RowProducts<'a> {
-    /// w·w′.
+    /// w·w′ for each w′.
     pub dots: &'a [f64],
     /// ‖w‖².
     pub square: f64,
-    /// ‖w′‖².
+    /// ‖w′‖² for each w′.
     pub squares: &'a [f64],
 }
 
 impl<'a> RowProducts<'a> {
-    /// The products with −w′, of which `dots` is made to hold those with w.
+    /// The products with −w′ in place of w′; `dots` is filled with −w·w′.
     fn opposite(self, dots: &'a mut Vec<f64>) -> RowProducts<'a> {
         dots.clear();
         dots.extend(self.dots.iter().map(|dot| -dot));
@@ -71,40 +71,40 @@ impl<'a> RowProducts<'a> {
 }
 
 impl Covariance {
-    /// A function of the products of w = x + y.
+    /// The covariance as a function of the products of w = x + y.
     pub fn of_sums(values: impl Fn(&Products<'_>, &mut [f64]) + Send + Sync + 'static) -> Self {
         Covariance { sign: 1.0, stretch: None, spherical: false, paired: 0.0, values: Arc::new(values) }
     }
 
-    /// A function of the products of w = x − y.
+    /// The covariance as a function of the products of w = x − y.
     pub fn of_differences(values: impl Fn(&Products<'_>, &mut [f64]) + Send + Sync + 'static) -> Self {
         Covariance { sign: -1.0, ..Self::of_sums(values) }
     }
 
-    /// The same function, with products of coordinates times these factors as well.
+    /// Adds products of coordinates times these factors to the arguments.
     pub fn stretched(self, stretch: Vec<f64>) -> Self {
         Covariance { stretch: Some(stretch), ..self }
     }
 
-    /// The same for frequencies of which this share come with their opposite.
+    /// Sets the share of frequencies that come with their opposite.
     pub fn paired(self, share: f64) -> Self {
         Covariance { paired: share, ..self }
     }
 
-    /// e^{w·w′} − 1.
+    /// Writes e^{w·w′} − 1.
     pub fn exponential(p: &Products<'_>, out: &mut [f64]) {
         out.copy_from_slice(p.plain.dots);
         exp_m1(Isa::best(), out);
     }
 
-    /// cosh(w·w′) − 1.
+    /// Writes cosh(w·w′) − 1.
     pub fn hyperbolic(p: &Products<'_>, out: &mut [f64]) {
         out.copy_from_slice(p.plain.dots);
         cosh_m1(Isa::best(), out);
     }
 
-    /// For frequencies of norm √d: e^{c(w·w′)} − 1, where c is ln of the mean of e^{ω·(w + w′)} less those of e^{ω·w} and e^{ω·w′}; if
-    /// `even`, the mean of that and of the same at −w′.
+    /// The covariance e^c − 1 for frequencies of norm √d, with c = ln E e^{ω·(w + w′)} − ln E e^{ω·w} − ln E e^{ω·w′}; if `even`,
+    /// the mean of its values at w′ and at −w′.
     pub fn on_a_sphere(even: bool) -> Self {
         let values = move |p: &Products<'_>, out: &mut [f64]| {
             let RowProducts { dots, square, squares } = p.plain;
@@ -119,7 +119,7 @@ impl Covariance {
         Covariance { spherical: true, ..Self::of_sums(values) }
     }
 
-    /// Writes the values for a row of products, with room for those of opposite frequencies.
+    /// Writes the values for a row of products; `spare` is room for the values of opposite frequencies.
     pub fn write(&self, products: &Products<'_>, out: &mut [f64], spare: &mut Opposites) {
         (self.values)(products, out);
         if self.paired > 0.0 {

@@ -1,4 +1,4 @@
-//! [`Definition`]: the definition of a plain map, and how it becomes a plan of the engine.
+//! [`Definition`]: the definition of a plain map, which becomes a plan of the engine.
 
 use std::sync::Arc;
 
@@ -46,7 +46,8 @@ impl<'a> Setting<'a> {
         self.target.radius() == Some(self.radius())
     }
 
-    /// Accepts real frequencies, drawn or not, whose radii, if stated, are those of the target and accepted by `serves`.
+    /// Accepts real frequencies, drawn or not. If their radii are stated, they must be those of the target, and `serves` must
+    /// accept them.
     pub fn check_radii(&self, map: &'static str, serves: impl Fn(Radius) -> bool) -> Result<()> {
         self.omega.check_real(map)?;
         let radius = self.radius();
@@ -58,8 +59,8 @@ impl<'a> Setting<'a> {
         if served && padded { Ok(()) } else { Err(self.refused(map)) }
     }
 
-    /// The covariance of exponentials of sums, for frequencies ~ N(0, I) or of norm √d; if `even`, of the mean of those of ω and
-    /// −ω.
+    /// The covariance of exponentials of sums, for frequencies ~ N(0, I) or of norm √d; if `even`, the covariance of their means
+    /// over ω and −ω.
     pub fn covariance_of_sums(&self, even: bool) -> Option<Covariance> {
         match self.radius() {
             _ if !self.fits() => None,
@@ -89,7 +90,7 @@ impl<'a> Setting<'a> {
         self.does_not_estimate(map, target)
     }
 
-    /// As [`refused`](Setting::refused), with another description of the kernel.
+    /// The error that the map does not estimate the kernel of this description on these frequencies.
     pub fn does_not_estimate(&self, map: &'static str, target: String) -> Error {
         let frequencies = match (self.omega, self.radius()) {
             (Omega::None(_), _) => "no frequencies".into(),
@@ -100,11 +101,11 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// The definition of a map: its page.
+/// The definition of a plain map.
 ///
-/// A page implements [`form`](Definition::form), or [`features`](Definition::features) if the map has no normal form. What
-/// follows from the law of the frequencies alone (`check`, `kernel`, `log_variance`, `covariance`) is asked before they are
-/// drawn, too.
+/// It implements [`form`](Definition::form), or [`features`](Definition::features) if the map has no normal form. Methods that
+/// need only the law of the frequencies (`check`, `kernel`, `log_variance`, `covariance`) are also called before these are
+/// drawn.
 pub(crate) trait Definition: Identify {
     /// The name of the map in errors and output.
     fn name(&self) -> &'static str;
@@ -116,8 +117,8 @@ pub(crate) trait Definition: Identify {
     /// The function that makes features of projections; `None` without a normal form.
     fn lift(&self) -> Option<Lift>;
 
-    /// The number of features for each frequency, or for each coordinate where there are no frequencies: those of the lift, or twice
-    /// as many where features of −ω follow those of ω.
+    /// The number of features for each frequency, or for each coordinate if there are no frequencies: those of the lift, or twice
+    /// as many if features of −ω follow those of ω.
     fn width(&self) -> usize {
         self.lift().map_or(1, Lift::width)
     }
@@ -134,7 +135,7 @@ pub(crate) trait Definition: Identify {
         true
     }
 
-    /// Whether the kernel is estimated at all points alike: not with a shift beyond which points are clamped.
+    /// Whether the kernel is estimated at all points; `false` with a shift beyond which points are clamped.
     fn is_for_all_points(&self) -> bool {
         true
     }
@@ -144,7 +145,7 @@ pub(crate) trait Definition: Identify {
         1
     }
 
-    /// Whether all features are signs of the same magnitude, of which a hybrid takes shares.
+    /// Whether all features are signs of one magnitude, of which a hybrid takes shares.
     fn is_of_signs(&self) -> bool {
         false
     }
@@ -160,7 +161,7 @@ pub(crate) trait Definition: Identify {
     /// The features of a map without a normal form, after [`check`](Definition::check).
     ///
     /// # Errors
-    /// As [`form`](Definition::form).
+    /// The errors of [`form`](Definition::form).
     fn features<T: Real>(&self, _setting: Setting<'_>) -> Result<Arc<dyn FeatureMap<T>>> {
         Err(Error::Unsupported { what: "features without a normal form" })
     }
@@ -174,27 +175,27 @@ pub(crate) trait Definition: Identify {
     /// without a closed form.
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64>;
 
-    /// ln of the largest difference between terms of an estimate, whose mean over frequencies it is, for the scalars of two points divided
-    /// by the lengthscale; `None` where there is no bound, or none is known.
+    /// ln of the largest difference between terms of an estimate, which is their mean over frequencies, for the scalars of two
+    /// points divided by the lengthscale; `None` if no bound is known.
     fn ln_range(&self, _setting: Setting<'_>, _pair: &Pair) -> Option<f64> {
         None
     }
 
-    /// The softmax kernel with ℓ = 1, or the variant of it that frequencies of this law estimate.
+    /// The softmax kernel with ℓ = 1, or its variant that frequencies of this law estimate.
     fn softmax_target(&self, _omega: &Omega) -> Target {
         Softmax::default().into()
     }
 
-    /// Gradients with respect to the frequencies and to the coefficients of the map, from the sums of derivatives with respect to the
-    /// exponents of features; `None` where those depend on the frequencies in another way.
+    /// Gradients with respect to the frequencies and to the coefficients of the map, from the sums of derivatives with respect to
+    /// the exponents of features; `None` if features depend on the frequencies in another way.
     fn pull_back(&self, setting: Setting<'_>, sums: &ExponentSums) -> Option<(Array2<f64>, Vec<f64>)> {
         let form = self.form(setting).ok()?;
         let plain = form.weights.is_none() && form.stretch.is_none();
         plain.then(|| (sums.slopes.mapv(|slope| slope.re), Vec::new()))
     }
 
-    /// The relative covariance of two estimates that share a point, for one frequency without its opposite; `None` without a closed
-    /// form, or if the radii of the frequencies are not those of the target.
+    /// The relative covariance of two estimates that share a point, for one frequency without its opposite; `None` without a
+    /// closed form, or if the radii of the frequencies are not those of the target.
     fn covariance(&self, _setting: Setting<'_>) -> Option<Covariance> {
         None
     }
@@ -212,15 +213,15 @@ pub(crate) fn softmax_or_regularised(omega: &Omega) -> Target {
 
 /// φⱼ(x) = m^{−½} lift(β⟨ωⱼ, g(x)⟩ + aⱼ) e^{c(x)}, as plain data but for the [lift](Definition::lift).
 pub(crate) struct NormalForm {
-    /// g, and c where g is not the identity.
+    /// The function g, and c if g is not the identity.
     pub input: Input,
-    /// The transformation of the points of each side before that, if there is one.
+    /// The transformation of the points of each side before g, if there is one.
     pub affine: Option<[Affine; 2]>,
     /// β on each side.
     pub slopes: [Complex64; 2],
-    /// a for each frequency; none if all are 0.
+    /// aⱼ for each frequency; `None` if all are 0.
     pub weights: Option<Vec<Complex64>>,
-    /// A factor of each coordinate of the frequencies; none if all are 1.
+    /// A factor of each coordinate of the frequencies; `None` if all are 1.
     pub stretch: Option<Vec<f64>>,
     /// The coefficient of ‖x/ℓ‖² in c.
     pub row: f64,
@@ -231,7 +232,7 @@ pub(crate) struct NormalForm {
 }
 
 impl NormalForm {
-    /// With g(x) = x, β = 1, a = 0 and no constant: a symmetric map.
+    /// The form with g(x) = x, β = 1, a = 0 and no constant: a symmetric map.
     pub fn new(row: f64) -> Self {
         NormalForm {
             input: Input::Points,
@@ -246,7 +247,7 @@ impl NormalForm {
         }
     }
 
-    /// The same form for K(x, My): points on side Y are multiplied by M first.
+    /// Multiplies points on side Y by M first, for K(x, My).
     pub fn with_matrix(self, m: &Array2<f64>) -> Self {
         let affine = [Array2::eye(m.nrows()), m.clone()].map(Affine::linear);
         NormalForm { affine: Some(affine), symmetric: false, ..self }

@@ -20,7 +20,7 @@ use crate::theory::{Pair, Radius, dense};
 /// variances 1 − 4aₗ. For a basis other than the axes use a [`Conditioning`](super::Conditioning) with a rotation.
 ///
 /// # Variance
-/// With ρₗ = 1/(1 − 8aₗ) and w = x + y: K²(Πₗ ςₗ e^{ρₗwₗ²} − 1)/m, ςₗ = (1 + ρₗ)/(2√ρₗ), for independent frequencies;
+/// K²(Πₗ ςₗ e^{ρₗwₗ²} − 1)/m for independent frequencies, with ρₗ = 1/(1 − 8aₗ), w = x + y and ςₗ = (1 + ρₗ)/(2√ρₗ).
 /// [`theory::dense`](crate::theory::dense) also has closed forms for antithetic pairs, and for orthogonal and simplex
 /// frequencies if all aₗ are equal. [`optimal`](DenseExponential::optimal) minimises the mean of ln E φ²ψ² over data.
 /// With the optimal [`Conditioning`](super::Conditioning), rotated to the eigenvectors of E wwᵀ, the map is the best of
@@ -31,7 +31,7 @@ use crate::theory::{Pair, Radius, dense};
 /// At x = −y if all aₗ are 0; otherwise nowhere.
 ///
 /// # Cost
-/// That of positive features with dense frequencies, O(md) per point, also if the frequencies are structured.
+/// O(md) per point, as positive features with dense frequencies take, also if the frequencies are structured.
 ///
 /// # Example
 /// ```
@@ -68,7 +68,7 @@ impl DenseExponential {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is none, [`Entry`](Error::Entry) with the first that is not finite or
-    /// not below 1/8, where the variance is infinite.
+    /// is 1/8 or more, where the variance is infinite.
     pub fn new(a: Vec<f64>) -> Result<Self> {
         check_positive("the number of coefficients", a.len())?;
         match a.iter().position(|a| !(*a < 0.125 && (4.0 * a).is_finite())) {
@@ -86,7 +86,7 @@ impl DenseExponential {
     /// the mean of ((xₗ + yₗ)/ℓₗ)².
     ///
     /// # Errors
-    /// As [`new`](DenseExponential::new); [`Entry`](Error::Entry) with the first φ that is not a finite number from 0 on.
+    /// The errors of [`new`](DenseExponential::new); [`Entry`](Error::Entry) with the first φₗ that is negative or not finite.
     pub fn optimal(phi: &[f64]) -> Result<Self> {
         if let Some(row) = phi.iter().position(|phi| !(0.0..=f64::MAX / 8.0).contains(phi)) {
             let (what, value, domain) = ("the mean squares", phi[row], "from 0 on and finite");
@@ -95,7 +95,7 @@ impl DenseExponential {
         DenseExponential::new(phi.iter().map(|phi| dense::optimal(*phi).a).collect())
     }
 
-    /// aₗ.
+    /// The coefficients aₗ, one for each coordinate.
     pub fn a(&self) -> &[f64] {
         &self.a
     }
@@ -141,11 +141,11 @@ impl Definition for DenseExponential {
         })
     }
 
-    /// With respect to each aₗ. ∂/∂aₗ of the exponent is ωₗ² − 2/(1 − 4aₗ) √(1 − 4aₗ) ωₗuₗ − 1/(1 − 4aₗ).
+    /// Coefficients are the aₗ. ∂/∂aₗ of the exponent is ωₗ² − 2/(1 − 4aₗ) √(1 − 4aₗ) ωₗuₗ − 1/(1 − 4aₗ).
     fn pull_back(&self, setting: Setting<'_>, sums: &ExponentSums) -> Option<(Array2<f64>, Vec<f64>)> {
         let rows = setting.omega.frequencies(self.name()).ok()?.rows();
         let inverse: Vec<f64> = self.a.iter().map(|a| (1.0 - 4.0 * a).recip()).collect();
-        // With respect to ωₗ by the projection alone.
+        // The derivative with respect to ωₗ through the projection alone.
         let slope = |j: usize, l: usize| sums.slopes[[j, l]].re / inverse[l].sqrt();
         let of_omega = Array2::from_shape_fn(rows.dim(), |(j, l)| {
             slope(j, l) + 2.0 * self.a[l] * sums.weights[j].re * rows[[j, l]]
@@ -169,7 +169,7 @@ impl Definition for DenseExponential {
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
         let rho = self.rho();
         let ln_stretch = dense::ln_second_moment(&vec![0.0; rho.len()], &rho);
-        // As `covariance::dense`, whose squares are expanded.
+        // This is `covariance::dense` with expanded squares.
         let values = move |p: &Products<'_>, out: &mut [f64]| {
             let Some(stretched) = p.stretched else { return out.fill(f64::NAN) };
             for (k, out) in out.iter_mut().enumerate() {

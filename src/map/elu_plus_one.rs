@@ -138,14 +138,14 @@ impl OfCoordinates {
         self.lengthscale.divide(x).map(|u| u * u).sum()
     }
 
-    /// The exponent of the exponentials' common factor where all coordinates are negative, else 0; and the largest feature
-    /// otherwise, else 1.
+    /// The exponent of the common factor of the exponentials if all coordinates are negative, else 0; and the largest feature if
+    /// some coordinate is not negative, else 1.
     fn factors<T: Real>(&self, x: ArrayView1<'_, T>) -> (f64, f64) {
         let largest = self.lengthscale.divide(x).fold(f64::NEG_INFINITY, f64::max);
         (T::saturated(largest.min(0.0)).widen(), 1.0 + largest.max(0.0))
     }
 
-    /// Writes features divided by the largest; its logarithm.
+    /// Writes features divided by the largest; returns its logarithm.
     fn values<T: Real>(&self, x: ArrayView1<'_, T>, values: &mut [T]) -> f64 {
         let scaled = || self.lengthscale.divide(x);
         let (shift, divisor) = self.factors(x);

@@ -19,13 +19,13 @@ impl<T: Real> Map<T> {
     /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where `T` overflows or underflows.
     ///
     /// The points are dense ([`Points::to_dense`](crate::Points::to_dense)); [`Features::gram`](super::Features::gram) takes the
-    /// features of any. The features of `x` are not stored. Entries that underflow are recomputed from logarithms, if the map has them.
-    /// Hybrids combine the estimates of their parts instead of multiplying features. Cost O((n + l) m d + n l D), where
-    /// D counts the features of the parts of a hybrid; more if many entries are recomputed.
+    /// features of any points. The features of `x` are not stored. Entries that underflow are recomputed from logarithms, if the
+    /// map has them. Hybrids combine the estimates of their parts instead of multiplying features. Cost O((n + l) m d + n l D),
+    /// where D counts the features of the parts of a hybrid; more if many entries are recomputed.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, [`Memory`](crate::Error::Memory) if there is no
-    /// memory for the result, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, [`Memory`](crate::Error::Memory) if the result does
+    /// not fit in memory, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
@@ -59,7 +59,7 @@ impl<T: Real> Map<T> {
         Ok(T::narrow(self.log_estimate(x, y)?.value()))
     }
 
-    /// The sign and logarithm of the estimate of K(x, y), from logarithms of features where the map has them.
+    /// The sign and logarithm of the estimate of K(x, y), from logarithms of features if the map has them.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a point does not have d entries.
@@ -70,15 +70,15 @@ impl<T: Real> Map<T> {
         Ok(estimates[0])
     }
 
-    /// The estimates of K(xᵢ, yᵢ) for rows of `x` and `y` with the same number, n; ±∞ or 0 where `T` overflows or
-    /// underflows. Bit-identical to [`estimate`](Map::estimate), in less time: cost O(n m d), without the n² other
-    /// pairs of [`gram`](Map::gram).
+    /// The estimates of K(xᵢ, yᵢ) for the n rows of `x` and `y`; ±∞ or 0 where `T` overflows or underflows. They are
+    /// bit-identical to [`estimate`](Map::estimate), in less time: cost O(n m d), without the other pairs of
+    /// [`gram`](Map::gram).
     ///
     /// The points are dense. Features are not stored. A row that gets NaN features gives NaN for its pair alone.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, or the numbers of rows differ;
-    /// [`Memory`](crate::Error::Memory) if there is no memory for the result, [`Cancelled`](crate::Error::Cancelled) if a
+    /// [`Memory`](crate::Error::Memory) if the result does not fit in memory, [`Cancelled`](crate::Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it.
     ///
     /// # Example
@@ -97,10 +97,10 @@ impl<T: Real> Map<T> {
         Ok(self.log_estimate_rows(x, y)?.mapv(|estimate| T::narrow(estimate.value())))
     }
 
-    /// The signs and logarithms of the estimates of K(xᵢ, yᵢ), as [`log_estimate`](Map::log_estimate) for each row.
+    /// The signs and logarithms of the estimates of K(xᵢ, yᵢ) for the n rows of `x` and `y`.
     ///
     /// # Errors
-    /// As [`estimate_rows`](Map::estimate_rows).
+    /// The errors of [`estimate_rows`](Map::estimate_rows).
     #[inline(never)]
     pub fn log_estimate_rows(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
         self.check_points(x.view().into())?;
@@ -118,8 +118,8 @@ impl<T: Real> Map<T> {
         Ok(out)
     }
 
-    /// The signs and logarithms of the estimates of K(xᵢ, yⱼ) for these pairs (i, j) of rows: bit for bit [`log_estimate`](Map::log_estimate),
-    /// with the features of each row computed once, however many pairs it is in, and held. On the calling thread.
+    /// The signs and logarithms of the estimates of K(xᵢ, yⱼ) for these pairs (i, j) of rows, with the bits of
+    /// [`log_estimate`](Map::log_estimate), on the calling thread. The features of each row are computed once and held.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns.

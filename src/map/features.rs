@@ -25,7 +25,7 @@ pub struct Features<T: Real> {
 }
 
 impl<T: Real> Features<T> {
-    /// Features in standard layout.
+    /// Features from arrays in standard layout.
     pub(super) fn new(map: Map<T>, side: Side, values: Array2<T>, log_scales: Array2<f64>) -> Self {
         Features { values, log_scales, map, side }
     }
@@ -71,14 +71,14 @@ impl<T: Real> Features<T> {
         (self.values, self.log_scales)
     }
 
-    /// The features with their scales multiplied in, n × D, as input of a linear model. Where `T` overflows or
-    /// underflows (norms of about 13 in `f32`) they are ±∞ or 0: [`lost_rows`](Features::lost_rows) counts the rows
-    /// that are lost. For kernels of x − y, centre the points first.
+    /// The features with their scales multiplied in, n × D, as input of a linear model. If `T` overflows or
+    /// underflows (norms of about 13 in `f32`) they are ±∞ or 0: [`lost_rows`](Features::lost_rows) counts such rows. For
+    /// kernels of x − y, centre the points first.
     pub fn to_array(&self) -> Array2<T> {
         self.clone().into_array()
     }
 
-    /// As [`to_array`](Features::to_array), in the memory of the values.
+    /// The features with their scales multiplied in, n × D, in the memory of the values.
     #[inline(never)]
     pub fn into_array(self) -> Array2<T> {
         let mut out = self.values;
@@ -126,7 +126,7 @@ impl<T: Real> Features<T> {
     ///
     /// # Errors
     /// [`Pairing`](Error::Pairing) if the features come from different maps, or from the same side of a map
-    /// that is not symmetric; [`Memory`](Error::Memory) if there is no memory for the result,
+    /// that is not symmetric; [`Memory`](Error::Memory) if the result does not fit in memory,
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn gram(&self, other: &Features<T>) -> Result<Array2<T>> {
@@ -145,7 +145,7 @@ impl<T: Real> Features<T> {
         if left != right || self.map.same(&other.map) {
             return Error::Pairing { left, right };
         }
-        // Maps that say the same of themselves have other frequencies.
+        // If the maps have equal descriptions, their frequencies differ.
         let of = |origin: String, map: &Map<T>| format!("{origin}, identity {}", map.identity());
         Error::Pairing { left: of(left, &self.map), right: of(right, &other.map) }
     }
@@ -174,9 +174,9 @@ impl<T: Real> PartialEq for Features<T> {
 pub struct LogFeatures<T> {
     /// ln |φ| relative to the scales, n × D.
     pub logarithms: Array2<T>,
-    /// ±1, n × D.
+    /// The signs ±1 of φ, n × D.
     pub signs: Array2<T>,
-    /// n × blocks.
+    /// The logarithmic scales, n × blocks.
     pub log_scales: Array2<f64>,
 }
 

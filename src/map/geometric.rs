@@ -19,8 +19,8 @@ use crate::theory::counts::ln_geometric_variance;
 ///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} p^{−d/2} Πₗ (xₗ/√(1−p))^{ωⱼₗ}/√(ωⱼₗ!), m features, for the softmax kernel, with 0⁰ = 1; for the
-/// Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent geometric counts, P(ω = k) = p(1−p)ᵏ from k =
-/// 0 on. Features and estimates may be negative, but are positive with a [`Shift`](super::Shift).
+/// Gaussian kernel times e^{−½‖x‖²}. Estimates are unbiased if the ωⱼₗ are independent geometric counts, P(ω = k) =
+/// p(1−p)ᵏ from k = 0 on. Features and estimates may be negative, but are positive with a [`Shift`](super::Shift).
 ///
 /// # Variance
 /// (p^{−d} Πₗ I₀(2|xₗyₗ|(1−p)^{−½}) − e^{2x·y})/m: least for the p of
@@ -61,18 +61,18 @@ pub struct Geometric {
 }
 
 impl Geometric {
-    /// Uses this p for counts of any law. Unless they are geometric with the same p, the estimated kernel is not known.
+    /// The map with this p for counts of any law. Unless they are geometric with this p, the estimated kernel is not known.
     /// The [default](Geometric::default) takes p from the law of the counts.
     pub fn with_p(p: f64) -> Self {
         Geometric { p: Some(p), shift: None }
     }
 
-    /// The map at shifted points, where all features are positive.
+    /// Shifts points, so that all features are positive.
     pub fn shifted(self, shift: Shift) -> Self {
         Geometric { shift: Some(shift), ..self }
     }
 
-    /// The stated p; `None` for that of the counts.
+    /// The stated p; `None` for the p of the counts.
     pub fn p(&self) -> Option<f64> {
         self.p
     }
@@ -125,7 +125,7 @@ impl Definition for Geometric {
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
         let (p, d) = (self.probability(setting)?, setting.omega.dim());
-        // Γ(ω+1) = ω!, exact up to rounding.
+        // ω! = Γ(ω+1), exact up to rounding.
         let bias = |omega: ArrayView1<'_, u64>| {
             -0.5 * omega.iter().map(|count| ln_gamma(*count as f64 + 1.0)).sum::<f64>()
         };

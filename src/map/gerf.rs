@@ -16,20 +16,20 @@ use crate::theory::{Pair, Radius, bounds, covariance};
 /// (OPRF), the map of FAVOR++.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} D exp(A‖ωⱼ‖² + B ωⱼ·x + C‖x‖²) for the Gaussian kernel, and ψ(y) with sB for B: s = ±1, A complex
-/// with Re(1 − 8A) > 0, B = √(s(1 − 4A)), C = −(s+1)/2, D = (1 − 4A)^{d/4}; for softmax C = −s/2. The estimate is the
+/// φⱼ(x) = m^{−1/2} D exp(A‖ωⱼ‖² + B ωⱼ·x + C‖x‖²) for the Gaussian kernel, and ψ(y) with sB for B. Here s = ±1, A is complex
+/// with Re(1 − 8A) > 0, B = √(s(1 − 4A)), C = −(s+1)/2, or −s/2 for softmax, and D = (1 − 4A)^{d/4}. The estimate is the
 /// real part of the product: 2m real features, (Re φ, Im φ) against (Re ψ, −Im ψ), or m positive ones for s = 1 and
 /// real A. A = 0 is [`Positive`](super::Positive) for s = 1 and [`Trigonometric`](super::Trigonometric) for s = −1. If
 /// the coupling pads, ‖ω‖ and d are those of the padded dimension.
 ///
 /// # Variance
-/// Finite for Re(1 − 8A) > 0. [`theory::gerf`](crate::theory::gerf) has closed forms for any known coupling. With the
+/// It is finite for Re(1 − 8A) > 0. [`theory::gerf`](crate::theory::gerf) has closed forms for any known coupling. With the
 /// optimal real A ≤ 0 for a pair of points or for data ([`optimal`](Gerf::optimal),
 /// [`PairStatistics`](crate::data::PairStatistics)) the variance is below that of positive features everywhere except
 /// at x = −y.
 ///
 /// # Exact where
-/// Only where A = 0 is: the term A‖ω‖² trades exactness at x = −y for lower variance elsewhere.
+/// Nowhere unless A = 0: the term A‖ω‖² trades exactness at x = −y for lower variance elsewhere.
 ///
 /// # Cost
 /// O(md) per point, or O(m log d) with structured frequencies, with one exponential for each frequency, and a sine and
@@ -79,12 +79,12 @@ impl Gerf {
     /// The positive features (s = 1) with the real A that minimises the variance where ‖(x+y)/ℓ‖² is `squared_sum`, in
     /// ℝᵈ.
     ///
-    /// For data take its mean over pairs
+    /// For data take the mean of ‖(x+y)/ℓ‖² over pairs
     /// ([`PairStatistics::mean_squared_sum`](crate::data::PairStatistics::mean_squared_sum)). With a coupling that
     /// pads, d is the padded dimension.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if d is 0 or `squared_sum` is not a finite number from 0 on.
+    /// [`Parameter`](Error::Parameter) if d is 0 or `squared_sum` is negative or not finite.
     pub fn optimal(d: usize, squared_sum: f64) -> Result<Self> {
         crate::error::check_positive("the dimension d", d)?;
         if !(0.0..=f64::MAX / 8.0).contains(&squared_sum) {
@@ -94,12 +94,12 @@ impl Gerf {
         Gerf::new(gerf::optimal(d, squared_sum).a, GerfSign::Plus)
     }
 
-    /// A.
+    /// The parameter A.
     pub fn a(&self) -> Complex64 {
         self.a
     }
 
-    /// s.
+    /// The sign s.
     pub fn sign(&self) -> GerfSign {
         self.sign
     }
@@ -143,7 +143,7 @@ impl Definition for Gerf {
         })
     }
 
-    /// With respect to Re A and, of complex features, Im A. ∂/∂A of the exponent is ‖ω‖² − 2/(1 − 4A) Bω·u − d/(1 − 4A).
+    /// Coefficients are Re A and, for complex features, Im A. ∂/∂A of the exponent is ‖ω‖² − 2/(1 − 4A) Bω·u − d/(1 − 4A).
     fn pull_back(&self, setting: Setting<'_>, sums: &ExponentSums) -> Option<(Array2<f64>, Vec<f64>)> {
         let omega = setting.omega.frequencies(self.name()).ok()?;
         let (rows, inverse) = (omega.rows(), (1.0 - 4.0 * self.a).inv());
@@ -190,7 +190,7 @@ impl Definition for Gerf {
     }
 }
 
-/// As [`covariance::gerf`], whose logarithm is affine in the products.
+/// Writes [`covariance::gerf`], whose logarithm is affine in the products.
 fn real_covariance(a: f64, p: &Products<'_>, out: &mut [f64]) {
     let RowProducts { dots, square, squares } = p.plain;
     let rho = 1.0 / (1.0 - 8.0 * a);

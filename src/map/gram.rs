@@ -10,9 +10,9 @@ use crate::error::Result;
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog, progress, threads};
 
-/// Columns of the matrix that are computed together, so that their packed features stay in the L2 cache.
+/// The number of columns that are computed together, so that their packed features stay in the L2 cache.
 const COLUMNS: usize = 256;
-/// Rows that are computed together if features already exist.
+/// The number of rows that are computed together if features already exist.
 const ROWS: usize = 120;
 /// The largest scale for which the exponentials of two scales and their product are normal numbers.
 const SAFE: f64 = 300.0;
@@ -25,8 +25,8 @@ pub(super) enum GramRows<'a, T: Real> {
     Features(RowFeatures<'a, T>),
 }
 
-/// The estimates for all pairs of rows of `left` and `right`, from products of features as the pairing says.
-/// `resolve(pairs)` gives estimates of pairs that scaled features cannot resolve, if it is able to.
+/// The estimates for all pairs of rows of `left` and `right`, from products of features combined by the pairing.
+/// `resolve(pairs)` gives estimates of pairs that scaled features cannot resolve, or `None`.
 ///
 /// # Errors
 /// [`Cancelled`](crate::Error::Cancelled) if the watcher stops the work.
@@ -80,7 +80,7 @@ pub(super) fn gram<T: Real>(
             })?;
         }
     }
-    // One run alone may have stopped within.
+    // A single run may have been stopped within.
     progress::check().map(|()| out)
 }
 
@@ -90,12 +90,12 @@ pub(super) struct RowFeatures<'a, T> {
     pub values: &'a [T],
     pub log_scales: &'a [f64],
     pub columns: &'a [Range<usize>],
-    /// Elements between rows: at least those of a row.
+    /// The number of elements between the beginnings of rows, at least that of a row.
     pub width: usize,
 }
 
 impl<'a, T: Real> RowFeatures<'a, T> {
-    /// From arrays in standard layout.
+    /// Features from arrays in standard layout.
     pub fn new(values: &'a Array2<T>, log_scales: &'a Array2<f64>, columns: &'a [Range<usize>]) -> Self {
         let width = values.ncols();
         let (values, log_scales) = (numeric::slice_of(values), numeric::slice_of(log_scales));
@@ -117,7 +117,7 @@ impl<'a, T: Real> RowFeatures<'a, T> {
         }
     }
 
-    /// The same; copied to a buffer if rows so far apart would all lie in a few sets of the first cache.
+    /// These features, copied to a buffer if the distance between rows would map all of them to a few sets of the first cache.
     fn spread(self, buffer: &'a mut Vec<T>) -> RowFeatures<'a, T> {
         let stride = numeric::spread::<T>(self.width);
         if stride == self.width || self.len() < 2 {
@@ -139,7 +139,7 @@ impl<'a, T: Real> RowFeatures<'a, T> {
     }
 }
 
-/// Scratch that a thread reuses.
+/// Buffers that a thread reuses.
 #[derive(Default)]
 struct GramBuffers<T> {
     products: Vec<Vec<T>>,
@@ -162,7 +162,7 @@ struct ColumnChunk<T> {
 struct PackedBlock<T> {
     packed: Packed<T>,
     scales: Vec<f64>,
-    /// e^scale, where that is [safe](is_safe).
+    /// e^scale of each point, if it is [safe](is_safe).
     weights: Vec<f64>,
     /// Whether all scales are safe and no point is absent.
     safe: bool,
@@ -248,8 +248,8 @@ impl<T: Real> PackedBlock<T> {
         }
     }
 
-    /// Products of the rows where the block is present with those of the chunk, and the indices of these rows unless
-    /// all.
+    /// The products of the rows where the block is present with the points of the chunk, and the indices of these rows unless
+    /// they are all.
     fn multiply(
         &self,
         rows: RowFeatures<'_, T>,
@@ -281,7 +281,7 @@ impl<T: Real> PackedBlock<T> {
     }
 }
 
-/// Whether e^scale, and its product with another such one, is a normal number.
+/// Whether e^scale, and its product with another safe one, is a normal number.
 fn is_safe(scale: f64) -> bool {
     scale.abs() <= SAFE
 }

@@ -14,9 +14,9 @@ use crate::theory::Pair;
 /// Positive features on frequencies of any stated density: importance sampling.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖² + ½ ln N(ωⱼ; 0, I) − ½ ln q(ωⱼ)) for the softmax kernel, for the Gaussian kernel
-/// with −‖x‖², where each ω has the density q on ℝᵈ. Unbiased if q is positive everywhere and the frequencies were
-/// drawn from it, which the map cannot check. q = N(0, I) gives [`Positive`](super::Positive); another Gaussian density
+/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖² + ½ ln N(ωⱼ; 0, I) − ½ ln q(ωⱼ)) for the softmax kernel, with −‖x‖² for the Gaussian
+/// kernel, where each ω has the density q on ℝᵈ. Estimates are unbiased if q is positive everywhere and the frequencies
+/// were drawn from it, which the map cannot check. q = N(0, I) gives [`Positive`](super::Positive); another Gaussian density
 /// gives [`DenseExponential`](super::DenseExponential) after a [`Conditioning`](super::Conditioning).
 ///
 /// # Variance
@@ -28,7 +28,7 @@ use crate::theory::Pair;
 /// Nowhere, in general.
 ///
 /// # Cost
-/// That of positive features.
+/// O(md) per point, with one exponential for each feature.
 ///
 /// # Example
 /// ```
@@ -63,7 +63,7 @@ pub struct Importance {
 }
 
 impl Importance {
-    /// From ln q(ωⱼ) of each frequency.
+    /// The map with ln q(ωⱼ) of each frequency.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is none, [`Entry`](Error::Entry) with the first that is not finite.
@@ -78,7 +78,7 @@ impl Importance {
         }
     }
 
-    /// ln q(ωⱼ).
+    /// ln q(ωⱼ) of each of the m frequencies.
     pub fn log_densities(&self) -> &[f64] {
         &self.log_densities
     }

@@ -1,10 +1,10 @@
 //! Feature maps φ, ψ whose product φ(x)·ψ(y) estimates a kernel.
 //!
 //! Every map is used through the type [`Map`]: batches of [`Features`], Gram matrices, estimates, variances. Plain maps
-//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have the same constructors: `map(frequencies,
-//! target)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A
-//! [`Recipe`] is a map as plain data; implement [`FeatureMap`] for a map of your own. The private engine does the
-//! computations; hybrids and applications are built on maps.
+//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have a constructor `map(frequencies, target)`, and
+//! `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A [`Recipe`] is a map as
+//! plain data; implement [`FeatureMap`] for a map of your own. The private engine does the computations; hybrids and
+//! applications are built on maps.
 //!
 //! # Scales
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in
@@ -91,7 +91,7 @@ macro_rules! mechanisms {
 
         /// The definition of a plain map with its parameters, as data.
         ///
-        /// It is read from text, such as `positive`, `nonlinear relu` or `gerf, A = -0.2`, unless its parameters are arrays.
+        /// Unless its parameters are arrays, it is read from text, such as `positive`, `nonlinear relu` or `gerf, A = -0.2`.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum Mechanism {
@@ -110,11 +110,11 @@ macro_rules! mechanisms {
             impl $Name {
                 /// The map for the softmax kernel exp(x·y).
                 ///
-                /// Frequencies whose radii have no stated law are accepted: the map estimates the kernel of their law then,
-                /// not this one, and its [`kernel`](Map::kernel) is `None`.
+                /// Frequencies whose radii have no stated law are accepted: the map then estimates the kernel of their law,
+                /// and its [`kernel`](Map::kernel) is `None`.
                 ///
                 /// # Errors
-                /// As [`PlainRecipe::map`].
+                /// The errors of [`PlainRecipe::map`].
                 pub fn softmax<T: Real>(self, omega: impl Into<Omega>) -> Result<Map<T>> {
                     let omega = omega.into();
                     let target = self.softmax_target(&omega);
@@ -123,11 +123,11 @@ macro_rules! mechanisms {
 
                 /// The map for the Gaussian kernel with lengthscale ℓ.
                 ///
-                /// Frequencies whose radii have no stated law are accepted: the map estimates the kernel of their law then,
-                /// not this one, and its [`kernel`](Map::kernel) is `None`.
+                /// Frequencies whose radii have no stated law are accepted: the map then estimates the kernel of their law,
+                /// and its [`kernel`](Map::kernel) is `None`.
                 ///
                 /// # Errors
-                /// As [`Gaussian::new`] and [`PlainRecipe::map`].
+                /// The errors of [`Gaussian::new`] and [`PlainRecipe::map`].
                 pub fn gaussian<T: Real>(
                     self,
                     omega: impl Into<Omega>,
@@ -140,7 +140,7 @@ macro_rules! mechanisms {
         $(constructors!($Other);)*
 
         impl Mechanism {
-            /// Whether the map estimates kernels that are named, and not one that its frequencies imply.
+            /// Whether the map estimates named kernels, and not one that its frequencies imply.
             pub(crate) fn is_for_kernels(&self) -> bool {
                 matches!(self, $(Mechanism::$Name(_))|*)
             }
@@ -171,7 +171,7 @@ macro_rules! constructors {
             /// The map of these frequencies for a target kernel.
             ///
             /// # Errors
-            /// As [`PlainRecipe::map`].
+            /// The errors of [`PlainRecipe::map`].
             pub fn map<T: Real>(self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<Map<T>> {
                 PlainRecipe::new(self, omega, target).map()
             }
@@ -234,12 +234,12 @@ impl Mechanism {
         of_each!(self, definition => definition.pull_back(setting, sums))
     }
 
-    /// Whether all features are signs of the same magnitude.
+    /// Whether all features are signs of one magnitude.
     pub(crate) fn is_of_signs(&self) -> bool {
         of_each!(self, definition => definition.is_of_signs())
     }
 
-    /// Whether the kernel is estimated at all points alike.
+    /// Whether the kernel is estimated at all points; `false` with a shift beyond which points are clamped.
     pub(crate) fn is_for_all_points(&self) -> bool {
         of_each!(self, definition => definition.is_for_all_points())
     }
@@ -258,7 +258,7 @@ impl Mechanism {
         of_each!(self, definition => definition.lift())
     }
 
-    /// The number of features for each frequency, or for each coordinate where there are no frequencies.
+    /// The number of features for each frequency, or for each coordinate if there are no frequencies.
     pub(crate) fn width(&self) -> usize {
         of_each!(self, definition => definition.width())
     }

@@ -18,24 +18,24 @@ use crate::kernel::{
 use crate::names::{Named, Words, plain};
 use crate::theory::gerf::GerfSign;
 
-/// What a lengthscale without a kernel is called in print.
+/// The name of a lengthscale without a kernel in messages.
 const IMPLIED: &str = "a lengthscale without a kernel";
 
 impl FromStr for Target {
     type Err = Error;
 
     /// Reads the name of a kernel with its parameters and its lengthscale: `softmax`, `gaussian 0.5`, `matern 3/2, lengthscale 0.5`,
-    /// `rational quadratic, α = 1, lengthscales [0.5, 2]`. Options with a name stand in any order. Of numbers without a name, the
-    /// smoothness is before the lengthscale.
+    /// `rational quadratic, α = 1, lengthscales [0.5, 2]`. Options with a name stand in any order. Among numbers without a name
+    /// the smoothness comes before the lengthscale.
     ///
     /// # Errors
-    /// [`Text`](Error::Text) with the names that are known, or with what is wrong; [`Parameter`](Error::Parameter) if a
+    /// [`Text`](Error::Text) with the names that are known, or with the fault; [`Parameter`](Error::Parameter) if a
     /// number is outside its domain.
     fn from_str(text: &str) -> Result<Self> {
         let text = plain(text);
         let Named { name, words } = Named::read("a kernel", &text, Target::TAGS, &[(IMPLIED, "implied")])?;
         let mut words = words.joined();
-        // What has a name first, then parameters, then a number that is left: the lengthscale.
+        // Named options are read first, then parameters, then the lengthscale as the number that is left.
         let named = lengthscale(&mut words)?;
         let kernel: Target = match name {
             "softmax" => Softmax::default().into(),
@@ -116,10 +116,10 @@ impl FromStr for Mechanism {
 
     /// Reads the name of a map with its parameters: `positive`, `trigonometric`, `hyperbolic`, `sign`, `elu plus one`, `nonlinear
     /// relu`, `nonlinear relu, offset 0.001`, `gerf, A = -0.2`, `gerf, A = 0.1+0.2i, s = -1`, `poisson, rate 0.5`, `poisson, rates
-    /// [0.5, 1]`, `geometric, p = 0.5`. Without them, the counts of a Poisson and of a geometric map state rates and p.
+    /// [0.5, 1]`, `geometric, p = 0.5`. A Poisson map without rates, or a geometric map without p, takes them from its counts.
     ///
     /// # Errors
-    /// [`Text`](Error::Text) with the names that are known, or with what is wrong, such as parameters that are arrays;
+    /// [`Text`](Error::Text) with the names that are known, or with the fault, such as parameters that are arrays;
     /// [`Parameter`](Error::Parameter) if a number is outside its domain.
     fn from_str(text: &str) -> Result<Self> {
         let text = plain(text);

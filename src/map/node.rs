@@ -22,7 +22,7 @@ use crate::{Points, Real};
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
 ///
 /// Every map is used through this type: constructors of plain maps and hybrids return it, a [`Recipe`] builds it, and
-/// [`Map::new`] wraps a user-defined [`FeatureMap`]. Immutable; clones are cheap and share memory.
+/// [`Map::new`] wraps a user-defined [`FeatureMap`]. A map does not change; clones are cheap and share memory.
 ///
 /// Points are rows of arrays of any layout; standard layout is fastest. Every method gives bit-identical results for
 /// any number of threads and for any split of a batch. A row that contains NaN or an infinity, or whose squared norm
@@ -45,7 +45,7 @@ struct Node<T: Real> {
     tree: MapTree<T>,
     known: Arc<Known<T>>,
     program: Program<T>,
-    /// Whether features are computed by code of a user.
+    /// Whether a user's code computes features.
     own: bool,
     identity: OnceLock<Identity>,
 }
@@ -73,13 +73,13 @@ impl<T: Real> std::fmt::Debug for Map<T> {
 }
 
 impl<T: Real> Map<T> {
-    /// Wraps a [`FeatureMap`] of your own. Its features pair only with those of clones of this `Map`.
+    /// Wraps a [`FeatureMap`] of your own. Its features can be paired only with features of clones of this `Map`.
     ///
     /// Maps of at most 2²⁰ features are first tested on three points near 0: they must write the whole tile, the
     /// features of a point must not depend on other points, and they must agree with the facts.
     ///
     /// # Errors
-    /// [`Contract`](Error::Contract) if a test fails; [`Parameter`](Error::Parameter) if its facts name no dimension,
+    /// [`Contract`](Error::Contract) if a test fails; [`Parameter`](Error::Parameter) if the facts have no dimension,
     /// no block or no feature, or too many.
     pub fn new(map: impl FeatureMap<T> + 'static) -> Result<Self> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
@@ -103,7 +103,7 @@ impl<T: Real> Map<T> {
         Ok(Map { node: Arc::new(Node { tree, known, program, own, identity }) })
     }
 
-    /// Whether features are computed by code of a user, which may panic.
+    /// Whether a user's code, which may panic, computes features.
     pub(crate) fn is_own(&self) -> bool {
         self.node.own
     }
@@ -155,11 +155,11 @@ impl<T: Real> Map<T> {
         self.node.known.kernel.as_deref()
     }
 
-    /// ln of the variance of [`estimate`](Map::estimate) over draws of the frequencies, or `None` where no closed form is
-    /// known for their law; NaN for points that are not finite, or whose squared norms are not.
+    /// ln of the variance of [`estimate`](Map::estimate) over draws of the frequencies, or `None` if no closed form is
+    /// known for their law; NaN if a point or its squared norm is not finite.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a point has another dimension than d.
+    /// [`Shape`](Error::Shape) if a point does not have d entries.
     #[inline(never)]
     pub fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
         self.check_pair(x, y)?;
@@ -169,13 +169,13 @@ impl<T: Real> Map<T> {
     /// √Var / |K|, the standard deviation of [`estimate`](Map::estimate) over draws of the frequencies relative to the
     /// kernel; `None` unless both the [variance](Map::log_variance) and the [kernel](Map::kernel) are known.
     ///
-    /// From 0 to ∞: 0 wherever the variance is 0, and ∞ where only the kernel is 0 or the quotient overflows. It is computed
-    /// from logarithms, so that the size of the kernel does not matter, with a relative error of about
-    /// 10⁻¹⁵ (1 + |ln Var| + |ln |K||); NaN where that leaves no digit, and for points with NaN or an infinity. Cost O(d)
+    /// It is 0 wherever the variance is 0, and ∞ where only the kernel is 0 or the quotient overflows. It is computed from
+    /// logarithms, so that the size of the kernel does not matter, with a relative error of about
+    /// 10⁻¹⁵ (1 + |ln Var| + |ln |K||). It is NaN where that leaves no digit, and for points with NaN or an infinity. Cost O(d)
     /// for most maps.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a point has another dimension than d.
+    /// [`Shape`](Error::Shape) if a point does not have d entries.
     ///
     /// # Example
     /// ```
@@ -209,21 +209,21 @@ impl<T: Real> Map<T> {
         }
     }
 
-    /// A hash of what the map is made of: definitions and parameters, draws and seeds, and of frequencies of your own their
-    /// numbers. Features of maps with different identities cannot be paired. It is the same on every machine and after storing;
-    /// a user-defined [`FeatureMap`] has one that only clones of its `Map` share, in this process.
+    /// A hash of definitions and parameters, draws and seeds, and of the numbers of your own frequencies. Features of maps with
+    /// different identities cannot be paired. It is equal on every machine and after storing. The identity of a user-defined
+    /// [`FeatureMap`] is shared only by clones of its `Map`, in this process.
     #[inline(never)]
     pub fn identity(&self) -> Identity {
         *self.node.identity.get_or_init(|| Identity::of(self))
     }
 
-    /// Whether both have the same features, as clones or maps made from equal data.
+    /// Whether both have equal features, as clones do and maps made from equal data.
     pub(crate) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.node, &other.node) || self.identity() == other.identity()
     }
 
     /// Writes the features of the rows of `x` to buffers: `values` n × D, `log_scales` n × blocks. Values of absent
-    /// blocks are left unchanged. Allocates no memory that grows with n.
+    /// blocks are left unchanged. Memory does not grow with n.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then. [`Cancelled`](Error::Cancelled) if a
@@ -254,11 +254,11 @@ impl<T: Real> Map<T> {
         drive::fill_values(self.program(), side, x, values, log_scales)
     }
 
-    /// Features of the rows of `x`. Cost for an exponential map O(n m d).
+    /// The features of the rows of `x`, n × d. Cost O(n m d) for an exponential map.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns,
-    /// [`Memory`](Error::Memory) if there is no memory for them, [`Cancelled`](Error::Cancelled) if a
+    /// [`Memory`](Error::Memory) if the features do not fit in memory, [`Cancelled`](Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it.
     pub fn features<'a>(&self, side: Side, x: impl Into<Points<'a, T>>) -> Result<Features<T>> {
         self.features_of_points(side, x.into().view())
@@ -274,7 +274,7 @@ impl<T: Real> Map<T> {
         Ok(Features::new(self.clone(), side, values, log_scales))
     }
 
-    /// Features of one point, as a batch of one.
+    /// The features of one point, as a batch of one.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d entries.
@@ -282,11 +282,11 @@ impl<T: Real> Map<T> {
         self.features(side, x.view().insert_axis(Axis(0)))
     }
 
-    /// Logarithms and signs of the features of the rows of `x`, finite at any norm: the exponents before exp is
-    /// applied. For code that builds on maps.
+    /// The logarithms and signs of the features of the rows of `x`, finite at any norm: the exponents before exp is
+    /// applied. They are for code that builds on maps.
     ///
     /// # Errors
-    /// As [`features`](Map::features); [`Unsupported`](Error::Unsupported) if the features are not exponentials.
+    /// The errors of [`features`](Map::features); [`Unsupported`](Error::Unsupported) if the features are not exponentials.
     pub fn log_features<'a>(&self, side: Side, x: impl Into<Points<'a, T>>) -> Result<LogFeatures<T>> {
         self.log_features_of_points(side, x.into().view())
     }
@@ -334,18 +334,18 @@ impl<T: Real> Map<T> {
         Ok(())
     }
 
-    /// For each row xᵢ of `x` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, n × d: a vector–Jacobian
-    /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed: with the cotangents g of
-    /// the features themselves, c = g e^s.
+    /// The gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ for each row xᵢ of `x`, n × d: a vector–Jacobian
+    /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed. The cotangents g of the
+    /// features themselves give c = g e^s.
     ///
     /// Entries that overflow `T` are ±∞, as gradients of scaled features near 0 may be.
     ///
-    /// Costs twice as much as the features plus a product of n × m by m × d. With counts it costs as much again for
+    /// It costs twice as much as the features, plus a product of n × m by m × d. With counts it costs as much again for
     /// each coordinate of a point that is 0, and with nested hybrids once for each level.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
-    /// a [`FeatureMap`] without gradients, [`Memory`](Error::Memory) if there is no memory for the result,
+    /// a [`FeatureMap`] without gradients, [`Memory`](Error::Memory) if the result does not fit in memory,
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn pull_back(&self, side: Side, x: &ArrayRef2<T>, cotangents: &ArrayRef2<T>) -> Result<Array2<T>> {
@@ -365,7 +365,7 @@ impl<T: Real> Map<T> {
         check_size("the number of columns of x", self.input_dim(), x.ncols())
     }
 
-    /// Rejects so many rows of features of so many bytes each, with their scales, if there is no memory for them.
+    /// Rejects `rows` rows of features of `each` bytes, with their scales, if they do not fit in memory.
     fn check_room(&self, rows: usize, each: usize) -> Result<()> {
         let scales = self.blocks().len().saturating_mul(size_of::<f64>());
         check_memory("rows of features", rows, self.feature_dim().saturating_mul(each).saturating_add(scales))

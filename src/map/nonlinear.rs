@@ -12,19 +12,19 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} (f(ωⱼ·x/ℓ) + ε), m features; [`Activation`] lists the functions. They estimate E\[(f(ω·x) +
-/// ε)(f(ω·y) + ε)\] with any coupling. If that has a closed form and ω ~ N(0, I), [`kernel`](crate::Map::kernel) is
-/// that [kernel](crate::kernel::ActivationKernel); for GELU, the sigmoid and tanh, and for radii of another law, it is
-/// `None`. An ε > 0 keeps sums of features away from 0 where f is 0, and may make features
+/// ε)(f(ω·y) + ε)\] with any coupling. [`kernel`](crate::Map::kernel) is this
+/// [kernel](crate::kernel::ActivationKernel) if it has a closed form and ω ~ N(0, I); it is `None` for GELU, the sigmoid and
+/// tanh, and for radii of another law. An ε > 0 keeps sums of features away from 0 where f is 0, and may make features
 /// [non-negative](crate::map::Facts::non_negative).
 ///
-/// Rows are divided by a power of two such that the largest value is between ½ and 1, so no norm overflows; much
+/// Rows are divided by a power of two such that the largest value is between ½ and 1, so that no norm overflows; much
 /// smaller values may underflow to 0. exp without ε has logarithms, and therefore
 /// [log-estimates](crate::Map::log_estimate) at any norm.
 ///
 /// # Variance
-/// (E\[f²(ω·x) f²(ω·y)\] − K²)/m for independent ω and ε = 0, in closed form for u, u², exp, cos, sin, sgn, step, ReLU
-/// and |u|, also with antithetic pairs, and for exp and u under any known law: [`theory::nonlinear`]. With ε ≠ 0 for
-/// independent ω and u, u², |u|, step and ReLU: [`theory::nonlinear_with_offset`]. No closed form otherwise.
+/// (E\[f²(ω·x) f²(ω·y)\] − K²)/m for independent ω and ε = 0. [`theory::nonlinear`] has closed forms for u, u², exp, cos, sin,
+/// sgn, step, ReLU, ReLU² and |u|, also with antithetic pairs, and for exp, u and u² under any known law. For ε ≠ 0 and
+/// independent ω, [`theory::nonlinear_with_offset`] has them for u, u², |u|, step and ReLU.
 ///
 /// # Exact where
 /// Nowhere in general; for sgn where x = cy with c ≠ 0, for any draw.
@@ -64,12 +64,12 @@ pub struct Nonlinear {
 }
 
 impl Nonlinear {
-    /// The features of f, with ε = 0.
+    /// The map of features f(ω·x), with ε = 0.
     pub fn new(activation: Activation) -> Self {
         Nonlinear { activation, offset: 0.0 }
     }
 
-    /// The features of f + ε.
+    /// Sets ε.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if ε is not finite.
@@ -77,12 +77,12 @@ impl Nonlinear {
         Ok(Nonlinear { offset: checked_offset(offset)?, ..self })
     }
 
-    /// f.
+    /// The function f.
     pub fn activation(&self) -> Activation {
         self.activation
     }
 
-    /// ε.
+    /// The offset ε.
     pub fn offset(&self) -> f64 {
         self.offset
     }

@@ -9,9 +9,9 @@ use crate::theory::Law;
 
 /// The frequencies of a map, drawn or to be drawn.
 ///
-/// Converts from [`Frequencies`], [`Counts`], a [`Draw`] or [`DrawCounts`], and from d for maps without frequencies.
-/// Maps made from the same `Arc` share its memory. Frequencies of the same draw and seed are projected only once, whether or
-/// not they share memory.
+/// It converts from [`Frequencies`], [`Counts`], a [`Draw`] or [`DrawCounts`], and from d for maps without frequencies.
+/// Maps made from one `Arc` share its memory. Frequencies of one draw and seed are projected only once, whether or not they
+/// share memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Omega {
@@ -85,7 +85,7 @@ impl Omega {
     /// The frequencies, drawn from `seed` if they are not drawn yet. The result does not depend on other draws of the seed.
     ///
     /// # Errors
-    /// Those of the draw.
+    /// The errors of the draw.
     pub fn drawn(&self, seed: u64) -> Result<Omega> {
         Ok(match self {
             Omega::Draw(draw) => draw.of_seed(seed)?.into(),
@@ -94,7 +94,7 @@ impl Omega {
         })
     }
 
-    /// A draw of `count(m)` instead of m; `None` for what was not drawn by name, or if there is no such number.
+    /// A draw of `count(m)` frequencies instead of m; `None` if these were not drawn by name, or if there is no such number.
     pub(crate) fn with_count(&self, count: &dyn Fn(usize) -> Option<usize>) -> Option<Omega> {
         let real = |draw: &Draw| Some(Draw { m: count(draw.m)?, ..draw.clone() }.into());
         let counts = |draw: &DrawCounts| Some(DrawCounts { m: count(draw.m)?, ..draw.clone() }.into());
@@ -107,7 +107,7 @@ impl Omega {
         }
     }
 
-    /// The seed that they were drawn from, if they were drawn by name.
+    /// The seed of the frequencies, if they were drawn by name.
     pub(crate) fn seed(&self) -> Option<u64> {
         match self {
             Omega::Frequencies(omega) => omega.provenance().seed(),
@@ -156,7 +156,7 @@ impl Omega {
         match (self, other) {
             (Omega::Frequencies(a), Omega::Frequencies(b)) => a.same_draw(b),
             (Omega::Counts(a), Omega::Counts(b)) => a.same_draw(b),
-            // By their bits, as draws are stored: a field may have been set to NaN, which is not equal to itself.
+            // Draws are compared by their bits too, as they are stored: a field may be NaN, which is not equal to itself.
             (Omega::Draw(a), Omega::Draw(b)) => a == b || Digest::of(a) == Digest::of(b),
             (Omega::DrawCounts(a), Omega::DrawCounts(b)) => a == b || Digest::of(a) == Digest::of(b),
             _ => false,

@@ -1,4 +1,4 @@
-//! [`Pairing`]: how pairwise estimates are computed from products of blocks of features.
+//! [`Pairing`]: the computation of pairwise estimates from products of blocks of features.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::Real;
 use crate::engine::{Factor, Plan, Program, Sum, Term};
 use crate::error::Result;
 
-/// How pairwise estimates are computed from products of blocks of features.
+/// The computation of pairwise estimates from products of blocks of features.
 pub(super) enum Pairing {
     /// The sum over a range of blocks with this many features.
     Sum { blocks: Range<usize>, terms: usize },
@@ -25,7 +25,7 @@ impl Pairing {
         Pairing::Sum { blocks: 0..widths.len(), terms: widths.iter().sum() }
     }
 
-    /// The concatenated features of a hybrid's parts, and how its estimates are computed from them.
+    /// The program of the concatenated features of a hybrid's parts, and the pairing of its estimates.
     pub fn of<T: Real>(hybrid: &Hybrid<Map<T>>) -> Result<(Program<T>, Pairing)> {
         let (mut plans, mut blocks) = (Vec::new(), 0);
         let pairing = Pairing::of_hybrid(hybrid, &mut plans, &mut blocks);

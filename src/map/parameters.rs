@@ -1,4 +1,4 @@
-//! [`ParameterGradients`]: gradients with respect to what a map is made with.
+//! [`ParameterGradients`]: gradients with respect to the parameters of a map.
 
 use ndarray::{Array1, Array2, ArrayRef2};
 
@@ -9,25 +9,25 @@ use crate::engine::{ExponentSums, Side, exponent_sums};
 use crate::error::{Error, Result, check_size};
 use crate::once::once;
 
-/// Gradients of a sum of features with respect to what a map is made with: see [`Map::pull_back_parameters`].
+/// Gradients of a sum of features with respect to the parameters of a map: [`Map::pull_back_parameters`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ParameterGradients {
-    /// One for each dimension; of a common lengthscale their sum.
+    /// The gradient with respect to ℓₗ for each of the d dimensions; a common lengthscale has their sum.
     pub lengthscales: Array1<f64>,
-    /// m × d: of each frequency ωⱼ, as if it were free.
+    /// The gradient with respect to each frequency ωⱼ, as if it were free: m × d.
     pub frequencies: Array2<f64>,
-    /// Of the coefficients of the map: A of [`Gerf`](crate::Gerf), and Im A after it where features are complex; aₗ of
-    /// [`DenseExponential`](crate::DenseExponential); none of others.
+    /// The gradient with respect to the coefficients of the map: Re A of [`Gerf`](crate::Gerf), then Im A if features are complex;
+    /// aₗ of [`DenseExponential`](crate::DenseExponential); none of other maps.
     pub coefficients: Vec<f64>,
 }
 
 impl ParameterGradients {
-    /// The gradients of frequencies along spheres, m × d: where couplings fix the norms ‖ωⱼ‖ of `frequencies`, m × d, these are what
-    /// is left.
+    /// The gradients of frequencies along spheres, m × d: the part that is left if the norms ‖ωⱼ‖ of `frequencies`, m × d, are
+    /// fixed.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the frequencies are not as many.
+    /// [`Shape`](Error::Shape) if `frequencies` is not m × d.
     pub fn on_spheres(&self, frequencies: &ArrayRef2<f64>) -> Result<Array2<f64>> {
         check_size("the number of frequencies", self.frequencies.nrows(), frequencies.nrows())?;
         check_size("the dimension of the frequencies", self.frequencies.ncols(), frequencies.ncols())?;
@@ -44,13 +44,13 @@ impl ParameterGradients {
 }
 
 impl<T: Real> Map<T> {
-    /// The gradients of Σᵢ Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to the lengthscales, the frequencies and the coefficients of the
-    /// map: those of [`pull_back`](Map::pull_back) are with respect to the points. c are the `cotangents`, n × D, and s the log scales of
-    /// the features: with the cotangents g of the features themselves, c = g e^s, so that functions of the scales have their part in g.
+    /// The gradients of Σᵢ Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to the lengthscales, the frequencies and the coefficients of
+    /// the map. c are the `cotangents`, n × D, and s the log scales of the features. The cotangents g of the features themselves
+    /// give c = g e^s, so that functions of the scales have their part in g.
     ///
-    /// In `f64`, since they are sums over all points, cut by their number alone: bit-identical on any number of threads. Points that are
-    /// not finite make them NaN. They may train a map whose frequencies are free; the kernel that it estimates is then no longer that
-    /// of its name.
+    /// They are sums over all points in `f64`, in runs that depend only on n, and so bit-identical on any number of threads. Points
+    /// that are not finite make them NaN. They may train a map whose frequencies are free; the kernel that it estimates is then no
+    /// longer that of its name.
     ///
     /// # Example
     /// ```
@@ -65,14 +65,13 @@ impl<T: Real> Map<T> {
     /// ```
     ///
     /// # Cost
-    /// Twice that of the features in `f64`, O(n m d).
+    /// Twice the cost of the features in `f64`, O(n m d).
     ///
     /// # Errors
-    /// As [`pull_back`](Map::pull_back); [`Unsupported`](Error::Unsupported) for maps that are made of others, whose parts have parameters
-    /// of their own, and for those in which the frequencies are not projections of the points themselves, or weigh features in
-    /// another way: [`Poisson`](crate::Poisson), [`Geometric`](crate::Geometric),
-    /// [`ComplexExponential`](crate::ComplexExponential), [`Importance`](crate::Importance); and for
-    /// [`EluPlusOne`](crate::EluPlusOne), whose features are functions of coordinates.
+    /// The errors of [`pull_back`](Map::pull_back); [`Unsupported`](Error::Unsupported) for maps that are made of others, whose
+    /// parts have parameters of their own; for [`Poisson`](crate::Poisson), [`Geometric`](crate::Geometric),
+    /// [`ComplexExponential`](crate::ComplexExponential) and [`Importance`](crate::Importance), whose points are not projected
+    /// themselves or whose frequencies also weigh features; and for [`EluPlusOne`](crate::EluPlusOne), which has no frequencies.
     #[inline(never)]
     pub fn pull_back_parameters(
         &self,
@@ -90,8 +89,8 @@ impl<T: Real> Map<T> {
         sums.and_then(|sums| self.parameters_from(&sums, &along)).ok_or(UNKNOWN)
     }
 
-    /// From derivatives with respect to exponents, and from the sums of points times gradients with respect to these, for each
-    /// dimension; `None` if the parameters of the map have no gradients.
+    /// The gradients from derivatives with respect to exponents, and from Σᵢ xᵢₗ ∂/∂xᵢₗ for each dimension l; `None` if the
+    /// parameters of the map have no gradients.
     pub(crate) fn parameters_from(
         &self,
         sums: &ExponentSums,
@@ -110,7 +109,7 @@ impl<T: Real> Map<T> {
     }
 }
 
-/// What is said of maps whose parameters have no gradients.
+/// The error for maps whose parameters have no gradients.
 pub(crate) const UNKNOWN: Error = Error::Unsupported { what: "gradients of the parameters of this map" };
 
 once!(Map::<T>::pull_back_parameters);

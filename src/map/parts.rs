@@ -8,14 +8,14 @@ use crate::Real;
 use crate::engine::{Input, Leaf, Lift, Plan};
 use crate::once::once;
 
-/// What a map in the normal form computes, for running it elsewhere: on a GPU, in another language.
+/// The arrays and constants of a map in the normal form, to run it elsewhere: on a GPU, in another language.
 ///
 /// # Definition
 /// Features of a point x are lift(pⱼ) · exp(c‖x/ℓ‖² + s), j = 1 … m, with exponents pⱼ = β wⱼ·x + aⱼ:
 /// [`weights`](Parts::weights) w, [`slope`](Parts::slope) β, [`bias`](Parts::bias) a, [`lift`](Parts::lift),
-/// [`row`](Parts::row) c, [`constant`](Parts::constant) s. What a lift makes of an exponent p = u + iv, and the order of its
-/// features, stands on the page of [`Lift`]; with [`Lift::Polar`] p is v, else without imaginary parts p is u. Numbers are
-/// `f64`, before they are rounded to the scalar of the map, but biases, which are those of the map.
+/// [`row`](Parts::row) c, [`constant`](Parts::constant) s. [`Lift`] defines the features of an exponent p = u + iv, and their
+/// order. A p without imaginary part is v for [`Lift::Polar`], else u. Numbers are `f64`, before they are rounded to the
+/// scalar of the map, except biases, which are rounded.
 ///
 /// # Example
 /// ```
@@ -35,24 +35,23 @@ use crate::once::once;
 pub struct Parts {
     /// W = ω/ℓ, m × d.
     pub weights: Array2<f64>,
-    /// a, for each row of W.
+    /// aⱼ for each row of W.
     pub bias: Array1<Complex64>,
-    /// β.
+    /// The slope β.
     pub slope: Complex64,
-    /// From exponents to features.
+    /// The function that turns exponents into features.
     pub lift: Lift,
     /// c, the coefficient of ‖x/ℓ‖² in the logarithm of a row's factor.
     pub row: f64,
-    /// s, the rest of that logarithm, with −½ ln m in it.
+    /// s, the rest of that logarithm, including −½ ln m.
     pub constant: f64,
     /// ℓ of each coordinate.
     pub lengthscales: Array1<f64>,
 }
 
 impl<T: Real> Map<T> {
-    /// The normal form of the features of a side, or `None`: hybrids, clustered, conditioned and users' maps, maps of counts
-    /// and maps whose frequencies are complex or absent are not in it. Cost O(md); structured frequencies are written
-    /// out.
+    /// The normal form of the features of a side; `None` for hybrids, clustered, conditioned and user-defined maps, maps of counts
+    /// and maps whose frequencies are complex or absent. Cost O(md); structured frequencies are written out.
     #[inline(never)]
     pub fn parts(&self, side: Side) -> Option<Parts> {
         match self.program().plan() {

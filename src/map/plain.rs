@@ -17,7 +17,7 @@ use crate::once::once;
 use crate::theory::Pair;
 use crate::{Real, SignedLog};
 
-/// A map that is not made of others: what defines it, its frequencies, and the kernel it is for.
+/// A map that is not made of others: its definition, its frequencies, and its target kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlainRecipe {
     /// The definition with its parameters.
@@ -33,7 +33,7 @@ pub struct PlainRecipe {
 identified! { PlainRecipe { mechanism, target, omega, matrix } }
 
 impl PlainRecipe {
-    /// A map of these frequencies, drawn or to be drawn, for a target kernel.
+    /// The recipe of a map on these frequencies, drawn or to be drawn, for a target kernel.
     pub fn new(mechanism: impl Into<Mechanism>, omega: impl Into<Omega>, target: impl Into<Target>) -> Self {
         PlainRecipe { mechanism: mechanism.into(), omega: omega.into(), target: target.into(), matrix: None }
     }
@@ -44,14 +44,14 @@ impl PlainRecipe {
     /// [`Frequencies`](Error::Frequencies), [`NoFrequencies`](Error::NoFrequencies), [`NotDrawn`](Error::NotDrawn) or
     /// [`Law`](Error::Law) if the frequencies are of the wrong kind or not drawn yet, [`Target`](Error::Target) if
     /// their stated law is that of another kernel, or the map does not estimate such kernels; [`Shape`](Error::Shape)
-    /// if parameters are for another dimension, [`Parameter`](Error::Parameter) if one is outside its domain,
+    /// if parameters are for another dimension, [`Parameter`](Error::Parameter) if a parameter is outside its domain,
     /// [`NotFinite`](Error::NotFinite) if a frequency divided by the lengthscale overflows `T`.
     #[inline(never)]
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
         Map::of_plain(self.clone())
     }
 
-    /// Rejects what is known to be unsuitable before frequencies are drawn.
+    /// Rejects a recipe that is known to be unsuitable before frequencies are drawn.
     pub(super) fn check(&self) -> Result<()> {
         self.target.check(self.omega.dim())?;
         match &self.omega {
@@ -69,7 +69,7 @@ impl PlainRecipe {
         self.matrix.as_ref().map_or(Ok(()), |m| self.check_matrix(m))
     }
 
-    /// Rejects a kernel of one's own that is not that of its spectral law, and frequencies of a law without a name that is not the
+    /// Rejects a user-defined kernel that is not that of its spectral law, and frequencies of a law without a name that is not the
     /// kernel's.
     fn check_own(&self, kernel: &OwnKernel) -> Result<()> {
         let Omega::Frequencies(omega) = &self.omega else { return Ok(()) };
@@ -130,12 +130,12 @@ impl PlainRecipe {
         self.mechanism.log_variance(self.setting(), &u, &v, &pair)
     }
 
-    /// ln of the largest difference between terms of an estimate, where they are known to be bounded.
+    /// ln of the largest difference between terms of an estimate, if they are known to be bounded.
     pub(crate) fn ln_range<T: Real>(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
         self.mechanism.ln_range(self.setting(), &self.divided(x, y).2)
     }
 
-    /// Two points as the mechanism sees them, divided by the lengthscale, and their scalars.
+    /// Two points divided by the lengthscale, as the mechanism takes them, and their scalars.
     fn divided<T: Real>(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> (Vec<f64>, Vec<f64>, Pair) {
         let lengthscale = self.target.lengthscale();
         let wide = |x: &ArrayRef1<T>| x.iter().map(|v| v.widen()).collect::<Vec<f64>>();
@@ -154,8 +154,8 @@ impl PlainRecipe {
         self.mechanism.feature_dim(self.setting())
     }
 
-    /// The relative covariance of two estimates that share a point, for one frequency, of which those in antithetic pairs are not
-    /// independent; `None` where no closed form is known.
+    /// The relative covariance of two estimates that share a point, for one frequency, with the dependence of antithetic pairs;
+    /// `None` if no closed form is known.
     pub(crate) fn covariance(&self) -> Option<Covariance> {
         let paired = self.omega.law()?.paired_share()?;
         if self.matrix.is_some() {

@@ -16,8 +16,8 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 ///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} e^{Σ λₗ/2} Πₗ (xₗ/√λₗ)^{ωⱼₗ}, m features, for the softmax kernel, with 0⁰ = 1; for the Gaussian
-/// kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent Poisson counts of rates λₗ > 0, one for all coordinates
-/// or one for each. Features and estimates may be negative, but are positive with a [`Shift`](super::Shift).
+/// kernel times e^{−½‖x‖²}. Estimates are unbiased if the ωⱼₗ are independent Poisson counts of rates λₗ > 0, one for all
+/// coordinates or one for each. Features and estimates may be negative, but are positive with a [`Shift`](super::Shift).
 ///
 /// # Variance
 /// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: smallest on average if λₗ is the root mean square of xₗyₗ over the pairs of
@@ -58,18 +58,18 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Uses these λ for counts of any law. Unless they are Poisson with the same λ, the estimated kernel is not known.
+    /// The map with these λ for counts of any law. Unless they are Poisson with these λ, the estimated kernel is not known.
     /// The [default](Poisson::default) takes λ from the law of the counts.
     pub fn with_rates(rates: impl Into<Rates>) -> Self {
         Poisson { rates: Some(rates.into()), shift: None }
     }
 
-    /// The map at shifted points, where all features are positive.
+    /// Shifts points, so that all features are positive.
     pub fn shifted(self, shift: Shift) -> Self {
         Poisson { shift: Some(shift), ..self }
     }
 
-    /// The stated λ; `None` for those of the counts.
+    /// The stated λ; `None` for the rates of the counts.
     pub fn rates(&self) -> Option<&Rates> {
         self.rates.as_ref()
     }

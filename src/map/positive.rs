@@ -12,7 +12,7 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖²), m features, for the softmax kernel; for the Gaussian kernel exp(ωⱼ·x − ‖x‖²).
-/// Unbiased with any coupling if each ω ~ N(0, I). All features and estimates are positive.
+/// Estimates are unbiased with any coupling if each ω ~ N(0, I). All features and estimates are positive.
 ///
 /// # Variance
 /// exp(2x·y)(e^{‖x+y‖²} − 1)/m for independent ω: small where kernel values are small, as attention needs. Closed

@@ -15,7 +15,7 @@ use crate::once::once;
 
 /// A map as plain data: the form in which maps are stored, compared and printed.
 ///
-/// A recipe whose frequencies are drawn gives a bit-identical map wherever it is read; one whose frequencies are still
+/// A recipe whose frequencies are drawn gives a bit-identical map wherever it is read; a recipe whose frequencies are still
 /// to be drawn gives a map for each seed. Kernel and variance follow from laws, so a recipe has them
 /// [before anything is drawn](Recipe::log_variance). With the feature `serde` it is stored together with a format version
 /// and its [identity](Recipe::identity), which reveals damage on reading. Equal frequencies are stored once.
@@ -60,7 +60,7 @@ impl Recipe {
         }
     }
 
-    /// D, the number of real features of a point, as [`Map::feature_dim`]; `usize::MAX` if there are more.
+    /// D, the number of real features of a point; `usize::MAX` if there are more.
     pub fn feature_dim(&self) -> usize {
         self.size().features
     }
@@ -86,8 +86,8 @@ impl Recipe {
         }
     }
 
-    /// The draws of the tree: the frequencies of its plain maps, each different one once. Maps that name the same draw share
-    /// its frequencies.
+    /// The draws of the tree: the frequencies of its plain maps, each different draw once. Maps that name one draw share its
+    /// frequencies.
     pub fn draws(&self) -> Vec<&Omega> {
         let mut draws: Vec<&Omega> = Vec::new();
         for plain in self.leaves() {
@@ -103,11 +103,11 @@ impl Recipe {
         self.leaves().iter().all(|plain| plain.omega.is_drawn())
     }
 
-    /// This recipe with all missing frequencies drawn from one seed. Equal draws give the same frequencies; draws that
+    /// This recipe with all missing frequencies drawn from one seed. Equal draws give equal frequencies; draws that
     /// differ in anything, if only in their stream, are independent.
     ///
     /// # Errors
-    /// Those of the draws.
+    /// The errors of the draws.
     pub fn drawn(&self, seed: u64) -> Result<Recipe> {
         let draws = self.draws().into_iter().cloned();
         let table = draws.map(|draw| Ok((draw.drawn(seed)?, draw))).collect::<Result<Vec<_>>>()?;
@@ -120,8 +120,8 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// This recipe with `count(m)` frequencies in place of m in each draw, to be drawn; `None` if some were not drawn by name, or if
-    /// there is no such number.
+    /// This recipe with `count(m)` frequencies in place of m in each draw, to be drawn; `None` if some were not drawn by name, or
+    /// if there is no such number.
     pub(crate) fn with_frequencies(&self, count: &dyn Fn(usize) -> Option<usize>) -> Option<Recipe> {
         let (mut recipe, mut named) = (self.clone(), true);
         recipe.each_leaf_mut(&mut |plain| match plain.omega.with_count(count) {
@@ -143,7 +143,7 @@ impl Recipe {
     /// The map of this recipe, all of whose frequencies must be drawn.
     ///
     /// # Errors
-    /// As [`PlainRecipe::map`], [`Hybrid::sum`](super::compose::Hybrid::sum),
+    /// The errors of [`PlainRecipe::map`], [`Hybrid::sum`](super::compose::Hybrid::sum),
     /// [`Clustered::from_bases`](super::compose::Clustered::from_bases) and [`conditioned`](Recipe::conditioned).
     #[inline(never)]
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
@@ -156,16 +156,17 @@ impl Recipe {
     /// The map of this recipe, after drawing all missing frequencies from one seed.
     ///
     /// # Errors
-    /// As [`drawn`](Recipe::drawn) and [`map`](Recipe::map).
+    /// The errors of [`drawn`](Recipe::drawn) and [`map`](Recipe::map).
     #[inline(never)]
     pub fn draw<T: Real>(&self, seed: u64) -> Result<Map<T>> {
         self.drawn(seed)?.map()
     }
 
-    /// This recipe at transformed points, as [`Map::conditioned`]. **Biased** if the conditioning is truncated.
+    /// The recipe of this map at the points that `conditioning` transforms, times their factors. **Biased** if the conditioning is
+    /// truncated.
     ///
     /// # Errors
-    /// As [`Map::conditioned`].
+    /// The errors of [`Map::conditioned`].
     pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Recipe> {
         super::compose::conditioned(self, conditioning)
     }
@@ -175,17 +176,18 @@ impl Recipe {
         Identity::of(self)
     }
 
-    /// The exact kernel that is estimated, as [`Map::kernel`], drawn or not; `None`, too, where no map can be made of the recipe.
+    /// The exact kernel that is estimated ([`Map::kernel`]), before or after drawing; `None` also if no map can be made of the
+    /// recipe.
     pub fn kernel(&self) -> Option<Arc<dyn Kernel<f64>>> {
         self.check().ok()?;
         self.known().kernel.clone()
     }
 
-    /// ln of the variance of an estimate over draws of the frequencies, as [`Map::log_variance`], before or after drawing;
-    /// `None` where no closed form is known. Cost O(d) for most maps, and for composites what it takes to compare their parts.
+    /// ln of the variance of an estimate over draws of the frequencies ([`Map::log_variance`]), before or after drawing;
+    /// `None` if no closed form is known. Cost O(d) for most maps; composites also compare their parts.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if a point has another dimension than d; those of [`map`](Recipe::map) that do not
+    /// [`Shape`](crate::Error::Shape) if a point does not have d entries; the errors of [`map`](Recipe::map) that do not
     /// depend on the draw.
     pub fn log_variance(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Result<Option<f64>> {
         check_size("the dimension of x", self.dim(), x.len())?;
@@ -193,16 +195,16 @@ impl Recipe {
         Ok(self.laws()?.ln_variance(x, y))
     }
 
-    /// What follows from the laws of the frequencies, for many pairs of points.
+    /// The kernel and the variance that follow from the laws of the frequencies, for many pairs of points.
     pub(crate) fn laws(&self) -> Result<Laws<'_>> {
         self.check()?;
         Ok(Laws { recipe: self, known: self.known() })
     }
 
-    /// √Var / |K|, as [`Map::relative_error`], before or after drawing; `None` where variance or kernel is not known.
+    /// √Var / |K| ([`Map::relative_error`]), before or after drawing; `None` if variance or kernel is not known.
     ///
     /// # Errors
-    /// As [`log_variance`](Recipe::log_variance).
+    /// The errors of [`log_variance`](Recipe::log_variance).
     pub fn relative_error(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Result<Option<f64>> {
         let (Some(variance), Some(kernel)) = (self.log_variance(x, y)?, self.kernel()) else {
             return Ok(None);
@@ -210,7 +212,7 @@ impl Recipe {
         Ok(Some(relative_deviation(variance, kernel.log_value(x, y)?.ln_abs)))
     }
 
-    /// Rejects what is known to be unsuitable before frequencies are drawn.
+    /// Rejects a recipe that is known to be unsuitable before frequencies are drawn.
     pub(crate) fn check(&self) -> Result<()> {
         match self {
             Recipe::Plain(plain) => plain.check(),
@@ -222,7 +224,7 @@ impl Recipe {
     }
 }
 
-/// What follows from a recipe that has been checked, for all points.
+/// The kernel and the variance that follow from a checked recipe, for all points.
 #[derive(Clone)]
 pub(crate) struct Laws<'a> {
     recipe: &'a Recipe,
@@ -235,7 +237,7 @@ impl Laws<'_> {
         self.known.kernel.as_deref()
     }
 
-    /// ln of the variance of an estimate at points of the recipe's dimension, where there is a closed form.
+    /// ln of the variance of an estimate at points of the recipe's dimension, if there is a closed form.
     pub fn ln_variance(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Option<f64> {
         match self.recipe {
             Recipe::Plain(plain) => plain.ln_variance(x, y),

@@ -49,7 +49,7 @@ impl Redraw {
         Ok(Redraw { recipe, seed, interval })
     }
 
-    /// The number of redraws before a step. Steps with the same number have the same map.
+    /// The number of redraws before a step. Steps with equal numbers have one map.
     pub fn number(&self, step: u64) -> u64 {
         step / self.interval
     }
@@ -57,7 +57,7 @@ impl Redraw {
     /// The recipe of a step, with all frequencies drawn.
     ///
     /// # Errors
-    /// As [`Recipe::drawn`].
+    /// The errors of [`Recipe::drawn`].
     pub fn recipe(&self, step: u64) -> Result<Recipe> {
         let seed = match self.number(step) {
             0 => self.seed,
@@ -69,7 +69,7 @@ impl Redraw {
     /// The map of a step.
     ///
     /// # Errors
-    /// As [`Recipe::map`].
+    /// The errors of [`Recipe::map`].
     #[inline(never)]
     pub fn map<T: Real>(&self, step: u64) -> Result<Map<T>> {
         self.recipe(step)?.map()

@@ -56,7 +56,7 @@ impl RowSums {
             let (weight, floor) = (weights.value[j], weights.floor[j]);
             (weight != 0.0 || floor != 0.0) && other.top[j] != f64::NEG_INFINITY
         };
-        // Both sums relative to the larger scale.
+        // Both sums are taken relative to the larger scale.
         self.scratch.resize(len, 0.0);
         for (j, its) in self.scratch.iter_mut().enumerate() {
             *its = if taken(j) { other.top[j] } else { f64::NEG_INFINITY };

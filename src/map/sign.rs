@@ -12,9 +12,9 @@ use crate::theory::{self, Pair};
 ///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} sgn(ωⱼ·x), with sgn 0 = 1: m features that depend only on the direction of x. Values are ±1; the
-/// log scale is −½ ln m. Unbiased with any radii and any coupling if each ω has a uniform direction. The features of
-/// the point 0 are all positive, while the [kernel](Angular) counts 0 as orthogonal to all points: estimates between 0
-/// and another point are unbiased, but not between 0 and 0.
+/// log scale is −½ ln m. Estimates are unbiased with any radii and any coupling if each ω has a uniform direction. The
+/// features of the point 0 are all positive, while the [kernel](Angular) counts 0 as orthogonal to all points: estimates
+/// between 0 and another point are unbiased, but not between 0 and 0.
 ///
 /// # Variance
 /// (1 − K²)/m = 4t(1−t)/m with t = θ/π, for independent ω of any radii. An antithetic pair counts as one frequency,

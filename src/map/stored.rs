@@ -1,8 +1,8 @@
 //! The stored form of a [`Recipe`] and of a [`Map`]: the tree written flat.
 //!
-//! A map is stored as a list, each part before the map that contains it, so readers need no recursion. Equal draws are
-//! written once and referred to by index, since maps for many clusters share theirs. The identity of the map is stored as
-//! well and checked on reading.
+//! A map is stored as a list, each part before the map that contains it, so that readers need no recursion. Equal draws are
+//! written once and referred to by index, since maps for many clusters share one. The identity of the map is stored too
+//! and checked on reading.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::tagged::named;
 struct StoredRecipe {
     identity: Identity,
     draws: Vec<StoredOmega>,
-    /// Each part before the map that contains it; the map itself is last.
+    /// The maps, each part before the map that contains it; the map itself is last.
     maps: Vec<StoredMap>,
 }
 
@@ -43,7 +43,7 @@ named!(StoredOmega, "frequencies" {
     "none" => None(d: usize),
 });
 
-/// What maps share, stored once.
+/// Frequencies that maps share, stored once.
 struct Shared<D>(Arc<D>);
 
 impl<D: Serialize> Serialize for Shared<D> {
@@ -218,12 +218,12 @@ impl Serialize for Recipe {
 
 impl<'de> Deserialize<'de> for Recipe {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Who reads a recipe from a configuration file has come to the wrong type.
+        // A recipe in a configuration file is read by another type, which the message names.
         read::<AnyScalar, D>("Recipe (one that is written by hand is a MapConfig)", deserializer)
     }
 }
 
-/// Stored as its [`Recipe`], for this scalar; an error for a map without one.
+/// A map is stored as its [`Recipe`], for this scalar; an error for a map without one.
 impl<T: Real> Serialize for Map<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let own = || serde::ser::Error::custom("a FeatureMap of your own has no recipe and cannot be stored");

@@ -21,9 +21,8 @@ macro_rules! targets {
         /// Gaussian, differ only by a factor for each point.
         ///
         /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `rational quadratic, α = 1`, `regularised
-        /// softmax` or `regularised softmax in dimension 64`, with the lengthscale behind it: `gaussian 0.5` or `gaussian,
-        /// lengthscale 0.5`, and one for each dimension `gaussian, lengthscales [0.5, 2]`. It is 1 unless it is stated. `Display`
-        /// writes texts that are read back.
+        /// softmax` or `regularised softmax in dimension 64`. The lengthscale, 1 by default, follows: `gaussian 0.5` or `gaussian,
+        /// lengthscale 0.5`, and one for each dimension `gaussian, lengthscales [0.5, 2]`. `Display` writes texts that can be read.
         ///
         /// ```
         /// use random_features::kernel::{Gaussian, Matern, Smoothness};
@@ -38,7 +37,7 @@ macro_rules! targets {
         #[non_exhaustive]
         pub enum Target {
             $($(#[$doc])* $kernel($kernel),)*
-            /// No named kernel: the one that the frequencies and the map imply, of points divided by this lengthscale.
+            /// No named kernel, but the one that the frequencies and the map imply, of points divided by this lengthscale.
             Implied(Lengthscale),
             /// Your own shift-invariant kernel, for frequencies of its spectral law. A map for it cannot be stored.
             Own(OwnKernel),
@@ -111,7 +110,7 @@ targets! {
     "regularised softmax" => RegularisedSoftmax: exponential_of_products,
     /// A Matérn kernel; its spectral radii.
     "matern" => Matern: shift_invariant,
-    /// The rational quadratic kernel; its spectral radii.
+    /// The rational quadratic kernel; the radii of its spectral law.
     "rational quadratic" => RationalQuadratic: shift_invariant,
     /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
     "laplace" => Laplace: shift_invariant,
@@ -134,14 +133,14 @@ impl From<Lengthscale> for Target {
 impl Target {
     /// Your own shift-invariant kernel, which a map on frequencies of its spectral law estimates.
     ///
-    /// Kernel, law and frequencies are compared by samples when a map of nine frequencies or more is made, and the map is refused where they
-    /// differ: the kernel must be the mean of cos ω·δ over its own law, and frequencies of a law without a name must be of that law. m
-    /// frequencies show another law where its distribution function differs by more than about 3/√m + 0.05.
+    /// Kernel, law and frequencies are compared by samples when a map of nine frequencies or more is made, and the map is refused
+    /// if they differ. The kernel must be the mean of cos ω·δ over its own law, and frequencies of a law without a name must be of
+    /// that law. m frequencies show another law if its distribution function differs by more than about 3/√m + 0.05.
     pub fn own(kernel: impl ShiftInvariant + 'static) -> Self {
         Target::Own(OwnKernel::new(kernel))
     }
 
-    /// Sets the lengthscale: the kernel with ℓ in place of its own.
+    /// Sets the lengthscale ℓ.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain, [`Unsupported`](crate::Error::Unsupported) for a
@@ -190,14 +189,14 @@ impl Target {
         if self.is_shift_invariant() { -0.5 } else { 0.0 }
     }
 
-    /// The factor of variances of positive features: 2x·y for softmax, −‖x−y‖² for the Gaussian kernel.
+    /// ln of the factor of variances of positive features: 2x·y for softmax, −‖x−y‖² for the Gaussian kernel.
     ///
-    /// Computed from ‖x−y‖² for the Gaussian kernel, because sums of norms would cancel for points far from the origin.
+    /// For the Gaussian kernel it is computed from ‖x−y‖², because sums of norms would cancel for points far from the origin.
     pub fn ln_squared_scale(&self, pair: &Pair) -> f64 {
         if self.is_shift_invariant() { -pair.difference } else { 2.0 * pair.dot }
     }
 
-    /// The factor of variances of trigonometric features: ‖x‖² + ‖y‖² for softmax, exactly 0 for the Gaussian kernel.
+    /// ln of the factor of variances of trigonometric features: ‖x‖² + ‖y‖² for softmax, exactly 0 for the Gaussian kernel.
     pub fn ln_norm_scale(&self, pair: &Pair) -> f64 {
         if self.is_shift_invariant() { 0.0 } else { pair.norms }
     }

@@ -18,7 +18,7 @@ use crate::tagged::named;
     serde(try_from = "StoredTransform", into = "StoredTransform")
 )]
 pub struct Transform {
-    /// A, then A⁻ᵀ.
+    /// The matrices A and A⁻ᵀ.
     sides: [ComplexMatrix; 2],
 }
 
@@ -68,7 +68,7 @@ impl Transform {
         Ok(Transform { sides: [ComplexMatrix::Full(a), ComplexMatrix::Full(inverse)] })
     }
 
-    /// d.
+    /// d, the dimension of points.
     pub fn dim(&self) -> usize {
         match &self.sides[0] {
             ComplexMatrix::Diagonal(entries) => entries.len(),
@@ -89,7 +89,7 @@ impl Transform {
         self.sides[0].is_real().then(|| self.sides.each_ref().map(ComplexMatrix::real))
     }
 
-    /// Whether both sides have the same features: A is the conjugate of A⁻ᵀ.
+    /// Whether both sides have equal features: A is the conjugate of A⁻ᵀ.
     pub(crate) fn is_symmetric(&self) -> bool {
         match &self.sides {
             [ComplexMatrix::Diagonal(a), ComplexMatrix::Diagonal(b)] => {
@@ -106,7 +106,7 @@ impl Transform {
     }
 }
 
-/// By A alone, from which the other side follows.
+/// A transform is identified by A, from which A⁻ᵀ follows.
 impl Identify for Transform {
     fn identify(&self, digest: &mut Digest) {
         match &self.sides[0] {

@@ -1,4 +1,4 @@
-//! [`MapTree`]: what a map is made of, and what follows from it.
+//! [`MapTree`]: the definition, the user-defined map or the combination that a map consists of.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +15,13 @@ use crate::kernel::{Exponential, Kernel};
 use crate::once::once;
 use crate::{Real, SignedLog};
 
-/// What a map is made of.
+/// The content of a [`Map`].
 pub(super) enum MapTree<T: Real> {
     /// A map of this crate.
     Plain(PlainRecipe),
     /// A user-defined map.
     Own(OwnMap<T>),
-    /// Other maps.
+    /// A combination of other maps.
     Composite(Composite<Map<T>>),
 }
 
@@ -150,8 +150,8 @@ impl<T: Real> Kernel<T> for KernelOf<T> {
     }
 }
 
-/// An identity that no other call gives, in this process or, as far as it has random numbers, in another one. A forked process has the
-/// number and the count of its parent, but another id.
+/// An identity that no other call gives, in this process or (with the probability of random numbers) in another. A forked
+/// process has its parent's random number and count, but another process id.
 fn unique() -> Identity {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("process"));

@@ -52,7 +52,7 @@ impl Trigonometric {
     ///
     /// # Errors
     /// [`Target`](crate::Error::Target) if the frequencies were drawn for another kernel or their law is not known
-    /// (then state the kernel: [`map`](Trigonometric::map)); as [`Matern::new`] and [`map`](Trigonometric::map).
+    /// (then state the kernel: [`map`](Trigonometric::map)); the errors of [`Matern::new`] and [`map`](Trigonometric::map).
     pub fn matern<T: Real>(
         self,
         omega: impl Into<Omega>,
@@ -104,7 +104,7 @@ impl Definition for Trigonometric {
     }
 
     fn ln_range(&self, setting: Setting<'_>, pair: &Pair) -> Option<f64> {
-        // A cosine times a factor of each point.
+        // Terms are a cosine times a factor of each point.
         Some(std::f64::consts::LN_2 + 0.5 * setting.target.ln_norm_scale(pair))
     }
 

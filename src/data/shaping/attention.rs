@@ -27,16 +27,16 @@ impl Shaping {
     /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the rows of the `exact_keys` keys
     /// with the largest weights, ascending, which should get exact weights.
     ///
-    /// Queries and keys are those that [`Attention`](crate::apply::attention::Attention) takes, not scaled: logits are q·k/√d unless
-    /// [stated otherwise](Shaping::with_scale). The weights of up to `rows` evenly spaced queries are computed exactly; 64
-    /// are enough. The shape is chosen from the pairs without the exact keys, nor [neighbours](Shaping::with_window) that
-    /// are exact, with these weights, or with equal weights if they all underflow. A key without weight for these queries is not among the exact ones, which may then be fewer.
+    /// Queries and keys are not scaled, as [`Attention`](crate::apply::attention::Attention) takes them: logits are q·k/√d, or of
+    /// another [scale](Shaping::with_scale). The weights of up to `rows` evenly spaced queries are computed exactly; 64 are enough.
+    /// The shape is chosen with these weights, or equal ones if all underflow, from the pairs without exact keys and exact
+    /// [neighbours](Shaping::with_window). Keys without weight for these queries are never exact, so that there may be fewer.
     ///
     /// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
     /// frequencies do not depend on it, but not for causal attention of the same tokens.
     ///
     /// # Cost
-    /// That of [`of_pairs`](Shaping::of_pairs), and `rows` · l · d multiplications and memory for `rows` · l numbers.
+    /// The cost of [`of_pairs`](Shaping::of_pairs), `rows` · l · d multiplications, and memory for `rows` · l numbers.
     ///
     /// # Example
     /// ```
@@ -62,7 +62,7 @@ impl Shaping {
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
     /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
-    /// [`NoData`](Error::NoData) without queries or keys, and as [`of_pairs`](Shaping::of_pairs).
+    /// [`NoData`](Error::NoData) without queries or keys, and the errors of [`of_pairs`](Shaping::of_pairs).
     #[inline(never)]
     pub fn for_attention<T: Real>(
         &self,
@@ -75,11 +75,10 @@ impl Shaping {
         self.for_attention_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
     }
 
-    /// As [`for_attention`](Shaping::for_attention), with the weights of these rows of the queries. The moments of x
-    /// are those of all queries.
+    /// The shape and the exact keys by the weights of these rows of the queries, with the moments of all queries.
     ///
     /// # Errors
-    /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
+    /// The errors of [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
     #[inline(never)]
     pub fn for_attention_rows<T: Real>(
         &self,
@@ -96,14 +95,14 @@ impl Shaping {
             weights.fill(1.0);
             self.hide_exact(&mut weights, rows, &exact_keys);
         }
-        // Where all pairs are exact, features have nothing to do.
+        // If all pairs are exact, any shape will do.
         if weights.sum() == 0.0 {
             weights.fill(1.0);
         }
         Ok(AttentionShape { shape: self.of_pairs(&x, rows, &y, &weights)?, exact_keys })
     }
 
-    /// Makes the weights of exact pairs 0: of these keys, and of neighbours of the queries at these places.
+    /// Makes the weights of exact pairs 0: pairs with these keys, and with neighbours of the queries at these places.
     fn hide_exact(&self, weights: &mut Array2<f64>, places: &[usize], keys: &[usize]) {
         keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
         for (mut row, place) in weights.rows_mut().into_iter().zip(places) {
@@ -113,12 +112,12 @@ impl Shaping {
     }
 
     /// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,
-    /// ascending; ties go to the first, and a key without weight is never among them. With 64 rows those that
+    /// ascending; ties go to the first, and a key without weight is never among them. With 64 rows these are the keys that
     /// [`Attention::with_heaviest_keys_exact`](crate::apply::attention::Attention::with_heaviest_keys_exact) chooses for one
-    /// head of queries. Queries, n × d, and keys, l × d, are those that attention takes, not scaled.
+    /// head of queries. Queries, n × d, and keys, l × d, are not scaled, as attention takes them.
     ///
     /// # Errors
-    /// As [`for_attention`](Shaping::for_attention).
+    /// The errors of [`for_attention`](Shaping::for_attention).
     #[inline(never)]
     pub fn heaviest_keys<T: Real>(
         &self,
@@ -147,8 +146,8 @@ impl Shaping {
     }
 }
 
-/// Tokens as points; refuses empty sets and points whose squared norm is not finite, with the names of what needs them, of
-/// themselves and of their squared norms.
+/// Tokens as points. Refuses empty sets and points whose squared norm is not finite; the names in errors are those of the
+/// purpose, the points and their squared norms.
 fn points_of<T: Real>(
     tokens: &ArrayRef2<T>,
     scale: TokenScale,
@@ -197,7 +196,7 @@ pub(super) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
     }
 }
 
-/// The heaviest keys, which must leave others.
+/// The heaviest keys; an error if no other key is left.
 fn heaviest_of(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
     if count >= weights.ncols() {
         let domain = "less than the number of keys";

@@ -1,4 +1,4 @@
-//! The transformation T after which both sides have the same second moment.
+//! The transformation T that makes the second moments of both sides equal.
 
 use ndarray::{Array1, Array2, Axis};
 
@@ -37,9 +37,9 @@ impl Balance {
         let inverse = scaled(&sides.vectors, &roots.mapv(f64::recip)).dot(&sides.vectors.t());
         progress::check()?;
         let product = backend.eigen(&root.dot(&b).dot(&root))?;
-        // At least the value for two sides that consist of their ridge only.
+        // The value is at least that of two sides that consist of their ridge only.
         let fourth = product.values.mapv(|value| value.max(ridge * ridge).sqrt().sqrt());
-        // Separate roots, because the ratio may overflow or underflow.
+        // Roots are taken separately, because the ratio may overflow or underflow.
         let unit = size_y.sqrt().sqrt() / size_x.sqrt().sqrt();
         let left = scaled(&product.vectors, &fourth).t().dot(&inverse) * unit;
         let right = scaled(&product.vectors, &fourth.mapv(f64::recip)).t().dot(&root) / unit;
@@ -68,7 +68,7 @@ pub(super) fn mean_variance(covariance: &Array2<f64>) -> f64 {
     covariance.diag().iter().map(|v| v / d).sum()
 }
 
-/// The covariance plus ridge divided by its mean variance, and that mean variance.
+/// The covariance plus ridge, divided by its mean variance, and that mean variance.
 fn relative(covariance: &Array2<f64>, size: f64, ridge: f64, other: f64) -> (Array2<f64>, f64) {
     if size == 0.0 {
         return (Array2::eye(covariance.nrows()), (ridge * other).max(f64::MIN_POSITIVE));

@@ -26,7 +26,7 @@ pub(super) struct Coordinates {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RemainingChoices {
     pub rank: usize,
-    /// ρₗ is chosen for this share of φₗ.
+    /// The share of φₗ for which ρₗ is chosen.
     pub share: f64,
     /// Whether c_x is kept instead of being moved to the keys.
     pub both_shifts: bool,
@@ -34,7 +34,7 @@ pub(super) struct RemainingChoices {
 }
 
 impl Coordinates {
-    /// T with this ridge, or the identity if not `balanced`, and the eigenvectors of E wwᵀ, without a ridge.
+    /// The coordinates of T with this ridge, or of T = I if not `balanced`, and of the eigenvectors of E wwᵀ, without a ridge.
     pub fn new(moments: &PairMoments, ridge: f64, balanced: bool) -> Result<Self> {
         let (x, y) = (moments.x().covariance()?, moments.y().covariance()?);
         let cross = moments.is_weighted().then(|| moments.cross_covariance());
@@ -103,7 +103,7 @@ impl Coordinates {
             kept: dense(rank),
             bias,
         };
-        // Only Tc_x + T⁻ᵀc_y matters, unless coordinates are dropped.
+        // Unless coordinates are dropped, only Tc_x + T⁻ᵀc_y matters.
         let (shift_x, shift_y) = match both_shifts {
             true => (self.mean_x.to_vec(), self.mean_y.to_vec()),
             false => {

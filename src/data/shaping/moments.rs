@@ -11,9 +11,9 @@ use crate::numeric::slice_of;
 use crate::once::once;
 use crate::progress;
 
-/// Rows that are centred and multiplied together: enough for matrix products to be efficient.
+/// The number of rows that are centred and multiplied together: enough for matrix products to be efficient.
 const RUN: usize = 256;
-/// Columns of a block of the lower triangle.
+/// The number of columns of a block of the lower triangle.
 const BLOCK: usize = 128;
 
 /// Weighted mean and d × d second moments of points in ℝᵈ, for the choice of [shapes](super::Shaping).
@@ -21,7 +21,7 @@ const BLOCK: usize = 128;
 /// # Definition
 /// μ = Σ wᵢxᵢ / Σ wᵢ and C = Σ wᵢ(xᵢ − μ)(xᵢ − μ)ᵀ / Σ wᵢ. Points may come in any number of batches, and moments from
 /// different threads or machines can be [merged](Moments::merge): up to rounding the result is that of all points at
-/// once, in any order. A point of weight 2 counts as that point twice; one of weight 0 is checked and otherwise
+/// once, in any order. A point of weight 2 counts as two points; a point of weight 0 is checked and otherwise
 /// ignored. C is updated directly and not as a difference of sums, so it does not cancel if the mean is far from 0.
 ///
 /// Computations are in `f64` for any type of points. If a point is rejected (NaN, an infinity, or a squared norm that
@@ -48,7 +48,7 @@ const BLOCK: usize = 128;
 pub struct Moments {
     count: usize,
     weight: f64,
-    /// Zeros before the first point.
+    /// The mean μ; zeros before the first point.
     mean: Vec<f64>,
     /// The lower triangle of C.
     second: Array2<f64>,
@@ -58,7 +58,7 @@ impl Moments {
     /// Moments without points, in ℝᵈ.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for d² numbers.
+    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if d² numbers do not fit in memory.
     pub fn new(d: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
         check_memory(
@@ -72,7 +72,7 @@ impl Moments {
     /// Moments of the rows of `x`, n × d, each with weight 1.
     ///
     /// # Errors
-    /// As [`new`](Moments::new) and [`update`](Moments::update).
+    /// The errors of [`new`](Moments::new) and [`update`](Moments::update).
     #[inline(never)]
     pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
         let mut moments = Moments::new(x.ncols())?;
@@ -93,7 +93,7 @@ impl Moments {
     /// Adds the rows of `x`, n × d, with these n weights.
     ///
     /// # Errors
-    /// As [`update`](Moments::update), and [`Shape`](Error::Shape) for the number of weights; [`Entry`](Error::Entry)
+    /// The errors of [`update`](Moments::update); [`Shape`](Error::Shape) if there are not n weights, [`Entry`](Error::Entry)
     /// with the first row whose weight is negative or not finite, [`Parameter`](Error::Parameter) if the sum of all
     /// weights overflows. Nothing is added on error.
     #[inline(never)]
@@ -120,7 +120,7 @@ impl Moments {
         let (old, new) = (self.weight / weight, other.weight / weight);
         let delta: Vec<f64> = other.mean.iter().zip(&self.mean).map(|(new, old)| new - old).collect();
         for (i, (mut own, their)) in self.second.rows_mut().into_iter().zip(other.second.rows()).enumerate() {
-            // The product of shares is at most ¼, so this does not overflow where δ² does.
+            // The product of shares is at most ¼, so that the step does not overflow where δ² does.
             let step = new * delta[i];
             let entries = own.iter_mut().zip(their).zip(&delta).take(i + 1);
             entries.for_each(|((own, their), delta)| {
@@ -143,12 +143,12 @@ impl Moments {
         self.weight
     }
 
-    /// d.
+    /// d, the dimension of points.
     pub fn dim(&self) -> usize {
         self.mean.len()
     }
 
-    /// μ.
+    /// The mean μ, with d entries.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if the weight is 0.
@@ -157,7 +157,7 @@ impl Moments {
         Ok(self.mean.iter().copied().collect())
     }
 
-    /// C, d × d, symmetric: divided by the weight, like NumPy's `cov(ddof=0)`.
+    /// The covariance C, d × d, symmetric: divided by the weight, like NumPy's `cov(ddof=0)`.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if the weight is 0.
@@ -194,7 +194,7 @@ impl Moments {
         let Some(first) = present.first() else { return Ok(run) };
         run.count = present.len();
         run.weight = checked_weight(present.iter().map(|i| weights[*i]).sum())?;
-        // Offsets from the first row, so that constant coordinates are exact.
+        // Offsets are taken from the first row, so that constant coordinates are exact.
         let origin = x.row(*first).mapv(Real::widen);
         let mut rows = x.select(Axis(0), &present).mapv(Real::widen);
         rows -= &origin;

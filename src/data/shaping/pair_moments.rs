@@ -12,10 +12,10 @@ use crate::progress;
 /// Moments of queries x and keys y, for all pairs equally or for weighted pairs.
 ///
 /// # Definition
-/// Without weights a pair (xᵢ, yⱼ) has the product of the weights of its points: x and y are independent and described
-/// by the moments of each side. With weights pᵢⱼ ≥ 0, such as rows of an attention matrix, the moments of x are those
-/// of all queries, those of y have the weights Σᵢ pᵢⱼ, and the cross covariance is C_xy = Σ pᵢⱼ(xᵢ − x̄)(yⱼ − ȳ)ᵀ / Σ
-/// pᵢⱼ with the weighted means x̄ and ȳ of the pairs. Points must have been divided by the lengthscale.
+/// Without weights of pairs, the weight of (xᵢ, yⱼ) is the product of the weights of its points: x and y are independent and
+/// described by the moments of each side. With weights pᵢⱼ ≥ 0, such as rows of an attention matrix, the moments of x are
+/// those of all queries, the moments of y have the weights Σᵢ pᵢⱼ, and the cross covariance is C_xy = Σ pᵢⱼ(xᵢ − x̄)(yⱼ − ȳ)ᵀ
+/// / Σ pᵢⱼ with the weighted means x̄ and ȳ of the pairs. Points must have been divided by the lengthscale.
 ///
 /// Moments from different threads, machines or sets of rows can be [merged](PairMoments::merge).
 ///
@@ -47,13 +47,13 @@ struct Cross {
     /// x̄; ȳ is the mean of the moments of y.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     mean: Vec<f64>,
-    /// C_xy.
+    /// C_xy, d × d.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     covariance: Array2<f64>,
 }
 
 impl PairMoments {
-    /// All pairs of points of x and y, unweighted.
+    /// The moments of all pairs of points of x and y, without weights of pairs.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`NoData`](Error::NoData) if a side has no weight.
@@ -64,14 +64,14 @@ impl PairMoments {
         Ok(PairMoments { x, y, cross: None })
     }
 
-    /// Pairs of the rows of `queries`, n × d, and `keys`, l × d, with `weights`, n × l; `x` are the moments of all
+    /// The moments of pairs of the rows of `queries`, n × d, and `keys`, l × d, with `weights`, n × l; `x` are the moments of all
     /// queries, of which `queries` may be a sample.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) with the first row of the queries or
     /// keys whose squared norm is not finite, [`Entry`](Error::Entry) with the first row of weights that holds one that is
     /// negative or not finite, [`Parameter`](Error::Parameter) if their sum overflows, [`NoData`](Error::NoData) if it is 0,
-    /// [`Memory`](Error::Memory) if there is no memory for copies of queries, keys and weights.
+    /// [`Memory`](Error::Memory) if copies of queries, keys and weights do not fit in memory.
     #[inline(never)]
     pub fn weighted<T: Real>(
         x: Moments,
@@ -83,7 +83,7 @@ impl PairMoments {
         check_size("the number of rows of the weights", queries.nrows(), weights.nrows())?;
         check_size("the number of columns of the weights", keys.nrows(), weights.ncols())?;
         let (n, l) = weights.dim();
-        // Copies of both sides and of the weights.
+        // Both sides and the weights are copied.
         check_memory(
             "rows of queries and keys",
             n.saturating_add(l),
@@ -107,8 +107,8 @@ impl PairMoments {
     /// Adds the pairs of `other`, with their queries and keys.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if one has weights of pairs and the
-    /// other has not, [`Parameter`](Error::Parameter) if a sum of weights overflows; nothing is added on error.
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if only one has weights of pairs,
+    /// [`Parameter`](Error::Parameter) if a sum of weights overflows; nothing is added on error.
     pub fn merge(&mut self, other: &PairMoments) -> Result<()> {
         let (mut x, mut y) = (self.x.clone(), self.y.clone());
         x.merge(&other.x)?;
@@ -136,7 +136,7 @@ impl PairMoments {
         &self.y
     }
 
-    /// d.
+    /// d, the dimension of points.
     pub fn dim(&self) -> usize {
         self.x.dim()
     }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::progress;
 use crate::theory::dense;
 
-/// The ranks that are tried, and d if it is at most the last.
+/// The ranks that are tried, with d too if it is at most the last.
 const RANKS: [usize; 9] = [2, 3, 4, 6, 8, 12, 16, 24, 32];
 
 /// Pairs of some queries and keys in the coordinates of a shape: u, n × d, v, l × d, and weights, n × l.
@@ -22,7 +22,7 @@ impl Transformed {
     /// which m features are too few; ties go to the smallest rank.
     ///
     /// # Errors
-    /// [`Cancelled`](crate::Error::Cancelled).
+    /// [`Cancelled`](crate::Error::Cancelled) if a watcher stops the choice.
     pub fn best_rank(&self, phi: &[f64], m: usize) -> Result<usize> {
         let d = phi.len();
         let mut ranks: Vec<usize> = RANKS.into_iter().filter(|r| *r < d).collect();
@@ -93,7 +93,7 @@ fn mean_variance(errors: &Array2<f64>, weights: &Array2<f64>) -> f64 {
     if count == 0.0 { 0.0 } else { f64::min(1.0, sum / count) }
 }
 
-/// L(x − c) of the rows of x.
+/// L(x − c) for the rows of x.
 pub(super) fn transformed(x: &Array2<f64>, shift: &Array1<f64>, matrix: &Array2<f64>) -> Array2<f64> {
     (x - shift).dot(&matrix.t())
 }

@@ -35,26 +35,26 @@ pub struct Shape {
 /// Predicted errors before and after each step of a [`Shape`]: the mean over pairs of ln M, the logarithm of an estimate's
 /// second moment relative to K², for one frequency of positive features.
 ///
-/// Predicted from moments. About M frequencies give a relative error of 1. [`Display`](std::fmt::Display) prints a
+/// They are predicted from moments. About M frequencies give a relative error of 1. [`Display`](std::fmt::Display) prints a
 /// summary; [`Shape::summary`] adds rank and cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Report {
-    /// Of the original points: E‖x + y‖² over the weighted pairs. If it is far above ln m, no shape helps: check the scale of
-    /// the logits.
+    /// The mean ln M for the original points, E‖x + y‖² over the weighted pairs. If it is far above ln m, no shape helps: check
+    /// the scale of the logits.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub before: f64,
-    /// After the shifts.
+    /// The mean ln M after the shifts.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub shifted: f64,
-    /// After the shifts and T.
+    /// The mean ln M after the shifts and T.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub balanced: f64,
-    /// With the coefficients aₗ as well, in all d coordinates.
+    /// The mean ln M with the coefficients aₗ too, in all d coordinates.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub dense: f64,
-    /// As `dense`, in the r coordinates that are kept; equal to it without truncation.
+    /// The mean ln M in the r coordinates that are kept; equal to `dense` without truncation.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub kept: f64,
     /// min(1, b), where b is the weighted mean over queries of the variance over keys of the truncation error of the
@@ -63,13 +63,13 @@ pub struct Report {
     pub bias: f64,
 }
 
-/// Multiplications for the features of a point: [`Shape::multiplications`].
+/// The numbers of multiplications for the features of a point: [`Shape::multiplications`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Multiplications {
-    /// With plain positive features.
+    /// The number with plain positive features.
     pub plain: usize,
-    /// With the shape.
+    /// The number with the shape.
     pub shaped: usize,
 }
 
@@ -102,12 +102,12 @@ impl Shape {
         format!("{}\nrank {rank} of {dim}; multiplications per point {plain} → {shaped}", self.report)
     }
 
-    /// d.
+    /// d, the dimension of points.
     pub fn dim(&self) -> usize {
         self.left.ncols()
     }
 
-    /// r.
+    /// r, the number of coordinates that are kept.
     pub fn rank(&self) -> usize {
         self.left.nrows()
     }
@@ -117,11 +117,11 @@ impl Shape {
         self.rank() < self.dim()
     }
 
-    /// Multiplications for m features of a point: with plain positive features, m d + d, and with this shape.
+    /// The numbers of multiplications for m features of a point: with plain positive features, m d + d, and with this shape.
     ///
-    /// Without truncation L is multiplied into the frequencies, and ‖u‖² costs d(d + 1)/2 through a triangular factor (not for
-    /// queries in normalised attention, where it cancels): m d + d(d + 1)/2 + d. With truncation: r d + m r + r + d.
-    /// A number that is too large for `usize` counts as `usize::MAX`.
+    /// Without truncation the shape takes m d + d(d + 1)/2 + d: L is multiplied into the frequencies, and ‖u‖² costs d(d + 1)/2
+    /// through a triangular factor (except for queries in normalised attention, where it cancels). With truncation it takes r d +
+    /// m r + r + d. A number that is too large for `usize` counts as `usize::MAX`.
     pub fn multiplications(&self, m: usize) -> Multiplications {
         let (d, r) = (self.dim(), self.rank());
         // m n + rest, where `rest` follows from arrays that are in memory.

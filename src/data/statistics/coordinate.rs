@@ -10,7 +10,7 @@ use crate::numeric::Twofold;
 pub(crate) struct Coordinate {
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub mean: f64,
-    /// What the rounding of the mean leaves: beside a large offset, variances of merged parts need it.
+    /// The remainder of rounding the mean, which variances of merged parts need beside a large offset.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub rest: f64,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -28,9 +28,9 @@ impl Coordinate {
     /// Merges statistics that have the share `new` of the total weight; `old` is the share of these.
     pub fn merge(&mut self, old: f64, new: f64, other: &Coordinate) {
         let delta = other.mean_plus(-1.0, self);
-        // The product of shares is at most ¼, so this does not overflow where δ² does.
+        // The product of shares is at most ¼, so that the step does not overflow where δ² does.
         self.variance = old * self.variance + new * other.variance + (new * delta) * (old * delta);
-        // From the mean of the larger part, so that the rounding of the step is small beside the deviation.
+        // The step begins at the mean of the larger part, so that its rounding is small beside the deviation.
         let (from, step) =
             if new > old { (other.mean_words(), -(old * delta)) } else { (self.mean_words(), new * delta) };
         self.set_mean(from.add(step));

@@ -1,4 +1,4 @@
-//! [`Statistics`]: the statistics of one side from which parameters are chosen.
+//! [`Statistics`]: the statistics of one side, from which parameters are chosen.
 
 mod coordinate;
 mod moved;
@@ -15,7 +15,7 @@ use crate::numeric::{Isa, Twofold, slice_of, squared_norm};
 use crate::once::once;
 use crate::progress;
 
-/// Rows whose statistics are computed together: enough to make merging cheap, and few enough to stay in the L1 cache.
+/// The number of rows whose statistics are computed together: enough to make merging cheap, few enough to stay in the L1 cache.
 const RUN: usize = 64;
 
 /// Weighted statistics of points in ℝᵈ: means, variances, mean magnitudes and ranges of each coordinate.
@@ -23,9 +23,9 @@ const RUN: usize = 64;
 /// # Definition
 /// Points may come in any number of batches, and statistics from different threads or machines can be
 /// [merged](Statistics::merge): up to rounding the result is that of all points at once, in any order. A point of
-/// weight 2 counts as that point twice; one of weight 0 is checked and otherwise ignored. Variances are population
+/// weight 2 counts as two points; a point of weight 0 is checked and otherwise ignored. Variances are population
 /// variances (divided by the weight, like NumPy's `X.var()`), updated directly and not as a difference of sums. Means are
-/// held with twice the digits of `f64`, so that variances keep theirs however far the mean is from 0.
+/// held with twice the digits of `f64`, so that variances keep their digits however far the mean is from 0.
 ///
 /// Computations are in `f64` for any type of points. If a point is rejected (NaN, an infinity, or a squared norm that
 /// overflows), its whole batch is ignored.
@@ -53,7 +53,7 @@ pub struct Statistics {
     weight: f64,
     /// The largest ε of the scalar types in which points came; 0 before the first one.
     epsilon: f64,
-    /// Zeros before the first point.
+    /// The statistics of each coordinate; zeros before the first point.
     coordinates: Vec<Coordinate>,
 }
 
@@ -61,7 +61,7 @@ impl Statistics {
     /// Statistics without points, in ℝᵈ.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for d of them.
+    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if d coordinates do not fit in memory.
     pub fn new(d: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
         check_memory("coordinates, each with its mean, variance and range", d, size_of::<Coordinate>())?;
@@ -71,7 +71,7 @@ impl Statistics {
     /// Statistics of the rows of `x`, n × d, each with weight 1.
     ///
     /// # Errors
-    /// As [`new`](Statistics::new) and [`update`](Statistics::update).
+    /// The errors of [`new`](Statistics::new) and [`update`](Statistics::update).
     #[inline(never)]
     pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
         let mut statistics = Statistics::new(x.ncols())?;
@@ -92,7 +92,7 @@ impl Statistics {
     /// Adds the rows of `x`, n × d, with these n weights.
     ///
     /// # Errors
-    /// As [`update`](Statistics::update), and [`Shape`](Error::Shape) for the number of weights;
+    /// The errors of [`update`](Statistics::update); [`Shape`](Error::Shape) if there are not n weights,
     /// [`Entry`](Error::Entry) with the first row whose weight is negative or not finite,
     /// [`Parameter`](Error::Parameter) if the sum of all weights overflows. Nothing is added on error.
     #[inline(never)]
@@ -120,13 +120,13 @@ impl Statistics {
     /// Statistics of a few checked rows with positive weights.
     fn of_run<T: Real>(d: usize, rows: &[(&[T], f64)]) -> Result<Self> {
         let mut run = Statistics::new(d)?;
-        // Near the mean on the scale of the deviation: no row has a larger weight.
+        // The heaviest row is near the mean on the scale of the deviation.
         let heaviest = rows.iter().reduce(|best, row| if row.1 > best.1 { row } else { best });
         let Some((origin, _)) = heaviest else { return Ok(run) };
         (run.count, run.epsilon) = (rows.len(), T::epsilon().widen());
         run.weight = checked_weight(rows.iter().map(|(_, weight)| weight).sum())?;
         let rows = || rows.iter().map(|(row, weight)| (*row, weight / run.weight));
-        // Offsets from a row, so that no digit is lost beside a large mean, and means of constant coordinates are exact.
+        // Offsets are taken from a row, so that no digit is lost beside a large mean, and means of constant coordinates are exact.
         let origin: Vec<f64> = origin.iter().map(|v| v.widen()).collect();
         let (mut offset, mut magnitude) = (vec![0.0; d], vec![0.0; d]);
         for (row, share) in rows() {
@@ -139,7 +139,7 @@ impl Statistics {
         for (row, share) in rows() {
             let values = || row.iter().map(|v| v.widen());
             let offsets = values().zip(&origin).zip(&offset).map(|((v, origin), mean)| (v - origin) - mean);
-            // The share first, because δ² may overflow.
+            // The share is multiplied first, because δ² may overflow.
             variance.iter_mut().zip(offsets).for_each(|(variance, delta)| *variance += share * delta * delta);
             min.iter_mut().zip(values()).for_each(|(min, v)| *min = if v < *min { v } else { *min });
             max.iter_mut().zip(values()).for_each(|(max, v)| *max = if v > *max { v } else { *max });
@@ -185,7 +185,7 @@ impl Statistics {
         self.weight
     }
 
-    /// d.
+    /// d, the dimension of points.
     pub fn dim(&self) -> usize {
         self.coordinates.len()
     }
@@ -241,8 +241,8 @@ pub(in crate::data) fn check_stored_weight(weight: f64, count: usize) -> Result<
     Err(Error::Parameter { name: "the weight", value: weight, domain })
 }
 
-/// Whether values between these ends, in a scalar type of this ε, are constant up to rounding. Ends merge without rounding, so that all
-/// orders of the values give the same answer.
+/// Whether values between these ends, in a scalar type of this ε, are constant up to rounding. Ends merge without rounding, so
+/// that all orders of the values give one answer.
 pub(crate) fn is_constant((least, most): (f64, f64), epsilon: f64) -> bool {
     most - least <= 4.0 * epsilon * least.abs().max(most.abs())
 }

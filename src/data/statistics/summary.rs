@@ -60,14 +60,14 @@ impl Statistics {
         Ok(self.mean_squares()?.iter().sum())
     }
 
-    /// The variance of all coordinates of all points about their common mean, as scikit-learn's `X.var()`.
+    /// The variance of all coordinates of all points about their common mean, like NumPy's `X.var()`.
     ///
     /// # Errors
     /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn overall_variance(&self) -> Result<f64> {
         self.check_data("the overall variance")?;
         let (d, first) = (self.dim() as f64, &self.coordinates[0]);
-        // Offsets from the first mean, so that the centre of equal means is exact.
+        // Offsets are taken from the first mean, so that the centre of equal means is exact.
         let offset = |c: &Coordinate| c.mean_plus(-1.0, first);
         let centre = self.coordinates.iter().map(|c| offset(c) / d).sum::<f64>();
         let about_centre = |c: &Coordinate| (c.variance + (offset(c) - centre).powi(2)) / d;

@@ -13,13 +13,13 @@ use crate::{Hyperbolic, Trigonometric};
 pub enum Bases {
     /// Each base has its own frequencies: hyperbolic, then trigonometric.
     Independent(Omega, Omega),
-    /// Both bases use the same frequencies, projected once and lifted twice. For points of equal norms the variance is
-    /// the same.
+    /// Both bases use these frequencies, projected once and lifted twice. For points of equal norms the variance is that of
+    /// independent bases.
     Shared(Omega),
 }
 
 impl Bases {
-    /// Both bases on the same frequencies: projected once and lifted twice.
+    /// Frequencies that both bases share: they are projected once and lifted twice.
     pub fn shared(omega: impl Into<Omega>) -> Self {
         Bases::Shared(omega.into())
     }
@@ -34,11 +34,11 @@ impl<M: Operand> Hybrid<M> {
     /// The angular hybrid for the softmax kernel: λ = θ/π, estimated from the signs of τ.
     ///
     /// The relative error is 0 at θ = 0 and at θ = π (for equal norms) and small in between. τ must be independent of
-    /// the frequencies of the bases. The variance has a closed form if τ are independent frequencies, and, where both bases share
-    /// theirs, these are too. Source: Hybrid Random Features, section 3.1.
+    /// the frequencies of the bases. The variance has a closed form if τ are independent frequencies and, for shared bases,
+    /// their frequencies are independent too. Source: Hybrid Random Features, section 3.1.
     ///
     /// # Errors
-    /// As [`bipolar`](Hybrid::bipolar).
+    /// The errors of [`bipolar`](Hybrid::bipolar).
     pub fn angular(bases: Bases, tau: impl Into<Omega>) -> Result<M> {
         Self::bipolar(bases, Coefficient::angular(tau)?, Softmax::default())
     }
@@ -47,16 +47,16 @@ impl<M: Operand> Hybrid<M> {
     /// on τ, for points of norm r.
     ///
     /// # Errors
-    /// As [`Coefficient::gaussian`] and [`bipolar`](Hybrid::bipolar).
+    /// The errors of [`Coefficient::gaussian`] and [`bipolar`](Hybrid::bipolar).
     pub fn gaussian(bases: Bases, tau: impl Into<Omega>, weight: GaussianWeight) -> Result<M> {
         Self::bipolar(bases, Coefficient::gaussian(tau, weight)?, Softmax::default())
     }
 
-    /// λ̂ times hyperbolic features plus 1 − λ̂ times trigonometric ones, for a target kernel (softmax or Gaussian) and
-    /// any coefficient.
+    /// The hybrid λ̂ P + (1 − λ̂) Q of hyperbolic features P and trigonometric ones Q, for a target kernel (softmax or Gaussian)
+    /// and any coefficient.
     ///
     /// # Errors
-    /// As [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum).
+    /// The errors of [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum).
     pub fn bipolar(bases: Bases, coefficient: Coefficient<M>, target: impl Into<Target>) -> Result<M> {
         let target = target.into();
         let (first, second) = match bases {

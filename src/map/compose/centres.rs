@@ -23,29 +23,29 @@ pub struct Centres<'a> {
     pub queries: &'a Clustering,
     /// The clusters of the points on side Y.
     pub keys: &'a Clustering,
-    /// How A follows from the centres of a pair of clusters; [`Diagonal::complex`] unless stated.
+    /// The formula for A from the centres of a pair of clusters; [`Diagonal::complex`] by default.
     pub diagonal: Diagonal,
-    /// Whether maps average over ω and −ω; [`Symmetry::Plain`] unless stated.
+    /// Whether maps average over ω and −ω; [`Symmetry::Plain`] by default.
     pub symmetry: Symmetry,
 }
 
 impl<'a> Centres<'a> {
-    /// Clusters of the queries and of the keys, with the complex diagonal of each pair of centres and plain maps.
+    /// Options with these clusters, the complex diagonal of each pair of centres and plain maps.
     pub fn new(queries: &'a Clustering, keys: &'a Clustering) -> Self {
         Centres { queries, keys, diagonal: Diagonal::complex(), symmetry: Symmetry::Plain }
     }
 
-    /// The same clusters with another formula for A.
+    /// Sets the formula for A.
     pub fn with_diagonal(self, diagonal: impl Into<Diagonal>) -> Self {
         Centres { diagonal: diagonal.into(), ..self }
     }
 
-    /// The same clusters with maps of this symmetry.
+    /// Sets the symmetry of the maps.
     pub fn with_symmetry(self, symmetry: Symmetry) -> Self {
         Centres { symmetry, ..self }
     }
 
-    /// The same clusters with maps that average over ω and −ω.
+    /// Makes maps average over ω and −ω.
     pub fn symmetric(self) -> Self {
         self.with_symmetry(Symmetry::Symmetric)
     }

@@ -16,17 +16,16 @@ use crate::{ComplexExponential, Real};
 /// # Definition
 /// K̂(x, y) = Σᵢⱼ λᵢⱼ P̂ᵢⱼ(x, y) with λᵢⱼ = 1 if x is in cluster i of the queries and y in cluster j of the keys, else
 /// 0. Each pair of clusters has its own blocks of features: x in cluster i has the features of P̂ᵢⱼ for all j, y in
-///    cluster j those of P̂ᵢⱼ for all i, and all other blocks are absent (log scale −∞). Absent blocks are neither
-///    computed nor multiplied, and their values are left unchanged. So each pair of points is estimated by exactly one
-///    P̂ᵢⱼ.
+///    cluster j has the features of P̂ᵢⱼ for all i, and all other blocks are absent (log scale −∞). Absent blocks are
+///    neither computed nor multiplied, and their values are left unchanged. So exactly one P̂ᵢⱼ estimates each pair of
+///    points.
 ///
 /// [`by_centres`](Clustered::by_centres) uses [complex-exponential](ComplexExponential) maps with a diagonal A for each
-/// pair of centres, all with the same frequencies; [`from_bases`](Clustered::from_bases) takes any maps, of which hybrids give
-/// the products of their features. A point with a
-/// NaN or an infinity belongs to no cluster and gets NaN in every block.
+/// pair of centres, all on one set of frequencies. [`from_bases`](Clustered::from_bases) takes any maps; hybrids among them
+/// give the products of their features. A point with a NaN or an infinity belongs to no cluster and gets NaN in every block.
 ///
 /// # Variance
-/// That of P̂ᵢⱼ for the clusters of x and y. Unbiased if the clusters do not depend on the frequencies.
+/// The variance of P̂ᵢⱼ for the clusters of x and y. Estimates are unbiased if the clusters do not depend on the frequencies.
 ///
 /// # Exact where
 /// At the centres, for any draw, with [`Formula::Complex`](super::Formula::Complex) and if no entry of A had to be
@@ -64,19 +63,19 @@ pub struct Clustered<M> {
     pub queries: Clustering,
     /// C_k clusters of the points on side Y.
     pub keys: Clustering,
-    /// C_q · C_k maps, those of the first cluster of queries first.
+    /// C_q · C_k maps: the C_k maps of the first cluster of queries come first.
     pub bases: Vec<M>,
 }
 
 impl<M: Operand> Clustered<M> {
-    /// A complex-exponential map for each pair of clusters, with A from their centres and the same frequencies for all.
+    /// A complex-exponential map for each pair of clusters, with A from their centres and one set of frequencies for all.
     ///
     /// Clusters are of the original points, before division by the target's lengthscale, which does not change A.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the frequencies, the clusters or the target's lengthscales are for different
-    /// dimensions, [`Parameter`](crate::Error::Parameter) if ε is outside (0, 1], [`Target`](crate::Error::Target) as
-    /// [`PlainRecipe::map`](crate::map::PlainRecipe::map).
+    /// dimensions, [`Parameter`](crate::Error::Parameter) if ε is outside (0, 1], [`Target`](crate::Error::Target) if the
+    /// frequencies or the map do not serve the target.
     pub fn by_centres(centres: Centres<'_>, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<M> {
         let Centres { queries, keys, diagonal, symmetry } = centres;
         let (omega, target) = (omega.into(), target.into());
@@ -89,8 +88,8 @@ impl<M: Operand> Clustered<M> {
         Self::from_bases(queries.clone(), keys.clone(), bases)
     }
 
-    /// Any map for each pair of clusters: C_q · C_k maps, those of the first query cluster first. All should estimate
-    /// the same kernel.
+    /// A cluster hybrid of C_q · C_k given maps: the C_k maps of the first query cluster come first. All should estimate one
+    /// kernel.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the number of maps or the dimensions do not fit.
@@ -156,7 +155,7 @@ impl<T: Real> Clustered<Map<T>> {
 
 impl<M: Identify> Identify for Clustered<M> {
     fn identify(&self, digest: &mut Digest) {
-        // Mean squares have no part in features.
+        // Features do not depend on mean squares.
         [&self.queries, &self.keys].into_iter().for_each(|clusters| clusters.centres().identify(digest));
         self.bases.identify(digest);
     }

@@ -27,10 +27,10 @@ pub struct GaussianWeight {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Coefficient<M> {
-    /// a.
+    /// The constant a.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub constant: f64,
-    /// c; 0 for a constant.
+    /// The factor c of Ĉ; 0 for a constant.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub factor: f64,
     /// The map that estimates C; `None` for a constant.
@@ -45,7 +45,7 @@ impl<M: Identify> Identify for Coefficient<M> {
 }
 
 impl<M> Coefficient<M> {
-    /// The same coefficient of what `each` makes of the map.
+    /// The coefficient with the map that `each` makes of its map.
     pub(super) fn try_map<N, E>(
         &self,
         each: &mut impl FnMut(&M) -> Result<N, E>,
@@ -56,7 +56,7 @@ impl<M> Coefficient<M> {
 }
 
 impl<M: Operand> Coefficient<M> {
-    /// λ = a for all points.
+    /// The coefficient λ = a for all points.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a is not finite.
@@ -64,7 +64,7 @@ impl<M: Operand> Coefficient<M> {
         Ok(Coefficient { constant: finite("the coefficient a", a)?, factor: 0.0, map: None })
     }
 
-    /// λ̂ = a + c·Ĉ for any map that estimates C.
+    /// The coefficient λ̂ = a + c·Ĉ with any map that estimates C.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a or c is not finite.
@@ -75,11 +75,11 @@ impl<M: Operand> Coefficient<M> {
 
     /// The angular coefficient λ = θ/π with the angle θ between x and y: λ̂ = ½ − ½ Σ sgn(τ·x) sgn(τ·y)/n.
     ///
-    /// Exactly 0 at x = y and 1 at x = −y, also when computed from features. Source: Hybrid Random Features, section
+    /// It is exactly 0 at x = y and 1 at x = −y, also when computed from features. Source: Hybrid Random Features, section
     /// 2.4, equation 19.
     ///
     /// # Errors
-    /// As [`PlainRecipe::map`].
+    /// The errors of [`PlainRecipe::map`].
     pub fn angular(tau: impl Into<Omega>) -> Result<Self> {
         Self::affine(0.5, -0.5, M::of_plain(PlainRecipe::new(Sign, tau, 1.0))?)
     }
@@ -88,7 +88,7 @@ impl<M: Operand> Coefficient<M> {
     /// features: 0 at x = y, 1 at x = −y with norms r. Hybrid Random Features, appendix F.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; as [`PlainRecipe::map`].
+    /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; the errors of [`PlainRecipe::map`].
     pub fn gaussian(tau: impl Into<Omega>, weight: GaussianWeight) -> Result<Self> {
         let kernel = Gaussian::new(checked_positive("σ", weight.sigma)?.recip())?;
         Self::normalised(M::of_plain(PlainRecipe::new(Trigonometric, tau, kernel))?, weight)
@@ -111,22 +111,22 @@ impl<M: Operand> Coefficient<M> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, [`Shape`](Error::Shape) if M does not fit,
-    /// [`NotFinite`](Error::NotFinite) if it holds a number that is not finite; as [`PlainRecipe::map`].
+    /// [`NotFinite`](Error::NotFinite) if M holds a number that is not finite; the errors of [`PlainRecipe::map`].
     pub fn gaussian_trigonometric(tau: impl Into<Omega>, m: Array2<f64>, c: f64) -> Result<Self> {
         let kernel = Gaussian::new(checked_positive("c", c)?)?;
         Self::affine(0.0, 1.0, turned(Trigonometric, tau, kernel, -m)?)
     }
 
-    /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric), from positive features, so that λ̂ > 0.
+    /// The general Gaussian coefficient λ = exp(−‖x + My‖²/(2c²)) from positive features, so that λ̂ > 0.
     ///
     /// # Errors
-    /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric).
+    /// The errors of [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric).
     pub fn gaussian_positive(tau: impl Into<Omega>, m: Array2<f64>, c: f64) -> Result<Self> {
         let kernel = Gaussian::new(checked_positive("c", c)?)?;
         Self::affine(0.0, 1.0, turned(Positive, tau, kernel, -m)?)
     }
 
-    /// Rejects numbers that are not finite, and a factor of nothing.
+    /// Rejects numbers that are not finite, and a factor without a map.
     pub(super) fn check(&self) -> Result<()> {
         finite("the coefficient a", self.constant)?;
         let c = finite("the coefficient c", self.factor)?;
@@ -137,7 +137,7 @@ impl<M: Operand> Coefficient<M> {
         Ok(())
     }
 
-    /// The bound below which λ̂ or 1 − λ̂ is rounding error and counts as 0. Shares of signs are exact.
+    /// The bound below which λ̂ or 1 − λ̂ is rounding error and counts as 0; 0 for shares of signs, which are exact.
     pub(super) fn rounding(&self) -> f64 {
         let random = self.map.as_ref().filter(|map| !map.is_of_signs());
         let size = self.constant.abs().max(self.factor.abs());
@@ -159,7 +159,7 @@ impl<M: Operand> Coefficient<M> {
     /// The moments of λ̂, if they have a closed form.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a point has another dimension than the map's; those of the map of a recipe.
+    /// [`Shape`](Error::Shape) if a point does not have the map's dimension; errors of making the map of a recipe.
     pub fn moments(
         &self,
         x: &ArrayRef1<M::Scalar>,
@@ -173,7 +173,7 @@ impl<M: Operand> Coefficient<M> {
         Ok(self.moments_of_checked(x, y))
     }
 
-    /// As [`moments`](Coefficient::moments), of a map and points that have been checked.
+    /// The moments of λ̂, if they have a closed form, for a map and points that have been checked.
     pub(super) fn moments_of_checked(
         &self,
         x: &ArrayRef1<M::Scalar>,
@@ -185,7 +185,7 @@ impl<M: Operand> Coefficient<M> {
         let (variance, known) = (map.ln_variance(x, y)?, map.known());
         let kernel = known.kernel.as_ref()?;
         if self.is_angular() {
-            // From π − θ rather than 1 − λ, so that both ends are exact.
+            // π − θ is used instead of 1 − λ, so that both ends are exact.
             let angle = crate::kernel::angle(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
             return Some(coefficient::angular(angle, map.terms()));
         }

@@ -18,22 +18,20 @@ use crate::{Real, SignedLog};
 /// A map at affinely transformed points, times a factor for each point: an estimate of the same kernel with another variance.
 /// **Biased** if the conditioning is [truncated](Conditioning::truncated).
 ///
-/// See [`Conditioning`]; made by [`Map::conditioned`] and [`Recipe::conditioned`](crate::Recipe::conditioned).
+/// [`Map::conditioned`] and [`Recipe::conditioned`](crate::Recipe::conditioned) make it from a [`Conditioning`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Conditioned<M> {
     /// The transformation of the points.
     pub conditioning: Conditioning,
-    /// The map.
+    /// The map that is applied to transformed points.
     pub base: M,
 }
 
 impl<T: Real> Map<T> {
-    /// This map at the transformed points, times their factors: an estimate of the same kernel with another variance.
-    /// **Biased** if the conditioning is [truncated](Conditioning::truncated); [`kernel`](Map::kernel) is then the
-    /// kernel that is estimated.
-    ///
-    /// See [`Conditioning`]. The identity returns this map.
+    /// This map at the points that `conditioning` transforms, times their factors: an estimate of the same kernel with another
+    /// variance. **Biased** if the conditioning is [truncated](Conditioning::truncated); [`kernel`](Map::kernel) is then the
+    /// kernel that is estimated. The identity returns this map.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map is not known to estimate a softmax or Gaussian kernel without
@@ -144,7 +142,7 @@ struct Images<T> {
 }
 
 impl<T: Real> Conditioned<Map<T>> {
-    /// The plan of the map at transformed points; that of the map itself for the identity.
+    /// The plan of the map at transformed points; for the identity the plan of the map itself.
     pub(super) fn lower(&self) -> Result<Plan<T>> {
         let (plan, exponential) = (self.base.program().plan().clone(), self.exponential()?);
         if self.conditioning.is_identity() {
@@ -163,7 +161,7 @@ impl<T: Real> Conditioned<Map<T>> {
         }
     }
 
-    /// The estimates of paired rows, from those of the map at the images; `None` if its features give them.
+    /// The estimates of paired rows, from estimates of the map at the images; `None` if products of features give them.
     pub(super) fn estimates(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array1<SignedLog>>> {
         self.is_of_hybrid().then(|| self.of_rows(x, y))
     }
@@ -175,7 +173,7 @@ impl<T: Real> Conditioned<Map<T>> {
         Ok(estimates.iter().zip(factors).map(|(estimate, factor)| estimate.scaled(factor)).collect())
     }
 
-    /// The estimates of pairs of rows, from those of the map at the images; `None` if its features give them.
+    /// The estimates of pairs of rows, from estimates of the map at the images; `None` if products of features give them.
     pub(super) fn estimates_of_pairs(
         &self,
         x: &ArrayRef2<T>,
@@ -191,7 +189,7 @@ impl<T: Real> Conditioned<Map<T>> {
         self.is_of_hybrid().then(of)
     }
 
-    /// The estimates of all pairs, from those of the map at the images; `None` if its features give them.
+    /// The estimates of all pairs, from estimates of the map at the images; `None` if products of features give them.
     pub(super) fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
         self.is_of_hybrid().then(|| self.of_pairs(x, y))
     }
@@ -242,7 +240,8 @@ impl<M: std::fmt::Display> std::fmt::Display for Conditioned<M> {
     }
 }
 
-/// K_r(x, y) = exp(u·v + x·c_y + c_x·y − c_x·c_y) of r coordinates of u and v, with the row factors of the kernel it is for.
+/// The kernel K_r(x, y) = exp(u·v + x·c_y + c_x·y − c_x·c_y) of r coordinates of u and v, times the row factors of the
+/// original kernel.
 #[derive(Debug)]
 struct Truncated {
     conditioning: Conditioning,

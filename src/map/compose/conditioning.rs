@@ -18,26 +18,26 @@ use crate::numeric::matrix_times;
 /// # Definition
 /// For an invertible T and any c_x, c_y let u = T(x/ℓ − c_x) and v = T⁻ᵀ(y/ℓ − c_y). Then exp(x·y/ℓ²) = exp(u·v)
 /// exp(x·c_y/ℓ) exp(c_x·y/ℓ) exp(−c_x·c_y). All factors except the first depend on one point only and become
-/// logarithmic scales of features. [`Map::conditioned`](super::Map::conditioned) gives the features at u and v of any
-/// map that is unbiased for one of these kernels, times these factors. This adds no bias, and the variance is that of
-/// the map at (u, v), which is small for suitable c and T. c_x and c_y are in units of the lengthscale.
+/// logarithmic scales of features. [`Map::conditioned`](super::Map::conditioned) gives the features of any unbiased map for
+/// one of these kernels at u and v, times these factors. This adds no bias, and the variance is that of the map at (u, v),
+/// which is small for suitable c and T. c_x and c_y are in units of the lengthscale.
 ///
 /// Keeping only r rows of T and T⁻ᵀ ([`truncated`](Conditioning::truncated)) **is biased**: the exponent of K then
 /// lacks (x/ℓ − c_x)·(y/ℓ − c_y) − u·v ([`log_bias`](Conditioning::log_bias)). Dropping a coordinate reduces the
 /// variance by about its share of E‖u+v‖² and changes the exponent only to second order.
 ///
 /// # Variance
-/// e^{2t} times that of the map at (u, v), where e^t is the product of the factors of both points; relative to K²,
-/// exactly that of the map at (u, v). For exponential maps it depends on E‖u+v‖², which is smallest if c are the means
-/// and T C_x Tᵀ = T⁻ᵀ C_y T⁻¹ with the covariances C: with G = TᵀT, E‖Tx‖² + E‖T⁻ᵀy‖² = tr(G C_x) + tr(G⁻¹ C_y) is
-/// convex in G and stationary where G C_x G = C_y.
+/// The variance is e^{2t} times that of the map at (u, v), where e^t is the product of the factors of both points. Relative to
+/// K² it is exactly that of the map at (u, v). For exponential maps it depends on E‖u+v‖², which is smallest if c are the
+/// means and T C_x Tᵀ = T⁻ᵀ C_y T⁻¹ with the covariances C. For with G = TᵀT, E‖Tx‖² + E‖T⁻ᵀy‖² = tr(G C_x) + tr(G⁻¹ C_y)
+/// is convex in G and stationary where G C_x G = C_y.
 ///
 /// # Exact where
 /// Where the map is exact at u and v.
 ///
 /// # Cost
-/// For a plain map with a dense projection that of the map plus ½d² for the norm of u, since T is multiplied into the
-/// frequencies. For other maps that of the map plus a product with T, r d. Normalised attention does not compute the
+/// For a plain map with a dense projection, the cost of the map plus ½d² for the norm of u, since T is multiplied into the
+/// frequencies. For other maps, the cost of the map plus r d for a product with T. Normalised attention does not compute the
 /// factors of queries.
 ///
 /// # Example
@@ -79,7 +79,7 @@ pub struct Conditioning {
 const TOLERANCE: f64 = 1e-8;
 
 impl Conditioning {
-    /// From T, d × d, without shifts.
+    /// The transformation by T, d × d, without shifts.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if T is not square, [`Parameter`](Error::Parameter) if it is empty, singular or not finite.
@@ -96,7 +96,8 @@ impl Conditioning {
         Self::of_matrices(t, inverse)
     }
 
-    /// From rows of T and of T⁻ᵀ, r × d each: all rows, or those of [truncated](Conditioning::truncated) features.
+    /// The transformation by rows of T and of T⁻ᵀ, r × d each: all rows, or fewer for
+    /// [truncated](Conditioning::truncated) features.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the matrices differ in shape or have more rows than columns, [`Parameter`](Error::Parameter)
@@ -120,15 +121,15 @@ impl Conditioning {
     /// The identity on points in ℝᵈ.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if d is 0, [`Memory`](Error::Memory) if there is no memory for d² numbers.
+    /// [`Parameter`](Error::Parameter) if d is 0, [`Memory`](Error::Memory) if d² numbers do not fit in memory.
     pub fn identity(d: usize) -> Result<Self> {
-        // The two matrices and their product.
+        // Memory is needed for the two matrices and their product.
         check_memory("rows of an identity matrix", d, d.saturating_mul(3 * size_of::<f64>()))?;
         Self::of_matrices(Array2::eye(d), Array2::eye(d))
     }
 
-    /// The same transformation with these c_x and c_y, in units of the lengthscale. For exponential maps only c_y + TᵀT
-    /// c_x matters; with c_x = 0 keys have no factor.
+    /// Sets the shifts c_x and c_y, in units of the lengthscale. For exponential maps only c_y + TᵀT c_x matters; with c_x = 0
+    /// keys have no factor.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there are not d entries, [`Entry`](Error::Entry) with the first whose square is not
@@ -145,7 +146,7 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// **Biased**: only the first r coordinates of u and v, for a map of points in ℝʳ.
+    /// Keeps only the first r coordinates of u and v, for a map of points in ℝʳ: **biased**.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless r is from 1 to the number of rows.
@@ -159,7 +160,7 @@ impl Conditioning {
         Ok(Conditioning { matrices: [first(left), first(right)], shifts: self.shifts.clone() })
     }
 
-    /// d.
+    /// d, the dimension of points.
     pub fn dim(&self) -> usize {
         self.matrices[0].ncols()
     }
@@ -174,7 +175,7 @@ impl Conditioning {
         self.rank() == self.dim()
     }
 
-    /// T and T⁻ᵀ, r × d.
+    /// T and T⁻ᵀ, r × d each.
     pub fn matrices(&self) -> &[Array2<f64>; 2] {
         &self.matrices
     }
@@ -185,7 +186,7 @@ impl Conditioning {
     }
 
     /// ln K − ln K_r = (x − c_x)·(y − c_y) − u·v for points divided by the lengthscale: the bias of truncated features;
-    /// 0 up to rounding if r = d. At most ‖x′‖‖y′‖, where x′ and y′ are the dropped parts of x − c_x and y − c_y.
+    /// 0 up to rounding if r = d. It is at most ‖x′‖‖y′‖, where x′ and y′ are the dropped parts of x − c_x and y − c_y.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a point does not have d entries.
@@ -220,7 +221,7 @@ impl Conditioning {
         point.into_iter().zip(&self.shifts[side]).map(|(v, c)| v - c).collect()
     }
 
-    /// t: the logarithm of the factor of a point, divided by the lengthscale, of a kernel with the row term `row` ‖·‖².
+    /// t, the logarithm of the factor of a point that is divided by the lengthscale, for a kernel with the row term `row` ‖·‖².
     pub(super) fn log_factor(&self, row: f64, side: usize, point: &[f64], image: &[f64]) -> f64 {
         let [c_x, c_y] = &self.shifts;
         let norms = if row == 0.0 { 0.0 } else { dot(point, point) - dot(image, image) };
@@ -237,7 +238,7 @@ impl Conditioning {
     /// term.
     pub(super) fn affine<T: Real>(&self, exponential: &Exponential) -> [Affine; 2] {
         let (scale, row) = (&exponential.lengthscale, exponential.row);
-        // Rounded to the scalar type first, so that every part of the map uses the same shift.
+        // Shifts are rounded to the scalar type first, so that every part of the map uses one shift.
         let raw = |side: usize| -> Vec<f64> {
             self.shifts[side].iter().enumerate().map(|(k, c)| T::saturated(c * scale.at(k)).widen()).collect()
         };

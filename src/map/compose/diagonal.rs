@@ -12,15 +12,15 @@ use crate::theory::diagonal;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Formula {
-    /// From the centres r and r′: aₖ = √(−r′ₖ/rₖ), for which the estimate at the centres is exact.
+    /// aₖ = √(−r′ₖ/rₖ) from the centres r and r′, for which the estimate at the centres is exact.
     Complex,
-    /// The best real diagonal for the centres: aₖ = √|r′ₖ/rₖ|. Half as many features, all positive; exact at the
+    /// The best real diagonal for the centres: aₖ = √|r′ₖ/rₖ|. Features are half as many and all positive, and exact at the
     /// centres if their coordinates have opposite signs.
     Real,
     /// The best diagonal on average over the points of the clusters: |aₖ| = (E yₖ²/E xₖ²)^{1/4}, imaginary where the
-    /// signs of the centres agree. Equal to [`Complex`](Formula::Complex) if the clusters have no spread.
+    /// signs of the centres agree. It equals [`Complex`](Formula::Complex) if the clusters have no spread.
     Robust,
-    /// The best real diagonal on average over the points of the clusters.
+    /// The best real diagonal on average over the points of the clusters: aₖ = (E yₖ²/E xₖ²)^{1/4}.
     RobustReal,
 }
 
@@ -79,7 +79,7 @@ impl Diagonal {
         Formula::RobustReal.into()
     }
 
-    /// The same formula with another ε, which is checked where [entries](Diagonal::entries) are computed.
+    /// Sets ε, which is checked when [entries](Diagonal::entries) are computed.
     pub fn with_limit(self, epsilon: f64) -> Self {
         Diagonal { epsilon, ..self }
     }
@@ -128,7 +128,7 @@ impl Diagonal {
         let complex = matches!(self.formula, Formula::Complex | Formula::Robust);
         let entry = |(size, (r, q)): (f64, (&f64, &f64))| {
             let size = size.clamp(epsilon, epsilon.recip());
-            // Compares signs, because the product may underflow.
+            // Signs are compared, because the product may underflow.
             let agree = *r != 0.0 && *q != 0.0 && r.signum() == q.signum();
             if complex && agree { Complex64::new(0.0, size) } else { Complex64::from(size) }
         };

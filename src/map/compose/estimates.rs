@@ -1,6 +1,6 @@
 //! Pairwise estimates of hybrids, in which coefficients are computed before they weight the bases.
 //!
-//! Features of a hybrid are products whose sum cancels where λ̂ or 1 − λ̂ is 0: rounding errors of terms of size e^{r²}
+//! Features of a hybrid are products. Their sum cancels where λ̂ or 1 − λ̂ is 0: rounding errors of terms of size e^{r²}
 //! exceed an estimate of size e^{−r²}. For a pair of points λ̂ is a single number, and a base with weight 0 is skipped.
 
 use ndarray::{Array1, Array2, ArrayRef2, Axis};
@@ -17,11 +17,11 @@ pub(in crate::map) fn rounding<T: Real>(features: usize) -> f64 {
     4.0 * (features as f64).sqrt() * T::epsilon().widen()
 }
 
-/// The estimates of a map for pairs of points: for all of them, or for those with these numbers.
+/// The estimates of a map for pairs of points: for all pairs, or for pairs of these numbers.
 type Estimates<'a, T> = dyn Fn(&Map<T>, Option<&[usize]>) -> Result<Array1<SignedLog>> + 'a;
 
 impl<T: Real> Coefficient<Map<T>> {
-    /// c·Ĉ of each of `count` pairs.
+    /// c·Ĉ for each of `count` pairs.
     fn random(&self, count: usize, of: &Estimates<'_, T>) -> Result<Array1<SignedLog>> {
         let factor = SignedLog::from(self.factor);
         let times = |c: SignedLog| SignedLog { sign: c.sign * factor.sign, ..c }.scaled(factor.ln_abs);
@@ -62,14 +62,14 @@ impl<T: Real> Hybrid<Map<T>> {
         })
     }
 
-    /// The estimates of `count` pairs from those of the parts.
+    /// The estimates of `count` pairs from the estimates of the parts.
     fn combined(&self, count: usize, of: &Estimates<'_, T>) -> Result<Array1<SignedLog>> {
         let terms = self.terms.len();
         let left = self.terms.iter().fold(1.0, |left, (weight, _)| left - weight.constant);
         let largest =
             self.terms.iter().fold(0.0, |top: f64, (weight, _)| top.max(weight.relative_rounding()));
         check_memory("estimates", count, (terms + 1).saturating_mul(2 * size_of::<SignedLog>()))?;
-        // A row for each pair: −cₖ Ĉₖ and 1 − Σ aₖ, which sum to the weight of Q.
+        // Each row is for a pair: −cₖ Ĉₖ and 1 − Σ aₖ, which sum to the weight of Q.
         let mut rests = Array2::from_elem((count, terms + 1), SignedLog::from(left));
         let mut products = rests.clone();
         for (k, (weight, base)) in self.terms.iter().enumerate() {
@@ -100,7 +100,7 @@ fn weighted<T: Real>(
     Ok(weights)
 }
 
-/// The sum; 0 if it is only rounding error of the terms.
+/// The sum of the terms; 0 if it is only rounding error.
 fn cancelled<'a>(terms: impl Iterator<Item = &'a SignedLog> + Clone, rounding: f64) -> SignedLog {
     let sum = SignedLog::sum(terms.clone().copied());
     let top = terms.map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);

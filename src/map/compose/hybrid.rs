@@ -20,17 +20,17 @@ use crate::theory::{self, Pair};
 /// any maps, including hybrids.
 ///
 /// # Variance
-/// Unbiased for the kernel of the bases if coefficients are independent of the bases. A closed form exists where the
-/// parts have one: Σ E λ̂ₖ² Var Pₖ + E (1 − Σ λ̂ₖ)² Var Q for independent parts
-/// ([`theory::hybrid`](crate::theory::hybrid)), and for the bipolar hybrids with shared frequencies
+/// Estimates are unbiased for the kernel of the bases if coefficients are independent of the bases. If the parts have closed
+/// forms, independent parts have the variance Σ E λ̂ₖ² Var Pₖ + E (1 − Σ λ̂ₖ)² Var Q
+/// ([`theory::hybrid`](crate::theory::hybrid)). Bipolar hybrids with shared frequencies have a closed form too
 /// ([`angular`](Hybrid::angular), [`gaussian`](Hybrid::gaussian)).
 ///
 /// # Exact where
-/// Where an exact base has all of the weight. With Gaussian coefficients this holds only for pairwise estimates:
-/// products of features are exact up to rounding of the estimates of the other bases.
+/// An exact base has all of the weight. With Gaussian coefficients this holds only for pairwise estimates: products of
+/// features are exact up to rounding of the estimates of the other bases.
 ///
 /// # Cost
-/// That of all parts plus writing the features: Dᵢ(1 + n) for a base with Dᵢ features and a coefficient with n
+/// The cost of all parts, and writing the features: Dᵢ(1 + n) for a base with Dᵢ features and a coefficient with n
 /// features, Dᵢn for a coefficient with n signs (memory for 2Dᵢn); O(nd + md + mn) per point. Equal projections are
 /// computed once, also in nested hybrids. A pair of points in a Gram matrix costs Σ Dᵢ + n.
 ///
@@ -56,19 +56,19 @@ use crate::theory::{self, Pair};
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hybrid<M> {
-    /// λ̂ₖ and Pₖ.
+    /// The coefficients λ̂ₖ with the bases Pₖ.
     pub terms: Vec<(Coefficient<M>, M)>,
-    /// Q.
+    /// The base Q, which has the remaining weight.
     pub rest: M,
 }
 
 impl<M: Operand> Hybrid<M> {
     /// The hybrid of terms (λ̂ₖ, Pₖ) and Q = `rest`, which has the remaining weight.
     ///
-    /// All bases should estimate the same kernel. Coefficients and bases should have different draws: parts with equal draws
+    /// All bases should estimate one kernel. Coefficients and bases should have different draws: parts with equal draws
     /// are dependent, and the variance then has a closed form only for bipolar hybrids. A user-defined
-    /// [`FeatureMap`](crate::FeatureMap) counts as independent of every map but itself, and so do frequencies of your own that are
-    /// copies of drawn ones.
+    /// [`FeatureMap`](crate::FeatureMap) counts as independent of every map but itself, and your own copies of drawn frequencies
+    /// count as independent of these.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) without terms or if a number or Σ aₖ is not finite; [`Shape`](Error::Shape) if the maps
@@ -95,7 +95,7 @@ impl<M: Operand> Hybrid<M> {
         self.children().into_iter().try_for_each(dim)
     }
 
-    /// The sizes of the features, from those of the parts: a product of maps has the product of their numbers.
+    /// The sizes of the features, from the sizes of the parts: a product of maps has the product of their numbers.
     pub(super) fn size(&self) -> Size {
         let coefficients: Vec<_> = self.coefficients().collect();
         let sizes: Vec<Size> = self.parts().map(M::size).collect();
@@ -161,7 +161,7 @@ impl<M: Operand> Hybrid<M> {
 }
 
 impl<M> Hybrid<M> {
-    /// P₁, …, Q.
+    /// The bases P₁, …, Q.
     fn bases(&self) -> impl Iterator<Item = &M> {
         self.terms.iter().map(|(_, base)| base).chain([&self.rest])
     }
@@ -186,7 +186,7 @@ impl<M> Hybrid<M> {
         terms.chain([&mut self.rest]).collect()
     }
 
-    /// The same hybrid of what `each` makes of its maps.
+    /// The hybrid of the maps that `each` makes of its maps.
     pub(in crate::map) fn try_map<N, E>(
         &self,
         mut each: impl FnMut(&M) -> Result<N, E>,
@@ -281,8 +281,8 @@ fn covariance<M: Operand>(bases: &[&M], shared: &[(usize, usize)]) -> BaseCovari
     }
 }
 
-/// Hyperbolic and trigonometric features for one target on the same frequencies, independent or in antithetic pairs: both
-/// bases are even in ω, so a pair counts once.
+/// The covariance of hyperbolic and trigonometric features for one target on shared frequencies, independent or in antithetic
+/// pairs: both bases are even in ω, so a pair counts once.
 fn bipolar<M: Operand>(first: &M, second: &M) -> Option<BaseCovariance> {
     let (first, second) = (first.plain()?, second.plain()?);
     let kinds = matches!(

@@ -22,16 +22,16 @@ impl<M: Operand> Coefficient<M> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, or an entry is 0, not finite, or neither real
-    /// nor imaginary; as [`PlainRecipe::map`](crate::map::PlainRecipe::map).
+    /// nor imaginary; the errors of [`PlainRecipe::map`](crate::map::PlainRecipe::map).
     pub fn around(tau: impl Into<Omega>, entries: &[Complex64], c: f64) -> Result<Self> {
         Self::around_by(Trigonometric, tau, entries, c)
     }
 
-    /// As [`around`](Coefficient::around), from positive features, so that λ̂ > 0, but exact only where |A|x = S|A|⁻¹y, not where λ = 1. Source:
-    /// Hybrid Random Features, equations 95 and 96.
+    /// The Gaussian coefficient of [`around`](Coefficient::around) from positive features, so that λ̂ > 0. It is exact only where
+    /// |A|x = S|A|⁻¹y, not where λ = 1. Source: Hybrid Random Features, equations 95 and 96.
     ///
     /// # Errors
-    /// As [`around`](Coefficient::around).
+    /// The errors of [`around`](Coefficient::around).
     pub fn around_positive(tau: impl Into<Omega>, entries: &[Complex64], c: f64) -> Result<Self> {
         Self::around_by(Positive, tau, entries, c)
     }
@@ -66,38 +66,38 @@ pub struct Mixture<'a> {
     pub queries: &'a Clustering,
     /// The clusters of the points on side Y.
     pub keys: &'a Clustering,
-    /// How A follows from the centres of a pair of clusters; [`Diagonal::complex`] unless stated.
+    /// The formula for A from the centres of a pair of clusters; [`Diagonal::complex`] by default.
     pub diagonal: Diagonal,
     /// c, positive and finite: the width of the Gaussian weight around the centres.
     pub width: f64,
-    /// Whether weights are estimated by positive features ([`Coefficient::around_positive`]) in place of trigonometric ones.
+    /// Whether positive features ([`Coefficient::around_positive`]) estimate weights instead of trigonometric ones.
     pub positive: bool,
 }
 
 impl<'a> Mixture<'a> {
-    /// Clusters of the queries and of the keys, the width c, the complex diagonal of each pair of centres, and weights from trigonometric
+    /// Options with these clusters and the width c, the complex diagonal of each pair of centres, and weights from trigonometric
     /// features.
     pub fn new(queries: &'a Clustering, keys: &'a Clustering, width: f64) -> Self {
         Mixture { queries, keys, diagonal: Diagonal::complex(), width, positive: false }
     }
 
-    /// The same clusters and width with another formula for A.
+    /// Sets the formula for A.
     pub fn with_diagonal(self, diagonal: impl Into<Diagonal>) -> Self {
         Mixture { diagonal: diagonal.into(), ..self }
     }
 
-    /// The same with weights from positive features.
+    /// Makes positive features estimate the weights.
     pub fn with_positive_weights(self) -> Self {
         Mixture { positive: true, ..self }
     }
 }
 
 impl<M: Operand> Hybrid<M> {
-    /// The cluster hybrid with Gaussian coefficients for the softmax kernel: for each pair of a query and a key cluster
-    /// a complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
+    /// The cluster hybrid with Gaussian coefficients for the softmax kernel. Each pair of a query and a key cluster has a
+    /// complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
     /// c, or [`Coefficient::around_positive`]; `rest` has the remaining weight.
     ///
-    /// At the centres λ = 1 and pairwise estimates are exact. Products of features are exact up to rounding of the
+    /// At the centres λ = 1, and pairwise estimates are exact. Products of features are exact up to rounding of the
     /// estimate of `rest`, which may be e^{½‖x−y‖²} times larger.
     ///
     /// If each point belongs to one cluster, [`Clustered`](super::Clustered) is cheaper. Each call of `omega` must draw
@@ -124,8 +124,8 @@ impl<M: Operand> Hybrid<M> {
     /// ```
     ///
     /// # Errors
-    /// As [`Coefficient::around`], [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum); the
-    /// errors of the draws.
+    /// The errors of [`Coefficient::around`], [`PlainRecipe::map`](crate::map::PlainRecipe::map), [`sum`](Hybrid::sum) and
+    /// the draws.
     pub fn clustered<W: Into<Omega>>(
         mixture: Mixture<'_>,
         mut omega: impl FnMut() -> Result<W>,

@@ -21,9 +21,9 @@
 //! ```
 //!
 //! # One tree
-//! A [`Composite`] is one level of a tree: how maps of a type `M` are combined. With `M` a [`Recipe`](crate::Recipe) it is plain data,
-//! with a [`Map`] it has features, and with indices it is what is stored. Constructors such as [`Hybrid::angular`] make
-//! either: the type that is asked for decides ([`Operand`]).
+//! A [`Composite`] is one level of a tree: a combination of maps of a type `M`. If `M` is a [`Recipe`](crate::Recipe), it is
+//! plain data; if `M` is a [`Map`], it has features; indices in place of maps make its stored form. Constructors such as
+//! [`Hybrid::angular`] make either: the type that is asked for decides ([`Operand`]).
 
 mod bipolar;
 mod centres;
@@ -60,8 +60,7 @@ use crate::map::Map;
 use crate::tagged::tagged;
 use crate::{Real, SignedLog};
 
-/// How a map is made of others of type `M`: one level of the tree that a [`Map`] or a
-/// [`Recipe`](crate::Recipe) is.
+/// A combination of maps of type `M`: one level of the tree of a [`Map`] or a [`Recipe`](crate::Recipe).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Composite<M> {
@@ -108,13 +107,13 @@ impl<M> Composite<M> {
         of_each!(self, node => node.children())
     }
 
-    /// As [`children`](Composite::children), with mutable access.
+    /// The maps that are combined, in the order in which they are written, to be changed.
     pub fn children_mut(&mut self) -> Vec<&mut M> {
         of_each!(self, node => node.children_mut())
     }
 
-    /// The same combination of what `each` makes of the maps, in the order in which they are written; its first error, if
-    /// there is one.
+    /// The combination of the maps that `each` makes of the maps, in the order in which they are written; the first error of
+    /// `each`, if there is one.
     pub fn try_map<N, E>(&self, each: impl FnMut(&M) -> Result<N, E>) -> Result<Composite<N>, E> {
         Ok(of_each!(self, node => node.try_map(each)?.into()))
     }
@@ -136,7 +135,7 @@ impl<M: Operand> Composite<M> {
         of_each!(self, node => node.size())
     }
 
-    /// What follows for all points.
+    /// The kernel and the covariance of bases, for all points.
     pub(super) fn known(&self) -> Known<M::Scalar> {
         of_each!(self, node => node.known())
     }
@@ -181,7 +180,7 @@ impl<T: Real> Composite<Map<T>> {
         }
     }
 
-    /// The estimates of all pairs of points, if they are neither products of the features nor those of a hybrid.
+    /// The estimates of all pairs of points, if they are neither products of the features nor estimates of a hybrid.
     pub(super) fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
         match self {
             Composite::Conditioned(conditioned) => conditioned.gram(x, y),

@@ -1,4 +1,5 @@
-//! [`Operand`]: what can be combined, a [`Map`](crate::Map) or the [`Recipe`](crate::Recipe) of one; [`Known`]: what follows from its data.
+//! [`Operand`]: a [`Map`](crate::Map) or a [`Recipe`](crate::Recipe), which can be combined; [`Known`]: the kernel and the
+//! covariance that follow from its data.
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::map::{Omega, PlainRecipe, Target};
 
-/// What can be combined to other maps: a [`Map`](crate::Map), whose frequencies are drawn, or a [`Recipe`](crate::Recipe),
-/// which may still have them drawn. The type that is asked for decides which of the two a constructor makes.
+/// A part of other maps: a [`Map`](crate::Map), whose frequencies are drawn, or a [`Recipe`](crate::Recipe), whose frequencies
+/// may still have to be drawn. The type that is asked for decides which of the two a constructor makes.
 pub trait Operand: Part {}
 
 impl<M: Part> Operand for M {}
 
-/// What the combinations of maps ask of their parts. Not for implementing, nor for calling.
+/// The methods that combinations of maps call on their parts. It is neither to be implemented nor to be called elsewhere.
 #[doc(hidden)]
 pub trait Part: Clone {
     /// The scalar of points.
@@ -31,16 +32,16 @@ pub trait Part: Clone {
 
     fn composite(&self) -> Option<&Composite<Self>>;
 
-    /// Whatever it shares with others if these have an equal one.
+    /// The sources of randomness: maps with an equal entry are dependent.
     fn entries(&self) -> Vec<Entry<'_>>;
 
-    /// d.
+    /// d, the dimension of points.
     fn dim(&self) -> usize;
 
-    /// D of a map that is not made of others.
+    /// D, the number of features, of a map that is not made of others.
     fn width(&self) -> usize;
 
-    /// Rejects what cannot be a map; a [`Map`](crate::Map) is one.
+    /// Rejects a recipe that cannot be a map; accepts every [`Map`](crate::Map).
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -64,13 +65,13 @@ pub trait Part: Clone {
         )
     }
 
-    /// Whether all features are signs of the same magnitude.
+    /// Whether all features are signs of one magnitude.
     fn is_of_signs(&self) -> bool {
         self.plain().is_some_and(|plain| plain.mechanism.is_of_signs())
     }
 }
 
-/// The numbers of features of a point and of their blocks, which saturate.
+/// The numbers of features of a point and of their blocks, which saturate at `usize::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     pub features: usize,
@@ -93,17 +94,17 @@ impl std::iter::Sum for Size {
     }
 }
 
-/// Where a map has its randomness from.
+/// A source of a map's randomness.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'a> {
     /// Frequencies, drawn or to be drawn.
     Draw(&'a Omega),
-    /// A map of the user's own.
+    /// A user-defined map.
     Own(Identity),
 }
 
 impl Entry<'_> {
-    /// Whether both have the same numbers.
+    /// Whether both have equal numbers.
     pub fn same(&self, other: &Entry<'_>) -> bool {
         match (self, other) {
             (Entry::Draw(a), Entry::Draw(b)) => a.same_draw(b),
@@ -113,16 +114,16 @@ impl Entry<'_> {
     }
 }
 
-/// What follows from the data of a map for all points.
+/// The kernel and the covariance of bases that follow from the data of a map, for all points.
 #[derive(Debug)]
 pub struct Known<S> {
     /// The kernel that is estimated, if it is known.
     pub kernel: Option<Arc<dyn Kernel<S>>>,
-    /// What the bases of a hybrid share.
+    /// The covariance of the bases of a hybrid.
     pub covariance: BaseCovariance,
 }
 
-/// What is known about the covariance of the bases of a hybrid.
+/// The covariance of the bases of a hybrid, as far as it is known.
 #[derive(Clone, Debug)]
 pub enum BaseCovariance {
     /// 0: the bases are independent.
@@ -134,13 +135,13 @@ pub enum BaseCovariance {
 }
 
 impl<S> Known<S> {
-    /// Of a map that is no hybrid.
+    /// The facts of a map that is no hybrid.
     pub(crate) fn of_kernel(kernel: Option<Arc<dyn Kernel<S>>>) -> Self {
         Known { kernel, covariance: BaseCovariance::Zero }
     }
 }
 
-/// The kernel that all maps are known to estimate, with the same parameters.
+/// The kernel that all maps are known to estimate, with equal parameters.
 pub(super) fn common_kernel<'a, M: Operand + 'a>(
     maps: impl IntoIterator<Item = &'a M>,
 ) -> Option<Arc<dyn Kernel<M::Scalar>>> {

@@ -10,7 +10,7 @@ impl Shape {
     /// truncated.
     ///
     /// # Errors
-    /// As [`Conditioning::of_matrices`]; none for a shape from [`Shaping`](crate::data::shaping::Shaping).
+    /// The errors of [`Conditioning::of_matrices`]; none for a shape from [`Shaping`](crate::data::shaping::Shaping).
     pub fn conditioning(&self) -> Result<Conditioning> {
         let conditioning = Conditioning::of_matrices(self.left.clone(), self.right.clone())?;
         conditioning.shifted(self.shift_x.clone(), self.shift_y.clone())
@@ -19,13 +19,13 @@ impl Shape {
     /// The features at the transformed points, with the coefficients aₗ.
     ///
     /// # Errors
-    /// As [`DenseExponential::new`].
+    /// The errors of [`DenseExponential::new`].
     pub fn dense_exponential(&self) -> Result<DenseExponential> {
         DenseExponential::new(self.a.clone())
     }
 
     /// The map of this shape, or its recipe, for a softmax or Gaussian kernel, with frequencies in ℝʳ. **Biased** if the shape is
-    /// truncated. For truncated shapes [`Sobol`](crate::frequency::Sobol) frequencies are the best choice.
+    /// truncated; [`Sobol`](crate::frequency::Sobol) frequencies are then the best choice.
     ///
     /// ```
     /// use ndarray::Array2;
@@ -42,7 +42,7 @@ impl Shape {
     /// ```
     ///
     /// # Errors
-    /// As [`DenseExponential::map`] and [`Map::conditioned`](crate::Map::conditioned).
+    /// The errors of [`DenseExponential::map`] and [`Map::conditioned`](crate::Map::conditioned).
     pub fn map<M: Operand>(&self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<M> {
         let features = M::of_plain(PlainRecipe::new(self.dense_exponential()?, omega, target))?;
         conditioned(&features, &self.conditioning()?)
