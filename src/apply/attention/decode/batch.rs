@@ -2,10 +2,10 @@
 
 use ndarray::Array4;
 
-use super::super::input::{Attended, Element, Heads, Places, in_order, threads_of_each};
+use super::super::input::{Attended, Element, Heads, NonPositive, in_order, threads_of_each};
 use super::super::linear::JobWithOutputs;
 use super::head::Head;
-use super::step::CausalState;
+use super::state::CausalState;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
@@ -19,8 +19,8 @@ impl<T: Real> CausalState<T> {
     /// computed once for both.
     ///
     /// Prompts of different lengths are best packed one after the other, as [`Heads::sequences`]: the state's sequences are then those of
-    /// the first batch, of the second, and so on. In a padded batch a [mask](Heads::mask) leaves tokens out; these keep their places, which
-    /// count for the [window](super::super::Attention::window): pad on the left then, so that the last places are those of tokens.
+    /// the first batch, of the second, and so on. In a padded batch a [mask](Heads::mask) leaves tokens out; these keep their non_positive, which
+    /// count for the [window](super::super::Attention::window): pad on the left then, so that the last non_positive are those of tokens.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, or a sequence has another number of keys than of queries although there are queries;
@@ -75,14 +75,14 @@ impl<T: Real> CausalState<T> {
 
     /// Takes in the jobs of all heads, or, if the work is stopped, none.
     #[inline(never)]
-    fn take_in(&mut self, jobs: Vec<JobWithOutputs<'_, T>>) -> Result<Places> {
+    fn take_in(&mut self, jobs: Vec<JobWithOutputs<'_, T>>) -> Result<NonPositive> {
         let (attention, threads, all) = (&self.attention, threads_of_each(self.heads.len()), self.shape[1]);
         let of_head = |(i, (head, job)): (usize, (&mut Head<T>, JobWithOutputs<'_, T>))| {
             head.prefill(attention.setup(i % all), attention.causal_pairs(i % all), job, threads)
         };
         try_all_or_none(&mut self.heads, attention.is_own() || progress::is_watched(), |heads| {
-            let places = in_order(threads::map(heads.iter_mut().zip(jobs).enumerate(), of_head));
-            progress::check().map(|()| places)
+            let non_positive = in_order(threads::map(heads.iter_mut().zip(jobs).enumerate(), of_head));
+            progress::check().map(|()| non_positive)
         })
     }
 

@@ -4,7 +4,7 @@
 use ndarray::{Array1, ArrayViewMut1, Axis};
 
 use super::super::features::Setup;
-use super::super::input::{Attention, KeyChoice, KeyRows, KeyRun, Places, Reading};
+use super::super::input::{Attention, KeyChoice, KeyRows, KeyRun, NonPositive, Reading};
 use super::super::linear::{
     JobWithOutputs, Outputs, Request, Scan, Sequence, Visible, Worker, continue_sequence,
 };
@@ -15,7 +15,7 @@ use crate::data::window::Window;
 /// The tokens of a head so far.
 #[derive(Clone, Debug)]
 pub(super) struct Head<T: Real> {
-    /// Those that have left the window, and are no exact keys.
+    /// Tokens that have left the window, and are no exact keys.
     pub sequence: Sequence<T>,
     recent: Recent<T>,
     exact: ExactKeys<T>,
@@ -24,9 +24,9 @@ pub(super) struct Head<T: Real> {
 /// Which pairs of a head of keys have exact weights, causally.
 #[derive(Clone, Copy)]
 pub(super) struct CausalPairs<'a> {
-    /// Those of queries with the keys up to them, and how keys are read for logits.
+    /// The window of each query, and how its keys are read for logits.
     near: Option<(Window, Reading)>,
-    /// Those with the keys in these rows, ascending, and how they are read for logits.
+    /// Rows of the exact keys, ascending, and how they are read for logits.
     keys: Option<(&'a [usize], Reading)>,
 }
 
@@ -131,7 +131,7 @@ impl<T: Real> Head<T> {
         pairs: CausalPairs<'_>,
         (job, outputs): JobWithOutputs<'_, T>,
         threads: usize,
-    ) -> Places {
+    ) -> NonPositive {
         let (first, held) = (self.length(), self.recent.len());
         let rest = self.take_exact(pairs, job.keys.reborrow());
         let Head { sequence, recent, exact } = self;
@@ -148,9 +148,9 @@ impl<T: Real> Head<T> {
         let leaving = all.rows(0..all.len().saturating_sub(pairs.window()));
         let near = pairs.near.map(|near| Neighbours::new(near, all, first - held));
         let setup = setup.beside(pairs.keys.map(|_| &*exact), near.as_ref());
-        let places = if job.queries.iter().all(|queries| queries.len() == 0) {
+        let non_positive = if job.queries.iter().all(|queries| queries.len() == 0) {
             sequence.extend(setup, leaving, threads);
-            Places::new()
+            NonPositive::new()
         } else {
             // A sequence has tokens only if the window is full, so that every query sees one more of its keys.
             let visible = Visible { ahead: held + 1, behind: pairs.window() };
@@ -160,7 +160,7 @@ impl<T: Real> Head<T> {
         let mut kept = KeyRows::default();
         kept.extend(all.rows(leaving.len()..all.len()));
         *recent = Recent { rows: kept, left: 0 };
-        places
+        non_positive
     }
 
     /// Writes the output of a query that sees all tokens so far: row `i` of those that the worker, which has

@@ -2,6 +2,8 @@
 
 mod batch;
 mod head;
+mod state;
 mod step;
 
-pub use self::step::{CausalState, Step};
+pub use self::state::CausalState;
+pub use self::step::Step;

@@ -1,85 +1,20 @@
-//! [`CausalState`]: causal attention token by token.
+//! [`CausalState::step`]: the next token of each sequence.
 
 use ndarray::{Array3, ArrayRef3, ArrayView2, Axis, CowArray, Ix2};
 
 use super::super::features::Setup;
-use super::super::input::{
-    Attention, Element, HEADS_WITH_MAPS, KeyRun, Numbers, check_multiple, check_shape,
-};
-use super::super::linear::{Sequence, Worker};
+use super::super::input::{Element, KeyRun, Numbers, check_multiple, check_shape};
+use super::super::linear::Worker;
 use super::head::{CausalPairs, Head};
+use super::state::CausalState;
 use crate::Real;
-use crate::error::{Result, check_positive, check_size};
+use crate::error::Result;
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of_mut;
 use crate::once::once;
 use crate::threads;
 use crate::whole::all_or_none;
-
-/// Causal attention as tokens come: [`prefill`](CausalState::prefill) with prompts, then [`step`](CausalState::step) with a token of
-/// each sequence. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
-///
-/// Of the tokens so far it keeps sums of O(m d_v) numbers for each head of keys, and the features of the last few tokens, up to 64,
-/// whatever the length; with [neighbours](Attention::window) and [exact keys](Attention::with_keys_exact) their keys and values too.
-/// With the feature `serde` it can be stored, with its maps, and goes on to the bit.
-///
-/// # Batches
-/// Sequences may differ in length, and keys may be masked: see [`prefill`](CausalState::prefill). Sequences come and go by
-/// [`join`](CausalState::join) and [`select`](CausalState::select), which also makes copies of some, as beam search does.
-///
-/// # Forks
-/// A clone is a fork, and a snapshot to which `state.clone_from(&saved)` goes back. Clones share the sums over whole chunks of 64 tokens
-/// until one of them changes these, so that a fork copies the last chunk, with its features, and keys and values with exact weights.
-///
-/// # Cost
-/// O(m (d + d_v)) for each head and token, and O(w (d + d_v)) with a window of w tokens. Heads are shared by threads where they are
-/// worth it.
-///
-/// # Example
-/// ```
-/// use ndarray::{Array3, Array4, s};
-/// use random_features::apply::attention::{Attention, Heads};
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Positive;
-/// let omega = Orthogonal.draw(8, 32, 5)?;
-/// let attention = Attention::new(Positive.softmax::<f64>(omega)?)?;
-/// let token = |(_, h, i, k): (usize, usize, usize, usize)| ((2 * h + 3 * i + 5 * k) % 7) as f64 / 7.0;
-/// let x = Array4::from_shape_fn((1, 2, 30, 8), token);
-/// let whole = attention.causal(&Heads::new(&x, &x, &x)?)?.output;
-///
-/// let mut state = attention.state(1, 2, 8)?;
-/// let prompt = x.slice(s![.., .., ..20, ..]);
-/// let read = state.prefill(&Heads::new(&prompt, &prompt, &prompt)?)?;
-/// assert_eq!(read.output, whole.slice(s![.., .., ..20, ..]));
-/// let saved = state.clone();
-/// for i in 20..30 {
-///     let token = x.slice(s![.., .., i, ..]);
-///     let out = state.step(&token, &token, &token)?.output;
-///     assert_eq!(out, whole.slice(s![.., .., i, ..]));
-/// }
-/// state.clone_from(&saved);
-/// assert_eq!(state.lengths(), [20]);
-/// # Ok::<(), random_features::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct CausalState<T: Real> {
-    pub(super) attention: Attention<T>,
-    /// Sequences, heads of keys and d_v.
-    pub(super) shape: [usize; 3],
-    /// For each sequence and head of keys.
-    pub(super) heads: Vec<Head<T>>,
-    /// One for each thread.
-    workers: Vec<Worker<T>>,
-}
-
-impl<T: Real> Clone for CausalState<T> {
-    #[inline(never)]
-    fn clone(&self) -> Self {
-        let (attention, heads) = (self.attention.clone(), self.heads.clone());
-        CausalState { attention, shape: self.shape, heads, workers: Vec::new() }
-    }
-}
 
 /// Multiplications of a step from which on threads share its heads.
 const SHARED: usize = 1 << 20;
@@ -101,77 +36,10 @@ struct Queries<'a, T> {
     group: usize,
 }
 
-impl<T: Real> Attention<T> {
-    /// The state of causal attention before the first token, for so many sequences and heads of keys.
-    ///
-    /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
-    /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with the [heaviest
-    /// keys](Attention::with_heaviest_keys_exact), which later tokens choose, [`Memory`](crate::Error::Memory) if there is no memory
-    /// for the state.
-    #[inline(never)]
-    pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
-        check_positive("the dimension of the values", d_v)?;
-        self.check_causal()?;
-        if self.maps.len() > 1 {
-            check_size(HEADS_WITH_MAPS, self.maps.len(), heads)?;
-        }
-        self.check_room([batch, heads, d_v])?;
-        let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
-        let all = (0..batch * heads).map(head).collect();
-        Ok(CausalState {
-            attention: self.clone(),
-            shape: [batch, heads, d_v],
-            heads: all,
-            workers: Vec::new(),
-        })
-    }
-
-    /// Refuses states of so many sequences, heads of keys and targets for which there is no memory before the first token; those without
-    /// heads count as others do.
-    fn check_room(&self, [batch, heads, d_v]: [usize; 3]) -> Result<()> {
-        let all = batch.max(1).saturating_mul(heads.max(1));
-        check_memory("bytes of the state of causal attention", all.saturating_mul(self.bytes_with(d_v, 0)), 1)
-    }
-}
-
-impl<T: Real> Attention<T> {
-    /// About how many bytes a [state](Attention::state) keeps of a sequence and a head of keys once it has read a chunk and a window
-    /// of tokens, whatever the length, for values of dimension `d_v`: sums, the features of a chunk, and keys and values with exact
-    /// weights, those of a window up to twice. A cache of keys and values takes d + `d_v` numbers for each token. The largest number
-    /// if these are too many to be counted.
-    pub fn state_bytes(&self, d_v: usize) -> usize {
-        self.bytes_with(d_v, self.window.before)
-    }
-
-    /// The same for so many tokens in the window.
-    fn bytes_with(&self, d_v: usize, near: usize) -> usize {
-        let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let dims = [self.maps[0].input_dim(), d_v];
-        // Rows that have left a window are dropped when they are as many as those in it.
-        let rows = near.saturating_mul(2).saturating_add(self.exact.count());
-        let exact = rows.saturating_mul(dims[0].saturating_add(d_v));
-        Sequence::<T>::bytes(width, dims)
-            .saturating_add(exact.saturating_mul(size_of::<T>()))
-            .saturating_add(size_of::<Head<T>>())
-    }
-}
-
 impl<T: Real> CausalState<T> {
-    /// The attention that this is the state of.
-    pub fn attention(&self) -> &Attention<T> {
-        &self.attention
-    }
-
-    /// The number of tokens of each sequence so far, masked ones among them.
-    pub fn lengths(&self) -> Vec<usize> {
-        let [batch, heads, _] = self.shape;
-        (0..batch).map(|b| self.heads.get(b * heads).map_or(0, Head::length)).collect()
-    }
-
     /// Takes in the next token of each sequence and gives the outputs of its queries, which see it: queries \[batch, heads, d\], of
     /// which the heads are a multiple of those of the keys, \[batch, heads of keys, d\], and of the values, \[batch, heads of keys, d_v\].
-    /// The same as [`push`](CausalState::push) and [`query`](CausalState::query).
+    /// Equal to [`push`](CausalState::push) and then [`query`](CausalState::query).
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) or [`Multiple`](crate::Error::Multiple) if a size does not fit,
@@ -318,34 +186,6 @@ impl<T: Real> CausalState<T> {
     fn run(&self) -> usize {
         if self.attention.maps.len() == 1 { self.heads.len().max(1) } else { 1 }
     }
-
-    /// About how many bytes a fork of a head keeps for itself, if all it keeps is in use.
-    pub(super) fn bytes_of_fork(&self) -> usize {
-        let (attention, [_, _, d_v]) = (&self.attention, self.shape);
-        let width = attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let dims = [self.input_dim(), d_v];
-        let rows = attention.window.before.saturating_mul(2).saturating_add(attention.exact.count());
-        let exact = rows.min(self.longest()).saturating_mul(dims[0].saturating_add(d_v));
-        Sequence::<T>::bytes_of_fork(width, dims)
-            .saturating_add(exact.saturating_mul(size_of::<T>()))
-            .saturating_add(size_of::<Head<T>>())
-    }
-
-    /// The most tokens of a sequence.
-    fn longest(&self) -> usize {
-        self.heads.iter().map(Head::length).fold(0, usize::max)
-    }
-
-    pub(super) fn input_dim(&self) -> usize {
-        self.attention.maps[0].input_dim()
-    }
-}
-
-impl<T: Real> Attention<T> {
-    /// Whether features are computed by code of a user, which may panic.
-    pub(super) fn is_own(&self) -> bool {
-        self.maps.iter().any(Map::is_own)
-    }
 }
 
 /// Takes in a token for each head of some that share a map; those that leave windows, in all heads at once, are summed up.
@@ -410,58 +250,4 @@ fn rows<E: Copy>(x: &ArrayRef3<E>) -> CowArray<'_, E, Ix2> {
     rows.unwrap_or_else(|_| CowArray::from(ArrayView2::from(&[[]; 0])))
 }
 
-once!(
-    Attention::<T>::state,
-    CausalState::<T>::outputs,
-    CausalState::<T>::advance,
-    <CausalState<T> as Clone>::clone,
-);
-
-/// The stored form, checked when it is read.
-#[cfg(feature = "serde")]
-mod stored {
-    use super::super::head::stored::StoredHead;
-    use super::{Attention, CausalState, Real};
-    use crate::sealed::sealed;
-
-    #[derive(serde::Serialize, serde::Deserialize)]
-    #[serde(rename = "CausalState", bound = "")]
-    struct StoredState<T: Real> {
-        attention: Attention<T>,
-        shape: [usize; 3],
-        heads: Vec<StoredHead<T>>,
-    }
-
-    sealed!(CausalState<T>, StoredState<T>, T, [T: Real]);
-
-    impl<T: Real> From<&CausalState<T>> for StoredState<T> {
-        fn from(state: &CausalState<T>) -> Self {
-            let heads = state.heads.iter().map(StoredHead::from).collect();
-            StoredState { attention: state.attention.clone(), shape: state.shape, heads }
-        }
-    }
-
-    impl<T: Real> TryFrom<StoredState<T>> for CausalState<T> {
-        type Error = String;
-
-        fn try_from(stored: StoredState<T>) -> Result<Self, String> {
-            let StoredState { attention, shape, heads } = stored;
-            attention.check_causal().map_err(|error| error.to_string())?;
-            let ([batch, count, d_v], maps) = (shape, attention.maps.len());
-            let whole = d_v > 0
-                && (maps == 1 || maps == count)
-                && attention.check_room(shape).is_ok()
-                && batch.checked_mul(count) == Some(heads.len())
-                && heads.chunk_by(|a, b| a.length() == b.length()).all(|same| same.len() % count == 0);
-            let restored = |(i, head): (usize, StoredHead<T>)| {
-                let i = i % count;
-                head.restored(attention.setup(i), attention.causal_pairs(i), d_v)
-            };
-            let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
-            match heads {
-                Some(heads) => Ok(CausalState { attention, shape, heads, workers: Vec::new() }),
-                None => Err("sums of another shape than that of the maps and the heads".into()),
-            }
-        }
-    }
-}
+once!(CausalState::<T>::outputs, CausalState::<T>::advance);

@@ -12,8 +12,8 @@ use crate::engine::Scratch;
 use crate::numeric::{self, Isa, Packed, Panels, panel_width, transposed_product};
 use crate::reduce::{LogRow, Precision, RunSums, Span, WeightedSums, limit};
 
-/// The keys and values of a chunk, which grows until it is full. Keys `0..easy` are summed up by matrix products, the rest one by
-/// one by the logarithms of their features, in `f64`.
+/// The keys and values of a chunk, which grows until it is full. Keys `0..fitting` are summed up by matrix products in `T`, the
+/// rest one by one by the logarithms of their features, in `f64`.
 ///
 /// Which way a key goes depends on the keys before it and on itself alone, so nothing of a later token reaches an earlier one.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ pub(in super::super) struct Chunk<T> {
     fitting: usize,
     /// The span of the scales of the fitting keys.
     span: Span,
-    /// The features of the easy keys that are packed.
+    /// The features of fitting keys, packed.
     keys: Packed<T>,
     /// Values, d_v × [`CHUNK`].
     values: Packed<T>,
@@ -100,7 +100,7 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// Finds out which of the keys after the easy ones are easy too.
+    /// Extends the run of keys that a product in `T` can sum up.
     fn extend_fitting(&mut self) {
         let first = self.fitting;
         for key in &self.precision[first..] {
@@ -112,7 +112,7 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// Packs the features of easy keys that are not packed yet, which were read as `tokens`.
+    /// Packs the features of fitting keys that are not packed yet, which were read as `tokens`.
     pub fn pack(&mut self, tokens: &Tokens<T>) {
         let (packed, width) = (self.keys.rows(), tokens.width());
         self.keys.push_rows(&tokens.features()[packed * width..self.fitting * width]);
@@ -138,7 +138,7 @@ impl<T: Real> Chunk<T> {
         if end == 0 { f64::NEG_INFINITY } else { self.largest[end - 1] }
     }
 
-    /// The features of the first keys, at most `end` of them, all of which are easy and [packed](Chunk::pack).
+    /// The features of the first keys, at most `end` of them, all of which fit and are [packed](Chunk::pack).
     pub fn keys(&self, end: usize) -> Panels<'_, T> {
         self.keys.all().first(end)
     }
@@ -148,7 +148,7 @@ impl<T: Real> Chunk<T> {
         self.values.all().shallow(end)
     }
 
-    /// The easy keys that are packed.
+    /// The features of fitting keys, keys × D, packed.
     pub fn packed_keys(&self) -> &Packed<T> {
         &self.keys
     }
@@ -158,8 +158,8 @@ impl<T: Real> Chunk<T> {
         &self.values
     }
 
-    /// How many of the first keys may share one reference in `T` with each other and with `before`, the sums over earlier keys;
-    /// `None` if those cannot be multiplied in `T`.
+    /// Length of the prefix of keys that can be summed up in `T` with one scale, together with `before`, the sums over earlier keys;
+    /// `None` if the earlier keys do not fit `T`.
     pub fn fitting_prefix(&self, before: &RunSums<T>) -> Option<usize> {
         let mut span = Span::default().with(before.precision);
         let fits = |key: &&Precision| {
@@ -169,7 +169,7 @@ impl<T: Real> Chunk<T> {
         before.precision.held.then(|| self.precision[..self.fitting].iter().take_while(fits).count())
     }
 
-    /// The sums over the easy keys; after [`WeightedSums::prefixes`], the sums over all keys before these.
+    /// The sums over the fitting keys; after [`WeightedSums::prefixes`], the sums over all keys before these.
     pub fn part(&self) -> &RunSums<T> {
         &self.part
     }
@@ -178,7 +178,7 @@ impl<T: Real> Chunk<T> {
         &mut self.part
     }
 
-    /// Sums up the easy keys, which were read as `tokens`.
+    /// Sums up the fitting keys, which were read as `tokens`.
     pub fn sum(&mut self, tokens: &Tokens<T>) {
         let (isa, features, targets) = (Isa::best(), tokens.width(), self.values.rows());
         let reference = self.largest(self.fitting);
@@ -203,7 +203,7 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// The weights of the easy keys, which are their scales relative to a reference, and their values times these.
+    /// The weights of the fitting keys, which are their scales relative to a reference, and their values times these.
     fn weigh(&mut self, reference: f64) {
         let (width, scales) = (panel_width::<T>(), &self.precision[..self.fitting]);
         self.weights.clear();
@@ -246,7 +246,7 @@ impl<T: Real> Chunk<T> {
     ) {
         if !self.hidden[j] {
             let LogBuffers { scratch, row, value } = buffers;
-            tokens.log_row(setup, setup.summed(), j, scratch, row);
+            tokens.log_row(setup, setup.summed_side(), j, scratch, row);
             value.clear();
             value.extend(self.values.column(j));
             state.push(row, value);

@@ -1,4 +1,4 @@
-//! [`Setup`]: a map and how attention uses it, as every step on the way of a row reads it.
+//! [`Setup`]: a map and how attention uses it, which accompanies tokens on their way.
 
 use super::super::input::{Attention, Reading};
 use super::super::pairs::{ExactKeys, Neighbours, Ring, See};
@@ -15,11 +15,11 @@ pub(in super::super) struct Setup<'a, T> {
     pub normalised: bool,
     /// Keys of the sequence whose weights are computed exactly instead of from features.
     pub exact: Option<&'a ExactKeys<T>>,
-    /// Keys near each query of which the same holds.
+    /// Keys near each query whose weights are computed exactly, too.
     pub near: Option<&'a Neighbours<'a, T>>,
     /// Whether a query sees the keys up to its own place only.
     pub causal: bool,
-    /// Whether queries and keys have changed places: queries are summed up, and keys ask for the sums.
+    /// Whether queries and keys have changed roles: queries are summed up, and keys read the sums.
     pub swapped: bool,
 }
 
@@ -33,17 +33,17 @@ impl<T: Real> Attention<T> {
 }
 
 impl<'a, T> Setup<'a, T> {
-    /// The side of the points that ask for sums.
-    pub fn asking(&self) -> Side {
+    /// The side of the points that read sums.
+    pub fn reading_side(&self) -> Side {
         if self.swapped { Side::Y } else { Side::X }
     }
 
     /// The side of the points that are summed up.
-    pub fn summed(&self) -> Side {
+    pub fn summed_side(&self) -> Side {
         if self.swapped { Side::X } else { Side::Y }
     }
 
-    /// The same with exact keys, and neighbours among others.
+    /// The setup with these pairs exact, and no others.
     pub fn beside<'b>(
         self,
         exact: Option<&'b ExactKeys<T>>,

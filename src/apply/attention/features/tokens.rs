@@ -67,8 +67,8 @@ impl<T: Real> Tokens<T> {
         self.precision[i]
     }
 
-    /// ln of the scale of row `i` for gradients: also features that are all 0 have slopes, and their scale, −∞, stands for 0. It stays
-    /// −∞ where all blocks are absent.
+    /// ln of the scale of row `i` for gradients. A row of zero features counts with the scale 1, since its derivative is not zero; its
+    /// scale is −∞ only if all blocks are absent.
     pub fn gradient_scale(&self, i: usize) -> f64 {
         let (scale, blocks) = (self.precision[i].scale, self.block_scales(i));
         let present = blocks.iter().any(|block| *block > f64::NEG_INFINITY);
@@ -108,7 +108,7 @@ impl<T: Real> Tokens<T> {
 
     /// Reads keys.
     pub fn read_keys(&mut self, setup: Setup<'_, T>, run: KeyRun<'_, T>, scratch: &mut Scratch<T>) {
-        self.fill(setup, setup.summed(), run.keys, scratch);
+        self.fill(setup, setup.summed_side(), run.keys, scratch);
         if let Some(shifts) = run.shifts {
             self.shift(shifts.iter().copied());
         }

@@ -15,7 +15,7 @@ use crate::engine::{Form, PulledRows, Scratch, pull_back_logarithms, pull_back_r
 use crate::numeric::{self, Isa, Packed, add_product, matrix_view, product};
 use crate::reduce::{LogRow, RunSums, WeightedSums};
 
-/// The cotangents of the features of the queries asked, and what they are computed with.
+/// The cotangents of the features of some rows, and what they are computed with.
 #[derive(Debug, Default)]
 pub(super) struct Cotangents<T> {
     targets: usize,
@@ -48,7 +48,7 @@ impl<T: Real> Cotangents<T> {
         self.terms.resize(count, None);
     }
 
-    /// Takes in all that the `i`-th query asked sees, and the scale of what it sees by features.
+    /// Takes all that row `i` has read; the scale is that of its estimate by features.
     pub fn take<U: Real, R: Role<T>>(
         &mut self,
         normalised: bool,
@@ -61,8 +61,7 @@ impl<T: Real> Cotangents<T> {
         self.terms[i] = term.filter(|_| scale != f64::NEG_INFINITY).map(|term| (term, scale));
     }
 
-    /// Writes the gradients of the first `count` queries asked, of which the first sees `sees` keys of the chunk, but for those whose
-    /// estimate is not known yet.
+    /// Writes the gradients of the rows that have read a chunk, except those whose estimate is not known yet.
     pub fn pull_from_chunk(
         &mut self,
         setup: Setup<'_, T>,
@@ -164,7 +163,7 @@ impl<T: Real> Cotangents<T> {
         }
     }
 
-    /// Writes the gradient of the `i`-th query asked, the row `query` of those that were read, from the logarithms of its features in
+    /// Writes the gradient of row `i`, which is the row `query` of `queries`, from the logarithms of its features in
     /// `buffers` and of sums.
     pub fn pull_from_logarithms(
         &mut self,
@@ -201,7 +200,7 @@ impl<T: Real> Cotangents<T> {
 
     /// From cotangents of features to gradients with respect to points.
     fn through_map(&mut self, setup: Setup<'_, T>, points: &[T], form: Form, scratch: &mut Scratch<T>) {
-        let (program, side) = (setup.program, setup.asking());
+        let (program, side) = (setup.program, setup.reading_side());
         let (d, width) = (program.facts().input_dim, program.width());
         let count = self.features.len() / width;
         self.of_points = Array2::zeros((count, d));
@@ -214,7 +213,7 @@ impl<T: Real> Cotangents<T> {
     }
 }
 
-/// What cotangents are pulled back through a map: where it takes them, those of logarithms of features, which are computed already.
+/// Which cotangents are pulled back through a map: ∂/∂ln φ where the map takes these, else ∂/∂φ.
 fn form<T: Real>(setup: Setup<'_, T>) -> Form {
     if takes_logarithms(setup.program) { Form::Logarithms } else { Form::Values }
 }

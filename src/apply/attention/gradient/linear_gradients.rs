@@ -190,7 +190,7 @@ impl<T: Real> Attention<T> {
         self.check_work(heads)?;
         let mut gradients = Gradients::zeros(heads)?;
         if with_parameters {
-            self.check_records(heads)?;
+            self.check_residuals(heads)?;
         }
         let jobs = Backward::jobs(heads, output_gradients.view(), &mut gradients);
         let parameters = if with_parameters {
@@ -203,8 +203,8 @@ impl<T: Real> Attention<T> {
         progress::check().map(|()| (gradients, parameters))
     }
 
-    /// Refuses heads for which there is no memory to record features of tokens, and what derivatives with respect to them are made of.
-    fn check_records<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
+    /// Refuses heads for which there is no memory for the residuals of tokens: features, and what derivatives with respect to them are made of.
+    fn check_residuals<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
         let ((_, h, n, d), (_, of_keys, l, _)) = (heads.queries.dim(), heads.keys.dim());
         let tokens = (h / of_keys.max(1)).saturating_mul(n).saturating_add(l);
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);

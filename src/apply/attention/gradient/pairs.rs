@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::input::{Reading, split_runs};
-use super::super::pairs::{ExactRun, KeyBlock, Ring, See, Seen};
+use super::super::pairs::{ExactRun, KeyBlock, Ring, See, SeenPlaces};
 use super::roles::Role;
 use super::rows::{GradientRows, Term, TokenGradients};
 use crate::Real;
@@ -11,7 +11,7 @@ use crate::numeric::{Isa, add_product, exp_minus, product};
 use crate::progress;
 use crate::threads::Pool;
 
-/// Rows that are asked together.
+/// Rows whose gradients are computed together.
 const ROWS: usize = 48;
 
 /// What a thread needs for the gradients of rows, one run of these after the other.
@@ -89,7 +89,7 @@ impl<T: Real> PairGradients<T> {
     }
 
     /// Adds the part of the keys of a block: e^(logit + log) (c·v + weight) k of each.
-    fn add(&mut self, block: &KeyBlock<T>, d: usize, sees: &Seen<'_>) {
+    fn add(&mut self, block: &KeyBlock<T>, d: usize, sees: &SeenPlaces<'_>) {
         let (isa, count) = (Isa::best(), self.terms.len());
         let (width, targets) = (block.reach(count, sees), self.coefficients.len() / count);
         if width == 0 {

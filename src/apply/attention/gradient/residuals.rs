@@ -7,26 +7,27 @@ use super::super::input::{Numbers, Reading, SplitRows};
 use crate::Real;
 use crate::engine::{ExponentSums, Program, Side, exponent_sums, sums_of_logarithms, takes_logarithms};
 
-/// Rows of what is recorded of tokens.
+/// Rows of [`Residuals`], to be written.
 pub(super) struct ResidualRows<'a, T> {
-    /// Cotangents of features, or of their logarithms where the map takes these; without columns for pairs with exact weights, which have
-    /// no features. Zeros of what has no part.
+    /// Cotangents of features, or of their logarithms where the map takes these, tokens × D; without columns for pairs with exact
+    /// weights, which have no features. Tokens without a part in any output have zeros.
     pub cotangents: ArrayViewMut2<'a, T>,
-    /// Points times gradients with respect to points, coordinate by coordinate.
+    /// x ∂/∂x for each coordinate x of a point, tokens × d.
     pub slopes: ArrayViewMut2<'a, f64>,
 }
 
-/// What is recorded of some tokens.
+/// Residuals of some tokens: cotangents and slopes as in [`ResidualRows`].
 pub(super) struct Residuals<T> {
     cotangents: Array2<T>,
     slopes: Array2<f64>,
 }
 
-/// What the parameters of a map have from one head: derivatives with respect to exponents, and the negative logarithmic derivatives
-/// with respect to lengthscales.
+/// The gradients with respect to the parameters of a map, summed over the tokens of one head.
 pub(super) struct Parameters<'p, T: Real> {
     program: &'p Program<T>,
+    /// Derivatives with respect to exponents.
     pub sums: ExponentSums,
+    /// −ℓ ∂/∂ℓ for the lengthscale ℓ of each coordinate.
     pub slopes: Array1<f64>,
 }
 
@@ -72,7 +73,7 @@ impl<T: Real> Residuals<T> {
 }
 
 impl<'p, T: Real> Parameters<'p, T> {
-    /// Of a map without a part in anything; `None` if its parameters have no gradients.
+    /// Zeros for a map; `None` if its parameters have no gradients.
     pub fn new(program: &'p Program<T>, side: Side) -> Option<Self> {
         let d = program.facts().input_dim;
         let none = (Array2::zeros((0, d)), Array2::zeros((0, program.width())));
@@ -80,7 +81,7 @@ impl<'p, T: Real> Parameters<'p, T> {
         Some(Parameters { program, sums, slopes: Array1::zeros(d) })
     }
 
-    /// Adds what was recorded of queries or keys, tokens that `reading` makes points.
+    /// Adds the residuals of queries or keys, tokens that `reading` makes points.
     pub fn add(&mut self, side: Side, reading: &Reading, tokens: Numbers<'_, T>, residuals: &Residuals<T>) {
         let Residuals { cotangents, slopes } = residuals;
         // From the first row to the last, whatever the layout.
@@ -130,6 +131,6 @@ pub(super) fn add_residuals<T: Real>(
     parameters: &mut Option<&mut Parameters<'_, T>>,
 ) {
     if let (Some(residuals), Some(parameters)) = (residuals, parameters) {
-        parameters.add(setup.asking(), setup.reading, tokens, residuals);
+        parameters.add(setup.reading_side(), setup.reading, tokens, residuals);
     }
 }

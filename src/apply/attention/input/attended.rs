@@ -3,7 +3,7 @@
 use ndarray::{Array3, Array4};
 
 /// Where a normaliser was not positive: batch, head and row.
-pub(in super::super) type Places = Vec<[usize; 3]>;
+pub(in super::super) type NonPositive = Vec<[usize; 3]>;
 
 /// What attention gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +25,9 @@ impl<T> Attended<T> {
     }
 }
 
-/// Places of all jobs, in order of batch, head and row.
-pub(in super::super) fn in_order(places: Vec<Places>) -> Places {
-    let mut places = places.concat();
-    places.sort_unstable();
-    places
+/// NonPositive of all jobs, in order of batch, head and row.
+pub(in super::super) fn in_order(non_positive: Vec<NonPositive>) -> NonPositive {
+    let mut non_positive = non_positive.concat();
+    non_positive.sort_unstable();
+    non_positive
 }

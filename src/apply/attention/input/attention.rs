@@ -137,7 +137,7 @@ impl<T: Real> Attention<T> {
         self
     }
 
-    /// The same for logits q·k·`scale`; after [`cosine`](Attention::cosine) for `scale` times the cosine.
+    /// Sets the scale: logits are q·k·`scale`; after [`cosine`](Attention::cosine) for `scale` times the cosine.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
@@ -146,7 +146,7 @@ impl<T: Real> Attention<T> {
         Ok(self)
     }
 
-    /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`), instead of any scale. A zero vector stays zero: it attends to all
+    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`), instead of any scale. A zero vector stays zero: it attends to all
     /// alike.
     ///
     /// # Errors

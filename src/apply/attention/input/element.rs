@@ -88,7 +88,7 @@ impl<'a, T: Real> Numbers<'a, T> {
         of_numbers!(self, |x, _convert| x.ncols())
     }
 
-    /// The same for a shorter time.
+    /// The numbers for a shorter time.
     pub fn reborrow<'b>(self) -> Numbers<'b, T>
     where
         'a: 'b,

@@ -15,9 +15,9 @@ pub(in super::super) enum KeyChoice {
     /// None.
     #[default]
     None,
-    /// So many with the largest total weight.
+    /// So many keys, which have the largest total weights.
     Heaviest(usize),
-    /// Those in these rows, ascending.
+    /// The keys in these rows, ascending.
     At(Vec<usize>),
 }
 
@@ -50,7 +50,7 @@ named!(KeyChoice, "a choice of keys" {
 });
 
 impl<T: Real> Attention<T> {
-    /// The same with exact weights for `count` keys of each sequence, those with the largest weights; the weights of the other keys
+    /// Gives `count` keys of each sequence exact weights, the keys with the largest weights; the weights of the other keys
     /// are estimated from features, and all are divided by one normaliser. For bidirectional attention only, since the choice of
     /// the keys depends on all tokens.
     ///
@@ -114,7 +114,7 @@ impl<T: Real> Attention<T> {
         if self.exact == KeyChoice::None { None } else { self.inverse(head) }
     }
 
-    /// The same with exact weights for neighbours: for the query at place i the keys at places j with
+    /// Gives neighbours exact weights: for the query at place i the keys at places j with
     /// i − `before` < j ≤ i + `after`. So `before` counts keys up to the query's own place, its own key first (1 is its own alone,
     /// 64 are it and the 63 before it), and `after` those behind it; `window(0, 0)` is attention without neighbours, to the bit.
     /// Places are rows in the sequence, of queries and keys alike, whatever is masked. Causally nothing comes after, whatever

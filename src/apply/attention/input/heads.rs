@@ -68,7 +68,7 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { queries: none, ..all })
     }
 
-    /// The same with a mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key
+    /// Sets a mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key
     /// get the output 0.
     ///
     /// # Errors

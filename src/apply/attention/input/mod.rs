@@ -14,7 +14,7 @@ mod output;
 mod reading;
 
 pub use self::attended::Attended;
-pub(super) use self::attended::{Places, in_order};
+pub(super) use self::attended::{NonPositive, in_order};
 pub use self::attention::Attention;
 pub(super) use self::checks::{HEADS_WITH_MAPS, check_output, check_shape};
 pub use self::element::{Element, Numbers};

@@ -38,7 +38,7 @@ impl<T: Real> Attention<T> {
     /// is about the part that features estimate, NaN where there is none. The scales of a map's blocks, ε and masks count as in the outputs.
     ///
     /// # Cost
-    /// That of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of
+    /// The cost of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of
     /// keys: in all some five times that of attention (8 heads of 4096 tokens, d = 64, D = 256, `f32`). Attention that is not
     /// asked costs what it did. With [neighbours](Attention::window) on both sides, sums of features for each 64 queries are kept.
     ///

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
-use super::super::features::Tokens;
-use super::super::input::{Attention, Element, HEADS_WITH_MAPS, Heads, Job, KeyChoice, Numbers, Reading};
+use super::super::features::{Setup, Tokens};
+use super::super::input::{Attention, Element, Heads, Job, KeyChoice, Numbers, Reading};
 use crate::Real;
 use crate::engine::{Scratch, Side};
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::numeric::{matrix_of, slice_of};
 use crate::once::once;
@@ -40,37 +40,15 @@ impl<T: Real> Attention<T> {
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<Array2<f64>> {
-        let [batch, count, length, _] = heads.output_dim();
-        check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
-        if self.maps.len() > 1 {
-            check_size(HEADS_WITH_MAPS, self.maps.len(), heads.keys.dim().1)?;
-        }
-        let below = |name, value: usize, size: usize, domain| match value < size {
-            true => Ok(()),
-            false => Err(Error::Parameter { name, value: value as f64, domain }),
-        };
-        below("the batch", which.batch, batch, "less than the batch size")?;
-        below("the head", which.head, count, "less than the number of heads of the queries")?;
-        let of_row = |row: &usize| below("a row of queries", *row, length, "less than the number of queries");
-        which.rows.iter().try_for_each(of_row)?;
+        self.check_rows(heads, which)?;
         let key_head = heads.key_head(which.head);
-        let (setup, mut scratch) = (self.setup(key_head), Scratch::default());
+        let setup = self.setup(key_head);
         self.check_weights(heads, which.rows.len(), setup.program.width())?;
-        let mut features = |side, x: Numbers<'_, T>| -> Result<Vec<LogRow>> {
-            let mut tokens = Tokens::default();
-            tokens.fill(setup, side, x, &mut scratch);
-            let mut rows = vec![LogRow::default(); tokens.len()];
-            for (i, row) in rows.iter_mut().enumerate() {
-                progress::check()?;
-                tokens.log_row(setup, side, i, &mut scratch, row);
-            }
-            Ok(rows)
-        };
         let queries = heads.queries.index_axis(Axis(0), which.batch);
         let queries = queries.index_axis(Axis(0), which.head).select(Axis(0), which.rows);
-        let left = features(Side::X, E::numbers(queries.view()))?;
+        let left = log_features(setup, Side::X, E::numbers(queries.view()))?;
         let keys = heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head);
-        let right = features(Side::Y, E::numbers(keys))?;
+        let right = log_features(setup, Side::Y, E::numbers(keys))?;
         let exact = self.exact_rows(heads, which.batch, key_head);
         let points = |reading: &Reading, x: Numbers<'_, T>| {
             let mut points = Vec::new();
@@ -106,12 +84,8 @@ impl<T: Real> Attention<T> {
             };
             progress::check()?;
             let terms: Vec<(f64, f64)> = (0..right.len()).map(term).collect();
-            let top = terms.iter().map(|term| term.0).fold(f64::NEG_INFINITY, f64::max);
-            let terms: Array1<f64> =
-                terms.iter().map(|(log, v)| if *v == 0.0 { 0.0 } else { v * (log - top).exp() }).collect();
-            let total = terms.sum();
-            if total > 0.0 || total.is_nan() {
-                out.assign(&(terms / total));
+            if let Some(shares) = shares(&terms) {
+                out.assign(&shares);
             }
         }
         Ok(weights)
@@ -119,6 +93,20 @@ impl<T: Real> Attention<T> {
 }
 
 impl<T: Real> Attention<T> {
+    /// Refuses heads that do not fit, and a batch, a head or a row that does not exist.
+    fn check_rows<E>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<()> {
+        let [batch, count, length, _] = heads.output_dim();
+        self.check_inputs(heads)?;
+        let below = |name, value: usize, size: usize, domain| match value < size {
+            true => Ok(()),
+            false => Err(Error::Parameter { name, value: value as f64, domain }),
+        };
+        below("the batch", which.batch, batch, "less than the batch size")?;
+        below("the head", which.head, count, "less than the number of heads of the queries")?;
+        let of_row = |row: &usize| below("a row of queries", *row, length, "less than the number of queries");
+        which.rows.iter().try_for_each(of_row)
+    }
+
     /// Refuses so many rows for which, with the features of their queries and of all keys, there is no memory.
     fn check_weights<E>(&self, heads: &Heads<'_, E>, rows: usize, width: usize) -> Result<()> {
         let ((.., l, d), float) = (heads.keys.dim(), size_of::<f64>());
@@ -144,6 +132,27 @@ impl<T: Real> Attention<T> {
         };
         sequences.flat_map(of_sequence).collect()
     }
+}
+
+/// The features of tokens by their logarithms.
+fn log_features<T: Real>(setup: Setup<'_, T>, side: Side, x: Numbers<'_, T>) -> Result<Vec<LogRow>> {
+    let (mut tokens, mut scratch) = (Tokens::default(), Scratch::default());
+    tokens.fill(setup, side, x, &mut scratch);
+    let mut rows = vec![LogRow::default(); tokens.len()];
+    for (i, row) in rows.iter_mut().enumerate() {
+        progress::check()?;
+        tokens.log_row(setup, side, i, &mut scratch, row);
+    }
+    Ok(rows)
+}
+
+/// e^log · factor of each term relative to the sum of all; `None` if that is not positive.
+fn shares(terms: &[(f64, f64)]) -> Option<Array1<f64>> {
+    let top = terms.iter().map(|term| term.0).fold(f64::NEG_INFINITY, f64::max);
+    let term = |(log, factor): &(f64, f64)| if *factor == 0.0 { 0.0 } else { factor * (log - top).exp() };
+    let terms: Array1<f64> = terms.iter().map(term).collect();
+    let total = terms.sum();
+    (total > 0.0 || total.is_nan()).then(|| terms / total)
 }
 
 /// The logit of a query and a key.

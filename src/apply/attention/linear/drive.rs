@@ -5,7 +5,7 @@
 use ndarray::{Array2, s};
 
 use super::super::features::Setup;
-use super::super::input::{CHUNK, Job, KeyRun, Places, QueryRun};
+use super::super::input::{CHUNK, Job, KeyRun, NonPositive, QueryRun};
 use super::scan::{Reader, Scan, Visible};
 use super::segment::add_keys;
 use super::sequence::Sequence;
@@ -23,7 +23,7 @@ pub(super) fn attend<T: Real>(
     job: Job<'_, T>,
     outputs: Vec<Outputs<'_, T>>,
     threads: usize,
-) -> Places {
+) -> NonPositive {
     let visible = Visible::before_window(setup.window().before);
     let mut after = estimates_after(setup, &job, threads);
     let others = after.iter_mut().flatten().map(|kept| kept.view_mut());
@@ -31,7 +31,7 @@ pub(super) fn attend<T: Real>(
 }
 
 /// Answers the queries of a scan from prefix sums where these are causal or have neighbours, else from one sum over all keys.
-pub(in super::super) fn read<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, threads: usize) -> Places {
+pub(in super::super) fn read<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, threads: usize) -> NonPositive {
     if setup.causal || setup.near.is_some() {
         read_prefixes(setup, scan, threads)
     } else {
@@ -79,7 +79,7 @@ pub(in super::super) fn read_prefixes<T: Real>(
     setup: Setup<'_, T>,
     scan: Scan<'_, T>,
     threads: usize,
-) -> Places {
+) -> NonPositive {
     let mut sequence = Sequence::new(setup.program.width(), scan.keys.values.ncols());
     continue_sequence(setup, scan, &mut sequence, false, threads)
 }
@@ -92,21 +92,21 @@ pub(in super::super) fn continue_sequence<T: Real>(
     sequence: &mut Sequence<T>,
     kept: bool,
     threads: usize,
-) -> Places {
+) -> NonPositive {
     let (queries, keys) = (scan.queries(), scan.keys);
     // Queries before `first` see no key; those from `last` on would see more keys than there are.
     let (first, last) = (scan.visible.first(0).min(queries), scan.visible.first(keys.len()).min(queries));
-    let mut places = read_nothing(setup, scan.take(first));
+    let mut non_positive = read_nothing(setup, scan.take(first));
     let visible = scan.visible;
     let own = Scan { keys, readers: scan.take(last - first), visible };
     let own = Scan { keys: keys.rows(0..own.sees(own.queries().saturating_sub(1), 0)), ..own };
     if last > first {
-        places.extend(sequence.scan(setup, own, kept, threads));
+        non_positive.extend(sequence.scan(setup, own, kept, threads));
     }
     if last < queries {
-        places.extend(read_all(setup, keys, scan.readers, threads));
+        non_positive.extend(read_all(setup, keys, scan.readers, threads));
     }
-    places
+    non_positive
 }
 
 /// Answers queries that see all of some keys, with so many threads.
@@ -115,36 +115,36 @@ fn read_all<T: Real>(
     keys: KeyRun<'_, T>,
     readers: Vec<Reader<'_, T>>,
     threads: usize,
-) -> Places {
+) -> NonPositive {
     let (features, targets) = (setup.program.width(), keys.values.ncols());
     let mut state = WeightedSums::new(features, targets);
     add_keys(setup, keys, &mut state, threads);
     let mut ready = RunSums::default();
     state.ready(&WeightedSums::new(features, targets), &mut ready);
     let of_run = |worker: &mut Worker<T>, mut reader: Reader<'_, T>| {
-        let (mut places, [b, h, first]) = (Places::new(), reader.queries.origin);
+        let (mut non_positive, [b, h, first]) = (NonPositive::new(), reader.queries.origin);
         if progress::is_stopped() {
-            return places;
+            return non_positive;
         }
         worker.read_queries(setup, reader.queries.rows);
-        let report = &mut |i| places.push([b, h, first + i]);
+        let report = &mut |i| non_positive.push([b, h, first + i]);
         worker.all_keys(setup, &state, &ready, &mut reader.request(usize::MAX, report));
-        places
+        non_positive
     };
     let of_head = |reader: Reader<'_, T>| Pool::default().map(reader.runs(CHUNK), of_run).concat();
     readers.into_iter().flat_map(of_head).collect()
 }
 
 /// Answers queries that see no key by its features.
-fn read_nothing<T: Real>(setup: Setup<'_, T>, readers: Vec<Reader<'_, T>>) -> Places {
+fn read_nothing<T: Real>(setup: Setup<'_, T>, readers: Vec<Reader<'_, T>>) -> NonPositive {
     let of_run = |worker: &mut Worker<T>, mut reader: Reader<'_, T>| {
-        let (mut places, [b, h, first]) = (Places::new(), reader.queries.origin);
+        let (mut non_positive, [b, h, first]) = (NonPositive::new(), reader.queries.origin);
         if progress::is_stopped() {
-            return places;
+            return non_positive;
         }
-        let (rows, report) = (reader.queries.rows, &mut |i| places.push([b, h, first + i]));
+        let (rows, report) = (reader.queries.rows, &mut |i| non_positive.push([b, h, first + i]));
         worker.no_keys(setup, rows, &mut reader.request(0, report));
-        places
+        non_positive
     };
     let runs: Vec<Reader<'_, T>> = readers.into_iter().flat_map(|reader| reader.runs(CHUNK)).collect();
     Pool::default().map(runs, of_run).concat()

@@ -4,7 +4,7 @@ use ndarray::{Array4, ArrayRef, Ix4};
 
 use super::super::features::Setup;
 use super::super::input::{
-    Attended, Attention, Element, Heads, Job, Places, check_output, in_order, threads_of_each,
+    Attended, Attention, Element, Heads, Job, NonPositive, check_output, in_order, threads_of_each,
 };
 use super::super::pairs::{KeySplit, Neighbours};
 use super::drive::attend;
@@ -89,11 +89,11 @@ impl<T: Real> Attention<T> {
 
     /// Writes the outputs of jobs.
     #[inline(never)]
-    fn attend(&self, jobs: Vec<JobWithOutputs<'_, T>>, causal: bool) -> Result<Places> {
+    fn attend(&self, jobs: Vec<JobWithOutputs<'_, T>>, causal: bool) -> Result<NonPositive> {
         let threads = threads_of_each(jobs.len());
         let of_job = |(job, outputs): JobWithOutputs<'_, T>| {
             if progress::is_stopped() {
-                return Places::new();
+                return NonPositive::new();
             }
             let keys = KeySplit::new(self, &job);
             let job = keys.rest(job);
@@ -101,9 +101,9 @@ impl<T: Real> Attention<T> {
             let setup = Setup { causal, ..self.setup(job.head) };
             attend(setup.beside(keys.exact.as_ref(), near.as_ref()), job, outputs, threads)
         };
-        let places = in_order(threads::map(jobs, of_job));
+        let non_positive = in_order(threads::map(jobs, of_job));
         // What was stopped has left out the rest.
-        progress::check().map(|()| places)
+        progress::check().map(|()| non_positive)
     }
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::super::features::{Chunk, Setup};
-use super::super::input::{CHUNK, KeyRun, Places, cuts};
+use super::super::input::{CHUNK, KeyRun, NonPositive, cuts};
 use super::chunks::{ChunkReader, read_keys};
 use super::request::{PrefixSums, SlowPath, VisibleKeys};
 use super::scan::{Reader, Scan};
@@ -30,31 +30,31 @@ pub(super) struct Segment<T: Real> {
 }
 
 /// The queries whose last key is in a chunk.
-struct OfChunk<'a, T> {
+struct ChunkQueries<'a, T> {
     /// The queries of each head.
     readers: Vec<Reader<'a, T>>,
     /// How many keys of the chunk the first query of a head sees.
     sees: usize,
 }
 
-impl<T: Real> OfChunk<'_, T> {
+impl<T: Real> ChunkQueries<'_, T> {
     /// Answers the queries. `None` where they need the slow path and there is none.
     fn answer(
         &mut self,
         setup: Setup<'_, T>,
         mut visible: VisibleKeys<'_, T>,
         worker: &mut Worker<T>,
-    ) -> Option<Places> {
-        let mut places = Places::new();
+    ) -> Option<NonPositive> {
+        let mut non_positive = NonPositive::new();
         for reader in &mut self.readers {
             let [b, h, first] = reader.queries.origin;
             worker.read_queries(setup, reader.queries.rows);
-            let report = &mut |i| places.push([b, h, first + i]);
+            let report = &mut |i| non_positive.push([b, h, first + i]);
             if !worker.answer(setup, visible.reborrow(), reader.request(self.sees, report)) {
                 return None;
             }
         }
-        Some(places)
+        Some(non_positive)
     }
 }
 
@@ -87,14 +87,14 @@ impl<T: Real> Segment<T> {
         scan: &mut Scan<'_, T>,
         state: &WeightedSums<T>,
         segment: Range<usize>,
-    ) -> Places {
+    ) -> NonPositive {
         let summed = self.sum(setup, scan.keys.rows(segment.clone()), state);
-        let mut queries: Vec<OfChunk<'_, T>> = cuts(segment.clone(), CHUNK)
+        let mut queries: Vec<ChunkQueries<'_, T>> = cuts(segment.clone(), CHUNK)
             .map(|run| scan.take_of(&run))
-            .map(|(readers, sees)| OfChunk { readers, sees })
+            .map(|(readers, sees)| ChunkQueries { readers, sees })
             .collect();
-        let places = if summed { self.by_products(setup, &mut queries) } else { None };
-        places.unwrap_or_else(|| self.by_logarithms(setup, (scan.keys.rows(segment), queries), state))
+        let non_positive = if summed { self.by_products(setup, &mut queries) } else { None };
+        non_positive.unwrap_or_else(|| self.by_logarithms(setup, (scan.keys.rows(segment), queries), state))
     }
 
     /// Sums up the keys of a segment, chunk by chunk, and gives each chunk the sums over all keys before it. False where a key
@@ -122,12 +122,12 @@ impl<T: Real> Segment<T> {
     }
 
     /// Answers the queries of a segment whose keys are summed up; `None` where one needs the slow path.
-    fn by_products(&mut self, setup: Setup<'_, T>, queries: &mut [OfChunk<'_, T>]) -> Option<Places> {
-        let of_chunk = |worker: &mut Worker<T>, (chunk, queries): (&Chunk<T>, &mut OfChunk<'_, T>)| {
+    fn by_products(&mut self, setup: Setup<'_, T>, queries: &mut [ChunkQueries<'_, T>]) -> Option<NonPositive> {
+        let of_chunk = |worker: &mut Worker<T>, (chunk, queries): (&Chunk<T>, &mut ChunkQueries<'_, T>)| {
             queries.answer(setup, VisibleKeys { chunk, before: chunk.part(), slow: None }, worker)
         };
         let all = self.workers.map(self.chunks.iter().zip(queries), of_chunk);
-        all.into_iter().collect::<Option<Vec<Places>>>().map(|places| places.concat())
+        all.into_iter().collect::<Option<Vec<NonPositive>>>().map(|non_positive| non_positive.concat())
     }
 
     /// As [`by_products`](Segment::by_products), for any keys and queries.
@@ -135,9 +135,9 @@ impl<T: Real> Segment<T> {
     fn by_logarithms(
         &mut self,
         setup: Setup<'_, T>,
-        (keys, queries): (KeyRun<'_, T>, Vec<OfChunk<'_, T>>),
+        (keys, queries): (KeyRun<'_, T>, Vec<ChunkQueries<'_, T>>),
         before: &WeightedSums<T>,
-    ) -> Places {
+    ) -> NonPositive {
         let mut past = Vec::new();
         self.walk(setup, keys, |last| past.push(last.clone()));
         let chunks = self.chunks.iter_mut().zip(queries);
@@ -159,11 +159,11 @@ impl<T: Real> Segment<T> {
 /// Answers the queries of a chunk from its keys and the states before it.
 fn answer_chunk<T: Real>(
     setup: Setup<'_, T>,
-    (keys, mut queries): (KeyRun<'_, T>, OfChunk<'_, T>),
+    (keys, mut queries): (KeyRun<'_, T>, ChunkQueries<'_, T>),
     past: [&WeightedSums<T>; 2],
     chunk: &mut Chunk<T>,
     worker: &mut Worker<T>,
-) -> Places {
+) -> NonPositive {
     read_keys(setup, keys, worker, chunk);
     chunk.pack(&worker.tokens);
     let (mut before, mut prefix) = (RunSums::default(), PrefixSums::default());
@@ -171,9 +171,9 @@ fn answer_chunk<T: Real>(
     past[0].ready(past[1], &mut before);
     let mut keys = std::mem::take(&mut worker.tokens);
     let slow = Some(SlowPath { keys: &mut keys, past, prefix: &mut prefix });
-    let places = queries.answer(setup, VisibleKeys { chunk, before: &before, slow }, worker);
+    let non_positive = queries.answer(setup, VisibleKeys { chunk, before: &before, slow }, worker);
     worker.tokens = keys;
-    places.unwrap_or_default()
+    non_positive.unwrap_or_default()
 }
 
 /// Adds keys and values to a state, segment by segment, with so many threads.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ndarray::ArrayView1;
 
 use super::super::features::{Chunk, Setup, Tokens};
-use super::super::input::{CHUNK, KeyRun, Numbers, Places};
+use super::super::input::{CHUNK, KeyRun, NonPositive, Numbers};
 use super::request::{PrefixSums, Request, SlowPath, VisibleKeys};
 use super::scan::Scan;
 use super::segment::{SEGMENT, Segment, add_keys};
@@ -158,8 +158,14 @@ impl<T: Real> Sequence<T> {
     /// Takes in the keys of a scan, and answers its queries: chunk after chunk, or segment after segment where there are so many
     /// `threads` to share the chunks of one. A sequence that is not `kept` ends in an invalid state, which saves a copy; so does one whose
     /// work was stopped.
-    pub fn scan(&mut self, setup: Setup<'_, T>, mut scan: Scan<'_, T>, kept: bool, threads: usize) -> Places {
-        let (mut worker, mut shared, mut places) = (Worker::default(), None, Places::new());
+    pub fn scan(
+        &mut self,
+        setup: Setup<'_, T>,
+        mut scan: Scan<'_, T>,
+        kept: bool,
+        threads: usize,
+    ) -> NonPositive {
+        let (mut worker, mut shared, mut non_positive) = (Worker::default(), None, NonPositive::new());
         let mut at = 0;
         while at < scan.keys.len() && !progress::is_stopped() {
             self.make_room(setup, &mut worker);
@@ -170,19 +176,19 @@ impl<T: Real> Sequence<T> {
                 let keys = at..at + whole.min(SEGMENT);
                 let (features, targets) = (setup.program.width(), scan.keys.values.ncols());
                 let segment = shared.get_or_insert_with(|| Segment::new(features, targets));
-                places.extend(segment.answer(setup, &mut scan, &self.before, keys.clone()));
+                non_positive.extend(segment.answer(setup, &mut scan, &self.before, keys.clone()));
                 if kept || keys.end < scan.keys.len() {
                     self.add_segment(segment, keys.len());
                 }
                 keys.len()
             } else {
                 let run = at..at + left.min(CHUNK - self.chunk.len());
-                places.extend(self.scan_chunk(setup, &mut scan, run.clone(), &mut worker));
+                non_positive.extend(self.scan_chunk(setup, &mut scan, run.clone(), &mut worker));
                 run.len()
             };
             at += count;
         }
-        places
+        non_positive
     }
 
     /// Takes in the keys of a segment that is summed up, of which the chunks are full.
@@ -203,17 +209,17 @@ impl<T: Real> Sequence<T> {
         scan: &mut Scan<'_, T>,
         run: Range<usize>,
         worker: &mut Worker<T>,
-    ) -> Places {
-        let (mut places, open) = (Places::new(), self.chunk.len());
+    ) -> NonPositive {
+        let (mut non_positive, open) = (NonPositive::new(), self.chunk.len());
         self.read(setup, scan.keys.rows(run.clone()), worker);
         let (readers, sees) = scan.take_of(&run);
         for mut reader in readers {
             let [b, h, first] = reader.queries.origin;
             worker.read_queries(setup, reader.queries.rows);
-            let report = &mut |i| places.push([b, h, first + i]);
+            let report = &mut |i| non_positive.push([b, h, first + i]);
             self.answer(setup, reader.request(open + sees, report), worker);
         }
-        places
+        non_positive
     }
 
     /// Answers queries that see the keys so far.
@@ -283,7 +289,7 @@ pub(super) mod stored {
             let (mut worker, mut sequence) = (Worker::default(), Sequence::new(features, targets));
             (sequence.length, sequence.before, sequence.last) =
                 (length - open, Arc::new(before), Arc::new(last));
-            worker.tokens.fill_points(setup, setup.summed(), &points, &mut worker.logs.scratch);
+            worker.tokens.fill_points(setup, setup.summed_side(), &points, &mut worker.logs.scratch);
             (0..open).for_each(|i| sequence.tokens.push(&worker.tokens, i, CHUNK));
             let values = Numbers::Own(matrix_view(open, targets, &values));
             sequence.take_in(values, Some(ArrayView1::from(&mask)));

@@ -1,4 +1,4 @@
-//! [`Worker`]: computes the outputs of queries from the keys of their chunk and the sums over the keys before it.
+//! [`Worker`]: answers queries from the keys of their chunk and the sums over the keys before it.
 //!
 //! Where no feature is lost to rounding, the outputs of a chunk are a few matrix products. Products take rows one by one, so a
 //! query has the same output, to the bit, in a chunk and alone.
@@ -12,7 +12,7 @@ use crate::Real;
 use crate::numeric::{self, Isa, add_product, panel_width, product};
 use crate::reduce::{RunSums, WeightedSums};
 
-/// What a thread keeps from chunk to chunk.
+/// The buffers that a thread keeps from chunk to chunk.
 #[derive(Debug, Default)]
 pub(in super::super) struct Worker<T> {
     pub logs: LogBuffers<T>,
@@ -22,12 +22,16 @@ pub(in super::super) struct Worker<T> {
     pub tokens: Tokens<T>,
     /// Tokens that leave windows, and the heads whose windows these are.
     pub leaving: (KeyRows<T>, Vec<usize>),
+    /// The scales of the keys that a query sees, relative to the largest.
     weights: KeyWeights<T>,
     /// ln of the scale and the normaliser of each query of a panel.
     estimates: Vec<(f64, f64)>,
+    /// The products of queries and keys, queries × keys.
     scores: Vec<T>,
+    /// The weighted sums of values, queries × d_v.
     out: Vec<T>,
     finish: Finish<T>,
+    /// The weighted sums of values of one query, in `f64`.
     wide: Vec<f64>,
 }
 
@@ -44,7 +48,7 @@ impl<T: Real> Worker<T> {
 
     /// Reads queries.
     pub fn read_queries(&mut self, setup: Setup<'_, T>, q: Numbers<'_, T>) {
-        self.queries.fill(setup, setup.asking(), q, &mut self.logs.scratch);
+        self.queries.fill(setup, setup.reading_side(), q, &mut self.logs.scratch);
     }
 
     /// How many queries were read.
@@ -155,7 +159,7 @@ impl<T: Real> Worker<T> {
         request: &mut Request<'_, T>,
     ) {
         let LogBuffers { scratch, row, .. } = &mut self.logs;
-        self.queries.log_row(setup, setup.asking(), query, scratch, row);
+        self.queries.log_row(setup, setup.reading_side(), query, scratch, row);
         self.wide.resize(request.sink.targets(), 0.0);
         let (mut scale, normaliser) = state.query(row, &mut self.wide);
         if self.queries.precision(query).scale == f64::NEG_INFINITY {

@@ -19,7 +19,7 @@ pub(in super::super) struct KeyBlock<T> {
     mask: Vec<bool>,
     /// ln of factors of the weights; none if these are 1.
     shifts: Vec<T>,
-    /// Their places in the sequence.
+    /// The places of the keys in the sequence.
     range: Range<usize>,
     transposed: OnceLock<Transposed<T>>,
 }
@@ -32,10 +32,10 @@ pub(in super::super) struct Transposed<T> {
 }
 
 /// The places of the keys that the i-th of some queries sees.
-pub(in super::super) type Seen<'a> = dyn Fn(usize) -> Range<usize> + 'a;
+pub(in super::super) type SeenPlaces<'a> = dyn Fn(usize) -> Range<usize> + 'a;
 
 /// Takes in a block of keys, and which of them queries see.
-pub(in super::super) type See<'a, T> = dyn FnMut(&KeyBlock<T>, &Seen<'_>) + 'a;
+pub(in super::super) type See<'a, T> = dyn FnMut(&KeyBlock<T>, &SeenPlaces<'_>) + 'a;
 
 /// What some queries make of the keys that they see: relative to the largest logit so far, sums of weights and of weighted values.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl<T: Real> KeyBlock<T> {
         self.transposed.take();
     }
 
-    /// The same keys and values the other way round, computed when they are first asked for.
+    /// The keys and values transposed, computed when they are first needed.
     pub fn transposed(&self) -> &Transposed<T> {
         self.transposed.get_or_init(|| {
             let (mut keys, mut values) = (Packed::default(), Packed::default());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
 
 use super::super::input::{
-    Attended, Element, Heads, Job, KeyRun, Places, QueryRun, Reading, check_output, cuts, in_order,
+    Attended, Element, Heads, Job, KeyRun, NonPositive, QueryRun, Reading, check_output, cuts, in_order,
 };
 use super::blocks::{ExactRun, KeyBlock};
 use crate::Real;
@@ -66,7 +66,7 @@ impl ExactAttention {
         Self::default()
     }
 
-    /// The same for logits q·k·`scale`.
+    /// Sets the scale: logits are q·k·`scale`.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the scale is positive and finite.
@@ -74,7 +74,7 @@ impl ExactAttention {
         Ok(ExactAttention { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
     }
 
-    /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
+    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
@@ -144,7 +144,7 @@ impl ExactAttention {
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
         causal: bool,
-    ) -> Result<Places> {
+    ) -> Result<NonPositive> {
         heads.check_count::<T>()?;
         check_packed::<T, E>(heads)?;
         let jobs = heads.jobs().into_iter().zip(heads.parts_of_queries(out.view_mut())).collect();
@@ -164,30 +164,35 @@ impl ExactAttention {
 
     /// Writes the outputs of jobs.
     #[inline(never)]
-    fn attend<T: Real>(&self, jobs: Vec<JobWithRows<'_, T>>, scale: f64, causal: bool) -> Result<Places> {
-        let places = in_order(threads::map(jobs, |job| self.of_job(job, scale, causal)));
+    fn attend<T: Real>(
+        &self,
+        jobs: Vec<JobWithRows<'_, T>>,
+        scale: f64,
+        causal: bool,
+    ) -> Result<NonPositive> {
+        let non_positive = in_order(threads::map(jobs, |job| self.of_job(job, scale, causal)));
         // What was stopped has left out the rest.
-        progress::check().map(|()| places)
+        progress::check().map(|()| non_positive)
     }
 
-    fn of_job<T: Real>(&self, (job, outputs): JobWithRows<'_, T>, scale: f64, causal: bool) -> Places {
+    fn of_job<T: Real>(&self, (job, outputs): JobWithRows<'_, T>, scale: f64, causal: bool) -> NonPositive {
         let [of_queries, of_keys] = self.readings(scale);
         let blocks = blocks(&of_keys, job.keys.reborrow());
         let of_head = |(QueryRun { rows, origin: [b, h, first], .. }, mut out): (
             QueryRun<'_, T>,
             ArrayViewMut2<'_, T>,
         )|
-         -> Places {
+         -> NonPositive {
             let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).enumerate();
             let of_run = |(exact, points): &mut (ExactRun<T>, Vec<T>),
                           (run, out): (usize, ArrayViewMut2<'_, T>)| {
                 if progress::is_stopped() {
-                    return Places::new();
+                    return NonPositive::new();
                 }
                 let start = run * QUERIES;
                 of_queries.points(rows.rows(start..start + out.nrows()), points);
                 let rows = answer(exact, (points, &blocks), causal.then_some(start), out);
-                rows.into_iter().map(|i| [b, h, first + start + i]).collect::<Places>()
+                rows.into_iter().map(|i| [b, h, first + start + i]).collect::<NonPositive>()
             };
             Pool::default().map(runs, of_run).concat()
         };

@@ -57,10 +57,10 @@ impl<T: Real> KeySplit<T> {
 /// The exact keys of a sequence.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct ExactKeys<T> {
-    /// Their rows, ascending.
+    /// Rows of the exact keys in the sequence, ascending.
     rows: Vec<usize>,
     tokens: KeyRows<T>,
-    /// The same, packed; places are those among these keys.
+    /// The exact keys, packed; the positions of a block count exact keys alone.
     blocks: Vec<KeyBlock<T>>,
 }
 
@@ -117,7 +117,7 @@ impl<T: Real> ExactKeys<T> {
         self.blocks.iter().for_each(|block| see(block, &sees));
     }
 
-    /// Their rows, ascending.
+    /// Rows of the exact keys in the sequence, ascending.
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }
@@ -138,8 +138,8 @@ fn total_weights<T: Real>(reading: &Reading, inverse: f64, job: &Job<'_, T>) -> 
         let end = first + queries.len();
         let own: Vec<usize> = sample.iter().filter(|i| (first..end).contains(i)).map(|i| i - first).collect();
         first = end;
-        let asked = of(Numbers::Own(queries.rows.select(&own).view()));
-        for query in asked.rows() {
+        let queries = of(Numbers::Own(queries.rows.select(&own).view()));
+        for query in queries.rows() {
             let mut weights = keys.dot(&query);
             if let Some(mask) = &job.keys.mask {
                 weights.zip_mut_with(mask, |logit, seen| {

@@ -6,7 +6,7 @@ mod exact_attention;
 mod exact_keys;
 mod window;
 
-pub(super) use self::blocks::{ExactRun, KeyBlock, See, Seen};
+pub(super) use self::blocks::{ExactRun, KeyBlock, See, SeenPlaces};
 pub use self::exact_attention::ExactAttention;
 pub(super) use self::exact_attention::{blocks, check_packed};
 #[cfg(feature = "serde")]

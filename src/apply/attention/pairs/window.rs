@@ -1,7 +1,7 @@
 //! Exact neighbours: [`Neighbours`] are the keys among which queries have some, [`Ring`] keeps them packed.
 
 use super::super::input::{Attention, CHUNK, Job, KeyRun, Reading};
-use super::blocks::{KeyBlock, See, Seen};
+use super::blocks::{KeyBlock, See, SeenPlaces};
 use crate::Real;
 use crate::data::window::Window;
 
@@ -33,13 +33,13 @@ impl<'a, T: Real> Neighbours<'a, T> {
         Some(Neighbours::new(near, job.keys.reborrow(), 0))
     }
 
-    /// Those among some keys, of which the first is at place `first`.
+    /// Neighbours among some keys, of which the first is at place `first`.
     pub fn new((window, reading): (Window, Reading), keys: KeyRun<'a, T>, first: usize) -> Self {
         Neighbours { window, reading, keys, first }
     }
 
     /// Shows the blocks that hold what so many queries see, the i-th the keys at places `sees(i)`, which ascend.
-    pub fn visit(&self, ring: &mut Ring<T>, count: usize, sees: &Seen<'_>, see: &mut See<'_, T>) {
+    pub fn visit(&self, ring: &mut Ring<T>, count: usize, sees: &SeenPlaces<'_>, see: &mut See<'_, T>) {
         let (first, end) = (self.first, self.first + self.keys.len());
         let (from, to) = (sees(0).start.max(first), sees(count.saturating_sub(1)).end.min(end));
         let slots = KEPT.min((to.saturating_sub(from)).div_ceil(CHUNK) + 1);
