@@ -19,16 +19,14 @@
 //! ```
 
 mod clustering;
-pub(crate) mod heaviest;
 pub mod lengthscale;
 mod pair_statistics;
 mod reservoir;
 pub mod shaping;
+pub(crate) mod spread;
 #[cfg(feature = "ridge")]
 pub(crate) mod standardisation;
 pub(crate) mod statistics;
-pub(crate) mod token_scale;
-pub(crate) mod window;
 
 pub use clustering::Clustering;
 pub use pair_statistics::{GerfParameters, PairStatistics};

@@ -15,21 +15,22 @@ mod pairs;
 
 pub use self::decode::{CausalState, Step};
 pub use self::gradient::Gradients;
+pub(crate) use self::input::TokenScale;
 pub use self::input::{Element, Heads};
 pub use self::inspect::WeightRows;
-pub use self::judge::{Basis, Candidate, Choice, ErrorReport, Sample, Way};
-pub(crate) use self::judge::{Costs, ExactPairs, Redraws, closed_errors, simulated_errors};
+pub use self::judge::{AttentionCandidate, AttentionChoice, ErrorReport, Sample, Way};
+pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub use self::judge::{AttentionShape, AttentionShaping};
 pub use self::pairs::ExactAttention;
 
 use ndarray::{Array3, Array4, ArrayRef, Ix4};
 
 use self::features::Setup;
-use self::input::{Job, Reading};
+use self::input::{Job, Reading, Window};
 use self::linear::{Places, Sequence, bytes_of_estimate};
 use self::pairs::KeyChoice;
 use crate::Real;
-use crate::data::token_scale::TokenScale;
-use crate::data::window::Window;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::map::Map;

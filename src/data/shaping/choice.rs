@@ -2,14 +2,11 @@
 
 use ndarray::{Array2, ArrayRef2, Axis, CowArray, Ix2};
 
-use super::attention::check_rows;
 use super::coordinates::{Coordinates, RemainingChoices};
 use super::rank::{Transformed, transformed};
 use super::{Moments, PairMoments, Shape};
 use crate::Real;
-use crate::data::heaviest::spread;
-use crate::data::token_scale::TokenScale;
-use crate::data::window::Window;
+use crate::data::spread::spread;
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::memory::check_memory;
 use crate::once::once;
@@ -81,10 +78,6 @@ pub struct Shaping {
     both_shifts: bool,
     /// Whether T is chosen; otherwise it is the identity.
     balanced: bool,
-    /// How queries and keys become points; `None` for logits q·k/√d.
-    pub(super) tokens: Option<TokenScale>,
-    /// Pairs of tokens whose weights are exact.
-    pub(super) window: Window,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,15 +91,7 @@ enum Rank {
 impl Default for Shaping {
     fn default() -> Self {
         let ridges = vec![RIDGE];
-        Shaping {
-            ridges,
-            rank: Rank::Whole,
-            share: None,
-            both_shifts: false,
-            balanced: true,
-            tokens: None,
-            window: Window::default(),
-        }
+        Shaping { ridges, rank: Rank::Whole, share: None, both_shifts: false, balanced: true }
     }
 }
 
@@ -148,7 +133,7 @@ impl Shaping {
     /// Truncates, which gives **biased** features, to the best r for m features among 2, 3, 4, 6, 8, 12, 16, 24 and 32
     /// (and d if d ≤ 32): the one with the smallest sum of the [bias](super::Report::bias) and of the mean over pairs
     /// of the logistic function σ(ln M − ln m). The pairs must be known: use [`of_points`](Shaping::of_points),
-    /// [`of_pairs`](Shaping::of_pairs) or [`for_attention`](Shaping::for_attention).
+    /// [`of_pairs`](Shaping::of_pairs) or [`AttentionShaping`](crate::apply::attention::AttentionShaping).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if m is 0.
@@ -175,32 +160,6 @@ impl Shaping {
     /// shifts. Truncated shapes always have both, because their kernel depends on them.
     pub fn with_both_shifts(self) -> Self {
         Shaping { both_shifts: true, ..self }
-    }
-
-    /// For attention with logits q·k·`scale` instead of q·k/√d, as [`Attention::scale`](crate::apply::attention::Attention::scale)
-    /// has it. Counts for [`for_attention`](Shaping::for_attention), its kin and [`heaviest_keys`](Shaping::heaviest_keys) only:
-    /// whatever else takes points takes those of the kernel.
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
-    pub fn with_scale(self, scale: f64) -> Result<Self> {
-        Ok(Shaping { tokens: Some(TokenScale::of_scale(scale)?), ..self })
-    }
-
-    /// As [`with_scale`](Shaping::with_scale), for logits q·k/(‖q‖ ‖k‖ `temperature`), as
-    /// [`Attention::cosine`](crate::apply::attention::Attention::cosine) has them.
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
-    pub fn with_cosine(self, temperature: f64) -> Result<Self> {
-        Ok(Shaping { tokens: Some(TokenScale::of_cosine(temperature)?), ..self })
-    }
-
-    /// For attention whose neighbours are exact: pairs in [`Attention::window`](crate::apply::attention::Attention::window)
-    /// get no weight, where queries and keys are those of a sequence, row i at place i. Counts for
-    /// [`for_attention`](Shaping::for_attention) and its kin only; the heaviest keys are those of all pairs.
-    pub fn with_window(self, before: usize, after: usize) -> Self {
-        Shaping { window: Window { before, after }, ..self }
     }
 
     /// The shape for these moments, with one given ridge and rank.
@@ -422,6 +381,17 @@ fn fold_of<T: Real>(points: &ArrayRef2<T>, count: usize, first: usize) -> Result
 /// Every `count`-th index below `of`, starting at `first`.
 fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
     (first..of).step_by(count).collect()
+}
+
+/// Rejects rows that do not exist.
+pub(crate) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
+    match rows.iter().find(|row| **row >= of) {
+        None => Ok(()),
+        Some(row) => {
+            let domain = "below the number of rows of x";
+            Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
+        }
+    }
 }
 
 once!(Shaping::of_points::<T>, Shaping::of_one_set::<T>, Shaping::of_pairs::<T>);

@@ -1,11 +1,12 @@
 //! Errors at pairs of points, by closed forms.
 
-use super::expected::{Basis, Forecast, or_infinite};
+use super::expected::{Forecast, or_infinite};
 use super::pairs::Pairs;
 use crate::error::Result;
 use crate::map::{Recipe, Target};
 use crate::planner::question::Loss;
 use crate::progress;
+use crate::theory::Basis;
 use crate::theory::ln_add_exp;
 
 /// ln E(K̂ − K)² of each pair; `None` where there is no closed form.

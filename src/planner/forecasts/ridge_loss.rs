@@ -3,12 +3,13 @@
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 
-use super::expected::{Basis, Expected, or_infinite};
+use super::expected::{Expected, or_infinite};
 use crate::apply::{Criterion, KernelRidge};
 use crate::error::{Error, Result};
 use crate::map::{Recipe, Target};
 use crate::planner::question::PlannedPoints;
 use crate::progress;
+use crate::theory::Basis;
 
 /// Points of the pilot: two of three train.
 const POINTS: usize = 750;

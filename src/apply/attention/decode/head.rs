@@ -5,11 +5,11 @@ use ndarray::{Array1, ArrayViewMut1, Axis};
 
 use super::super::Attention;
 use super::super::features::Setup;
+use super::super::input::Window;
 use super::super::input::{Job, KeyRows, KeyRun, Reading};
 use super::super::linear::{Asked, Lag, Outlet, Places, Scan, Sequence, Worker, proceed};
 use super::super::pairs::{ExactKeys, KeyChoice, Neighbours};
 use crate::Real;
-use crate::data::window::Window;
 
 /// The tokens of a head so far.
 #[derive(Clone, Debug)]

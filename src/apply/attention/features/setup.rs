@@ -1,9 +1,9 @@
 //! [`Setup`]: a map and how attention uses it, as every step on the way of a row reads it.
 
 use super::super::input::Reading;
+use super::super::input::Window;
 use super::super::pairs::{ExactKeys, Neighbours, Ring, See};
 use crate::Real;
-use crate::data::window::Window;
 use crate::engine::{Program, Side};
 
 /// Tokens of a chunk. For each token, products with keys of its chunk cost in proportion to this, and updates of sums in inverse

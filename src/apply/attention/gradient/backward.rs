@@ -6,6 +6,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView2, ArrayView4, ArrayViewMut2, s};
 
 use super::super::features::Setup;
+use super::super::input::Window;
 use super::super::input::{Element, Heads, Job, KeyRun, Member, Numbers, Reading};
 use super::super::linear::{Asker, Lag, Outlet, Scan, behind, estimates_behind, scan, see};
 use super::super::pairs::{Neighbours, Ring, See};
@@ -14,7 +15,6 @@ use super::pair_pulls::pull_pairs;
 use super::pulls::{KEPT, Pulls, Role};
 use super::records::{Parameters, Record, Records};
 use crate::Real;
-use crate::data::window::Window;
 
 /// The gradients of a job, whose outputs are those of queries.
 pub(in super::super) struct Backward<'j, 'a, T> {

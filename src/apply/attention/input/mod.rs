@@ -6,6 +6,8 @@ mod heads;
 mod key_rows;
 mod output;
 mod reading;
+mod token_scale;
+mod window;
 
 pub use self::element::Element;
 pub(super) use self::element::Numbers;
@@ -16,3 +18,5 @@ pub(super) use self::key_rows::KeyRows;
 pub(super) use self::key_rows::stored::StoredKeyRows;
 pub(super) use self::output::Undivided;
 pub(super) use self::reading::Reading;
+pub(crate) use self::token_scale::TokenScale;
+pub(super) use self::window::Window;

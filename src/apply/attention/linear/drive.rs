@@ -7,6 +7,7 @@ use std::ops::Range;
 use ndarray::{Array2, s};
 
 use super::super::features::{CHUNK, Chunk, SEGMENT, Setup};
+use super::super::input::Window;
 use super::super::input::{Job, KeyRun, Member};
 use super::scan::{Asker, HEAD, Lag, Outlet, Scan};
 use super::sequence::Sequence;
@@ -14,7 +15,6 @@ use super::sight::Asked;
 use super::team::Team;
 use super::worker::Worker;
 use crate::Real;
-use crate::data::window::Window;
 use crate::progress;
 use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;

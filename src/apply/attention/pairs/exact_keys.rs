@@ -8,9 +8,10 @@ use super::super::input::{Job, KeyRows, KeyRun, Numbers, Reading};
 use super::super::judge::softmax_lengthscale;
 use super::super::linear::cuts;
 use super::blocks::{KeyBlock, See};
+use super::heaviest::{finite_softmax, heaviest};
 use super::window::Neighbours;
 use crate::Real;
-use crate::data::heaviest::{finite_softmax, heaviest, spread};
+use crate::data::spread::spread;
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Recipe, Target};
@@ -81,7 +82,7 @@ impl<T: Real> Attention<T> {
     /// the keys depends on all tokens.
     ///
     /// Keys are chosen by their exact weights for up to 64 queries, which are spread evenly over a sequence and the heads that share
-    /// its keys: by the rule of [`shaping`](crate::data::shaping), whose `heaviest_keys` are these for one head. Costs O(64 l d) once
+    /// its keys: `AttentionShaping::heaviest_keys` gives the same keys for one head. Costs O(64 l d) once
     /// and O(count (d + d_v)) for each query. A key that has no weight for these queries is not chosen. The estimated rest may
     /// have a larger relative error than the estimate of all keys: exact keys help features that are shaped by the data, and may
     /// hurt positive ones at large norms.

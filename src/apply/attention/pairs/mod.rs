@@ -4,6 +4,7 @@
 mod blocks;
 mod exact_attention;
 mod exact_keys;
+mod heaviest;
 mod window;
 
 pub(super) use self::blocks::{ExactRun, KeyBlock, See, Seen};
@@ -12,4 +13,5 @@ pub(super) use self::exact_attention::{blocks, check_packed};
 #[cfg(feature = "serde")]
 pub(super) use self::exact_keys::stored::StoredExactKeys;
 pub(super) use self::exact_keys::{ExactKeys, KeyChoice, intended_lengthscale, meant_lengthscale};
+pub(super) use self::heaviest::{finite_softmax, heaviest};
 pub(super) use self::window::{Neighbours, Ring};

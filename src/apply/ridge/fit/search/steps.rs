@@ -52,7 +52,7 @@ pub(super) struct Search<'s, 'a, T: Real> {
 
 /// A map to try: the part of the draw, and its lengthscales.
 #[derive(Clone)]
-struct Candidate {
+struct SearchPoint {
     part: usize,
     lengthscale: Lengthscale,
 }
@@ -60,14 +60,14 @@ struct Candidate {
 /// Maps that were tried, with what was found.
 #[derive(Default)]
 struct Attempts {
-    candidates: Vec<Candidate>,
+    candidates: Vec<SearchPoint>,
     trials: Vec<RidgeTrial>,
     /// The place of the least error; of equal ones, the first.
     best: usize,
 }
 
 impl Attempts {
-    fn push(&mut self, candidate: Candidate, trial: RidgeTrial) {
+    fn push(&mut self, candidate: SearchPoint, trial: RidgeTrial) {
         if self.trials.get(self.best).is_some_and(|best| trial.error() < best.error()) {
             self.best = self.trials.len();
         }
@@ -76,7 +76,7 @@ impl Attempts {
     }
 
     /// The best candidate, and what was found for it.
-    fn best(&self) -> (&Candidate, &RidgeTrial) {
+    fn best(&self) -> (&SearchPoint, &RidgeTrial) {
         (&self.candidates[self.best], &self.trials[self.best])
     }
 
@@ -88,7 +88,7 @@ impl Attempts {
 
     /// Candidates beyond the default lengthscales, where the best of those lies at an end, or none is better than the mean of the
     /// targets, so that shorter ones may be.
-    fn beyond(&self) -> Vec<Candidate> {
+    fn beyond(&self) -> Vec<SearchPoint> {
         let (best, trial) = self.best();
         if trial.is_constant() {
             return Vec::new();
@@ -102,7 +102,7 @@ impl Attempts {
             _ => return Vec::new(),
         };
         let of = |k: u8| (from * 2f64.powf(power * f64::from(k))).into();
-        (1..=MORE).map(|k| Candidate { lengthscale: of(k), ..*best }).collect()
+        (1..=MORE).map(|k| SearchPoint { lengthscale: of(k), ..*best }).collect()
     }
 }
 
@@ -166,7 +166,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// All numbers of frequencies with all lengthscales.
-    fn grid(&mut self) -> Result<Vec<Candidate>> {
+    fn grid(&mut self) -> Result<Vec<SearchPoint>> {
         let lengthscales = match &self.options.lengthscales {
             Some(lengthscales) => lengthscales.clone(),
             None => {
@@ -178,7 +178,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         lengthscales.iter().try_for_each(|lengthscale| lengthscale.check_dim(self.all.x.ncols()))?;
         self.parts = self.parts()?;
         let of =
-            |part: usize| lengthscales.iter().map(move |ell| Candidate { part, lengthscale: ell.clone() });
+            |part: usize| lengthscales.iter().map(move |ell| SearchPoint { part, lengthscale: ell.clone() });
         Ok((0..self.parts.len().max(1)).flat_map(of).collect())
     }
 
@@ -203,7 +203,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
 
     /// The most features of a map. All maps are made once before any is tried, so that what cannot be made is refused at once, unless it
     /// was not asked for and another can be made; one at a time, since each holds its own copy of the frequencies, scaled.
-    fn features(&self, candidates: &[Candidate]) -> Result<usize> {
+    fn features(&self, candidates: &[SearchPoint]) -> Result<usize> {
         let (mut most, mut failed) = (None, Ok(0));
         for candidate in candidates {
             progress::check()?;
@@ -271,7 +271,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         choose(n, count, &mut crate::rng_of_step(self.options.seed, stream))
     }
 
-    fn map(&self, candidate: &Candidate) -> Result<Map<T>> {
+    fn map(&self, candidate: &SearchPoint) -> Result<Map<T>> {
         let lengthscale = candidate.lengthscale.clone();
         match &self.options.maps {
             Maps::Of(make) => make(lengthscale),
@@ -280,15 +280,15 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// With one lengthscale multiplied by a factor.
-    fn step(&self, from: &Candidate, k: usize, factor: f64) -> Candidate {
+    fn step(&self, from: &SearchPoint, k: usize, factor: f64) -> SearchPoint {
         let mut scales: Vec<f64> = (0..self.all.x.ncols()).map(|k| from.lengthscale.at(k)).collect();
         scales[k] *= factor;
-        Candidate { lengthscale: scales.into(), ..*from }
+        SearchPoint { lengthscale: scales.into(), ..*from }
     }
 
     /// Tries maps, in parallel. Gives the errors of those that could not be fitted, such as one with which sums overflow: the others
     /// are compared without them.
-    fn attempt(&self, candidates: Vec<Candidate>, attempts: &mut Attempts) -> Result<Vec<Error>> {
+    fn attempt(&self, candidates: Vec<SearchPoint>, attempts: &mut Attempts) -> Result<Vec<Error>> {
         let tried = threads::map(&candidates, |candidate| self.attempt_and_tell(candidate));
         self.tell()?;
         let mut failed = Vec::new();
@@ -305,7 +305,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     ///
     /// # Errors
     /// [`Cancelled`](Error::Cancelled) alone.
-    fn attempt_and_tell(&self, candidate: &Candidate) -> Result<Result<RidgeTrial>> {
+    fn attempt_and_tell(&self, candidate: &SearchPoint) -> Result<Result<RidgeTrial>> {
         let trial = match self.attempt_one(candidate) {
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             trial => trial,
@@ -315,7 +315,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         Ok(trial)
     }
 
-    fn attempt_one(&self, candidate: &Candidate) -> Result<RidgeTrial> {
+    fn attempt_one(&self, candidate: &SearchPoint) -> Result<RidgeTrial> {
         progress::check()?;
         let train = self.training();
         let spectrum = self.statistics(self.map(candidate)?, &train)?.spectrum()?;

@@ -1,70 +1,110 @@
-//! Shapes for attention, chosen from queries and keys.
+//! [`AttentionShaping`]: shapes for attention, chosen from queries and keys.
 
 use ndarray::{Array2, ArrayRef2, Axis, s};
 
-use super::{Shape, Shaping};
+use super::super::input::{TokenScale, Window};
+use super::super::pairs::{finite_softmax, heaviest};
 use crate::Real;
-use crate::data::heaviest::{finite_softmax, heaviest, spread};
-use crate::data::token_scale::TokenScale;
+use crate::data::shaping::{Shape, Shaping, check_rows};
+use crate::data::spread::spread;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric;
 use crate::once::once;
 use crate::progress;
 
-/// The result of [`Shaping::for_attention`].
+/// A shape for attention with the keys that are exact beside it: chosen by [`AttentionShaping`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AttentionShape {
     /// The shape for the other keys.
     pub shape: Shape,
     /// The rows of the keys with the largest weights, ascending, for
-    /// [`Attention::with_keys_exact`](crate::apply::attention::Attention::with_keys_exact).
+    /// [`Attention::with_keys_exact`](super::super::Attention::with_keys_exact).
     pub exact_keys: Vec<usize>,
 }
 
-impl Shaping {
-    /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the rows of the `exact_keys` keys
-    /// with the largest weights, ascending, which should get exact weights.
+/// The choice of a shape for softmax attention, from queries and keys as [`Attention`](super::super::Attention) takes them, not scaled.
+///
+/// # Definition
+/// Logits are q·k/√d unless [stated otherwise](AttentionShaping::scale). The weights of some queries are computed exactly. Keys with the
+/// largest sums of these weights may get exact weights themselves. The [`Shape`] is chosen from the pairs that are left, with these
+/// weights, or with equal weights if they all underflow: neither the exact keys nor exact [neighbours](AttentionShaping::window) count.
+///
+/// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
+/// frequencies do not depend on it, but not for causal attention of the same tokens.
+///
+/// # Cost
+/// The cost of [`Shaping::of_pairs`], and r l d multiplications and memory for r l numbers, with the weights of r queries.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::Map;
+/// use random_features::apply::attention::{Attention, AttentionShaping};
+/// use random_features::data::shaping::Shaping;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::kernel::Softmax;
+/// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
+/// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
+/// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
+/// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
+/// let chosen = AttentionShaping::new(Shaping::new()).choose(&queries, &keys, 30, 1)?;
+/// assert_eq!((chosen.shape.dim(), &chosen.exact_keys), (4, &vec![7]));
+/// // Attention takes the same queries and keys.
+/// let map: Map<f64> = chosen.shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
+/// let attention = Attention::new(map)?.with_keys_exact(&chosen.exact_keys)?;
+/// # let _ = attention;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttentionShaping {
+    shaping: Shaping,
+    /// How queries and keys become points; `None` for logits q·k/√d.
+    tokens: Option<TokenScale>,
+    /// Pairs of tokens whose weights are exact.
+    window: Window,
+}
+
+impl AttentionShaping {
+    /// Shapes with these options, for logits q·k/√d and without neighbours.
+    pub fn new(shaping: Shaping) -> Self {
+        AttentionShaping { shaping, tokens: None, window: Window::default() }
+    }
+
+    /// Sets the logits to q·k·`scale` instead of q·k/√d, as [`Attention::scale`](super::super::Attention::scale) does.
     ///
-    /// Queries and keys are those that [`Attention`](crate::apply::attention::Attention) takes, not scaled: logits are q·k/√d unless
-    /// [stated otherwise](Shaping::with_scale). The weights of up to `rows` evenly spaced queries are computed exactly; 64
-    /// are enough. The shape is chosen from the pairs without the exact keys, nor [neighbours](Shaping::with_window) that
-    /// are exact, with these weights, or with equal weights if they all underflow. A key without weight for these queries is not among the exact ones, which may then be fewer.
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
+    pub fn scale(self, scale: f64) -> Result<Self> {
+        Ok(AttentionShaping { tokens: Some(TokenScale::of_scale(scale)?), ..self })
+    }
+
+    /// Sets the logits to q·k/(‖q‖ ‖k‖ `temperature`), as [`Attention::cosine`](super::super::Attention::cosine) does.
     ///
-    /// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
-    /// frequencies do not depend on it, but not for causal attention of the same tokens.
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
+    pub fn cosine(self, temperature: f64) -> Result<Self> {
+        Ok(AttentionShaping { tokens: Some(TokenScale::of_cosine(temperature)?), ..self })
+    }
+
+    /// Sets the window of exact neighbours, as [`Attention::window`](super::super::Attention::window) does: pairs in it get no weight. Row
+    /// i of queries and keys is at place i of the sequence. The heaviest keys are those of all pairs.
+    pub fn window(self, before: usize, after: usize) -> Self {
+        AttentionShaping { window: Window { before, after }, ..self }
+    }
+
+    /// The shape for these queries, n × d, and keys, l × d, and the rows of up to `exact_keys` keys with the largest weights, ascending.
     ///
-    /// # Cost
-    /// That of [`of_pairs`](Shaping::of_pairs), and `rows` · l · d multiplications and memory for `rows` · l numbers.
-    ///
-    /// # Example
-    /// ```
-    /// use ndarray::Array2;
-    /// use random_features::Map;
-    /// use random_features::apply::attention::Attention;
-    /// use random_features::data::shaping::Shaping;
-    /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::kernel::Softmax;
-    /// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
-    /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
-    /// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
-    /// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
-    /// let chosen = Shaping::new().for_attention(&queries, &keys, 30, 1)?;
-    /// assert_eq!((chosen.shape.dim(), &chosen.exact_keys), (4, &vec![7]));
-    /// // Attention takes the same queries and keys.
-    /// let map: Map<f64> = chosen.shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
-    /// let attention = Attention::new(map)?.with_keys_exact(&chosen.exact_keys)?;
-    /// # let _ = attention;
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
+    /// The weights of up to `rows` evenly spaced queries are computed; 64 are enough. A key without weight for these queries is not among
+    /// the exact ones, which may then be fewer.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
     /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
-    /// [`NoData`](Error::NoData) without queries or keys, and as [`of_pairs`](Shaping::of_pairs).
+    /// [`NoData`](Error::NoData) without queries or keys, and as [`Shaping::of_pairs`].
     #[inline(never)]
-    pub fn for_attention<T: Real>(
+    pub fn choose<T: Real>(
         &self,
         queries: &ArrayRef2<T>,
         keys: &ArrayRef2<T>,
@@ -72,16 +112,16 @@ impl Shaping {
         exact_keys: usize,
     ) -> Result<AttentionShape> {
         check_positive("the number of rows of the attention matrix", rows)?;
-        self.for_attention_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
+        self.choose_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
     }
 
-    /// As [`for_attention`](Shaping::for_attention), with the weights of these rows of the queries. The moments of x
+    /// As [`choose`](AttentionShaping::choose), with the weights of these rows of the queries. The moments of x
     /// are those of all queries.
     ///
     /// # Errors
-    /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
+    /// As [`choose`](AttentionShaping::choose); [`Parameter`](Error::Parameter) if a row is not below n.
     #[inline(never)]
-    pub fn for_attention_rows<T: Real>(
+    pub fn choose_rows<T: Real>(
         &self,
         queries: &ArrayRef2<T>,
         rows: &[usize],
@@ -100,7 +140,7 @@ impl Shaping {
         if weights.sum() == 0.0 {
             weights.fill(1.0);
         }
-        Ok(AttentionShape { shape: self.of_pairs(&x, rows, &y, &weights)?, exact_keys })
+        Ok(AttentionShape { shape: self.shaping.of_pairs(&x, rows, &y, &weights)?, exact_keys })
     }
 
     /// Makes the weights of exact pairs 0: of these keys, and of neighbours of the queries at these places.
@@ -114,11 +154,11 @@ impl Shaping {
 
     /// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,
     /// ascending; ties go to the first, and a key without weight is never among them. With 64 rows those that
-    /// [`Attention::with_heaviest_keys_exact`](crate::apply::attention::Attention::with_heaviest_keys_exact) chooses for one
+    /// [`Attention::with_heaviest_keys_exact`](super::super::Attention::with_heaviest_keys_exact) chooses for one
     /// head of queries. Queries, n × d, and keys, l × d, are those that attention takes, not scaled.
     ///
     /// # Errors
-    /// As [`for_attention`](Shaping::for_attention).
+    /// As [`choose`](AttentionShaping::choose).
     #[inline(never)]
     pub fn heaviest_keys<T: Real>(
         &self,
@@ -186,17 +226,6 @@ fn attention_rows(x: &Array2<f64>, rows: &[usize], y: &Array2<f64>) -> Result<Ar
     Ok(weights)
 }
 
-/// Rejects rows that do not exist.
-pub(super) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
-    match rows.iter().find(|row| **row >= of) {
-        None => Ok(()),
-        Some(row) => {
-            let domain = "below the number of rows of x";
-            Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
-        }
-    }
-}
-
 /// The heaviest keys, which must leave others.
 fn heaviest_of(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
     if count >= weights.ncols() {
@@ -228,4 +257,8 @@ mod stored {
     }
 }
 
-once!(Shaping::for_attention::<T>, Shaping::for_attention_rows::<T>, Shaping::heaviest_keys::<T>);
+once!(
+    AttentionShaping::choose::<T>,
+    AttentionShaping::choose_rows::<T>,
+    AttentionShaping::heaviest_keys::<T>
+);

@@ -1,20 +1,14 @@
 //! Which keys of attention weigh most: one rule for shapes and for attention with exact keys.
 //!
-//! Some queries are asked, evenly spaced ones ([`spread`]); each has its softmax weights ([`finite_softmax`]); the keys with
-//! the largest sums of them are the heaviest ([`heaviest`]).
+//! Some evenly spaced queries give their softmax weights ([`finite_softmax`]). The keys with the largest sums of these weights are the
+//! heaviest ([`heaviest`]).
 
 use ndarray::ArrayViewMut1;
 
 use crate::numeric;
 
-/// Up to `most` evenly spaced indices below `of`.
-pub(crate) fn spread(of: usize, most: usize) -> Vec<usize> {
-    let most = most.min(of);
-    (0..most).map(|i| (i as u128 * of as u128 / most as u128) as usize).collect()
-}
-
 /// Replaces a query's logits by its weights; a logit that is not finite has none.
-pub(crate) fn finite_softmax(mut logits: ArrayViewMut1<'_, f64>) {
+pub(in super::super) fn finite_softmax(mut logits: ArrayViewMut1<'_, f64>) {
     logits.mapv_inplace(|logit| if logit.is_finite() { logit } else { f64::NEG_INFINITY });
     if logits.iter().any(|logit| *logit > f64::NEG_INFINITY) {
         numeric::softmax(logits);
@@ -24,7 +18,7 @@ pub(crate) fn finite_softmax(mut logits: ArrayViewMut1<'_, f64>) {
 }
 
 /// The indices of the `count` largest sums of weights, ascending: of equal ones the first, and none that is 0.
-pub(crate) fn heaviest(totals: &[f64], count: usize) -> Vec<usize> {
+pub(in super::super) fn heaviest(totals: &[f64], count: usize) -> Vec<usize> {
     let mut keys: Vec<usize> = (0..totals.len()).filter(|j| totals[*j] > 0.0).collect();
     // A stable sort, so that ties keep their order.
     keys.sort_by(|i, j| totals[*j].total_cmp(&totals[*i]));
@@ -52,11 +46,5 @@ mod tests {
         let mut none = ndarray::arr1(&[f64::NAN; 2]);
         finite_softmax(none.view_mut());
         assert_eq!(none.to_vec(), [0.0, 0.0]);
-    }
-
-    #[test]
-    fn indices_are_spread_evenly() {
-        assert_eq!(spread(10, 4), [0, 2, 5, 7]);
-        assert_eq!((spread(3, 64), spread(0, 5)), (vec![0, 1, 2], vec![]));
     }
 }
