@@ -1,7 +1,7 @@
 //! The maps that are compared, and attention with them.
 
 use ndarray::{Array2, Array4, ArrayView2, Axis};
-use random_features::apply::attention::{Attention, Heads};
+use random_features::apply::attention::{Attention, AttentionShaping, Heads};
 use random_features::data::shaping::{Shape, Shaping};
 use random_features::frequency::{Orthogonal, Sobol, draw};
 use random_features::kernel::Softmax;
@@ -92,7 +92,7 @@ impl Kind {
         let step = rows.len().div_ceil(ROWS).max(1);
         let rows: Vec<usize> = rows.iter().copied().step_by(step).collect();
         let [before, after] = self.exact.window();
-        let shaping = Shaping::new().with_ridge(ridge)?.with_window(before, after);
+        let shaping = Shaping::new().with_ridge(ridge)?;
         let exact = self.exact.keys(k.nrows());
         let (shape, keys) = match self {
             Kind { choice: Choice::Positive | Choice::Shaped, exact: Exact::Nothing } => {
@@ -102,7 +102,8 @@ impl Kind {
             }
             _ => {
                 let shaping = if self.is_biased() { shaping.with_rank_for(m)? } else { shaping };
-                let chosen = shaping.for_attention_rows(&q, &rows, &k, exact)?;
+                let shaping = AttentionShaping::new(shaping).window(before, after);
+                let chosen = shaping.choose_rows(&q, &rows, &k, exact)?;
                 (chosen.shape, chosen.exact_keys)
             }
         };

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, Array4};
 use rand_distr::{Distribution, StandardNormal};
-use random_features::apply::attention::{Attention, ExactAttention, Heads};
+use random_features::apply::attention::{Attention, AttentionShaping, ExactAttention, Heads};
 use random_features::data::shaping::Shaping;
 use random_features::frequency::{Orthogonal, Sobol, draw};
 use random_features::kernel::Softmax;
@@ -70,10 +70,10 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
     let tokens = sequence(setup.seed + 3, sizes).map(|x| one_head(&x));
     // Causally the choice must not see the sequence: another one makes it.
     let [q, k, _] = sequence(setup.seed + 2, sizes);
-    let weighted = Shaping::new().for_attention(&q, &k, 64, 0)?.shape;
-    let near = Shaping::new().with_window(WINDOW, WINDOW);
-    let beside = near.for_attention(&q, &k, 64, 0)?.shape;
-    let short = near.with_rank_for(M)?.for_attention(&q, &k, 64, 0)?.shape;
+    let weighted = AttentionShaping::new(Shaping::new()).choose(&q, &k, 64, 0)?.shape;
+    let near = |shaping| AttentionShaping::new(shaping).window(WINDOW, WINDOW);
+    let beside = near(Shaping::new()).choose(&q, &k, 64, 0)?.shape;
+    let short = near(Shaping::new().with_rank_for(M)?).choose(&q, &k, 64, 0)?.shape;
     let heads = Heads::new(&tokens[0], &tokens[1], &tokens[2])?;
     let exact: Array4<f32> = ExactAttention::new().causal(&heads)?.output;
     let error = |out: &Array4<f32>| distance(out.iter().zip(&exact));

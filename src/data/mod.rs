@@ -19,7 +19,6 @@
 //! ```
 
 mod clustering;
-pub(crate) mod heaviest;
 pub mod lengthscale;
 mod pair_statistics;
 mod reservoir;
@@ -27,8 +26,6 @@ pub mod shaping;
 #[cfg(feature = "regression")]
 pub(crate) mod standardisation;
 pub(crate) mod statistics;
-pub(crate) mod token_scale;
-pub(crate) mod window;
 
 pub use clustering::Clustering;
 pub use pair_statistics::{GerfParameters, PairStatistics};

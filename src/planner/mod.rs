@@ -27,6 +27,8 @@
 //! # What a plan does not know
 //! Maps of your own, kernels without a name, and what points it has not seen will be.
 
+// A plan is made in a line, and each room imports only rooms before it: costs (what features cost), question (what is asked),
+// proposals (maps that are fitted to the data), forecasts (the errors of one recipe), plan (the answer) and stages, which compare recipes.
 mod costs;
 mod forecasts;
 mod plan;
@@ -34,7 +36,8 @@ mod proposals;
 mod question;
 mod stages;
 
+pub use crate::theory::Basis;
 pub use costs::{Calibration, Cost, Measure};
-pub use forecasts::{Basis, Expected, Forecast, RelativeErrors};
+pub use forecasts::{Expected, Forecast, RelativeErrors};
 pub use plan::{Advice, Choice, LeftOut, Plan};
 pub use question::{Loss, Planner};

@@ -19,6 +19,7 @@
 //! assert!(gain > 0.0);
 //! ```
 
+mod basis;
 pub mod bounds;
 pub mod coefficient;
 pub mod complex_exponential;
@@ -39,6 +40,7 @@ mod shift_invariant;
 pub mod sum_norm;
 
 pub(crate) use crate::kernel::Radius;
+pub use basis::Basis;
 pub use gaussian::{
     hyperbolic, ln_positive_orthogonality_gap, positive, regularised_hyperbolic, regularised_positive,
     regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,

@@ -2,7 +2,9 @@
 
 use ndarray::{Array2, Array4, Axis};
 use rand_distr::{Distribution, StandardNormal};
-use random_features::apply::attention::{Attention, Candidate, Choice, ExactAttention, Heads, Sample, Way};
+use random_features::apply::attention::{
+    Attention, AttentionCandidate, AttentionChoice, ExactAttention, Heads, Sample, Way,
+};
 use random_features::frequency::{Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal};
 use random_features::kernel::Softmax;
 use random_features::map::{Conditioning, Recipe};
@@ -139,7 +141,7 @@ fn choices_are_the_best_of_all_candidates() {
                         [0, 0] => Way::Linear,
                         [before, after] => Way::Windowed { before: *before, after: *after },
                     };
-                    let of = |own: &&Candidate| own.way == way && own.frequencies == *m;
+                    let of = |own: &&AttentionCandidate| own.way == way && own.frequencies == *m;
                     let found = choice.candidates.iter().find(of).unwrap();
                     // Hyperbolic features are two for each frequency.
                     let cost = rule.linear(lengths, 2 * m, *window, keys.len());
@@ -159,7 +161,7 @@ fn choices_are_the_best_of_all_candidates() {
 }
 
 /// What is chosen for local tokens, of a length and an error.
-fn best(length: usize, error: f64) -> (Candidate, Choice<f64>) {
+fn best(length: usize, error: f64) -> (AttentionCandidate, AttentionChoice<f64>) {
     let (x, v) = (local(LONG, SIZE), normal(LONG, 8, 1.0, 3));
     let sample = Sample::new(&x, &x).values(&v).causal();
     let choice = attention(M, 5).choose(&sample, [length, length], error).unwrap();

@@ -3,12 +3,13 @@
 use ndarray::{Array1, Array2, Array4, Axis, s};
 use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
-use random_features::apply::attention::{Attention, Basis, ErrorReport, ExactAttention, Heads, Sample, Way};
+use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, Sample, Way};
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex, Sobol, draw, draw_with,
 };
 use random_features::kernel::{Kernel, Matern, RegularisedSoftmax, RootDim, Smoothness, Softmax};
 use random_features::map::{Conditioning, Mechanism, PlainRecipe, Recipe};
+use random_features::theory::Basis;
 use random_features::theory::covariance;
 use random_features::theory::dense::optimal;
 use random_features::theory::gerf::GerfSign;
@@ -493,7 +494,7 @@ fn redraws_agree_with_closed_forms() {
         }
         let normalisers = closed.normaliser_variance / redrawn.normaliser_variance;
         assert!((0.7..1.3).contains(&normalisers), "{recipe}: {normalisers}");
-        assert_eq!((redrawn.basis, redrawn.frequencies), (Basis::Redraws(redraws), m));
+        assert_eq!((redrawn.basis, redrawn.frequencies), (Basis::Simulation(redraws), m));
         assert_eq!(closed.mean_error, redrawn.mean_error);
         assert!(redrawn.shrink.is_nan() && redrawn.to_string().ends_with("by 400 redraws"), "{redrawn}");
     }

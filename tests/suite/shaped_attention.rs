@@ -2,7 +2,7 @@
 
 use experiments::tokens::Tokens;
 use ndarray::{Array2, Array4, Axis};
-use random_features::apply::attention::{Attention, ExactAttention, Heads};
+use random_features::apply::attention::{Attention, AttentionShaping, ExactAttention, Heads};
 use random_features::data::shaping::Shaping;
 use random_features::frequency::{Coupling, Orthogonal, Sobol};
 use random_features::kernel::Softmax;
@@ -54,9 +54,12 @@ fn each_step_helps_on_trained_heads() {
         let orthogonal = |seed| Orthogonal.draw(d, m, seed).unwrap();
         let plain = Shaping::new().of_points(&x, &y).unwrap();
         let [q, k, _] = &tokens;
-        let weighted = Shaping::new().for_attention(q, k, 64, 0).unwrap().shape;
-        let beside = Shaping::new().for_attention(q, k, 64, 4).unwrap().shape;
-        let short = Shaping::new().with_rank_for(m).unwrap().for_attention(q, k, 64, 4).unwrap().shape;
+        let weighted = AttentionShaping::new(Shaping::new()).choose(q, k, 64, 0).unwrap().shape;
+        let beside = AttentionShaping::new(Shaping::new()).choose(q, k, 64, 4).unwrap().shape;
+        let short = AttentionShaping::new(Shaping::new().with_rank_for(m).unwrap())
+            .choose(q, k, 64, 4)
+            .unwrap()
+            .shape;
         assert!(short.is_truncated() && short.rank() <= 32 && short.report.bias < 0.5);
         let softmax = Softmax::default;
         let errors = [
@@ -84,10 +87,10 @@ fn neighbours_are_worth_more_than_features() {
     for head in 0..tokens.heads() {
         let tokens = tokens.head(head);
         let [q, k, _] = &tokens;
-        let near = Shaping::new().with_window(9, 8);
-        let unbiased = near.for_attention(q, k, 64, 4).unwrap().shape;
+        let near = |shaping| AttentionShaping::new(shaping).window(9, 8);
+        let unbiased = near(Shaping::new()).choose(q, k, 64, 4).unwrap().shape;
         let of = |window, m: usize| {
-            let shape = near.clone().with_rank_for(m).unwrap().for_attention(q, k, 64, 4).unwrap().shape;
+            let shape = near(Shaping::new().with_rank_for(m).unwrap()).choose(q, k, 64, 4).unwrap().shape;
             let dense = |seed| Orthogonal.draw(q.ncols(), m, seed).unwrap();
             [
                 error_near(&tokens, 4, window, |seed| Positive.softmax(dense(seed)).unwrap()),

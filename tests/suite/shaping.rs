@@ -3,8 +3,8 @@
 use crate::common;
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
-use random_features::apply::attention::{Attention, Heads};
-use random_features::data::shaping::{AttentionShape, Moments, PairMoments, Shape, Shaping};
+use random_features::apply::attention::{Attention, AttentionShape, AttentionShaping, Heads};
+use random_features::data::shaping::{Moments, PairMoments, Shape, Shaping};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::Coupling;
 use random_features::linalg::Backend;
@@ -302,7 +302,8 @@ fn ridges_are_cross_validated() {
     assert!(few.report.dense.is_finite() && few.left.iter().all(|v| v.is_finite()));
     assert_eq!(of(1, 3).ridge, 1.0);
     let (x, y) = (points(64, 5, 22), points(40, 5, 23));
-    let shape = options.clone().with_scale(1.0).unwrap().for_attention(&x, &y, 32, 4).unwrap().shape;
+    let shape =
+        AttentionShaping::new(options.clone()).scale(1.0).unwrap().choose(&x, &y, 32, 4).unwrap().shape;
     assert!(ridges.contains(&shape.ridge));
     let fold = |i: usize| moments(&x.slice(s![i..;2, ..]).to_owned(), &y.slice(s![i..;2, ..]).to_owned());
     let folds = options.of_folds(&[fold(0), fold(1)]).unwrap();
@@ -367,24 +368,24 @@ fn heavy_keys_are_found() {
     };
     let expected = totals(&x);
     // Points are their own queries and keys.
-    let shaping = Shaping::new().with_scale(1.0).unwrap();
+    let shaping = AttentionShaping::new(Shaping::new()).scale(1.0).unwrap();
     let keys = shaping.heaviest_keys(&x, &y, 1000, 5).unwrap();
     let least = keys.iter().map(|j| expected[*j]).fold(f64::INFINITY, f64::min);
     assert!((0..40).all(|j| keys.contains(&j) || expected[j] <= least) && keys.is_sorted());
-    let chosen = shaping.for_attention(&x, &y, 50, 5).unwrap();
+    let chosen = shaping.choose(&x, &y, 50, 5).unwrap();
     let exact = &chosen.exact_keys;
     assert_eq!(*exact, keys);
     let rows: Vec<usize> = (0..50).collect();
-    assert_eq!(shaping.for_attention_rows(&x, &rows, &y, 5).unwrap(), chosen);
+    assert_eq!(shaping.choose_rows(&x, &rows, &y, 5).unwrap(), chosen);
     for (rows, keys) in [(0, 4), (10, 40)] {
-        assert!(matches!(shaping.for_attention(&x, &y, rows, keys), Err(Error::Parameter { .. })));
+        assert!(matches!(shaping.choose(&x, &y, rows, keys), Err(Error::Parameter { .. })));
     }
     let mut wrong = y.clone();
     wrong[[7, 1]] = f64::NAN;
     let error = shaping.heaviest_keys(&x, &wrong, 9, 1).unwrap_err();
     assert!(matches!(error, Error::NotFinite { row: 7, what: "the keys" }), "{error}");
     wrong[[7, 1]] = 1e200;
-    let error = shaping.for_attention(&wrong, &y, 9, 1).unwrap_err();
+    let error = shaping.choose(&wrong, &y, 9, 1).unwrap_err();
     assert_eq!(
         error.to_string(),
         "row 7 of the squared norms of the queries holds a number that is not finite"
@@ -395,7 +396,7 @@ fn heavy_keys_are_found() {
     // One key takes all that f64 can hold: the others count alike.
     y.row_mut(0).fill(1e5);
     let ones = Array2::<f64>::ones((4, 3));
-    let AttentionShape { shape, exact_keys: exact, .. } = shaping.for_attention(&ones, &y, 4, 1).unwrap();
+    let AttentionShape { shape, exact_keys: exact, .. } = shaping.choose(&ones, &y, 4, 1).unwrap();
     assert!(exact == [0] && shape.report.dense.is_finite());
     // Without the exact one.
     assert!(shape.report.before < 1e5, "{:?}", shape.report);
@@ -412,24 +413,27 @@ fn shaping_reads_tokens_as_attention_does() {
         x / &norms.insert_axis(Axis(1))
     };
     let plain = |x: &Array2<f64>, y: &Array2<f64>| {
-        Shaping::new().with_scale(1.0).unwrap().for_attention(x, y, 20, 3).unwrap()
+        AttentionShaping::new(Shaping::new()).scale(1.0).unwrap().choose(x, y, 20, 3).unwrap()
     };
     let (root, scale, temperature) = ((d as f64).powf(-0.25), 0.3, 0.2);
-    let options: [(Shaping, [Array2<f64>; 2]); 3] = [
-        (Shaping::new(), [&q, &k].map(|x| x * root)),
-        (Shaping::new().with_scale(scale).unwrap(), [&q, &k].map(|x| x * scale.sqrt())),
-        (Shaping::new().with_cosine(temperature).unwrap(), [&q, &k].map(|x| unit(x) / temperature.sqrt())),
+    let options: [(AttentionShaping, [Array2<f64>; 2]); 3] = [
+        (AttentionShaping::new(Shaping::new()), [&q, &k].map(|x| x * root)),
+        (AttentionShaping::new(Shaping::new()).scale(scale).unwrap(), [&q, &k].map(|x| x * scale.sqrt())),
+        (
+            AttentionShaping::new(Shaping::new()).cosine(temperature).unwrap(),
+            [&q, &k].map(|x| unit(x) / temperature.sqrt()),
+        ),
     ];
     for (shaping, [x, y]) in options {
-        let (found, expected) = (shaping.for_attention(&q, &k, 20, 3).unwrap(), plain(&x, &y));
+        let (found, expected) = (shaping.choose(&q, &k, 20, 3).unwrap(), plain(&x, &y));
         assert_eq!(found.exact_keys, expected.exact_keys);
         assert!((found.shape.report.dense / expected.shape.report.dense - 1.0).abs() < 1e-9);
         let off = &found.shape.left - &expected.shape.left;
         assert!(off.iter().all(|v| v.abs() < 1e-8), "{off}");
     }
     for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(matches!(Shaping::new().with_scale(wrong), Err(Error::Parameter { .. })));
-        assert!(matches!(Shaping::new().with_cosine(wrong), Err(Error::Parameter { .. })));
+        assert!(matches!(AttentionShaping::new(Shaping::new()).scale(wrong), Err(Error::Parameter { .. })));
+        assert!(matches!(AttentionShaping::new(Shaping::new()).cosine(wrong), Err(Error::Parameter { .. })));
     }
     // As many queries as both rules ask, or more.
     for n in [40, 150] {
@@ -441,7 +445,7 @@ fn shaping_reads_tokens_as_attention_does() {
         let attention = Attention::new(Positive.softmax::<f64>(omega).unwrap()).unwrap();
         let out = |attention: Attention<f64>| attention.bidirectional(&heads).unwrap().output;
         for count in [1, 4, 9] {
-            let keys = Shaping::new().heaviest_keys(&q, &k, 64, count).unwrap();
+            let keys = AttentionShaping::new(Shaping::new()).heaviest_keys(&q, &k, 64, count).unwrap();
             let chosen = out(attention.clone().with_heaviest_keys_exact(count).unwrap());
             assert_eq!(chosen, out(attention.clone().with_keys_exact(&keys).unwrap()), "{n} {count}");
         }
@@ -539,10 +543,10 @@ fn exact_pairs_have_no_weight() {
     let wave = |(i, k): (usize, usize)| (1.7 * i as f64 + 2.3 * (k * k) as f64).sin();
     let x = Array2::from_shape_fn((30, 3), wave);
     let y = Array2::from_shape_fn((20, 3), |(j, k)| wave((3 * j + 1, k + 1)));
-    let shaping = Shaping::new().with_scale(1.0).unwrap();
+    let shaping = AttentionShaping::new(Shaping::new()).scale(1.0).unwrap();
     let rows: Vec<usize> = (0..30).step_by(3).collect();
-    let found = shaping.clone().with_window(3, 2).for_attention_rows(&x, &rows, &y, 2).unwrap();
-    let plain = shaping.for_attention_rows(&x, &rows, &y, 2).unwrap();
+    let found = shaping.clone().window(3, 2).choose_rows(&x, &rows, &y, 2).unwrap();
+    let plain = shaping.choose_rows(&x, &rows, &y, 2).unwrap();
     assert_eq!(found.exact_keys, plain.exact_keys);
     let mut weights = x.select(Axis(0), &rows).dot(&y.t()).mapv(f64::exp);
     weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
@@ -551,13 +555,13 @@ fn exact_pairs_have_no_weight() {
             *weight = 0.0;
         }
     }
-    let expected = shaping.of_pairs(&x, &rows, &y, &weights).unwrap();
+    let expected = Shaping::new().of_pairs(&x, &rows, &y, &weights).unwrap();
     for (a, b) in [(&found.shape.left, &expected.left), (&found.shape.right, &expected.right)] {
         assert!((a - b).iter().all(|e| e.abs() < 1e-9), "{a} {b}");
     }
     assert!((found.shape.report.dense / expected.report.dense - 1.0).abs() < 1e-9);
     assert_ne!(found.shape, plain.shape);
-    let all = shaping.clone().with_window(100, 100).for_attention_rows(&x, &rows, &y, 2).unwrap();
-    let equal = shaping.of_pairs(&x, &rows, &y, &Array2::ones((10, 20))).unwrap();
+    let all = shaping.clone().window(100, 100).choose_rows(&x, &rows, &y, 2).unwrap();
+    let equal = Shaping::new().of_pairs(&x, &rows, &y, &Array2::ones((10, 20))).unwrap();
     assert_eq!(all.shape, equal);
 }

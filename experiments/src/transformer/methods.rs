@@ -1,7 +1,7 @@
 //! Names of attention, and what they stand for.
 
 use ndarray::Array2;
-use random_features::apply::attention::Attention;
+use random_features::apply::attention::{Attention, AttentionShaping};
 use random_features::compose::{Bases, Centres, Clustered, Formula, Hybrid};
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, PairStatistics, Statistics};
@@ -249,8 +249,9 @@ impl Method {
                 Clustered::by_centres(centres, omega, Softmax::default())
             }
             (Kind::Shaped, Some([queries, keys])) => {
-                let shaping = if self.near { Shaping::new().with_window(NEAR, 0) } else { Shaping::new() };
-                let chosen = shaping.for_attention(&queries, &keys, ROWS, 0)?;
+                let shaping = AttentionShaping::new(Shaping::new());
+                let shaping = if self.near { shaping.window(NEAR, 0) } else { shaping };
+                let chosen = shaping.choose(&queries, &keys, ROWS, 0)?;
                 chosen.shape.map(draw(d, m, &Orthogonal, rng)?, Softmax::default())
             }
             _ => Positive.softmax(draw(d, m, &Orthogonal, rng)?),

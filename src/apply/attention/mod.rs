@@ -21,6 +21,8 @@ pub use self::decode::{CausalState, Step};
 pub use self::gradient::Gradients;
 pub use self::input::{Attended, Attention, Element, Heads};
 pub use self::inspect::WeightRows;
-pub use self::judge::{Basis, Candidate, Choice, ErrorReport, Sample, Way};
-pub(crate) use self::judge::{Costs, ExactPairs, Redraws, closed_errors, simulated_errors};
+pub use self::judge::{AttentionCandidate, AttentionChoice, ErrorReport, Sample, Way};
+pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub use self::judge::{AttentionShape, AttentionShaping};
 pub use self::pairs::ExactAttention;

@@ -5,7 +5,7 @@ use ndarray::{ArrayRef2, Axis};
 use super::partition::log_sum;
 use super::quality::Softmaxes;
 use super::{Proposal, Quality, SampledSoftmax, SoftmaxSampler};
-use crate::data::heaviest::spread;
+use crate::data::spread::spread;
 use crate::error::{Result, check_positive};
 use crate::map::Map;
 use crate::once::once;

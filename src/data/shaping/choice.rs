@@ -2,14 +2,11 @@
 
 use ndarray::{Array2, ArrayRef2, Axis, CowArray, Ix2};
 
-use super::attention::check_rows;
 use super::coordinates::{Coordinates, RemainingChoices};
 use super::rank::{Transformed, transformed};
 use super::{Moments, PairMoments, Shape};
 use crate::Real;
-use crate::data::heaviest::spread;
-use crate::data::token_scale::TokenScale;
-use crate::data::window::Window;
+use crate::data::spread::spread;
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::memory::check_memory;
 use crate::once::once;
@@ -98,15 +95,7 @@ enum Rank {
 impl Default for Shaping {
     fn default() -> Self {
         let ridges = vec![RIDGE];
-        Shaping {
-            ridges,
-            rank: Rank::Whole,
-            share: None,
-            both_shifts: false,
-            balanced: true,
-            tokens: None,
-            window: Window::default(),
-        }
+        Shaping { ridges, rank: Rank::Whole, share: None, both_shifts: false, balanced: true }
     }
 }
 
@@ -424,6 +413,17 @@ fn fold_of<T: Real>(points: &ArrayRef2<T>, count: usize, first: usize) -> Result
 /// Every `count`-th index below `of`, starting at `first`.
 fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
     (first..of).step_by(count).collect()
+}
+
+/// Rejects rows that do not exist.
+pub(crate) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
+    match rows.iter().find(|row| **row >= of) {
+        None => Ok(()),
+        Some(row) => {
+            let domain = "below the number of rows of x";
+            Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
+        }
+    }
 }
 
 once!(Shaping::of_points::<T>, Shaping::of_one_set::<T>, Shaping::of_pairs::<T>);

@@ -26,8 +26,6 @@ mod pair_moments;
 mod shape;
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod attention;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod balance;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod choice;
@@ -41,4 +39,6 @@ pub use pair_moments::PairMoments;
 pub use shape::{Multiplications, Report, Shape};
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::{attention::AttentionShape, choice::Shaping};
+pub use self::choice::Shaping;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) use self::choice::check_rows;

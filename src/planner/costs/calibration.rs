@@ -39,10 +39,10 @@ pub struct Calibration {
     pub exponential: f64,
     /// A feature that is a cosine or a sine.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub wave: f64,
+    pub sinusoid: f64,
     /// A feature that is an exponential times a cosine or a sine.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub spiral: f64,
+    pub complex_exponential: f64,
     /// A feature that is a product of powers.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub power: f64,
@@ -62,13 +62,18 @@ pub struct Calibration {
 
 impl fmt::Display for Calibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Calibration { dense, hadamard, givens, exponential, wave, spiral, power, .. } = self;
+        let Calibration {
+            dense, hadamard, givens, exponential, sinusoid, complex_exponential, power, ..
+        } = self;
         let Calibration { product, complex, part, gathered, .. } = self;
         write!(f, "ns: {dense:.5} a multiplication, {hadamard:.5} in Hadamard transforms, ")?;
-        write!(f, "{givens:.5} in Givens rotations, {exponential:.4} an exponential, {wave:.4} a wave, ")?;
         write!(
             f,
-            "{spiral:.4} a spiral, {power:.4} a power, {product:.4} a product, {complex:.3} a complex coordinate, "
+            "{givens:.5} in Givens rotations, {exponential:.4} an exponential, {sinusoid:.4} a cosine or sine, "
+        )?;
+        write!(
+            f,
+            "{complex_exponential:.4} a complex exponential, {power:.4} a power, {product:.4} a product, {complex:.3} a complex coordinate, "
         )?;
         write!(f, "{part:.1} a map, {gathered:.1} a map of a cluster")
     }
@@ -102,9 +107,10 @@ impl Calibration {
         own.dense = own.rest::<T>(&positive(256, 512, Independent.into()), Operation::Dense)?;
         own.exponential = own.rest::<T>(&positive(16, 512, Independent.into()), Operation::Exponential)?;
         own.part = own.rest::<T>(&positive(16, 16, Independent.into()), Operation::Part)?;
-        own.wave = own.rest::<T>(&Trigonometric.recipe(independent(16, 256), softmax()), Operation::Wave)?;
-        let spiral = Gerf::new(0.01, GerfSign::Minus)?.recipe(independent(16, 256), softmax());
-        own.spiral = own.rest::<T>(&spiral, Operation::Spiral)?;
+        own.sinusoid =
+            own.rest::<T>(&Trigonometric.recipe(independent(16, 256), softmax()), Operation::Sinusoid)?;
+        let complex_exponential = Gerf::new(0.01, GerfSign::Minus)?.recipe(independent(16, 256), softmax());
+        own.complex_exponential = own.rest::<T>(&complex_exponential, Operation::ComplexExponential)?;
         let counts = DrawCounts::new(16, 256, CountLaw::Poisson(0.5.into()))?;
         own.power = own.rest::<T>(&Poisson::default().recipe(counts, softmax()), Operation::Power)?;
         own.hadamard = own.rest::<T>(&positive(256, 512, Hadamard::default().into()), Operation::Hadamard)?;
@@ -123,14 +129,14 @@ impl Calibration {
         Ok(own)
     }
 
-    /// Nothing takes time.
+    /// A calibration by which nothing takes time.
     const NONE: Self = Calibration {
         dense: 0.0,
         hadamard: 0.0,
         givens: 0.0,
         exponential: 0.0,
-        wave: 0.0,
-        spiral: 0.0,
+        sinusoid: 0.0,
+        complex_exponential: 0.0,
         power: 0.0,
         product: 0.0,
         complex: 0.0,
@@ -145,15 +151,15 @@ impl Calibration {
         Ok((time - self.nanoseconds(&work)).max(0.1 * time) / work.count(operation))
     }
 
-    /// In the order of operations.
+    /// Nanoseconds of each operation, in the order of [`Operation`].
     fn times(&self) -> [f64; OPERATIONS] {
         [
             self.dense,
             self.hadamard,
             self.givens,
             self.exponential,
-            self.wave,
-            self.spiral,
+            self.sinusoid,
+            self.complex_exponential,
             self.power,
             self.product,
             self.complex,

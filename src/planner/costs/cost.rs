@@ -51,7 +51,7 @@ impl fmt::Display for Measure {
     }
 }
 
-/// Of equal numbers; times that are not counted are equal.
+/// Two costs are equal if all numbers are; times that are both NaN count as equal.
 impl PartialEq for Cost {
     fn eq(&self, other: &Self) -> bool {
         let own = |cost: &Cost| (cost.features, cost.multiplications, cost.bytes);

@@ -11,16 +11,16 @@ use crate::map::{Lift, Omega, PlainRecipe};
 pub(crate) enum Operation {
     /// A multiplication in a product with a matrix.
     Dense,
-    /// One in a Hadamard transform.
+    /// A multiplication in a Hadamard transform.
     Hadamard,
-    /// One in a rotation of a plane.
+    /// A multiplication in a rotation of a plane.
     Givens,
     /// A feature that is an exponential, or another function of a real number.
     Exponential,
     /// A cosine or a sine.
-    Wave,
-    /// Either, times an exponential.
-    Spiral,
+    Sinusoid,
+    /// A cosine or a sine, times an exponential.
+    ComplexExponential,
     /// A product of powers, of counts.
     Power,
     /// A product of features.
@@ -36,7 +36,7 @@ pub(crate) enum Operation {
 /// The number of operations, the last of which is a plain map of gathered points.
 pub(crate) const OPERATIONS: usize = Operation::Gathered as usize + 1;
 
-/// How many of each there are, on average over both sides.
+/// The number of operations of each kind, on average over both sides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work([f64; OPERATIONS]);
 
@@ -58,12 +58,12 @@ impl Work {
         self.0[operation as usize]
     }
 
-    /// The sum of all, each with its weight.
+    /// Σ weight · count over the kinds of operation.
     pub fn weighed(&self, weights: [f64; OPERATIONS]) -> f64 {
         self.0.iter().zip(weights).map(|(count, weight)| count * weight).sum()
     }
 
-    /// Multiplications, and one for each value that is lifted or multiplied.
+    /// All operations but the maps themselves: multiplications, and one for each value that is lifted or multiplied.
     pub fn multiplications(&self) -> f64 {
         let maps = self.count(Operation::Part) + self.count(Operation::Gathered);
         self.weighed([1.0; OPERATIONS]) - maps
@@ -89,7 +89,7 @@ impl Work {
         self
     }
 
-    /// Parts of which those with the same frequencies are projected once.
+    /// Work of several parts, where parts with equal frequencies share one projection.
     fn of_parts(parts: &[&Recipe]) -> Self {
         let mut sum = Work::default();
         for (i, part) in parts.iter().enumerate() {
@@ -111,8 +111,8 @@ impl Work {
         let (d, m) = (plain.omega.dim() as f64, plain.omega.count() as f64);
         let lifted = match (&plain.omega, plain.mechanism.lift()) {
             (Omega::Counts(_) | Omega::DrawCounts(_), _) => Operation::Power,
-            (_, Some(Lift::Polar)) => Operation::Wave,
-            (_, Some(Lift::ExpPolar { .. })) => Operation::Spiral,
+            (_, Some(Lift::Polar)) => Operation::Sinusoid,
+            (_, Some(Lift::ExpPolar { .. })) => Operation::ComplexExponential,
             _ => Operation::Exponential,
         };
         let own = Work::default()

@@ -2,13 +2,14 @@
 
 use ndarray::{Array2, Axis};
 
-use super::expected::{Basis, Expected};
+use super::expected::Expected;
 use crate::apply::attention::{ErrorReport, Redraws, closed_errors, simulated_errors};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::map::Recipe;
 use crate::numeric;
-use crate::planner::question::{Head, Loss, PlannedPoints};
+use crate::planner::question::{HeadTokens, Loss, PlannedPoints};
+use crate::theory::Basis;
 
 /// The fewest parts of all queries, whose differences tell how uncertain errors are, and the fewest of a head.
 const PARTS: usize = 8;
@@ -120,7 +121,7 @@ impl AttentionLoss {
 }
 
 /// Whether a head has all tokens.
-fn is_whole(data: &PlannedPoints, head: &Head) -> bool {
+fn is_whole(data: &PlannedPoints, head: &HeadTokens) -> bool {
     [&head.queries, &head.keys]
         .into_iter()
         .zip(&data.sides)

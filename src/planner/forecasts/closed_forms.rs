@@ -1,6 +1,6 @@
 //! Errors at pairs of points, by closed forms.
 
-use super::expected::{Basis, Forecast, or_infinite};
+use super::expected::{Forecast, or_infinite};
 use super::pairs::Pairs;
 use crate::error::Result;
 use crate::map::{Recipe, Target};

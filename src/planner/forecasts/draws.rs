@@ -1,10 +1,10 @@
 //! Errors at pairs of points, by draws.
 
-use super::expected::Basis;
 use super::pairs::Pairs;
 use crate::error::Result;
 use crate::map::Recipe;
 use crate::progress;
+use crate::theory::Basis;
 
 /// The relative deviation from a closed form that counts as none even if draws are less noisy, and that which is too much even if they
 /// are noisier.

@@ -1,34 +1,7 @@
 //! [`Forecast`]: the errors to expect of a recipe, and where they come from.
 
-use std::fmt;
-
 use crate::planner::question::Loss;
-
-/// Where an expected error comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Basis {
-    /// Closed forms at pairs of points.
-    ClosedForm,
-    /// An upper bound that holds with a stated probability.
-    Bound,
-    /// A closed form that holds approximately: to first order, or for frequencies that are coupled less.
-    Approximate,
-    /// So many draws.
-    Simulation(usize),
-}
-
-impl fmt::Display for Basis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Basis::ClosedForm => f.pad("closed form"),
-            Basis::Bound => f.pad("bound"),
-            Basis::Approximate => f.pad("approximate"),
-            Basis::Simulation(draws) => f.pad(&format!("{draws} draws")),
-        }
-    }
-}
+use crate::theory::Basis;
 
 /// An expected error and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +50,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// The same with the loss that follows from it; that of the Gram matrix for losses that do not.
+    /// This forecast with the loss that follows from errors at pairs; for other losses the error of the Gram matrix stands in.
     pub(crate) fn with_loss_of_pairs(self, loss: Loss) -> Self {
         let loss = match loss {
             Loss::RelativeMean => self.relative.mean,
@@ -89,7 +62,7 @@ impl Forecast {
         Forecast { loss, ..self }
     }
 
-    /// The same with this relative uncertainty of errors as well, that of draws.
+    /// This forecast with the relative uncertainty of draws added to its standard errors.
     pub(crate) fn widened(self, relative: f64) -> Self {
         let wide = |one: Expected| {
             let own = if relative.is_nan() { f64::INFINITY } else { one.value * relative };
@@ -106,7 +79,7 @@ impl Forecast {
         Forecast { loss: wide(self.loss), gram: wide(self.gram), relative }
     }
 
-    /// The same with another loss.
+    /// This forecast with another loss.
     pub(crate) fn with_loss(self, loss: Expected) -> Self {
         Forecast { loss, ..self }
     }

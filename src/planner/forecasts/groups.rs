@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 
 use crate::planner::question::PlannedPoints;
 
-/// Of one set of points, the number of pairs of a point with itself.
+/// The number of pairs of a point with itself, for points of one set.
 const DIAGONAL: usize = 200;
 
 /// Points of both sides of which every pair may occur.

@@ -1,7 +1,8 @@
 //! Errors over pairs, and how uncertain they are.
 
-use super::expected::{Basis, Expected, RelativeErrors, or_infinite};
+use super::expected::{Expected, RelativeErrors, or_infinite};
 use super::pairs::Pairs;
+use crate::theory::Basis;
 
 impl Pairs {
     /// The largest ln |K|.
@@ -42,7 +43,7 @@ impl Pairs {
         Expected { value, standard_error: or_infinite(standard_error), basis }
     }
 
-    /// Errors relative to the kernel over pairs, from the same.
+    /// Errors relative to the kernel over pairs, from ln E(K̂ − K)² of each pair.
     pub fn relative(&self, ln_squares: &[f64], basis: Basis) -> RelativeErrors {
         let of = |(ln, kernel): (&f64, &f64)| exp_of_difference(0.5 * ln, *kernel);
         let errors: Vec<f64> = ln_squares.iter().zip(&self.ln_kernel).map(of).collect();

@@ -32,21 +32,21 @@ pub(crate) struct Pairs {
     y: Array2<f64>,
     /// The rows of `x` and of `y` whose points are paired.
     rows: Vec<(usize, usize)>,
-    /// Which point of all each is: those of one set have the same numbers on both sides.
+    /// The numbers of both points among all points; of one set they are the same on both sides.
     pub(super) points: Vec<[usize; 2]>,
     /// The share of all pairs that each stands for; they sum to 1.
     pub(super) weights: Vec<f64>,
     /// ln |K|.
     pub ln_kernel: Vec<f64>,
-    /// Whose pairs these are, in their order, if they are all pairs of few points and products of features may be taken.
-    blocks: Vec<Block>,
+    /// The groups whose pairs these are, in order, if they are all pairs of few points and products of features may be taken.
+    blocks: Vec<GroupRows>,
     /// Whether these are all pairs of all points, and not a sample.
     is_all: bool,
 }
 
 /// The rows of a group of points on both sides, and the numbers of its pairs.
 #[derive(Clone, Debug)]
-struct Block {
+struct GroupRows {
     x: Range<usize>,
     y: Range<usize>,
     pairs: Range<usize>,
@@ -84,7 +84,7 @@ impl Pairs {
     /// All pairs of a group.
     fn all_of(group: &Group) -> Self {
         let all = Self::of_group(group, &group.all_pairs());
-        let block = Block { x: 0..all.x.nrows(), y: 0..all.y.nrows(), pairs: 0..all.len() };
+        let block = GroupRows { x: 0..all.x.nrows(), y: 0..all.y.nrows(), pairs: 0..all.len() };
         Pairs { blocks: vec![block], ..all }
     }
 
@@ -103,7 +103,7 @@ impl Pairs {
         }
     }
 
-    /// Those of several groups, each with the same share.
+    /// The pairs of several groups, of which each has the same share.
     fn joined(parts: Vec<Pairs>) -> Self {
         let share = (parts.len() as f64).recip();
         let side = |side: fn(&Pairs) -> &Array2<f64>| -> Array2<f64> {
@@ -115,7 +115,7 @@ impl Pairs {
         let (mut weights, mut blocks, mut before) = (Vec::new(), Vec::new(), (0, 0));
         for part in parts {
             let moved = |range: Range<usize>, by: usize| range.start + by..range.end + by;
-            blocks.extend(part.blocks.into_iter().map(|Block { x, y, pairs }| Block {
+            blocks.extend(part.blocks.into_iter().map(|GroupRows { x, y, pairs }| GroupRows {
                 x: moved(x, before.0),
                 y: moved(y, before.1),
                 pairs: moved(pairs, rows.len()),
@@ -175,7 +175,7 @@ impl Pairs {
             return Ok(relative.collect());
         }
         let mut relative = Vec::with_capacity(self.len());
-        for Block { x, y, pairs } in &self.blocks {
+        for GroupRows { x, y, pairs } in &self.blocks {
             let (left, right) = (self.x.slice(s![x.clone(), ..]), self.y.slice(s![y.clone(), ..]));
             let gram = map.gram(&left, &right)?;
             relative.extend(self.rows[pairs.clone()].iter().map(|(i, j)| gram[[i - x.start, j - y.start]]));
@@ -210,7 +210,7 @@ impl Pairs {
         }
     }
 
-    /// The same pairs of points times a factor.
+    /// These pairs, with points that are multiplied by a factor.
     pub fn times(&self, factor: f64, kernel: &dyn Kernel<f64>) -> Result<Pairs> {
         let (x, y) = (&self.x * factor, &self.y * factor);
         Pairs { x, y, blocks: Vec::new(), ..self.clone() }.with_kernel(kernel)

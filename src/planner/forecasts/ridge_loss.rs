@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::map::{Recipe, Target};
 use crate::planner::question::PlannedPoints;
 use crate::progress;
+use crate::theory::Basis;
 
 /// Points of the pilot: two of three train.
 const POINTS: usize = 750;

@@ -37,7 +37,7 @@ pub struct Advice {
     pub instead: String,
 }
 
-/// Of equal numbers and words; factors that there are none of are equal.
+/// Two pieces of advice are equal if numbers and words are; factors that are both NaN count as equal.
 impl PartialEq for Advice {
     fn eq(&self, other: &Self) -> bool {
         let own =

@@ -35,7 +35,7 @@ impl MapFamily {
     /// The recipe with m frequencies, in each of its bases if it has several.
     ///
     /// # Errors
-    /// Those of the recipe, before anything is drawn.
+    /// Errors of the recipe, before anything is drawn.
     pub fn recipe(&self, m: usize, coupling: AnyCoupling) -> Result<Recipe> {
         let recipe = (self.make)(m, coupling)?;
         recipe.check()?;

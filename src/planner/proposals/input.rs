@@ -27,17 +27,19 @@ pub(crate) struct FitInput<'a> {
     pub one_set: bool,
     /// Whether pairs matter by their attention weights.
     pub attention: bool,
-    /// About how many features there will be.
+    /// An estimate of the number of features.
     pub features: usize,
-    /// For choices that are random, as first centres of clusters are.
+    /// The seed of random choices, such as the first centres of clusters.
     pub seed: u64,
 }
 
 impl<'a> FitInput<'a> {
+    /// d, the dimension of the points.
     pub fn dim(&self) -> usize {
         self.statistics[0].dim()
     }
 
+    /// Statistics of pairs of the points of both sides.
     pub fn pairs(&self) -> Result<PairStatistics<'a>> {
         PairStatistics::new(self.statistics[0], self.statistics[1])
     }
@@ -47,7 +49,7 @@ impl<'a> FitInput<'a> {
         matches!(self.target, Target::Softmax(_) | Target::Gaussian(_))
     }
 
-    /// A map for the softmax and the Gaussian kernel, and for the softmax kernel the same on frequencies of norm √d, biased.
+    /// A map for the softmax and the Gaussian kernel, and for the softmax kernel also its biased form on frequencies of norm √d.
     pub fn exact_and_regularised(&self, mechanism: impl Into<Mechanism>) -> Vec<MapFamily> {
         let (mechanism, d) = (mechanism.into(), self.dim());
         let mut all = Vec::new();

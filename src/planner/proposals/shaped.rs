@@ -2,6 +2,8 @@
 
 use super::family::MapFamily;
 use super::input::FitInput;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+use crate::apply::attention::AttentionShaping;
 use crate::data::shaping::Shape;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::data::shaping::Shaping;
@@ -43,7 +45,7 @@ fn shape(input: FitInput<'_>, shaping: &Shaping) -> Result<Shape> {
     let [x, y] = input.points;
     if input.attention {
         // Points are scaled already.
-        return Ok(shaping.clone().with_scale(1.0)?.for_attention(x, y, ROWS, 0)?.shape);
+        return Ok(AttentionShaping::new(shaping.clone()).scale(1.0)?.choose(x, y, ROWS, 0)?.shape);
     }
     if input.one_set { shaping.of_one_set(x) } else { shaping.of_points(x, y) }
 }

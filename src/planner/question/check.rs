@@ -1,11 +1,11 @@
-//! What cannot be planned.
+//! Which questions have no answer.
 
 use super::goal::{Goal, Loss};
 use super::options::Planner;
 use crate::error::{Error, Result, checked_positive};
 use crate::kernel::Kernel;
 
-/// Rejects what cannot be planned, and gives the exact kernel.
+/// Refuses questions that have no answer, and gives the exact kernel.
 pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     planner.target.check(planner.data.dim())?;
     if let Some(calibration) = &planner.calibration {

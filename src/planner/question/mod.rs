@@ -14,4 +14,4 @@ pub(crate) use self::constraints::is_biased;
 pub(crate) use self::goal::Goal;
 pub use self::goal::Loss;
 pub use self::options::Planner;
-pub(crate) use self::points::{Head, PlannedPoints};
+pub(crate) use self::points::{HeadTokens, PlannedPoints};

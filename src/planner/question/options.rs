@@ -9,8 +9,8 @@ use super::goal::{Goal, Loss};
 use super::lengthscales;
 use super::points::PlannedPoints;
 use crate::Real;
+use crate::apply::attention::TokenScale;
 use crate::data::Reservoir;
-use crate::data::token_scale::TokenScale;
 use crate::error::{Error, Result, check_finite, check_positive};
 use crate::kernel::Gaussian;
 use crate::map::{Recipe, Target};
@@ -28,7 +28,7 @@ const FEATURES: usize = 256;
 /// promising without a closed form, by draws at some of them, as a ratio to the closed form of another coupling. Recipes are
 /// ranked by [`Loss`].
 ///
-/// The same data, options and seed give the same plan on any number of threads; a budget of time depends on its
+/// A plan follows from data, options and seed alone, on any number of threads; a budget of time depends on its
 /// [`Calibration`].
 ///
 /// # Cost

@@ -15,14 +15,14 @@ const TOKENS: (usize, usize) = (48, 320);
 /// Heads on which errors of attention are evaluated.
 const HEADS: usize = 8;
 
-/// What is known of the points of both sides.
+/// The points of both sides: statistics of all, and some of them.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedPoints {
     pub sides: [Side; 2],
     /// Whether both sides are the same points.
     pub one_set: bool,
-    /// Of attention with several heads: some of their tokens.
-    pub heads: Vec<Head>,
+    /// Some tokens of each head, for attention with several heads.
+    pub heads: Vec<HeadTokens>,
     /// Whether the points came in heads.
     pub in_heads: bool,
     /// The bytes of a number of the data.
@@ -41,7 +41,7 @@ pub(crate) struct Side {
 
 /// Some tokens of a head, as points.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub(crate) struct HeadTokens {
     pub queries: Array2<f64>,
     pub keys: Array2<f64>,
     pub values: Option<Array2<f64>>,
@@ -120,7 +120,7 @@ impl PlannedPoints {
                 let values = values.map(|v| v.slice(s![b, own, .., ..]).mapv(|v| v.widen()));
                 values.as_ref().map_or(Ok(()), |values| check_finite("the values", values))?;
                 if chosen.contains(&(b * heads + h)) {
-                    some.push(Head::of(&q, &k, values.as_ref()));
+                    some.push(HeadTokens::of(&q, &k, values.as_ref()));
                 }
             }
         }
@@ -131,12 +131,12 @@ impl PlannedPoints {
     pub fn with_one_head(mut self, values: Option<&Array2<f64>>) -> Self {
         if self.heads.is_empty() || values.is_some() {
             let [x, y] = &self.sides;
-            self.heads = vec![Head::of(&x.points, &y.points, values)];
+            self.heads = vec![HeadTokens::of(&x.points, &y.points, values)];
         }
         self
     }
 
-    /// Of values or targets of all points of a side those of the points that are kept.
+    /// The rows of values or targets that belong to the points that are kept.
     pub fn rows_of<T: Real>(
         &self,
         side: usize,
@@ -166,10 +166,10 @@ impl PlannedPoints {
     }
 }
 
-impl Head {
+impl HeadTokens {
     fn of(queries: &Array2<f64>, keys: &Array2<f64>, values: Option<&Array2<f64>>) -> Self {
         let some = |x: &Array2<f64>, most| x.select(Axis(0), &sample(x.nrows(), most));
-        Head {
+        HeadTokens {
             queries: some(queries, TOKENS.0),
             keys: some(keys, TOKENS.1),
             values: values.map(|values| some(values, TOKENS.1)),

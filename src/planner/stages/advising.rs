@@ -2,14 +2,15 @@
 
 use super::problem::Problem;
 use super::ranking::Scored;
-use crate::apply::attention::{Costs, ExactPairs};
+use crate::apply::attention::{AttentionCosts, ExactPairs};
 use crate::error::Result;
 use crate::frequency::{Draw, Independent};
 use crate::kernel::Kernel;
 use crate::map::{Gerf, PlainRecipe, Recipe, Target};
-use crate::planner::forecasts::{Basis, Pairs, TaskLoss, closed};
+use crate::planner::forecasts::{Pairs, TaskLoss, closed};
 use crate::planner::plan::{Advice, HOPELESS, SMALL, USELESS};
 use crate::planner::question::{Goal, Loss};
+use crate::theory::Basis;
 use crate::{Positive, Trigonometric};
 
 /// Halvings of the interval in which a factor is sought.
@@ -73,9 +74,9 @@ pub(crate) fn advice(
 ) -> Result<Advice> {
     let instead = match attention {
         true => {
-            let crossover = Costs::new(dim, features, dim).crossover(false, ExactPairs::default());
+            let crossover = AttentionCosts::new(dim, features, dim).crossover(false, ExactPairs::default());
             format!(
-                "Use features shaped by attention (data::shaping), truncated ones with exact heavy keys, or exact attention: it is also \
+                "Use features shaped by attention (AttentionShaping), truncated ones with exact heavy keys, or exact attention: it is also \
                  faster up to some {crossover} tokens."
             )
         }

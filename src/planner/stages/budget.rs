@@ -8,21 +8,23 @@ use super::ranking::{Scored, rank};
 use super::steps::steps;
 use crate::error::Result;
 use crate::planner::costs::Measure;
-use crate::planner::forecasts::{Basis, Forecast, Pairs, closed, forecast};
+use crate::planner::forecasts::{Forecast, Pairs, closed, forecast};
+use crate::theory::Basis;
 use crate::{progress, threads};
 
-/// Pairs that tell what is far from the best.
-const FEW: usize = 250;
-/// Recipes whose ranks are those of all pairs, and the dimensions up to which that many are.
-const FIRST: usize = 24;
-const FIRST_DIM: usize = 100;
+/// Pairs of the first screening, which finds recipes far from the best.
+const SCREENING_PAIRS: usize = 250;
+/// Recipes that are evaluated at all pairs. Beyond MAX_DIM dimensions there are fewer, in inverse proportion to d.
+const EVALUATED: usize = 24;
+const MAX_DIM: usize = 100;
 
 impl Problem<'_> {
     /// The best within a budget.
     pub fn within(&mut self, measure: Measure, most: f64) -> Result<Vec<Scored>> {
         let candidates = self.sized(measure, most)?;
         // Few pairs tell what is far from the best: the same ones for all seeds, where all pairs are.
-        let few = (self.pairs.len() > FEW).then(|| self.pairs.some(FEW, &mut crate::rng(0)));
+        let few = (self.pairs.len() > SCREENING_PAIRS)
+            .then(|| self.pairs.some(SCREENING_PAIRS, &mut crate::rng(0)));
         let first = few.as_ref().unwrap_or(&self.pairs);
         let evaluated =
             steps("recipes evaluated at some pairs", &candidates, |one| self.closed_at(one, first))?;
@@ -42,15 +44,15 @@ impl Problem<'_> {
             }
         }
         // Couplings may be one map, as in one dimension.
-        let are_one = |a: &Scored, b: &Scored| a.candidate.proposal == b.candidate.proposal && a.is_as(b);
+        let are_one = |a: &Scored, b: &Scored| a.candidate.map == b.candidate.map && a.is_as(b);
         let scored = self.settled(self.merged(best_of_each_kind(scored), are_one))?;
         let simulated = self.pilots(&scored, open)?;
         self.tried(scored.into_iter().chain(best_of_each_kind(simulated)).collect())
     }
 
-    /// What fits the budget of each kind.
+    /// Candidates of each kind that fit the budget.
     fn sized(&mut self, measure: Measure, most: f64) -> Result<Vec<Candidate>> {
-        let sized = threads::map(self.space.pairs(), |kind| {
+        let sized = threads::map(self.space.kinds(), |kind| {
             let within = self.space.within(self.planner, self.calibration.as_ref(), kind, (measure, most));
             within.map_err(|error| (kind, error))
         });
@@ -69,12 +71,12 @@ impl Problem<'_> {
     /// at few pairs is evaluated too, until nothing does.
     fn settled(&self, mut scored: Vec<Scored>) -> Result<Vec<Scored>> {
         // Closed forms of coupled frequencies take longer in more dimensions.
-        let first = (FIRST * FIRST_DIM / self.planner.data.dim()).clamp(FIRST / 4, FIRST);
+        let first = (EVALUATED * MAX_DIM / self.planner.data.dim()).clamp(EVALUATED / 4, EVALUATED);
         loop {
             rank(&mut scored);
             let (mut wanted, mut rest, mut maps) = (Vec::new(), Vec::new(), BTreeSet::new());
             for one in scored {
-                let is_best_of_map = first == FIRST && maps.insert(one.candidate.proposal);
+                let is_best_of_map = first == EVALUATED && maps.insert(one.candidate.map);
                 let is_wanted = wanted.len() < first || is_best_of_map;
                 if is_wanted { wanted.push(one) } else { rest.push(one) }
             }
@@ -97,7 +99,7 @@ impl Problem<'_> {
         Ok(evaluated.map(|(ln_squares, forecast)| Scored { ln_squares: Some(ln_squares), forecast, ..one }))
     }
 
-    /// Errors by closed forms.
+    /// Errors at all pairs by closed forms, as ln E(K̂ − K)² of each pair and a forecast.
     pub fn closed(&self, candidate: &Candidate) -> Result<Option<(Vec<f64>, Forecast)>> {
         self.closed_at(candidate, &self.pairs)
     }

@@ -1,4 +1,4 @@
-//! [`Candidate`]: a proposal with a coupling and a size.
+//! [`Candidate`]: a map with a coupling and a size.
 
 use crate::error::Result;
 use crate::frequency::{AnyCoupling, Coupling, Independent, PlainCoupling};
@@ -11,17 +11,17 @@ use crate::planner::question::{Planner, is_biased};
 /// The most frequencies that are considered.
 const MOST: usize = 1 << 24;
 
-/// Proposals with the couplings that they can have.
+/// All maps that may be planned, with the couplings that they can have.
 pub(crate) struct SearchSpace {
-    pub proposals: Vec<MapFamily>,
+    pub maps: Vec<MapFamily>,
     pub couplings: Vec<AnyCoupling>,
     pub left_out: Vec<LeftOut>,
 }
 
-/// A proposal, by its place, with a coupling and a size.
+/// A map, by its index in the search space, with a coupling and a number of frequencies.
 #[derive(Clone)]
 pub(crate) struct Candidate {
-    pub proposal: usize,
+    pub map: usize,
     pub coupling: AnyCoupling,
     pub m: usize,
     pub recipe: Recipe,
@@ -31,7 +31,7 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     pub fn kind(&self) -> (usize, AnyCoupling) {
-        (self.proposal, self.coupling)
+        (self.map, self.coupling)
     }
 
     /// The number of frequencies that its coupling draws together.
@@ -56,36 +56,36 @@ impl Candidate {
 }
 
 impl SearchSpace {
-    /// The proposals that constraints allow.
-    pub fn new(planner: &Planner, proposals: Proposals) -> Result<Self> {
-        let mut left_out: Vec<LeftOut> = (proposals.refused.into_iter())
+    /// The maps that constraints allow.
+    pub fn new(planner: &Planner, maps: Proposals) -> Result<Self> {
+        let mut left_out: Vec<LeftOut> = (maps.refused.into_iter())
             .map(|(map, error)| LeftOut { what: map.into(), why: error.to_string() })
             .collect();
         let couplings = planner.constraints.couplings(&planner.target, planner.data.dim());
         // Frequencies of a product law have couplings of their own.
         let first = couplings.first().copied().unwrap_or(Independent.into());
         let mut usable = Vec::new();
-        for proposal in proposals.usable {
-            let small = proposal.recipe(2, first);
+        for map in maps.usable {
+            let small = map.recipe(2, first);
             match small.and_then(|small| planner.constraints.allow(&small, &planner.target)) {
-                Ok(true) => usable.push(proposal),
+                Ok(true) => usable.push(map),
                 Ok(false) => {}
-                Err(error) => left_out.push(LeftOut { what: proposal.name, why: error.to_string() }),
+                Err(error) => left_out.push(LeftOut { what: map.name, why: error.to_string() }),
             }
         }
-        Ok(SearchSpace { proposals: usable, couplings, left_out })
+        Ok(SearchSpace { maps: usable, couplings, left_out })
     }
 
-    /// Each proposal with each coupling, its place and itself.
-    pub fn pairs(&self) -> Vec<(usize, AnyCoupling)> {
-        let of = |(i, proposal): (usize, &MapFamily)| {
-            let couplings = match proposal.coupled {
+    /// All kinds of candidates: the index of a map with each of its couplings.
+    pub fn kinds(&self) -> Vec<(usize, AnyCoupling)> {
+        let of = |(i, map): (usize, &MapFamily)| {
+            let couplings = match map.coupled {
                 true => self.couplings.clone(),
                 false => vec![Independent.into()],
             };
             couplings.into_iter().map(move |coupling| (i, coupling))
         };
-        self.proposals.iter().enumerate().flat_map(of).collect()
+        self.maps.iter().enumerate().flat_map(of).collect()
     }
 
     /// The candidate with m frequencies.
@@ -93,13 +93,13 @@ impl SearchSpace {
         &self,
         planner: &Planner,
         calibration: Option<&Calibration>,
-        (proposal, coupling): (usize, AnyCoupling),
+        (map, coupling): (usize, AnyCoupling),
         m: usize,
     ) -> Result<Candidate> {
-        let recipe = self.proposals[proposal].recipe(m, coupling)?;
+        let recipe = self.maps[map].recipe(m, coupling)?;
         let cost = Cost::of(&recipe, planner.data.scalar, calibration);
         let biased = is_biased(&recipe, &planner.target);
-        Ok(Candidate { proposal, coupling, m, recipe, cost, biased })
+        Ok(Candidate { map, coupling, m, recipe, cost, biased })
     }
 
     /// The candidates of a kind within a budget: with the most frequencies, and with the most that make whole blocks, whose errors may be
@@ -127,7 +127,7 @@ impl SearchSpace {
         (measure, most): (Measure, f64),
     ) -> Result<Option<Candidate>> {
         let within = |m: usize| -> Result<bool> {
-            let recipe = self.proposals[kind.0].recipe(m, kind.1)?;
+            let recipe = self.maps[kind.0].recipe(m, kind.1)?;
             Ok(Cost::of(&recipe, planner.data.scalar, calibration).in_measure(measure) <= most)
         };
         if !within(1)? {

@@ -8,29 +8,30 @@ use super::problem::Problem;
 use super::ranking::Scored;
 use super::steps::steps;
 use crate::error::Result;
-use crate::planner::forecasts::{
-    Basis, Forecast, Pairs, SIDE, Simulated, closed, forecast, or_infinite, simulate,
-};
+use crate::frequency::AnyCoupling;
+use crate::planner::forecasts::{Forecast, Pairs, SIDE, Simulated, closed, forecast, or_infinite, simulate};
 use crate::progress;
+use crate::theory::Basis;
 
 /// Why there is no pilot.
 const OUT_OF_RANGE: &str = "kernel values are so large that draws say nothing, and there is no closed form";
 
-/// Draws of couplings without a closed form.
-const PILOT: usize = 48;
-/// Draws of the best of them, anew.
-const FINAL: usize = 192;
-/// Proposals whose couplings without a closed form are simulated.
+/// Draws of each coupling without a closed form.
+const PILOT_DRAWS: usize = 48;
+/// Draws of the couplings that may be best, from other seeds.
+const FINAL_DRAWS: usize = 192;
+/// Maps whose couplings without a closed form are drawn.
 const FINALISTS: usize = 4;
 
-/// How often the frequencies are halved of a recipe whose draws do not show its errors, or take long.
-const DIVISIONS: usize = 3;
+/// How often the frequencies of a recipe are halved where its draws do not show its errors, or take long.
+const MAX_HALVINGS: usize = 3;
 
-/// Multiplications of a draw and its estimates beyond which there is none, and those of all draws of a candidate.
-const MOST: f64 = 4e8;
-const ALL: f64 = 2e9;
+/// Multiplications of a draw with its estimates, at most: a recipe that needs more is not drawn.
+const MAX_WORK_PER_DRAW: f64 = 4e8;
+/// Multiplications of all draws of a candidate, at most.
+const MAX_WORK: f64 = 2e9;
 
-/// About how many multiplications a draw and its estimates take.
+/// An estimate of the multiplications of a draw with its estimates.
 fn work(candidate: &Candidate) -> f64 {
     let (points, features) = (2.0 * SIDE as f64, candidate.cost.features as f64);
     // Drawing takes some fifty operations for each number.
@@ -39,94 +40,132 @@ fn work(candidate: &Candidate) -> f64 {
     points * candidate.cost.multiplications + 0.25 * points * points * features + drawn
 }
 
-/// So many draws, or as many as their work allows, but at least 8.
+/// `draws`, or as many as their work allows, but at least 8.
 fn affordable(candidate: &Candidate, draws: usize) -> usize {
-    draws.min(((ALL / work(candidate)) as usize).max(8))
+    draws.min(((MAX_WORK / work(candidate)) as usize).max(8))
 }
 
-/// What a closed form says of a proposal.
-struct Reference {
-    /// By what the number of frequencies is divided so that draws show what the closed form says; `None` if none of those tried is enough.
+/// Errors of a map on the coupling that has a closed form, to which draws of its other couplings are compared.
+struct ClosedForms {
+    /// The divisor of the number of frequencies for which draws agree with the closed form; `None` if no divisor that was tried is enough.
     divisor: Option<usize>,
-    /// What it says of all pairs, and of those of pilots.
+    /// Errors at all pairs.
     all: Forecast,
+    /// Errors at the pairs of pilots.
     some: Forecast,
-    /// ln E(K̂ − K)² of those of pilots.
+    /// ln E(K̂ − K)² of each pair of pilots.
     of_some: Vec<f64>,
 }
 
-impl Problem<'_> {
-    /// Simulates the couplings without a closed form of the best proposals, and proposals that have none.
-    pub fn pilots(&mut self, scored: &[Scored], open: Vec<Candidate>) -> Result<Vec<Scored>> {
-        let mut finalists: Vec<usize> = Vec::new();
-        for one in scored {
-            if finalists.len() < FINALISTS && !finalists.contains(&one.candidate.proposal) {
-                finalists.push(one.candidate.proposal);
-            }
-        }
-        let known = |proposal: usize| scored.iter().any(|one| one.candidate.proposal == proposal);
-        let open: Vec<Candidate> = (open.into_iter())
-            .filter(|one| finalists.contains(&one.proposal) || !known(one.proposal))
-            .collect();
-        let some = Pairs::block(&self.planner.data, self.kernel.as_ref(), self.planner.seed)?;
-        let proposals: BTreeSet<usize> = open.iter().map(|one| one.proposal).collect();
-        let references = steps("recipes compared with draws", proposals, |proposal| {
-            let best = scored.iter().find(|one| one.candidate.proposal == proposal);
-            Ok((proposal, best.map(|best| self.reference(best, &some)).transpose()?.flatten()))
+/// Kinds of candidates that are not drawn, with the reason.
+type LeftOut = Vec<((usize, AnyCoupling), String)>;
+
+/// Draws at all pairs of few points, compared with closed forms.
+struct Pilots<'p, 'a> {
+    problem: &'p Problem<'a>,
+    pairs: Pairs,
+    /// The closed forms of each map, by its index; `None` for a map without.
+    closed_forms: BTreeMap<usize, Option<ClosedForms>>,
+}
+
+impl<'p, 'a> Pilots<'p, 'a> {
+    /// Pilots for candidates `open`, of maps that have closed forms among the candidates `scored`.
+    fn new(problem: &'p Problem<'a>, scored: &[Scored], open: &[Candidate]) -> Result<Self> {
+        let pairs = Pairs::block(&problem.planner.data, problem.kernel.as_ref(), problem.planner.seed)?;
+        let maps: BTreeSet<usize> = open.iter().map(|one| one.map).collect();
+        let closed_forms = steps("recipes compared with draws", maps, |map| {
+            let best = scored.iter().find(|one| one.candidate.map == map);
+            Ok((map, best.map(|best| problem.closed_forms(best, &pairs)).transpose()?.flatten()))
         })?;
-        let references: BTreeMap<usize, Option<Reference>> = references.into_iter().collect();
-        let of = |one: &Candidate| references.get(&one.proposal).and_then(Option::as_ref);
-        let mut left_out = Vec::new();
-        let mut affordable = Vec::new();
+        Ok(Pilots { problem, pairs, closed_forms: closed_forms.into_iter().collect() })
+    }
+
+    fn closed_forms(&self, candidate: &Candidate) -> Option<&ClosedForms> {
+        self.closed_forms.get(&candidate.map)?.as_ref()
+    }
+
+    /// Candidates in the sizes in which they are drawn.
+    fn sized(&self, open: Vec<Candidate>, left_out: &mut LeftOut) -> Result<Vec<Candidate>> {
+        let mut sized = Vec::new();
         for one in open {
-            let divisor = of(&one).map_or(Some(1), |reference| reference.divisor);
-            let smaller = match divisor {
-                Some(divisor) => self.divided(&one, divisor)?,
+            let smaller = match self.closed_forms(&one).map_or(Some(1), |forms| forms.divisor) {
+                Some(divisor) => self.problem.divided(&one, divisor)?,
                 None => Err("draws too rare to be met rule its errors, and there is no closed form"),
             };
             match smaller {
-                Ok(_) if !some.is_in_range() => left_out.push((one.kind(), OUT_OF_RANGE.to_string())),
-                Ok(smaller) => affordable.push(smaller),
+                Ok(_) if !self.pairs.is_in_range() => left_out.push((one.kind(), OUT_OF_RANGE.to_string())),
+                Ok(smaller) => sized.push(smaller),
                 Err(why) => left_out.push((one.kind(), why.to_string())),
             }
         }
-        let run = |candidate: &Candidate, draws: usize, stream: u64| -> Result<Scored> {
-            let draws = self::affordable(candidate, draws);
-            let seen = simulate(&candidate.recipe, &some, draws, self.seed_of(stream))?;
-            let ln_squares = seen.ln_squares(&some);
-            let own = forecast(&some, self.planner.loss, &ln_squares, seen.basis());
-            let forecast = match of(candidate) {
-                Some(Reference { all, some: few, of_some, .. }) => {
-                    let uncertainties = some.ratio_uncertainty(&ln_squares, of_some);
-                    own.rescaled(all, few, uncertainties).with_loss_of_pairs(self.planner.loss)
-                }
-                None => own,
-            };
-            let uncertainty = 0.5 * seen.gram().1;
-            let draws = or_infinite(uncertainty * forecast.loss.value);
-            let forecast = forecast.widened(uncertainty);
-            Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast, also: Vec::new() })
+        Ok(sized)
+    }
+
+    /// A candidate with the errors of its draws, as ratios to the closed forms of its map where there are any.
+    fn run(&self, candidate: &Candidate, draws: usize, stream: u64) -> Result<Scored> {
+        let (pairs, loss) = (&self.pairs, self.problem.planner.loss);
+        let draws = affordable(candidate, draws);
+        let seen = simulate(&candidate.recipe, pairs, draws, self.problem.seed_of(stream))?;
+        let ln_squares = seen.ln_squares(pairs);
+        let own = forecast(pairs, loss, &ln_squares, seen.basis());
+        let forecast = match self.closed_forms(candidate) {
+            Some(ClosedForms { all, some, of_some, .. }) => {
+                let uncertainties = pairs.ratio_uncertainty(&ln_squares, of_some);
+                own.rescaled(all, some, uncertainties).with_loss_of_pairs(loss)
+            }
+            None => own,
         };
-        let first = steps("recipes drawn", &affordable, |candidate| Ok(run(candidate, PILOT, 1)))?;
+        let uncertainty = 0.5 * seen.gram().1;
+        let draws = or_infinite(uncertainty * forecast.loss.value);
+        let forecast = forecast.widened(uncertainty);
+        Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast, also: Vec::new() })
+    }
+}
+
+/// Candidates of the best maps, and of maps without a closed form.
+fn promising(scored: &[Scored], open: Vec<Candidate>) -> Vec<Candidate> {
+    let mut finalists: Vec<usize> = Vec::new();
+    for one in scored {
+        if finalists.len() < FINALISTS && !finalists.contains(&one.candidate.map) {
+            finalists.push(one.candidate.map);
+        }
+    }
+    let known = |map: usize| scored.iter().any(|one| one.candidate.map == map);
+    open.into_iter().filter(|one| finalists.contains(&one.map) || !known(one.map)).collect()
+}
+
+impl Problem<'_> {
+    /// Draws the couplings without a closed form of the best maps, and maps that have no closed form at all.
+    pub fn pilots(&mut self, scored: &[Scored], open: Vec<Candidate>) -> Result<Vec<Scored>> {
+        let mut left_out = Vec::new();
+        let drawn = self.drawn(scored, promising(scored, open), &mut left_out);
+        left_out.into_iter().for_each(|(kind, why)| self.leave_out(kind, why));
+        drawn
+    }
+
+    /// Candidates with the errors of their draws. Candidates that may be best are drawn again, more often.
+    fn drawn(&self, scored: &[Scored], open: Vec<Candidate>, left_out: &mut LeftOut) -> Result<Vec<Scored>> {
+        let pilots = Pilots::new(self, scored, &open)?;
+        let candidates = pilots.sized(open, left_out)?;
+        let first =
+            steps("recipes drawn", &candidates, |candidate| Ok(pilots.run(candidate, PILOT_DRAWS, 1)))?;
         // A draw that was stopped is not one that cannot be made.
         progress::check()?;
-        let mut simulated = Vec::new();
-        for (candidate, result) in affordable.iter().zip(first) {
+        let mut drawn = Vec::new();
+        for (candidate, result) in candidates.iter().zip(first) {
             match result {
-                Ok(one) => simulated.push(one),
+                Ok(one) => drawn.push(one),
                 Err(error) => left_out.push((candidate.kind(), error.to_string())),
             }
         }
         // The least of noisy errors is too small: those that might win are drawn again.
         let least =
-            scored.iter().chain(&simulated).map(|one| one.forecast.loss.value).fold(f64::INFINITY, f64::min);
+            scored.iter().chain(&drawn).map(|one| one.forecast.loss.value).fold(f64::INFINITY, f64::min);
         let again = |one: &Scored| one.forecast.loss.value <= 1.25 * least;
-        let simulated = steps("recipes drawn again", simulated, |one| match again(&one) {
-            true => run(&one.candidate, FINAL, 2),
+        steps("recipes drawn again", drawn, |one| match again(&one) {
+            true => pilots.run(&one.candidate, FINAL_DRAWS, 2),
             false => Ok(one),
-        });
-        left_out.into_iter().for_each(|(kind, why)| self.leave_out(kind, why));
-        simulated
+        })
     }
 
     /// The recipe with a part of the frequencies, as whole blocks of them; still fewer where draws would take long. If none will do, why.
@@ -135,21 +174,21 @@ impl Problem<'_> {
         one: &Candidate,
         divisor: usize,
     ) -> Result<std::result::Result<Candidate, &'static str>> {
-        for divisor in (0..DIVISIONS).map(|k| divisor << k) {
+        for divisor in (0..MAX_HALVINGS).map(|k| divisor << k) {
             let m = match divisor {
                 1 => one.m,
                 _ => one.whole((one.m / divisor).max(1)),
             };
             let smaller = self.space.candidate(self.planner, self.calibration.as_ref(), one.kind(), m)?;
-            if work(&smaller) <= MOST {
+            if work(&smaller) <= MAX_WORK_PER_DRAW {
                 return Ok(Ok(smaller));
             }
         }
         Ok(Err("draws would take long, and there is no closed form"))
     }
 
-    /// What the closed form of one coupling says of a proposal, against which others are simulated.
-    fn reference(&self, best: &Scored, some: &Pairs) -> Result<Option<Reference>> {
+    /// The closed forms of a map, from its best coupling that has one; `None` if it has none at the pairs of pilots.
+    fn closed_forms(&self, best: &Scored, some: &Pairs) -> Result<Option<ClosedForms>> {
         let (recipe, target) = (&best.candidate.recipe, &self.planner.target);
         let Some(of_some) = closed(recipe, target, some)? else { return Ok(None) };
         let few = forecast(some, self.planner.loss, &of_some, Basis::ClosedForm);
@@ -158,16 +197,16 @@ impl Problem<'_> {
             None => self.closed(&best.candidate)?.map(|(_, forecast)| forecast),
         };
         let Some(all) = all else { return Ok(None) };
-        let divisor = if some.is_in_range() { self.shown(&best.candidate, some)? } else { Some(1) };
-        Ok(Some(Reference { divisor, all, some: few, of_some }))
+        let divisor = if some.is_in_range() { self.divisor(&best.candidate, some)? } else { Some(1) };
+        Ok(Some(ClosedForms { divisor, all, some: few, of_some }))
     }
 
-    /// By what the frequencies of a recipe are divided so that draws show what its closed form says.
-    fn shown(&self, best: &Candidate, some: &Pairs) -> Result<Option<usize>> {
-        for divisor in (0..DIVISIONS).map(|k| 1 << k).take_while(|divisor| *divisor <= best.m) {
+    /// The least divisor of the frequencies for which draws agree with the closed form.
+    fn divisor(&self, best: &Candidate, some: &Pairs) -> Result<Option<usize>> {
+        for divisor in (0..MAX_HALVINGS).map(|k| 1 << k).take_while(|divisor| *divisor <= best.m) {
             let Ok(smaller) = self.divided(best, divisor)? else { continue };
             let Some(expected) = closed(&smaller.recipe, &self.planner.target, some)? else { continue };
-            let (few, all) = (affordable(&smaller, PILOT), affordable(&smaller, FINAL));
+            let (few, all) = (affordable(&smaller, PILOT_DRAWS), affordable(&smaller, FINAL_DRAWS));
             let draws = |range: Range<usize>| {
                 let first = self.seed_of(0).wrapping_add(range.start as u64);
                 simulate(&smaller.recipe, some, range.len(), first)

@@ -4,9 +4,10 @@ use super::problem::Problem;
 use super::ranking::{Scored, rank};
 use super::{targets, words};
 use crate::error::Result;
-use crate::planner::forecasts::{Basis, TaskLoss};
+use crate::planner::forecasts::TaskLoss;
 use crate::planner::plan::{Choice, LeftOut, Plan};
 use crate::planner::question::{Goal, Planner, check};
+use crate::theory::Basis;
 
 /// The relative standard error from which on a loss is called uncertain.
 const UNCERTAIN: f64 = 0.15;

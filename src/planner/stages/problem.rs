@@ -11,7 +11,7 @@ use crate::planner::proposals::{FitInput, proposals};
 use crate::planner::question::{Goal, Planner};
 use crate::progress;
 
-/// What a plan is made with.
+/// A question with all that its answer is made of: the kernel, the search space, pairs of points and the loss of a task.
 pub(crate) struct Problem<'a> {
     pub planner: &'a Planner,
     pub kernel: Box<dyn Kernel<f64>>,
@@ -47,9 +47,9 @@ impl<'a> Problem<'a> {
             seed: planner.seed,
         };
         let space = SearchSpace::new(planner, proposals(input))?;
-        // A proposal that was stopped is not one that could not be made.
+        // A map that was stopped is not one that could not be made.
         progress::check()?;
-        if space.proposals.is_empty() || space.couplings.is_empty() {
+        if space.maps.is_empty() || space.couplings.is_empty() {
             let what = "map: none of this crate serves this kernel under these constraints";
             return Err(Error::Unsupported { what });
         }
@@ -62,13 +62,13 @@ impl<'a> Problem<'a> {
         Ok(Problem { planner, kernel, space, pairs, task_loss, calibration })
     }
 
-    /// The first of the seeds of a stream of draws, none of which is that of another stream.
+    /// The first seed of a stream of draws. Streams share no seed.
     pub fn seed_of(&self, stream: u64) -> u64 {
         self.planner.seed.wrapping_mul(1 << 20).wrapping_add(stream << 16)
     }
 
-    pub fn leave_out(&mut self, (proposal, coupling): (usize, AnyCoupling), why: String) {
-        let (name, coupling) = (&self.space.proposals[proposal].name, coupling_name(&coupling));
+    pub fn leave_out(&mut self, (map, coupling): (usize, AnyCoupling), why: String) {
+        let (name, coupling) = (&self.space.maps[map].name, coupling_name(&coupling));
         let known =
             self.space.left_out.iter_mut().find(|left| left.why == why && left.what.starts_with(name));
         match known {
@@ -79,8 +79,8 @@ impl<'a> Problem<'a> {
 
     /// The names of the map and of the coupling.
     pub fn names(&self, candidate: &Candidate) -> (String, String) {
-        let proposal = &self.space.proposals[candidate.proposal];
-        let coupling = if proposal.coupled { coupling_name(&candidate.coupling) } else { "–".into() };
-        (proposal.name.clone(), coupling)
+        let map = &self.space.maps[candidate.map];
+        let coupling = if map.coupled { coupling_name(&candidate.coupling) } else { "–".into() };
+        (map.name.clone(), coupling)
     }
 }

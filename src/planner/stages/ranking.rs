@@ -4,12 +4,13 @@ use std::cmp::Ordering;
 
 use super::candidates::Candidate;
 use super::problem::Problem;
-use crate::planner::forecasts::{Basis, Expected, Forecast};
+use crate::planner::forecasts::{Expected, Forecast};
+use crate::theory::Basis;
 
-/// The difference of ln of losses that counts as none.
+/// The difference of ln loss below which losses count as equal.
 const STEP: f64 = 0.005;
 
-/// A candidate with what is expected of it.
+/// A candidate with the errors that are expected of it.
 pub(crate) struct Scored {
     pub candidate: Candidate,
     /// ln E(K̂ − K)² of each pair, where it is known.
@@ -17,7 +18,7 @@ pub(crate) struct Scored {
     /// The standard error of the loss from draws; 0 without any.
     pub draws: f64,
     pub forecast: Forecast,
-    /// What else this map is called, as "map, coupling".
+    /// Other names of this map, as "map, coupling".
     pub also: Vec<String>,
 }
 

@@ -6,8 +6,9 @@ use super::steps::steps;
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::map::Recipe;
-use crate::planner::forecasts::{Basis, Forecast, Pairs, Simulated, TaskLoss, closed, forecast, simulate};
+use crate::planner::forecasts::{Forecast, Pairs, Simulated, TaskLoss, closed, forecast, simulate};
 use crate::planner::question::{Planner, check};
+use crate::theory::Basis;
 
 impl Planner {
     /// The errors to expect of any recipe for these points, by closed forms, whatever the budget; `None` where there is no closed form.

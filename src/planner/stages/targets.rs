@@ -8,11 +8,12 @@ use crate::error::Result;
 use crate::frequency::AnyCoupling;
 use crate::map::{Omega, Recipe};
 use crate::planner::costs::Measure;
-use crate::planner::forecasts::{Basis, Expected, Forecast};
+use crate::planner::forecasts::{Expected, Forecast};
+use crate::theory::Basis;
 
 /// The most frequencies that are tried.
 const MOST: usize = 1 << 22;
-/// Candidates whose smallest size is sought, those with the smallest costs by a first estimate.
+/// Candidates whose smallest size is sought: the cheapest by a first estimate.
 const SOUGHT: usize = 24;
 /// Frequencies of the first estimate.
 const FIRST: usize = 256;
@@ -24,9 +25,9 @@ pub(crate) fn reach(
     probability: Option<f64>,
     measure: Measure,
 ) -> Result<Vec<Scored>> {
-    let search = Search { problem, error, probability };
+    let search = SizeSearch { problem, error, probability };
     // Variances fall as 1/m: about how many it takes.
-    let estimates = steps("recipes estimated", problem.space.pairs(), |kind| search.estimate(kind, measure))?;
+    let estimates = steps("recipes estimated", problem.space.kinds(), |kind| search.estimate(kind, measure))?;
     let (mut near, far): (Vec<Estimate>, Vec<Estimate>) =
         estimates.into_iter().flatten().partition(|estimate| estimate.biased || !estimate.is_too_large());
     near.sort_by(|a, b| a.cost.total_cmp(&b.cost));
@@ -50,13 +51,14 @@ pub(crate) fn reach(
 /// ln E(K̂ − K)² of each pair, and what follows.
 type Evaluated = (Vec<f64>, Forecast);
 
-struct Search<'a> {
+/// A search for the least numbers of frequencies that keep an error.
+struct SizeSearch<'a> {
     problem: &'a Problem<'a>,
     error: f64,
     probability: Option<f64>,
 }
 
-/// About how many frequencies a kind of candidate needs, and what it costs then.
+/// An estimate of the frequencies that a kind of candidate needs, and of its cost.
 struct Estimate {
     kind: (usize, AnyCoupling),
     biased: bool,
@@ -73,7 +75,7 @@ impl Estimate {
     }
 }
 
-impl Search<'_> {
+impl SizeSearch<'_> {
     fn candidate(&self, kind: (usize, AnyCoupling), m: usize) -> Result<Candidate> {
         let Problem { planner, space, calibration, .. } = self.problem;
         SearchSpace::candidate(space, planner, calibration.as_ref(), kind, m)
@@ -140,7 +142,7 @@ impl Search<'_> {
         }))
     }
 
-    /// What must be at most the error, with what it follows from.
+    /// The loss that must be at most the error, and the evaluation that it follows from.
     fn loss(&self, candidate: &Candidate) -> Result<Option<(Expected, Evaluated)>> {
         let Some((ln_squares, forecast)) = self.problem.closed(candidate)? else { return Ok(None) };
         let loss = match self.probability {

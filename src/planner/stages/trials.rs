@@ -1,19 +1,20 @@
-//! [`TaskLoss`]: losses that do not follow from errors at pairs of points.
+//! Trials: losses of a task, for the recipes that are best at pairs.
 
 use super::problem::Problem;
 use super::ranking::{Scored, rank};
 use super::steps::steps;
 use crate::error::Result;
-use crate::planner::forecasts::Basis;
+use crate::theory::Basis;
 
-/// Recipes that are tried: so many with the least errors of the Gram matrix, and as many with the least median errors.
+/// Recipes that are tried: TRIED with the least errors of the Gram matrix, and TRIED with the least median errors.
 const TRIED: usize = 8;
-/// Recipes that are tried again with more draws, and how many times as many: the least of noisy losses is too small.
+/// Recipes that are tried again with more draws, since the least of noisy losses is too small.
 const AGAIN: usize = 3;
+/// The factor by which draws are more then.
 const MORE: usize = 4;
 
 impl Problem<'_> {
-    /// The best few by errors at pairs, with the loss itself; all if that is a loss of pairs.
+    /// The best recipes by errors at pairs, with their loss of the task; all recipes unchanged if the loss is one of pairs.
     pub fn tried(&self, mut scored: Vec<Scored>) -> Result<Vec<Scored>> {
         let Some(task) = &self.task_loss else { return Ok(scored) };
         rank(&mut scored);

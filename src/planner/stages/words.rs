@@ -4,9 +4,10 @@ use super::ranking::Scored;
 use crate::kernel::Lengthscale;
 use crate::map::Target;
 use crate::planner::costs::Measure;
-use crate::planner::forecasts::{Basis, Expected};
+use crate::planner::forecasts::Expected;
 use crate::planner::plan::number;
 use crate::planner::question::{Goal, Planner};
+use crate::theory::Basis;
 
 /// What is planned.
 pub(crate) fn title(planner: &Planner, pairs: usize) -> String {
@@ -46,75 +47,81 @@ fn kernel(target: &Target) -> String {
     format!("{}, {lengthscale}", target.tag())
 }
 
-/// Why each stands where it does.
+/// Why each recipe stands where it does, as a sentence.
 pub(crate) fn sentences(scored: &[Scored], planner: &Planner, measure: Measure) -> Vec<String> {
-    let Some(best) = scored.first() else { return Vec::new() };
-    let least = best.forecast.loss.value;
-    let cheapest = best.candidate.cost.in_measure(measure);
+    let targeted = matches!(planner.goal, Goal::Target { .. });
     let sentence = |(i, one): (usize, &Scored)| {
-        let (loss, cost) = (one.forecast.loss, one.candidate.cost);
-        let mut parts = Vec::new();
-        let targeted = matches!(planner.goal, Goal::Target { .. });
-        match i {
-            0 if targeted => parts.push(format!("the cheapest of {} that reach the target", scored.len())),
-            0 => {
-                let losses = scored.iter().map(|other| other.forecast.loss.value);
-                let is_least = losses.fold(f64::INFINITY, f64::min) >= least;
-                parts.push(match is_least {
-                    true => format!("the least loss of {} recipes", scored.len()),
-                    false => format!(
-                        "the first of {} recipes by the loss plus the standard error of its draws; of losses within half a percent the \
-                         cheapest comes first",
-                        scored.len()
-                    ),
-                });
-                if let Some(second) = scored.get(1) {
-                    let margin = second.forecast.loss.value / least;
-                    let near = margin.is_finite() && margin < 1.0 + 2.0 * loss.relative_error();
-                    if near {
-                        parts.push("no more than two standard errors ahead".into());
-                    }
-                }
+        let mut parts = match (i, targeted) {
+            (0, true) => vec![format!("the cheapest of {} that reach the target", scored.len())],
+            (0, false) => ahead(one, scored),
+            (_, true) => {
+                let cost = |one: &Scored| one.candidate.cost.in_measure(measure);
+                vec![format!("{} times the {measure} of the first", number(cost(one) / cost(&scored[0])))]
             }
-            _ if targeted => {
-                parts.push(format!(
-                    "{} times the {measure} of the first",
-                    number(cost.in_measure(measure) / cheapest)
-                ));
-            }
-            _ => {
-                if least > 0.0 && loss.value > 0.0 {
-                    parts.push(format!("{} times the loss of the first", number(loss.value / least)));
-                }
-                let ratio = cost.multiplications / best.candidate.cost.multiplications;
-                if !(0.95..=1.05).contains(&ratio) {
-                    parts.push(format!("{} times its multiplications", number(ratio)));
-                }
-            }
-        }
-        let some = one.ln_squares.is_none() && one.forecast.gram.basis == Basis::ClosedForm;
-        parts.push(format!(
-            "by {}{}",
-            loss.basis.in_words(),
-            if some { " at some of the pairs" } else { "" }
-        ));
-        if !one.also.is_empty() {
-            parts.push(format!("the same map as {}", one.also.join("; ")));
-        }
-        if one.candidate.biased {
-            parts.push("biased".into());
-        }
-        parts.push(format!(
-            "{} features, {} multiplications a point",
-            cost.features,
-            number(cost.multiplications)
-        ));
-        if cost.nanoseconds.is_finite() {
-            parts.push(format!("{} ns a point", number(cost.nanoseconds)));
-        }
+            (_, false) => behind(one, &scored[0]),
+        };
+        parts.extend(facts(one));
         parts.join("; ")
     };
     scored.iter().enumerate().map(sentence).collect()
+}
+
+/// Why the first of some recipes is the first, and whether by much.
+fn ahead(first: &Scored, scored: &[Scored]) -> Vec<String> {
+    let loss = first.forecast.loss;
+    let losses = scored.iter().map(|other| other.forecast.loss.value);
+    let is_least = losses.fold(f64::INFINITY, f64::min) >= loss.value;
+    let mut parts = vec![match is_least {
+        true => format!("the least loss of {} recipes", scored.len()),
+        false => format!(
+            "the first of {} recipes by the loss plus the standard error of its draws; of losses within half a percent the \
+             cheapest comes first",
+            scored.len()
+        ),
+    }];
+    if let Some(second) = scored.get(1) {
+        let margin = second.forecast.loss.value / loss.value;
+        if margin.is_finite() && margin < 1.0 + 2.0 * loss.relative_error() {
+            parts.push("no more than two standard errors ahead".into());
+        }
+    }
+    parts
+}
+
+/// By how much the loss and the work of a recipe differ from those of the best.
+fn behind(one: &Scored, best: &Scored) -> Vec<String> {
+    let (least, loss) = (best.forecast.loss.value, one.forecast.loss.value);
+    let mut parts = Vec::new();
+    if least > 0.0 && loss > 0.0 {
+        parts.push(format!("{} times the loss of the first", number(loss / least)));
+    }
+    let ratio = one.candidate.cost.multiplications / best.candidate.cost.multiplications;
+    if !(0.95..=1.05).contains(&ratio) {
+        parts.push(format!("{} times its multiplications", number(ratio)));
+    }
+    parts
+}
+
+/// What is true of a recipe whatever the others are: where its loss comes from, its other names, its bias and its cost.
+fn facts(one: &Scored) -> Vec<String> {
+    let (loss, cost) = (one.forecast.loss, one.candidate.cost);
+    let some = if one.is_of_some_pairs() { " at some of the pairs" } else { "" };
+    let mut parts = vec![format!("by {}{some}", loss.basis.in_words())];
+    if !one.also.is_empty() {
+        parts.push(format!("the same map as {}", one.also.join("; ")));
+    }
+    if one.candidate.biased {
+        parts.push("biased".into());
+    }
+    parts.push(format!(
+        "{} features, {} multiplications a point",
+        cost.features,
+        number(cost.multiplications)
+    ));
+    if cost.nanoseconds.is_finite() {
+        parts.push(format!("{} ns a point", number(cost.nanoseconds)));
+    }
+    parts
 }
 
 impl Expected {

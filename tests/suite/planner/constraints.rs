@@ -185,9 +185,21 @@ fn a_calibration_is_measured_once_and_kept() {
     let planner = planners()[0].clone().couplings([Independent.into()]).budget(Measure::Nanoseconds, 5000.0);
     let plan = planner.plan().unwrap();
     let kept = plan.calibration.unwrap();
-    let Calibration { dense, hadamard, givens, exponential, wave, spiral, power, .. } = kept;
+    let Calibration { dense, hadamard, givens, exponential, sinusoid, complex_exponential, power, .. } = kept;
     let Calibration { product, complex, part, gathered, .. } = kept;
-    let all = [dense, hadamard, givens, exponential, wave, spiral, power, product, complex, part, gathered];
+    let all = [
+        dense,
+        hadamard,
+        givens,
+        exponential,
+        sinusoid,
+        complex_exponential,
+        power,
+        product,
+        complex,
+        part,
+        gathered,
+    ];
     assert!(all.iter().all(|ns| *ns > 0.0 && ns.is_finite()), "{kept}");
     let again = planner.calibrated(kept).plan().unwrap();
     assert_eq!(again, plan);
@@ -216,12 +228,15 @@ fn times_are_those_of_the_operations() {
     };
     let draw = |d, m, stream| Draw::new(d, m, Independent).with_stream(stream);
     let softmax = Softmax::default;
-    expect(Trigonometric.recipe(draw(4, 10, 0), softmax()), 40.0 * own.dense + 20.0 * own.wave + own.part);
-    let spiral = Gerf::new(0.01, GerfSign::Minus).unwrap().recipe(draw(4, 10, 0), softmax());
-    expect(spiral, 40.0 * own.dense + 20.0 * own.spiral + own.part);
+    expect(
+        Trigonometric.recipe(draw(4, 10, 0), softmax()),
+        40.0 * own.dense + 20.0 * own.sinusoid + own.part,
+    );
+    let complex_exponential = Gerf::new(0.01, GerfSign::Minus).unwrap().recipe(draw(4, 10, 0), softmax());
+    expect(complex_exponential, 40.0 * own.dense + 20.0 * own.complex_exponential + own.part);
     let a = Transform::diagonal(vec![num_complex::Complex64::I; 4]).unwrap();
     let complex = ComplexExponential::new(a, Symmetry::Plain).recipe(draw(4, 10, 0), softmax());
-    expect(complex, 80.0 * own.dense + 20.0 * own.spiral + 4.0 * own.complex + own.part);
+    expect(complex, 80.0 * own.dense + 20.0 * own.complex_exponential + 4.0 * own.complex + own.part);
     let counts = DrawCounts::new(4, 10, CountLaw::Poisson(0.5.into())).unwrap();
     let poisson = Poisson::default().recipe(counts, softmax());
     expect(poisson, 40.0 * own.dense + 10.0 * own.power + own.part);
@@ -240,7 +255,7 @@ fn times_are_those_of_the_operations() {
     let bases = Bases::shared(draw(4, 3, 0));
     let hybrid: Recipe = Hybrid::angular(bases, draw(4, 2, 1)).unwrap();
     let features = hybrid.feature_dim() as f64;
-    let lifted = 6.0 * own.exponential + 6.0 * own.wave + 2.0 * own.exponential;
+    let lifted = 6.0 * own.exponential + 6.0 * own.sinusoid + 2.0 * own.exponential;
     expect(hybrid, 20.0 * own.dense + lifted + features * own.product + 3.0 * own.part);
     // Two bases for a point of each side, and its distances from two centres.
     let clusters = Clustering::new(ndarray::arr2(&[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])).unwrap();

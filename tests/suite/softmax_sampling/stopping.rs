@@ -98,6 +98,7 @@ fn a_clustering_says_how_far_it_is() {
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 #[test]
 fn a_stopped_shape_is_an_error() {
+    use random_features::apply::attention::AttentionShaping;
     use random_features::data::shaping::Shaping;
     let (x, y) = data::<f64>(70, 3);
     let weights = Array2::<f64>::ones((2, y.nrows()));
@@ -105,7 +106,10 @@ fn a_stopped_shape_is_an_error() {
     for shaping in [Shaping::new(), shaping.clone(), shaping.with_rank_for(8).unwrap()] {
         assert_eq!(stopped(|| shaping.of_points(&x, &y)), Err(Error::Cancelled));
         assert_eq!(stopped(|| shaping.of_pairs(&x, &[0, 9], &y, &weights)), Err(Error::Cancelled));
-        assert_eq!(stopped(|| shaping.for_attention(&x, &y, 4, 0)), Err(Error::Cancelled));
+        assert_eq!(
+            stopped(|| AttentionShaping::new(shaping.clone()).choose(&x, &y, 4, 0)),
+            Err(Error::Cancelled)
+        );
         assert!(shaping.of_points(&x, &y).is_ok());
     }
 }

@@ -297,6 +297,7 @@ fn plan() -> u64 {
 /// What needs linear algebra: with a LAPACK the bits are its own.
 #[cfg(feature = "faer")]
 mod solvers {
+    use random_features::apply::attention::AttentionShaping;
     use random_features::apply::metrics::spectral_error;
     use random_features::apply::pca::PcaStatistics;
     use random_features::apply::{
@@ -370,7 +371,7 @@ mod solvers {
         let (x, y) = (points::<f64>(ROWS, 4, 0.9), points::<f64>(300, 4, 0.6));
         bits(|bits| {
             bits.all(&Shaping::new().of_points(&x, &y).unwrap());
-            bits.all(&Shaping::new().for_attention(&y, &y, 20, 2).unwrap());
+            bits.all(&AttentionShaping::new(Shaping::new()).choose(&y, &y, 20, 2).unwrap());
         })
     }
 

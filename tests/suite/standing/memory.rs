@@ -243,6 +243,7 @@ const OUTPUTS: &[Case] = &[
 
 #[cfg(feature = "faer")]
 mod solvers {
+    use random_features::apply::attention::AttentionShaping;
     use random_features::apply::pca::PcaStatistics;
     use random_features::apply::{KernelRidge, Ridge, RidgeGrid, RidgeStatistics};
     use random_features::data::shaping::{Moments, Shaping};
@@ -296,7 +297,9 @@ mod solvers {
         }),
         ("weights of a shape", || {
             let row = arr1(&[0.3]);
-            Shaping::new().for_attention(&repeated(&row, MANY), &repeated(&row, MANY), MANY, 1).map(drop)
+            AttentionShaping::new(Shaping::new())
+                .choose(&repeated(&row, MANY), &repeated(&row, MANY), MANY, 1)
+                .map(drop)
         }),
     ];
 

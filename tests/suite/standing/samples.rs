@@ -528,8 +528,8 @@ fn to_calibration(ns: &Array1<f64>) -> Calibration {
         hadamard: ns[1],
         givens: ns[2],
         exponential: ns[3],
-        wave: ns[4],
-        spiral: ns[5],
+        sinusoid: ns[4],
+        complex_exponential: ns[5],
         power: ns[6],
         product: ns[7],
         complex: ns[8],
@@ -562,11 +562,12 @@ fn plans() -> Vec<Sample> {
 
 #[cfg(feature = "faer")]
 mod solvers {
+    use random_features::apply::attention::{AttentionShape, AttentionShaping};
     use random_features::apply::pca::{KernelPca, PcaStatistics};
     use random_features::apply::{
         Criterion, Ridge, RidgeClassifier, RidgeGrid, RidgePosterior, RidgeStatistics,
     };
-    use random_features::data::shaping::{AttentionShape, Shape, Shaping};
+    use random_features::data::shaping::{Shape, Shaping};
     use random_features::reduce::GramSums;
 
     use super::*;
@@ -621,7 +622,7 @@ mod solvers {
             Sample::new("KernelPca", &sums.components(2).unwrap(), use_components),
             Sample::new(
                 "AttentionShape",
-                &Shaping::new().for_attention(&x, &y, 4, 2).unwrap(),
+                &AttentionShaping::new(Shaping::new()).choose(&x, &y, 4, 2).unwrap(),
                 |shape: AttentionShape| {
                     assert!(!format!("{:?}", shape.exact_keys).is_empty());
                     use_shape(shape.shape)

@@ -10,7 +10,6 @@ use super::super::linear::{
 };
 use super::super::pairs::{ExactKeys, Neighbours};
 use crate::Real;
-use crate::data::window::Window;
 
 /// The tokens of a head so far.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 use super::super::input::{Attention, Reading};
 use super::super::pairs::{ExactKeys, Neighbours, Ring, See};
 use crate::Real;
-use crate::data::window::Window;
 use crate::engine::{Program, Side};
 
 /// A map and how it is used.

@@ -12,6 +12,8 @@ mod key_rows;
 mod lengthscale;
 mod output;
 mod reading;
+mod token_scale;
+mod window;
 
 pub use self::attended::Attended;
 pub(super) use self::attended::{NonPositive, in_order};
@@ -28,3 +30,5 @@ pub(super) use self::key_rows::stored::StoredKeyRows;
 pub(super) use self::lengthscale::{estimated_lengthscale, kernel_lengthscale, softmax_lengthscale};
 pub(super) use self::output::Undivided;
 pub(super) use self::reading::Reading;
+pub(crate) use self::token_scale::TokenScale;
+pub(super) use self::window::Window;

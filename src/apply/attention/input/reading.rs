@@ -1,8 +1,8 @@
 //! [`Reading`]: how queries and keys become the points of a map.
 
 use super::element::Numbers;
+use super::token_scale::TokenScale;
 use crate::Real;
-use crate::data::token_scale::TokenScale;
 use crate::numeric::with_length;
 
 /// How queries and keys become the points of a map: x ↦ factor · x, or factor · x/‖x‖.

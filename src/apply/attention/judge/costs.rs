@@ -1,8 +1,7 @@
-//! [`Costs`]: what exact and linear attention are estimated to cost, by one rule for all that choose between them.
+//! [`AttentionCosts`]: what exact and linear attention are estimated to cost, by one rule for all that choose between them.
 
 use super::super::input::Attention;
 use crate::Real;
-use crate::data::window::Window;
 
 /// The cost of a pair's weight beside its products, in multiplications.
 const WEIGHT: f64 = 40.0;
@@ -11,9 +10,9 @@ const WEIGHT: f64 = 40.0;
 const FEATURE: f64 = 2.0;
 // The others are fitted to medians and minima of alternating runs: one head, `f32`, d = d_v = 64, m = 64 and 256, lengths 512, 2048
 // and 8192, 2 threads.
-/// The same for causal attention, whose sums grow from chunk to chunk: 1.1 to 1.4 times that.
+/// FEATURE for causal attention, whose sums grow from chunk to chunk: 1.1 to 1.4 times as much was measured.
 const CAUSAL: f64 = 1.25 * FEATURE;
-/// The same beside neighbours on both sides: two such scans, and the estimates of one are kept for the other. 2.6 times that for 256
+/// FEATURE beside neighbours on both sides: two such scans, and the estimates of one are kept for the other. 2.6 times that for 256
 /// features, five times for 64.
 const BOTH_ENDS: f64 = 3.0 * FEATURE;
 /// The pairs that a query takes beside those of its window, since products are of whole blocks of keys and queries.
@@ -27,10 +26,10 @@ const LONGEST: f64 = 1e13;
 /// What attention costs with maps and values of these dimensions: operations, in multiplications of exact attention. From shapes
 /// alone; the weights of operations are fitted to times.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Costs {
-    /// Of a query or a key in linear attention, in operations on features.
+pub(crate) struct AttentionCosts {
+    /// The cost of a query or a key in linear attention, in operations on features: D (d + d_v).
     token: f64,
-    /// Of a pair in exact attention.
+    /// The cost of a pair in exact attention: d + d_v + WEIGHT.
     pair: f64,
 }
 
@@ -50,20 +49,20 @@ pub(crate) struct ExactPairs {
     pub keys: usize,
 }
 
-impl Costs {
-    /// For points of dimension d, D features and values of dimension d_v.
+impl AttentionCosts {
+    /// Costs for points of dimension d, D features and values of dimension d_v.
     pub fn new(d: usize, features: usize, d_v: usize) -> Self {
         let [d, features, d_v] = [d, features, d_v].map(|size| size as f64);
         // A token: its features, and the sums that it is added to or multiplied with. A pair: its logit, weight and value.
-        Costs { token: features * (d + d_v), pair: d + d_v + WEIGHT }
+        AttentionCosts { token: features * (d + d_v), pair: d + d_v + WEIGHT }
     }
 
-    /// Of exact attention.
+    /// The cost of exact attention.
     pub fn exact(&self, lengths: Lengths) -> f64 {
         lengths.queries as f64 * lengths.seen() * self.pair
     }
 
-    /// Of linear attention in which these pairs are exact.
+    /// The cost of linear attention in which these pairs are exact.
     pub fn linear(&self, lengths: Lengths, exact: ExactPairs) -> f64 {
         let Lengths { queries, keys, causal } = lengths;
         let (tokens, seen) = (queries as f64 + keys as f64, lengths.seen());
@@ -109,9 +108,9 @@ impl Lengths {
 }
 
 impl<T: Real> Attention<T> {
-    /// Of this attention, by its first map.
-    pub(in super::super) fn costs(&self, d_v: usize) -> Costs {
-        Costs::new(self.maps[0].input_dim(), self.maps[0].feature_dim(), d_v)
+    /// The costs of this attention, by its first map.
+    pub(in super::super) fn costs(&self, d_v: usize) -> AttentionCosts {
+        AttentionCosts::new(self.maps[0].input_dim(), self.maps[0].feature_dim(), d_v)
     }
 
     /// The pairs whose weights are exact.

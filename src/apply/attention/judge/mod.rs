@@ -4,8 +4,12 @@ mod auto;
 mod choice;
 mod costs;
 mod report;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod shaping;
 
 pub use self::choice::{Candidate, Choice, Way};
 pub(crate) use self::costs::{Costs, ExactPairs};
 pub use self::report::{Basis, ErrorReport, Sample};
 pub(crate) use self::report::{Redraws, closed_errors, simulated_errors};
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub use self::shaping::{AttentionShape, AttentionShaping};

@@ -4,6 +4,7 @@
 mod blocks;
 mod exact_attention;
 mod exact_keys;
+mod heaviest;
 mod window;
 
 pub(super) use self::blocks::{ExactRun, KeyBlock, See, SeenPlaces};

@@ -1,4 +1,4 @@
-//! [`Calibration`]: probabilities of classes from predictions.
+//! [`ClassCalibration`]: probabilities of classes from predictions.
 
 use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
 
@@ -19,7 +19,7 @@ const FIRMNESS: f64 = 1e-9;
 /// class, 0 for a class that has no probability.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Calibration {
+pub(super) struct ClassCalibration {
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     slope: f64,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -40,7 +40,7 @@ impl Calibration {
         let among = Self::among(&scores.select(Axis(0), &rows).select(Axis(1), occurring), &labels)?;
         let mut offsets = vec![0.0; classes];
         occurring.iter().zip(among.offsets).for_each(|(class, offset)| offsets[*class] = offset);
-        Ok(Calibration { slope: among.slope, offsets })
+        Ok(ClassCalibration { slope: among.slope, offsets })
     }
 
     /// The calibration where every class has a probability.
@@ -58,7 +58,7 @@ impl Calibration {
         // Predictions are in units of their spread, so that one step size fits the slope and the offsets.
         let largest = scores.iter().fold(0.0, |a: f64, s| a.max(s.abs()));
         let unit = if largest > 0.0 { largest } else { 1.0 };
-        let (scores, mut at) = (scores / unit, Calibration { slope: 1.0, offsets: vec![0.0; classes] });
+        let (scores, mut at) = (scores / unit, ClassCalibration { slope: 1.0, offsets: vec![0.0; classes] });
         let mut loss = at.loss(&scores, &aims);
         for _ in 0..STEPS {
             progress::check()?;
@@ -76,11 +76,11 @@ impl Calibration {
                 }
                 fraction *= 0.5;
                 if fraction < 1e-10 {
-                    return Ok(Calibration { slope: at.slope / unit, ..at });
+                    return Ok(ClassCalibration { slope: at.slope / unit, ..at });
                 }
             }
         }
-        Ok(Calibration { slope: at.slope / unit, ..at })
+        Ok(ClassCalibration { slope: at.slope / unit, ..at })
     }
 
     /// Whether the calibration is for this number of classes.
@@ -144,6 +144,6 @@ impl Calibration {
 
     fn moved(&self, step: &Array1<f64>, fraction: f64) -> Self {
         let offsets = self.offsets.iter().zip(step.iter().skip(1)).map(|(b, step)| b - fraction * step);
-        Calibration { slope: (self.slope - fraction * step[0]).max(0.0), offsets: offsets.collect() }
+        ClassCalibration { slope: (self.slope - fraction * step[0]).max(0.0), offsets: offsets.collect() }
     }
 }

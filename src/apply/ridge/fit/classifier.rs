@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::calibration::Calibration;
+use super::calibration::ClassCalibration;
 use super::{Ridge, Standardisation, check_classes};
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
@@ -49,7 +49,7 @@ use crate::{Points, Real};
 #[derive(Clone, Debug)]
 pub struct RidgeClassifier<T: Real> {
     pub(super) model: Ridge<T>,
-    pub(super) calibration: Option<Calibration>,
+    pub(super) calibration: Option<ClassCalibration>,
 }
 
 impl<T: Real> RidgeClassifier<T> {
@@ -76,7 +76,7 @@ impl<T: Real> RidgeClassifier<T> {
     /// that is too large, [`Factorisation`](Error::Factorisation) if the minimum is not found.
     pub fn calibrated<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
         let scores = self.model.scores(x.into().view())?;
-        self.calibration = Some(Calibration::fit(&scores, labels, &self.model.occurring())?);
+        self.calibration = Some(ClassCalibration::fit(&scores, labels, &self.model.occurring())?);
         Ok(self)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::calibration::Calibration;
+use super::calibration::ClassCalibration;
 use super::landmarks::Landmarks;
 use super::rotation::Rotation;
 use super::{Ridge, RidgeClassifier, RidgeGrid, RidgePosterior, RidgeStatistics};
@@ -17,7 +17,7 @@ sealed_fields! {
     #[serde(rename = "RidgeClassifier", bound = "")]
     struct StoredClassifier {
         model: Ridge<T>,
-        calibration: Option<Calibration>,
+        calibration: Option<ClassCalibration>,
     }
 }
 

@@ -4,10 +4,9 @@ use super::super::super::input::{Attention, estimated_lengthscale};
 use super::super::super::pairs::ExactAttention;
 use super::super::Sample;
 use super::super::costs::Lengths;
-use super::sizes::Size;
-use super::{Candidate, Choice, Chosen, Way};
+use super::sizes::{SizedMaps, d_v};
+use super::{AttentionCandidate, AttentionChoice, Chosen, Way};
 use crate::Real;
-use crate::data::window::Window;
 use crate::error::{Result, check_positive, check_size, checked_positive};
 use crate::once::once;
 use crate::progress;
@@ -29,16 +28,16 @@ impl<T: Real> Attention<T> {
     /// [Exact keys](Attention::with_keys_exact) stay exact in all of them. Maps whose frequencies were drawn by name, from a seed, are tried
     /// with m/4, m/2, m, 2m, … 16m frequencies, and the chosen ones drawn from the same seed again; other maps as they are.
     /// Maps that do not estimate the softmax kernel with one lengthscale, truncated or not, have neither neighbours nor an exact
-    /// counterpart: then there may be no [best](Choice::best) candidate.
+    /// counterpart: then there may be no [best](AttentionChoice::best) candidate.
     ///
     /// # Errors that are expected
-    /// Those of [`error_report`](Attention::error_report), with all that it says of them, for the head of the sample: **the sample stands
+    /// Errors of [`error_report`](Attention::error_report), with all that it says of them, for the head of the sample: **the sample stands
     /// for the sequences**. If it is shorter than they are, the share of a query's weights that lies beyond a window, and how
     /// it is spread, is taken to be the same in them, which is optimistic where attention looks far; causally, queries at late
     /// [places](Sample::places) stand for long sequences. Windows of more than half of the sample's keys are left
     /// out then, since it says too little of the pairs beyond them. Windows of all keys are left out as well.
     ///
-    /// # Costs
+    /// # AttentionCosts
     /// Operations from shapes alone, by the rule that [`auto`](Attention::auto) and [`crossover`](Attention::crossover) go by, for values of
     /// the sample's dimension, or that of the keys. Fitted to times of one machine, so that close
     /// calls may go the other way on yours.
@@ -74,14 +73,24 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     #[inline(never)]
-    pub fn choose(&self, sample: &Sample<'_, T>, lengths: [usize; 2], error: f64) -> Result<Choice<T>> {
+    pub fn choose(
+        &self,
+        sample: &Sample<'_, T>,
+        lengths: [usize; 2],
+        error: f64,
+    ) -> Result<AttentionChoice<T>> {
         let (error, lengths) =
             (checked_positive("the error to reach", error)?, self.checked(sample.causal, lengths)?);
         let (sizes, exact) = (self.sizes(sample)?, self.exact_of(estimated_lengthscale));
         let mut candidates = self.linear_candidates(sample, lengths, &sizes)?;
         if exact.is_some() {
             let operations = self.costs(d_v(sample)).exact(lengths);
-            candidates.push(Candidate { way: Way::Exact, frequencies: 0, operations, error: Some(0.0) });
+            candidates.push(AttentionCandidate {
+                way: Way::Exact,
+                frequencies: 0,
+                operations,
+                error: Some(0.0),
+            });
         }
         candidates.sort_by(|a, b| a.operations.total_cmp(&b.operations));
         let chosen = match candidates.iter().find(|candidate| candidate.reaches(error)) {
@@ -89,7 +98,7 @@ impl<T: Real> Attention<T> {
             None => None,
         };
         let Lengths { queries, keys, causal } = lengths;
-        Ok(Choice { error, lengths: [queries, keys], causal, candidates, chosen })
+        Ok(AttentionChoice { error, lengths: [queries, keys], causal, candidates, chosen })
     }
 
     /// Lengths of sequences of which a choice can speak.
@@ -107,15 +116,15 @@ impl<T: Real> Attention<T> {
         &self,
         sample: &Sample<'_, T>,
         lengths: Lengths,
-        sizes: &[Size],
-    ) -> Result<Vec<Candidate>> {
+        sizes: &[SizedMaps],
+    ) -> Result<Vec<AttentionCandidate>> {
         let (mut candidates, windows) = (Vec::new(), self.windows(sample, lengths));
         let count = windows.len();
         for (done, window) in windows.into_iter().enumerate() {
             progress::step("windows tried", done, count)?;
             let attention = self.clone().window(window.before, window.after)?;
             let report = attention.own_errors(sample)?;
-            candidates.extend(sizes.iter().map(|size| Candidate {
+            candidates.extend(sizes.iter().map(|size| AttentionCandidate {
                 way: way(window),
                 frequencies: size.frequencies,
                 operations: size.costs.linear(lengths, attention.exact_pairs()),
@@ -148,7 +157,12 @@ impl<T: Real> Attention<T> {
     }
 
     /// What the best candidate runs.
-    fn chosen(&self, best: &Candidate, exact: Option<ExactAttention>, sizes: &[Size]) -> Result<Chosen<T>> {
+    fn chosen(
+        &self,
+        best: &AttentionCandidate,
+        exact: Option<ExactAttention>,
+        sizes: &[SizedMaps],
+    ) -> Result<Chosen<T>> {
         let (before, after) = match (best.way, exact) {
             (Way::Exact, Some(exact)) => return Ok(Chosen::Exact(exact)),
             (Way::Windowed { before, after }, _) => (before, after),
@@ -165,11 +179,6 @@ fn way(window: Window) -> Way {
         none if none.is_none() => Way::Linear,
         Window { before, after } => Way::Windowed { before, after },
     }
-}
-
-/// The dimension of a sample's values, or of its keys if it has none.
-pub(super) fn d_v<T>(sample: &Sample<'_, T>) -> usize {
-    sample.values.map_or(sample.keys.ncols(), |values| values.ncols())
 }
 
 once!(Attention::<T>::choose);

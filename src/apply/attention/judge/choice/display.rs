@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Candidate, Choice, Way};
+use super::{AttentionCandidate, AttentionChoice, Way};
 use crate::Real;
 
 impl fmt::Display for Way {
@@ -16,7 +16,7 @@ impl fmt::Display for Way {
     }
 }
 
-impl<T: Real> fmt::Display for Choice<T> {
+impl<T: Real> fmt::Display for AttentionChoice<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [queries, keys] = self.lengths;
         let sight = if self.causal { ", causal" } else { "" };
@@ -37,9 +37,9 @@ impl<T: Real> fmt::Display for Choice<T> {
     }
 }
 
-impl<T: Real> Choice<T> {
-    fn write_row(&self, f: &mut fmt::Formatter<'_>, candidate: &Candidate) -> fmt::Result {
-        let Candidate { way, frequencies, operations, error } = candidate;
+impl<T: Real> AttentionChoice<T> {
+    fn write_row(&self, f: &mut fmt::Formatter<'_>, candidate: &AttentionCandidate) -> fmt::Result {
+        let AttentionCandidate { way, frequencies, operations, error } = candidate;
         let mark = if self.best() == Some(*candidate) { '*' } else { ' ' };
         let m = if *way == Way::Exact { "–".into() } else { frequencies.to_string() };
         let error = match error {
@@ -51,7 +51,7 @@ impl<T: Real> Choice<T> {
     }
 
     /// Whether it is the smallest of its way that reaches the error, or the largest of one that never does.
-    fn is_shown(&self, own: &Candidate) -> bool {
+    fn is_shown(&self, own: &AttentionCandidate) -> bool {
         let of_way = || self.candidates.iter().filter(|other| other.way == own.way);
         let shown = match of_way().find(|other| other.reaches(self.error)) {
             Some(first) => Some(first),

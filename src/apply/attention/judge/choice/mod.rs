@@ -1,4 +1,4 @@
-//! [`Choice`]: the cheapest attention that is expected to reach an error.
+//! [`AttentionChoice`]: the cheapest attention that is expected to reach an error.
 
 mod choose;
 mod display;
@@ -17,7 +17,7 @@ use crate::once::once;
 /// reaches the error, or the largest if none does. With `{:#}` it has all candidates.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Choice<T: Real> {
+pub struct AttentionChoice<T: Real> {
     /// The error to reach.
     pub error: f64,
     /// The numbers of queries and of keys of a sequence.
@@ -25,14 +25,14 @@ pub struct Choice<T: Real> {
     /// Whether attention is causal.
     pub causal: bool,
     /// What was compared, the cheapest first.
-    pub candidates: Vec<Candidate>,
-    chosen: Option<(Candidate, Chosen<T>)>,
+    pub candidates: Vec<AttentionCandidate>,
+    chosen: Option<(AttentionCandidate, Chosen<T>)>,
 }
 
 /// A way to attend, with what it is estimated to cost and to err.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Candidate {
+pub struct AttentionCandidate {
     /// Which weights are exact, beside those of the attention's [exact keys](Attention::with_keys_exact).
     pub way: Way,
     /// m, the number of frequencies of the map; 0 for exact attention.
@@ -49,16 +49,16 @@ pub struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Way {
-    /// All: [`ExactAttention`].
+    /// All weights: [`ExactAttention`].
     Exact,
-    /// Those of neighbours: [`Attention::window`].
+    /// Weights of neighbours: [`Attention::window`].
     Windowed {
         /// Keys up to the query's own place.
         before: usize,
         /// Keys behind it.
         after: usize,
     },
-    /// None.
+    /// No weights.
     Linear,
 }
 
@@ -69,17 +69,17 @@ enum Chosen<T: Real> {
     Linear(Box<Attention<T>>),
 }
 
-impl Candidate {
+impl AttentionCandidate {
     /// Whether it is expected to err by `error` at most.
     fn reaches(&self, error: f64) -> bool {
         self.error.is_some_and(|own| own <= error)
     }
 }
 
-impl<T: Real> Choice<T> {
+impl<T: Real> AttentionChoice<T> {
     /// The cheapest candidate that is expected to reach the error; `None` if none is, which happens only where exact attention is not
     /// among them.
-    pub fn best(&self) -> Option<Candidate> {
+    pub fn best(&self) -> Option<AttentionCandidate> {
         self.chosen.as_ref().map(|(candidate, _)| *candidate)
     }
 
@@ -95,7 +95,7 @@ impl<T: Real> Choice<T> {
     /// for.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if there is no [best](Choice::best) way; else as [`Attention::causal`] and
+    /// [`Unsupported`](Error::Unsupported) if there is no [best](AttentionChoice::best) way; else as [`Attention::causal`] and
     /// [`Attention::bidirectional`].
     #[inline(never)]
     pub fn attend<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
@@ -111,4 +111,4 @@ impl<T: Real> Choice<T> {
     }
 }
 
-once!(Choice::<T>::attend::<T>);
+once!(AttentionChoice::<T>::attend::<T>);

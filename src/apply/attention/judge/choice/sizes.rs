@@ -1,9 +1,8 @@
-//! [`Size`]: an attention's maps with more frequencies or fewer.
+//! [`SizedMaps`]: an attention's maps with more frequencies or fewer.
 
 use super::super::super::input::Attention;
 use super::super::Sample;
-use super::super::costs::Costs;
-use super::choose::d_v;
+use super::super::costs::AttentionCosts;
 use crate::Real;
 use crate::error::Result;
 use crate::map::{Map, Recipe};
@@ -13,27 +12,27 @@ const DIVIDED: u32 = 2;
 const MULTIPLIED: u32 = 4;
 
 /// An attention's maps with some number of frequencies.
-pub(super) struct Size {
-    /// Of the map that a sample is for.
+pub(super) struct SizedMaps {
+    /// The number of frequencies of the map that a sample is for.
     pub frequencies: usize,
-    pub costs: Costs,
+    pub costs: AttentionCosts,
     /// The maps to draw and their seeds; `None` for the attention's own.
     redraws: Option<Vec<(Recipe, u64)>>,
 }
 
 impl<T: Real> Attention<T> {
     /// Its own size, and those that its maps can be drawn in again: if they were drawn by name, all that their couplings draw.
-    pub(super) fn sizes(&self, sample: &Sample<'_, T>) -> Result<Vec<Size>> {
+    pub(super) fn sizes(&self, sample: &Sample<'_, T>) -> Result<Vec<SizedMaps>> {
         let (d, d_v) = (self.maps[0].input_dim(), d_v(sample));
         let own = self.map_of(sample.head)?.recipe().map_or(0, |recipe| frequencies(&recipe));
-        let mut sizes = vec![Size { frequencies: own, costs: self.costs(d_v), redraws: None }];
+        let mut sizes = vec![SizedMaps { frequencies: own, costs: self.costs(d_v), redraws: None }];
         let less = |k: u32| move |m: usize| m.is_multiple_of(1 << k).then_some(m >> k).filter(|m| *m > 0);
         let more = |k: u32| move |m: usize| m.checked_mul(1 << k);
         let less = (1..=DIVIDED).map(|k| self.redraws(&less(k)));
         for redraws in less.chain((1..=MULTIPLIED).map(|k| self.redraws(&more(k)))).flatten() {
             let of_head = &redraws[sample.head % redraws.len()].0;
-            let costs = Costs::new(d, redraws[0].0.feature_dim(), d_v);
-            sizes.push(Size { frequencies: frequencies(of_head), costs, redraws: Some(redraws) });
+            let costs = AttentionCosts::new(d, redraws[0].0.feature_dim(), d_v);
+            sizes.push(SizedMaps { frequencies: frequencies(of_head), costs, redraws: Some(redraws) });
         }
         Ok(sizes)
     }
@@ -49,15 +48,20 @@ impl<T: Real> Attention<T> {
         self.maps.iter().map(redraw).collect()
     }
 
-    /// The same in this size.
-    pub(super) fn of_size(&self, size: &Size) -> Result<Self> {
+    /// This attention with maps of another size.
+    pub(super) fn of_size(&self, size: &SizedMaps) -> Result<Self> {
         let Some(redraws) = &size.redraws else { return Ok(self.clone()) };
         let maps = redraws.iter().map(|(recipe, seed)| recipe.draw(*seed)).collect::<Result<_>>()?;
         Ok(Attention { maps, ..self.clone() }.prepared())
     }
 }
 
-/// Those of a map that has closed forms, whose frequencies are of one draw.
+/// The number of frequencies of a map that has closed forms, whose frequencies are of one draw.
 fn frequencies(recipe: &Recipe) -> usize {
     recipe.draws().first().map_or(0, |omega| omega.count())
+}
+
+/// The dimension of a sample's values, or of its keys if it has none.
+pub(super) fn d_v<T>(sample: &Sample<'_, T>) -> usize {
+    sample.values.map_or(sample.keys.ncols(), |values| values.ncols())
 }

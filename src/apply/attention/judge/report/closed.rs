@@ -9,13 +9,14 @@ use super::expected::SamplePairs;
 use super::sample::AttentionSample;
 use super::shrink::{fitted, mean_squares, shrink};
 use super::tokens::Mask;
-use super::{Basis, ErrorReport, RELIABLE};
+use super::{ErrorReport, RELIABLE};
 use crate::compose::{Composite, Conditioned, Conditioning};
 use crate::error::{Error, Result};
 use crate::frequency::{Draw, Independent};
 use crate::kernel::{Gaussian, Kernel, Softmax};
 use crate::map::{Covariance, Mechanism, PlainRecipe, Recipe, Target};
 use crate::memory::check_memory;
+use crate::theory::Basis;
 
 /// The errors that closed forms expect for tokens, as points and values, of which some pairs may not be estimated.
 pub(super) fn expected_errors(
@@ -27,7 +28,7 @@ pub(super) fn expected_errors(
     Closed::of(recipe)?.report(tokens, mask)
 }
 
-/// The same without what else a report says, of a map that is drawn.
+/// A report of errors alone, for a map that is drawn.
 pub(super) fn own_errors(
     recipe: Option<&Recipe>,
     tokens: [Array2<f64>; 3],
@@ -50,19 +51,19 @@ struct Closed {
     kernel: Arc<dyn Kernel<f64>>,
 }
 
-/// Tokens as a map sees them.
-struct Seen {
+/// Tokens with what a map makes of them.
+struct MappedTokens {
     /// The tokens themselves, with the exact kernel.
     itself: AttentionSample,
-    /// The same with the kernel of the features.
+    /// The tokens with the kernel of the features.
     sample: AttentionSample,
-    /// Their points after conditioning.
+    /// The points after conditioning.
     images: [Array2<f64>; 2],
     products: PointProducts,
 }
 
 impl Closed {
-    /// Of a recipe that must have closed forms.
+    /// The closed forms of a recipe that must have them.
     fn of(recipe: Option<&Recipe>) -> Result<Self> {
         let what =
             "a closed form for the errors of attention with this map: take Attention::simulated_report";
@@ -85,7 +86,7 @@ impl Closed {
 
     /// The report for tokens, as points and values.
     fn report(&self, tokens: [Array2<f64>; 3], mask: Mask) -> Result<ErrorReport> {
-        let Seen { itself, sample, images, products } = self.seen(tokens, mask)?;
+        let MappedTokens { itself, sample, images, products } = self.seen(tokens, mask)?;
         let mut report =
             self.of_pairs(SamplePairs { sample: &sample, images: &images, products: &products })?;
         // Others are for the points themselves and the kernel itself.
@@ -98,14 +99,14 @@ impl Closed {
 
     /// Errors alone.
     fn errors(&self, tokens: [Array2<f64>; 3], mask: Mask) -> Result<ErrorReport> {
-        let Seen { sample, images, products, .. } = self.seen(tokens, mask)?;
+        let MappedTokens { sample, images, products, .. } = self.seen(tokens, mask)?;
         let pairs = SamplePairs { sample: &sample, images: &images, products: &products };
         let errors = pairs.errors(&self.covariance)?;
         Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.count(), sample.has_values(), errors))
     }
 
     /// Tokens as the map sees them.
-    fn seen(&self, [x, y, values]: [Array2<f64>; 3], mask: Mask) -> Result<Seen> {
+    fn seen(&self, [x, y, values]: [Array2<f64>; 3], mask: Mask) -> Result<MappedTokens> {
         let (queries, keys, float) = (x.nrows(), y.nrows(), size_of::<f64>());
         check_memory("covariances of pairs of keys", keys.saturating_mul(keys), 4 * float)?;
         // Logits, kernels and products.
@@ -122,7 +123,7 @@ impl Closed {
         // ln of the features' kernel less that of the softmax or the Gaussian kernel.
         let log_ratio = ln_kernel.map(|ln_kernel| ln_kernel - itself.ln_kernel());
         let (sample, products) = (itself.clone().with_ratio(log_ratio), PointProducts::new(&images));
-        Ok(Seen { itself, sample, images, products })
+        Ok(MappedTokens { itself, sample, images, products })
     }
 
     /// The report without alternatives.

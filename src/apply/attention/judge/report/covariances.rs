@@ -24,7 +24,7 @@ impl PointProducts {
         PointProducts { dim: x.ncols(), queries, mixed: row_products(x, y), keys: row_products(y, y) }
     }
 
-    /// Those of points whose coordinates have these factors.
+    /// Products of points whose coordinates are multiplied by these factors.
     fn stretched([x, y]: &[Array2<f64>; 2], factors: &[f64]) -> Self {
         let factors = Array1::from(factors.to_vec());
         PointProducts::new(&[x * &factors, y * &factors])
@@ -42,7 +42,7 @@ pub(super) struct Covariances<'a> {
     of: &'a Covariance,
     scale: f64,
     products: &'a PointProducts,
-    /// Of stretched coordinates, where the covariance needs them.
+    /// Products of stretched coordinates, where the covariance needs them.
     stretched: Option<PointProducts>,
     sphere: Option<Sphere>,
 }
@@ -61,7 +61,7 @@ impl<'a> Covariances<'a> {
         Covariances { of, scale, products, stretched, sphere }
     }
 
-    /// Of the estimates for query `i`.
+    /// Covariances of the estimates for query `i`.
     pub fn of_query(&'a self, i: usize) -> QueryCovariances<'a> {
         let sums = |products: &'a PointProducts| SumProducts::new(products, i, self.of.sign, self.scale);
         let (plain, stretched) = (sums(self.products), self.stretched.as_ref().map(sums));
@@ -87,7 +87,7 @@ pub(super) struct QueryCovariances<'a> {
 }
 
 impl QueryCovariances<'_> {
-    /// Writes those of key `j` with the keys 0 … `j`.
+    /// Writes the covariances of key `j` with the keys 0 … `j`.
     pub fn write_row(&mut self, j: usize, out: &mut [f64]) {
         let Covariances { of, sphere, products, .. } = self.all;
         let ln_mean = sphere.as_ref().map(|sphere| |square: f64| sphere.ln_mean(square));
@@ -123,7 +123,7 @@ impl<'a> SumProducts<'a> {
         SumProducts { scale, dots: vec![0.0; own.len()], own, mixed, keys, squares }
     }
 
-    /// Of key `j` with the keys 0 … `j`.
+    /// Products of key `j` with the keys 0 … `j`.
     fn row(&mut self, j: usize) -> RowProducts<'_> {
         let (scale, own, keys) = (self.scale, self.own[j], self.keys.row(j));
         let (dots, squares) = (&mut self.dots[..=j], &self.squares[..=j]);

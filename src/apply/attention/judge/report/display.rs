@@ -2,17 +2,9 @@
 
 use std::fmt;
 
-use super::{Basis, ErrorReport, RELIABLE};
+use super::{ErrorReport, RELIABLE};
 use crate::map::Mechanism;
-
-impl fmt::Display for Basis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Basis::ClosedForm => f.write_str("closed forms for independent frequencies or antithetic pairs"),
-            Basis::Redraws(count) => write!(f, "{count} redraws"),
-        }
-    }
-}
+use crate::theory::Basis;
 
 impl fmt::Display for ErrorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,7 +15,9 @@ impl fmt::Display for ErrorReport {
             _ => write!(
                 f,
                 "m = {}: outputs are 0, so there is no relative error; the normaliser's relative variance is {:.2e}, by {}",
-                self.frequencies, self.normaliser_variance, self.basis
+                self.frequencies,
+                self.normaliser_variance,
+                words(self.basis)
             ),
         }
     }
@@ -31,7 +25,7 @@ impl fmt::Display for ErrorReport {
 
 impl ErrorReport {
     fn write_errors(&self, f: &mut fmt::Formatter<'_>, weights: f64, output: Option<f64>) -> fmt::Result {
-        let (m, basis) = (self.frequencies, self.basis);
+        let (m, basis) = (self.frequencies, words(self.basis));
         let [weights, mean] = [weights, self.mean_error].map(two_digits);
         let verdict = match self.is_worse_than_uniform() {
             Some(true) => ": worse than uniform weights, use exact attention or more frequencies",
@@ -50,17 +44,15 @@ impl ErrorReport {
         let enough = variance * m as f64 / RELIABLE;
         write!(f, "hopeless with m = {m}: the normaliser's relative variance is ")?;
         match self.basis {
-            Basis::Redraws(count) if variance.is_finite() => {
+            Basis::Simulation(count) if variance.is_finite() => {
                 write!(f, "{variance:.2e} or more, beyond {RELIABLE}, by {count} redraws.")?;
                 return self.write_rough(f);
             }
-            Basis::Redraws(count) => return write!(f, "beyond the range of numbers, by {count} redraws."),
-            Basis::ClosedForm if enough.is_finite() => {
+            Basis::Simulation(count) => return write!(f, "beyond the range of numbers, by {count} redraws."),
+            _ if enough.is_finite() => {
                 write!(f, "{variance:.2e}, beyond {RELIABLE}; it would take {enough:.1e} frequencies, or")?;
             }
-            Basis::ClosedForm => {
-                write!(f, "beyond the range of numbers: no number of frequencies is enough, but")?
-            }
+            _ => write!(f, "beyond the range of numbers: no number of frequencies is enough, but")?,
         }
         match self.shrink {
             shrink if shrink > 0.0 => {
@@ -101,6 +93,15 @@ impl ErrorReport {
                 )
             }
         }
+    }
+}
+
+/// Where covariances come from.
+fn words(basis: Basis) -> String {
+    match basis {
+        Basis::ClosedForm => "closed forms for independent frequencies or antithetic pairs".into(),
+        Basis::Simulation(count) => format!("{count} redraws"),
+        other => other.to_string(),
     }
 }
 

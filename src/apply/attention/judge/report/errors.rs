@@ -7,8 +7,9 @@ pub(super) struct Errors {
     pub normaliser: f64,
     pub weights: ErrorPart,
     pub output: ErrorPart,
-    /// Of the mean of the values, and of equal weights, for any number.
+    /// The error of the mean of the values, for any number of frequencies.
     pub mean: f64,
+    /// The error of equal weights, for any number of frequencies.
     pub equal: f64,
 }
 

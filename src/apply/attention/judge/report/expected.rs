@@ -18,7 +18,7 @@ const BAND: usize = 64;
 pub(super) struct SamplePairs<'a> {
     pub sample: &'a AttentionSample,
     pub images: &'a [Array2<f64>; 2],
-    /// Of the images.
+    /// Products of the images.
     pub products: &'a PointProducts,
 }
 
@@ -48,7 +48,7 @@ impl SamplePairs<'_> {
         let about = exact.centred;
         // What is exact varies with nothing.
         let estimated = self.sample.without_exact(i, p.clone());
-        let sums = WeightedSums::new(&estimated, &about, covariances)?;
+        let sums = CovarianceSums::new(&estimated, &about, covariances)?;
         let normaliser = estimated.dot(&sums.rows);
         let of_key = |(j, p): (usize, &f64)| p * p * (sums.variances[j] - 2.0 * sums.rows[j] + normaliser);
         let weights: f64 = p.iter().enumerate().map(of_key).sum();
@@ -110,7 +110,7 @@ impl<'a> Rows<'a> {
 }
 
 /// Sums over a query's covariance matrix C with weights p.
-struct WeightedSums {
+struct CovarianceSums {
     /// Cⱼⱼ.
     variances: Vec<f64>,
     /// Σₖ Cⱼₖ pₖ.
@@ -119,7 +119,7 @@ struct WeightedSums {
     of_values: f64,
 }
 
-impl WeightedSums {
+impl CovarianceSums {
     fn new(p: &Array1<f64>, values: &Array2<f64>, covariances: QueryCovariances<'_>) -> Result<Self> {
         let (isa, keys, targets) = (Isa::best(), values.nrows(), values.ncols());
         let (mut lower, weights) = (Rows::new(p, covariances), slice_of(p));
@@ -150,6 +150,6 @@ impl WeightedSums {
                 of_values += 2.0 * plain_sum(isa, products);
             }
         }
-        Ok(WeightedSums { variances, rows: rows.into(), of_values })
+        Ok(CovarianceSums { variances, rows: rows.into(), of_values })
     }
 }

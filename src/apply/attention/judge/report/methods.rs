@@ -73,10 +73,11 @@ impl<T: Real> Attention<T> {
     ///
     /// ```
     /// # use ndarray::Array2;
-    /// use random_features::apply::attention::{Attention, Basis, Sample};
+    /// use random_features::apply::attention::{Attention, Sample};
     /// use random_features::frequency::{Draw, Simplex};
     /// use random_features::kernel::Softmax;
     /// use random_features::Positive;
+    /// use random_features::theory::Basis;
     /// # let token = |(i, k): (usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
     /// # let (q, k) = (Array2::from_shape_fn((10, 8), token), Array2::from_shape_fn((20, 8), token));
     /// // Simplex frequencies have no closed form for covariances.
@@ -84,7 +85,7 @@ impl<T: Real> Attention<T> {
     /// let attention = Attention::new(recipe.draw::<f64>(7)?)?;
     /// let sample = Sample::new(&q, &k).values(&k);
     /// let report = attention.simulated_report(&recipe, 100, &sample)?;
-    /// assert_eq!(report.basis, Basis::Redraws(100));
+    /// assert_eq!(report.basis, Basis::Simulation(100));
     /// // Independent ones have one.
     /// let independent = attention.error_report(&sample)?;
     /// assert!((report.mean_error / independent.mean_error - 1.0).abs() < 1e-12);

@@ -18,6 +18,7 @@ use self::errors::{ErrorPart, Errors};
 pub(crate) use self::simulated::{Redraws, simulated_errors};
 pub use self::tokens::Sample;
 use crate::map::Mechanism;
+use crate::theory::Basis;
 
 /// The largest relative variance of normalisers for which first-order errors are an expectation.
 const RELIABLE: f64 = 0.1;
@@ -51,7 +52,7 @@ const ROUGH: f64 = 1.0;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// Where the covariances come from.
+    /// Where the covariances come from: a closed form, for independent frequencies or antithetic pairs of them, or redraws.
     pub basis: Basis,
     /// m, the number of frequencies in use.
     pub frequencies: usize,
@@ -72,16 +73,6 @@ pub struct ErrorReport {
     /// Squared and relative.
     weights: ErrorPart,
     output: ErrorPart,
-}
-
-/// Where the covariances of an [`ErrorReport`] come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Basis {
-    /// From a closed form, for independent frequencies or antithetic pairs of them.
-    ClosedForm,
-    /// From so many redraws of all frequencies.
-    Redraws(usize),
 }
 
 impl ErrorReport {
@@ -200,7 +191,7 @@ impl ErrorReport {
     }
 
     fn knows_nothing(&self) -> bool {
-        self.is_hopeless() && matches!(self.basis, Basis::Redraws(_))
+        self.is_hopeless() && matches!(self.basis, Basis::Simulation(_))
     }
 
     /// The least m whose expected error of the output, or of the weights if the sample has no values, is at most `target`, with normalisers that are reliable; infinite if

@@ -38,7 +38,7 @@ impl AttentionSample {
         AttentionSample { points, values, gaussian, log_ratio: None, mask: Mask::default(), logits, halves }
     }
 
-    /// The same with exact weights for some pairs, and keys that are not seen.
+    /// This sample with exact weights for some pairs, and keys that are not seen.
     pub fn with_mask(self, mask: Mask) -> Self {
         AttentionSample { mask, ..self }
     }
@@ -62,7 +62,7 @@ impl AttentionSample {
         pairs.filter(|((i, j), exact)| **exact && *j < self.seen(*i)).map(|(pair, _)| pair)
     }
 
-    /// The same for features of a kernel with this logarithm beside the exact one.
+    /// This sample for features of another kernel: ln of that kernel less ln of the exact one, n × l.
     pub fn with_ratio(self, log_ratio: Option<Array2<f64>>) -> Self {
         AttentionSample { log_ratio, ..self }
     }

@@ -8,12 +8,12 @@ use super::super::super::input::softmax_lengthscale;
 use super::errors::{ErrorPart, Errors, QueryErrors};
 use super::sample::AttentionSample;
 use super::tokens::Mask;
-use super::{Basis, ErrorReport};
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Omega, Recipe};
 use crate::memory::check_memory;
 use crate::progress;
+use crate::theory::Basis;
 
 /// Logarithms of normalisers up to which estimates, which vary about them, stay within the range.
 const IN_RANGE: f64 = 300.0;
@@ -21,8 +21,9 @@ const IN_RANGE: f64 = 300.0;
 /// What is summed up over draws for a query. Estimates are relative to the exact normaliser.
 struct Query {
     estimates: Array1<f64>,
-    /// Of the estimates with themselves and with their sum.
+    /// Σ of squared estimates.
     squares: Array1<f64>,
+    /// Σ of estimates times their sum.
     products: Array1<f64>,
     /// Each draw's sum of estimates, and sum of values weighted by them.
     draws: Vec<(f64, Array1<f64>)>,
@@ -81,7 +82,7 @@ fn redraws(
     let report = |part: Redrawn<'_>| {
         let (outputs, squares) = (part.sample.has_values(), part.squares());
         let errors = part.errors(frequencies as f64);
-        Redraws { report: ErrorReport::new(Basis::Redraws(draws), frequencies, outputs, errors), squares }
+        Redraws { report: ErrorReport::new(Basis::Simulation(draws), frequencies, outputs, errors), squares }
     };
     Ok(parts.into_iter().map(report).collect())
 }

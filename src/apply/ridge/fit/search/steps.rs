@@ -52,7 +52,7 @@ pub(super) struct Search<'s, 'a, T: Real> {
 
 /// A map to try: the part of the draw, and its lengthscales.
 #[derive(Clone)]
-struct Candidate {
+struct SearchPoint {
     part: usize,
     lengthscale: Lengthscale,
 }
@@ -60,14 +60,14 @@ struct Candidate {
 /// Maps that were tried, with their trials.
 #[derive(Default)]
 struct Attempts {
-    candidates: Vec<Candidate>,
+    candidates: Vec<SearchPoint>,
     trials: Vec<RidgeTrial>,
     /// The place of the least error, the first of equal ones.
     best: usize,
 }
 
 impl Attempts {
-    fn push(&mut self, candidate: Candidate, trial: RidgeTrial) {
+    fn push(&mut self, candidate: SearchPoint, trial: RidgeTrial) {
         if self.trials.get(self.best).is_some_and(|best| trial.error() < best.error()) {
             self.best = self.trials.len();
         }
@@ -102,7 +102,7 @@ impl Attempts {
             _ => return Vec::new(),
         };
         let of = |k: u8| (from * 2f64.powf(power * f64::from(k))).into();
-        (1..=MORE).map(|k| Candidate { lengthscale: of(k), ..*best }).collect()
+        (1..=MORE).map(|k| SearchPoint { lengthscale: of(k), ..*best }).collect()
     }
 }
 
@@ -167,7 +167,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// All numbers of frequencies with all lengthscales.
-    fn grid(&mut self) -> Result<Vec<Candidate>> {
+    fn grid(&mut self) -> Result<Vec<SearchPoint>> {
         let lengthscales = match &self.options.lengthscales {
             Some(lengthscales) => lengthscales.clone(),
             None => {
@@ -179,7 +179,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         lengthscales.iter().try_for_each(|lengthscale| lengthscale.check_dim(self.all.x.ncols()))?;
         self.parts = self.parts()?;
         let of =
-            |part: usize| lengthscales.iter().map(move |ell| Candidate { part, lengthscale: ell.clone() });
+            |part: usize| lengthscales.iter().map(move |ell| SearchPoint { part, lengthscale: ell.clone() });
         Ok((0..self.parts.len().max(1)).flat_map(of).collect())
     }
 
@@ -272,7 +272,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         choose(n, count, &mut crate::rng_of_step(self.options.seed, stream))
     }
 
-    fn map(&self, candidate: &Candidate) -> Result<Map<T>> {
+    fn map(&self, candidate: &SearchPoint) -> Result<Map<T>> {
         let lengthscale = candidate.lengthscale.clone();
         match &self.options.maps {
             Maps::Of(make) => make(lengthscale),
@@ -284,7 +284,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn step(&self, from: &Candidate, k: usize, factor: f64) -> Candidate {
         let mut scales: Vec<f64> = (0..self.all.x.ncols()).map(|k| from.lengthscale.at(k)).collect();
         scales[k] *= factor;
-        Candidate { lengthscale: scales.into(), ..*from }
+        SearchPoint { lengthscale: scales.into(), ..*from }
     }
 
     /// Tries maps, in parallel, and returns the errors of maps that could not be fitted, for example because sums overflow. The
@@ -316,7 +316,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         Ok(trial)
     }
 
-    fn attempt_one(&self, candidate: &Candidate) -> Result<RidgeTrial> {
+    fn attempt_one(&self, candidate: &SearchPoint) -> Result<RidgeTrial> {
         progress::check()?;
         let train = self.training();
         let spectrum = self.statistics(self.map(candidate)?, &train)?.spectrum()?;

@@ -53,10 +53,4 @@ mod tests {
         finite_softmax(none.view_mut());
         assert_eq!(none.to_vec(), [0.0, 0.0]);
     }
-
-    #[test]
-    fn indices_are_spread_evenly() {
-        assert_eq!(spread(10, 4), [0, 2, 5, 7]);
-        assert_eq!((spread(3, 64), spread(0, 5)), (vec![0, 1, 2], vec![]));
-    }
 }

@@ -1,39 +1,97 @@
-//! Shapes for attention, chosen from queries and keys.
+//! [`AttentionShaping`]: shapes for attention, chosen from queries and keys.
 
 use ndarray::{Array2, ArrayRef2, Axis, s};
 
-use super::{Shape, Shaping};
+use super::super::input::{TokenScale, Window};
+use super::super::pairs::{finite_softmax, heaviest};
 use crate::Real;
-use crate::data::heaviest::{finite_softmax, heaviest, spread};
-use crate::data::token_scale::TokenScale;
+use crate::data::shaping::{Shape, Shaping, check_rows};
+use crate::data::spread::spread;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric;
 use crate::once::once;
 use crate::progress;
 
-/// The result of [`Shaping::for_attention`].
+/// A shape for attention with the keys that are exact beside it: chosen by [`AttentionShaping`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AttentionShape {
     /// The shape for the other keys.
     pub shape: Shape,
     /// The rows of the keys with the largest weights, ascending, for
-    /// [`Attention::with_keys_exact`](crate::apply::attention::Attention::with_keys_exact).
+    /// [`Attention::with_keys_exact`](super::super::Attention::with_keys_exact).
     pub exact_keys: Vec<usize>,
 }
 
-impl Shaping {
-    /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the rows of the `exact_keys` keys
-    /// with the largest weights, ascending, which should get exact weights.
+/// The choice of a shape for softmax attention, from queries and keys as [`Attention`](super::super::Attention) takes them, not scaled.
+///
+/// # Definition
+/// Logits are q·k/√d unless [stated otherwise](AttentionShaping::scale). The weights of some queries are computed exactly. Keys with the
+/// largest sums of these weights may get exact weights themselves. The [`Shape`] is chosen from the pairs that are left, with these
+/// weights, or with equal weights if they all underflow: neither the exact keys nor exact [neighbours](AttentionShaping::window) count.
+///
+/// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
+/// frequencies do not depend on it, but not for causal attention of the same tokens.
+///
+/// # Cost
+/// The cost of [`Shaping::of_pairs`], and r l d multiplications and memory for r l numbers, with the weights of r queries.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::Map;
+/// use random_features::apply::attention::{Attention, AttentionShaping};
+/// use random_features::data::shaping::Shaping;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::kernel::Softmax;
+/// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
+/// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
+/// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
+/// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
+/// let chosen = AttentionShaping::new(Shaping::new()).choose(&queries, &keys, 30, 1)?;
+/// assert_eq!((chosen.shape.dim(), &chosen.exact_keys), (4, &vec![7]));
+/// // Attention takes the same queries and keys.
+/// let map: Map<f64> = chosen.shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
+/// let attention = Attention::new(map)?.with_keys_exact(&chosen.exact_keys)?;
+/// # let _ = attention;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttentionShaping {
+    shaping: Shaping,
+    /// How queries and keys become points; `None` for logits q·k/√d.
+    tokens: Option<TokenScale>,
+    /// Pairs of tokens whose weights are exact.
+    window: Window,
+}
+
+impl AttentionShaping {
+    /// Shapes with these options, for logits q·k/√d and without neighbours.
+    pub fn new(shaping: Shaping) -> Self {
+        AttentionShaping { shaping, tokens: None, window: Window::default() }
+    }
+
+    /// Sets the logits to q·k·`scale` instead of q·k/√d, as [`Attention::scale`](super::super::Attention::scale) does.
     ///
     /// Queries and keys are not scaled, as [`Attention`](crate::apply::attention::Attention) takes them: logits are q·k/√d, or of
     /// another [scale](Shaping::with_scale). The weights of up to `rows` evenly spaced queries are computed exactly; 64 are enough.
     /// The shape is chosen with these weights, or equal ones if all underflow, from the pairs without exact keys and exact
     /// [neighbours](Shaping::with_window). Keys without weight for these queries are never exact, so that there may be fewer.
     ///
-    /// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
-    /// frequencies do not depend on it, but not for causal attention of the same tokens.
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
+    pub fn cosine(self, temperature: f64) -> Result<Self> {
+        Ok(AttentionShaping { tokens: Some(TokenScale::of_cosine(temperature)?), ..self })
+    }
+
+    /// Sets the window of exact neighbours, as [`Attention::window`](super::super::Attention::window) does: pairs in it get no weight. Row
+    /// i of queries and keys is at place i of the sequence. The heaviest keys are those of all pairs.
+    pub fn window(self, before: usize, after: usize) -> Self {
+        AttentionShaping { window: Window { before, after }, ..self }
+    }
+
+    /// The shape for these queries, n × d, and keys, l × d, and the rows of up to `exact_keys` keys with the largest weights, ascending.
     ///
     /// # Cost
     /// The cost of [`of_pairs`](Shaping::of_pairs), `rows` · l · d multiplications, and memory for `rows` · l numbers.
@@ -64,7 +122,7 @@ impl Shaping {
     /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
     /// [`NoData`](Error::NoData) without queries or keys, and the errors of [`of_pairs`](Shaping::of_pairs).
     #[inline(never)]
-    pub fn for_attention<T: Real>(
+    pub fn choose<T: Real>(
         &self,
         queries: &ArrayRef2<T>,
         keys: &ArrayRef2<T>,
@@ -72,7 +130,7 @@ impl Shaping {
         exact_keys: usize,
     ) -> Result<AttentionShape> {
         check_positive("the number of rows of the attention matrix", rows)?;
-        self.for_attention_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
+        self.choose_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
     }
 
     /// The shape and the exact keys by the weights of these rows of the queries, with the moments of all queries.
@@ -80,7 +138,7 @@ impl Shaping {
     /// # Errors
     /// The errors of [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
     #[inline(never)]
-    pub fn for_attention_rows<T: Real>(
+    pub fn choose_rows<T: Real>(
         &self,
         queries: &ArrayRef2<T>,
         rows: &[usize],
@@ -99,7 +157,7 @@ impl Shaping {
         if weights.sum() == 0.0 {
             weights.fill(1.0);
         }
-        Ok(AttentionShape { shape: self.of_pairs(&x, rows, &y, &weights)?, exact_keys })
+        Ok(AttentionShape { shape: self.shaping.of_pairs(&x, rows, &y, &weights)?, exact_keys })
     }
 
     /// Makes the weights of exact pairs 0: pairs with these keys, and with neighbours of the queries at these places.
@@ -227,4 +285,8 @@ mod stored {
     }
 }
 
-once!(Shaping::for_attention::<T>, Shaping::for_attention_rows::<T>, Shaping::heaviest_keys::<T>);
+once!(
+    AttentionShaping::choose::<T>,
+    AttentionShaping::choose_rows::<T>,
+    AttentionShaping::heaviest_keys::<T>
+);
