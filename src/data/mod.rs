@@ -23,6 +23,7 @@ pub mod lengthscale;
 mod pair_statistics;
 mod reservoir;
 pub mod shaping;
+pub(crate) mod spread;
 #[cfg(feature = "regression")]
 pub(crate) mod standardisation;
 pub(crate) mod statistics;

@@ -19,6 +19,7 @@ mod judge;
 
 pub use self::decode::{CausalState, Step};
 pub use self::gradient::Gradients;
+pub(crate) use self::input::TokenScale;
 pub use self::input::{Attended, Attention, Element, Heads};
 pub use self::inspect::WeightRows;
 pub use self::judge::{AttentionCandidate, AttentionChoice, ErrorReport, Sample, Way};

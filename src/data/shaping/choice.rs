@@ -1,4 +1,4 @@
-//! [`Shaping`]: the options and the choice of a shape.
+//! [`Shaping`]: the options of a shape, and how it is chosen.
 
 use ndarray::{Array2, ArrayRef2, Axis, CowArray, Ix2};
 
@@ -29,7 +29,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 ///
 /// 1. Shifts by the means minimise E‖w‖² for any law of the pairs.
 /// 2. T: with ridged covariances A = C_x + λ(tr C_x/d)I and B likewise, TᵀT = G with G A G = B. Both sides then have
-///    equal second moments.
+///    the same second moment.
 /// 3. The basis: eigenvectors of E wwᵀ = T C_x Tᵀ + T⁻ᵀ C_y T⁻¹ + XY + XYᵀ with XY = T C_xy T⁻¹, without ridge.
 /// 4. ρₗ is optimal for φₗ ([`dense::optimal`](crate::theory::dense::optimal)), or for 0.7 φₗ if pairs have weights.
 ///
@@ -49,7 +49,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// 1e150).
 ///
 /// # Cost
-/// The cost of [`PairMoments`], plus three eigendecompositions, O(d³), for each ridge and fold.
+/// That of [`PairMoments`], plus three eigendecompositions, O(d³), for each ridge and fold.
 ///
 /// # Example
 /// ```
@@ -78,17 +78,13 @@ pub struct Shaping {
     both_shifts: bool,
     /// Whether T is chosen; otherwise it is the identity.
     balanced: bool,
-    /// The scaling of queries and keys to points; `None` for logits q·k/√d.
-    pub(super) tokens: Option<TokenScale>,
-    /// Pairs of tokens whose weights are exact.
-    pub(super) window: Window,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rank {
     Whole,
     Given(usize),
-    /// The best rank for this number of features.
+    /// The best for this number of features.
     For(usize),
 }
 
@@ -100,7 +96,7 @@ impl Default for Shaping {
 }
 
 impl Shaping {
-    /// The default options: λ = 0.1, all coordinates (no bias), one shift.
+    /// λ = 0.1, all coordinates (no bias), one shift.
     pub fn new() -> Self {
         Self::default()
     }
@@ -109,7 +105,7 @@ impl Shaping {
     /// used for many others.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) unless λ is finite and not negative.
+    /// [`Parameter`](Error::Parameter) unless it is finite and not negative.
     pub fn with_ridge(self, ridge: f64) -> Result<Self> {
         self.with_validated_ridge(&[ridge])
     }
@@ -118,7 +114,7 @@ impl Shaping {
     /// with four folds or as many as there are points on a side. With one point the largest λ is used.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if there is no λ, or one is negative or not finite.
+    /// [`Parameter`](Error::Parameter) if there is none, or one is negative or not finite.
     pub fn with_validated_ridge(self, ridges: &[f64]) -> Result<Self> {
         check_positive("the number of ridges", ridges.len())?;
         let ridges = ridges.iter().map(|ridge| checked_not_negative("the ridge", *ridge));
@@ -135,9 +131,9 @@ impl Shaping {
     }
 
     /// Truncates, which gives **biased** features, to the best r for m features among 2, 3, 4, 6, 8, 12, 16, 24 and 32
-    /// (and d if d ≤ 32). The best r has the smallest sum of the [bias](super::Report::bias) and of the mean over pairs of the
-    /// logistic function σ(ln M − ln m). The pairs must be known: use [`of_points`](Shaping::of_points),
-    /// [`of_pairs`](Shaping::of_pairs) or [`for_attention`](Shaping::for_attention).
+    /// (and d if d ≤ 32): the one with the smallest sum of the [bias](super::Report::bias) and of the mean over pairs
+    /// of the logistic function σ(ln M − ln m). The pairs must be known: use [`of_points`](Shaping::of_points),
+    /// [`of_pairs`](Shaping::of_pairs) or [`AttentionShaping`](crate::apply::attention::AttentionShaping).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if m is 0.
@@ -149,7 +145,7 @@ impl Shaping {
     /// Chooses ρₗ for this share of φₗ; the default is 1, or 0.7 if pairs have weights. Truncated shapes ignore it.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) unless the share is positive and finite.
+    /// [`Parameter`](Error::Parameter) unless it is positive and finite.
     pub fn with_share(self, share: f64) -> Result<Self> {
         if share > 0.0 && share.is_finite() {
             return Ok(Shaping { share: Some(share), ..self });
@@ -166,34 +162,6 @@ impl Shaping {
         Shaping { both_shifts: true, ..self }
     }
 
-    /// Sets the logits of attention to q·k·`scale` instead of q·k/√d
-    /// ([`Attention::scale`](crate::apply::attention::Attention::scale)). It matters only for
-    /// [`for_attention`](Shaping::for_attention), [`for_attention_rows`](Shaping::for_attention_rows) and
-    /// [`heaviest_keys`](Shaping::heaviest_keys): other methods take the points of the kernel.
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
-    pub fn with_scale(self, scale: f64) -> Result<Self> {
-        Ok(Shaping { tokens: Some(TokenScale::of_scale(scale)?), ..self })
-    }
-
-    /// Sets the logits of attention to q·k/(‖q‖ ‖k‖ `temperature`)
-    /// ([`Attention::cosine`](crate::apply::attention::Attention::cosine)), for the methods of [`with_scale`](Shaping::with_scale).
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
-    pub fn with_cosine(self, temperature: f64) -> Result<Self> {
-        Ok(Shaping { tokens: Some(TokenScale::of_cosine(temperature)?), ..self })
-    }
-
-    /// Sets the window of attention with exact neighbours: pairs in
-    /// [`Attention::window`](crate::apply::attention::Attention::window) get no weight. Queries and keys are those of a sequence,
-    /// row i at place i. It matters only for [`for_attention`](Shaping::for_attention) and
-    /// [`for_attention_rows`](Shaping::for_attention_rows); the heaviest keys are those of all pairs.
-    pub fn with_window(self, before: usize, after: usize) -> Self {
-        Shaping { window: Window { before, after }, ..self }
-    }
-
     /// The shape for these moments, with one given ridge and rank.
     ///
     /// # Errors
@@ -207,8 +175,8 @@ impl Shaping {
     /// The shape for the moments of all folds together. Several ridges are cross-validated over the folds.
     ///
     /// # Errors
-    /// The errors of [`of_moments`](Shaping::of_moments) and [`PairMoments::merge`]; [`NoData`](Error::NoData) without any fold,
-    /// [`Parameter`](Error::Parameter) if there are several ridges and one fold.
+    /// As [`of_moments`](Shaping::of_moments); [`NoData`](Error::NoData) without any part, [`Parameter`](Error::Parameter) if
+    /// there are several ridges and one part, and as [`PairMoments::merge`].
     pub fn of_folds(&self, folds: &[PairMoments]) -> Result<Shape> {
         if self.ridges.len() > 1 && folds.len() == 1 {
             let domain = "2 or more for a ridge that is cross-validated";
@@ -221,7 +189,7 @@ impl Shaping {
     /// The shape for the rows of `x`, n × d, and `y`, l × d, with equal weights for all pairs.
     ///
     /// # Errors
-    /// The errors of [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments).
+    /// As [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments).
     #[inline(never)]
     pub fn of_points<T: Real>(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Shape> {
         check_size("the number of columns of y", x.ncols(), y.ncols())?;
@@ -243,8 +211,8 @@ impl Shaping {
         self.finish(&moments, ridge, Some(pairs))
     }
 
-    /// The shape for kernel matrices of one set of points, n × d, for example in ridge regression. Both sides have one
-    /// shift and rotation, so a symmetric map stays symmetric.
+    /// The shape for kernel matrices of one set of points, n × d, for example in ridge regression. Both sides have the
+    /// same shift and rotation, so a symmetric map stays symmetric.
     ///
     /// T is the identity, since the covariances are equal; the shift to the mean, the basis and the coefficients are
     /// chosen.
@@ -262,7 +230,7 @@ impl Shaping {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`of_points`](Shaping::of_points).
+    /// As [`of_points`](Shaping::of_points).
     #[inline(never)]
     pub fn of_one_set<T: Real>(&self, x: &ArrayRef2<T>) -> Result<Shape> {
         Shaping { both_shifts: true, balanced: false, ..self.clone() }.of_points(x, x)
@@ -273,8 +241,8 @@ impl Shaping {
     /// moments of x are those of all rows.
     ///
     /// # Errors
-    /// The errors of [`PairMoments::weighted`] and [`of_moments`](Shaping::of_moments); [`Parameter`](Error::Parameter) if a row
-    /// is not below n.
+    /// As [`PairMoments::weighted`] and [`of_moments`](Shaping::of_moments); [`Parameter`](Error::Parameter) if a row is not
+    /// below n.
     #[inline(never)]
     pub fn of_pairs<T: Real>(
         &self,
@@ -294,12 +262,12 @@ impl Shaping {
             let (queries, weights) = (queries.select(Axis(0), &own), weights.select(Axis(0), &own));
             PairMoments::weighted(of_x, &queries, y, &weights)
         };
-        // With one ridge the whole is the only fold. Folds without weight are skipped.
+        // With one ridge there is one fold, the whole. Folds without weight are skipped.
         let folds: Vec<PairMoments> = match count {
             1 => vec![moments.clone()],
             _ => (0..count).filter_map(|fold| part(fold).ok()).collect(),
         };
-        // A cancelled fold must not pass for one without weight.
+        // What was cancelled is no fold without weight.
         progress::check()?;
         let ridge = self.best_ridge(&folds)?;
         let pairs = |coordinates: &Coordinates| {
@@ -400,7 +368,7 @@ fn merged<'a>(mut parts: impl Iterator<Item = &'a PairMoments>) -> Result<PairMo
     })
 }
 
-/// Every `count`-th row from row `first` on: the points themselves, or a copy.
+/// Every `count`-th row from one on: the points themselves, or a copy.
 fn fold_of<T: Real>(points: &ArrayRef2<T>, count: usize, first: usize) -> Result<CowArray<'_, T, Ix2>> {
     if count == 1 {
         return Ok(points.view().into());

@@ -7,6 +7,7 @@ use crate::map::{Recipe, Target};
 use crate::numeric::special::ln_add_exp;
 use crate::planner::question::Loss;
 use crate::progress;
+use crate::theory::Basis;
 
 /// ln E(K̂ − K)² of each pair; `None` where there is no closed form.
 pub(crate) fn closed(recipe: &Recipe, target: &Target, pairs: &Pairs) -> Result<Option<Vec<f64>>> {

@@ -3,7 +3,7 @@
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 
-use super::expected::{Basis, Expected, or_infinite};
+use super::expected::{Expected, or_infinite};
 use crate::apply::KernelRidge;
 use crate::error::{Error, Result};
 use crate::map::{Recipe, Target};

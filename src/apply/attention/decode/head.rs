@@ -4,7 +4,7 @@
 use ndarray::{Array1, ArrayViewMut1, Axis};
 
 use super::super::features::Setup;
-use super::super::input::{Attention, KeyChoice, KeyRows, KeyRun, NonPositive, Reading};
+use super::super::input::{Attention, KeyChoice, KeyRows, KeyRun, NonPositive, Reading, Window};
 use super::super::linear::{
     JobWithOutputs, Outputs, Request, Scan, Sequence, Visible, Worker, continue_sequence,
 };

@@ -1,6 +1,6 @@
 //! [`Setup`]: a map and how attention uses it, which accompanies tokens on their way.
 
-use super::super::input::{Attention, Reading};
+use super::super::input::{Attention, Reading, Window};
 use super::super::pairs::{ExactKeys, Neighbours, Ring, See};
 use crate::Real;
 use crate::engine::{Program, Side};

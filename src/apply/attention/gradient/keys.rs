@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::super::features::Setup;
-use super::super::input::{KeyRun, Numbers, QueryRun, Reading};
+use super::super::input::{KeyRun, Numbers, QueryRun, Reading, Window};
 use super::super::linear::{Reader, Scan, Visible, read, read_prefixes};
 use super::super::pairs::{Neighbours, Ring, See};
 use super::pairs::pull_pairs;
@@ -14,7 +14,6 @@ use super::roles::Keys;
 use super::rows::{GradientRows, TokenGradients};
 use super::sink::GradientSink;
 use crate::Real;
-use crate::data::window::Window;
 use crate::threads::Pool;
 
 /// The part of one head of queries in the gradients of keys, which read sums over these queries.

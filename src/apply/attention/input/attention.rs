@@ -2,9 +2,9 @@
 
 use super::exact_pairs::KeyChoice;
 use super::reading::Reading;
+use super::token_scale::TokenScale;
+use super::window::Window;
 use crate::Real;
-use crate::data::token_scale::TokenScale;
-use crate::data::window::Window;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::map::Map;

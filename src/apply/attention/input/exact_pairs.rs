@@ -3,8 +3,8 @@
 use super::attention::Attention;
 use super::lengthscale::estimated_lengthscale;
 use super::reading::Reading;
+use super::window::Window;
 use crate::Real;
-use crate::data::window::Window;
 use crate::error::{Error, Result};
 #[cfg(feature = "serde")]
 use crate::tagged::named;

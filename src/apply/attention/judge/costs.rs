@@ -1,6 +1,6 @@
 //! [`AttentionCosts`]: what exact and linear attention are estimated to cost, by one rule for all that choose between them.
 
-use super::super::input::Attention;
+use super::super::input::{Attention, Window};
 use crate::Real;
 
 /// The cost of a pair's weight beside its products, in multiplications.

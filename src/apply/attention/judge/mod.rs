@@ -7,9 +7,9 @@ mod report;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shaping;
 
-pub use self::choice::{Candidate, Choice, Way};
-pub(crate) use self::costs::{Costs, ExactPairs};
-pub use self::report::{Basis, ErrorReport, Sample};
+pub use self::choice::{AttentionCandidate, AttentionChoice, Way};
+pub(crate) use self::costs::{AttentionCosts, ExactPairs};
+pub use self::report::{ErrorReport, Sample};
 pub(crate) use self::report::{Redraws, closed_errors, simulated_errors};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub use self::shaping::{AttentionShape, AttentionShaping};

@@ -74,10 +74,13 @@ impl AttentionShaping {
 
     /// Sets the logits to q·k·`scale` instead of q·k/√d, as [`Attention::scale`](super::super::Attention::scale) does.
     ///
-    /// Queries and keys are not scaled, as [`Attention`](crate::apply::attention::Attention) takes them: logits are q·k/√d, or of
-    /// another [scale](Shaping::with_scale). The weights of up to `rows` evenly spaced queries are computed exactly; 64 are enough.
-    /// The shape is chosen with these weights, or equal ones if all underflow, from the pairs without exact keys and exact
-    /// [neighbours](Shaping::with_window). Keys without weight for these queries are never exact, so that there may be fewer.
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
+    pub fn scale(self, scale: f64) -> Result<Self> {
+        Ok(AttentionShaping { tokens: Some(TokenScale::of_scale(scale)?), ..self })
+    }
+
+    /// Sets the logits to q·k/(‖q‖ ‖k‖ `temperature`), as [`Attention::cosine`](super::super::Attention::cosine) does.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
@@ -93,34 +96,13 @@ impl AttentionShaping {
 
     /// The shape for these queries, n × d, and keys, l × d, and the rows of up to `exact_keys` keys with the largest weights, ascending.
     ///
-    /// # Cost
-    /// The cost of [`of_pairs`](Shaping::of_pairs), `rows` · l · d multiplications, and memory for `rows` · l numbers.
-    ///
-    /// # Example
-    /// ```
-    /// use ndarray::Array2;
-    /// use random_features::Map;
-    /// use random_features::apply::attention::Attention;
-    /// use random_features::data::shaping::Shaping;
-    /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::kernel::Softmax;
-    /// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
-    /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
-    /// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
-    /// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
-    /// let chosen = Shaping::new().for_attention(&queries, &keys, 30, 1)?;
-    /// assert_eq!((chosen.shape.dim(), &chosen.exact_keys), (4, &vec![7]));
-    /// // Attention takes the same queries and keys.
-    /// let map: Map<f64> = chosen.shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
-    /// let attention = Attention::new(map)?.with_keys_exact(&chosen.exact_keys)?;
-    /// # let _ = attention;
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
+    /// The weights of up to `rows` evenly spaced queries are computed; 64 are enough. A key without weight for these queries is not among
+    /// the exact ones, which may then be fewer.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
     /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
-    /// [`NoData`](Error::NoData) without queries or keys, and the errors of [`of_pairs`](Shaping::of_pairs).
+    /// [`NoData`](Error::NoData) without queries or keys, and as [`Shaping::of_pairs`].
     #[inline(never)]
     pub fn choose<T: Real>(
         &self,
@@ -133,10 +115,11 @@ impl AttentionShaping {
         self.choose_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
     }
 
-    /// The shape and the exact keys by the weights of these rows of the queries, with the moments of all queries.
+    /// As [`choose`](AttentionShaping::choose), with the weights of these rows of the queries. The moments of x
+    /// are those of all queries.
     ///
     /// # Errors
-    /// The errors of [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
+    /// As [`choose`](AttentionShaping::choose); [`Parameter`](Error::Parameter) if a row is not below n.
     #[inline(never)]
     pub fn choose_rows<T: Real>(
         &self,
@@ -153,14 +136,14 @@ impl AttentionShaping {
             weights.fill(1.0);
             self.hide_exact(&mut weights, rows, &exact_keys);
         }
-        // If all pairs are exact, any shape will do.
+        // Where all pairs are exact, features have nothing to do.
         if weights.sum() == 0.0 {
             weights.fill(1.0);
         }
         Ok(AttentionShape { shape: self.shaping.of_pairs(&x, rows, &y, &weights)?, exact_keys })
     }
 
-    /// Makes the weights of exact pairs 0: pairs with these keys, and with neighbours of the queries at these places.
+    /// Makes the weights of exact pairs 0: of these keys, and of neighbours of the queries at these places.
     fn hide_exact(&self, weights: &mut Array2<f64>, places: &[usize], keys: &[usize]) {
         keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
         for (mut row, place) in weights.rows_mut().into_iter().zip(places) {
@@ -170,12 +153,12 @@ impl AttentionShaping {
     }
 
     /// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,
-    /// ascending; ties go to the first, and a key without weight is never among them. With 64 rows these are the keys that
-    /// [`Attention::with_heaviest_keys_exact`](crate::apply::attention::Attention::with_heaviest_keys_exact) chooses for one
-    /// head of queries. Queries, n × d, and keys, l × d, are not scaled, as attention takes them.
+    /// ascending; ties go to the first, and a key without weight is never among them. With 64 rows those that
+    /// [`Attention::with_heaviest_keys_exact`](super::super::Attention::with_heaviest_keys_exact) chooses for one
+    /// head of queries. Queries, n × d, and keys, l × d, are those that attention takes, not scaled.
     ///
     /// # Errors
-    /// The errors of [`for_attention`](Shaping::for_attention).
+    /// As [`choose`](AttentionShaping::choose).
     #[inline(never)]
     pub fn heaviest_keys<T: Real>(
         &self,
@@ -204,8 +187,8 @@ impl AttentionShaping {
     }
 }
 
-/// Tokens as points. Refuses empty sets and points whose squared norm is not finite; the names in errors are those of the
-/// purpose, the points and their squared norms.
+/// Tokens as points; refuses empty sets and points whose squared norm is not finite, with the names of what needs them, of
+/// themselves and of their squared norms.
 fn points_of<T: Real>(
     tokens: &ArrayRef2<T>,
     scale: TokenScale,
@@ -243,18 +226,7 @@ fn attention_rows(x: &Array2<f64>, rows: &[usize], y: &Array2<f64>) -> Result<Ar
     Ok(weights)
 }
 
-/// Rejects rows that do not exist.
-pub(super) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
-    match rows.iter().find(|row| **row >= of) {
-        None => Ok(()),
-        Some(row) => {
-            let domain = "below the number of rows of x";
-            Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
-        }
-    }
-}
-
-/// The heaviest keys; an error if no other key is left.
+/// The heaviest keys, which must leave others.
 fn heaviest_of(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
     if count >= weights.ncols() {
         let domain = "less than the number of keys";

@@ -4,8 +4,9 @@ use ndarray::Array1;
 
 use super::super::input::{Attention, Job, KeyChoice, KeyRows, KeyRun, Numbers, QueryRun, Reading, cuts};
 use super::blocks::{KeyBlock, See};
+use super::heaviest::{finite_softmax, heaviest};
 use crate::Real;
-use crate::data::heaviest::{finite_softmax, heaviest, spread};
+use crate::data::spread::spread;
 use crate::numeric;
 
 /// Queries whose exact weights choose the heaviest keys.

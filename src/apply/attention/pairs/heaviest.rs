@@ -1,20 +1,14 @@
-//! The heaviest keys of attention: one rule for shapes and for attention with exact keys.
+//! Which keys of attention weigh most: one rule for shapes and for attention with exact keys.
 //!
-//! Evenly spaced queries are taken ([`spread`]) with their softmax weights ([`finite_softmax`]); the keys with the largest sums
-//! of these weights are the heaviest ([`heaviest`]).
+//! Some evenly spaced queries give their softmax weights ([`finite_softmax`]). The keys with the largest sums of these weights are the
+//! heaviest ([`heaviest`]).
 
 use ndarray::ArrayViewMut1;
 
 use crate::numeric;
 
-/// Up to `most` evenly spaced indices below `of`.
-pub(crate) fn spread(of: usize, most: usize) -> Vec<usize> {
-    let most = most.min(of);
-    (0..most).map(|i| (i as u128 * of as u128 / most as u128) as usize).collect()
-}
-
-/// Replaces a query's logits by its weights; a logit that is not finite gets the weight 0.
-pub(crate) fn finite_softmax(mut logits: ArrayViewMut1<'_, f64>) {
+/// Replaces a query's logits by its weights; a logit that is not finite has none.
+pub(in super::super) fn finite_softmax(mut logits: ArrayViewMut1<'_, f64>) {
     logits.mapv_inplace(|logit| if logit.is_finite() { logit } else { f64::NEG_INFINITY });
     if logits.iter().any(|logit| *logit > f64::NEG_INFINITY) {
         numeric::softmax(logits);
@@ -23,10 +17,10 @@ pub(crate) fn finite_softmax(mut logits: ArrayViewMut1<'_, f64>) {
     }
 }
 
-/// The indices of the `count` largest sums of weights, ascending: the first of equal sums, and no sum that is 0.
-pub(crate) fn heaviest(totals: &[f64], count: usize) -> Vec<usize> {
+/// The indices of the `count` largest sums of weights, ascending: of equal ones the first, and none that is 0.
+pub(in super::super) fn heaviest(totals: &[f64], count: usize) -> Vec<usize> {
     let mut keys: Vec<usize> = (0..totals.len()).filter(|j| totals[*j] > 0.0).collect();
-    // The sort is stable, so that ties keep their order.
+    // A stable sort, so that ties keep their order.
     keys.sort_by(|i, j| totals[*j].total_cmp(&totals[*i]));
     keys.truncate(count);
     keys.sort_unstable();

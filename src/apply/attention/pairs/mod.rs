@@ -13,4 +13,5 @@ pub(super) use self::exact_attention::{blocks, check_packed};
 #[cfg(feature = "serde")]
 pub(super) use self::exact_keys::stored::StoredExactKeys;
 pub(super) use self::exact_keys::{ExactKeys, KeySplit};
+pub(super) use self::heaviest::{finite_softmax, heaviest};
 pub(super) use self::window::{Neighbours, Ring};

@@ -1,9 +1,8 @@
 //! Exact neighbours: [`Neighbours`] are the keys among which queries have some, [`Ring`] keeps them packed.
 
-use super::super::input::{Attention, CHUNK, Job, KeyRun, Reading};
+use super::super::input::{Attention, CHUNK, Job, KeyRun, Reading, Window};
 use super::blocks::{KeyBlock, See, SeenPlaces};
 use crate::Real;
-use crate::data::window::Window;
 
 /// The keys of a sequence among which queries have neighbours.
 pub(in super::super) struct Neighbours<'a, T> {

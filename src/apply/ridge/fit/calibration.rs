@@ -26,7 +26,7 @@ pub(super) struct ClassCalibration {
     offsets: Vec<f64>,
 }
 
-impl Calibration {
+impl ClassCalibration {
     /// Minimises the cross-entropy on these labels, softened as in Platt's method. Only the classes of `occurring`, ascending,
     /// have a probability; points of other classes are left out.
     pub(super) fn fit(scores: &Array2<f64>, labels: &[usize], occurring: &[usize]) -> Result<Self> {

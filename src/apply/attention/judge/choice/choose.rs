@@ -1,6 +1,6 @@
 //! [`Attention::choose`]: candidates and the best of them.
 
-use super::super::super::input::{Attention, estimated_lengthscale};
+use super::super::super::input::{Attention, Window, estimated_lengthscale};
 use super::super::super::pairs::ExactAttention;
 use super::super::Sample;
 use super::super::costs::Lengths;

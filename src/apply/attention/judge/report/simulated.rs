@@ -5,6 +5,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
 use super::super::super::input::softmax_lengthscale;
+use super::ErrorReport;
 use super::errors::{ErrorPart, Errors, QueryErrors};
 use super::sample::AttentionSample;
 use super::tokens::Mask;

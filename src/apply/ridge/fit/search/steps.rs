@@ -76,7 +76,7 @@ impl Attempts {
     }
 
     /// The best candidate with its trial.
-    fn best(&self) -> (&Candidate, &RidgeTrial) {
+    fn best(&self) -> (&SearchPoint, &RidgeTrial) {
         (&self.candidates[self.best], &self.trials[self.best])
     }
 
@@ -88,7 +88,7 @@ impl Attempts {
 
     /// Candidates beyond the default lengthscales if the best of those lies at an end. If none is better than the mean of the
     /// targets, they are shorter ones.
-    fn beyond(&self) -> Vec<Candidate> {
+    fn beyond(&self) -> Vec<SearchPoint> {
         let (best, trial) = self.best();
         if trial.is_constant() {
             return Vec::new();
@@ -204,7 +204,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
 
     /// The most features of a map. All maps are made once before any is tried, so that one that cannot be made is refused at once,
     /// unless it was not asked for and another can be made. They are made one at a time, since each holds scaled frequencies.
-    fn features(&self, candidates: &[Candidate]) -> Result<usize> {
+    fn features(&self, candidates: &[SearchPoint]) -> Result<usize> {
         let (mut most, mut failed) = (None, Ok(0));
         for candidate in candidates {
             progress::check()?;
@@ -281,7 +281,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// The candidate with lengthscale `k` multiplied by a factor.
-    fn step(&self, from: &Candidate, k: usize, factor: f64) -> Candidate {
+    fn step(&self, from: &SearchPoint, k: usize, factor: f64) -> SearchPoint {
         let mut scales: Vec<f64> = (0..self.all.x.ncols()).map(|k| from.lengthscale.at(k)).collect();
         scales[k] *= factor;
         SearchPoint { lengthscale: scales.into(), ..*from }
@@ -289,7 +289,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
 
     /// Tries maps, in parallel, and returns the errors of maps that could not be fitted, for example because sums overflow. The
     /// others are compared without them.
-    fn attempt(&self, candidates: Vec<Candidate>, attempts: &mut Attempts) -> Result<Vec<Error>> {
+    fn attempt(&self, candidates: Vec<SearchPoint>, attempts: &mut Attempts) -> Result<Vec<Error>> {
         let tried = threads::map(&candidates, |candidate| self.attempt_and_tell(candidate));
         self.tell()?;
         let mut failed = Vec::new();
@@ -306,7 +306,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     ///
     /// # Errors
     /// [`Cancelled`](Error::Cancelled) if the watcher stops the search.
-    fn attempt_and_tell(&self, candidate: &Candidate) -> Result<Result<RidgeTrial>> {
+    fn attempt_and_tell(&self, candidate: &SearchPoint) -> Result<Result<RidgeTrial>> {
         let trial = match self.attempt_one(candidate) {
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             trial => trial,
