@@ -27,10 +27,10 @@ use crate::{Points, Real};
 /// [`starting_at`](RidgeStatistics::starting_at) says, and each update adds the next rows. They record
 /// [which rows they hold](RidgeStatistics::rows): counting a row twice is an error, and so is removing one that is absent.
 ///
-/// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend
-/// on their order: if updates and statistics are cut at such multiples, the result has the same bits for any number of
-/// threads, machines and parts, and any order of merging, up to 16 million chunks. Other cuts agree to rounding, of 512 ε in
-/// the worst case and about 20 ε typically, relative to the largest Σ w φ². Removing rows with the cuts with which they were
+/// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend on their
+/// order: where updates and statistics are cut at such multiples, the result has the same bits for any number of threads,
+/// machines and parts, and any order of merging, up to 16 million chunks. Other cuts agree to rounding, of 512 ε in the worst
+/// case and about 20 ε typically, relative to the largest Σ w φ². Removing rows with the cuts with which they were
 /// added restores the bits, unless the removed rows are larger than the remaining ones by 2³⁰ or more.
 ///
 /// # Precision

@@ -87,7 +87,7 @@ struct PackedRun<T> {
     unit: f64,
     /// An upper bound of every Σ w φ², up to rounding.
     bound: f64,
-    /// The sums with targets less their references.
+    /// With targets less their references.
     sums: TargetSums,
 }
 

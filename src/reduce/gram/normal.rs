@@ -32,7 +32,7 @@ pub(super) struct NormalSums {
     /// Σ w (y − r)² for each target over all rows that were added or removed, with the reference r of each chunk. Rounding errors
     /// of Σ w y² are relative to it if rows are removed in other cuts.
     pub scatter: Vec<Totals>,
-    /// The number of additions that words have taken, at most [`MOST`]; a carry sets it to half of that.
+    /// The number of additions for which words have no room any more, of at most [`MOST`].
     pub parts: u64,
 }
 

@@ -59,8 +59,7 @@ impl<T: Real> GramSums<T> {
         T::epsilon().widen() * (RUN as f64).sqrt()
     }
 
-    /// The largest difference between two values of a target among all rows that were added; without an intercept, between a value
-    /// and 0.
+    /// The largest difference of two values of a target, among all rows that were added; without an intercept, of a value from 0.
     pub(crate) fn spread(&self, target: usize, intercept: bool) -> f64 {
         let (least, most) = self.target_ranges.ends(target);
         if intercept { most - least } else { least.abs().max(most.abs()) }

@@ -15,9 +15,9 @@ use crate::progress;
 /// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
 ///
 /// # Definition
-/// With C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ, the coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of
-/// y − K α, as by [`KernelRidge::fit`]. If an estimate is indefinite, with least eigenvalue s₀ < 0, λ must be above −2 s₀, and
-/// criteria are approximate, because negative eigenvalues count as 0 in them.
+/// With C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ, the coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α: those of
+/// [`KernelRidge::fit`]. Of an indefinite estimate with least eigenvalue s₀ < 0, λ must be above −2 s₀, and negative eigenvalues
+/// count as 0 in the criteria: approximate then.
 ///
 /// # Cost
 /// O(n³) at the start and O(n²) memory, O(n t) for each λ of a criterion, O(n² t) for a model.

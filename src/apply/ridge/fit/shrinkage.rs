@@ -9,7 +9,7 @@ use crate::numeric::power_of_two_below;
 /// positive terms, since the part of the targets that a small λ leaves is small.
 #[derive(Clone, Debug)]
 pub(super) struct Shrinkage {
-    /// The eigenvalues s, ascending and not negative.
+    /// s, ascending and not negative.
     pub values: Array1<f64>,
     /// p² for each eigenvector and each target: the part of Σ w y² in its direction, of which λ leaves the share (λ/(s + λ))².
     pub shares: Array2<f64>,

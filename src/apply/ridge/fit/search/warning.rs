@@ -6,9 +6,9 @@ use crate::Real;
 use crate::error::Error;
 use crate::kernel::Lengthscale;
 
-/// Nats by which a target must be likelier under a regression than under its mean and noise to tell the two apart.
+/// Nats by which a target must be likelier under a regression than under its mean and noise, for the two to be told apart.
 const NATS: f64 = 5.0;
-/// The share of a target's error that the common λ may cost it, compared with its own best λ.
+/// The share of its error by which the common λ may cost a target more than one of its own would.
 const SHARE: f64 = 0.1;
 /// Differences of a target's errors below this share of its variance are rounding.
 const ROUNDING: f64 = 1e-9;
@@ -23,8 +23,8 @@ pub enum RidgeWarning {
     ///
     /// A better regression passes two tests. Its criterion is below that of the mean. And with some λ that was tried the
     /// [log evidence](RidgeSpectrum::log_evidence) of a target, on the rows of the regression, is above that of its mean and noise
-    /// by 5 nats, and by ln t more for t targets. The criterion alone does not suffice: it is least by chance for some lengthscale
-    /// and λ. A fixed regression passes on noise with a probability of at most e⁻⁵.
+    /// by 5 nats, and by ln t more for t targets. The criterion alone does not tell: it is least by chance for some lengthscale and λ.
+    /// A fixed regression passes on noise with a probability of at most e⁻⁵.
     Mean {
         /// The criterion for the regression.
         error: f64,
