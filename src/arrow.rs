@@ -1,7 +1,7 @@
 //! Points and targets in arrays of [Apache Arrow](https://arrow.apache.org) (feature `arrow`), read where they are.
 //!
-//! [`Points::of_columns`] takes a float column for each coordinate, [`Points::of_list`] a column of lists of one length, and
-//! [`column()`] is the view of a column of targets or weights. `Float32` is for `f32` and `Float64` for `f64`: nothing is
+//! [`Points::of_columns`] takes a float column for each coordinate, [`Points::of_list`] takes a column of lists of one length,
+//! and [`column()`] gives a view of a column of targets or weights. `Float32` is for `f32` and `Float64` for `f64`: nothing is
 //! converted, and nulls are errors.
 //!
 //! # Example
@@ -58,10 +58,10 @@ pub fn column<T: Real>(column: &dyn Array) -> Result<ArrayView1<'_, T>> {
 }
 
 impl<'a, T: Real> Points<'a, T> {
-    /// Points of which each column holds a coordinate (feature `arrow`): those of a
+    /// Points with a column for each coordinate (feature `arrow`): all columns of a
     /// [`RecordBatch`](arrow_array::RecordBatch), or some of them ([example](crate::arrow)).
     ///
-    /// Columns are borrowed, and gathered some hundred rows at a time where they are read.
+    /// Columns are borrowed, and gathered some hundred rows at a time when they are read.
     ///
     /// # Errors
     /// [`Arrow`](Error::Arrow) with the number of a column, from 0, that has another type than `T`, another length than the
@@ -85,12 +85,12 @@ impl<'a, T: Real> Points<'a, T> {
         Ok(Points::of_slices(slices?))
     }
 
-    /// Points of which each is an entry of a [`FixedSizeListArray`](arrow_array::FixedSizeListArray) (feature `arrow`), such
+    /// Points that are the entries of a [`FixedSizeListArray`](arrow_array::FixedSizeListArray) (feature `arrow`), such
     /// as a column of embeddings. They are borrowed as a dense array.
     ///
     /// # Errors
-    /// [`Arrow`](Error::Arrow) if it is another array, or one of numbers of another type than `T`, or if there are nulls
-    /// among its lists or among their numbers.
+    /// [`Arrow`](Error::Arrow) if `list` is another array or its numbers are not of type `T`, or if there are nulls among its
+    /// lists or their numbers.
     ///
     /// # Example
     /// ```
@@ -133,7 +133,7 @@ impl Family for Read {
     type Of<T> = fn(&dyn Array) -> Result<&[T], String>;
 }
 
-/// The numbers of an array, or why it has none of this type.
+/// The numbers of an array, or the reason why it has none of this type.
 fn read<A: ArrowPrimitiveType>(array: &dyn Array) -> Result<&[A::Native], String> {
     match array.as_primitive_opt::<A>() {
         None => Err(format!("holds elements of type {}, not {}", array.data_type(), A::DATA_TYPE)),

@@ -12,14 +12,14 @@ use crate::numeric::{self, Columns};
 
 /// An integer of the arrays of compressed rows: `i32`, `u32`, `i64`, `u64` or `usize`. Sealed.
 ///
-/// Columns in `i32`, `u32` and `usize` are borrowed, those in `i64` and `u64` copied.
+/// Columns in `i32`, `u32` and `usize` are borrowed, columns in `i64` and `u64` are copied.
 pub trait CsrIndex: Index {}
 
 impl<I: Index> CsrIndex for I {}
 
 /// Public in a private module: it seals [`CsrIndex`].
 pub trait Index: Copy {
-    /// The number, if it is none below 0 and in the range of `usize`.
+    /// The number, if it is in the range of `usize`.
     fn to_usize(self) -> Option<usize>;
 
     /// The number for a message.
@@ -56,7 +56,7 @@ index! {
     usize => |all| OwnColumns::Wide(all.into()),
 }
 
-/// Columns of entries, owned where they are not borrowed.
+/// Columns of entries, owned or borrowed.
 #[derive(Clone, Debug)]
 pub enum OwnColumns<'a> {
     Wide(Cow<'a, [usize]>),
@@ -72,7 +72,7 @@ impl OwnColumns<'_> {
     }
 }
 
-/// The parts of [`SparsePoints`], owned where the matrix does not have them in this form.
+/// The parts of [`SparsePoints`], owned if the matrix does not have them in this form.
 #[derive(Clone, Debug)]
 pub(crate) struct Compressed<'a, T: Real> {
     starts: Cow<'a, [usize]>,
@@ -82,7 +82,7 @@ pub(crate) struct Compressed<'a, T: Real> {
 }
 
 impl<'a, T: Real> Compressed<'a, T> {
-    /// The points of arrays as SciPy has them.
+    /// The points of SciPy's arrays of compressed rows.
     pub fn of_csr<C: CsrIndex, O: CsrIndex>(
         values: &'a [T],
         columns: &'a [C],
@@ -140,7 +140,7 @@ impl<'a, T: Real> Compressed<'a, T> {
     }
 }
 
-/// The starts of rows, counted from the first: those of a slice of rows begin anywhere.
+/// The starts of rows, counted from the first: a slice of rows may begin anywhere.
 fn from_zero(starts: &[usize]) -> Cow<'_, [usize]> {
     match starts {
         [0, ..] => starts.into(),
@@ -149,7 +149,7 @@ fn from_zero(starts: &[usize]) -> Cow<'_, [usize]> {
     }
 }
 
-/// The starts of rows, counted from the first, and where that is among `entries` entries.
+/// The starts of rows, counted from the first, and the place of the first among `entries` entries.
 fn starts<O: CsrIndex>(offsets: &[O], entries: usize) -> Result<(Vec<usize>, usize)> {
     let wrong = |row: usize, domain| {
         let value = offsets.get(row).map_or(0.0, |offset| offset.to_f64());

@@ -1,4 +1,4 @@
-//! [`Error`]: why a call failed.
+//! [`Error`]: the reasons for which a call fails.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use ndarray::{ArrayRef2, ArrayView1, Axis};
 use crate::numeric::without_repeats;
 use crate::{Real, progress};
 
-/// Why a call failed. On error nothing has been written.
+/// The reason why a call failed. Nothing has been written then, except that work which was [`Cancelled`](Error::Cancelled) may
+/// have written some rows of your arrays.
 ///
 /// Errors depend on shapes, parameters and, where a method says so, on data that is not finite. Each message
 /// names the value and its domain.
@@ -23,7 +24,7 @@ pub enum Error {
         /// The size that was given.
         found: usize,
     },
-    /// An array has a size along an axis that is not a multiple of another one.
+    /// An array has a size along an axis that is not a multiple of another size.
     Multiple {
         /// What was counted, such as "the number of heads of the queries".
         what: &'static str,
@@ -63,12 +64,12 @@ pub enum Error {
     Target {
         /// The name of the map.
         map: &'static str,
-        /// What the frequencies are, such as "frequencies of radii χ".
+        /// The frequencies in words, such as "frequencies of radii χ".
         frequencies: String,
         /// The kernel, such as "the kernel softmax, lengthscale 2".
         target: String,
     },
-    /// A map was given frequencies of another kind than it needs.
+    /// A map was given frequencies of the wrong kind.
     Frequencies {
         /// The name of the map.
         map: &'static str,
@@ -77,7 +78,7 @@ pub enum Error {
         /// The kind that was given.
         found: &'static str,
     },
-    /// A stored draw names a law that cannot be drawn by its name.
+    /// A draw states a law that cannot be drawn by its name.
     Sampler {
         /// What was to be drawn, such as "radii".
         what: &'static str,
@@ -93,9 +94,9 @@ pub enum Error {
     NotDrawn,
     /// Features of different maps, or of the wrong sides, were paired.
     Pairing {
-        /// What the features on the left are.
+        /// The features on the left, in words.
         left: String,
-        /// What the features on the right are.
+        /// The features on the right, in words.
         right: String,
     },
     /// Counts were given to a map for which they were not drawn.
@@ -105,14 +106,14 @@ pub enum Error {
         /// The name of the law that the counts have.
         found: &'static str,
     },
-    /// This map, or this setting, cannot do that.
+    /// This map, or this setting, cannot do what was asked.
     Unsupported {
-        /// What was asked.
+        /// The thing that was asked for.
         what: &'static str,
     },
     /// A user-defined [`FeatureMap`](crate::FeatureMap) contradicts its facts.
     Contract {
-        /// What it does.
+        /// The fault of the map.
         what: &'static str,
     },
     /// A result was requested before there was any data.
@@ -122,23 +123,23 @@ pub enum Error {
     },
     /// A [watcher](crate::progress::watch) has stopped the work.
     Cancelled,
-    /// There is no memory for a result.
+    /// A result, or a copy that it needs, does not fit in memory.
     Memory {
-        /// What is too much.
+        /// The things that do not fit.
         what: &'static str,
-        /// How much there would be.
+        /// The number of these things.
         count: usize,
     },
     /// A row of a data set was added twice, or removed without having been added.
     Row {
         /// The first such row, from 0 in the whole data set.
         row: u64,
-        /// What is wrong with it.
+        /// The fault of the row.
         reason: &'static str,
     },
     /// Statistics that cannot be merged.
     Merge {
-        /// Why, such as "their maps differ".
+        /// The reason, such as "their maps differ".
         reason: &'static str,
     },
     /// A regression has no solution that is unique up to rounding.
@@ -154,30 +155,30 @@ pub enum Error {
         what: &'static str,
         /// The first row where it cannot go on, from 0, if that is known.
         row: Option<usize>,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// A text is not the name of what was asked for, with options that it takes.
+    /// A text does not name the thing that was to be read, or has options that it does not take.
     Text {
         /// What was to be read, such as "a coupling".
         what: &'static str,
         /// The text, in lower case.
         text: String,
-        /// Why it cannot be read: the names that are known, or what is wrong with an option.
+        /// The reason: the names that are known, or the fault of an option.
         reason: String,
     },
     /// A file of NumPy's format could not be read or written.
     Npy {
         /// The file.
         file: String,
-        /// Why, with what was found and what was asked for.
+        /// The reason, with what was found and what was asked for.
         reason: String,
     },
     /// An array of Apache Arrow cannot be read.
     Arrow {
         /// The array, such as "column 3", counted from 0.
         array: String,
-        /// Why, with what was found and what was asked for.
+        /// The reason, with what was found and what was asked for.
         reason: String,
     },
 }
@@ -265,24 +266,24 @@ pub(crate) fn check_positive(name: &'static str, value: usize) -> Result<()> {
     if value > 0 { Ok(()) } else { Err(Error::Parameter { name, value: 0.0, domain: "at least 1" }) }
 }
 
-/// A number, if it is finite and not negative.
+/// Returns a number that is finite and not negative; rejects others.
 pub(crate) fn checked_not_negative(name: &'static str, value: f64) -> Result<f64> {
     let domain = "finite and not negative";
     if value >= 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
 }
 
-/// A number, if it is positive and finite.
+/// Returns a number that is positive and finite; rejects others.
 pub(crate) fn checked_positive(name: &'static str, value: f64) -> Result<f64> {
     let domain = "positive and finite";
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
 }
 
-/// Numbers that are read between two questions whether to go on.
+/// The count of numbers between two checks for cancellation.
 const NUMBERS: usize = 1 << 22;
 
-/// Rejects data that is not finite. What a broadcast view repeats is read once.
+/// Rejects data that is not finite. Elements that a broadcast view repeats are read once.
 pub(crate) fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
-    // All of a row, so that the compiler vectorises it.
+    // The fold reads all of a row, so that the compiler vectorises it.
     let is_finite = |row: ArrayView1<'_, T>| row.fold(true, |finite, v| finite & v.is_finite());
     let x = without_repeats(x.view());
     let rows = (NUMBERS / x.ncols().max(1)).max(1);

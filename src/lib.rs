@@ -30,14 +30,14 @@
 //! | map | features | exact where | choose it when |
 //! |---|---|---|---|
 //! | [`Trigonometric`] | 2m, signed | x = y | kernel values are large: the Gaussian kernel on points at distances of a lengthscale or so |
-//! | [`Positive`] | m, positive | x = −y | kernel values are small and must not turn negative: softmax attention |
+//! | [`Positive`] | m, positive | x = −y | kernel values are small and estimates must not be negative: softmax attention |
 //! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
 //! | [`Gerf`] with s = 1 and real A (OPRF) | m, positive | – | as positive, for points of larger norms: A comes from the data |
 //! | [`DenseExponential`] | m, positive | – | as OPRF, for data whose sums x + y are large in few directions: all from the data ([`manual::shaped`]) |
-//! | [`Importance`] | m, positive | – | the density of the frequencies is your own: weights correct for it |
+//! | [`Importance`] | m, positive | – | frequencies have your own density: weights correct for it |
 //! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
 //! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign (with a [`Shift`](map::Shift): positive) |
-//! | [`Hybrid`](compose::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |
+//! | [`Hybrid`](compose::Hybrid) | products of its parts' features | x = y and x = −y | pairs of both kinds occur |
 //! | [`Sign`] | m, ±1 | – | the angular kernel |
 //! | [`Nonlinear`], [`EluPlusOne`] | m | – | a nonlinearity is asked for, not a kernel |
 //!
@@ -46,13 +46,13 @@
 //! trigonometric features serve any shift-invariant kernel ([Matérn](kernel::Matern), [rational
 //! quadratic](kernel::RationalQuadratic), [Laplace](kernel::Laplace), [your own](kernel::ShiftInvariant)), positive and
 //! hyperbolic ones the [regularised softmax](kernel::RegularisedSoftmax) kernel. [`Map::log_variance`] predicts the
-//! variance of an estimate where it is known; [`data`] chooses parameters from data, and a [`Planner`](planner::Planner) the
-//! map itself: all of them, with all couplings and fitted parameters, ranked by the errors to expect.
+//! variance of an estimate where it is known, and [`data`] chooses parameters from data. A [`Planner`](planner::Planner)
+//! chooses the map itself: it ranks all maps, with all couplings and fitted parameters, by the errors to expect.
 //!
 //! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
 //! worse for positive features), [`Simplex`](frequency::Simplex) (best for them), and
-//! [`Antithetic`](frequency::Antithetic) pairs over any of these; in few dimensions [`Sobol`](frequency::Sobol) points,
-//! without closed forms; in many [`Hadamard`](frequency::Hadamard) products, which are fast and approximate.
+//! [`Antithetic`](frequency::Antithetic) pairs over any of these. In few dimensions there are [`Sobol`](frequency::Sobol)
+//! points, without closed forms; in many dimensions [`Hadamard`](frequency::Hadamard) products, fast and approximate.
 //!
 //! # Architecture
 //! Layers, from the bottom up; each uses only those above it in this list.
@@ -62,7 +62,7 @@
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
 //! - frequencies and couplings ([`frequency`]); parameters from data ([`data`])
 //! - the engine (private): projections and lifts of tiles of points, folds over features without storing them; beside it
-//!   [`Points`], which it reads, those in columns of Apache Arrow (`arrow`) too
+//!   [`Points`], which it reads, also from columns of Apache Arrow (`arrow`)
 //! - feature maps ([`map`]) and their recipes
 //! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
 //! - sums of features that merge, without their map ([`reduce`]); sums of your own by [`Map::fold`]
@@ -73,36 +73,37 @@
 //!
 //! # Conventions
 //! - Points are rows of `ndarray` arrays of any layout; `f32` in, `f32` out. `_into` methods write to your buffers.
-//! - A feature is exp(log scale) · value with `f64` scales: no norm overflows, and estimates are available as
-//!   logarithms, with errors of c · eps · (‖ω‖‖x‖ + ½‖x‖²) with the eps of the scalar: c is 0.15 in the mean square and
-//!   rarely above 1.5, in any dimension. ω·x itself is mostly smaller than ‖ω‖‖x‖ by √d, so relative to |ω·x| + ½‖x‖²
-//!   errors are 1 eps at d = 64, 4 at d = 1024 and 7 at d = 4096, since ω·x is one sum over the coordinates; with
-//!   structured projections 1.5 at most.
+//! - A feature is exp(log scale) · value with `f64` scales: no norm overflows, and estimates are available as logarithms.
+//!   Their errors are c · eps · (‖ω‖‖x‖ + ½‖x‖²) with the eps of the scalar; c is 0.15 in the mean square and rarely above
+//!   1.5, in any dimension. ω·x itself is mostly smaller than ‖ω‖‖x‖ by √d. So errors relative to |ω·x| + ½‖x‖² are 1 eps at
+//!   d = 64, 4 at d = 1024 and 7 at d = 4096, since ω·x is one sum over the coordinates; with structured projections they are
+//!   1.5 eps at most.
 //! - Exponentials below the smallest normal number are 0. Products of features, in hybrids and Gram matrices, may be denormal.
 //! - Weights of rows and of pairs of rows are `f64`, for points of any scalar.
 //! - m counts frequencies, D features. ℓ divides points before anything else.
-//! - [`Points`] may be sparse (feature `sparse`): the cost of compressed rows is that of their non-zero entries, and
-//!   results are bit-identical. So they are for columns of Apache Arrow (feature `arrow`), which are read where they are.
+//! - [`Points`] may be sparse (feature `sparse`): compressed rows cost as much as their non-zero entries. Columns of Apache
+//!   Arrow (feature `arrow`) are read without copies of them. Results are bit-identical to those of dense points.
 //! - Wrong shapes and parameters are [`Error`]s; the few methods that can panic, for use inside your own maps, say so.
 //!   A row with NaN or an infinity gets NaN features and does not affect other rows.
 //! - Work is spread over the threads of the caller's rayon pool (feature `rayon`, in `default`), or stays on the calling
 //!   thread without that feature. Results are bit-identical for any number of threads; between instruction sets they agree
-//!   to rounding. In a program that enables ndarray's feature `blas`, orthogonal draws and second moments of data come from
-//!   that BLAS, and their bits are its own.
-//! - A forked process has none of its parent's threads. Where the parent has used this crate before, work in the forked
+//!   to rounding. In a program that enables ndarray's feature `blas`, orthogonal draws and second moments of data have the
+//!   bits of that BLAS.
+//! - A forked process has none of its parent's threads. If the parent has used this crate before, work in the forked
 //!   process stays on the calling thread, or uses the threads of a pool that was made after the fork. A process must not
 //!   fork while this crate is at work on another of its threads.
 //! - Applications are features of Cargo: `attention`, `regression` (with PCA), `sampling`, `metrics` and `planner` are in
 //!   `default` beside `faer` and `rayon`. Maps alone are `default-features = false, features = ["rayon"]`; no feature changes
 //!   a result of another.
-//! - Stored data (feature `serde`) is read back bit-identically from every format. In text formats, numbers that every reader
-//!   takes for the same number are numbers, and others are strings: those of more than 15 digits, very large and very small
-//!   ones, NaN and infinities.
-//! - Couplings, kernels, maps and [functions](kernel::Activation) are read from text (`"orthogonal".parse()`), and their `Display`
-//!   is read back. A [`MapConfig`](map::MapConfig) is a recipe for configuration files.
+//! - Stored data (feature `serde`) is read back bit-identically from every format. Text formats hold numbers that every reader
+//!   reads alike as numbers. Others are strings: numbers of more than 15 digits, very large and very small ones, NaN and
+//!   infinities.
+//! - Couplings, kernels, maps and [functions](kernel::Activation) are read from text (`"orthogonal".parse()`), which their
+//!   `Display` writes. A [`MapConfig`](map::MapConfig) is a recipe for configuration files.
 
-// Every layer has items that one application alone uses. Features only add code, so that what is dead with all applications is
-// dead in every build: the compiler looks for it in that one alone, and no item needs a list of the applications that use it.
+// Every layer has items that only one application uses. Features only add code, so that an item that is dead with all
+// applications is dead in every build. The compiler looks for such items in that build only, and no item needs a list of the
+// applications that use it.
 #![cfg_attr(not(all(feature = "planner", feature = "sampling")), allow(dead_code, unused_imports))]
 // The documentation on docs.rs says which feature an item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -184,7 +185,7 @@ pub use arrow_array;
 pub use sprs;
 pub use {ndarray, num_complex, rand};
 
-/// README's code is a test.
+/// Tests the code of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -4,13 +4,13 @@
 //! - [`regression`]: ridge regression from a table to a server: searches, streams, single rows, intervals, components
 //! - [`shaped`]: features shaped by the data
 //! - [`serving`]: linear attention in a server; [`training`]: in a model that learns
-//! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections; growth with n, d and m is
-//!   on the page of [`projection`](crate::projection)
+//! - [`speed`]: times compared with other libraries; [`structured`]: dense and structured projections; growth of times with n,
+//!   d and m: [`projection`](crate::projection)
 //! - [`scale`]: fits in memory, out of core and on many machines
 //! - errors in the papers: [`errata`](crate::theory::errata)
 //!
-//! The repository's folder `experiments` has more: what its programs print (`README.md`), and the papers' figures and tables
-//! beside what comes out here (`results`).
+//! The repository's folder `experiments` has more: the output of its programs (`README.md`), and the papers' figures and tables
+//! compared with this crate's results (`results`).
 
 // Its programs need these features.
 #[cfg_attr(all(feature = "faer", feature = "serde", feature = "testing"), doc = include_str!("doc/first_hour.md"))]

@@ -1,8 +1,8 @@
-//! Names in text: how couplings, kernels and maps are read from what their `Display` writes, or from less.
+//! Names in text: couplings, kernels and maps are read from the text that their `Display` writes, or from less.
 //!
-//! A text is the name of a variant and the options behind it. Options with a name of their own, such as "lengthscale 0.5", stand in any
-//! order; numbers without a name are read after them. Case, commas, parentheses and the signs = and : do not matter. Words of a name
-//! may be joined by hyphens. Square brackets hold a list.
+//! A text is the name of a variant with options behind it. Named options, such as "lengthscale 0.5", stand in any order; numbers
+//! without a name are read after them. Case, commas, parentheses and the signs = and : do not matter. Words of a name may be
+//! joined by hyphens. Square brackets hold a list.
 
 use num_complex::Complex64;
 
@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 
 /// A text that begins with a name.
 pub(crate) struct Named<'a> {
-    /// The name, as it is listed.
+    /// The name, as in the list of names.
     pub name: &'static str,
-    /// The options behind it.
+    /// The options behind the name.
     pub words: Words<'a>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Named<'a> {
     /// The longest of the names with which a [plain](fn@plain) text begins. `aliases` are other texts for some of them.
     ///
     /// # Errors
-    /// [`Text`](Error::Text) with the names, if it begins with none.
+    /// [`Text`](Error::Text) with the names, if the text begins with none.
     pub fn read(
         what: &'static str,
         text: &'a str,
@@ -66,7 +66,7 @@ impl<'a> Words<'a> {
         let is_joined = rest.starts_with('-') && joined.is_some_and(is_number);
         let rest = if is_joined { rest } else { joined.unwrap_or(rest) };
         let bracket = |c: char| "[]".contains(c);
-        // Brackets are words.
+        // Brackets are words of their own.
         let parts = rest.split(between).flat_map(|part| part.split_inclusive(bracket));
         let words = parts.flat_map(|part| match part.strip_suffix(bracket) {
             Some(word) => [word, &part[word.len()..]],
@@ -75,7 +75,7 @@ impl<'a> Words<'a> {
         Words { what, text, left: words.filter(|word| !word.is_empty()).collect(), is_joined }
     }
 
-    /// Takes a hyphen between the name and a number for a joint: where no number is negative.
+    /// Reads a hyphen between the name and a number as a joint: for options that are never negative.
     pub fn joined(mut self) -> Self {
         if let (true, Some(first)) = (self.is_joined, self.left.first_mut()) {
             *first = first.strip_prefix('-').unwrap_or(first);
@@ -205,7 +205,7 @@ pub(crate) mod text {
         text.parse().map_err(D::Error::custom)
     }
 
-    /// Texts of values that may be missing.
+    /// Optional values that are stored as their text.
     pub mod option {
         use super::*;
 

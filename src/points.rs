@@ -1,4 +1,4 @@
-//! [`Points`]: what methods take for points, made from dense arrays, sparse matrices and columns alike.
+//! [`Points`]: the points that methods take, made from dense arrays, sparse matrices and columns.
 
 #[cfg(feature = "arrow")]
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::once::once;
 
-/// Points in rows, n × d: what methods that take `impl Into<Points<T>>` accept.
+/// Points in rows, n × d, for methods that take `impl Into<Points<T>>`.
 ///
-/// These are, by reference, all arrays of two dimensions and any layout (owned, shared, views), and views by value. With
-/// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views, and by
-/// `Points::of_csr` SciPy's compressed rows; with `arrow` columns of Arrow, by `Points::of_columns` and `Points::of_list`. Results have the
-/// bits of the same points in a dense array, whatever their layout.
+/// Arrays of two dimensions and any layout (owned, shared, views) convert by reference, and views also by value. With the
+/// feature `sparse`, matrices of the crate [`sprs`](https://docs.rs/sprs) convert, by reference or as views, and
+/// `Points::of_csr` takes SciPy's compressed rows. With the feature `arrow`, `Points::of_columns` and `Points::of_list` take
+/// columns of Arrow. Whatever the layout, results have the bits of a dense array of these points.
 ///
-/// Features and kernel and ridge regression take points so. What reads every coordinate takes dense arrays alone: Gram
-/// matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
+/// Features, kernel regression and ridge regression take `Points`. Methods that read every coordinate take only dense arrays:
+/// Gram matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
 /// [`to_dense`](Points::to_dense) writes other layouts out for them.
 ///
 /// # Cost
-/// Dense points, columns and compressed rows are borrowed. Compressed columns are converted to rows with each conversion: make
+/// Dense points, columns and compressed rows are borrowed. Each conversion of compressed columns converts them to rows: make
 /// `Points` of them once, and pass it by reference. Explicitly stored zeros are allowed.
 ///
 /// Features of sparse points cost O(m) for each coordinate that is stored and O(D) a point, for maps that project the
@@ -39,8 +39,8 @@ use crate::once::once;
 /// Poisson and geometric maps, `EluPlusOne`, clusters, user-defined maps, and centred inputs of ridge regressions (4096
 /// at a time).
 ///
-/// Columns are gathered to dense rows as many at a time, whatever the map, which costs O(d) a point. All at once they are
-/// gathered by exact kernels and by a [`RidgeSearch`](crate::apply::RidgeSearch) that standardises.
+/// Columns are gathered to dense rows, as many at a time, whatever the map, which costs O(d) a point. Exact kernels, and a
+/// [`RidgeSearch`](crate::apply::RidgeSearch) that standardises, gather all at once.
 ///
 /// # Example
 /// ```
@@ -79,33 +79,33 @@ pub struct Points<'a, T: Real> {
     layout: Layout<'a, T>,
 }
 
-/// Where coordinates are.
+/// The layout of the coordinates.
 #[derive(Clone, Debug)]
 enum Layout<'a, T: Real> {
     Dense(ArrayView2<'a, T>),
     Owned(Array2<T>),
     #[cfg(feature = "sparse")]
     Compressed(Compressed<'a, T>),
-    /// Columns of the same length.
+    /// Columns of equal length.
     #[cfg(feature = "arrow")]
     Columns(Arc<[&'a [T]]>),
 }
 
 impl<T: Real> Points<'_, T> {
-    /// n.
+    /// n, the number of points.
     pub fn nrows(&self) -> usize {
         self.view().nrows()
     }
 
-    /// d.
+    /// d, the dimension of points.
     pub fn ncols(&self) -> usize {
         self.view().ncols()
     }
 
-    /// All coordinates, n × d: borrowed from a dense array, written out of sparse rows and of columns, which takes O(n d).
+    /// All coordinates, n × d: borrowed from a dense array, or written out in O(n d) from sparse rows and columns.
     ///
     /// # Errors
-    /// [`Memory`](Error::Memory) if there is no memory to write them out.
+    /// [`Memory`](Error::Memory) if the coordinates that are written out do not fit in memory.
     #[inline(never)]
     pub fn to_dense(&self) -> Result<CowArray<'_, T, Ix2>> {
         self.view().to_dense()
@@ -119,7 +119,7 @@ impl<T: Real> Points<'_, T> {
     /// Copies of some rows, in this order: sparse ones of sparse points, else dense ones.
     ///
     /// # Errors
-    /// [`Entry`](Error::Entry) if there is no such row, [`Memory`](Error::Memory) if there is no memory for dense ones.
+    /// [`Entry`](Error::Entry) if there is no such row, [`Memory`](Error::Memory) if dense copies do not fit in memory.
     #[inline(never)]
     pub fn select(&self, rows: &[usize]) -> Result<Points<'static, T>> {
         if let Some(row) = rows.iter().position(|row| *row >= self.nrows()) {
@@ -143,7 +143,7 @@ impl<T: Real> Points<'_, T> {
         Ok(Points { layout })
     }
 
-    /// What the engine reads.
+    /// The view that the engine reads.
     pub(crate) fn view(&self) -> PointsView<'_, T> {
         match &self.layout {
             Layout::Dense(x) => PointsView::Dense(x.view()),
@@ -161,8 +161,8 @@ impl<'a, T: Real> Points<'a, T> {
     /// Points in the arrays of compressed rows that SciPy's `csr_array` has: `data`, `indices` and `indptr` (feature `sparse`).
     ///
     /// Row i has the coordinates `values[offsets[i]..offsets[i + 1]]` in these `columns`, and zeros elsewhere; d is `dim`. Columns
-    /// ascend in each row, as SciPy's `sum_duplicates()` leaves them. Offsets may begin above 0: with some of the offsets, and all
-    /// values and columns, the points are a slice of the rows. Values that are not finite are refused where dense ones are.
+    /// ascend in each row, as SciPy's `sum_duplicates()` leaves them. Offsets may begin above 0: some of the offsets, with all
+    /// values and columns, give a slice of the rows. Values that are not finite are refused where dense ones are.
     ///
     /// Values are borrowed, and so are columns in `i32`, `u32` and `usize`; offsets are copied. Cost O(n) and one pass over the
     /// columns.
@@ -181,7 +181,7 @@ impl<'a, T: Real> Points<'a, T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if there are not as many columns as values, [`Entry`](Error::Entry) with the row if offsets descend
     /// or are beyond the values, or if a column is not below d or not above the one before it; [`Parameter`](Error::Parameter)
-    /// without any offset; [`Memory`](Error::Memory) if there is no memory for the offsets.
+    /// without any offset; [`Memory`](Error::Memory) if the offsets do not fit in memory.
     pub fn of_csr(
         values: &'a [T],
         columns: &'a [impl CsrIndex],
@@ -195,7 +195,7 @@ impl<'a, T: Real> Points<'a, T> {
 
 #[cfg(feature = "arrow")]
 impl<'a, T: Real> Points<'a, T> {
-    /// Of columns of the same length.
+    /// Points of these columns, which have equal lengths.
     pub(crate) fn of_slices(columns: Vec<&'a [T]>) -> Self {
         Points { layout: Layout::Columns(columns.into()) }
     }
@@ -219,7 +219,7 @@ impl<'a, T: Real, S: Data<Elem = T>> From<&'a ArrayBase<S, Ix2>> for Points<'a, 
     }
 }
 
-/// Borrows what was converted before.
+/// Borrows points that were converted before.
 impl<'a, T: Real> From<&'a Points<'_, T>> for Points<'a, T> {
     fn from(x: &'a Points<'_, T>) -> Self {
         let layout = match &x.layout {

@@ -1,7 +1,7 @@
-//! Progress of long work, and how to stop it.
+//! Showing the progress of long work, and stopping it.
 //!
-//! A search, a plan, a clustering, an error report or a pass over many rows can take minutes. [`watch`] runs such work and calls a
-//! function of yours while it runs: it can show how far the work is, and it can stop it.
+//! A search, a plan, a clustering, an error report or a pass over many rows can take minutes. [`watch`] runs such work and calls
+//! a function of yours while it runs, which can show the progress of the work and stop it.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -23,8 +23,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Work that was stopped ends with [`Error::Cancelled`]. It has changed nothing but output arrays of yours. Watching never changes a
-//! result.
+//! Work that was stopped ends with [`Error::Cancelled`]. It has changed nothing except your output arrays. Watching never
+//! changes a result.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Progress<'a> {
@@ -44,7 +44,7 @@ pub struct Progress<'a> {
     pub task: &'static str,
     /// The number of steps that are done.
     pub done: usize,
-    /// The number of all steps, where it is known.
+    /// The number of all steps, if it is known.
     pub total: Option<usize>,
     /// The result of the step that was just done, such as a [`RidgeTrial`](crate::apply::RidgeTrial), in words; mostly empty.
     pub detail: &'a dyn fmt::Display,
@@ -69,13 +69,13 @@ impl fmt::Debug for Progress<'_> {
 
 /// Runs `work` and calls `watcher` while it runs.
 ///
-/// `watcher` is called once for each step of a long task, and besides some ten times a second within long passes over rows. It is called
-/// from whatever thread is at work, never from two at once: a step that is done while it is at work is told when it is ready. With
-/// [`ControlFlow::Break`] it stops the work: a long call returns [`Error::Cancelled`] within a fraction of a second, and so does each
-/// later long call within `work`.
+/// `watcher` is called once for each step of a long task, and some ten times a second within long passes over rows. Any working
+/// thread may call it, but never two at once: steps that are done while it runs are reported when it returns. With
+/// [`ControlFlow::Break`] it stops the work: a long call returns [`Error::Cancelled`] within a fraction of a second, and so does
+/// each later long call within `work`.
 ///
 /// Only calls of this crate within `work`, on the thread that calls `watch`, are watched. To use a pool of rayon, call
-/// `pool.install(|| watch(…))`. A watched call within a watched call is watched by both.
+/// `pool.install(|| watch(…))`. A watched call within a watched call is watched by both watchers.
 pub fn watch<R>(
     watcher: impl FnMut(&Progress<'_>) -> ControlFlow<()> + Send + 'static,
     work: impl FnOnce() -> R,
@@ -94,7 +94,7 @@ pub(crate) fn step(task: &'static str, done: usize, total: impl Into<Option<usiz
     step_with(task, done, total, &"")
 }
 
-/// Tells the watcher, if there is one, that so many steps of a task are done, and what the last one gave.
+/// Tells the watcher, if there is one, that so many steps of a task are done, with the result of the last one in words.
 ///
 /// # Errors
 /// [`Error::Cancelled`] if the watcher stops the work.
@@ -108,7 +108,8 @@ pub(crate) fn step_with(
     watch.ask(Some(Progress { task, done, total: total.into(), detail }))
 }
 
-/// Asks the watcher, if there is one, whether to go on. It costs a nanosecond without a watcher, and is for every few milliseconds of work.
+/// Asks the watcher, if there is one, whether to go on. It costs a nanosecond without a watcher, and is to be called every few
+/// milliseconds of work.
 ///
 /// # Errors
 /// [`Error::Cancelled`] if the watcher stops the work, or has stopped it before.
@@ -122,7 +123,7 @@ pub(crate) fn is_watched() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }
 
-/// Whether the watcher, if there is one, has stopped the work: for inner loops, whose callers [`check`] once more behind them.
+/// Whether the watcher, if there is one, has stopped the work: for inner loops, after which callers [`check`] once more.
 pub(crate) fn is_stopped() -> bool {
     check().is_err()
 }
@@ -130,13 +131,13 @@ pub(crate) fn is_stopped() -> bool {
 /// The time between two calls of a watcher within a step, in milliseconds.
 const PAUSE: u64 = 100;
 
-/// What is asked while work runs.
+/// A watcher of running work, with the steps to report.
 pub(crate) struct Watch {
     state: Mutex<State>,
-    /// Steps that the watcher does not know yet.
+    /// Steps that have not been reported to the watcher.
     steps: Mutex<VecDeque<Step>>,
     start: Instant,
-    /// When the watcher answered last, in milliseconds after the start.
+    /// The time of the watcher's last answer, in milliseconds after the start.
     answered: AtomicU64,
     stopped: AtomicBool,
     /// The watch within which this one is.
@@ -189,10 +190,10 @@ impl Watch {
         if self.is_stopped() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// Tells the watcher all steps that it does not know, and asks it again if it was not asked for a while.
+    /// Reports all steps that have not been reported, and asks the watcher again if it was not asked for a while.
     ///
-    /// A thread that finds the watcher busy leaves its step to the thread that talks to it, which looks for more before it goes.
-    /// Waiting could be waiting for oneself, where a watcher that works in parallel takes up other work meanwhile.
+    /// A thread that finds the watcher busy leaves its step to the thread that runs the watcher, which looks for more steps before
+    /// it goes. It must not wait: a watcher that works in parallel may take up other work on its own thread.
     fn tell(&self) {
         while let Some(mut state) = self.idle() {
             while let (false, Some(step)) = (self.is_stopped(), self.next_step()) {
@@ -218,7 +219,7 @@ impl Watch {
         self.answered.store(self.now(), Ordering::Relaxed);
     }
 
-    /// The watcher, unless a thread talks to it.
+    /// The watcher, unless a thread runs it.
     fn idle(&self) -> Option<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Some(state),
@@ -244,7 +245,7 @@ impl Watch {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Milliseconds since the start.
+    /// The milliseconds since the start.
     fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -265,13 +266,13 @@ thread_local! {
 pub(crate) struct Watched(Option<Arc<Watch>>);
 
 impl Watched {
-    /// Lets the work that follows on this thread be watched so.
+    /// Lets `watch` watch the work that follows on this thread.
     pub fn by(watch: &Option<Arc<Watch>>) -> Self {
         Watched(CURRENT.replace(watch.clone()))
     }
 
-    /// Lets the work that follows on this thread be watched by nobody: before a thread waits for others, since it may take up other
-    /// people's work meanwhile. Gives the watch as it was.
+    /// Lets nothing watch the work that follows on this thread, and returns the watch as it was. It is for a thread that waits for
+    /// others, since it may take up unrelated work meanwhile.
     #[cfg(feature = "rayon")]
     pub fn by_nobody() -> (Self, Option<Arc<Watch>>) {
         let watch = CURRENT.take();

@@ -4,7 +4,7 @@
 ///
 /// Results have the scalar type of the points; scales, squared norms and logarithms are always `f64`.
 pub trait Real: ndarray::NdFloat + Default + sealed::Sealed {
-    /// The same number as `f64`.
+    /// The number as `f64`, without rounding.
     fn widen(self) -> f64;
 
     /// The nearest number of this type; ±∞ on overflow.
@@ -16,17 +16,17 @@ pub trait Real: ndarray::NdFloat + Default + sealed::Sealed {
     }
 }
 
-/// The way from a generic scalar to what is written for `f32` and for `f64`. Nobody outside can name a
-/// [`Family`](sealed::Family), so nobody can take it.
+/// Chooses code for `f32` or for `f64` from a generic scalar. Other crates cannot name a [`Family`](sealed::Family), and so
+/// cannot use it.
 pub(crate) mod sealed {
     /// A type for each scalar.
     pub trait Family {
-        /// That of the scalar `T`.
+        /// The type of the scalar `T`.
         type Of<T>;
     }
 
     pub trait Sealed: Sized {
-        /// The one of two values that is for this scalar.
+        /// The value for this scalar.
         fn choose<F: Family>(f32: F::Of<f32>, f64: F::Of<f64>) -> F::Of<Self>;
     }
 

@@ -33,7 +33,7 @@ impl SignedLog {
     pub fn sum(terms: impl Iterator<Item = Self> + Clone) -> Self {
         let top = terms.clone().map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
         if !top.is_finite() {
-            // All are zero, or some are infinite or NaN, which decide the sum.
+            // All terms are zero, or some are infinite or NaN, which decide the sum.
             let finite = |term: &Self| term.ln_abs < f64::INFINITY && !term.sign.is_nan();
             return SignedLog::from(terms.filter(|term| !finite(term)).map(SignedLog::value).sum::<f64>());
         }

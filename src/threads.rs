@@ -1,8 +1,8 @@
 //! Threads: the only place that knows whether there are any.
 //!
-//! With the feature `rayon` work is spread over the caller's pool. On one thread, and without the feature always, it is done
-//! in order on the calling thread. Results are in the order of the items, whatever thread computes them; so they are the
-//! same for any number of threads as long as no sum is cut by [`count`].
+//! With the feature `rayon` work is spread over the caller's pool. With one thread, or without the feature, it is done in order
+//! on the calling thread. Results are in the order of the items, whatever thread computes them. So they do not depend on the
+//! number of threads as long as no sum is cut by [`count`].
 
 use std::mem;
 use std::sync::{Mutex, PoisonError};
@@ -15,8 +15,8 @@ use crate::progress::Watched;
 
 /// The number of threads that work is spread over.
 ///
-/// A forked process has a copy of the memory of its parent, but not its threads: work that is given to them never ends. There work stays
-/// on the calling thread, unless that thread belongs to a pool that was made after the fork.
+/// A forked process has a copy of the memory of its parent, but not its threads: work that is given to them never ends. Work in
+/// a forked process stays on the calling thread, unless that thread belongs to a pool that was made after the fork.
 #[cfg(feature = "rayon")]
 pub(crate) fn count() -> usize {
     if is_orphan() { 1 } else { rayon::current_num_threads() }
@@ -24,8 +24,8 @@ pub(crate) fn count() -> usize {
 
 /// Whether the threads of the pool that this thread would use are those of another process.
 ///
-/// The first process is the one in which this crate first asked, and a thread is of the process in which it first asked. So both are
-/// noted at each call, also where the answer is plain: after a fork it would be too late.
+/// The first process is the one in which this was first called, and a thread belongs to the process in which it first called.
+/// So both are noted at each call, even if the answer is plain: after a fork it would be too late.
 #[cfg(all(feature = "rayon", unix))]
 fn is_orphan() -> bool {
     use std::process;
@@ -55,7 +55,7 @@ pub(crate) fn count() -> usize {
     1
 }
 
-/// The results of both.
+/// The results of both functions, which may run at once.
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
     #[cfg(feature = "rayon")]
@@ -84,13 +84,12 @@ pub(crate) fn map<I: Send, R: Send>(
     Pool::<()>::default().map(items, |(), item| work(item))
 }
 
-/// Lets `work` do something with each item.
+/// Calls `work` with each item.
 pub(crate) fn for_each<I: Send>(items: impl IntoIterator<Item = I>, work: impl Fn(I) + Sync) {
     map(items, work);
 }
 
-/// Buffers that are used again by whichever thread needs one: page-faulting new ones may take longer than the work that
-/// is done in them.
+/// Buffers that are used again by any thread that needs one: page faults of new ones may take longer than the work in them.
 #[derive(Debug)]
 pub(crate) struct Pool<A>(Mutex<Vec<A>>);
 
@@ -113,7 +112,7 @@ impl<A> Pool<A> {
 }
 
 impl<A: Default + Send> Pool<A> {
-    /// As [`map`], with a buffer that a thread keeps from item to item, as the one before has left it.
+    /// The results of `work` on items, in their order. A thread keeps a buffer from item to item, as the last item has left it.
     pub fn map<I: Send, R: Send>(
         &self,
         items: impl IntoIterator<Item = I>,
@@ -140,7 +139,7 @@ impl<A: Default + Send> Pool<A> {
         items.map(|item| work(&mut loan.buffer, item)).collect()
     }
 
-    /// As [`for_each`], with a buffer that a thread keeps from item to item, as the one before has left it.
+    /// Calls `work` with each item. A thread keeps a buffer from item to item, as the last item has left it.
     pub fn for_each<I: Send>(&self, items: impl IntoIterator<Item = I>, work: impl Fn(&mut A, I) + Sync) {
         self.map(items, work);
     }
@@ -151,11 +150,11 @@ impl<A: Default + Send> Pool<A> {
     }
 }
 
-/// What is there of an item.
+/// The state of an item.
 #[cfg(feature = "rayon")]
 enum Place<I, R> {
     Item(I),
-    /// A thread is at work.
+    /// A thread is at work on the item.
     Empty,
     Result(R),
 }
@@ -170,9 +169,9 @@ impl<I, R> Place<I, R> {
     }
 }
 
-/// Lets workers do all of the numbers below n; each thread makes some.
+/// Lets workers do all of the numbers below n; each thread makes some workers.
 ///
-/// Compiled once, since nothing in it is generic: rayon's part is larger than most of the work that it spreads.
+/// It is not generic and so compiled once: rayon's part is larger than most of the work that it spreads.
 #[cfg(feature = "rayon")]
 fn spread<'a>(n: usize, worker: &(dyn Fn() -> Box<dyn FnMut(usize) + 'a> + Sync)) {
     let (_waiting, watch) = Watched::by_nobody();
@@ -194,17 +193,17 @@ impl<A: Default> Drop for Loan<'_, A> {
     }
 }
 
-/// What `work` gives on so many threads.
+/// The result of `work` on so many threads.
 ///
 /// # Errors
-/// What the system says if it has not so many.
+/// The message of the system if it cannot make so many.
 #[cfg(all(feature = "rayon", any(test, feature = "testing")))]
 pub(crate) fn with<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> Result<R, String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     Ok(pool.map_err(|error| format!("no pool of {threads} threads: {error}"))?.install(work))
 }
 
-/// What `work` gives on one thread, whatever number is asked for.
+/// The result of `work` on one thread, whatever number is asked for.
 #[cfg(all(not(feature = "rayon"), any(test, feature = "testing")))]
 pub(crate) fn with<R: Send>(_: usize, work: impl FnOnce() -> R + Send) -> Result<R, String> {
     Ok(work())

@@ -1,16 +1,16 @@
-//! [`all_or_none`]: changes of a state that come to their end, or are not made.
+//! [`all_or_none`]: changes of a state that are made as a whole or not at all.
 
 use std::convert::Infallible;
 
-/// Lets `change` change a state. Where code of a user may panic within, which is `at_risk`, it changes a copy that takes the state's
-/// place in the end.
+/// Lets `change` change a state. If it is `at_risk` because a user's code may panic within, it changes a copy, which takes the
+/// state's place in the end.
 pub(crate) fn all_or_none<S: Clone, R>(state: &mut S, at_risk: bool, change: impl FnOnce(&mut S) -> R) -> R {
     let Ok(result) = try_all_or_none(state, at_risk, |state| Ok::<R, Infallible>(change(state)));
     result
 }
 
-/// Lets `change` change a state. Where it may fail or panic halfway, which is `at_risk`, it changes a copy that takes the state's place
-/// if it succeeds.
+/// Lets `change` change a state. If it is `at_risk` of failing or panicking halfway, it changes a copy, which takes the state's
+/// place if it succeeds.
 pub(crate) fn try_all_or_none<S: Clone, R, E>(
     state: &mut S,
     at_risk: bool,

@@ -1,5 +1,5 @@
-//! What this crate's own tests, benches and experiments measure and verify: parts of the engine, the instruction sets and
-//! peak rate of the machine. Not for programs: it may change with any version.
+//! Parts of the engine, the instruction sets and the peak rate of the machine, for this crate's own tests, benches and
+//! experiments. The module is not for programs: it may change with any version.
 
 use ndarray::ArrayView2;
 

@@ -17,12 +17,12 @@ const ROWS: usize = 12;
 /// Kernel regression (Nadaraya–Watson smoothing) with an exact kernel.
 ///
 /// # Definition
-/// ŷ(x) = Σᵢ K(x, xᵢ) yᵢ / Σᵢ K(x, xᵢ). Sums are taken relative to the largest weight, so they do not
-/// underflow; where the logarithms of all weights overflow, ŷ is the mean.
+/// ŷ(x) = Σᵢ K(x, xᵢ) yᵢ / Σᵢ K(x, xᵢ). Sums are taken relative to the largest weight, so that they do not
+/// underflow; if the logarithms of all weights overflow, ŷ is the mean.
 ///
 /// # Cost
-/// O(n t d) to predict, O(n d) memory: what [`Smoother`](super::Smoother) approximates without either. Sparse points are
-/// written out.
+/// O(n t d) to predict t points, O(n d) memory. [`Smoother`](super::Smoother) is the approximation without either. Sparse
+/// points are written out.
 ///
 /// # Example
 /// ```
@@ -42,7 +42,7 @@ pub struct ExactSmoother<T, K> {
 }
 
 impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
-    /// A smoother that has seen nothing, for points in ℝᵈ with `targets` numbers each (for labels: the number
+    /// A smoother without training points, for points in ℝᵈ with `targets` numbers each (for labels: the number
     /// of classes).
     ///
     /// # Errors
@@ -59,17 +59,17 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
-    /// [`Memory`](Error::Memory) if there is no memory for all points; nothing is added on error.
+    /// [`Memory`](Error::Memory) if all points do not fit in memory; nothing is added on error.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
         self.take_in(x.into().view(), targets)
     }
 
     fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
-        // What grows may double.
+        // Arrays that grow may double.
         let rows = self.x.nrows().saturating_add(x.nrows());
         let rows = if self.x.is_empty() { rows } else { rows.saturating_mul(2) };
         let each = self.x.ncols().saturating_add(self.targets.ncols()).saturating_mul(size_of::<T>());
-        // Before all numbers are looked at: no memory is found at once.
+        // Memory is checked before all numbers are read, since that is fast.
         check_memory("training points", rows, each)?;
         check_training(x, self.x.ncols(), targets, self.targets.ncols())?;
         let count = self.x.nrows() as f64 + x.nrows() as f64;
@@ -79,7 +79,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             domain: "small enough to be addressed",
         };
         let dense = x.to_dense()?;
-        // Room for both first, so that nothing is half taken in. Amortised: no update copies all that came before.
+        // Room for both is made first, so that nothing is half taken in. It grows in steps, so that few updates copy all rows.
         self.x.reserve_rows(x.nrows()).map_err(full)?;
         self.targets.reserve_rows(x.nrows()).map_err(full)?;
         self.x.append(Axis(0), dense.view()).map_err(full)?;
@@ -90,18 +90,18 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// Adds training points `x`, n × d, with their labels below the number of classes.
     ///
     /// # Errors
-    /// As [`update`](ExactSmoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
+    /// The errors of [`update`](ExactSmoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
         let targets = one_hot(labels, self.targets.ncols())?;
         self.take_in(x.into().view(), &targets)
     }
 
-    /// The regression ŷ at the rows of `x`: t × targets; the mean of the targets where the weights of a signed kernel do not
-    /// add up to a positive number. A row that is not finite gives NaN.
+    /// The regression ŷ at the rows of `x`, t × d: t × targets. It is the mean of the targets if the weights of a signed kernel do
+    /// not add up to a positive number. A row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
-    /// training point, [`Memory`](Error::Memory) if there is no memory for the result.
+    /// training point, [`Memory`](Error::Memory) if the result does not fit in memory.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
     }
@@ -161,7 +161,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         let logs: Vec<SignedLog> = self.x.rows().into_iter().map(log).collect();
         let top = logs.iter().map(|w| w.ln_abs).fold(f64::NEG_INFINITY, f64::max);
         let relative = |w: &SignedLog| match top {
-            // Where all logarithms overflow, all points are as good; where some do, only those count.
+            // If all logarithms overflow, all points count equally; if some do, only those count.
             f64::NEG_INFINITY => 1.0 + w.value(),
             f64::INFINITY if !w.ln_abs.is_nan() => w.sign * f64::from(w.ln_abs == top),
             top => w.scaled(-top).value(),
@@ -173,7 +173,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// training points is never predicted.
     ///
     /// # Errors
-    /// As [`predict`](ExactSmoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
+    /// The errors of [`predict`](ExactSmoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
         self.classes(x.into().view())
     }

@@ -1,4 +1,4 @@
-//! Labels of classes: from them to targets, and back from predictions.
+//! Labels of classes: targets from labels, and labels from predictions.
 
 use ndarray::{Array2, ArrayView1};
 
@@ -35,8 +35,8 @@ pub(super) fn check_classes(classes: usize) -> Result<()> {
     Err(Error::Parameter { name: "the number of classes", value: classes as f64, domain })
 }
 
-/// The class with the largest score in each row, n × classes; the first of equals. A class that does not occur in training is none of
-/// them: its score of 0 says nothing, and may be above those of all others.
+/// The class with the largest score in each row of `scores`, n × classes; the first of equals. A class that does not occur in
+/// training is left out: its score of 0 says nothing, and may be above all other scores.
 pub(super) fn best_classes(scores: &Array2<f64>, occurs: impl Fn(usize) -> bool) -> Result<Vec<usize>> {
     check_classes(scores.ncols())?;
     check_finite("x", scores)?;
@@ -48,7 +48,7 @@ pub(super) fn best_classes(scores: &Array2<f64>, occurs: impl Fn(usize) -> bool)
     Ok(scores.rows().into_iter().map(largest).collect())
 }
 
-/// The classes that occur in training, ascending; all of them if none does.
+/// The classes that occur in training, ascending; all classes if none does.
 pub(super) fn occurring(classes: usize, occurs: impl Fn(usize) -> bool) -> Vec<usize> {
     let some: Vec<usize> = (0..classes).filter(|class| occurs(*class)).collect();
     if some.is_empty() { (0..classes).collect() } else { some }

@@ -24,13 +24,13 @@ fn run(targets: usize) -> usize {
 /// `update(keys, values)`, `predict(queries)`. Approximate: the kernel is the map's estimate.
 ///
 /// # Definition
-/// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that Σᵢ ψ(xᵢ) yᵢ is all that is kept
-/// of the training points. Labels are regressed as indicator vectors; a class is the largest score.
+/// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that only the sums Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ
+/// over the training points are kept. Labels are regressed as indicator vectors; the class is the largest score.
 ///
 /// Points may come in any number of batches. Sums are `f64` and, for maps with logarithms, have a scale for each
-/// feature, so weights do not underflow at any norm. Estimates of other maps may be negative; where a point's total
-/// weight is then not positive, [`predict`](Smoother::predict) returns the mean of the training targets, as with an
-/// infinite lengthscale, and [`predict_and_report`](Smoother::predict_and_report) says where.
+/// feature, so that weights do not underflow at any norm. Estimates of other maps may be negative. If a point's total weight
+/// is then not positive, [`predict`](Smoother::predict) returns the mean of the training targets, as with an infinite
+/// lengthscale, and [`predict_and_report`](Smoother::predict_and_report) gives the rows of such points.
 ///
 /// Parts of a data set may be read by several machines: smoothers of equal maps [merge](Smoother::merge), and their
 /// [sums](Smoother::sums) travel without the map ([`KernelSums`]). Rows are numbered, and none is counted twice.
@@ -65,8 +65,8 @@ impl<T: Real> Smoother<T> {
     /// A smoother without training points, for `targets` numbers at each point (for labels: the number of classes).
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed, [`Memory`](Error::Memory) if there is no
-    /// memory for their sums.
+    /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed, [`Memory`](Error::Memory) if the sums do not
+    /// fit in memory.
     #[inline(never)]
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_targets(targets, map.feature_dim())?;
@@ -74,17 +74,17 @@ impl<T: Real> Smoother<T> {
         Ok(Smoother { map, sums, next: 0 })
     }
 
-    /// A smoother of sums that were taken with this map, here or elsewhere. It goes on after their last row.
+    /// A smoother of sums that were taken with this map, here or elsewhere. The next update begins after their last row.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) if they were taken with another map.
+    /// [`Merge`](Error::Merge) if the sums were taken with another map.
     pub fn of_sums(map: Map<T>, sums: KernelSums<T>) -> Result<Self> {
         sums.check_map(&map)?;
         let next = sums.rows.end().unwrap_or(0);
         Ok(Smoother { map, sums, next })
     }
 
-    /// The same with the next update beginning at this row of the whole data set.
+    /// Sets the row of the whole data set at which the next update begins.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
@@ -100,7 +100,7 @@ impl<T: Real> Smoother<T> {
         &self.map
     }
 
-    /// The sums over the training points: all that is kept of them.
+    /// The sums over the training points, which are all that is kept of them.
     pub fn sums(&self) -> &KernelSums<T> {
         &self.sums
     }
@@ -118,7 +118,7 @@ impl<T: Real> Smoother<T> {
     /// Adds the training points of another smoother with an equal map. The next update begins after the last row of both.
     ///
     /// # Errors
-    /// As [`KernelSums::merge`].
+    /// The errors of [`KernelSums::merge`].
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.join(&other.sums)
     }
@@ -126,7 +126,7 @@ impl<T: Real> Smoother<T> {
     /// Adds training points by their sums, which may come from another machine. The next update begins after the last row of both.
     ///
     /// # Errors
-    /// As [`KernelSums::merge`].
+    /// The errors of [`KernelSums::merge`].
     pub fn join(&mut self, sums: &KernelSums<T>) -> Result<()> {
         self.sums.merge(sums)?;
         self.next = self.next.max(self.sums.rows.end().unwrap_or(0));
@@ -150,7 +150,7 @@ impl<T: Real> Smoother<T> {
         check_training(x, self.map.input_dim(), targets, targets_count)?;
         let rows = self.sums.rows.next(self.next, x.nrows())?;
         let next = rows.end;
-        // Sums of runs are used again: page-faulting new ones would take a sixth of the time.
+        // Sums of runs are used again: page faults of new ones would take a sixth of the time.
         let spare = Pool::default();
         let of_run = |run: Range<usize>, batch: &mut Batch<T>, buffers: &mut RunBuffers<T>| {
             // Finite points whose squared norm overflows have no features.
@@ -185,19 +185,19 @@ impl<T: Real> Smoother<T> {
     /// Adds training points `x`, n × d, with their labels below the number of classes.
     ///
     /// # Errors
-    /// As [`update`](Smoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
+    /// The errors of [`update`](Smoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
         let targets = one_hot(labels, self.sums.targets())?;
         self.take_in(x.into().view(), &targets)
     }
 
-    /// The regression ŷ at the rows of `x`: t × targets. For labels, estimates of the classes' probabilities.
+    /// The regression ŷ at the rows of `x`, t × d: t × targets. For labels these are estimates of the classes' probabilities.
     ///
     /// A row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
-    /// training point, [`Memory`](Error::Memory) if there is no memory for the result.
+    /// training point, [`Memory`](Error::Memory) if the result does not fit in memory.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
     }
@@ -207,12 +207,12 @@ impl<T: Real> Smoother<T> {
         self.apply(x, self.sums.targets(), |sums, j| T::narrow(self.regression(sums, j)))
     }
 
-    /// As [`predict`](Smoother::predict), and the rows of `x`, ascending, whose total weight is not positive: there the
+    /// The regression ŷ at the rows of `x`, with the rows, ascending, whose total weight is not positive. There the
     /// prediction is the mean of the training targets, because signed estimates do not define a weighted mean. Many
     /// such rows indicate too few features for these points, or too small a lengthscale.
     ///
     /// # Errors
-    /// As [`predict`](Smoother::predict).
+    /// The errors of [`predict`](Smoother::predict).
     pub fn predict_and_report<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<(Array2<T>, Vec<usize>)> {
         self.predictions_and_report(x.into().view())
     }
@@ -243,7 +243,7 @@ impl<T: Real> Smoother<T> {
     /// training points is never predicted.
     ///
     /// # Errors
-    /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite,
+    /// The errors of [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite,
     /// [`Parameter`](Error::Parameter) if there is one target.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
         self.classes(x.into().view())
@@ -255,7 +255,7 @@ impl<T: Real> Smoother<T> {
         best_classes(&scores, |class| self.sums.occurs(class))
     }
 
-    /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
+    /// Lets `entry(sums of a row, column)` compute each entry of a result of `columns` columns.
     fn apply<U>(
         &self,
         x: PointsView<'_, T>,

@@ -1,7 +1,7 @@
-//! Slices and matrices of one another, where layout and size are right by construction.
+//! Conversions between slices and matrices whose layout and size are right by construction.
 //!
-//! A wrong layout or size is a mistake of this crate: it panics, since to go on with nothing would give wrong numbers in silence.
-//! Arrays of a caller, and what `ndarray` computes of arrays, may have any layout: these take `as_standard_layout` first.
+//! A wrong layout or size is a mistake of this crate: it panics, since to go on would give wrong numbers in silence. Arrays of a
+//! caller, and results of `ndarray`, may have any layout: they take `as_standard_layout` first.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayRef, ArrayRef2, ArrayView, ArrayView2, ArrayViewMut, Axis, Dimension, Slice};
@@ -22,7 +22,7 @@ pub fn slice_of_mut<A, D: Dimension>(array: &mut ArrayRef<A, D>) -> &mut [A] {
     array.as_slice_mut().unwrap_or_default()
 }
 
-/// The elements of a view in standard layout, to be changed as long as what it is a view of is borrowed.
+/// The elements of a view in standard layout, to be changed for the lifetime of the view.
 #[inline]
 #[track_caller]
 pub fn into_slice_of<A, D: Dimension>(view: ArrayViewMut<'_, A, D>) -> &mut [A] {
@@ -46,7 +46,7 @@ pub fn matrix_of<A>(rows: usize, columns: usize, elements: Vec<A>) -> Array2<A> 
     Array2::from_shape_vec((rows, columns), elements).unwrap_or_else(|_| Array2::from(Vec::<[A; 0]>::new()))
 }
 
-/// A view of each element once: of an axis along which a broadcast view repeats its elements the first place is left.
+/// A view of each element once: an axis along which a broadcast view repeats its elements is cut to its first place.
 pub fn without_repeats<A, D: Dimension>(mut view: ArrayView<'_, A, D>) -> ArrayView<'_, A, D> {
     for axis in 0..view.ndim() {
         if view.strides()[axis] == 0 && view.shape()[axis] > 1 {
@@ -56,15 +56,15 @@ pub fn without_repeats<A, D: Dimension>(mut view: ArrayView<'_, A, D>) -> ArrayV
     view
 }
 
-/// x·y for each row x of one matrix and each row y of another, in standard layout; `x.dot(&y.t())` has another one where rows have one
-/// entry.
+/// x·y for each row x of one matrix and each row y of another, in standard layout; `x.dot(&y.t())` has another layout if rows
+/// have one entry.
 pub fn row_products(x: &ArrayRef2<f64>, y: &ArrayRef2<f64>) -> Array2<f64> {
     let mut products = Array2::zeros((x.nrows(), y.nrows()));
     general_mat_mul(1.0, x, &y.t(), 0.0, &mut products);
     products
 }
 
-/// The product of a matrix with a vector: each entry one sum from left to right, whatever the machine.
+/// The product of a matrix with a vector: each entry is one sum from left to right, on every machine.
 pub fn matrix_times(matrix: &Array2<f64>, v: &[f64]) -> Vec<f64> {
     matrix.rows().into_iter().map(|row| row.iter().zip(v).map(|(m, v)| m * v).sum()).collect()
 }

@@ -3,20 +3,20 @@
 use super::{Isa, Lane, Vector};
 use crate::Real;
 
-/// Bytes of a cache line, and of the widest vector.
+/// The bytes of a cache line, and of the widest vector.
 pub const LINE: usize = 64;
 
 /// Rows that are a multiple of this many bytes apart share too few sets of the first cache.
 const ALIASING: usize = 2048;
 
-/// The least distance, in elements, between rows of `len` elements that are read together, for them not to share the same
+/// The least distance, in elements, between rows of `len` elements that are read together, with which they do not share a
 /// few sets of the first cache.
 pub fn spread<T>(len: usize) -> usize {
     let aliased = len > 0 && (len * size_of::<T>()).is_multiple_of(ALIASING);
     if aliased { len + LINE / size_of::<T>() } else { len }
 }
 
-/// Elements aligned to a cache line: those of the last [`take`](Buffer::take). The memory grows on demand and is kept.
+/// The elements of the last [`take`](Buffer::take), aligned to a cache line. The memory grows on demand and is kept.
 #[derive(Debug, Default)]
 pub struct Buffer<T> {
     storage: Vec<T>,
@@ -34,7 +34,7 @@ impl<T: Real> Buffer<T> {
         buffer
     }
 
-    /// `len` elements with arbitrary contents.
+    /// Takes `len` elements with arbitrary contents.
     pub fn take(&mut self, len: usize) -> &mut [T] {
         if self.storage.is_empty() || self.storage.len() < self.start + len {
             self.storage = vec![T::zero(); len + LINE / size_of::<T>()];
@@ -58,7 +58,7 @@ impl<T: Clone> Clone for Buffer<T> {
     }
 }
 
-/// The index of the first cache line in elements that fill more than one; at most that of the second.
+/// The index of the first element that begins a cache line, in elements that fill more than one line.
 pub(super) fn first_line<T>(elements: &[T]) -> usize {
     elements.as_ptr().align_offset(LINE).min(LINE / size_of::<T>())
 }

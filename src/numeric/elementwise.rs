@@ -70,7 +70,7 @@ multiversion! {
 #[inline(always)]
 fn move_multiples_body<T: Lane, const FMA: bool>(to: &mut [T], from: &mut [T], grid: T) {
     for (to, from) in to.iter_mut().zip(from) {
-        // Adding it rounds to the grid: the last place of the sum is one step of the grid.
+        // Adding `grid` rounds to the grid: the last place of the sum is one step of the grid.
         let part = (*from + grid) - grid;
         *to += part;
         *from -= part;
@@ -78,8 +78,8 @@ fn move_multiples_body<T: Lane, const FMA: bool>(to: &mut [T], from: &mut [T], g
 }
 
 multiversion! {
-    /// Moves what is a multiple of the last place of `grid` from one slice to the other, on all instruction sets in the
-    /// same way.
+    /// Moves the part of each element that is a multiple of the last place of `grid` from one slice to the other, alike on all
+    /// instruction sets.
     pub fn move_multiples<T>(to: &mut [T], from: &mut [T], grid: T) = move_multiples_body;
 }
 
@@ -151,7 +151,7 @@ multiversion! {
     pub fn subtract<T>(x: &mut [T], y: &[T]) = subtract_body;
 }
 
-/// Replaces logarithms by weights in proportion to their exponentials, which add up to 1.
+/// Replaces logarithms by weights that add up to 1, in proportion to their exponentials.
 pub fn softmax(mut logarithms: ArrayViewMut1<'_, f64>) {
     let top = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     logarithms.mapv_inplace(|log| (log - top).exp());
@@ -159,7 +159,7 @@ pub fn softmax(mut logarithms: ArrayViewMut1<'_, f64>) {
     logarithms /= total;
 }
 
-/// Independent sums of [`simplex`].
+/// The number of independent sums of [`simplex`].
 const LANES: usize = 16;
 
 #[inline(always)]

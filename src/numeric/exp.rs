@@ -26,7 +26,7 @@ impl Exp for f64 {
     }
 }
 
-/// Elements that are computed together, so that rows of few elements are as fast as others.
+/// The number of elements that are computed together, so that rows of few elements are as fast as others.
 pub(super) const TOGETHER: usize = 16;
 
 #[inline(always)]
@@ -76,8 +76,8 @@ fn exp_together<T: Exp, const FMA: bool, const SMALL: bool, const NEGATIVE: bool
     }
 }
 
-/// The last elements where whole chunks leave some over: as many as a chunk has, or all and zeros. Read before the chunks
-/// are written, since the last elements and the last chunk may overlap.
+/// The last elements, if whole chunks leave some over: as many as a chunk has, or all elements and zeros. They are read before
+/// the chunks are written, since the last elements and the last chunk may overlap.
 #[inline(always)]
 pub(super) fn last_together<T: Lane>(x: &[T]) -> Option<[T; TOGETHER]> {
     if x.len().is_multiple_of(TOGETHER) {
@@ -90,7 +90,7 @@ pub(super) fn last_together<T: Lane>(x: &[T]) -> Option<[T; TOGETHER]> {
     }))
 }
 
-/// Writes what was made of [`last_together`] in its place.
+/// Writes the results for [`last_together`] in their place.
 #[inline(always)]
 pub(super) fn write_last<T: Lane>(x: &mut [T], last: &[T; TOGETHER]) {
     match x.last_chunk_mut() {
@@ -112,7 +112,7 @@ fn small_exp_minus_body<T: Exp, const FMA: bool>(x: Window<&mut [T]>, shifts: &[
 }
 
 multiversion! {
-    /// Bit-identical to [`exp_minus`] of each row, where eˣ⁻ˢʰⁱᶠᵗ is a normal number; other results are unspecified.
+    /// Computes [`exp_minus`] of each row, to the bit where eˣ⁻ˢʰⁱᶠᵗ is a normal number; other results are unspecified.
     pub fn small_exp_minus<T>(x: Window<&mut [T]>, shifts: &[f64]) = small_exp_minus_body;
 }
 
@@ -130,7 +130,7 @@ fn small_exp_pair_minus_body<T: Exp, const FMA: bool>(x: Window<&mut [T]>, shift
 }
 
 multiversion! {
-    /// Bit-identical to [`exp_pair_minus`] of the halves of each row, where all results are normal numbers; others are
+    /// Computes [`exp_pair_minus`] of the halves of each row, to the bit where all results are normal numbers; others are
     /// unspecified.
     pub fn small_exp_pair_minus<T>(x: Window<&mut [T]>, shifts: &[f64]) = small_exp_pair_minus_body;
 }
@@ -183,7 +183,7 @@ pub(super) fn exp_m1_of<const FMA: bool>(x: f64) -> f64 {
     const LOW: f64 = -40.0; // below it the result rounds to −1
 
     let (part, shifted) = reduced::<FMA>(x);
-    // By half of 2ⁿ, which overflows later than the result.
+    // Half of 2ⁿ overflows later than the result.
     let half = f64::from_bits(0.5f64.to_bits().wrapping_add(shifted.to_bits() << 52));
     let y = 2.0 * half.madd::<FMA>(part, half - 0.5);
     let y = if x < LOW { -1.0 } else { y };

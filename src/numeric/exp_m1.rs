@@ -1,6 +1,6 @@
 //! eˣ − 1 and cosh x − 1 over slices, without cancellation where x is small.
 //!
-//! Method: that of [`exp`](super::exp), with x = n ln 2 + r: eˣ − 1 = 2ⁿ(eʳ − 1) + (2ⁿ − 1), computed in `f64`. Error at most
+//! Method: x = n ln 2 + r as in [`exp`](super::exp), and eˣ − 1 = 2ⁿ(eʳ − 1) + (2ⁿ − 1), computed in `f64`. Errors are at most
 //! 2 and 6 ulp (tested). Overflow gives +∞; ±∞ and NaN follow IEEE 754.
 
 use super::exp::{TOGETHER, exp_m1_of, last_together, write_last};
@@ -27,11 +27,11 @@ fn cosh_m1_body<T: Lane, const FMA: bool>(x: &mut [T]) {
 }
 
 multiversion! {
-    /// x ← cosh x − 1; +∞ from where eˣ is.
+    /// x ← cosh x − 1; +∞ wherever eˣ overflows.
     pub fn cosh_m1<T>(x: &mut [T]) = cosh_m1_body;
 }
 
-/// Applies a function to every element, to as many together as a vector holds.
+/// Applies a function to every element, in chunks of as many as a vector holds.
 #[inline(always)]
 fn each_together<T: Lane>(x: &mut [T], f: impl Fn(T) -> T) {
     let last = last_together(x);

@@ -50,7 +50,7 @@ impl Isa {
         all
     }
 
-    /// The best instruction set of this machine; detected once.
+    /// The best instruction set of this machine, detected once.
     ///
     /// In builds with debug assertions, such as tests, the environment variable `RANDOM_FEATURES_ISA` can select a
     /// lower one.
@@ -66,7 +66,7 @@ impl Isa {
         })
     }
 
-    /// `portable`, `avx2` or `avx512`.
+    /// The name of the instruction set: `portable`, `avx2` or `avx512`.
     pub fn name(self) -> &'static str {
         match self.0 {
             Level::Portable => "portable",

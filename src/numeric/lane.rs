@@ -16,7 +16,7 @@ pub trait Lane: Real {
     /// The vectors of the baseline of the target: 128 bits.
     type Portable;
 
-    /// `self · b + c`, fused where `FMA`.
+    /// `self · b + c`, fused if `FMA`.
     fn madd<const FMA: bool>(self, b: Self, c: Self) -> Self;
 }
 

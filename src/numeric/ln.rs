@@ -21,7 +21,7 @@ multiversion! {
 #[allow(clippy::excessive_precision)]
 fn ln_of<const FMA: bool>(x: f64) -> f64 {
     const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
-    // Makes the exponent non-negative, so that a logical shift can be used.
+    // The bias makes the exponent non-negative, so that a logical shift can be used.
     const BIAS: u64 = 1024;
     const INTEGER: f64 = 4_503_599_627_370_496.0; // 2⁵², whose low bits are an integer
     const LN2_HI: f64 = 6.931_471_803_691_238_16e-1; // 32 bits: its product with k is exact

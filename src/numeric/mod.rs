@@ -1,8 +1,8 @@
 //! Vectorised loops: exponentials, sines, products, sums.
 //!
 //! All performance-critical loops of this crate are here. They are written once, in portable Rust that the compiler
-//! vectorises, and compiled for each instruction set by [`isa`]. Other modules call safe functions and never name an
-//! instruction set. This is the only folder with `unsafe` code.
+//! vectorises, and compiled for each instruction set by [`isa`]. Other modules call safe functions. This is the only folder
+//! with `unsafe` code.
 //!
 //! The order of operations never depends on the length of a slice, on the position of an element, or on the number of
 //! threads, so results are bit-identical for one row and for a million. Between instruction sets results may differ by

@@ -3,13 +3,13 @@
 use super::{Buffer, LINE};
 use crate::Real;
 
-/// Columns of a panel: two cache lines, or two vectors of the widest instruction set.
+/// The number of columns of a panel: two cache lines, or two vectors of the widest instruction set.
 #[inline(always)]
 pub const fn panel_width<T>() -> usize {
     2 * LINE / size_of::<T>()
 }
 
-/// Elements of a row that are transposed at a time.
+/// The number of elements of a row that are transposed at a time.
 const TRANSPOSED: usize = 16;
 
 /// A matrix W of `rows` × `depth`, packed for [`product`](super::product).
@@ -27,12 +27,12 @@ pub struct Panels<'a, T> {
     pub(super) rows: usize,
     /// The length of the sums.
     pub(super) depth: usize,
-    /// Elements of a panel.
+    /// The number of elements of a panel.
     pub(super) panel: usize,
 }
 
 impl<T> Panels<'_, T> {
-    /// Columns of the product.
+    /// The number of columns of the product.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -110,7 +110,7 @@ impl<T: Real> Packed<T> {
         self.refill(rows, depth, |j, first| values[j * depth + first..].iter().copied());
     }
 
-    /// Replaces the matrix by one whose elements (j, k), (j, k + 1), … are those of `elements(j, k)`.
+    /// Replaces the matrix: `elements(j, k)` gives its elements (j, k), (j, k + 1), …
     fn refill<I: Iterator<Item = T>>(
         &mut self,
         rows: usize,
@@ -121,19 +121,19 @@ impl<T: Real> Packed<T> {
         self.append(rows, elements);
     }
 
-    /// Begins a matrix without rows, with room for so many of `depth` elements.
+    /// Begins a matrix without rows, with room for `room` rows of `depth` elements.
     pub fn open(&mut self, room: usize, depth: usize) {
         self.panels_mut(room, depth);
         self.rows = 0;
     }
 
-    /// Appends rows to W, for which there must be [room](Packed::open), one after the other in `values`.
+    /// Appends the rows in `values`, one after the other, to W, which must have [room](Packed::open) for them.
     pub fn push_rows(&mut self, values: &[T]) {
         let depth = self.depth;
         self.append(values.len() / depth.max(1), |j, first| values[j * depth + first..].iter().copied());
     }
 
-    /// Appends `count` rows: elements k, k + 1, … of the j-th of them are those of `elements(j, k)`.
+    /// Appends `count` rows: `elements(j, k)` gives the elements k, k + 1, … of the j-th new row.
     fn append<I: Iterator<Item = T>>(&mut self, count: usize, elements: impl Fn(usize, usize) -> I) {
         let (width, depth) = (panel_width::<T>(), self.depth);
         let panel = depth * width;
@@ -142,7 +142,7 @@ impl<T: Real> Packed<T> {
             let (first, lane) = (self.rows - begin, self.rows % width);
             let count = (width - lane).min(end - self.rows);
             let panel = &mut self.panels[self.rows / width * panel..][..panel];
-            // Writes a few cache lines at a time, which stay in cache until they are complete.
+            // A few cache lines are written at a time, which stay in the cache until they are complete.
             for (strip, from) in panel.chunks_mut(TRANSPOSED * width).zip((0..depth).step_by(TRANSPOSED)) {
                 for j in 0..count {
                     for (lanes, v) in strip.chunks_exact_mut(width).zip(elements(first + j, from)) {
@@ -179,7 +179,7 @@ impl<T: Real> Packed<T> {
         lanes.iter_mut().skip(j % width).step_by(width).zip(row).for_each(|(lane, v)| *lane = v);
     }
 
-    /// Packs Wᵀ of the first `rows` rows, or of all if there are fewer, replacing the previous matrix.
+    /// Packs the transpose of the first `rows` rows of `w`, or of all if there are fewer, replacing the previous matrix.
     pub fn refill_transposed(&mut self, w: &Self, rows: usize) {
         let (width, rows, columns) = (panel_width::<T>(), rows.min(w.rows), w.depth);
         for (k, strip) in self.panels_mut(columns, rows).chunks_exact_mut((rows * width).max(1)).enumerate() {
@@ -204,12 +204,12 @@ impl<T: Real> Packed<T> {
         self.panels_mut(self.rows, self.depth)
     }
 
-    /// Rows of W: columns of the product.
+    /// The number of rows of W, which is that of columns of the product.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Columns of W: the length of the sums.
+    /// The number of columns of W, which is the length of the sums.
     pub fn depth(&self) -> usize {
         self.depth
     }

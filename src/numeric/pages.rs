@@ -6,7 +6,7 @@ use super::buffer::first_line;
 use super::{LINE, slice_of, vector};
 use crate::Real;
 
-/// Bytes of a huge page.
+/// The bytes of a huge page.
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
 
@@ -14,7 +14,7 @@ const HUGE: usize = 2 << 20;
 /// results take to compute.
 ///
 /// # Panics
-/// If the number of elements overflows, as [`Array2::zeros`].
+/// If the number of elements overflows, like [`Array2::zeros`].
 pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
     let array = Array2::<T>::zeros((rows, columns));
     // Miri has no huge pages.
@@ -38,7 +38,7 @@ pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
     array
 }
 
-/// As [`zeros`], beginning with a line of the caches.
+/// A matrix of zeros as of [`zeros`], which begins with a cache line.
 ///
 /// # Panics
 /// If the number of elements overflows.
@@ -50,7 +50,7 @@ pub fn aligned_zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
     array.unwrap_or_else(|_| zeros(rows, columns))
 }
 
-/// Prefetches memory that will soon be read, much of it.
+/// Prefetches a large slice that will soon be read.
 pub fn prefetch<T>(slice: &[T]) {
     slice.chunks((LINE / size_of::<T>().max(1)).max(1)).for_each(|line| vector::prefetch_many(line.as_ptr()));
 }

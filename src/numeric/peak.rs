@@ -2,7 +2,7 @@
 
 use super::{Lane, Vector};
 
-/// Independent chains: more than the latency of a fused multiply-add times its throughput per cycle.
+/// The number of independent chains: more than the latency of a fused multiply-add times its throughput per cycle.
 const CHAINS: usize = 12;
 
 multiversion! {

@@ -2,7 +2,8 @@
 
 use super::Lane;
 
-/// Points that are rotated together. Equal coordinates of all points are adjacent, so a rotation is a loop over points.
+/// The number of points that are rotated together. A coordinate of all points is adjacent, so that a rotation is a loop over
+/// points.
 pub const POINTS: usize = 16;
 
 /// A rotation in the plane of two coordinates: (a, b) → (a cos t − b sin t, a sin t + b cos t).

@@ -1,4 +1,4 @@
-//! Functions of one number over slices, which features f(ω·x) apply to projections.
+//! Functions f of one number over slices, which are applied to projections for features f(ω·x).
 //!
 //! erf uses the crate `libm` in `f64`, rounded, one element at a time; the others are vectorised.
 //! Errors (tested): only rounding for polynomials and signs, at most 3 ulp for the sigmoid and tanh, 2 ulp for erf, and
@@ -130,7 +130,7 @@ multiversion! {
 fn tanh_body<T: Lane, const FMA: bool>(x: &mut [T]) {
     each(x, |v| {
         let u = v.widen();
-        // e^(2|u|) − 1 over e^(2|u|) + 1.
+        // tanh |u| is e^(2|u|) − 1 over e^(2|u|) + 1.
         let q = exp_m1_of::<FMA>(2.0 * u.abs());
         let tanh = if q == f64::INFINITY { 1.0 } else { q / (q + 2.0) };
         T::narrow(tanh.copysign(u))
@@ -162,7 +162,7 @@ pub fn erf<T: Real>(x: &mut [T]) {
 }
 
 /// (1 + 2a) e^(a²) erfc(a) by powers of t = (a − K)/(a + K): the Chebyshev series of Shepherd and Laframboise (1981), computed
-/// with 60 digits; what is left out is below 1e-16.
+/// with 60 digits; the rest of the series is below 1e-16.
 #[allow(clippy::excessive_precision)]
 const SCALED_ERFC: [f64; 24] = [
     1.237_512_630_837_827_53,
@@ -192,13 +192,13 @@ const SCALED_ERFC: [f64; 24] = [
 ];
 const K: f64 = 3.75;
 
-/// x ← x Φ(x), with the distribution function of N(0, 1), or its slope, which has e^(−x²/2) too.
+/// x ← x Φ(x), with the distribution function Φ of N(0, 1), or its slope, which also needs e^(−x²/2).
 #[inline(always)]
 fn gelu_together<T: Lane, const FMA: bool, const SLOPE: bool>(x: &mut [T; TOGETHER]) {
-    // Loops in place of closures, which would not be compiled for the instruction set.
+    // Closures would not be compiled for the instruction set, so there are loops.
     let (mut a, mut t, mut scaled) = ([0.0; TOGETHER], [0.0; TOGETHER], [0.0; TOGETHER]);
     for ((x, a), t) in x.iter().zip(&mut a).zip(&mut t) {
-        // The limit of Φ is reached long before the bound, beyond which t would be no number.
+        // The limit of Φ is reached long before the bound, beyond which t would be NaN.
         *a = (x.widen().abs() * FRAC_1_SQRT_2).min(1e30);
         *t = (*a - K) / (*a + K);
     }
@@ -213,7 +213,7 @@ fn gelu_together<T: Lane, const FMA: bool, const SLOPE: bool>(x: &mut [T; TOGETH
         let bell = (-0.5 * u * u).fast_exp::<FMA, false>();
         let tail = 0.5 * bell * (scaled / (1.0 + 2.0 * a));
         let below = if u < 0.0 { tail } else { 1.0 - tail };
-        // Where the bell is 0, so is its product, also at infinity.
+        // If the bell is 0, so is its product, also at infinity.
         let beside = if bell == 0.0 { 0.0 } else { u * (density * bell) };
         *x = T::narrow(if SLOPE { below + beside } else { u * below });
     }
@@ -241,7 +241,7 @@ multiversion! {
     pub fn gelu_slope<T>(x: &mut [T]) = gelu_body[true];
 }
 
-/// Elements that are computed together; the unused one of sine and cosine is kept on the stack.
+/// The number of elements that are computed together; of sine and cosine the unused one is kept on the stack.
 const CHUNK: usize = 64;
 
 /// x ← cos x.
@@ -370,7 +370,7 @@ mod tests {
             };
             let (values, slopes) = (of(gelu), of(gelu_slope));
             for ((u, value), slope) in x.iter().zip(values).zip(slopes) {
-                // Of the reference too: its argument is rounded.
+                // The reference has this error too: its argument is rounded.
                 assert!(ulps64(value, u * normal_cdf(*u)) <= 6.0 + 2.0 * u * u, "{isa:?} {u}: {value}");
                 let (below, beside) = (normal_cdf(*u), u * bell(*u));
                 let size = below.max(beside.abs()).max(f64::MIN_POSITIVE);

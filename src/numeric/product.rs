@@ -2,26 +2,25 @@
 //!
 //! W is stored in panels of [`panel_width`] rows side by side, `[panel][k][lane]`, padded with zeros. A tile of the
 //! result is held in registers during the loop over k; elements of X are broadcast from their rows, which are not
-//! packed, or from a panel. k is cut into runs of [`RUN`] bytes, so that reused data stays in the L2 cache. Each element
-//! of the result is summed over k from left to right for every shape of tile.
+//! packed, or from a panel. The loop is cut into runs of [`RUN`] bytes, so that reused data stays in the L2 cache. Each
+//! element of the result is summed over k from left to right for every shape of tile.
 
 use super::Lane;
 use super::packed::{Panels, panel_width};
 use super::vector::{EDGE, Vector, load_row, prefetch, store_row};
 
-/// Bytes of a run of k: 128 rows of X then take half of an L2 cache of 1 MiB.
+/// The bytes of a run of k: 128 rows of X then take half of an L2 cache of 1 MiB.
 const RUN: usize = 4096;
-/// Steps of k by which panels are prefetched, since they may come from memory.
+/// The steps of k by which panels are prefetched, since they may come from memory.
 const AHEAD: usize = 24;
-/// The most vectors of a tile of one row: enough sums to hide the latency of an addition. Fewer take as long, since each waits for the
-/// one before, so that the columns left are one tile.
+/// The most vectors of a tile of one row: enough sums to hide the latency of an addition. Fewer take as long, since each
+/// addition waits for the one before, so that the columns left are one tile.
 const WIDE: usize = 8;
 
 multiversion! {
     /// out[i · stride + j] ← Σₖ x[i · x_stride + k] W[j, k] for all rows i of x and all rows j of W.
     ///
-    /// The number of rows is that of row starts in `x`; the last row of `x` and of `out` need not be padded to the
-    /// stride.
+    /// The number of rows is that of row starts in `x`. The last row of `x` and of `out` need not be padded to the stride.
     ///
     /// # Panics
     /// If a row of `x` or `out` is cut short.
@@ -29,26 +28,25 @@ multiversion! {
 }
 
 multiversion! {
-    /// out[i · stride + j] ← out[i · stride + j] + Σₖ x[i · x_stride + k] W[j, k], from left to right; otherwise as
+    /// out[i · stride + j] ← out[i · stride + j] + Σₖ x[i · x_stride + k] W[j, k], from left to right, with the arguments of
     /// [`product`].
     ///
     /// # Panics
-    /// As [`product`].
+    /// If a row of `x` or `out` is cut short.
     pub fn add_product<T, vector>(x: &[T], x_stride: usize, w: Panels<'_, T>, out: &mut [T], stride: usize) = added;
 }
 
 multiversion! {
-    /// out[f · stride + j] ← Σₖ x[k · width + f] W[j, k] for f < `width`: as [`product`] with the transpose of x, whose rows
+    /// out[f · stride + j] ← Σₖ x[k · width + f] W[j, k] for f < `width`: the [`product`] with the transpose of x, whose rows
     /// follow each other, one for each column of W.
     ///
     /// # Panics
-    /// If x has another number of rows, or a row of `out` is cut short.
+    /// If x does not have a row for each column of W, or a row of `out` is cut short.
     pub fn transposed_product<T, vector>(x: &[T], width: usize, w: Panels<'_, T>, out: &mut [T], stride: usize) = transposed;
 }
 
 multiversion! {
-    /// out[i · stride + j] ← Σₖ X[i, k] W[j, k] for a matrix X of one panel, packed with the depth of W; otherwise as
-    /// [`product`].
+    /// out[i · stride + j] ← Σₖ X[i, k] W[j, k] for a matrix X of one panel, packed with the depth of W.
     ///
     /// # Panics
     /// If there are more rows of X than in a panel, the depths differ, or a row of `out` is cut short.
@@ -108,7 +106,7 @@ unsafe fn transposed<T: Lane, V: Vector<T>>(
     unsafe { body::<T, V>(Strided { x, rows: width, stride: 1, step: width }, w, out, stride, false) }
 }
 
-/// X: its element (i, k) is at i · `stride` + k · `step`.
+/// The matrix X, whose element (i, k) is at i · `stride` + k · `step`.
 struct Strided<'a, T> {
     x: &'a [T],
     rows: usize,
@@ -183,11 +181,11 @@ unsafe fn body<T: Lane, V: Vector<T>>(
 struct ProductRun<'a, T> {
     x: &'a [T],
     x_stride: usize,
-    /// Elements from k to k + 1: 1, or the number of rows beside each other.
+    /// The number of elements from k to k + 1: 1, or the number of rows side by side.
     step: usize,
-    /// From the first element of the run in the first panel on.
+    /// The panels, from the first element of the run in the first panel on.
     panels: &'a [T],
-    /// Elements of a panel.
+    /// The number of elements of a panel.
     panel: usize,
     len: usize,
     /// Whether `out` holds the sums of the previous runs.
@@ -207,7 +205,7 @@ impl<T: Lane> ProductRun<'_, T> {
     unsafe fn tiles<V: Vector<T>, const M: usize>(&mut self, rows: usize) {
         let alone = |whole: usize| (rows - whole) % 4;
         let most = rows - rows % M;
-        // One tile less where the rest can then be cut into fours.
+        // There is one tile less if the rest can then be cut into fours.
         let whole = if most > 0 && alone(most - M) < alone(most) { most - M } else { most };
         let eights = if M > 8 { whole + (rows - whole) / 8 * 8 } else { whole };
         let fours = rows - alone(whole);

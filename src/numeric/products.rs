@@ -15,7 +15,7 @@ pub struct TensorProduct {
     pub right: Range<usize>,
     /// The place of the right factor's log scale.
     pub right_scale: usize,
-    /// What is added to the log scales of both factors.
+    /// The number that is added to the log scales of both factors.
     pub log_factor: f64,
     /// Whether the products are multiplied by −1.
     pub negative: bool,
@@ -24,11 +24,11 @@ pub struct TensorProduct {
 /// The left factor of a [`TensorProduct`].
 #[derive(Clone, Debug)]
 pub enum LeftFactor {
-    /// 1.
+    /// The number 1.
     One,
-    /// Some columns.
+    /// The features of some columns.
     Columns {
-        /// Which.
+        /// The columns.
         columns: Range<usize>,
         /// The place of their log scale.
         scale: usize,
@@ -36,7 +36,7 @@ pub enum LeftFactor {
     /// Each of these columns holds a sign and gives two blocks, each 1 ⊗ right. One of them is absent, with the log scale −∞:
     /// the second where the sign is +, the first where it is −.
     Signs {
-        /// Which.
+        /// The columns.
         columns: Range<usize>,
         /// The place of their log scale.
         scale: usize,
@@ -58,7 +58,7 @@ impl TensorProduct {
     pub fn width(&self) -> usize {
         match &self.left {
             LeftFactor::One | LeftFactor::Signs { .. } => self.right.len(),
-            // Saturates; the check of the facts refuses such sizes.
+            // The product saturates; the check of the facts refuses such sizes.
             LeftFactor::Columns { columns, .. } => columns.len().saturating_mul(self.right.len()),
         }
     }
@@ -120,7 +120,7 @@ unsafe fn products_body<T: Lane, V: Vector<T>>(
     }
 }
 
-/// A tensor product, unless it is absent.
+/// Writes a tensor product, unless it is absent.
 ///
 /// # Safety
 /// As [`products_body`].
@@ -142,7 +142,7 @@ unsafe fn write_block<T: Lane, V: Vector<T>>(
     }
 }
 
-/// Two blocks for each of `signs`, of which one is present: [`LeftFactor::Signs`].
+/// Writes two blocks for each of `signs`, of which one is present: [`LeftFactor::Signs`].
 ///
 /// # Safety
 /// As [`products_body`].
@@ -161,7 +161,7 @@ unsafe fn write_by_signs<T: Lane, V: Vector<T>>(
     }
     let width = right.len();
     for (k, value) in signs.iter().enumerate() {
-        // Computed without a branch, which would be mispredicted half of the time.
+        // A branch would be mispredicted half of the time.
         let present = 2 * k + usize::from((*value < T::zero()) != opposite);
         let absent = present ^ 1;
         // SAFETY: the caller's promise.

@@ -8,7 +8,7 @@ use std::array;
 use super::{Isa, Lane, Window};
 use crate::Real;
 
-/// Independent accumulators of a reduction: two vectors of the widest instruction set.
+/// The number of independent accumulators of a reduction: two vectors of the widest instruction set.
 pub(super) const LANES: usize = 16;
 
 #[inline(always)]
@@ -60,7 +60,7 @@ fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
     if y.is_empty() {
         return out.fill(0.0);
     }
-    // In a single row each addition waits for the one before; several rows are added side by side.
+    // In a single row each addition waits for the one before, so several rows are added side by side.
     let (whole, rest) = out.as_chunks_mut::<ROWS>();
     let (together, alone) = x.split_at(x.len().min(whole.len() * ROWS * y.len()));
     for (out, x) in whole.iter_mut().zip(together.chunks_exact(ROWS * y.len())) {
@@ -72,10 +72,10 @@ fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Rows of a product that are summed side by side.
+/// The number of rows of a product that are summed side by side.
 const ROWS: usize = 4;
 
-/// As [`dot_body`] for each row, bit-identical.
+/// The bits of [`dot_body`] for each of some rows.
 #[inline(always)]
 fn dots_together<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> [f64; ROWS] {
     let mut lanes = [[0.0; LANES]; ROWS];
@@ -103,17 +103,17 @@ multiversion! {
 
 #[inline(always)]
 fn squared_distance_body<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> f64 {
-    // Never fused, so that comparisons of distances do not depend on the machine.
+    // Additions are never fused, so that comparisons of distances do not depend on the machine.
     sum_of_pairs::<T, false>(x, &y[..x.len()], |x, y| (x - y, x - y))
 }
 
 multiversion! {
-    /// Σ (xₖ − yₖ)² over the length of x, the same on all instruction sets.
+    /// Σ (xₖ − yₖ)² over the length of x, bit-identical on all instruction sets.
     pub fn squared_distance<T>(x: &[T], y: &[f64]) -> f64 = squared_distance_body;
 }
 
-/// The index of the first of the nearest rows, and the squared distance to it; rows as long as the point, one after
-/// another. Index 0 and an infinite distance if none is finite.
+/// The index of the first of the nearest rows, and the squared distance to it. Rows are as long as the point, one after
+/// another. Index 0 and an infinite distance if no distance is finite.
 pub fn nearest<T: Real>(isa: Isa, rows: &[f64], point: &[T]) -> (usize, f64) {
     let distances = rows.chunks_exact(point.len()).map(|row| squared_distance(isa, point, row)).enumerate();
     distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
@@ -161,7 +161,7 @@ fn sum_of_pairs<T: Real, const FMA: bool>(x: &[T], y: &[f64], term: impl Fn(f64,
     folded(lanes)
 }
 
-/// By halves: a chain of four dependent additions instead of fifteen.
+/// The sum of lanes by halves: a chain of four dependent additions instead of fifteen.
 #[inline(always)]
 pub(super) fn folded(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
@@ -222,7 +222,7 @@ fn scale_and_add_rows_body<T: Real, const FMA: bool>(
     x: &[T],
 ) {
     let width = rows.len() / keep.len().max(1);
-    // Some columns of all rows at a time, so that x is widened once.
+    // Some columns of all rows are taken at a time, so that x is widened once.
     for (first, x) in (0..).step_by(LANES).zip(x.chunks(LANES)) {
         let mut values = [0.0; LANES];
         values.iter_mut().zip(x).for_each(|(value, x)| *value = x.widen());
@@ -242,7 +242,8 @@ fn scale_and_add_rows_body<T: Real, const FMA: bool>(
 }
 
 multiversion! {
-    /// rowₖ ← keepₖ · rowₖ + weightₖ · x over the length of x, for rows one after the other. A weight of 0 adds nothing, whatever x.
+    /// rowₖ ← keepₖ · rowₖ + weightₖ · x over the length of x, for rows one after the other. A weight of 0 adds nothing, whatever x
+    /// is.
     pub fn scale_and_add_rows<T>(rows: &mut [f64], keep: &[f64], weights: &[f64], x: &[T]) = scale_and_add_rows_body;
 }
 
@@ -265,7 +266,7 @@ fn add_rows_body<T: Real, const FMA: bool>(sum: &mut [f64], weights: &[f64], row
 }
 
 multiversion! {
-    /// sum ← sum + Σ weightₖ · rowₖ over the length of the sum, for rows one after the other; those of weight 0 add nothing,
+    /// sum ← sum + Σ weightₖ · rowₖ over the length of the sum, for rows one after the other. Rows of weight 0 add nothing,
     /// whatever they hold.
     pub fn add_rows<T>(sum: &mut [f64], weights: &[f64], rows: &[T]) = add_rows_body;
 }

@@ -1,21 +1,21 @@
-//! Numbers by which others are divided so that they, their squares and their sums stay in range.
+//! Scales by which numbers are divided so that they, their squares and their sums stay in range.
 
 use super::exp::Exp;
 use crate::Real;
 
-/// The power of two at or below `largest`, from which it differs by less than a factor of 2: dividing by it is exact. Always a
-/// normal number of `f64`, also for 0, denormal and infinite numbers.
+/// The largest power of two that is at most `largest`: dividing by it is exact. It is always a normal number of `f64`, also
+/// for 0, denormal and infinite numbers.
 pub fn power_of_two_below(largest: f64) -> f64 {
     let (_, exponent) = libm::frexp(largest.clamp(f64::MIN_POSITIVE, f64::MAX));
     libm::ldexp(1.0, exponent - 1)
 }
 
-/// Raises a scale, which is a logarithm, to another one if that is larger. Returns the factors by which numbers relative to the
-/// old scale and to the other one become relative to the result. Where there is nothing on either side, at scales of −∞, it stays.
+/// Raises a scale, which is a logarithm, to `other` if that is larger. Returns the factors by which numbers relative to the old
+/// scale and to `other` become relative to the result. If both scales are −∞, the scale stays.
 pub fn raise_scale(scale: &mut f64, other: f64) -> (f64, f64) {
     let (top, own, their) = raised(*scale, other);
     *scale = top;
-    // One of both is 0, unless there is nothing or a NaN.
+    // One logarithm is 0, unless both scales are −∞ or one is NaN.
     let exp = |log: f64| if log == 0.0 { 1.0 } else { log.exp() };
     (exp(own), exp(their))
 }
@@ -25,7 +25,7 @@ pub fn raise_scale(scale: &mut f64, other: f64) -> (f64, f64) {
 fn raised<T: Real>(scale: T, other: T) -> (T, T, T) {
     let top = scale.max(other);
     if top == T::neg_infinity() {
-        // The sum is NaN where one of both is.
+        // The sum is NaN if one of both is.
         return (scale + other, T::zero(), scale + other);
     }
     (top, scale - top, other - top)
@@ -42,11 +42,11 @@ fn raise_scales_body<T: Exp, const FMA: bool>(scales: &mut [T], keep: &mut [T], 
 }
 
 multiversion! {
-    /// As [`raise_scale`] for many scales, to those in `add`: `keep` and `add` become the factors.
+    /// Raises many scales to those in `add` by [`raise_scale`]; `keep` and `add` become the factors.
     pub fn raise_scales<T>(scales: &mut [T], keep: &mut [T], add: &mut [T]) = raise_scales_body;
 }
 
-/// The entries of `length` · x/‖x‖, whatever the norm; zeros for x = 0.
+/// The entries of `length` · x/‖x‖, at any norm; zeros for x = 0.
 pub fn with_length(x: impl Iterator<Item = f64> + Clone, length: f64) -> impl Iterator<Item = f64> {
     let largest = x.clone().fold(0.0, |a: f64, v| a.max(v.abs()));
     let largest = if largest == 0.0 { 1.0 } else { largest };

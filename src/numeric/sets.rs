@@ -1,11 +1,11 @@
-//! Sets of coordinates as bit masks: where features are negative or 0.
+//! Sets of coordinates as bit masks, which tell where features are negative or 0.
 //!
 //! The sets of many features are stored word by word, starting with the first word of every feature, so that features
 //! are the lanes of vectors.
 
 use crate::Real;
 
-/// Features that are processed together: few enough for registers.
+/// The number of features that are processed together: few enough for registers.
 const LANES: usize = 16;
 
 /// Calls `change(x, shared)` for each element, where `shared` is gathered from the words of its set and of `set`.

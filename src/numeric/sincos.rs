@@ -31,7 +31,7 @@ impl CosSin for f64 {
     }
 }
 
-/// Elements whose range is checked together for the fast path.
+/// The number of elements whose range is checked together for the fast path.
 const CHUNK: usize = 64;
 
 #[inline(always)]
@@ -95,7 +95,7 @@ fn small_cos_sin_rows_body<T: CosSin, const FMA: bool>(x: Window<&mut [T]>) {
 }
 
 multiversion! {
-    /// Bit-identical to [`cos_sin`] of the halves of each row if no |x| exceeds [`COS_SIN_LIMIT`]; otherwise unspecified.
+    /// Computes [`cos_sin`] of the halves of each row, to the bit if no |x| exceeds [`COS_SIN_LIMIT`]; otherwise unspecified.
     pub fn small_cos_sin<T>(x: Window<&mut [T]>) = small_cos_sin_rows_body;
 }
 

@@ -1,5 +1,5 @@
-//! Loops over the non-zero entries of a sparse vector, bit-identical to the dense loops, since a product with 0 changes
-//! no sum.
+//! Loops over the non-zero entries of a sparse vector. They are bit-identical to the dense loops, since a product with 0
+//! changes no sum.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Numbers that are not negative, without their sign.
+/// Non-negative numbers as unsigned ones.
 #[cfg(any(feature = "sparse", test))]
 pub fn unsigned(numbers: &[i32]) -> &[u32] {
     // SAFETY: both types have the same size and alignment, and every pattern of bits is a number of either.
@@ -99,8 +99,7 @@ fn product_of_columns<T: Lane, C: Column, const FMA: bool>(
 }
 
 multiversion! {
-    /// out[j] ← Σₖ xₖ W[j, columns[k]] for all rows j of W. With ascending columns, bit-identical to
-    /// [`product`](super::product).
+    /// out[j] ← Σₖ xₖ W[j, columns[k]] for all rows j of W, with the bits of [`product`](super::product) if columns ascend.
     ///
     /// # Panics
     /// If a column is not one of W, or `out` is too short.
@@ -136,7 +135,7 @@ fn squared_norm_of_columns<T: Real, C: Column, const FMA: bool>(
 }
 
 multiversion! {
-    /// Bit-identical to [`squared_norm`](super::squared_norm), from the entries `x` in these ascending `columns`.
+    /// Σ (sₖ xₖ)² with the bits of [`squared_norm`](super::squared_norm), from the entries `x` in these ascending `columns`.
     pub fn sparse_squared_norm<T>(columns: Columns<'_>, x: &[T], scale: f64, scales: &[f64]) -> f64 = sparse_squared_norm_body;
 }
 

@@ -7,12 +7,12 @@
 pub struct Twofold {
     /// The sum, rounded.
     pub high: f64,
-    /// What the rounding has left.
+    /// The remainder of the rounding.
     pub low: f64,
 }
 
 impl Twofold {
-    /// The sum with another number.
+    /// The sum plus a number.
     pub fn add(self, value: f64) -> Self {
         let sum = self.high + value;
         let part = sum - self.high;
@@ -22,7 +22,7 @@ impl Twofold {
         Twofold { high, low: low - (high - sum) }
     }
 
-    /// The sum with a product.
+    /// The sum plus a · b.
     pub fn add_product(self, a: f64, b: f64) -> Self {
         let product = a * b;
         self.add(a.mul_add(b, -product)).add(product)

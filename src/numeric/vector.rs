@@ -10,21 +10,21 @@ use super::Lane;
 ///
 /// Arrays are used where no register type is known.
 pub trait Vector<T>: Copy {
-    /// Elements; a power of two.
+    /// The number of elements, a power of two.
     const WIDTH: usize;
-    /// A register of half as many elements, or of as many if there is none.
+    /// A register of half as many elements, or this register if there is none.
     type Half: Vector<T>;
-    /// Rows of a tile of the product: with two vectors for each row, as many sums as fit in registers beside the
+    /// The number of rows of a tile of the product: with two vectors for each row, as many sums as fit in registers beside the
     /// operands.
     const ROWS: usize;
 
-    /// `x` in every lane.
+    /// A register with `x` in every lane.
     unsafe fn splat(x: T) -> Self;
     /// Reads [`WIDTH`](Self::WIDTH) elements from `from`, which must be readable.
     unsafe fn load(from: *const T) -> Self;
     /// Writes the elements to `to`, which must be writable.
     unsafe fn store(self, to: *mut T);
-    /// As [`store`](Self::store), with a non-temporal store where available; `to` must be aligned to the vector.
+    /// Writes the elements to `to`, with a non-temporal store if there is one; `to` must be aligned to the vector.
     unsafe fn stream(self, to: *mut T);
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
@@ -86,7 +86,7 @@ pub fn prefetch<T>(_line: *const T) {
     }
 }
 
-/// As [`prefetch`], to the second cache: many more such lines can be on their way at a time.
+/// Prefetches a cache line to the second cache; many more such lines can be on their way at a time.
 #[inline(always)]
 pub fn prefetch_many<T>(_line: *const T) {
     // SAFETY: as above.
@@ -96,7 +96,7 @@ pub fn prefetch_many<T>(_line: *const T) {
     }
 }
 
-/// The width of the widest tile, eight vectors of the widest instruction set: space for the ragged edge of a row.
+/// The number of elements of the widest tile, eight vectors of the widest instruction set: room for the ragged edge of a row.
 pub const EDGE: usize = 128;
 
 /// `N` vectors of a row that has `columns` more elements; elements beyond a ragged edge are zero.
@@ -118,7 +118,7 @@ pub unsafe fn load_row<T: Lane, V: Vector<T>, const N: usize>(from: *const T, co
     }
 }
 
-/// Writes as much of `N` vectors as a row of `columns` more elements has room for.
+/// Writes `N` vectors, as far as a row of `columns` more elements has room for them.
 ///
 /// # Safety
 /// As [`load_row`], with elements that are writable.

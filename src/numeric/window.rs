@@ -5,7 +5,7 @@ use super::{Lane, Vector};
 /// Consecutive columns of consecutive rows of a row-major matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<S> {
-    /// From the first element of the first row on, at least to the last one of the last row.
+    /// The elements from the first of the first row on, at least to the last of the last row.
     pub values: S,
     pub rows: usize,
     /// The distance between rows.
@@ -19,7 +19,7 @@ pub struct Window<S> {
 pub struct ScaledRows<V, S> {
     /// The features.
     pub values: Window<V>,
-    /// One scale for each block.
+    /// A scale for each block of each row.
     pub log_scales: Window<S>,
 }
 
@@ -32,13 +32,13 @@ impl<'a, T> Window<&'a [T]> {
 }
 
 impl<'a, T> Window<&'a mut [T]> {
-    /// A row alone.
+    /// A window on one row.
     pub fn of_row(row: &'a mut [T]) -> Self {
         let width = row.len();
         Window { values: row, rows: 1, stride: width, width }
     }
 
-    /// The same, to be read.
+    /// This window, to be read.
     #[inline(always)]
     pub fn shared(&self) -> Window<&[T]> {
         Window { values: self.values, rows: self.rows, stride: self.stride, width: self.width }
@@ -57,8 +57,7 @@ impl<'a, T> Window<&'a mut [T]> {
     }
 }
 
-/// Rows to be changed. Unlike `chunks_mut`, which divides to know how many there are, nothing to set up: there may be one
-/// row only.
+/// Rows to be changed. Unlike `chunks_mut`, which divides to count them, it needs no set-up: there may be only one row.
 struct RowsMut<'a, T> {
     rest: &'a mut [T],
     rows: usize,
@@ -91,7 +90,7 @@ unsafe fn copy_body<T: Lane, V: Vector<T>>(to: Window<&mut [T]>, from: Window<&[
 }
 
 multiversion! {
-    /// Copies the first columns of each row, as many as both have: faster than a call for each row where they are few.
+    /// Copies the first columns of each row, as many as both have. For few columns it is faster than a call for each row.
     pub fn copy_rows<T, vector>(to: Window<&mut [T]>, from: Window<&[T]>) = copy_body;
 }
 

@@ -1,12 +1,12 @@
-//! [`Identity`]: a hash of data that is the same on every machine and in every version of Rust; [`Digest`], which computes
-//! it, and [`Identify`]: what goes into it.
+//! [`Identity`]: a hash of data that is equal on every machine and in every version of Rust; [`Digest`], which computes
+//! it; [`Identify`], which feeds data to it.
 
 use std::hash::Hasher;
 
 use ndarray::Array2;
 use num_complex::Complex64;
 
-/// Hashes words, numbers and texts, with the same result on every machine and in every version of Rust.
+/// Hashes words, numbers and texts, with equal results on every machine and in every version of Rust.
 #[derive(Clone, Debug)]
 pub(crate) struct Digest(u64);
 
@@ -22,7 +22,7 @@ impl Digest {
         digest.finish()
     }
 
-    /// A text with its length, so that consecutive texts cannot be confused.
+    /// Adds a text with its length, so that consecutive texts cannot be confused.
     pub fn text(&mut self, text: &str) {
         self.write_u64(text.len() as u64);
         self.write(text.as_bytes());
@@ -39,7 +39,7 @@ impl Hasher for Digest {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // Multiply and fold the high half into the low half, so that every bit of the word affects every bit of the state.
+        // The high half of a product is folded into the low half, so that every bit of the word affects every bit of the state.
         let mixed = u128::from(self.0 ^ word) * 0xa076_1d64_78bd_642f_u128;
         self.0 = ((mixed as u64) ^ ((mixed >> 64) as u64)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     }
@@ -71,7 +71,7 @@ macro_rules! identified {
 
 pub(crate) use identified;
 
-/// By the word that a value is.
+/// Implements [`Identify`] for types whose values are one word.
 macro_rules! words {
     ($($Type:ty => |$v:ident| $word:expr),* $(,)?) => {$(
         impl Identify for $Type {
@@ -158,7 +158,7 @@ impl<T: Identify> Identify for Array2<T> {
     }
 }
 
-/// A hash that identifies a map or a kernel: equal for those made from the same data, on any machine and in any process. It
+/// A hash that identifies a map or a kernel: equal for maps or kernels of equal data, on any machine and in any process. It
 /// detects mistakes, not forgery.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity(u64);
@@ -213,7 +213,7 @@ impl<'de> serde::Deserialize<'de> for Identity {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         let identity: Identity = text.parse().map_err(serde::de::Error::custom)?;
-        // As it is written, so that no damage goes unnoticed.
+        // Only the text that is written is accepted, so that no damage goes unnoticed.
         let exact = identity.to_string() == text;
         if exact {
             Ok(identity)

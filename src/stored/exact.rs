@@ -1,10 +1,11 @@
 //! Numbers that are stored to the bit: `#[serde(with = "crate::exact")]`.
 //!
-//! A reader of text may take a decimal for a neighbour of the number that was written, as `serde_json` does by default, and text
-//! mostly has no word for NaN and the infinities. Decimals of at most 15 digits and of ordinary size are read exactly by all
-//! readers: they are a whole number below 2⁵³ times or divided by a power of ten that `f64` holds, and one operation is rounded
-//! correctly. In text, such numbers are numbers, and others are strings with the shortest decimal that is read back as the
-//! number. Both forms are read for every number. Binary formats get the number itself. NaN stays NaN, in text without its payload.
+//! A reader of text may take a decimal for a neighbour of the number that was written, as `serde_json` does by default, and
+//! text mostly has no word for NaN and the infinities. All readers read decimals of at most 15 digits and of ordinary size
+//! exactly: they are a whole number below 2⁵³ times or divided by a power of ten that `f64` holds, and one operation is
+//! rounded correctly. In text, such numbers are numbers; others are strings with the shortest decimal that is read back as
+//! the number. Both forms are read for every number. Binary formats get the number itself. NaN stays NaN, in text without its
+//! payload.
 
 use std::fmt::{self, Write};
 
@@ -13,9 +14,9 @@ use num_complex::Complex64;
 use serde::de::{DeserializeOwned, Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Numbers, or what is made of them.
+/// A number, or a type that is made of numbers.
 pub trait Exact {
-    /// The same, of [`Number`]s.
+    /// The type with [`Number`]s in place of numbers.
     type Stored: Clone + Serialize + DeserializeOwned;
 
     fn to_stored(&self) -> Self::Stored;
@@ -27,7 +28,7 @@ pub fn serialize<T: Exact, S: Serializer>(value: &T, serializer: S) -> Result<S:
     value.to_stored().serialize(serializer)
 }
 
-/// Reads what [`serialize`] has stored.
+/// Reads numbers that [`serialize`] has stored.
 pub fn deserialize<'de, T: Exact, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::Stored::deserialize(deserializer).map(T::from_stored)
 }
@@ -39,7 +40,7 @@ pub struct Number(f64);
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() && !is_exact_in_text(self.0) {
-            // With an exponent where that is shorter.
+            // The decimal has an exponent if that is shorter.
             serializer.collect_str(&format_args!("{:?}", self.0))
         } else {
             serializer.serialize_f64(self.0)
@@ -47,8 +48,8 @@ impl Serialize for Number {
     }
 }
 
-/// The digits of a decimal that every reader reads exactly, and the sizes, below the second, of its numbers. Digits behind these,
-/// as in 1000.0, are zeros, which leave the whole number of all digits exact.
+/// The most digits of a decimal that every reader reads exactly, and the range of sizes, without its end, of such numbers.
+/// Further digits, as in 1000.0, are zeros, which leave the whole number of all digits exact.
 const DIGITS: usize = 15;
 const SIZES: [f64; 2] = [1e-7, 1e15];
 
@@ -139,7 +140,7 @@ impl Exact for f64 {
     type Stored = Number;
 
     fn to_stored(&self) -> Number {
-        // One NaN, as text holds it, so that every format stores the same.
+        // There is one NaN, as in text, so that every format stores it alike.
         Number(if self.is_nan() { f64::NAN } else { *self })
     }
 
@@ -148,7 +149,7 @@ impl Exact for f64 {
     }
 }
 
-/// Real part, imaginary part.
+/// Complex numbers are stored as real part and imaginary part.
 impl Exact for Complex64 {
     type Stored = [Number; 2];
 

@@ -1,4 +1,4 @@
-//! [`RowRanges`]: which rows of a data set a state holds.
+//! [`RowRanges`]: the rows of a data set that a state holds.
 
 use std::ops::Range;
 
@@ -12,20 +12,20 @@ pub(crate) struct RowRanges {
 }
 
 impl RowRanges {
-    /// The numbers of `count` rows of which this is the first. They are below 2⁶⁴ − 1, so that a number comes after each.
+    /// The numbers of `count` rows from `first` on. They are below 2⁶⁴ − 1, so that a number comes after each.
     ///
     /// # Errors
-    /// [`Row`](Error::Row) otherwise.
+    /// [`Row`](Error::Row) if a number would be 2⁶⁴ − 1 or more.
     pub(crate) fn numbers(first: u64, count: usize) -> Result<Range<u64>> {
         let end = u64::try_from(count).ok().and_then(|count| first.checked_add(count));
         let beyond = Error::Row { row: u64::MAX, reason: "is beyond the last number that a row can have" };
         Ok(first..end.ok_or(beyond)?)
     }
 
-    /// Rejects a row that is held as the first of the next ones.
+    /// Rejects a row that is held already as the first of the next rows.
     ///
     /// # Errors
-    /// [`Row`](Error::Row).
+    /// [`Row`](Error::Row) if the row is held.
     pub(crate) fn check_start(&self, row: u64) -> Result<()> {
         self.check_absent(&(row..row.saturating_add(1)))
     }
@@ -33,7 +33,7 @@ impl RowRanges {
     /// The numbers of `count` more rows from `first` on, none of which is held.
     ///
     /// # Errors
-    /// As [`numbers`](RowRanges::numbers); [`Row`](Error::Row) with the first row that is held.
+    /// The errors of [`numbers`](RowRanges::numbers); [`Row`](Error::Row) with the first row that is held.
     pub(crate) fn next(&self, first: u64, count: usize) -> Result<Range<u64>> {
         let next = Self::numbers(first, count)?;
         self.check_absent(&next)?;
@@ -60,7 +60,7 @@ impl RowRanges {
         self.ranges.iter().all(|range| range.start < range.end) && self.ranges.windows(2).all(apart)
     }
 
-    /// These rows and others.
+    /// The union of these rows and others.
     ///
     /// # Errors
     /// [`Row`](Error::Row) with the first row that is in both.
@@ -80,8 +80,8 @@ impl RowRanges {
         Ok(RowRanges { ranges })
     }
 
-    /// Adds a range of rows, none of which is held. At the end, where the next rows mostly are, it costs the same however many
-    /// ranges there are.
+    /// Adds a range of rows, none of which is held. At the end, where the next rows mostly are, the cost does not grow with the
+    /// number of ranges.
     pub(crate) fn insert(&mut self, rows: Range<u64>) {
         if rows.is_empty() {
             return;
@@ -115,7 +115,7 @@ impl RowRanges {
         self.holder(rows).map(drop).map_err(|row| Error::Row { row, reason: "was never counted" })
     }
 
-    /// Rejects a range of rows of which one is held.
+    /// Rejects a range of rows if one of them is held.
     fn check_absent(&self, rows: &Range<u64>) -> Result<()> {
         let after = self.ranges.partition_point(|range| range.end <= rows.start);
         match self.ranges.get(after) {
@@ -126,7 +126,7 @@ impl RowRanges {
         }
     }
 
-    /// The place of the range that holds all of these rows, of which there is one at least; or the first row that is not held.
+    /// The place of the range that holds all of these rows, at least one; or the first row that is not held.
     fn holder(&self, rows: &Range<u64>) -> Result<usize, u64> {
         let k = self.ranges.partition_point(|range| range.end <= rows.start);
         match self.ranges.get(k) {

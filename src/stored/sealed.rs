@@ -1,8 +1,8 @@
-//! [`sealed!`]: what is stored, with the version of the format, the scalar type and a checksum.
+//! [`sealed!`]: stores data with the version of the format, the scalar type and a checksum.
 //!
-//! Formats without checksums read a changed number as another one, and what was stored in `f64` as `f32`. What is sealed
-//! is refused then. Results (maps, frequencies, sums, models, what was measured of data) are sealed; parameters (kernels,
-//! couplings, laws) are parts of them.
+//! Formats without checksums read a changed number as another one, and data stored in `f64` as `f32`. Sealed data is refused
+//! then. Results (maps, frequencies, sums, models, statistics of data) are sealed; parameters (kernels, couplings, laws) are
+//! parts of them.
 
 use std::hash::Hasher;
 use std::marker::PhantomData;
@@ -37,7 +37,7 @@ macro_rules! sealed {
     };
 }
 
-/// As [`sealed!`], for a plain form of fields that the type has too.
+/// Stores a type by [`sealed!`] with a plain form whose fields the type has too.
 macro_rules! sealed_fields {
     ($Type:ident $(<$T:ident>)?, $Scalar:ty,
         $(#[$meta:meta])* $visibility:vis struct $Plain:ident { $($(#[$attribute:meta])* $field:ident: $Field:ty,)* }
@@ -60,7 +60,7 @@ macro_rules! sealed_fields {
 
 pub(crate) use {sealed, sealed_fields};
 
-/// What is stored of a value of which `data` is the plain form. Read in this order, so that data of another version or
+/// The stored form of a value with the plain form `data`. Fields are read in this order, so that data of another version or
 /// scalar are not looked at.
 #[derive(Serialize, Deserialize)]
 #[serde(
@@ -109,7 +109,7 @@ impl<'de, K: ScalarName> Deserialize<'de> for Name<K> {
 #[derive(Serialize, Deserialize, PartialEq)]
 struct Checksum(String);
 
-/// The scalar of data that are the same for all scalars.
+/// The scalar of data that do not depend on a scalar.
 pub(crate) enum AnyScalar {}
 
 /// The name of a scalar type, as it is stored.
@@ -156,12 +156,13 @@ where
     Ok(data)
 }
 
-/// Says what was to be read, if the form is that of another type: fields are missing then, or of another kind.
+/// Adds the type that was to be read to the error, if the form is that of another type: fields are then missing or of another
+/// kind.
 fn of_another_type<E: Error>(what: &str, error: E) -> E {
     let text = error.to_string();
-    // Without the type's parameters.
+    // The type's parameters are left out.
     let what = what.split('<').next().unwrap_or(what);
-    // A field that is stored so itself has named its own type.
+    // A field that is sealed itself has named its own type.
     let text = text.find("missing field").map_or(&text[..], |at| &text[at..]);
     let is_another =
         ["missing field", "invalid type", "invalid length"].iter().any(|begin| text.starts_with(begin));
@@ -169,7 +170,7 @@ fn of_another_type<E: Error>(what: &str, error: E) -> E {
 }
 
 impl Checksum {
-    /// That of the bytes of a binary form, whatever the format is.
+    /// The checksum of the bytes of a binary form, whatever the format is.
     fn of(data: &impl Serialize) -> postcard::Result<Self> {
         postcard::serialize_with_flavor(data, Words::default())
             .map(|digest| Checksum(format!("{digest:016x}")))

@@ -1,12 +1,11 @@
 //! [`tagged!`] and [`named!`]: enums that are stored, and identified, by the names of their variants.
 //!
-//! Formats that number variants would read what was stored before a variant was added as another one. A tagged enum is
-//! stored as a pair of a name and what the variant holds; variants may be added, moved and renamed as long as their
-//! tags stay.
+//! Formats that number variants would misread data that was stored before a variant was added. A tagged enum is stored as a
+//! pair of a name and the content of the variant; variants may be added, moved and renamed as long as their tags stay.
 
-/// Implements `tag` and, with the feature `serde`, storage for an enum from one line for each variant: its tag, the variant,
-/// and the name and type of what it holds, if anything: in brackets for numbers without a name in the variant, which are stored
-/// to the bit as those with a name are. Variants after `never` cannot be stored, for the reason given.
+/// Implements `tag` and, with the feature `serde`, storage for an enum. Each variant has a line with its tag, its name, and the
+/// name and type of its content, if any. Brackets are for numbers without a name in the variant, which are stored to the bit,
+/// as numbers with a name are. Variants after `never` cannot be stored, for the reason given.
 macro_rules! named {
     ($Enum:ident $(<$M:ident>)?, $what:literal {
         $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $([$number:ident: $Number:ty])?
@@ -80,7 +79,7 @@ macro_rules! named {
     };
 }
 
-/// As [`named!`], with [`Identify`](crate::digest::Identify): by the tag and what the variant holds.
+/// Does what [`named!`] does, and implements [`Identify`](crate::digest::Identify) by the tag and the content of the variant.
 macro_rules! tagged {
     ($Enum:ident $(<$M:ident>)?, $what:literal {
         $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $([$number:ident: $Number:ty])?
@@ -112,7 +111,7 @@ macro_rules! tagged {
 
 pub(crate) use {named, tagged};
 
-/// What a variant holds; the unit if nothing.
+/// The content of a variant; the unit if there is none.
 #[cfg(feature = "serde")]
 macro_rules! held {
     () => {
@@ -123,7 +122,7 @@ macro_rules! held {
     };
 }
 
-/// Reads the unit, if a variant holds nothing.
+/// Reads the unit, if a variant has no content.
 #[cfg(feature = "serde")]
 macro_rules! nothing {
     ($pair:ident) => {

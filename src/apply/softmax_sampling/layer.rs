@@ -55,7 +55,7 @@ use crate::once::once;
 /// ```
 ///
 /// # References
-/// Those of [`SampledLoss`].
+/// The references of [`SampledLoss`].
 #[derive(Clone, Debug)]
 pub struct SampledSoftmax<T: Real> {
     pub(super) sampler: SoftmaxSampler<T>,

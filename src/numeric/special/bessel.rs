@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use super::elementary::{STIRLING, ln_cosh, ln_gamma, stirling_rest};
 use super::series::ln_series;
 
-/// ln ₀F₁(; b; x) for b > 0 and x ≥ 0, relative error about 1e-15.
+/// ln ₀F₁(; b; x) for b > 0 and x ≥ 0, with a relative error of about 1e-15.
 ///
 /// ₀F₁(; b; x) = Σ xᵏ/((b)ₖ k!) = Γ(b) x^{(1−b)/2} I_{b−1}(2√x).
 pub fn ln_0f1(b: f64, x: f64) -> f64 {

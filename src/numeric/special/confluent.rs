@@ -6,15 +6,16 @@ use super::elementary::{STIRLING, ln_gamma, stirling_rest};
 use super::series::{ln_series, ln_series_around};
 use crate::SignedLog;
 
-/// The largest t whose direct series is summed from its first term, and the largest place of another one's largest term.
+/// The largest t whose direct series is summed from its first term; and the largest place of the largest term for which other
+/// series are.
 const LONG: f64 = 5000.0;
 const NEAR: f64 = 1000.0;
-/// The largest number of steps of a recurrence, some 5 ms; and the largest t of a sum of some √t terms.
+/// The largest number of steps of a recurrence, some 5 ms; and the largest t for a sum of some √t terms.
 const STEPS: f64 = 1_048_576.0;
 const LARGEST: f64 = 1e9;
 
-/// ln ₁F₁(d; d/2; t) for t ≥ 0, relative error about 1e-15: the conformity of orthogonal frequencies. It sums some 10⁴ terms at most
-/// for d up to 10⁶, and never more than about 10⁵.
+/// ln ₁F₁(d; d/2; t) for t ≥ 0, with a relative error of about 1e-15: the conformity of orthogonal frequencies. It sums some
+/// 10⁴ terms at most for d up to 10⁶, and never more than about 10⁵.
 pub fn ln_1f1(d: f64, t: f64) -> f64 {
     let half = 0.5 * d;
     if t.is_nan() || t < 0.0 || d <= 0.0 {
@@ -52,13 +53,13 @@ pub fn ln_1f1(d: f64, t: f64) -> f64 {
     ln_term(d, half, k, t) + ln_series_around(k, curvature, direct)
 }
 
-/// Where (d/2 − k) t = (d/2 + k)(k + 1): the place of the largest term of Kummer's form.
+/// The place k of the largest term of Kummer's form, where (d/2 − k) t = (d/2 + k)(k + 1).
 fn kummer_peak(half: f64, t: f64) -> f64 {
     let (b, c) = (1.0 + (1.0 + t) / half, t - 1.0);
     c / (0.5 * ((b * b + 4.0 / half * c).sqrt() + b))
 }
 
-/// ln of (a)ₖ/(b)ₖ tᵏ/k! for large k: what grows faster than k cancels before it is rounded.
+/// ln of (a)ₖ/(b)ₖ tᵏ/k! for large k: parts that grow faster than k cancel before they are rounded.
 fn ln_term(a: f64, b: f64, k: f64, t: f64) -> f64 {
     let ln_factorial = 0.5 * (2.0 * PI * k).ln() + stirling_rest(k) - k;
     k * ((a + k) / (b + k) * (t / k)).ln() + ln_rising(a, k) - ln_rising(b, k) - ln_factorial
@@ -74,9 +75,10 @@ fn ln_rising(x: f64, k: f64) -> f64 {
 
 /// [`ln_1f1`] at large t: Γ(d/2)/Γ(d) eᵗ t^{d/2} Σ (−d/2)ₛ(1−d)ₛ/(s! tˢ).
 ///
-/// For whole d the sum ends with s = d − 1, and for odd d it lacks Γ(d/2)/Γ(−d/2) U(d, d/2, t) alone (NIST DLMF 13.2.41, 13.2.7). As
-/// U ≤ t^{−d}, that is relative to the sum at most Γ(d) Γ(d/2 + 1)/π · e^{−t} t^{−3d/2}: below e^{−50} for t > 2d + 50. Terms up to
-/// s = d/2 are positive; those behind alternate and fall by a factor of at least 20 each for t > 2d. For other d ratios must be small.
+/// For whole d the sum ends with s = d − 1, and for odd d it lacks only Γ(d/2)/Γ(−d/2) U(d, d/2, t) (NIST DLMF 13.2.41, 13.2.7).
+/// As U ≤ t^{−d}, that is relative to the sum at most Γ(d) Γ(d/2 + 1)/π · e^{−t} t^{−3d/2}: below e^{−50} for t > 2d + 50. Terms
+/// up to s = d/2 are positive; later terms alternate and fall by a factor of at least 20 each for t > 2d. For other d ratios
+/// must be small.
 ///
 /// With s = d/2 − k its terms are those of Kummer's form, eᵗ (s + 1)ₖ/(d/2)ₖ tᵏ/k!.
 fn ln_1f1_far(d: f64, t: f64) -> f64 {
@@ -85,8 +87,8 @@ fn ln_1f1_far(d: f64, t: f64) -> f64 {
     ln_gamma(half) - ln_gamma(d) + t + half * t.ln() + sum
 }
 
-/// ₁F₁(d; d/2; −t) for t ≥ 0, absolute error about 1e-15: the trigonometric conformity of orthogonal frequencies, in
-/// [−1, 1]. For even d up to 2²¹ and t > 20 the relative error is about 1e-15 d, except near zeros.
+/// ₁F₁(d; d/2; −t) for t ≥ 0, in [−1, 1], with an absolute error of about 1e-15: the trigonometric conformity of orthogonal
+/// frequencies. For even d up to 2²¹ and t > 20 the relative error is about 1e-15 d, except near zeros.
 ///
 /// It is below e^{−36} where t > 20 and d is even and larger, and where t > 1e9 and d is odd but not small beside √t: such
 /// values are 0.
@@ -101,12 +103,12 @@ pub fn alternating_1f1(d: f64, t: f64) -> f64 {
     if let Some(value) = signed_alternating_1f1(d, t) {
         return value.value();
     }
-    // Too many steps or terms, for values that are below the error.
+    // These take too many steps or terms, and values are below the error.
     if t > LARGEST || (t > 20.0 && half > STEPS && half.fract() == 0.0) {
         return 0.0;
     }
     let factor = |k: f64| (k - half) / (half + k);
-    // Start at the first weight that matters, with the factor there.
+    // The sum starts at the first weight that matters, with the factor there.
     let start = (t - 12.0 * t.sqrt() - 40.0).max(0.0).floor();
     let ln_weight = |k: f64| k * t.max(f64::MIN_POSITIVE).ln() - t - ln_gamma(k + 1.0);
     let mut term = if start == 0.0 {
@@ -145,7 +147,7 @@ pub(crate) fn signed_alternating_1f1(d: f64, t: f64) -> Option<SignedLog> {
 fn even_alternating_1f1(h: f64, t: f64) -> SignedLog {
     let (mut last, mut value, mut ln_scale, mut n) = (0.0, 1.0, 0.0, 0.0);
     while n < h {
-        // Each divided by its binomial coefficient binom(n + h − 1, n), the value at 0.
+        // Each polynomial is divided by its value at 0, binom(n + h − 1, n).
         let grown = n + h;
         (last, value) = (value, ((2.0 * n + h - t) * value - n * last) / grown);
         n += 1.0;

@@ -7,7 +7,7 @@ pub fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// The argument from which on Stirling's series is accurate to rounding.
+/// The least argument for which Stirling's series is accurate to rounding.
 pub(super) const STIRLING: f64 = 30.0;
 
 /// ln Γ(x + 1) − (x + ½) ln x + x − ½ ln 2π for x ≥ 30.

@@ -14,8 +14,8 @@ fn normal_cdf(x: f64) -> f64 {
 
 /// The quantile of N(0, 1): x with Φ(x) = p, for 0 < p < 1; ∓∞ at 0 and 1.
 ///
-/// A rational approximation (Abramowitz and Stegun 26.2.23) refined by four steps of Halley's method on Φ:
-/// relative error about 1e-15.
+/// A rational approximation (Abramowitz and Stegun 26.2.23) is refined by four steps of Halley's method on Φ. The relative
+/// error is about 1e-15.
 pub fn normal_quantile(p: f64) -> f64 {
     if p >= 0.5 {
         return if p == 0.5 { 0.0 } else { -normal_quantile(1.0 - p) };
@@ -27,7 +27,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     let start = t
         - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
     (0..4).fold(-start, |x, _| {
-        // Near ½ from the distance to it, in the tails from Φ itself, so that nothing cancels.
+        // Near ½ the distance from ½ is used, in the tails Φ itself, so that nothing cancels.
         let distance = if p > 0.4 { 0.5 * erf(x * FRAC_1_SQRT_2) - (p - 0.5) } else { normal_cdf(x) - p };
         let error = distance / ((-0.5 * x * x).exp() / (2.0 * PI).sqrt());
         x - error / (1.0 + 0.5 * x * error)

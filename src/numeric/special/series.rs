@@ -5,8 +5,8 @@ use std::f64::consts::PI;
 /// Terms smaller than this relative to the sum are dropped.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// ln(1 + Σ_{k≥1} tₖ) for terms with t₀ = 1 and tₖ₊₁/tₖ = `ratio(k)`, positive and decreasing in k; with a small relative
-/// error even if the result is small. Behind the largest term they may alternate and be 0 in the end.
+/// ln(1 + Σ_{k≥1} tₖ) for terms with t₀ = 1 and tₖ₊₁/tₖ = `ratio(k)`, positive and decreasing in k, with a small relative
+/// error even if the result is small. Behind the largest term, terms may alternate and be 0 in the end.
 pub(super) fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
     const LARGE: f64 = 1e250;
     let (mut rest, mut term, mut k, mut scalings) = (0.0, ratio(0.0), 1.0, 0.0);
@@ -26,11 +26,11 @@ pub(super) fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
     if scalings == 0.0 { rest.ln_1p() } else { rest.ln() + scalings * LARGE.ln() }
 }
 
-/// The variance of terms, as a law of k, from which on their sum is an integral.
+/// The variance of terms, as a law of k, above which their sum is taken as an integral.
 const WIDE: f64 = 1e7;
 
-/// ln of the same sum relative to its largest term, from there outwards: that of k = `peak`, around which ln tₖ falls with this `curvature`.
-/// Very many terms have the sum of a normal law, with an error of the order of the curvature.
+/// ln of Σ tₖ relative to its largest term, at k = `peak`, summed from there outwards. Around the peak ln tₖ falls with this
+/// `curvature`. Very many terms have the sum of a normal law, with an error of the order of the curvature.
 pub(super) fn ln_series_around(peak: f64, curvature: f64, ratio: impl Fn(f64) -> f64) -> f64 {
     if curvature < WIDE.recip() {
         return 0.5 * (2.0 * PI / curvature).ln();
