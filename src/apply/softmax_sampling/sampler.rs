@@ -142,8 +142,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// same for any number of threads; rows are drawn in parallel.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `h` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are not
-    /// finite, [`Memory`](Error::Memory) if there is no memory for so many draws.
+    /// [`Shape`](crate::Error::Shape) if `h` does not have d columns, [`NotFinite`](crate::Error::NotFinite) if a row or its features are not
+    /// finite, [`Memory`](crate::Error::Memory) if there is no memory for so many draws.
     #[inline(never)]
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
         self.check_columns(h)?;
@@ -195,8 +195,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`sample`](SoftmaxSampler::sample), [`Shape`](Error::Shape) if the vectors are not as many as the classes or do not have
-    /// d columns, and as [`Partition::new`]: [`NoData`](Error::NoData) for k = 0.
+    /// As [`sample`](SoftmaxSampler::sample), [`Shape`](crate::Error::Shape) if the vectors are not as many as the classes or do not have
+    /// d columns, and as [`Partition::new`]: [`NoData`](crate::Error::NoData) for k = 0.
     pub fn partition<R: Rng + ?Sized>(
         &self,
         h: &ArrayRef1<T>,
@@ -234,8 +234,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// the cost is that of the features of all classes.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `h` does not have d entries, [`NotFinite`](Error::NotFinite) if it or its features are not
-    /// finite, [`Entry`](Error::Entry) if there is no such class.
+    /// [`Shape`](crate::Error::Shape) if `h` does not have d entries, [`NotFinite`](crate::Error::NotFinite) if it or its features are not
+    /// finite, [`Entry`](crate::Error::Entry) if there is no such class.
     #[inline(never)]
     pub fn log_probabilities(&self, h: &ArrayRef1<T>, classes: &[usize]) -> Result<Vec<f64>> {
         let h = h.view().insert_axis(Axis(0));

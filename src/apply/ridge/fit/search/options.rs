@@ -24,7 +24,7 @@ use crate::once::once;
 /// Nothing has to be given: lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4 … 4; λ those of
 /// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows the larger of 4096 and 4 D. Where the best of these lengthscales
 /// or λ lies at an end, more are tried beyond it. Where no lengthscale predicts better than the mean, shorter ones are tried. They reach
-/// k = ±20. What is given is not extended; [`RidgeFit::warnings`] says where more should be tried.
+/// k = ±20. What is given is not extended; [`RidgeFit::warnings`](super::RidgeFit::warnings) says where more should be tried.
 ///
 /// [`progress::watch`](crate::progress::watch) shows each map that was tried, and can stop a search.
 ///
