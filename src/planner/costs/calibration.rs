@@ -20,7 +20,7 @@ use crate::{ComplexExponential, Gerf, Map, Poisson, Positive, Real, Recipe, Side
 
 /// Nanoseconds of each operation for one of many points on all threads of a machine: what a budget of time is counted with.
 ///
-/// A plan depends on it, so that it can be kept and passed in again ([`Planner::calibrated`](super::Planner::calibrated)). Times
+/// A plan depends on it, so that it can be kept and passed in again ([`Planner::calibrated`](crate::planner::Planner::calibrated)). Times
 /// of maps that follow from it are within a factor of about two of those that are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

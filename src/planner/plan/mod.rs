@@ -51,11 +51,11 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// Recipes, the best first, with the errors to expect: made by [`Planner::plan`](super::Planner::plan).
+/// Recipes, the best first, with the errors to expect: made by [`Planner::plan`](crate::planner::Planner::plan).
 ///
 /// They are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about half a
 /// percent count as equal, and the cheaper comes first. With a
-/// [target](super::Planner::target) the cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make
+/// [target](crate::planner::Planner::target) the cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make
 /// whole blocks of its coupling with smaller errors. Recipes that are one map are one choice.
 ///
 /// Losses of the first recipes are over all pairs that were evaluated. Losses far behind may be over some of these pairs, as their

@@ -30,7 +30,7 @@ pub enum Loss {
     /// The error of normalised attention's weights, to first order, as
     /// [`ErrorReport::weight_error`](crate::apply::attention::ErrorReport::weight_error).
     AttentionWeights,
-    /// The error of normalised attention's output, to first order: with [values](Planner::values).
+    /// The error of normalised attention's output, to first order: with [values](crate::planner::Planner::values).
     AttentionOutput,
     /// The excess risk of ridge regression: its mean squared error at held-out points less that of the exact kernel's, over
     /// the variance of the targets; with [targets](Planner::ridge). From a pilot on some of the points, with the λ for which the

@@ -20,7 +20,7 @@ use crate::planner::costs::{Calibration, Cost, Measure};
 /// The number of features unless a budget is stated.
 const FEATURES: usize = 256;
 
-/// Chooses maps for data: from points, a kernel and a budget to a ranked [`Plan`] of recipes with the errors to expect.
+/// Chooses maps for data: from points, a kernel and a budget to a ranked [`Plan`](crate::planner::Plan) of recipes with the errors to expect.
 ///
 /// # Definition
 /// Every mechanism that serves the kernel is taken with every coupling that suits it, and with parameters that its page fits to

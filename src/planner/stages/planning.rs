@@ -18,8 +18,8 @@ impl Planner {
     /// Ranks recipes.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if the kernel or the budget is outside its domain, [`Shape`](Error::Shape) if the
-    /// kernel is for another dimension, [`Unsupported`](Error::Unsupported) if no map of this crate serves the kernel under the constraints, or
+    /// [`Parameter`](crate::Error::Parameter) if the kernel or the budget is outside its domain, [`Shape`](crate::Error::Shape) if the
+    /// kernel is for another dimension, [`Unsupported`](crate::Error::Unsupported) if no map of this crate serves the kernel under the constraints, or
     /// the loss needs what is missing.
     #[inline(never)]
     pub fn plan(&self) -> Result<Plan> {
