@@ -109,7 +109,10 @@ impl<'a, T: Real> PointsView<'a, T> {
         let finite = |v: &T| v.is_finite();
         match self {
             PointsView::Dense(x) => {
-                without_repeats(*x).rows().into_iter().position(|row| !row.iter().all(finite))
+                let x = without_repeats(*x);
+                // Reads all of them first, which the compiler vectorises.
+                let all = x.fold(true, |all, v| all & finite(v));
+                if all { None } else { x.rows().into_iter().position(|row| !row.iter().all(finite)) }
             }
             PointsView::Sparse(x) => (0..self.nrows()).position(|i| !x.row(i).1.iter().all(finite)),
             PointsView::Columns(x) => x.first_not_finite(),
