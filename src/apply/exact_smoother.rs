@@ -92,8 +92,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// # Errors
     /// The errors of [`update`](ExactSmoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let targets = one_hot(labels, self.targets.ncols())?;
-        self.take_in(x.into().view(), &targets)
+        let x = x.into();
+        self.take_in(x.view(), &one_hot(x.nrows(), labels, self.targets.ncols())?)
     }
 
     /// The regression ŷ at the rows of `x`, t × d: t × targets. It is the mean of the targets if the weights of a signed kernel do

@@ -3,11 +3,12 @@
 use ndarray::{Array2, ArrayView1};
 
 use crate::Real;
-use crate::error::{Error, Result, check_finite};
+use crate::error::{Error, Result, check_finite, check_size};
 use crate::memory::check_memory;
 
-/// Labels as indicator rows: n × classes.
-pub(super) fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
+/// The labels of this number of rows as indicators, rows × classes.
+pub(super) fn one_hot<T: Real>(rows: usize, labels: &[usize], classes: usize) -> Result<Array2<T>> {
+    check_size("the number of labels", rows, labels.len())?;
     check_labels(labels, classes)?;
     check_memory("rows of indicators", labels.len(), classes.saturating_mul(size_of::<T>()))?;
     let mut targets = Array2::zeros((labels.len(), classes));

@@ -187,8 +187,8 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// The errors of [`update`](Smoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let targets = one_hot(labels, self.sums.targets())?;
-        self.take_in(x.into().view(), &targets)
+        let x = x.into();
+        self.take_in(x.view(), &one_hot(x.nrows(), labels, self.sums.targets())?)
     }
 
     /// The regression ŷ at the rows of `x`, t × d: t × targets. For labels these are estimates of the classes' probabilities.

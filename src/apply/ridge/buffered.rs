@@ -92,7 +92,7 @@ impl<T: Real> BufferedRidge<T> {
     /// The errors of [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the label is too large.
     #[inline(never)]
     pub fn push_label(&mut self, x: &ArrayRef1<T>, label: usize) -> Result<()> {
-        let targets = one_hot(&[label], self.statistics.targets())?;
+        let targets = one_hot(1, &[label], self.statistics.targets())?;
         self.push(x, &targets.row(0))
     }
 

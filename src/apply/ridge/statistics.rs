@@ -227,15 +227,16 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// The errors of [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let targets = one_hot(labels, self.targets())?;
-        self.intake.take_in(x.into().view(), &targets, None)
+        let x = x.into();
+        self.intake.take_in(x.view(), &one_hot(x.nrows(), labels, self.targets())?, None)
     }
 
     /// Removes rows that were added: `first` is the number of the first row, and the data must be those that were added.
     ///
     /// That is not checked: with other data the sums belong to no data set. If no row of positive weight remains, statistics are
-    /// as before the first one. Otherwise ranges of inputs and targets stay as wide as they were, so that targets whose
-    /// remaining values are equal [vary](super::RidgeSpectrum::log_evidence) unless rounding explains their deviation.
+    /// as before the first one. Otherwise ranges of inputs and targets stay as wide as they were. Rows that were added in one update
+    /// and are removed in several leave rounding errors. A regression is refused where they hide the remaining targets:
+    /// where removed values were some 10¹⁰ times as large as the deviations of those that remain.
     ///
     /// # Errors
     /// The errors of [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.

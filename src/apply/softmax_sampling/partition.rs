@@ -84,14 +84,12 @@ impl Partition {
     /// The estimate from the logits of the classes that were drawn and ln of the probabilities with which they were drawn.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without draws, [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a
+    /// [`Parameter`](Error::Parameter) without draws, [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a
     /// logit, a logarithm, or their difference is not finite: a class of probability 0 is not drawn; [`Entry`](Error::Entry) if a
     /// logarithm of a probability is above 0, by more than rounding.
     pub fn new(logits: &[f64], log_probabilities: &[f64]) -> Result<Self> {
         let terms = corrected_logits(logits, log_probabilities)?;
-        if terms.is_empty() {
-            return Err(Error::NoData { what: "a partition function from k draws" });
-        }
+        check_positive("the number of draws", terms.len())?;
         // Terms contain 1/k, so that they add up to the estimate.
         let (log_value, k) = (log_sum(&terms), terms.len() as f64);
         let distances = || terms.iter().map(|term| k * (term - log_value).exp() - 1.0);

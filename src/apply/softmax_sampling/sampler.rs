@@ -197,7 +197,7 @@ impl<T: Real> SoftmaxSampler<T> {
     ///
     /// # Errors
     /// The errors of [`sample`](SoftmaxSampler::sample), and [`Shape`](Error::Shape) if there are not C vectors or they do not have
-    /// d columns; the errors of [`Partition::new`], which is [`NoData`](Error::NoData) for k = 0.
+    /// d columns; the errors of [`Partition::new`], which is [`Parameter`](Error::Parameter) for k = 0.
     pub fn partition<R: Rng + ?Sized>(
         &self,
         h: &ArrayRef1<T>,

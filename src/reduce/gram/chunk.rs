@@ -70,6 +70,16 @@ pub(super) struct TargetSums {
     pub moments: Vec<f64>,
 }
 
+/// Sums with targets less a reference r for each, whose moments are twofold: where rows are removed that were added in another cut, and
+/// that had another reference then, rounding errors of large targets would hide small ones.
+#[derive(Debug)]
+struct Differences {
+    /// (t + 1) × D: Σ w (y − r) φ; the last row is Σ w φ.
+    cross: Array2<f64>,
+    /// Σ w (y − r) for each target and Σ w; then Σ w (y − r)².
+    moments: Vec<Twofold>,
+}
+
 /// Buffers for the features of chunks, which are used again: page faults of new ones would take longer than many of the sums.
 #[derive(Debug, Default)]
 pub(super) struct ChunkPools<T> {
@@ -89,7 +99,7 @@ struct PackedRun<T> {
     /// Σ w φ², summed over the features.
     trace: f64,
     /// With targets less their references.
-    sums: TargetSums,
+    sums: Differences,
 }
 
 impl<T: Real> FeatureChunk<T> {
@@ -114,9 +124,9 @@ impl<T: Real> FeatureChunk<T> {
         let (shape, mut runs) = (Runs { rows: RUN, bytes: 0 }, Vec::new());
         fold(source, data.x, shape, &pools.buffers, part, |run| runs.push(run))?;
         let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
-        let mut sums = TargetSums::zeros(data.targets.ncols(), source.program.width());
+        let mut sums = Differences::zeros(data.targets.ncols(), source.program.width());
         runs.iter().for_each(|run| sums.add(&run.sums));
-        let scatter = sums.moments[references.len() + 1..].to_vec();
+        let scatter = sums.moments[references.len() + 1..].iter().map(|square| square.high).collect();
         Ok(FeatureChunk { runs, sums: sums.about_zero(&references), scatter })
     }
 
@@ -192,7 +202,7 @@ impl<T: Real> PackedRun<T> {
         if let Some(row) = (0..rows).find(no_features) {
             return Err(row);
         }
-        let sums = TargetSums::of(program, batch, &data, references);
+        let sums = Differences::of(program, batch, &data, references);
         let root = scale_rows(program, batch, &data);
         features.refill_columns(batch.values(), rows, width);
         let mut squares = vec![T::zero(); width];
@@ -210,22 +220,27 @@ impl TargetSums {
     fn zeros(targets: usize, width: usize) -> Self {
         TargetSums { cross: Array2::zeros((targets + 1, width)), moments: vec![0.0; 2 * targets + 1] }
     }
+}
 
-    /// Sums over the rows of a batch, with targets less their references.
+impl Differences {
+    fn zeros(targets: usize, width: usize) -> Self {
+        let moments = vec![Twofold::default(); 2 * targets + 1];
+        Differences { cross: Array2::zeros((targets + 1, width)), moments }
+    }
+
+    /// The sums over the rows of a batch.
     fn of<T: Real>(program: &Program<T>, batch: &Batch<T>, data: &Data<'_, T>, references: &[f64]) -> Self {
-        let t = references.len();
-        let mut all = Self::zeros(t, program.width());
+        let mut all = Self::zeros(references.len(), program.width());
         for i in 0..batch.rows() {
             let (row, weight) = (batch.row(i), data.weight(i));
             if weight == 0.0 {
                 continue;
             }
             let targets = data.targets.row(i);
-            let targets = targets.iter().zip(references).map(|(y, reference)| y.widen() - reference);
-            let (means, squares) = all.moments.split_at_mut(t + 1);
-            means.iter_mut().zip(targets.clone().chain([1.0])).for_each(|(mean, y)| *mean += weight * y);
-            squares.iter_mut().zip(targets.clone()).for_each(|(square, y)| *square += weight * y * y);
-            for (mut sums, y) in all.cross.rows_mut().into_iter().zip(targets.chain([1.0])) {
+            let difference = |(y, r): (&T, &f64)| Twofold::default().add(y.widen()).add(-r);
+            all.add_moments(weight, targets.iter().zip(references).map(difference));
+            let differences = targets.iter().zip(references).map(|(y, r)| y.widen() - r);
+            for (mut sums, y) in all.cross.rows_mut().into_iter().zip(differences.chain([1.0])) {
                 let sums = numeric::slice_of_mut(&mut sums);
                 for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
                     if *scale > f64::NEG_INFINITY && y != 0.0 {
@@ -238,30 +253,50 @@ impl TargetSums {
         all
     }
 
-    fn add(&mut self, other: &TargetSums) {
-        self.cross += &other.cross;
-        self.moments.iter_mut().zip(&other.moments).for_each(|(sum, moment)| *sum += moment);
+    /// Adds w (y − r) and w (y − r)² for each target.
+    fn add_moments(&mut self, weight: f64, differences: impl ExactSizeIterator<Item = Twofold>) {
+        let (means, squares) = self.moments.split_at_mut(differences.len() + 1);
+        for ((y, mean), square) in
+            differences.zip(&mut *means).zip(squares).filter(|((y, _), _)| y.high != 0.0)
+        {
+            let weighted = Twofold::default().add_product(weight, y.high).add_product(weight, y.low);
+            *mean = mean.add(weighted.low).add(weighted.high);
+            *square = square.add_product(weighted.low, y.high).add_product(weighted.high, y.low);
+            *square = square.add_product(weighted.high, y.high);
+        }
+        if let Some(sum) = means.last_mut() {
+            *sum = sum.add(weight);
+        }
     }
 
-    /// The sums with targets themselves, from sums with targets less their references: Σ w y φ = Σ w (y − r) φ + r Σ w φ, and so
-    /// on. They are twofold, since terms that are small beside r must not be lost.
-    fn about_zero(self, references: &[f64]) -> [Self; 2] {
+    fn add(&mut self, other: &Differences) {
+        self.cross += &other.cross;
+        for (sum, moment) in self.moments.iter_mut().zip(&other.moments) {
+            *sum = sum.add(moment.low).add(moment.high);
+        }
+    }
+
+    /// The sums with targets themselves: Σ w y φ = Σ w (y − r) φ + r Σ w φ, and so on. They are twofold, since terms that are small
+    /// beside r must not be lost.
+    fn about_zero(self, references: &[f64]) -> [TargetSums; 2] {
         let (t, width) = (references.len(), self.cross.ncols());
-        let (mut sums, mut left) = (self, Self::zeros(t, width));
-        let weight = sums.moments[t];
+        let Differences { cross, mut moments } = self;
+        let weight = moments[t];
+        let times = |sum: Twofold, r: f64, factor: Twofold| {
+            sum.add_product(r, factor.low).add_product(r, factor.high)
+        };
+        let (mut sums, mut left) = (TargetSums { cross, moments: Vec::new() }, TargetSums::zeros(t, width));
         for (j, r) in references.iter().enumerate() {
-            let [mean, square] = [j, t + 1 + j];
-            let own = sums.moments[mean];
-            let total = Twofold::default().add(own).add_product(*r, weight);
-            let squares = Twofold::default().add(sums.moments[square]).add_product(*r, own);
-            let squares = squares.add_product(*r, total.high).add_product(*r, total.low);
-            (sums.moments[mean], left.moments[mean]) = (total.high, total.low);
-            (sums.moments[square], left.moments[square]) = (squares.high, squares.low);
+            let own = moments[j];
+            let total = times(own, *r, weight);
+            moments[j] = total;
+            moments[t + 1 + j] = times(times(moments[t + 1 + j], *r, own), *r, total);
             for f in 0..width {
                 let sum = Twofold::default().add(sums.cross[[j, f]]).add_product(*r, sums.cross[[t, f]]);
                 (sums.cross[[j, f]], left.cross[[j, f]]) = (sum.high, sum.low);
             }
         }
+        (sums.moments, left.moments) = moments.iter().map(|sum| (sum.high, sum.low)).unzip();
         [sums, left]
     }
 }

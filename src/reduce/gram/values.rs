@@ -6,6 +6,12 @@ use super::GramSums;
 use super::chunk::{BLOCK, RUN, blocks};
 use crate::Real;
 use crate::data::statistics::is_constant;
+use crate::error::{Error, Result};
+
+/// The most that rounding of removed rows may change in Σ w y φ, relative to what it can be for the rows that remain.
+const DIGITS: f64 = 1e-3;
+/// The share of Σ w y² that is nothing beside it: 10⁻⁸ of the values.
+const NOTHING: f64 = 1e-16;
 
 impl<T: Real> GramSums<T> {
     /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
@@ -82,17 +88,37 @@ impl<T: Real> GramSums<T> {
     /// intercept.
     ///
     /// Ranges decide, which merge without rounding. Removing rows does not narrow them. After a removal a target is also constant if
-    /// `square` is no more than rounding may have left of the removed rows.
-    pub(crate) fn is_constant_target(&self, target: usize, square: f64, intercept: bool) -> bool {
+    /// `square` is no more than rounding may have left of the removed rows, beside values for which that is nothing.
+    ///
+    /// # Errors
+    /// [`Entry`](Error::Entry) if rounding of the removed rows hides whether and how the target varies.
+    pub(crate) fn is_constant_target(&self, target: usize, square: f64, intercept: bool) -> Result<bool> {
         let (least, most) = self.target_ranges.ends(target);
         let spread = self.spread(target, intercept);
         if spread == 0.0 || (intercept && is_constant((least, most), T::epsilon().widen())) {
-            return true;
+            return Ok(true);
         }
         let removed = self.totals.removed.at(0, 0);
-        let ends = f64::EPSILON * least.abs().max(most.abs());
-        let left = RUN as f64 * f64::EPSILON * self.totals.scatter[target].at(0, 0);
-        removed > 0.0 && square <= left + 16.0 * (self.weight() + 2.0 * removed) * ends * ends
+        if removed == 0.0 {
+            return Ok(false);
+        }
+        // Σ w y² is twofold, Σ w y φ is not: its error is at most RUN ε √(Σ w y² Σ w φ²) of all rows that were ever added.
+        let scatter = self.totals.scatter[target].at(0, 0);
+        let hidden = (RUN as f64 * f64::EPSILON / DIGITS).powi(2) * scatter;
+        let largest = least.abs().max(most.abs());
+        let rounding = f64::EPSILON
+            * f64::EPSILON
+            * (4.0 * RUN as f64 * scatter + 16.0 * (self.weight() + 2.0 * removed) * largest * largest);
+        if square > hidden.max(rounding) {
+            return Ok(false);
+        }
+        let about_zero = self.totals.moments[self.targets() + 1 + target].at(0, 0);
+        if about_zero == 0.0 || (square <= rounding && rounding <= NOTHING * about_zero) {
+            return Ok(true);
+        }
+        let (what, value) = ("the variances of the targets", square / self.weight());
+        let domain = "above what rounding leaves of removed rows, unless these are removed in the cuts in which they were added";
+        Err(Error::Entry { what, row: target, value, domain })
     }
 
     /// The number of rows of positive weight.

@@ -335,3 +335,43 @@ fn what_single_precision_cannot_tell_is_refused() {
         }
     }
 }
+
+/// Values that mark what is missing, and other outliers, are removed one by one: what remains is right, or refused.
+fn outliers_are_removed<T: Real>(tolerance: f64) {
+    let (map, (x, y)) = (trigonometric::<T>(10, 1.0), data::<T>(60));
+    let rows = s![..59, ..];
+    let (few, fewer) = (x.slice(rows).to_owned(), y.slice(rows).to_owned());
+    let (mut right, mut refused) = (0, 0);
+    for offset in [0.0, 1e3] {
+        let with_offset = |y: &Array2<T>| y.mapv(|y| T::narrow(y.widen() + offset));
+        let alone = statistics(&map, &few, &with_offset(&fewer));
+        let (expected, error) = (alone.solve(0.1).unwrap(), gcv(&alone));
+        for outlier in [1e4, 1e6, 1e8, 1e10, 1e13, 1e18, 1e30] {
+            let mut y = with_offset(&y);
+            y[[59, 0]] = T::narrow(outlier);
+            let mut left = statistics(&map, &x, &y);
+            left.downdate(59, x.slice(s![59.., ..]), &y.slice(s![59.., ..]), None).unwrap();
+            let Ok(model) = left.solve(0.1) else {
+                assert!(outlier > 1e9);
+                refused += 1;
+                continue;
+            };
+            right += 1;
+            let [a, b] = [&model, &expected].map(|model| model.predict(&few).unwrap());
+            let near = |(a, b): (&T, &T)| (a.widen() - b.widen()).abs() < tolerance.max(1e-13 * outlier);
+            assert!(a.iter().zip(&b).all(near), "{offset} {outlier}");
+            assert!((gcv(&left) / error - 1.0).abs() < 1e-3, "{offset} {outlier}: {} {error}", gcv(&left));
+        }
+    }
+    assert!(right >= 6 && refused >= 4, "{right} {refused}");
+}
+
+fn gcv<T: Real>(statistics: &RidgeStatistics<T>) -> f64 {
+    statistics.spectrum().unwrap().errors(&Criterion::GeneralisedCrossValidation, &[0.1]).unwrap()[0]
+}
+
+#[test]
+fn outliers_that_are_removed_leave_no_trace() {
+    outliers_are_removed::<f64>(1e-9);
+    outliers_are_removed::<f32>(1e-3);
+}

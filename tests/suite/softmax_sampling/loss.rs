@@ -175,7 +175,7 @@ fn a_sampler_gives_the_partition_function_in_one_call() {
     let exact = log_sum((&c * 2.0).dot(&h).as_slice().unwrap());
     assert!((twice.log_value() - exact).abs() < 5.0 * twice.relative_error());
     let mut rng = rng(1);
-    assert!(matches!(sampler.partition(&h, &c, 0, &mut rng), Err(Error::NoData { .. })));
+    assert!(matches!(sampler.partition(&h, &c, 0, &mut rng), Err(Error::Parameter { .. })));
     let fewer = c.slice(ndarray::s![1.., ..]);
     assert!(matches!(sampler.partition(&h, &fewer, 9, &mut rng), Err(Error::Shape { .. })));
     let narrower = c.slice(ndarray::s![.., 1..]);
@@ -241,7 +241,7 @@ fn refusals<T: Real>() {
 fn what_is_wrong_is_refused() {
     refusals::<f32>();
     refusals::<f64>();
-    assert!(matches!(Partition::new(&[], &[]), Err(Error::NoData { .. })));
+    assert!(matches!(Partition::new(&[], &[]), Err(Error::Parameter { .. })));
     assert!(matches!(Partition::new(&[1.0], &[]), Err(Error::Shape { .. })));
     let infinite = [f64::NEG_INFINITY];
     assert!(matches!(Partition::new(&[1.0], &infinite), Err(Error::NotFinite { row: 0, .. })));

@@ -49,7 +49,7 @@ impl ClassCalibration {
         if n == 0 {
             return Err(Error::NoData { what: "a calibration" });
         }
-        let mut aims: Array2<f64> = one_hot(labels, classes)?;
+        let mut aims: Array2<f64> = one_hot(n, labels, classes)?;
         let counts = aims.sum_axis(Axis(0));
         for (mut aim, &label) in aims.rows_mut().into_iter().zip(labels) {
             let total = counts[label] + classes as f64;

@@ -109,7 +109,7 @@ impl<T: Real> RidgeClassifier<T> {
     /// row that is not finite gives NaN.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) without a calibration.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Unsupported`](Error::Unsupported) without a calibration.
     pub fn probabilities<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.probabilities_of(x.into().view())
     }
@@ -117,7 +117,7 @@ impl<T: Real> RidgeClassifier<T> {
     #[inline(never)]
     fn probabilities_of(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         let Some(calibration) = &self.calibration else {
-            return Err(Error::NoData { what: "a probability needs RidgeClassifier::calibrated, which" });
+            return Err(Error::Unsupported { what: "probabilities before RidgeClassifier::calibrated" });
         };
         let mut scores = self.model.scores(x)?;
         let occurring = self.model.occurring();

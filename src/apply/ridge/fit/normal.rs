@@ -53,8 +53,8 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if λ is negative or not
-    /// finite, or if Σ w may be no more than rounding has left of removed weights. [`Singular`](Error::Singular), which names a
-    /// sufficient λ, if the normal equations have no unique solution up to rounding: for example because features of many rows
+    /// finite, or if Σ w may be no more than rounding has left of removed weights. [`Entry`](Error::Entry) with a target that rounding
+    /// of removed rows hides. [`Singular`](Error::Singular), which names a sufficient λ, if the normal equations have no unique solution up to rounding: for example because features of many rows
     /// are linearly dependent.
     pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
         self.solve_with(Backend::default(), lambda)
@@ -97,7 +97,8 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w may be no more than
-    /// rounding has left of removed weights, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+    /// rounding has left of removed weights, [`Entry`](Error::Entry) with a target that rounding of removed rows hides,
+    /// [`Factorisation`](Error::Factorisation) if the iteration does not converge.
     pub fn spectrum(&self) -> Result<RidgeSpectrum<T>> {
         self.spectrum_with(Backend::default())
     }
@@ -149,7 +150,7 @@ impl<T: Real> RidgeStatistics<T> {
         let mut normal = if self.intercept { Normal::centred(sums)? } else { Normal::uncentred(sums)? };
         for target in 0..sums.targets() {
             let spread = sums.spread(target, self.intercept);
-            if sums.is_constant_target(target, normal.squares[target], self.intercept) {
+            if sums.is_constant_target(target, normal.squares[target], self.intercept)? {
                 normal.settle(target);
             } else if normal.weight * spread * spread < LEAST_SQUARE {
                 normal.out_of_range = Some(spread);

@@ -51,7 +51,9 @@ impl<T: Real> RidgeSearch<'_, T> {
         classes: usize,
     ) -> Result<RidgeFit<T>> {
         check_classes(classes)?;
-        self.run(x.into(), &one_hot(labels, classes)?, None)
+        let x = x.into();
+        let targets = one_hot(x.nrows(), labels, classes)?;
+        self.run(x, &targets, None)
     }
 
     #[inline(never)]

@@ -111,8 +111,8 @@ impl<T: Real> RidgeGrid<T> {
     /// # Errors
     /// The errors of [`RidgeStatistics::update_labels`].
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let targets = one_hot(labels, self.candidates[0].targets())?;
-        self.take_in(&x.into(), &targets, None)
+        let x = x.into();
+        self.take_in(&x, &one_hot(x.nrows(), labels, self.candidates[0].targets())?, None)
     }
 
     #[inline(never)]
