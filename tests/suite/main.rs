@@ -5,10 +5,6 @@ mod common;
 #[cfg(feature = "arrow")]
 mod arrow;
 mod attention;
-mod attention_choice;
-mod attention_gradients;
-mod attention_limits;
-mod attention_report;
 mod clusters;
 mod composed;
 mod conditioned;
@@ -16,12 +12,9 @@ mod conditioned;
 mod config;
 mod conformance;
 mod counting;
-mod decoding;
 mod dense;
 mod draws;
-mod effective_features;
 mod engine;
-mod exact_keys;
 mod exact_points;
 mod faults;
 mod fold;
@@ -37,18 +30,14 @@ mod metrics;
 mod moments;
 mod nonlinear;
 mod own_kernel;
-mod pair_gradients;
 mod pairs;
 mod parameter_gradients;
-mod parameters_of_attention;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod pca;
 mod planner;
 mod points;
 mod quasi;
 mod ridge;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod shaped_attention;
 mod shaping;
 mod smoother;
 mod softmax_sampling;
@@ -63,7 +52,6 @@ mod structured;
 mod sum_norm;
 mod theory;
 mod threads;
-mod window;
 
 #[path = "../sets/mod.rs"]
 mod sets;

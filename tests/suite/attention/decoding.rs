@@ -3,14 +3,11 @@
 use ndarray::{Array2, Array4, ArrayView4, Axis, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::frequency::Orthogonal;
-use random_features::{Error, Map, Positive, Real, Trigonometric};
+use random_features::{Error, Positive, Real, Trigonometric};
 
+use super::oracle::positive;
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
-
-fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
-    Positive.softmax(frequencies(d, m, &Orthogonal, 3)).unwrap()
-}
 
 fn part<T>(x: &Array4<T>, from: usize, to: usize) -> ArrayView4<'_, T> {
     x.slice(s![.., .., from..to, ..])

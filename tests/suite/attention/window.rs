@@ -1,11 +1,12 @@
 //! Attention with exact neighbours against the quadratic loop over all pairs, on every path.
 
+use super::oracle::{Pair, naive, positive};
 use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array4, Axis, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::map::Conditioning;
-use random_features::{Error, Hyperbolic, Map, Positive, Real, Side, Trigonometric};
+use random_features::{Error, Hyperbolic, Positive, Real, Side, Trigonometric};
 
 fn head<T: Real>(x: &Array4<T>, b: usize, h: usize) -> Array2<f64> {
     x.slice(s![b, h, .., ..]).mapv(|v| v.widen())
@@ -16,58 +17,11 @@ fn is_near([before, after]: [usize; 2], i: usize, j: usize) -> bool {
     i < j.saturating_add(before) && j <= i.saturating_add(after)
 }
 
-/// How a pair counts: not at all, by features or exactly.
-#[derive(Clone, Copy, PartialEq)]
-enum Pair {
-    Unseen,
-    Estimated,
-    Exact,
-}
-
-/// Attention of one head by its definition, in `f64`; not divided by the normaliser if so asked.
-fn naive(
-    map: &Map<f64>,
-    [q, k, v]: [&Array2<f64>; 3],
-    pair: impl Fn(usize, usize) -> Pair,
-    normalised: bool,
-) -> Array2<f64> {
-    let scale = (q.ncols() as f64).powf(-0.25);
-    let (x, y) = (q * scale, k * scale);
-    let mut out = Array2::zeros((q.nrows(), v.ncols()));
-    for i in 0..q.nrows() {
-        let log = |j: usize| match pair(i, j) {
-            Pair::Unseen => (f64::NEG_INFINITY, 0.0),
-            Pair::Exact => (x.row(i).dot(&y.row(j)), 1.0),
-            Pair::Estimated => {
-                let estimate = map.log_estimate(&x.row(i), &y.row(j)).unwrap();
-                (estimate.ln_abs, estimate.sign)
-            }
-        };
-        let logs: Vec<(f64, f64)> = (0..k.nrows()).map(log).collect();
-        let top =
-            if normalised { logs.iter().fold(f64::NEG_INFINITY, |top, log| top.max(log.0)) } else { 0.0 };
-        let mut total = 0.0;
-        for (j, (log, sign)) in logs.iter().enumerate().filter(|(_, log)| log.1 != 0.0) {
-            let weight = sign * (log - top).exp();
-            total += weight;
-            out.row_mut(i).scaled_add(weight, &v.row(j));
-        }
-        if normalised {
-            out.row_mut(i).mapv_inplace(|v| if total > 0.0 { v / total } else { 0.0 });
-        }
-    }
-    out
-}
-
 #[track_caller]
 fn near(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64, what: &str) {
     let size = b.iter().fold(1.0f64, |a, v| a.max(v.abs()));
     let error = (a - b).iter().fold(0.0f64, |a, e| if e.is_nan() { f64::NAN } else { a.max(e.abs()) });
     assert!(error <= tolerance * size, "{what}: {error:e} of {size}");
-}
-
-fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
-    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
 }
 
 const WINDOWS: [[usize; 2]; 9] =
@@ -99,7 +53,7 @@ fn agrees<T: Real>(length: usize, window: [usize; 2], size: f64, tolerance: f64)
                 let pair = |i: usize, j: usize| match () {
                     () if (causal && j > i) || (masked && !mask[[b, j]]) => Pair::Unseen,
                     () if exact.contains(&j) || is_near(window, i, j) => Pair::Exact,
-                    () => Pair::Estimated,
+                    () => Pair::Features,
                 };
                 let inputs = [head(&q, b, h), head(&k, b, h / 2), head(&v, b, h / 2)];
                 let expected = naive(&double, inputs.each_ref(), pair, true);
@@ -153,7 +107,7 @@ fn masks_of_all_keys_but_one() {
                 let pair = |i: usize, j: usize| match () {
                     () if (causal && j > i) || Some(j) != only => Pair::Unseen,
                     () if is_near(window, i, j) => Pair::Exact,
-                    () => Pair::Estimated,
+                    () => Pair::Features,
                 };
                 let out =
                     if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
@@ -189,7 +143,7 @@ fn any_map_of_the_softmax_kernel_has_windows() {
                 let pair = |i: usize, j: usize| match () {
                     () if causal && j > i => Pair::Unseen,
                     () if is_near([9, 8], i, j) => Pair::Exact,
-                    () => Pair::Estimated,
+                    () => Pair::Features,
                 };
                 let expected = naive(&map, inputs.each_ref(), pair, normalised);
                 let attended =
@@ -215,7 +169,7 @@ fn any_map_of_the_softmax_kernel_has_windows() {
     let heavy: Vec<usize> = (0..n).filter(|j| is_heavy(*j)).collect();
     assert_eq!(heavy.len(), 3);
     let pair = |i: usize, j: usize| {
-        if heavy.contains(&j) || is_near([4, 3], i, j) { Pair::Exact } else { Pair::Estimated }
+        if heavy.contains(&j) || is_near([4, 3], i, j) { Pair::Exact } else { Pair::Features }
     };
     let out = alone.window(4, 3).unwrap().bidirectional(&heads).unwrap().output;
     near(&head(&out, 0, 0), &naive(&map, inputs.each_ref(), pair, true), 1e-12, "heavy keys");
@@ -232,7 +186,7 @@ fn places_are_rows_of_the_sequence() {
         for window in WINDOWS {
             let attention = Attention::new(map.clone()).unwrap().window(window[0], window[1]).unwrap();
             let out = attention.bidirectional(&heads).unwrap();
-            let pair = |i, j| if is_near(window, i, j) { Pair::Exact } else { Pair::Estimated };
+            let pair = |i, j| if is_near(window, i, j) { Pair::Exact } else { Pair::Features };
             let inputs = [&q, &k, &v].map(|x| head(x, 0, 0));
             let expected = naive(&map, inputs.each_ref(), pair, true);
             near(&head(&out.output, 0, 0), &expected, 1e-12, &format!("{n} {l} {window:?}"));
@@ -252,7 +206,7 @@ fn places_are_rows_of_the_sequence() {
             match () {
                 () if own != other || (causal && key > place) => Pair::Unseen,
                 () if is_near([6, 3], place, key) => Pair::Exact,
-                () => Pair::Estimated,
+                () => Pair::Features,
             }
         };
         for (b, h) in [(0, 0), (1, 1)] {

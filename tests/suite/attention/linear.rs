@@ -1,5 +1,6 @@
 //! Linear attention against the quadratic loop over the same features, on every path.
 
+use super::oracle::{by_features, naive, positive};
 use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
@@ -15,65 +16,6 @@ use random_features::{
 
 fn head<T>(x: &Array4<T>, b: usize, h: usize) -> ArrayView2<'_, T> {
     x.slice(s![b, h, .., ..])
-}
-
-/// The logarithms and factors of all features of some tokens.
-fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
-    let column = |f: usize| {
-        map.blocks()
-            .iter()
-            .scan(0, |end, width| {
-                *end += width;
-                Some(*end)
-            })
-            .position(|end| f < end)
-            .unwrap()
-    };
-    if map.facts().logarithms {
-        let features = map.log_features(side, x).unwrap();
-        let logs = Array2::from_shape_fn(features.logarithms.dim(), |(i, f)| {
-            features.logarithms[[i, f]] + features.log_scales[[i, column(f)]]
-        });
-        return (logs, features.signs);
-    }
-    let features = map.features(side, x).unwrap();
-    let logs = Array2::from_shape_fn(features.values().dim(), |(i, f)| features.log_scales()[[i, column(f)]]);
-    (logs, features.values().to_owned())
-}
-
-/// Attention by its definition: all pairs, in logarithms.
-fn naive(
-    map: &Map<f64>,
-    (q, k, v): (&Array2<f64>, &Array2<f64>, &Array2<f64>),
-    sees: impl Fn(usize, usize) -> bool,
-) -> Array2<f64> {
-    let scale = (q.ncols() as f64).powf(-0.25);
-    let ((ql, qf), (kl, kf)) =
-        (log_features(map, Side::X, &(q * scale)), log_features(map, Side::Y, &(k * scale)));
-    let mut out = Array2::zeros((q.nrows(), v.ncols()));
-    for i in 0..q.nrows() {
-        let keys = || (0..k.nrows()).filter(|j| sees(i, *j));
-        let (ql, qf) = (ql.row(i), qf.row(i));
-        // The logarithms and factors of one key's features.
-        let terms = |j: usize| {
-            let own = ql.iter().zip(qf).zip(kl.row(j).into_iter().zip(kf.row(j)));
-            let terms = own.map(|((ql, qf), (kl, kf))| (ql + kl, qf * kf));
-            terms.filter(|(log, factor)| *factor != 0.0 && *log > f64::NEG_INFINITY)
-        };
-        let top = keys().flat_map(terms).map(|(log, _)| log).fold(f64::NEG_INFINITY, f64::max);
-        let mut total = 0.0;
-        for j in keys() {
-            let weight: f64 = terms(j).map(|(log, factor)| factor * (log - top).exp()).sum();
-            total += weight;
-            out.row_mut(i).scaled_add(weight, &v.row(j));
-        }
-        if total > 0.0 {
-            out.row_mut(i).mapv_inplace(|v| v / total);
-        } else {
-            out.row_mut(i).fill(0.0);
-        }
-    }
-    out
 }
 
 /// The same map in both scalars, by name; whether its features may be negative.
@@ -130,7 +72,7 @@ fn agrees<T: Real>(name: &str, map: &Map<T>, double: &Map<f64>, signed: bool) {
     for (b, h) in [(0, 0), (1, 1)] {
         let inputs = [&q, &k, &v].map(|x| widened(head(x, b, h)));
         for (out, last) in [(&all.output, false), (&causal.output, true)] {
-            let expected = naive(double, (&inputs[0], &inputs[1], &inputs[2]), |i, j| !last || j <= i);
+            let expected = naive(double, inputs.each_ref(), by_features(|i, j| !last || j <= i), true);
             let got = widened(head(out, b, h));
             // Signed weights cancel: their normalisers may be small.
             let tolerance = T::epsilon().widen() * if signed { 2e4 } else { 500.0 };
@@ -147,10 +89,6 @@ fn every_map_is_the_quadratic_loop() {
         agrees(name, &single, &double, signed);
         agrees(name, &double, &double, signed);
     }
-}
-
-fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
-    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
 }
 
 fn relu<T: Real>(d: usize, m: usize) -> Map<T> {
@@ -246,7 +184,7 @@ fn masks_leave_keys_out() {
     for causal in [false, true] {
         let sees = |i: usize, j: usize| !j.is_multiple_of(3) && (!causal || j <= i);
         let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
-        let expected = naive(&map, (&inputs[0], &inputs[1], &inputs[2]), sees);
+        let expected = naive(&map, inputs.each_ref(), by_features(sees), true);
         assert!((&head(&out.output, 0, 0) - &expected).iter().all(|e| e.abs() < 1e-12));
         // The first query sees no key: 0, and no cause to report it.
         assert!(
@@ -280,7 +218,7 @@ fn each_batch_has_its_own_mask() {
         for b in 0..2 {
             let (x, v) = (widened(head(&x, b, 0)), widened(head(&v, b, 0)));
             let sees = |i: usize, j: usize| mask[[b, j]] && (!causal || j <= i);
-            let expected = naive(&map, (&x, &x, &v), sees);
+            let expected = naive(&map, [&x, &x, &v], by_features(sees), true);
             assert!((&head(&out.output, b, 0) - &expected).iter().all(|e| e.abs() < 1e-12));
             let mut weights = x.dot(&x.t()).mapv(|logit| (logit / 6f64.sqrt()).exp());
             weights.indexed_iter_mut().filter(|((i, j), _)| !sees(*i, *j)).for_each(|(_, w)| *w = 0.0);
@@ -611,7 +549,7 @@ fn norms_of_fifty(m: usize) {
     let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
     for causal in [false, true] {
         let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
-        let expected = naive(&double, (&inputs[0], &inputs[1], &inputs[2]), |i, j| !causal || j <= i);
+        let expected = naive(&double, inputs.each_ref(), by_features(|i, j| !causal || j <= i), true);
         let error =
             (&widened(head(&out.output, 0, 0)) - &expected).iter().fold(0.0f64, |a, e| a.max(e.abs()));
         assert!(error < 1e-3 && out.non_positive.is_empty(), "{error}");
@@ -781,7 +719,12 @@ fn options_are_their_definitions() {
     let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
     let base = 6f64.powf(0.25);
     let expected = |q: &Array2<f64>, k: &Array2<f64>, factor: f64| {
-        naive(&map, (&(q * (base * factor)), &(k * (base * factor)), &inputs[2]), |_, _| true)
+        naive(
+            &map,
+            [&(q * (base * factor)), &(k * (base * factor)), &inputs[2]],
+            by_features(|_, _| true),
+            true,
+        )
     };
     let close = |a: ArrayView2<'_, f64>, b: &Array2<f64>| (&a - b).iter().all(|e| e.abs() < 1e-12);
     let scaled = Attention::new(map.clone()).unwrap().scale(0.25).unwrap().bidirectional(&heads).unwrap();

@@ -1,5 +1,6 @@
 //! Gradients of linear attention: against differences of the forward pass, against the quadratic loop, and where precision is short.
 
+use super::oracle::{Pair, positive};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
 use rand_distr::{Distribution, StandardNormal};
@@ -12,10 +13,6 @@ use random_features::map::{Conditioning, Facts, FeatureMap, Form, Tile};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
-
-pub fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
-    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
-}
 
 pub fn backward<T: Real, E: Element<T>>(
     attention: &Attention<T>,
@@ -59,15 +56,7 @@ pub fn assert_near(name: &str, got: &Three, expected: &Three, tolerance: f64) {
     }
 }
 
-/// What a query makes of a key.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Pair {
-    Unseen,
-    Features,
-    Exact,
-}
-
-/// The same for all pairs that are seen.
+/// Features for a pair that is seen.
 fn by_features(sees: bool) -> Pair {
     if sees { Pair::Features } else { Pair::Unseen }
 }

@@ -1,9 +1,10 @@
 //! Gradients through pairs with exact weights: those of exact attention, and of linear attention with neighbours and exact keys.
 
-use crate::attention_gradients::{
-    Pair, Three, assert_near, backward, check_differences, exact_backward, naive, of_head, pool, positive,
-    sees_nothing_else, uneven, widened,
+use super::gradients::{
+    Three, assert_near, backward, check_differences, exact_backward, naive, of_head, pool, sees_nothing_else,
+    uneven, widened,
 };
+use super::oracle::{Pair, positive};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};

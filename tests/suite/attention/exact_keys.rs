@@ -1,39 +1,12 @@
 //! Attention with some keys taken exactly, and with conditioned maps, against the quadratic loop.
 
+use super::oracle::{naive, positive, with_exact};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Heads, WeightRows};
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::map::Conditioning;
 use random_features::{Error, Map, Positive, Side, Trigonometric};
-
-fn positive(d: usize, m: usize) -> Map<f64> {
-    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
-}
-
-/// Attention of one head by its definition: exact weights for the keys `exact`, those of the map for the others.
-fn naive(
-    map: &Map<f64>,
-    (q, k, v): (&Array2<f64>, &Array2<f64>, &Array2<f64>),
-    exact: &[usize],
-    sees: impl Fn(usize, usize) -> bool,
-) -> Array2<f64> {
-    let scale = (q.ncols() as f64).powf(-0.25);
-    let (q, k) = (q * scale, k * scale);
-    let mut out = Array2::zeros((q.nrows(), v.ncols()));
-    for i in 0..q.nrows() {
-        let mut total = 0.0;
-        for j in (0..k.nrows()).filter(|j| sees(i, *j)) {
-            let logit = q.row(i).dot(&k.row(j));
-            let weight =
-                if exact.contains(&j) { logit.exp() } else { map.estimate(&q.row(i), &k.row(j)).unwrap() };
-            total += weight;
-            out.row_mut(i).scaled_add(weight, &v.row(j));
-        }
-        out.row_mut(i).mapv_inplace(|v| if total > 0.0 { v / total } else { 0.0 });
-    }
-    out
-}
 
 fn near(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
     assert!((a - b).iter().all(|e| e.abs() <= tolerance), "{a} {b}");
@@ -55,14 +28,15 @@ fn head(x: &Array4<f64>, h: usize) -> Array2<f64> {
 #[test]
 fn the_heaviest_keys_are_exact_and_the_others_are_not() {
     let (d, n, heavy) = (4, 90, [5, 31, 70]);
-    let map = positive(d, 12);
+    let map = positive::<f64>(d, 12);
     let [q, k, v] = inputs(2, n, d, &heavy);
     let attention = Attention::new(map.clone()).unwrap().with_heaviest_keys_exact(3).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.bidirectional(&heads).unwrap();
     assert!(out.non_positive.is_empty());
     for h in 0..2 {
-        let expected = naive(&map, (&head(&q, h), &head(&k, 0), &head(&v, 0)), &heavy, |_, _| true);
+        let expected =
+            naive(&map, [&head(&q, h), &head(&k, 0), &head(&v, 0)], with_exact(&heavy, |_, _| true), true);
         near(&head(&out.output, h), &expected, 1e-12);
         let rows = attention
             .weights(&heads, WeightRows { batch: 0, head: h, rows: &[0, 40], causal: false })
@@ -85,7 +59,12 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
         .unwrap()
         .bidirectional(&heads)
         .unwrap();
-    let expected = naive(&map, (&head(&q, 1), &head(&k, 0), &head(&v, 0)), &[5, 70], |_, j| mask[[0, j]]);
+    let expected = naive(
+        &map,
+        [&head(&q, 1), &head(&k, 0), &head(&v, 0)],
+        with_exact(&[5, 70], |_, j| mask[[0, j]]),
+        true,
+    );
     near(&head(&out.output, 1), &expected, 1e-12);
 }
 
@@ -96,7 +75,7 @@ fn all_keys_exact_is_exact_attention() {
     let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     // Of signed maps too: nothing is left to them.
     let signed = Trigonometric.softmax(frequencies(4, 8, &Independent, 1)).unwrap();
-    for attention in [Attention::new(positive(4, 8)).unwrap(), Attention::signed(vec![signed]).unwrap()] {
+    for attention in [Attention::new(positive::<f64>(4, 8)).unwrap(), Attention::signed(vec![signed]).unwrap()] {
         for count in [20, 1000] {
             let out =
                 attention.clone().with_heaviest_keys_exact(count).unwrap().bidirectional(&heads).unwrap();
@@ -112,7 +91,7 @@ fn all_keys_exact_is_exact_attention() {
     let none = Array4::zeros((1, 1, 0, 4));
     let no_values = Array4::zeros((1, 1, 0, 3));
     let heads = Heads::new(&q, &none, &no_values).unwrap();
-    let out = Attention::new(positive(4, 8))
+    let out = Attention::new(positive::<f64>(4, 8))
         .unwrap()
         .with_heaviest_keys_exact(3)
         .unwrap()
@@ -124,14 +103,19 @@ fn all_keys_exact_is_exact_attention() {
 #[test]
 fn the_first_keys_are_exact_in_causal_attention() {
     let (d, n) = (4, 150);
-    let map = positive(d, 12);
+    let map = positive::<f64>(d, 12);
     let [q, _, v] = inputs(2, n, d, &[]);
     let k = tokens::<f64>([1, 1, n, d], 0.6, 5);
     let attention = Attention::new(map.clone()).unwrap().with_keys_exact(&[2, 0, 1, 1]).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.causal(&heads).unwrap();
     for h in 0..2 {
-        let expected = naive(&map, (&head(&q, h), &head(&k, 0), &head(&v, 0)), &[0, 1, 2], |i, j| j <= i);
+        let expected = naive(
+            &map,
+            [&head(&q, h), &head(&k, 0), &head(&v, 0)],
+            with_exact(&[0, 1, 2], |i, j| j <= i),
+            true,
+        );
         near(&head(&out.output, h), &expected, 1e-12);
     }
     // Nothing of the future, not a bit.
@@ -153,7 +137,12 @@ fn the_first_keys_are_exact_in_causal_attention() {
     let rows = [0, 1, 2, 3, 1100, 2299];
     for i in rows {
         let (q, k) = (q.slice(s![i..i + 1, ..]).to_owned(), q.slice(s![..=i, ..]).to_owned());
-        let expected = naive(&map, (&q, &k, &v.slice(s![..=i, ..]).to_owned()), &[0, 1, 2], |_, _| true);
+        let expected = naive(
+            &map,
+            [&q, &k, &v.slice(s![..=i, ..]).to_owned()],
+            with_exact(&[0, 1, 2], |_, _| true),
+            true,
+        );
         near(&one.slice(s![0, 0, i..i + 1, ..]).to_owned(), &expected, 1e-11);
     }
     // Sequences one after the other have first keys of their own.
@@ -162,7 +151,12 @@ fn the_first_keys_are_exact_in_causal_attention() {
     let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
     let out = attention.causal(&heads).unwrap();
     let (q, k, v) = (head(&q, 0), head(&k, 0), head(&v, 0));
-    let expected = naive(&map, (&q, &k, &v), &[0, 1, 2, 50, 51, 52], |i, j| j <= i && (j < 50) == (i < 50));
+    let expected = naive(
+        &map,
+        [&q, &k, &v],
+        with_exact(&[0, 1, 2, 50, 51, 52], |i, j| j <= i && (j < 50) == (i < 50)),
+        true,
+    );
     near(&head(&out.output, 0), &expected, 1e-12);
     let rows = attention
         .weights(&heads, WeightRows { batch: 0, head: 0, rows: &[1, 49, 77], causal: true })
@@ -193,14 +187,18 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     let out = attention.clone().with_heaviest_keys_exact(1).unwrap().bidirectional(&heads).unwrap().output;
     for h in 0..2 {
         let (q, k) = (head(&q, h) / scale, head(&k, 0) / scale);
-        near(&head(&out, h), &naive(&map, (&q, &k, &head(&v, 0)), &[40], |_, _| true), 1e-12);
+        near(
+            &head(&out, h),
+            &naive(&map, [&q, &k, &head(&v, 0)], with_exact(&[40], |_, _| true), true),
+            1e-12,
+        );
     }
     // Masked keys that were asked for are not taken.
     let mask = Array2::from_shape_fn((1, n), |(_, j)| j != 9);
     let masked = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
     let out = attention.with_keys_exact(&[9, 40]).unwrap().bidirectional(&masked).unwrap().output;
     let (q, k) = (head(&q, 0) / scale, head(&k, 0) / scale);
-    near(&head(&out, 0), &naive(&map, (&q, &k, &head(&v, 0)), &[40], |_, j| j != 9), 1e-12);
+    near(&head(&out, 0), &naive(&map, [&q, &k, &head(&v, 0)], with_exact(&[40], |_, j| j != 9), true), 1e-12);
     // Weights of sequences in any batch and head are those of the output.
     let offsets = [0, 30, n];
     let [q, k, v] = [(5, d), (6, d), (7, 2)].map(|(seed, width)| tokens::<f64>([2, 2, n, width], 0.9, seed));
@@ -221,7 +219,7 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
 #[test]
 fn ties_and_weightless_keys_are_settled_by_the_sample() {
     let (d, n) = (4, 90);
-    let map = positive(d, 12);
+    let map = positive::<f64>(d, 12);
     let [q, mut k, v] = inputs(1, n, d, &[31]);
     let twin = k.slice(s![.., .., 31, ..]).to_owned();
     [50, 70].into_iter().for_each(|j| k.slice_mut(s![.., .., j, ..]).assign(&twin));
@@ -230,7 +228,8 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     for (count, exact) in [(1, &[31][..]), (2, &[31, 50])] {
         let out =
             attention.clone().with_heaviest_keys_exact(count).unwrap().bidirectional(&heads).unwrap().output;
-        let expected = naive(&map, (&head(&q, 0), &head(&k, 0), &head(&v, 0)), exact, |_, _| true);
+        let expected =
+            naive(&map, [&head(&q, 0), &head(&k, 0), &head(&v, 0)], with_exact(exact, |_, _| true), true);
         near(&head(&out, 0), &expected, 1e-12);
     }
     // 64 queries are sampled: those have the logit −2000 with key 9, the others 4.
@@ -242,7 +241,8 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.clone().with_heaviest_keys_exact(n).unwrap().bidirectional(&heads).unwrap().output;
     let all: Vec<usize> = (0..n).filter(|j| *j != 9).collect();
-    let expected = naive(&map, (&head(&q, 0), &head(&k, 0), &head(&v, 0)), &all, |_, _| true);
+    let expected =
+        naive(&map, [&head(&q, 0), &head(&k, 0), &head(&v, 0)], with_exact(&all, |_, _| true), true);
     near(&head(&out, 0), &expected, 1e-12);
     // Two heads, each as if it were alone.
     let longer = Positive
@@ -283,7 +283,7 @@ fn own_keys_are_seen_where_features_are_far_apart() {
 fn exact_keys_may_be_many() {
     let [q, k, v] = [1, 2, 3].map(|seed| tokens::<f64>([1, 1, 620, 4], 1.0, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let attention = Attention::new(positive(4, 8)).unwrap();
+    let attention = Attention::new(positive::<f64>(4, 8)).unwrap();
     let attention = attention.with_keys_exact(&(0..620).collect::<Vec<_>>()).unwrap();
     for causal in [false, true] {
         let of = |exact: bool| match (exact, causal) {
@@ -309,7 +309,7 @@ fn keys_that_dwarf_all_others_neither_vanish_nor_overflow() {
     k.slice_mut(s![.., .., 8, ..]).fill(-500.0);
     let heads = Heads::new(&q, &k, &v).unwrap();
     let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
-    let out = Attention::new(positive(4, 64))
+    let out = Attention::new(positive::<f64>(4, 64))
         .unwrap()
         .with_heaviest_keys_exact(1)
         .unwrap()
@@ -324,7 +324,7 @@ fn keys_that_dwarf_all_others_neither_vanish_nor_overflow() {
     // NaN in a token stays in the rows that may see it.
     let mut bad = q.clone();
     bad[[0, 0, 3, 1]] = f64::NAN;
-    let out = Attention::new(positive(4, 64)).unwrap().with_heaviest_keys_exact(2).unwrap();
+    let out = Attention::new(positive::<f64>(4, 64)).unwrap().with_heaviest_keys_exact(2).unwrap();
     let out = out.bidirectional(&Heads::new(&bad, &k, &v).unwrap()).unwrap().output;
     assert!(out.rows().into_iter().enumerate().all(|(i, row)| row.iter().all(|v| v.is_nan()) == (i == 3)));
 }
@@ -334,32 +334,32 @@ fn queries_of_normalised_attention_need_no_factor() {
     let d = 5;
     let t = Array2::from_shape_fn((d, d), |(k, l)| if k == l { 0.6 + 0.2 * k as f64 } else { 0.05 });
     let conditioning = Conditioning::new(t).unwrap().shifted(vec![0.1; d], vec![0.3; d]).unwrap();
-    let map = positive(d, 20).conditioned(&conditioning).unwrap();
-    let truncated = positive(2, 20).conditioned(&conditioning.truncated(2).unwrap()).unwrap();
+    let map = positive::<f64>(d, 20).conditioned(&conditioning).unwrap();
+    let truncated = positive::<f64>(2, 20).conditioned(&conditioning.truncated(2).unwrap()).unwrap();
     let [q, k, v] = inputs(1, 70, d, &[3]);
     let heads = Heads::new(&q, &k, &v).unwrap();
     for map in [map, truncated] {
         let attention = Attention::new(map.clone()).unwrap();
-        let inputs = (&head(&q, 0), &head(&k, 0), &head(&v, 0));
-        let expected = naive(&map, inputs, &[], |_, _| true);
+        let inputs = [&head(&q, 0), &head(&k, 0), &head(&v, 0)];
+        let expected = naive(&map, inputs, with_exact(&[], |_, _| true), true);
         near(&head(&attention.bidirectional(&heads).unwrap().output, 0), &expected, 1e-12);
-        let causal = naive(&map, inputs, &[], |i, j| j <= i);
+        let causal = naive(&map, inputs, with_exact(&[], |i, j| j <= i), true);
         near(&head(&attention.causal(&heads).unwrap().output, 0), &causal, 1e-12);
         // With exact keys their factors count, and so they do without a normaliser.
-        let expected = naive(&map, inputs, &[3], |_, _| true);
+        let expected = naive(&map, inputs, with_exact(&[3], |_, _| true), true);
         let exact = attention.clone().with_heaviest_keys_exact(1).unwrap();
         near(&head(&exact.bidirectional(&heads).unwrap().output, 0), &expected, 1e-12);
         let sums = attention.normalised(false).bidirectional(&heads).unwrap().output;
         let scale = (d as f64).powf(-0.25);
-        let weights = map.gram(&(inputs.0 * scale), &(inputs.1 * scale)).unwrap();
-        near(&head(&sums, 0), &weights.dot(inputs.2), 1e-10);
-        assert_eq!(map.features(Side::X, inputs.0).unwrap().values().ncols(), 20);
+        let weights = map.gram(&(inputs[0] * scale), &(inputs[1] * scale)).unwrap();
+        near(&head(&sums, 0), &weights.dot(inputs[2]), 1e-10);
+        assert_eq!(map.features(Side::X, inputs[0]).unwrap().values().ncols(), 20);
     }
 }
 
 #[test]
 fn what_does_not_go_together_is_refused() {
-    let attention = Attention::new(positive(4, 8)).unwrap();
+    let attention = Attention::new(positive::<f64>(4, 8)).unwrap();
     let heaviest = attention.clone().with_heaviest_keys_exact(2).unwrap();
     let x = tokens::<f64>([1, 1, 9, 4], 1.0, 1);
     let heads = Heads::new(&x, &x, &x).unwrap();
@@ -381,7 +381,7 @@ fn what_does_not_go_together_is_refused() {
 #[cfg(feature = "serde")]
 #[test]
 fn the_choice_is_stored() {
-    let attention = Attention::new(positive(4, 8)).unwrap().with_heaviest_keys_exact(2).unwrap();
+    let attention = Attention::new(positive::<f64>(4, 8)).unwrap().with_heaviest_keys_exact(2).unwrap();
     let read: Attention<f64> = serde_json::from_str(&serde_json::to_string(&attention).unwrap()).unwrap();
     let [q, k, v] = inputs(1, 30, 4, &[3, 9]);
     let heads = Heads::new(&q, &k, &v).unwrap();
@@ -394,19 +394,19 @@ fn stored_choices_are_checked() {
     use crate::stored::resealed;
     use random_features::apply::attention::CausalState;
 
-    let attention = Attention::new(positive(4, 8)).unwrap().with_keys_exact(&[1]).unwrap();
+    let attention = Attention::new(positive::<f64>(4, 8)).unwrap().with_keys_exact(&[1]).unwrap();
     let mut stored = serde_json::to_value(&attention).unwrap();
     let rows = stored.pointer_mut("/data/exact/1").unwrap();
     *rows = serde_json::json!([7, 1, 1, 1]);
     let read = resealed::<Attention<f64>>(stored.clone()).unwrap();
     let [q, k, v] = inputs(1, 30, 4, &[1]);
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let expected = Attention::new(positive(4, 8)).unwrap().with_keys_exact(&[1, 7]).unwrap();
+    let expected = Attention::new(positive::<f64>(4, 8)).unwrap().with_keys_exact(&[1, 7]).unwrap();
     assert_eq!(read.bidirectional(&heads).unwrap(), expected.bidirectional(&heads).unwrap());
     // A state with the heaviest keys has never been.
-    let state = Attention::new(positive(4, 8)).unwrap().state(1, 1, 4).unwrap();
+    let state = Attention::new(positive::<f64>(4, 8)).unwrap().state(1, 1, 4).unwrap();
     let mut state = serde_json::to_value(&state).unwrap();
-    let heaviest = Attention::new(positive(4, 8)).unwrap().with_heaviest_keys_exact(3).unwrap();
+    let heaviest = Attention::new(positive::<f64>(4, 8)).unwrap().with_heaviest_keys_exact(3).unwrap();
     state["data"]["attention"] = serde_json::to_value(&heaviest).unwrap();
     let refused = resealed::<CausalState<f64>>(state).map(drop).unwrap_err();
     assert!(refused.contains("heaviest keys"), "{refused}");
@@ -418,7 +418,7 @@ fn exact_keys_that_are_not_numbers_show() {
     let x = tokens::<f64>([1, 1, 5, 4], 1.0, 1);
     let mut k = x.clone();
     k[[0, 0, 0, 2]] = f64::NAN;
-    let attention = Attention::new(positive(4, 8)).unwrap().with_keys_exact(&[0]).unwrap();
+    let attention = Attention::new(positive::<f64>(4, 8)).unwrap().with_keys_exact(&[0]).unwrap();
     let heads = Heads::new(&x, &k, &x).unwrap();
     for attended in [attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap()] {
         assert!(attended.output.iter().all(|out| out.is_nan()), "{}", attended.output);

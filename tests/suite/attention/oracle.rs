@@ -1,0 +1,100 @@
+//! Attention by its definition, pair by pair.
+
+use ndarray::Array2;
+use random_features::frequency::Orthogonal;
+use random_features::{Map, Positive, Real, Side};
+
+use crate::common::frequencies;
+
+/// How a pair of a query and a key counts: not at all, by features or exactly.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Pair {
+    Unseen,
+    Features,
+    Exact,
+}
+
+/// Features for all pairs that are seen.
+pub fn by_features(sees: impl Fn(usize, usize) -> bool) -> impl Fn(usize, usize) -> Pair {
+    with_exact(&[], sees)
+}
+
+/// Exact weights for the keys `exact` and features for the others, of all pairs that are seen.
+pub fn with_exact(exact: &[usize], sees: impl Fn(usize, usize) -> bool) -> impl Fn(usize, usize) -> Pair {
+    move |i, j| match () {
+        () if !sees(i, j) => Pair::Unseen,
+        () if exact.contains(&j) => Pair::Exact,
+        () => Pair::Features,
+    }
+}
+
+/// Positive features of the softmax kernel.
+pub fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
+    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
+}
+
+/// The logarithms and factors of all features of some tokens.
+fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
+    let column = |f: usize| {
+        map.blocks()
+            .iter()
+            .scan(0, |end, width| {
+                *end += width;
+                Some(*end)
+            })
+            .position(|end| f < end)
+            .unwrap()
+    };
+    if map.facts().logarithms {
+        let features = map.log_features(side, x).unwrap();
+        let logs = Array2::from_shape_fn(features.logarithms.dim(), |(i, f)| {
+            features.logarithms[[i, f]] + features.log_scales[[i, column(f)]]
+        });
+        return (logs, features.signs);
+    }
+    let features = map.features(side, x).unwrap();
+    let logs = Array2::from_shape_fn(features.values().dim(), |(i, f)| features.log_scales()[[i, column(f)]]);
+    (logs, features.values().to_owned())
+}
+
+/// The outputs of one head, of all pairs in logarithms; not divided by the normaliser unless so asked.
+pub fn naive(
+    map: &Map<f64>,
+    [q, k, v]: [&Array2<f64>; 3],
+    pair: impl Fn(usize, usize) -> Pair,
+    normalised: bool,
+) -> Array2<f64> {
+    let scale = (q.ncols() as f64).powf(-0.25);
+    let (x, y) = (q * scale, k * scale);
+    let ((ql, qf), (kl, kf)) = (log_features(map, Side::X, &x), log_features(map, Side::Y, &y));
+    let mut out = Array2::zeros((q.nrows(), v.ncols()));
+    for i in 0..q.nrows() {
+        // The logarithms and factors of one pair's features.
+        let terms = |j: usize| -> Vec<(f64, f64)> {
+            let features = || {
+                let own = ql.row(i).into_iter().zip(qf.row(i));
+                let terms = own.zip(kl.row(j).into_iter().zip(kf.row(j)));
+                let terms = terms.map(|((ql, qf), (kl, kf))| (ql + kl, qf * kf));
+                terms.filter(|(log, factor)| *factor != 0.0 && *log > f64::NEG_INFINITY).collect()
+            };
+            match pair(i, j) {
+                Pair::Unseen => Vec::new(),
+                Pair::Exact => vec![(x.row(i).dot(&y.row(j)), 1.0)],
+                Pair::Features => features(),
+            }
+        };
+        let all: Vec<Vec<(f64, f64)>> = (0..k.nrows()).map(terms).collect();
+        let largest = all.iter().flatten().fold(f64::NEG_INFINITY, |top, (log, _)| top.max(*log));
+        let top = if normalised { largest } else { 0.0 };
+        let mut total = 0.0;
+        for (j, terms) in all.iter().enumerate() {
+            let weight: f64 = terms.iter().map(|(log, factor)| factor * (log - top).exp()).sum();
+            total += weight;
+            out.row_mut(i).scaled_add(weight, &v.row(j));
+        }
+        if normalised {
+            out.row_mut(i).mapv_inplace(|v| if total > 0.0 { v / total } else { 0.0 });
+        }
+    }
+    out
+}
