@@ -49,6 +49,7 @@ mod ridge;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shaped_attention;
 mod shaping;
+mod sketch;
 mod smoother;
 mod softmax_sampling;
 #[cfg(feature = "sparse")]
