@@ -140,12 +140,13 @@ fn equal_draws_are_dependent_and_others_independent() {
     let frequencies = Draw::new(3, 8, Product(Cauchy));
     let waves = Trigonometric.recipe(frequencies, laplace());
     let own = |recipe: &Recipe| ln(recipe).unwrap().exp();
-    for other in [of_stream(1), waves] {
+    let with_more_buckets = Sketched.recipe(binning(8, 16), laplace());
+    for other in [of_stream(1), with_more_buckets, waves] {
         let recipe = half(of_stream(0), other.clone());
         assert_eq!(recipe.draws().len(), 2);
         let expected = 0.25 * (own(&of_stream(0)) + own(&other));
         assert!((own(&recipe) / expected - 1.0).abs() < 1e-12);
-        // Means and variances over 2000 draws: four comparisons raise a false alarm with probability 3e-4. Dependent draws would double
+        // Means and variances over 2000 draws: six comparisons raise a false alarm with probability 4e-4. Dependent draws would double
         // the variance, by more than 10 standard errors.
         let found = check_unbiased(|seed| recipe.draw::<f64>(seed), &a, &b, exact, 2000).unwrap();
         assert!(found.z.abs() < 4.0 && found.variance_z.unwrap().abs() < 4.0, "{found}");
