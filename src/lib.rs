@@ -20,8 +20,9 @@
 //! # assert!((gram[[0, 0]] - (-0.64f32).exp()).abs() < 1e-4);
 //! # Ok::<(), random_features::Error>(())
 //! ```
-//! Every map is a [`Map`] and is used through its methods. A map of your own implements [`FeatureMap`]; a [`Recipe`] is
-//! a map as plain data. The [first hour](manual::first_hour) continues from here.
+//! Every map is a [`Map`] and is used through its methods. A map of your own implements [`FeatureMap`], or
+//! [`Sketch`](map::Sketch) if it shall be stored and drawn from seeds; a [`Recipe`] is a map as plain data. The
+//! [first hour](manual::first_hour) continues from here.
 //!
 //! All randomness enters at [`draw`](frequency::Coupling::draw), when a map is constructed. A map then gives
 //! bit-identical features for the same points on any number of threads.

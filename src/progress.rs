@@ -52,6 +52,9 @@ pub struct Progress<'a> {
 
 impl fmt::Display for Progress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.task.is_empty() {
+            return f.write_str("no step is done yet");
+        }
         write!(f, "{}: {}", self.task, self.done)?;
         if let Some(total) = self.total {
             write!(f, " of {total}")?;

@@ -183,8 +183,11 @@ impl<'a, T: Real> Tile<'a, T> {
         (&mut self.values[start..], self.columns.stride)
     }
 
-    /// Makes row `i` NaN in every block.
-    pub(crate) fn poison(&mut self, i: usize) {
+    /// Makes the values and scales of row `i` NaN: the features of a point that is not finite.
+    ///
+    /// # Panics
+    /// If there is no row `i`.
+    pub fn poison(&mut self, i: usize) {
         let row = self.row(i);
         row.values.fill(T::nan());
         row.log_scales.fill(f64::NAN);

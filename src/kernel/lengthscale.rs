@@ -75,8 +75,17 @@ impl Lengthscale {
         }
     }
 
-    /// x/ℓ, in `f64`.
-    pub(crate) fn divide<'a, T: Real>(
+    /// xₖ/ℓₖ of each coordinate of a point, in `f64`.
+    ///
+    /// ```
+    /// use random_features::kernel::Lengthscale;
+    /// let u: Vec<f64> = Lengthscale::from(vec![0.5, 2.0]).divide(&[1.0f32, 3.0]).collect();
+    /// assert_eq!(u, [2.0, 1.5]);
+    /// ```
+    ///
+    /// # Panics
+    /// The iterator panics if there are more coordinates than lengthscales, one for each dimension.
+    pub fn divide<'a, T: Real>(
         &self,
         x: impl IntoIterator<Item = &'a T, IntoIter: Clone>,
     ) -> impl Iterator<Item = f64> + Clone {
@@ -134,8 +143,11 @@ impl Lengthscale {
         }
     }
 
-    /// Rejects points of a dimension `d` for which there are not as many lengthscales.
-    pub(crate) fn check_dim(&self, d: usize) -> Result<()> {
+    /// Accepts points of dimension `d` if there is one lengthscale, or one for each of d dimensions.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there are lengthscales for another dimension.
+    pub fn check_dim(&self, d: usize) -> Result<()> {
         match self {
             Lengthscale::Isotropic(_) => Ok(()),
             Lengthscale::PerDimension(scales) => {

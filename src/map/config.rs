@@ -117,6 +117,7 @@ impl MapConfig {
             Mechanism::Poisson(map) => map.rates().cloned().map(CountLaw::Poisson),
             Mechanism::Geometric(map) => map.p().map(CountLaw::Geometric),
             Mechanism::EluPlusOne(_) => return self.without_frequencies(),
+            Mechanism::Sketched(_) => return Err(self.refused("its sketch is made by a program")),
             _ => {
                 let m = self.m.ok_or_else(|| self.refused("it needs m, the number of frequencies"))?;
                 return Ok(self.draw(m, target).into());

@@ -93,7 +93,7 @@ impl<'a> Setting<'a> {
     /// The error that the map does not estimate the kernel of this description on these frequencies.
     pub fn does_not_estimate(&self, map: &'static str, target: String) -> Error {
         let frequencies = match (self.omega, self.radius()) {
-            (Omega::None(_), _) => "no frequencies".into(),
+            (Omega::None(_) | Omega::Sketch(_), _) => "no frequencies".into(),
             (Omega::Counts(_) | Omega::DrawCounts(_), _) => "counts".into(),
             (_, radius) => radius.to_string(),
         };
@@ -275,7 +275,7 @@ impl NormalForm {
                 Projection::new(Frequencies::from_rows(rows)?, 1.0)?
             }
             (_, Omega::Draw(_) | Omega::DrawCounts(_)) => return Err(Error::NotDrawn),
-            (_, Omega::None(_)) => {
+            (_, Omega::None(_) | Omega::Sketch(_)) => {
                 let (name, value) = ("the number of frequencies", 0.0);
                 return Err(Error::Parameter { name, value, domain: "at least 1" });
             }

@@ -1,10 +1,10 @@
 //! Feature maps φ, ψ whose product φ(x)·ψ(y) estimates a kernel.
 //!
 //! Every map is used through the type [`Map`]: batches of [`Features`], Gram matrices, estimates, variances. Plain maps
-//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have a constructor `map(frequencies, target)`, and
-//! `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A [`Recipe`] is a map as
-//! plain data; implement [`FeatureMap`] for a map of your own. The private engine does the computations; hybrids and
-//! applications are built on maps.
+//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have the same constructors: `map(frequencies,
+//! target)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A
+//! [`Recipe`] is a map as plain data; implement [`FeatureMap`] for a map of your own, or [`Sketch`] for one that is drawn from
+//! seeds and stored. The private engine does the computations; hybrids and applications are built on maps.
 //!
 //! # Scales
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in
@@ -31,6 +31,7 @@ mod plain;
 mod recipe;
 mod redraw;
 mod row_sums;
+mod sketch;
 #[cfg(feature = "serde")]
 mod stored;
 mod target;
@@ -64,6 +65,9 @@ pub use parts::Parts;
 pub use plain::PlainRecipe;
 pub use recipe::Recipe;
 pub use redraw::Redraw;
+#[cfg(feature = "serde")]
+pub use sketch::SketchKinds;
+pub use sketch::{Sketch, SketchDraw, SketchNumbers};
 pub use target::Target;
 pub use transform::Transform;
 
@@ -201,6 +205,7 @@ mechanisms! {
         "sign" => sign::Sign,
         "nonlinear" => nonlinear::Nonlinear,
         "elu plus one" => elu_plus_one::EluPlusOne,
+        "sketched" => sketch::Sketched,
     }
 }
 

@@ -139,6 +139,9 @@ impl FromStr for Mechanism {
             "nonlinear" => nonlinear(&mut words)?.into(),
             "poisson" => poisson(&mut words)?.into(),
             "geometric" => geometric(&mut words)?.into(),
+            "sketched" => {
+                return Err(words.refused("its sketch is made by a program, which a text does not hold"));
+            }
             _ => return Err(words.refused("its parameters are arrays, which a text does not hold")),
         };
         if words.take("shifted") {
@@ -352,11 +355,12 @@ mod tests {
     #[test]
     fn other_maps_are_refused_with_the_names_or_the_reason() {
         let shift = crate::map::Shift::new(vec![1.0], 1e-3).unwrap();
-        let arrays: [Mechanism; 4] = [
+        let arrays: [Mechanism; 5] = [
             ComplexExponential::new(Transform::diagonal(vec![1.0.into()]).unwrap(), Symmetry::Plain).into(),
             DenseExponential::new(vec![0.0]).unwrap().into(),
             Importance::new(vec![0.0]).unwrap().into(),
             Poisson::with_rates(1.0).shifted(shift).into(),
+            crate::map::Sketched.into(),
         ];
         for map in &arrays {
             let message = map.to_string().parse::<Mechanism>().unwrap_err().to_string();

@@ -9,7 +9,7 @@ use super::compose::{Composite, Hybrid, Known, Part};
 use crate::numeric::special::relative_deviation;
 
 use super::tree::{MapTree, OwnMap};
-use super::{Features, LogFeatures, Recipe};
+use super::{Features, LogFeatures, Omega, Recipe};
 use crate::digest::Identity;
 use crate::engine::{self, Facts, FeatureMap, Form, Plan, PointsView, Program, Scratch, Side, Tile, drive};
 use crate::error::{Error, Result, check_size};
@@ -96,7 +96,7 @@ impl<T: Real> Map<T> {
         let program = Program::new(plan)?;
         let (known, identity) = (Arc::new(known), OnceLock::new());
         let own = match &tree {
-            MapTree::Plain(_) => false,
+            MapTree::Plain(plain) => matches!(plain.omega, Omega::Sketch(_)),
             MapTree::Own(_) => true,
             MapTree::Composite(composite) => composite.children().into_iter().any(Map::is_own),
         };

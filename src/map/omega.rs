@@ -1,17 +1,19 @@
-//! [`Omega`]: the frequencies of a map, drawn or to be drawn.
+//! [`Omega`]: what is random in a map, drawn or to be drawn.
 
 use std::sync::Arc;
 
+use super::{Sketch, SketchDraw};
 use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, Counts, Draw, DrawCounts, Frequencies};
 use crate::theory::Law;
 
-/// The frequencies of a map, drawn or to be drawn.
+/// What is random in a map, drawn or to be drawn: frequencies, counts, or a sketch.
 ///
-/// It converts from [`Frequencies`], [`Counts`], a [`Draw`] or [`DrawCounts`], and from d for maps without frequencies.
-/// Maps made from one `Arc` share its memory. Frequencies of one draw and seed are projected only once, whether or not they
-/// share memory.
+/// Converts from [`Frequencies`], [`Counts`], a [`Draw`] or [`DrawCounts`], from a [`Sketch`] or [`SketchDraw`], and from d for maps
+/// without randomness.
+/// Maps made from the same `Arc` share its memory. Frequencies of the same draw and seed are projected only once, whether or
+/// not they share memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Omega {
@@ -23,6 +25,8 @@ pub enum Omega {
     Draw(Draw),
     /// Counts that are to be drawn.
     DrawCounts(DrawCounts),
+    /// Random numbers of another kind, drawn or to be drawn.
+    Sketch(SketchDraw),
     /// No frequencies: the map is a function of the coordinates of points in ℝᵈ.
     None(usize),
 }
@@ -45,12 +49,19 @@ from! {
     Arc<Counts> => Counts(|omega| omega),
     Draw => Draw(|draw| draw),
     DrawCounts => DrawCounts(|draw| draw),
+    SketchDraw => Sketch(|draw| draw),
     usize => None(|d| d),
 }
 
 impl From<&Arc<Frequencies>> for Omega {
     fn from(omega: &Arc<Frequencies>) -> Self {
         Omega::Frequencies(omega.clone())
+    }
+}
+
+impl<S: Sketch> From<S> for Omega {
+    fn from(sketch: S) -> Self {
+        Omega::Sketch(sketch.into())
     }
 }
 
@@ -62,27 +73,33 @@ impl Omega {
             Omega::Counts(omega) => omega.dim(),
             Omega::Draw(draw) => draw.d,
             Omega::DrawCounts(draw) => draw.d,
+            Omega::Sketch(draw) => draw.dim(),
             Omega::None(d) => *d,
         }
     }
 
-    /// m, the number of frequencies; 0 if there are none.
+    /// m, the number of frequencies, or of independent terms of a sketch; 0 if there are none.
     pub fn count(&self) -> usize {
         match self {
             Omega::Frequencies(omega) => omega.count(),
             Omega::Counts(omega) => omega.count(),
             Omega::Draw(draw) => draw.m,
             Omega::DrawCounts(draw) => draw.m,
+            Omega::Sketch(draw) => draw.count(),
             Omega::None(_) => 0,
         }
     }
 
-    /// Whether all frequencies are drawn.
+    /// Whether nothing is left to be drawn.
     pub fn is_drawn(&self) -> bool {
-        !matches!(self, Omega::Draw(_) | Omega::DrawCounts(_))
+        match self {
+            Omega::Draw(_) | Omega::DrawCounts(_) => false,
+            Omega::Sketch(draw) => draw.seed().is_some(),
+            Omega::Frequencies(_) | Omega::Counts(_) | Omega::None(_) => true,
+        }
     }
 
-    /// The frequencies, drawn from `seed` if they are not drawn yet. The result does not depend on other draws of the seed.
+    /// The frequencies or the sketch, drawn from `seed` if that is not done yet. The result does not depend on other draws of the seed.
     ///
     /// # Errors
     /// The errors of the draw.
@@ -90,6 +107,7 @@ impl Omega {
         Ok(match self {
             Omega::Draw(draw) => draw.of_seed(seed)?.into(),
             Omega::DrawCounts(draw) => draw.of_seed(seed)?.into(),
+            Omega::Sketch(draw) if draw.seed().is_none() => draw.of_seed(seed).into(),
             drawn => drawn.clone(),
         })
     }
@@ -103,7 +121,7 @@ impl Omega {
             Omega::Counts(omega) => omega.provenance().draw().and_then(counts),
             Omega::Draw(draw) => real(draw),
             Omega::DrawCounts(draw) => counts(draw),
-            Omega::None(_) => None,
+            Omega::Sketch(_) | Omega::None(_) => None,
         }
     }
 
@@ -112,6 +130,7 @@ impl Omega {
         match self {
             Omega::Frequencies(omega) => omega.provenance().seed(),
             Omega::Counts(omega) => omega.provenance().seed(),
+            Omega::Sketch(draw) => draw.seed(),
             _ => None,
         }
     }
@@ -130,7 +149,7 @@ impl Omega {
         match self {
             Omega::Frequencies(omega) => omega.padded_dim(),
             Omega::Draw(draw) => draw.padded_dim(),
-            Omega::Counts(_) | Omega::DrawCounts(_) | Omega::None(_) => self.dim(),
+            Omega::Counts(_) | Omega::DrawCounts(_) | Omega::Sketch(_) | Omega::None(_) => self.dim(),
         }
     }
 
@@ -159,6 +178,7 @@ impl Omega {
             // Draws are compared by their bits too, as they are stored: a field may be NaN, which is not equal to itself.
             (Omega::Draw(a), Omega::Draw(b)) => a == b || Digest::of(a) == Digest::of(b),
             (Omega::DrawCounts(a), Omega::DrawCounts(b)) => a == b || Digest::of(a) == Digest::of(b),
+            (Omega::Sketch(a), Omega::Sketch(b)) => a == b,
             _ => false,
         }
     }
@@ -193,11 +213,20 @@ impl Omega {
         }
     }
 
+    /// A sketch, drawn or to be drawn, for a map of this name.
+    pub(crate) fn sketch(&self, map: &'static str) -> Result<&SketchDraw> {
+        match self {
+            Omega::Sketch(draw) => Ok(draw),
+            other => Err(other.not("a sketch", map)),
+        }
+    }
+
     /// The error that these are not the frequencies that a map needs.
     fn not(&self, expected: &'static str, map: &'static str) -> Error {
         let found = match self {
             Omega::Frequencies(_) | Omega::Draw(_) => "real frequencies",
             Omega::Counts(_) | Omega::DrawCounts(_) => "counts",
+            Omega::Sketch(_) => "a sketch",
             Omega::None(_) => "only a dimension",
         };
         Error::Frequencies { map, expected, found }
@@ -210,6 +239,7 @@ impl Omega {
             Omega::Counts(_) => "counts",
             Omega::Draw(_) => "draw",
             Omega::DrawCounts(_) => "draw of counts",
+            Omega::Sketch(_) => "sketch",
             Omega::None(_) => "none",
         }
     }
@@ -223,6 +253,7 @@ impl Identify for Omega {
             Omega::Counts(omega) => omega.identify(digest),
             Omega::Draw(draw) => draw.identify(digest),
             Omega::DrawCounts(draw) => draw.identify(digest),
+            Omega::Sketch(draw) => draw.identify(digest),
             Omega::None(d) => d.identify(digest),
         }
     }

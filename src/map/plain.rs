@@ -22,7 +22,7 @@ use crate::{Real, SignedLog};
 pub struct PlainRecipe {
     /// The definition with its parameters.
     pub mechanism: Mechanism,
-    /// The frequencies.
+    /// The frequencies, or what else is random.
     pub omega: Omega,
     /// The kernel and its lengthscale.
     pub target: Target,
@@ -171,6 +171,11 @@ impl PlainRecipe {
 
 impl std::fmt::Display for PlainRecipe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Omega::Sketch(draw) = &self.omega {
+            let (d, features, name) = (draw.dim(), draw.feature_dim(), draw.name());
+            write!(f, "{name}, {features} features in dimension {d}, {}", self.target)?;
+            return f.write_str(if self.omega.is_drawn() { "" } else { ", to be drawn" });
+        }
         let (d, m, name) = (self.omega.dim(), self.omega.count(), self.mechanism.name());
         match (&self.target, m) {
             (Target::Implied(_), 0) => write!(f, "{name} in dimension {d}"),

@@ -86,8 +86,8 @@ impl Recipe {
         }
     }
 
-    /// The draws of the tree: the frequencies of its plain maps, each different draw once. Maps that name one draw share its
-    /// frequencies.
+    /// The draws of the tree: the frequencies and sketches of its plain maps, each different one once. Maps that name the same draw share
+    /// its numbers.
     pub fn draws(&self) -> Vec<&Omega> {
         let mut draws: Vec<&Omega> = Vec::new();
         for plain in self.leaves() {
@@ -98,12 +98,12 @@ impl Recipe {
         draws
     }
 
-    /// Whether all frequencies are drawn.
+    /// Whether all frequencies and sketches are drawn.
     pub fn is_drawn(&self) -> bool {
         self.leaves().iter().all(|plain| plain.omega.is_drawn())
     }
 
-    /// This recipe with all missing frequencies drawn from one seed. Equal draws give equal frequencies; draws that
+    /// This recipe with all missing frequencies and sketches drawn from one seed. Equal draws give the same numbers; draws that
     /// differ in anything, if only in their stream, are independent.
     ///
     /// # Errors

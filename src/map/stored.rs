@@ -11,7 +11,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::compose::Composite;
-use super::{Identity, Map, Mechanism, Omega, PlainRecipe, Recipe, Target};
+use super::{Identity, Map, Mechanism, Omega, PlainRecipe, Recipe, SketchDraw, Target};
 use crate::Real;
 use crate::frequency::{Counts, Draw, DrawCounts, Frequencies};
 use crate::sealed::{AnyScalar, ScalarName, seal, unseal};
@@ -26,12 +26,13 @@ struct StoredRecipe {
     maps: Vec<StoredMap>,
 }
 
-/// Frequencies, drawn or to be drawn.
+/// What is random, drawn or to be drawn.
 enum StoredOmega {
     Frequencies(Shared<Frequencies>),
     Counts(Shared<Counts>),
     Draw(Draw),
     DrawCounts(DrawCounts),
+    Sketch(SketchDraw),
     None(usize),
 }
 
@@ -40,6 +41,7 @@ named!(StoredOmega, "frequencies" {
     "counts" => Counts(omega: Shared<Counts>),
     "draw" => Draw(draw: Draw),
     "draw of counts" => DrawCounts(draw: DrawCounts),
+    "sketch" => Sketch(draw: SketchDraw),
     "none" => None(d: usize),
 });
 
@@ -168,6 +170,7 @@ impl StoredOmega {
             Omega::Counts(omega) => StoredOmega::Counts(Shared(omega.clone())),
             Omega::Draw(draw) => StoredOmega::Draw(draw.clone()),
             Omega::DrawCounts(draw) => StoredOmega::DrawCounts(draw.clone()),
+            Omega::Sketch(draw) => StoredOmega::Sketch(draw.clone()),
             Omega::None(d) => StoredOmega::None(*d),
         }
     }
@@ -178,6 +181,7 @@ impl StoredOmega {
             StoredOmega::Counts(Shared(omega)) => Omega::Counts(omega),
             StoredOmega::Draw(draw) => Omega::Draw(draw),
             StoredOmega::DrawCounts(draw) => Omega::DrawCounts(draw),
+            StoredOmega::Sketch(draw) => Omega::Sketch(draw),
             StoredOmega::None(d) => Omega::None(d),
         }
     }

@@ -39,6 +39,7 @@ mod points;
 mod quasi;
 mod ridge;
 mod shaping;
+mod sketch;
 mod smoother;
 mod softmax_sampling;
 #[cfg(feature = "sparse")]
