@@ -75,7 +75,9 @@ fn all_keys_exact_is_exact_attention() {
     let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     // Of signed maps too: nothing is left to them.
     let signed = Trigonometric.softmax(frequencies(4, 8, &Independent, 1)).unwrap();
-    for attention in [Attention::new(positive::<f64>(4, 8)).unwrap(), Attention::signed(vec![signed]).unwrap()] {
+    for attention in
+        [Attention::new(positive::<f64>(4, 8)).unwrap(), Attention::signed(vec![signed]).unwrap()]
+    {
         for count in [20, 1000] {
             let out =
                 attention.clone().with_heaviest_keys_exact(count).unwrap().bidirectional(&heads).unwrap();

@@ -122,7 +122,11 @@ impl<T: Real> Segment<T> {
     }
 
     /// Answers the queries of a segment whose keys are summed up; `None` where one needs the slow path.
-    fn by_products(&mut self, setup: Setup<'_, T>, queries: &mut [ChunkQueries<'_, T>]) -> Option<NonPositive> {
+    fn by_products(
+        &mut self,
+        setup: Setup<'_, T>,
+        queries: &mut [ChunkQueries<'_, T>],
+    ) -> Option<NonPositive> {
         let of_chunk = |worker: &mut Worker<T>, (chunk, queries): (&Chunk<T>, &mut ChunkQueries<'_, T>)| {
             queries.answer(setup, VisibleKeys { chunk, before: chunk.part(), slow: None }, worker)
         };
