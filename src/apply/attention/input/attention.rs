@@ -34,7 +34,7 @@ use crate::once::once;
 /// [estimated](Attention::choose) from a sample.
 ///
 /// # Normalisers
-/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With
+/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](super::super::Attended::non_positive). With
 /// non-negative features that happens only where all weights are 0. A query that sees no key gets 0 and is not reported.
 /// A query or a key that is not finite makes the outputs NaN that may see it, and no others (where weights are exact, an
 /// infinite coordinate counts through its logits: those of −∞ have the weight 0); a value that is not finite does so, or
@@ -105,7 +105,7 @@ impl<T: Real> Attention<T> {
 
     /// Attention with any maps, one or one for each head of keys. Where features may be negative (trigonometric ones, many
     /// hybrids), so may weights and normalisers: an output need not be a mean of values, and grows without bound as its
-    /// normaliser falls to 0. Rows whose normaliser is not positive get 0 and are [reported](Attended::non_positive).
+    /// normaliser falls to 0. Rows whose normaliser is not positive get 0 and are [reported](super::super::Attended::non_positive).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is no map, or maps are of different dimensions.

@@ -24,8 +24,8 @@ impl<T: Real> Attention<T> {
     /// Every query attends to all keys.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, [`Memory`](Error::Memory) if there is no memory for the
-    /// output or for sums over keys, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// [`Shape`](crate::Error::Shape) if dimensions or heads are not those of the maps, [`Memory`](crate::Error::Memory) if there is no memory for the
+    /// output or for sums over keys, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn bidirectional<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
@@ -38,7 +38,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// As [`bidirectional`](Attention::bidirectional), or if `out` does not fit. Nothing is written then, but if it is
-    /// [`Cancelled`](Error::Cancelled): `out` holds some of the outputs then.
+    /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
     pub fn bidirectional_into<E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -51,7 +51,7 @@ impl<T: Real> Attention<T> {
     /// Every query attends to the keys up to its own place.
     ///
     /// # Errors
-    /// As [`bidirectional`](Attention::bidirectional); [`Shape`](Error::Shape) if a sequence has another number of keys than of queries.
+    /// As [`bidirectional`](Attention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
     pub fn causal<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
@@ -63,7 +63,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// As [`causal`](Attention::causal), or if `out` does not fit. Nothing is written then, but if it is
-    /// [`Cancelled`](Error::Cancelled): `out` holds some of the outputs then.
+    /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
     pub fn causal_into<E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
