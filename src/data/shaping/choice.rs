@@ -1,4 +1,4 @@
-//! [`Shaping`]: the options of a shape, and how it is chosen.
+//! [`Shaping`]: the options and the choice of a shape.
 
 use ndarray::{Array2, ArrayRef2, Axis, CowArray, Ix2};
 
@@ -29,7 +29,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 ///
 /// 1. Shifts by the means minimise E‖w‖² for any law of the pairs.
 /// 2. T: with ridged covariances A = C_x + λ(tr C_x/d)I and B likewise, TᵀT = G with G A G = B. Both sides then have
-///    the same second moment.
+///    equal second moments.
 /// 3. The basis: eigenvectors of E wwᵀ = T C_x Tᵀ + T⁻ᵀ C_y T⁻¹ + XY + XYᵀ with XY = T C_xy T⁻¹, without ridge.
 /// 4. ρₗ is optimal for φₗ ([`dense::optimal`](crate::theory::dense::optimal)), or for 0.7 φₗ if pairs have weights.
 ///
@@ -49,7 +49,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// 1e150).
 ///
 /// # Cost
-/// That of [`PairMoments`], plus three eigendecompositions, O(d³), for each ridge and fold.
+/// The cost of [`PairMoments`], plus three eigendecompositions, O(d³), for each ridge and fold.
 ///
 /// # Example
 /// ```
@@ -84,7 +84,7 @@ pub struct Shaping {
 enum Rank {
     Whole,
     Given(usize),
-    /// The best for this number of features.
+    /// The best rank for this number of features.
     For(usize),
 }
 
@@ -96,7 +96,7 @@ impl Default for Shaping {
 }
 
 impl Shaping {
-    /// λ = 0.1, all coordinates (no bias), one shift.
+    /// The default options: λ = 0.1, all coordinates (no bias), one shift.
     pub fn new() -> Self {
         Self::default()
     }
@@ -105,7 +105,7 @@ impl Shaping {
     /// used for many others.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) unless it is finite and not negative.
+    /// [`Parameter`](Error::Parameter) unless λ is finite and not negative.
     pub fn with_ridge(self, ridge: f64) -> Result<Self> {
         self.with_validated_ridge(&[ridge])
     }
@@ -114,7 +114,7 @@ impl Shaping {
     /// with four folds or as many as there are points on a side. With one point the largest λ is used.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if there is none, or one is negative or not finite.
+    /// [`Parameter`](Error::Parameter) if there is no λ, or one is negative or not finite.
     pub fn with_validated_ridge(self, ridges: &[f64]) -> Result<Self> {
         check_positive("the number of ridges", ridges.len())?;
         let ridges = ridges.iter().map(|ridge| checked_not_negative("the ridge", *ridge));
@@ -145,7 +145,7 @@ impl Shaping {
     /// Chooses ρₗ for this share of φₗ; the default is 1, or 0.7 if pairs have weights. Truncated shapes ignore it.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) unless it is positive and finite.
+    /// [`Parameter`](Error::Parameter) unless the share is positive and finite.
     pub fn with_share(self, share: f64) -> Result<Self> {
         if share > 0.0 && share.is_finite() {
             return Ok(Shaping { share: Some(share), ..self });
@@ -175,8 +175,8 @@ impl Shaping {
     /// The shape for the moments of all folds together. Several ridges are cross-validated over the folds.
     ///
     /// # Errors
-    /// As [`of_moments`](Shaping::of_moments); [`NoData`](Error::NoData) without any part, [`Parameter`](Error::Parameter) if
-    /// there are several ridges and one part, and as [`PairMoments::merge`].
+    /// The errors of [`of_moments`](Shaping::of_moments) and [`PairMoments::merge`]; [`NoData`](Error::NoData) without any fold,
+    /// [`Parameter`](Error::Parameter) if there are several ridges and one fold.
     pub fn of_folds(&self, folds: &[PairMoments]) -> Result<Shape> {
         if self.ridges.len() > 1 && folds.len() == 1 {
             let domain = "2 or more for a ridge that is cross-validated";
@@ -189,7 +189,7 @@ impl Shaping {
     /// The shape for the rows of `x`, n × d, and `y`, l × d, with equal weights for all pairs.
     ///
     /// # Errors
-    /// As [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments).
+    /// The errors of [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments).
     #[inline(never)]
     pub fn of_points<T: Real>(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Shape> {
         check_size("the number of columns of y", x.ncols(), y.ncols())?;
@@ -211,8 +211,8 @@ impl Shaping {
         self.finish(&moments, ridge, Some(pairs))
     }
 
-    /// The shape for kernel matrices of one set of points, n × d, for example in ridge regression. Both sides have the
-    /// same shift and rotation, so a symmetric map stays symmetric.
+    /// The shape for kernel matrices of one set of points, n × d, for example in ridge regression. Both sides have one
+    /// shift and rotation, so a symmetric map stays symmetric.
     ///
     /// T is the identity, since the covariances are equal; the shift to the mean, the basis and the coefficients are
     /// chosen.
@@ -230,7 +230,7 @@ impl Shaping {
     /// ```
     ///
     /// # Errors
-    /// As [`of_points`](Shaping::of_points).
+    /// The errors of [`of_points`](Shaping::of_points).
     #[inline(never)]
     pub fn of_one_set<T: Real>(&self, x: &ArrayRef2<T>) -> Result<Shape> {
         Shaping { both_shifts: true, balanced: false, ..self.clone() }.of_points(x, x)
@@ -241,8 +241,8 @@ impl Shaping {
     /// moments of x are those of all rows.
     ///
     /// # Errors
-    /// As [`PairMoments::weighted`] and [`of_moments`](Shaping::of_moments); [`Parameter`](Error::Parameter) if a row is not
-    /// below n.
+    /// The errors of [`PairMoments::weighted`] and [`of_moments`](Shaping::of_moments); [`Parameter`](Error::Parameter) if a row
+    /// is not below n.
     #[inline(never)]
     pub fn of_pairs<T: Real>(
         &self,
@@ -262,12 +262,12 @@ impl Shaping {
             let (queries, weights) = (queries.select(Axis(0), &own), weights.select(Axis(0), &own));
             PairMoments::weighted(of_x, &queries, y, &weights)
         };
-        // With one ridge there is one fold, the whole. Folds without weight are skipped.
+        // With one ridge the whole is the only fold. Folds without weight are skipped.
         let folds: Vec<PairMoments> = match count {
             1 => vec![moments.clone()],
             _ => (0..count).filter_map(|fold| part(fold).ok()).collect(),
         };
-        // What was cancelled is no fold without weight.
+        // A cancelled fold must not pass for one without weight.
         progress::check()?;
         let ridge = self.best_ridge(&folds)?;
         let pairs = |coordinates: &Coordinates| {
@@ -368,7 +368,7 @@ fn merged<'a>(mut parts: impl Iterator<Item = &'a PairMoments>) -> Result<PairMo
     })
 }
 
-/// Every `count`-th row from one on: the points themselves, or a copy.
+/// Every `count`-th row from row `first` on: the points themselves, or a copy.
 fn fold_of<T: Real>(points: &ArrayRef2<T>, count: usize, first: usize) -> Result<CowArray<'_, T, Ix2>> {
     if count == 1 {
         return Ok(points.view().into());

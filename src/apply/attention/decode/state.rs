@@ -12,8 +12,8 @@ use crate::once::once;
 /// Causal attention as tokens come: [`prefill`](CausalState::prefill) with prompts, then [`step`](CausalState::step) with a token of
 /// each sequence. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
-/// Of the tokens so far it keeps sums of O(m d_v) numbers for each head of keys, and the features of the last few tokens, up to 64,
-/// whatever the length; with [neighbours](Attention::window) and [exact keys](Attention::with_keys_exact) their keys and values too.
+/// A state keeps sums of O(m d_v) numbers over the tokens so far for each head of keys, and the features of the last few tokens, up to
+/// 64, whatever the length; with [neighbours](Attention::window) and [exact keys](Attention::with_keys_exact) their keys and values too.
 /// With the feature `serde` it can be stored, with its maps, and goes on to the bit.
 ///
 /// # Batches

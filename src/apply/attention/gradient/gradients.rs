@@ -29,7 +29,7 @@ impl<T: Real> Gradients<T> {
         };
         let all = [queries, keys, values].map(numbers).into_iter().fold(0, usize::saturating_add);
         check_memory("gradients of attention", all, size_of::<T>())?;
-        // Of each query of a head, the gradient with respect to the output and what else keys need.
+        // The gradient with respect to the output of each query of a head, and what else keys need of it.
         let each = values
             .3
             .saturating_add(1)

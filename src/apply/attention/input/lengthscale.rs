@@ -23,7 +23,7 @@ pub(in super::super) fn softmax_lengthscale(recipe: &Recipe) -> Option<Lengthsca
             Target::Softmax(softmax) => Some(softmax.lengthscale().clone()),
             _ => None,
         },
-        // Of what a map is made of the last part is a base.
+        // The last part of a composite map is a base.
         composite => softmax_lengthscale(composite.children().last()?),
     }
 }

@@ -32,7 +32,7 @@ impl<T: Real> Attention<T> {
     /// Rows of the attention matrix, rows × l: the weights with which these queries take the values. Sums to 1 where the
     /// normaliser is positive; 0 elsewhere. For inspection: cost O(rows · l · m) exponentials.
     ///
-    /// Of sequences in one batch, as [`Heads::sequences`] has them, keys of other sequences have no weight.
+    /// Where a batch holds several sequences, as by [`Heads::sequences`], keys of other sequences have no weight.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads do not fit, [`Parameter`](Error::Parameter) if there is no such batch,

@@ -194,7 +194,7 @@ pub(super) mod stored {
                 stored.is_sorted_by(|a, b| a < b) && stored.iter().all(own) && stored.len() == tokens.len();
             let tokens: KeyRows<T> = tokens.restored(dims).filter(|_| fits)?;
             let mut exact = ExactKeys { rows: stored, tokens, blocks: Vec::new() };
-            // Those that count are here, and no others.
+            // The keys that count are here, and no others.
             let all = (0..exact.rows.len()).all(|j| exact.tokens.run().sees(j));
             reading.into_iter().for_each(|reading| exact.pack(reading));
             all.then_some(exact)

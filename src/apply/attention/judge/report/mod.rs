@@ -148,7 +148,7 @@ impl ErrorReport {
         Some(error).filter(|error| self.normaliser_variance <= ROUGH && error.is_finite())
     }
 
-    /// Of outputs, or of weights if the sample has no values.
+    /// The errors of outputs, or of weights if the sample has no values.
     fn main(&self) -> ErrorPart {
         if self.has_values { self.output } else { self.weights }
     }

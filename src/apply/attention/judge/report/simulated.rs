@@ -149,7 +149,7 @@ impl<'a> Redrawn<'a> {
             self.queries.iter_mut().zip(estimates.rows()).zip(exact)
         {
             let (total, own) = query.add(&estimates, &self.sample.values);
-            // Of e/Σe about p: e − p Σe where Σe is about 1.
+            // The error of e/Σe about p to first order: e − p Σe where Σe is about 1.
             square.0 += (&estimates - &(&weights * total)).mapv(|v| v * v).sum();
             square.1 += (own - &(&output * total)).mapv(|v| v * v).sum();
         }
@@ -164,7 +164,7 @@ impl<'a> Redrawn<'a> {
         self.squares.iter().map(|square| (square.0 / weights, square.1 / outputs)).collect()
     }
 
-    /// Those of m frequencies, of which the part that is variance is that of one.
+    /// The errors of m frequencies; variances are those of one frequency.
     fn errors(self, m: f64) -> Errors {
         let Redrawn { sample, queries, .. } = self;
         let of_query = |(i, query): (usize, Query)| query.errors(&sample, i, m);
@@ -220,7 +220,7 @@ impl Query {
             // The mean over draws is as far off as they are few.
             ErrorPart { variance: variance * m, bias: (bias - variance / count).max(0.0) }
         };
-        // Of wⱼ = eⱼ/Σe about p: (eⱼ − pⱼ Σe)/mean Σe.
+        // The error of wⱼ = eⱼ/Σe about p to first order: (eⱼ − pⱼ Σe)/mean Σe.
         let p = &self.estimates / (count * mean);
         let spread = &self.squares - &(2.0 * &p * &self.products) + &p.mapv(|p| p * p * total);
         let off = &p - &exact.weights;
