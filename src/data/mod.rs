@@ -24,7 +24,6 @@ mod pair_statistics;
 mod reservoir;
 pub mod shaping;
 pub(crate) mod spread;
-#[cfg(feature = "regression")]
 pub(crate) mod standardisation;
 pub(crate) mod statistics;
 

@@ -196,7 +196,6 @@ impl Statistics {
     }
 
     /// Whether a coordinate of points that there are is constant up to rounding.
-    #[cfg(feature = "regression")]
     pub(crate) fn is_constant(&self, k: usize) -> bool {
         is_constant((self.coordinates[k].min, self.coordinates[k].max), self.epsilon)
     }
