@@ -2,6 +2,7 @@
 //! map.
 
 mod chunk;
+mod counts;
 mod intake;
 mod normal;
 mod ranges;

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 
+use super::counts::RowCounts;
 use super::normal::NormalSums;
 use super::ranges::Ranges;
 use super::sums::MapIdentity;
@@ -23,7 +24,7 @@ struct StoredGramSums {
     rows: RowRanges,
     ranges: Ranges,
     target_ranges: Ranges,
-    present: u64,
+    present: RowCounts,
 }
 
 sealed!(GramSums<T>, StoredGramSums, T, [T: Real]);
@@ -53,13 +54,15 @@ impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
         if !rows.is_sound() {
             return Err("ranges of rows that overlap, touch or are out of order".into());
         }
-        if present > rows.len() {
-            return Err("more rows of positive weight than rows".into());
+        if !present.fit(rows.len(), targets) {
+            return Err("more rows of positive weight, or of a target that is not 0, than rows".into());
         }
         if !ranges.fit(map.input_dim) {
             return Err("ranges of another number of coordinates than the map's, or out of order".into());
         }
-        if !target_ranges.fit(targets) || (present > 0 && targets > 0 && target_ranges == Ranges::default()) {
+        if !target_ranges.fit(targets)
+            || (present.all > 0 && targets > 0 && target_ranges == Ranges::default())
+        {
             return Err("ranges of another number of targets than that of the sums, or out of order".into());
         }
         Ok(GramSums { map, inputs, totals, rows, ranges, target_ranges, present, scalar: PhantomData })

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::Standardisation;
+use super::counts::RowCounts;
 use super::normal::NormalSums;
 use super::ranges::Ranges;
 use crate::Real;
@@ -71,8 +72,8 @@ pub struct GramSums<T: Real> {
     pub(super) ranges: Ranges,
     /// Ranges of the targets of all rows of positive weight that were added.
     pub(super) target_ranges: Ranges,
-    /// The number of rows of positive weight, which bounds the rank.
-    pub(super) present: u64,
+    /// The number of rows of positive weight, which bounds the rank, and of values that are not 0.
+    pub(super) present: RowCounts,
     /// The scalar type in which products are rounded.
     pub(super) scalar: PhantomData<T>,
 }
@@ -109,7 +110,7 @@ impl<T: Real> GramSums<T> {
             rows: RowRanges::default(),
             ranges: Ranges::default(),
             target_ranges: Ranges::default(),
-            present: 0,
+            present: RowCounts::new(targets),
             scalar: PhantomData,
         })
     }
@@ -156,7 +157,7 @@ impl<T: Real> GramSums<T> {
         self.totals.merge(other.totals.clone());
         self.ranges.join(&other.ranges);
         self.target_ranges.join(&other.target_ranges);
-        self.present = self.present.saturating_add(other.present);
+        self.present = self.present.with(&other.present);
         self.rows = rows;
         Ok(())
     }

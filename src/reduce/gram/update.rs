@@ -9,6 +9,7 @@ use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::GramIntake;
 use super::chunk::{ChunkPools, Data, FeatureChunk, ROWS, RUN, cuts};
+use super::counts::RowCounts;
 use super::normal::NormalSums;
 use super::ranges::Ranges;
 use crate::engine::{FeatureSource, PointsView};
@@ -27,7 +28,7 @@ pub(crate) struct Change<T> {
     sign: f64,
     ranges: Ranges,
     target_ranges: Ranges,
-    present: u64,
+    present: RowCounts,
     next: u64,
 }
 
@@ -64,8 +65,8 @@ impl<T: Real> GramIntake<T> {
     ) -> Result<()> {
         let rows = RowRanges::numbers(first, x.nrows())?;
         self.sums.rows.check_held(&rows)?;
-        let present = self.sums.present.saturating_sub(present(weights, x.nrows()));
         let totals = self.new_totals(x, targets, weights, first, -1.0)?;
+        let present = self.sums.present.without(&RowCounts::of(targets, weights));
         self.put(Change {
             totals,
             rows,
@@ -87,8 +88,8 @@ impl<T: Real> GramIntake<T> {
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<Change<T>> {
         let rows = self.sums.rows.next(self.next, x.nrows())?;
-        let present = self.sums.present.saturating_add(present(weights, x.nrows()));
         let totals = self.new_totals(x, targets, weights, self.next, 1.0)?;
+        let present = self.sums.present.with(&RowCounts::of(targets, weights));
         let mut ranges = self.sums.ranges.clone();
         let counts = |i: usize| weights.is_none_or(|weights| weights[i] > 0.0);
         if self.sums.inputs.is_none() {
@@ -114,7 +115,7 @@ impl<T: Real> GramIntake<T> {
         }
         (self.sums.ranges, self.sums.target_ranges) = (ranges, target_ranges);
         (self.sums.present, self.next) = (present, next);
-        if present == 0 {
+        if self.sums.present.all == 0 {
             self.sums.totals.clear();
             (self.sums.ranges, self.sums.target_ranges) = (Ranges::default(), Ranges::default());
         }
@@ -176,11 +177,6 @@ impl<T: Real> GramIntake<T> {
         NormalSums::check(&chunk)?;
         Ok(chunk)
     }
-}
-
-/// The number of rows with a positive weight.
-fn present(weights: Option<&ArrayRef1<f64>>, rows: usize) -> u64 {
-    weights.map_or(rows, |weights| weights.iter().filter(|weight| **weight > 0.0).count()) as u64
 }
 
 once!(GramIntake::<T>::take_in, GramIntake::<T>::take_out, GramIntake::<T>::with);

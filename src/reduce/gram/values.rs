@@ -88,7 +88,8 @@ impl<T: Real> GramSums<T> {
     /// intercept.
     ///
     /// Ranges decide, which merge without rounding. Removing rows does not narrow them. After a removal a target is also constant if
-    /// `square` is no more than rounding may have left of the removed rows, beside values for which that is nothing.
+    /// no other value than 0 is left, or if `square` is no more than rounding may have left of the removed rows, and nothing beside the
+    /// values that are left.
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if rounding of the removed rows hides whether and how the target varies.
@@ -99,8 +100,8 @@ impl<T: Real> GramSums<T> {
             return Ok(true);
         }
         let removed = self.totals.removed.at(0, 0);
-        if removed == 0.0 {
-            return Ok(false);
+        if removed == 0.0 || self.present.not_zero[target] == 0 {
+            return Ok(removed > 0.0);
         }
         // Σ w y² is twofold, Σ w y φ is not: its error is at most RUN ε √(Σ w y² Σ w φ²) of all rows that were ever added.
         let scatter = self.totals.scatter[target].at(0, 0);
@@ -113,7 +114,7 @@ impl<T: Real> GramSums<T> {
             return Ok(false);
         }
         let about_zero = self.totals.moments[self.targets() + 1 + target].at(0, 0);
-        if about_zero == 0.0 || (square <= rounding && rounding <= NOTHING * about_zero) {
+        if square <= rounding && rounding <= NOTHING * about_zero {
             return Ok(true);
         }
         let (what, value) = ("the variances of the targets", square / self.weight());
@@ -123,6 +124,6 @@ impl<T: Real> GramSums<T> {
 
     /// The number of rows of positive weight.
     pub(crate) fn present(&self) -> u64 {
-        self.present
+        self.present.all
     }
 }

@@ -336,6 +336,24 @@ fn what_single_precision_cannot_tell_is_refused() {
     }
 }
 
+/// What remains of a target after other rows were removed in other cuts is 0 exactly: there is nothing to learn, and no error.
+#[test]
+fn zeros_that_remain_are_constant() {
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(90));
+    for intercept in [true, false] {
+        let y = Array2::from_shape_fn((90, 1), |(i, _)| if i < 40 { 0.0 } else { 7.3 * y[[i, 0]] });
+        let mut left = RidgeStatistics::new(map.clone(), 1).unwrap();
+        left = if intercept { left } else { left.without_intercept() };
+        left.update(&x, &y).unwrap();
+        for i in 40..90 {
+            let row = s![i..i + 1, ..];
+            left.downdate(i as u64, x.slice(row), &y.slice(row), None).unwrap();
+        }
+        let model = left.solve(0.1).unwrap();
+        assert!(model.weights().iter().all(|w| *w == 0.0) && model.intercepts()[0].abs() < 1e-12);
+    }
+}
+
 /// Values that mark what is missing, and other outliers, are removed one by one: what remains is right, or refused.
 fn outliers_are_removed<T: Real>(tolerance: f64) {
     let (map, (x, y)) = (trigonometric::<T>(10, 1.0), data::<T>(60));

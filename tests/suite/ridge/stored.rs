@@ -86,14 +86,18 @@ fn what_does_not_fit_is_refused() {
     let ranges = |of: Value| {
         changed(&|v| {
             v["rows"]["ranges"] = of.clone();
-            v["present"] = 10.into();
+            v["present"] = json!({"all": 10, "not_zero": [10, 3]});
         })
     };
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 11, "end": 20}])).is_ok());
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 9, "end": 20}])).is_err());
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 10, "end": 20}])).is_err());
     assert!(ranges(json!([{"start": 20, "end": 30}, {"start": 0, "end": 10}])).is_err());
-    assert!(changed(&|v| v["present"] = 1000.into()).unwrap_err().contains("positive weight"));
+    for wrong in [json!([1000, [1, 1]]), json!([10, [11, 1]]), json!([10, [1]])] {
+        let counts = json!({"all": wrong[0], "not_zero": wrong[1]});
+        let error = changed(&|v| v["present"] = counts.clone()).unwrap_err();
+        assert!(error.contains("positive weight"), "{error}");
+    }
 }
 
 #[test]
