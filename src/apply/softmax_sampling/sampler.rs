@@ -143,8 +143,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// so that draws are the same for any number of threads; rows are drawn in parallel.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `h` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are not
-    /// finite, [`Memory`](Error::Memory) if the draws do not fit in memory.
+    /// [`Shape`](crate::Error::Shape) if `h` does not have d columns, [`NotFinite`](crate::Error::NotFinite) if a row or its features are not
+    /// finite, [`Memory`](crate::Error::Memory) if the draws do not fit in memory.
     #[inline(never)]
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
         self.check_columns(h)?;
@@ -196,8 +196,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`sample`](SoftmaxSampler::sample), and [`Shape`](Error::Shape) if there are not C vectors or they do not have
-    /// d columns; the errors of [`Partition::new`], which is [`Parameter`](Error::Parameter) for k = 0.
+    /// The errors of [`sample`](SoftmaxSampler::sample), and [`Shape`](crate::Error::Shape) if there are not C vectors or they do not have
+    /// d columns; the errors of [`Partition::new`], which is [`Parameter`](crate::Error::Parameter) for k = 0.
     pub fn partition<R: Rng + ?Sized>(
         &self,
         h: &ArrayRef1<T>,
@@ -235,8 +235,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// classes it costs as much as the features of all.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `h` does not have d entries, [`NotFinite`](Error::NotFinite) if `h` or its features are not
-    /// finite, [`Entry`](Error::Entry) if there is no such class.
+    /// [`Shape`](crate::Error::Shape) if `h` does not have d entries, [`NotFinite`](crate::Error::NotFinite) if `h` or its features are not
+    /// finite, [`Entry`](crate::Error::Entry) if there is no such class.
     #[inline(never)]
     pub fn log_probabilities(&self, h: &ArrayRef1<T>, classes: &[usize]) -> Result<Vec<f64>> {
         let h = h.view().insert_axis(Axis(0));

@@ -131,7 +131,7 @@ impl<T: Real> Attention<T> {
     /// # What it is worth
     /// Much where attention is local ([measured](crate::manual::shaped#neighbours) on trained heads and on long sequences): positive
     /// features add little to the neighbours alone at large norms, features that are shaped by the other pairs
-    /// ([`Shaping::with_window`](crate::data::shaping::Shaping::with_window)) add much. Where attention looks far it may cost: the errors
+    /// ([`AttentionShaping::window`](crate::apply::attention::AttentionShaping::window)) add much. Where attention looks far it may cost: the errors
     /// of a query's estimates have much in common, which cancels in the normaliser only if all of its weights are estimates.
     ///
     /// # Accuracy

@@ -25,7 +25,7 @@ use crate::once::once;
 /// The defaults are as follows. Lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4
 /// … 4; λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows are the larger of 4096 and 4 D.
 /// Where the best of these lengthscales or λ lies at an end, more are tried beyond it. Where no lengthscale predicts better
-/// than the mean, shorter ones are tried. They reach k = ±20. Grids that are given are not extended; [`RidgeFit::warnings`]
+/// than the mean, shorter ones are tried. They reach k = ±20. Grids that are given are not extended; [`RidgeFit::warnings`](super::RidgeFit::warnings)
 /// says where more should be tried.
 ///
 /// [`progress::watch`](crate::progress::watch) shows each map that was tried, and can stop a search.
