@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 
 use super::expected::{Expected, or_infinite};
-use crate::apply::KernelRidge;
+use crate::apply::{Criterion, KernelRidge};
 use crate::error::{Error, Result};
 use crate::map::{Recipe, Target};
 use crate::planner::question::PlannedPoints;
@@ -42,15 +42,17 @@ impl RidgeLoss {
         let (train, train_targets) = (of(points, &train), of(targets, &train));
         let (test, test_targets) = (of(points, &test), of(targets, &test));
         let spectrum = KernelRidge::spectrum(&kernel.gram(&train, &train)?, &train_targets)?;
-        // What maps lose is measured against the best that the exact kernel can do at the held-out points. A criterion of the training
-        // points may choose a λ that is far too small there: by chance, or where a point lies beyond all others.
-        let cross = kernel.gram(&test, &train)?;
-        let (mut lambda, mut exact) = (f64::NAN, f64::INFINITY);
-        for other in spectrum.lambdas() {
+        // A criterion of the training points alone may choose a λ that is far too small beyond them: by chance, or where a point lies
+        // beyond all others. Held-out points alone are few.
+        let (cross, lambdas) = (kernel.gram(&test, &train)?, spectrum.lambdas());
+        let left_out = spectrum.errors(&Criterion::leave_one_out(&train, &train_targets), &lambdas)?;
+        let (mut least, mut lambda, mut exact) = (f64::INFINITY, f64::NAN, f64::INFINITY);
+        for (other, left_out) in lambdas.into_iter().zip(left_out) {
             progress::check()?;
-            let error = mean_square(&spectrum.model(other)?.predict_from_gram(&cross)?, &test_targets);
-            if error < exact || lambda.is_nan() {
-                (lambda, exact) = (other, error);
+            let held_out = mean_square(&spectrum.model(other)?.predict_from_gram(&cross)?, &test_targets);
+            let error = train.nrows() as f64 * left_out + test.nrows() as f64 * held_out;
+            if error < least || lambda.is_nan() {
+                (least, lambda, exact) = (error, other, held_out);
             }
         }
         let variance = test_targets.var_axis(Axis(0), 0.0).sum();

@@ -33,8 +33,8 @@ pub enum Loss {
     /// The error of normalised attention's output, to first order: with [values](crate::planner::Planner::values).
     AttentionOutput,
     /// The excess risk of ridge regression: its mean squared error at held-out points less that of the exact kernel's, over
-    /// the variance of the targets; with [targets](crate::planner::Planner::ridge). From a pilot on some of the points, with the λ for which the
-    /// exact kernel is best at the held-out points. Where the exact kernel predicts no better than the mean of the targets, the error of
+    /// the variance of the targets; with [targets](crate::planner::Planner::ridge). From a pilot on some of the points, with the λ
+    /// that predicts all of these best with the exact kernel, held-out points and training points that are left out. Where the exact kernel predicts no better than the mean of the targets, the error of
     /// the mean takes its place, and the plan's [advice](crate::planner::Plan::advice) says so.
     Ridge,
 }

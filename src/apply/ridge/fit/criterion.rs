@@ -1,14 +1,11 @@
 //! [`Criterion`]: the choice of λ.
 
-use ndarray::{ArrayRef1, ArrayRef2, Axis};
+use ndarray::{ArrayRef1, ArrayRef2};
 
-use super::rotation::{ROWS, Rotation, RotationBuffers};
-use super::shrinkage::or_infinite;
 use super::{RidgeSpectrum, check_training, check_weights};
 use crate::error::{Error, Result};
 use crate::once::once;
-use crate::threads::Pool;
-use crate::{Points, Real, progress};
+use crate::{Points, Real};
 
 /// The criterion that λ minimises: an estimate of the squared error of predictions at new points, or the evidence.
 #[derive(Clone, Debug)]
@@ -25,8 +22,9 @@ pub enum Criterion<'a, T: Real> {
     /// is absent. Other weights, such as inverse variances, must be scaled so that Σ w is the number of rows, or λ is chosen for
     /// another number of rows. Where f is n or more, the error is infinite.
     GeneralisedCrossValidation,
-    /// The error at each training point of the regression on all others, computed exactly in a second pass over the training
-    /// data: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
+    /// The error at each training point of the regression on all others, computed in a second pass over the training data:
+    /// Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row. No row is approximated; the error is infinite for λ so small
+    /// that it is rounding.
     ///
     /// A row is left out with all of its weight: no copy of a row of weight 2 stays in the regression, as it does if the row was
     /// given twice. A row of weight 0 adds no error.
@@ -90,15 +88,19 @@ impl<T: Real> RidgeSpectrum<T> {
     /// The criterion for each λ: a weighted mean squared error, summed over the targets that vary in the training data, or minus
     /// the log evidence.
     ///
-    /// Generalised cross-validation and the evidence are infinite where rounding errors of the features' products outweigh them:
-    /// for λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. Generalised cross-validation is infinite
-    /// also where the squared residuals are below their own rounding. Leave-one-out and held-out errors remain finite there.
+    /// A criterion is infinite where rounding errors of the features' products outweigh it. Generalised cross-validation and the
+    /// evidence are infinite for λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. Generalised
+    /// cross-validation is infinite also where the squared residuals are below their own rounding. Leave-one-out and held-out
+    /// errors are infinite where rounding may change their root by more than half, or where it may hide half of what the
+    /// leverage h of a row leaves, 1 − h. With fewer rows than features that is so for λ below some five times the rounding
+    /// error of Σ w φ φᵀ in the spectral norm.
     ///
     /// Generalised cross-validation and the evidence cost O(D t) for each λ, the others O(D² + D t) for each point and each λ.
     ///
     /// # Errors
     /// The errors of [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if the range of a target is so small that
-    /// its squares lose digits, below some 1e-135; [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
+    /// its squares lose digits, below some 1e-135, or for generalised cross-validation and the evidence if Σ w is below 1 with an
+    /// intercept (the evidence refuses also 1); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
     /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out
     /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the sample is not the training data.
     #[inline(never)]
@@ -107,9 +109,7 @@ impl<T: Real> RidgeSpectrum<T> {
         self.shrinkage.check_range()?;
         let each = lambdas.iter();
         match criterion {
-            Criterion::GeneralisedCrossValidation => {
-                Ok(each.map(|lambda| self.shrinkage.generalised(*lambda)).collect())
-            }
+            Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
             Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
             Criterion::LeaveOneOut(sample) => {
                 self.check_sample(sample)?;
@@ -135,78 +135,6 @@ impl<T: Real> RidgeSpectrum<T> {
     fn check_sample(&self, sample: &Sample<'_, T>) -> Result<()> {
         check_training(sample.x.view(), self.map.input_dim(), sample.targets, self.rotated.ncols())?;
         check_weights(sample.weights, sample.x.nrows())
-    }
-
-    /// The leave-one-out error for each λ, as the mean over some rows of the training data.
-    pub(super) fn errors_left_out(&self, sample: &Sample<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
-        self.errors_at(sample, lambdas, true)
-    }
-
-    /// The errors at points that have been checked.
-    fn errors_at(&self, sample: &Sample<'_, T>, lambdas: &[f64], left_out: bool) -> Result<Vec<f64>> {
-        let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
-        if total <= 0.0 {
-            return Err(Error::NoData { what: "a choice of λ" });
-        }
-        self.shrinkage.check_range()?;
-        let targets = self.shrinkage.varying();
-        let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
-        let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
-            let rows = start..sample.x.nrows().min(start + ROWS);
-            let mut sums = vec![0.0; lambdas.len()];
-            if progress::check().is_err() {
-                return sums;
-            }
-            for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
-                for (sum, lambda) in sums.iter_mut().zip(lambdas) {
-                    *sum += self.error(sample, (i, &targets), u, *lambda, left_out);
-                }
-            }
-            sums
-        };
-        let parts = Pool::default().map((0..sample.x.nrows()).step_by(ROWS), errors_of);
-        progress::check()?;
-        let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>() / total;
-        Ok((0..lambdas.len()).map(|k| or_infinite(sum(k))).collect())
-    }
-
-    /// The rotation u = M (φ(x) − φ̄) by the matrix M, D × D, of these elements.
-    pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
-        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, element)
-    }
-
-    /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
-    fn error(
-        &self,
-        sample: &Sample<'_, T>,
-        (i, targets): (usize, &[usize]),
-        u: &[f64],
-        lambda: f64,
-        left_out: bool,
-    ) -> f64 {
-        let weight = sample.weights.map_or(1.0, |weights| weights[i]);
-        if weight == 0.0 {
-            return 0.0;
-        }
-        let left = if left_out {
-            let own = if self.shrinkage.intercept { 1.0 / self.normal.weight } else { 0.0 };
-            let leverage: f64 = u.iter().zip(&self.shrinkage.values).map(|(u, s)| u * u / (s + lambda)).sum();
-            1.0 - weight * (own + leverage)
-        } else {
-            1.0
-        };
-        // Where a row alone determines its own prediction, its error is unknown, even for constant targets.
-        if left == 0.0 {
-            return f64::NAN;
-        }
-        let residual = |j: usize| {
-            let y = sample.targets[[i, j]];
-            let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
-            let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
-            let (reference, offset) = (self.normal.references[j], self.normal.offsets[j]);
-            ((y.widen() - reference - (offset + predicted)) / left).powi(2)
-        };
-        weight * targets.iter().map(|j| residual(*j)).sum::<f64>()
     }
 }
 

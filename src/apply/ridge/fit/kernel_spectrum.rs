@@ -5,8 +5,8 @@ use ndarray::{Array1, Array2, ArrayRef2, s};
 use super::kernel_ridge::{CentredTargets, check_gram, symmetric_part};
 use super::normal::check_lambda;
 use super::shrinkage::{Shrinkage, or_infinite};
-use super::{Criterion, KernelRidge, LambdaChoice};
-use crate::error::{Error, Result};
+use super::{Criterion, KernelRidge, LambdaChoice, Sample};
+use crate::error::{Error, Result, check_size};
 use crate::linalg::{Backend, Scalar};
 use crate::once::once;
 use crate::progress;
@@ -78,6 +78,9 @@ impl<T: Scalar> KernelRidge<T> {
         progress::check()?;
         eigen.values = eigen.values.slice_move(s![..n - 1]);
         eigen.vectors = eigen.vectors.slice_move(s![.., ..n - 1]);
+        if largest_entry == 0.0 {
+            eigen.values.fill(0.0);
+        }
         let rotated = eigen.vectors.t().dot(&centred);
         let (least, most) = eigen.values.iter().fold((0.0, 0.0), |(a, b), s| (s.min(a), s.max(b)));
         // λ + s must be positive also for an indefinite estimate, as `fit` demands.
@@ -137,10 +140,12 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         self.shrinkage.lambdas()
     }
 
-    /// The criterion for each λ. Leave-one-out errors are those at the training points; its sample is not read.
+    /// The criterion for each λ. Leave-one-out errors are those at the training points. Of its sample only the sizes are read,
+    /// and weights are not.
     ///
     /// # Errors
-    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for held-out points,
+    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Shape`](Error::Shape) if a sample for leave-one-out has
+    /// not as many points or targets as the regression; [`Unsupported`](Error::Unsupported) for held-out points,
     /// whose kernel values are not known: compare [models](KernelRidgeSpectrum::model) on them.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
@@ -148,11 +153,12 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         self.shrinkage.check_range()?;
         let each = lambdas.iter();
         match criterion {
-            Criterion::GeneralisedCrossValidation => {
-                Ok(each.map(|lambda| self.shrinkage.generalised(*lambda)).collect())
-            }
+            Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
             Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
-            Criterion::LeaveOneOut(_) => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
+            Criterion::LeaveOneOut(sample) => {
+                self.check_sizes(sample)?;
+                Ok(each.map(|lambda| self.left_out(*lambda)).collect())
+            }
             Criterion::HeldOut(_) => Err(Error::Unsupported {
                 what: "errors of held-out points, whose kernel values are not known: compare models on them",
             }),
@@ -200,6 +206,15 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
             alpha.iter().map(|alpha| (alpha / left).powi(2)).sum::<f64>()
         });
         or_infinite(errors.sum::<f64>() / n)
+    }
+
+    /// Rejects a sample of another size than the training data.
+    fn check_sizes(&self, sample: &Sample<'_, T>) -> Result<()> {
+        let (n, t) = (self.gram.nrows(), self.rotated.ncols());
+        let points = "the number of points, which leave-one-out takes from the training data,";
+        check_size(points, n, sample.x.nrows())?;
+        check_size("the number of rows of the targets", n, sample.targets.nrows())?;
+        check_size("the number of targets", t, sample.targets.ncols())
     }
 
     fn check(&self, lambda: f64) -> Result<()> {

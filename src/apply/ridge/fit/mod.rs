@@ -7,6 +7,7 @@ mod kernel_ridge;
 mod kernel_spectrum;
 mod landmarks;
 mod normal;
+mod points;
 mod posterior;
 mod rotation;
 mod search;

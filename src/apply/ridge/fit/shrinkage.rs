@@ -98,7 +98,7 @@ impl Shrinkage {
     }
 
     /// Generalised cross-validation, summed over the targets; infinite where rounding outweighs it.
-    pub fn generalised(&self, lambda: f64) -> f64 {
+    fn generalised(&self, lambda: f64) -> f64 {
         let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
         let residuals: f64 = (0..self.rest.len()).map(residual).sum();
         if lambda < self.least || residuals < self.lost(lambda) {
@@ -106,6 +106,20 @@ impl Shrinkage {
         }
         let left = self.left_freedom(lambda) / self.weight;
         or_infinite(residuals / self.weight / (left * left))
+    }
+
+    /// Generalised cross-validation for each λ.
+    pub fn generalised_errors(&self, lambdas: &[f64]) -> Result<Vec<f64>> {
+        if self.freedom() < 0.0 {
+            return Err(self.too_light());
+        }
+        Ok(lambdas.iter().map(|lambda| self.generalised(*lambda)).collect())
+    }
+
+    /// The error where Σ w is less than the one row that an intercept takes.
+    fn too_light(&self) -> Error {
+        let domain = "above 1 where there is an intercept, else positive";
+        Error::Parameter { name: "the sum of the weights", value: self.weight, domain }
     }
 
     /// Generalised cross-validation of one target; infinite where rounding outweighs it.
@@ -148,8 +162,7 @@ impl Shrinkage {
             return Err(Error::Parameter { name: "λ of an evidence", value: lambda, domain: "positive" });
         }
         if self.freedom() <= 0.0 {
-            let domain = "above 1 where there is an intercept, else positive";
-            return Err(Error::Parameter { name: "the sum of the weights", value: self.weight, domain });
+            return Err(self.too_light());
         }
         if lambda < self.least {
             return Err(Error::Singular { lambda, least: self.least });

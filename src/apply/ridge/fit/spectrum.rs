@@ -101,7 +101,7 @@ impl<T: Real> RidgeSpectrum<T> {
         &self.vectors
     }
 
-    /// The rounding error of eigenvalues; a smaller λ has no effect.
+    /// The rounding error of an entry of Σ w φ φᵀ; a smaller λ has no effect. The criteria need λ some D times as large.
     pub fn resolution(&self) -> f64 {
         self.shrinkage.resolution
     }

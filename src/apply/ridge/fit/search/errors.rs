@@ -19,6 +19,8 @@ pub(super) struct LambdaErrors {
     pub errors: Vec<f64>,
     /// The criterion for the mean of the targets alone.
     pub mean_error: f64,
+    /// Whether λ of a given grid were left out, since they are not above the resolution.
+    pub dropped: bool,
 }
 
 impl LambdaErrors {
@@ -31,13 +33,15 @@ impl LambdaErrors {
     ) -> Result<Self> {
         let resolution = spectrum.resolution();
         let Some(grid) = grid else { return Self::grown(spectrum.lambdas(), resolution, errors) };
-        Self::of_grid(grid.iter().copied().filter(|lambda| *lambda > resolution).collect(), errors)
+        let kept: Vec<f64> = grid.iter().copied().filter(|lambda| *lambda > resolution).collect();
+        let dropped = kept.len() < grid.len();
+        Ok(LambdaErrors { dropped, ..Self::of_grid(kept, errors)? })
     }
 
     fn of_grid(lambdas: Vec<f64>, errors: &dyn Fn(&[f64]) -> Result<Vec<f64>>) -> Result<Self> {
         let mut all = errors(&[&lambdas, &[MEAN][..]].concat())?;
         let mean_error = all.pop().unwrap_or(f64::INFINITY);
-        Ok(LambdaErrors { lambdas, errors: all, mean_error })
+        Ok(LambdaErrors { lambdas, errors: all, mean_error, dropped: false })
     }
 
     /// Tries these λ, which fall, and more while the best one lies at an end.

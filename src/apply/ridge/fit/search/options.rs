@@ -17,6 +17,8 @@ use crate::once::once;
 /// 2. On a [number of rows](RidgeSearch::with_rows), drawn at random, a regression is made for each lengthscale of a grid and
 ///    each number of frequencies, and its [criterion](SearchCriterion) is computed for each λ of a grid. All lengthscales share
 ///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that draws make no difference.
+///    Maps that predict no better than the mean, by the tests of [`RidgeWarning::Mean`](super::RidgeWarning::Mean), come after
+///    all others, whatever their errors are.
 /// 3. With [`per_dimension`](RidgeSearch::per_dimension), each coordinate gets a lengthscale of its own, starting from the
 ///    best of these.
 /// 4. The best map is fitted to all rows, and λ is chosen again. Leave-one-out errors are then taken at the rows of the
@@ -25,7 +27,8 @@ use crate::once::once;
 /// The defaults are as follows. Lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4
 /// … 4; λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows are the larger of 4096 and 4 D.
 /// Where the best of these lengthscales or λ lies at an end, more are tried beyond it. Where no lengthscale predicts better
-/// than the mean, shorter ones are tried. They reach k = ±20. Grids that are given are not extended; [`RidgeFit::warnings`](super::RidgeFit::warnings)
+/// than the mean, shorter ones are tried. They reach k = ±20. No longer ones are tried where only rounding keeps λ of the longest
+/// from being smaller ([`RidgeWarning::Rounding`](super::RidgeWarning::Rounding)). Grids that are given are not extended; [`RidgeFit::warnings`](super::RidgeFit::warnings)
 /// says where more should be tried.
 ///
 /// [`progress::watch`](crate::progress::watch) shows each map that was tried, and can stop a search.

@@ -62,13 +62,13 @@ struct SearchPoint {
 struct Attempts {
     candidates: Vec<SearchPoint>,
     trials: Vec<RidgeTrial>,
-    /// The place of the least error, the first of equal ones.
+    /// The place of the best trial, the first of equal ones.
     best: usize,
 }
 
 impl Attempts {
     fn push(&mut self, candidate: SearchPoint, trial: RidgeTrial) {
-        if self.trials.get(self.best).is_some_and(|best| trial.error() < best.error()) {
+        if self.trials.get(self.best).is_some_and(|best| trial.is_better(best)) {
             self.best = self.trials.len();
         }
         self.candidates.push(candidate);
@@ -87,7 +87,7 @@ impl Attempts {
     }
 
     /// Candidates beyond the default lengthscales if the best of those lies at an end. If none is better than the mean of the
-    /// targets, they are shorter ones.
+    /// targets, they are shorter ones. If only rounding bounds λ for the longest, there are no longer ones.
     fn beyond(&self) -> Vec<SearchPoint> {
         let (best, trial) = self.best();
         if trial.is_constant() {
@@ -98,7 +98,7 @@ impl Attempts {
         });
         let (from, power) = match best.lengthscale.at(0) {
             ell if ell == least || trial.is_hopeless() => (least, -0.5),
-            ell if ell == largest => (largest, 0.5),
+            ell if ell == largest && !trial.is_at_rounding() => (largest, 0.5),
             _ => return Vec::new(),
         };
         let of = |k: u8| (from * 2f64.powf(power * f64::from(k))).into();

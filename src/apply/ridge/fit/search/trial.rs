@@ -32,7 +32,7 @@ pub struct RidgeTrial {
     /// of the variance is 1 − error / `mean_error`, unless the criterion is minus the log evidence.
     pub mean_error: f64,
     /// [`RidgeWarning::Constant`] if the targets do not vary, else [`RidgeWarning::Mean`] if the map predicts no better than the mean,
-    /// else [`RidgeWarning::Lambda`] if its best λ lies at an end.
+    /// else [`RidgeWarning::Lambda`] or [`RidgeWarning::Rounding`] if its best λ lies at an end.
     pub warnings: Vec<RidgeWarning>,
 }
 
@@ -45,7 +45,7 @@ impl RidgeTrial {
     ) -> Result<Self> {
         let errors = LambdaErrors::of(spectrum, lambdas, &|lambdas| spectrum.errors(criterion, lambdas))?;
         let warnings = warnings(spectrum, criterion, &errors);
-        let LambdaErrors { lambdas, errors, mean_error } = errors;
+        let LambdaErrors { lambdas, errors, mean_error, .. } = errors;
         let map = spectrum.map();
         let plain = map.plain_recipe();
         Ok(RidgeTrial {
@@ -78,6 +78,21 @@ impl RidgeTrial {
     pub(super) fn is_hopeless(&self) -> bool {
         self.warnings.iter().any(|warning| matches!(warning, RidgeWarning::Mean { .. }))
     }
+
+    /// Whether rounding sets the least λ, and the best one is that.
+    pub(super) fn is_at_rounding(&self) -> bool {
+        self.warnings.iter().any(|warning| matches!(warning, RidgeWarning::Rounding { .. }))
+    }
+
+    /// Whether the map is better than another: one that predicts better than the mean before one that does not, then the one of
+    /// less error.
+    pub(super) fn is_better(&self, other: &Self) -> bool {
+        match (self.is_hopeless(), other.is_hopeless()) {
+            (false, true) => true,
+            (true, false) => false,
+            _ => self.error() < other.error(),
+        }
+    }
 }
 
 /// The warnings for which the errors of each λ give reason.
@@ -91,7 +106,7 @@ pub(super) fn warnings<T: Real>(
     }
     let mean = warning::mean(spectrum, criterion, errors);
     // A regression no better than the mean has its least error at the largest λ.
-    let lambda = if mean.is_none() { warning::lambda(errors, spectrum.resolution()) } else { None };
+    let lambda = if mean.is_none() { warning::lambda(spectrum, criterion, errors) } else { None };
     mean.into_iter().chain(lambda).collect()
 }
 
@@ -112,6 +127,7 @@ impl std::fmt::Display for RidgeTrial {
             RidgeWarning::Constant => write!(f, ", the targets do not vary"),
             RidgeWarning::Mean { .. } => write!(f, ", no better than the mean"),
             RidgeWarning::Lambda { .. } => write!(f, ", best λ at an end of the grid"),
+            RidgeWarning::Rounding { .. } => write!(f, ", best λ at the end that rounding sets"),
             _ => Ok(()),
         })
     }
@@ -148,7 +164,8 @@ impl<T: Real> RidgeFit<T> {
         &self.trials
     }
 
-    /// The trial with the least error, the first of equal ones.
+    /// The trial with the least error, the first of equal ones, among trials that predict better than the mean if there are such:
+    /// those without [`RidgeWarning::Mean`].
     pub fn best(&self) -> &RidgeTrial {
         &self.trials[self.best]
     }
@@ -238,7 +255,7 @@ impl<T: Real> Tried<T> {
 
     /// All trials of two sets, in order, with the better spectrum.
     pub fn join(mut self, other: Self) -> Self {
-        if other.trials[other.best].error() < self.trials[self.best].error() {
+        if other.trials[other.best].is_better(&self.trials[self.best]) {
             (self.best, self.spectrum) = (self.trials.len() + other.best, other.spectrum);
             self.scale = other.scale;
         }

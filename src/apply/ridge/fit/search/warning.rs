@@ -10,6 +10,8 @@ use crate::kernel::Lengthscale;
 const NATS: f64 = 4.0;
 /// The share of its error by which the common λ may cost a target more than one of its own would.
 const SHARE: f64 = 0.1;
+/// The share of the error of the mean below which targets are fitted exactly.
+const EXACT: f64 = 1e-4;
 /// Differences of a target's errors below this share of its variance are rounding.
 const ROUNDING: f64 = 1e-9;
 
@@ -34,6 +36,10 @@ pub enum RidgeWarning {
         error: f64,
         /// The criterion for the mean of the targets.
         mean_error: f64,
+        /// The most nats by which a target is likelier under a regression that was tried than under its mean and noise.
+        nats: f64,
+        /// The nats that the second test asks for: 4 + ln t.
+        needed: f64,
     },
     /// The targets do not vary on the rows of the search: each is one number, up to rounding, for all rows (without an intercept,
     /// 0). Every lengthscale and every λ then predicts them alike.
@@ -58,6 +64,17 @@ pub enum RidgeWarning {
         end: GridEnd,
         /// The best λ.
         lambda: f64,
+    },
+    /// The best λ is the least for which the criterion is more than rounding, and a better one may lie below it. Smaller λ were
+    /// tried or given, and are lost to rounding. Predictions with such a λ may be wild between and beyond the points.
+    ///
+    /// There is no warning where that λ leaves less than 10⁻⁴ of the error of the mean, as for targets without noise. For the log
+    /// evidence that is half of ln 10⁴ nats for each row and target.
+    Rounding {
+        /// The best λ.
+        lambda: f64,
+        /// The rounding error of Σ w φ φᵀ in the spectral norm, below which no λ has a meaning.
+        least: f64,
     },
     /// One λ for all targets costs a target more than 10 % of its error, by generalised cross-validation of each target alone.
     /// The target named is the one that it costs most. A regression of its own serves it better.
@@ -95,11 +112,17 @@ impl std::fmt::Display for RidgeWarning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RidgeWarning::Scale(warning) => warning.fmt(f),
-            RidgeWarning::Mean { error, mean_error } => write!(
-                f,
-                "the regression is no better than the mean of the targets: {error:.6e} is not below {mean_error:.6e} by more than \
-                 chance"
-            ),
+            RidgeWarning::Mean { error, mean_error, nats, needed } => {
+                write!(f, "the regression is no better than the mean of the targets: ")?;
+                if error < mean_error {
+                    write!(
+                        f,
+                        "its evidence is {nats:.1} nats above that of the mean, and chance makes up to {needed:.1}"
+                    )
+                } else {
+                    write!(f, "its criterion, {error:.6e}, is not below that of the mean, {mean_error:.6e}")
+                }
+            }
             RidgeWarning::Constant => {
                 write!(
                     f,
@@ -127,6 +150,11 @@ impl std::fmt::Display for RidgeWarning {
             RidgeWarning::Lambda { end: GridEnd::Largest, lambda } => {
                 write!(f, "the best λ, {lambda:.1e}, is the largest that was tried: try larger ones")
             }
+            RidgeWarning::Rounding { lambda, least } => write!(
+                f,
+                "the best λ, {lambda:.1e}, is the least that rounding leaves: with smaller ones, and below {least:.1e} always, \
+                 errors are rounding"
+            ),
             RidgeWarning::Targets { target, lambda, own_error, error } => write!(
                 f,
                 "the λ for all targets does not suit target {target}, whose error is about {error:.3e}: it would be {own_error:.3e} \
@@ -158,23 +186,49 @@ pub(super) fn mean<T: Real>(
     let most = |nats: &mut dyn Iterator<Item = f64>| nats.fold(f64::NEG_INFINITY, f64::max);
     let with = |lambda: &f64| most(&mut targets.iter().map(|target| shrinkage.nats(*target, *lambda, rows)));
     let nats = most(&mut errors.lambdas.iter().map(with));
-    let better = error < mean_error && nats >= NATS + (targets.len() as f64).ln();
-    (!better).then_some(RidgeWarning::Mean { error, mean_error })
+    let needed = NATS + (targets.len() as f64).ln();
+    let better = error < mean_error && nats >= needed;
+    (!better).then_some(RidgeWarning::Mean { error, mean_error, nats, needed })
 }
 
-/// A warning if the best λ is the first or the last that was tried, and λ beyond it would have an effect.
-pub(super) fn lambda(errors: &LambdaErrors, resolution: f64) -> Option<RidgeWarning> {
-    let lambda = errors.choice()?.lambda;
-    let (below, above) = (
-        errors.lambdas.iter().any(|other| *other < lambda),
-        errors.lambdas.iter().any(|other| *other > lambda),
-    );
-    let end = match (below, above) {
-        (true, false) => GridEnd::Largest,
-        (false, true) if lambda > 4.0 * resolution => GridEnd::Least,
-        _ => return None,
-    };
-    Some(RidgeWarning::Lambda { end, lambda })
+/// A warning if the best λ is the first or the last that was tried and has an error, and λ beyond it could be better.
+pub(super) fn lambda<T: Real>(
+    spectrum: &RidgeSpectrum<T>,
+    criterion: &Criterion<'_, T>,
+    errors: &LambdaErrors,
+) -> Option<RidgeWarning> {
+    let choice = errors.choice()?;
+    let lambda = choice.lambda;
+    let known = || errors.lambdas.iter().zip(&errors.errors).filter(|(_, error)| error.is_finite());
+    let above = errors.lambdas.iter().any(|other| *other > lambda);
+    if known().any(|(other, _)| *other < lambda) {
+        return (!above).then_some(RidgeWarning::Lambda { end: GridEnd::Largest, lambda });
+    }
+    let lost = errors.dropped || errors.lambdas.iter().any(|other| *other < lambda);
+    let least = spectrum.normal.total_noise;
+    if lost || lambda <= 4.0 * spectrum.resolution() {
+        let exact = explained(spectrum, criterion, errors.mean_error, choice.error) >= 1.0 - EXACT;
+        return (!exact).then_some(RidgeWarning::Rounding { lambda, least });
+    }
+    above.then_some(RidgeWarning::Lambda { end: GridEnd::Least, lambda })
+}
+
+/// The share of the error of the mean that a regression explains; for the evidence the share of the noise's variance for which
+/// nats would be as many.
+fn explained<T: Real>(
+    spectrum: &RidgeSpectrum<T>,
+    criterion: &Criterion<'_, T>,
+    mean_error: f64,
+    error: f64,
+) -> f64 {
+    let shrinkage = &spectrum.shrinkage;
+    1.0 - match criterion {
+        Criterion::LogEvidence => {
+            let rows = shrinkage.freedom() * shrinkage.varying().len() as f64;
+            (2.0 * (error - mean_error) / rows).exp()
+        }
+        _ => error / mean_error,
+    }
 }
 
 /// A warning that maps could not be fitted, for these reasons.

@@ -1,0 +1,176 @@
+//! Leave-one-out and held-out errors: squared errors at points, with what rounding may have changed in them.
+//!
+//! # Rounding
+//! Let B = A + λI, u a row's centred features, β = B⁻¹c, and δ the rounding error of A in the spectral norm, δ = ρ ‖A‖. The rounding
+//! error of c is some ρ √‖A‖ √Y = √(ρ δ Y), with Y = Σ w y². To first order a prediction uᵀB⁻¹c changes by at most
+//! ‖B⁻¹u‖ (δ ‖β‖ + √(ρ δ Y)) = a (b + √(ρ Y)), with a = √δ ‖B⁻¹u‖ and b = √δ ‖β‖; a leverage w uᵀB⁻¹u by at most w a². Products of
+//! D terms have relative errors η of some √D ε beside: the rotation into the eigenvectors changes u by η ‖u‖. That is
+//! η ‖u‖ ‖β‖ more for a prediction, and 2 w η ‖u‖ ‖B⁻¹u‖ for a leverage.
+//!
+//! With at most as many rows as features 1 − h is λ w⁻¹ (K + λ)⁻¹ᵢᵢ for the Gram matrix K of the rows, and w a² / (1 − h) is at most δ/λ.
+//!
+//! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
+//! The root of a mean of squares changes by at most the root of the mean of the squared changes.
+
+use ndarray::Axis;
+
+use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::{RidgeSpectrum, Sample};
+use crate::error::{Error, Result};
+use crate::reduce::GramSums;
+use crate::threads::Pool;
+use crate::{Real, progress};
+
+/// The share of 1 − h, and of the root of a mean squared error, that rounding may make. Bounds of rounding are some ten times too large.
+const SHARE: f64 = 0.5;
+
+/// One λ, and what rounding makes of it.
+struct Level {
+    lambda: f64,
+    /// b + √(ρ Y) for each target.
+    sums: Vec<f64>,
+    /// η ‖β‖ for each target.
+    products: Vec<f64>,
+}
+
+/// A sum of weighted squared errors, and the sum of the squared changes of their roots by rounding.
+#[derive(Clone, Copy, Default)]
+struct PointErrors {
+    errors: f64,
+    lost: f64,
+}
+
+impl PointErrors {
+    /// No error is known.
+    const UNKNOWN: Self = PointErrors { errors: f64::INFINITY, lost: f64::INFINITY };
+
+    fn add(&mut self, other: Self) {
+        self.errors += other.errors;
+        self.lost += other.lost;
+    }
+
+    /// The mean error; infinite where rounding outweighs it.
+    fn mean(self, weight: f64) -> f64 {
+        if self.lost <= SHARE * SHARE * self.errors { self.errors / weight } else { f64::INFINITY }
+    }
+}
+
+impl<T: Real> RidgeSpectrum<T> {
+    /// The leave-one-out error for each λ, as the mean over some rows of the training data.
+    pub(super) fn errors_left_out(&self, sample: &Sample<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+        self.errors_at(sample, lambdas, true)
+    }
+
+    /// The errors at points that have been checked.
+    pub(super) fn errors_at(
+        &self,
+        sample: &Sample<'_, T>,
+        lambdas: &[f64],
+        left_out: bool,
+    ) -> Result<Vec<f64>> {
+        let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
+        if total <= 0.0 {
+            return Err(Error::NoData { what: "a choice of λ" });
+        }
+        self.shrinkage.check_range()?;
+        let targets = self.shrinkage.varying();
+        let levels: Vec<Level> = lambdas.iter().map(|lambda| self.level(*lambda)).collect();
+        let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
+        let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
+            let rows = start..sample.x.nrows().min(start + ROWS);
+            let mut sums = vec![PointErrors::default(); lambdas.len()];
+            if progress::check().is_err() {
+                return sums;
+            }
+            for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
+                for (sum, level) in sums.iter_mut().zip(&levels) {
+                    sum.add(self.error(sample, (i, &targets), u, level, left_out));
+                }
+            }
+            sums
+        };
+        let parts = Pool::default().map((0..sample.x.nrows()).step_by(ROWS), errors_of);
+        progress::check()?;
+        let mean = |k: usize| {
+            let mut sum = PointErrors::default();
+            parts.iter().for_each(|part| sum.add(part[k]));
+            sum.mean(total)
+        };
+        Ok((0..lambdas.len()).map(mean).collect())
+    }
+
+    /// The rotation u = M (φ(x) − φ̄) by the matrix M, D × D, of these elements.
+    pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
+        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, element)
+    }
+
+    /// What rounding makes of one λ.
+    fn level(&self, lambda: f64) -> Level {
+        let (values, noise) = (&self.shrinkage.values, self.normal.total_noise);
+        // Each factor is of an ordinary size where c or λ is not.
+        let norm = |j: usize, unit: f64| {
+            let terms = self.rotated.column(j).into_iter().zip(values);
+            terms.map(|(c, s)| (c / (s + lambda).sqrt()).powi(2) * (unit / (s + lambda))).sum::<f64>().sqrt()
+        };
+        let rounding = GramSums::<T>::rounding();
+        let of_sums = |(j, square): (usize, &f64)| norm(j, noise) + (rounding * square).sqrt();
+        let sums = self.normal.squares.iter().enumerate().map(of_sums).collect();
+        let products = (0..self.rotated.ncols()).map(|j| self.products_rounding() * norm(j, 1.0)).collect();
+        Level { lambda, sums, products }
+    }
+
+    /// η, the relative error of a sum of D products.
+    fn products_rounding(&self) -> f64 {
+        f64::EPSILON * (self.shrinkage.values.len() as f64).sqrt()
+    }
+
+    /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
+    fn error(
+        &self,
+        sample: &Sample<'_, T>,
+        (i, targets): (usize, &[usize]),
+        u: &[f64],
+        level: &Level,
+        left_out: bool,
+    ) -> PointErrors {
+        let weight = sample.weights.map_or(1.0, |weights| weights[i]);
+        if weight == 0.0 {
+            return PointErrors::default();
+        }
+        let (lambda, noise) = (level.lambda, self.normal.total_noise);
+        let [mut leverage, mut spread, mut square] = [0.0; 3];
+        for (u, s) in u.iter().zip(&self.shrinkage.values) {
+            let part = u * u / (s + lambda);
+            leverage += part;
+            spread += part * (noise / (s + lambda));
+            square += u * u;
+        }
+        let (mut left, mut left_lost) = (1.0, 0.0);
+        if left_out {
+            let own = if self.shrinkage.intercept { 1.0 / self.normal.weight } else { 0.0 };
+            let eta = self.products_rounding();
+            left = 1.0 - weight * (own + leverage);
+            let rotated = if noise > 0.0 { 2.0 * eta * (square / noise).sqrt() * spread.sqrt() } else { 0.0 };
+            left_lost = weight * (spread + rotated) + eta;
+        }
+        // Where a row alone determines its own prediction, its error is unknown, even for constant targets.
+        if !(SHARE * left > left_lost) {
+            return PointErrors::UNKNOWN;
+        }
+        let (distance, length) = (spread.sqrt(), square.sqrt());
+        let of_target = |j: usize| {
+            let y = sample.targets[[i, j]];
+            let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
+            let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
+            let (reference, offset) = (self.normal.references[j], self.normal.offsets[j]);
+            let error = (y.widen() - reference - (offset + predicted)) / left;
+            let lost = (distance * level.sums[j] + length * level.products[j]) / left;
+            [error.powi(2), (lost + error.abs() * (left_lost / left)).powi(2)]
+        };
+        let mut sums = PointErrors::default();
+        for [errors, lost] in targets.iter().map(|j| of_target(*j)) {
+            sums.add(PointErrors { errors, lost });
+        }
+        PointErrors { errors: weight * sums.errors, lost: weight * sums.lost }
+    }
+}
