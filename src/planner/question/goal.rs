@@ -32,10 +32,11 @@ pub enum Loss {
     AttentionWeights,
     /// The error of normalised attention's output, to first order: with [values](crate::planner::Planner::values).
     AttentionOutput,
-    /// The excess risk of ridge regression: its mean squared error at held-out points less that of the exact kernel's, over
-    /// the variance of the targets; with [targets](crate::planner::Planner::ridge). From a pilot on some of the points, with the λ
-    /// that predicts all of these best with the exact kernel, held-out points and training points that are left out. Where the exact kernel predicts no better than the mean of the targets, the error of
-    /// the mean takes its place, and the plan's [advice](crate::planner::Plan::advice) says so.
+    /// The excess risk of ridge regression: its mean squared error at held-out points less the error of the exact kernel's, over
+    /// the variance of the targets; with [targets](crate::planner::Planner::ridge). It comes from a pilot on some of the points. The λ
+    /// is the best one for the exact kernel at all of these: at held-out points, and at training points that are left out. Where the exact
+    /// kernel predicts no better than the mean of the targets, the error of the mean takes its place, and the plan's
+    /// [advice](crate::planner::Plan::advice) says so.
     Ridge,
 }
 
