@@ -91,7 +91,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// A criterion is infinite where rounding errors of the features' products outweigh it. Generalised cross-validation and the
     /// evidence are infinite for λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. Generalised
     /// cross-validation is infinite also where the squared residuals are below their own rounding. Leave-one-out and held-out
-    /// errors are infinite where rounding may change their root by more than half, or where it may hide half of what the
+    /// errors are infinite where rounding may change their root by itself, or where it may hide half of what the
     /// leverage h of a row leaves, 1 − h. With fewer rows than features that is so for λ below some five times the rounding
     /// error of Σ w φ φᵀ in the spectral norm.
     ///

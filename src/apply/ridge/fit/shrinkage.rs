@@ -32,6 +32,8 @@ pub(super) struct Shrinkage {
 const PER_DECADE: f64 = 2.0;
 /// The number of decades of the default grid.
 const DECADES: f64 = 15.0;
+/// The share of an error that rounding may make, by bounds that are some ten times too large.
+const SHARE: f64 = 0.5;
 /// The most steps of Newton's method: it needs a few, and at most one for each power of two between eigenvalues.
 const NEWTON_STEPS: usize = 100;
 
@@ -101,11 +103,7 @@ impl Shrinkage {
     fn generalised(&self, lambda: f64) -> f64 {
         let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
         let residuals: f64 = (0..self.rest.len()).map(residual).sum();
-        if lambda < self.least || residuals < self.lost(lambda) {
-            return f64::INFINITY;
-        }
-        let left = self.left_freedom(lambda) / self.weight;
-        or_infinite(residuals / self.weight / (left * left))
+        self.of_residuals(residuals, self.lost(lambda), lambda)
     }
 
     /// Generalised cross-validation for each λ.
@@ -125,11 +123,21 @@ impl Shrinkage {
     /// Generalised cross-validation of one target; infinite where rounding outweighs it.
     pub fn generalised_of(&self, target: usize, lambda: f64) -> f64 {
         let residuals = self.left(target, |s| (lambda / (s + lambda)).powi(2));
-        if lambda < self.least || residuals < self.lost_of(target, lambda) {
-            return f64::INFINITY;
-        }
-        let left = self.left_freedom(lambda) / self.weight;
-        or_infinite(residuals / self.weight / (left * left))
+        self.of_residuals(residuals, self.lost_of(target, lambda), lambda)
+    }
+
+    /// Generalised cross-validation from squared residuals and their change by rounding; infinite where rounding may change it by
+    /// more than half: the residuals by the share `lost`/R, and the square of the freedom that is left by twice its own share.
+    fn of_residuals(&self, residuals: f64, lost: f64, lambda: f64) -> f64 {
+        let left = self.left_freedom(lambda);
+        // An eigenvalue changes by the spectral norm of the error at most, and λ/(s + λ) by λ/(s + λ)² times that.
+        let slope: f64 =
+            self.made_by_rows().map(|s| self.least / (s + lambda) * (lambda / (s + lambda))).sum();
+        let left_lost = slope + f64::EPSILON * self.rank as f64;
+        let known = self.least == 0.0
+            || (lambda >= self.least && lost <= SHARE * residuals && 2.0 * left_lost <= SHARE * left);
+        let left = left / self.weight;
+        if known { or_infinite(residuals / self.weight / (left * left)) } else { f64::INFINITY }
     }
 
     /// The change of the squared residuals that rounding of eigenvalues may cause.
@@ -137,12 +145,16 @@ impl Shrinkage {
         (0..self.rest.len()).map(|target| self.lost_of(target, lambda)).sum()
     }
 
-    /// The change of a target's squared residuals that rounding of eigenvalues may cause: some 3 ‖β‖² times their error.
+    /// The change of a target's squared residuals that rounding may cause: of eigenvalues some 3 ‖β‖² times their error, and of
+    /// Σ w y² and the shares some √D ε Σ w y².
     fn lost_of(&self, target: usize, lambda: f64) -> f64 {
         if self.least == 0.0 {
             return 0.0;
         }
-        4.0 * self.resolution * (self.left(target, |s| s / (s + lambda).powi(2)) - self.rest[target])
+        let of_values =
+            4.0 * self.resolution * (self.left(target, |s| s / (s + lambda).powi(2)) - self.rest[target]);
+        let products = f64::EPSILON * (self.values.len() as f64).sqrt();
+        of_values + products * self.left(target, |_| 1.0)
     }
 
     /// ν, the number of rows over which noise is averaged: Σ w, less 1 if there is an intercept.

@@ -144,8 +144,8 @@ impl<T: Real> RidgeGrid<T> {
         Ok(())
     }
 
-    /// The map and λ with the least error by a criterion, with all other errors. Maps that predict no better than the mean are chosen
-    /// only if all do. The λ are the given ones above the
+    /// The map and λ with the least error by a criterion, with all other errors. Maps that clearly predict better than the mean come
+    /// before all others ([`RidgeFit::best`]). The λ are the given ones above the
     /// [resolution](super::super::RidgeSpectrum::resolution) of each map, or its
     /// [default](super::super::RidgeSpectrum::lambdas) grid, which grows while the best λ lies at an end.
     ///

@@ -17,8 +17,8 @@ use crate::once::once;
 /// 2. On a [number of rows](RidgeSearch::with_rows), drawn at random, a regression is made for each lengthscale of a grid and
 ///    each number of frequencies, and its [criterion](SearchCriterion) is computed for each λ of a grid. All lengthscales share
 ///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that draws make no difference.
-///    Maps that predict no better than the mean, by the tests of [`RidgeWarning::Mean`](super::RidgeWarning::Mean), come after
-///    all others, whatever their errors are.
+///    Maps that clearly predict better than the mean come before all others, whatever their errors are
+///    ([`RidgeFit::best`](super::RidgeFit::best)).
 /// 3. With [`per_dimension`](RidgeSearch::per_dimension), each coordinate gets a lengthscale of its own, starting from the
 ///    best of these.
 /// 4. The best map is fitted to all rows, and λ is chosen again. Leave-one-out errors are then taken at the rows of the

@@ -34,6 +34,8 @@ pub struct RidgeTrial {
     /// [`RidgeWarning::Constant`] if the targets do not vary, else [`RidgeWarning::Mean`] if the map predicts no better than the mean,
     /// else [`RidgeWarning::Lambda`] or [`RidgeWarning::Rounding`] if its best λ lies at an end.
     pub warnings: Vec<RidgeWarning>,
+    /// Whether the map predicts better than the mean even as one of many that were tried.
+    promising: bool,
 }
 
 impl RidgeTrial {
@@ -45,6 +47,7 @@ impl RidgeTrial {
     ) -> Result<Self> {
         let errors = LambdaErrors::of(spectrum, lambdas, &|lambdas| spectrum.errors(criterion, lambdas))?;
         let warnings = warnings(spectrum, criterion, &errors);
+        let promising = warning::is_promising(spectrum, criterion, &errors);
         let LambdaErrors { lambdas, errors, mean_error, .. } = errors;
         let map = spectrum.map();
         let plain = map.plain_recipe();
@@ -56,6 +59,7 @@ impl RidgeTrial {
             errors,
             mean_error,
             warnings,
+            promising,
         })
     }
 
@@ -84,12 +88,12 @@ impl RidgeTrial {
         self.warnings.iter().any(|warning| matches!(warning, RidgeWarning::Rounding { .. }))
     }
 
-    /// Whether the map is better than another: one that predicts better than the mean before one that does not, then the one of
-    /// less error.
+    /// Whether the map is better than another: one that predicts better than the mean even as one of many before one that does
+    /// not, then the one of less error.
     pub(super) fn is_better(&self, other: &Self) -> bool {
-        match (self.is_hopeless(), other.is_hopeless()) {
-            (false, true) => true,
-            (true, false) => false,
+        match (self.promising, other.promising) {
+            (true, false) => true,
+            (false, true) => false,
             _ => self.error() < other.error(),
         }
     }
@@ -164,8 +168,8 @@ impl<T: Real> RidgeFit<T> {
         &self.trials
     }
 
-    /// The trial with the least error, the first of equal ones, among trials that predict better than the mean if there are such:
-    /// those without [`RidgeWarning::Mean`].
+    /// The trial with the least error, the first of equal ones, among trials that predict better than the mean if there are such.
+    /// For this the tests of [`RidgeWarning::Mean`] ask for 3.2 nats more, since the best of many maps passes more easily by chance.
     pub fn best(&self) -> &RidgeTrial {
         &self.trials[self.best]
     }

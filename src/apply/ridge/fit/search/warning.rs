@@ -8,6 +8,8 @@ use crate::kernel::Lengthscale;
 
 /// Nats by which a target must be likelier under a regression than under its mean and noise, for the two to be told apart.
 const NATS: f64 = 4.0;
+/// More nats for a choice among maps: ln of the 25 that a default search tries at most.
+const MAPS: f64 = 3.2;
 /// The share of its error by which the common λ may cost a target more than one of its own would.
 const SHARE: f64 = 0.1;
 /// The share of the error of the mean below which targets are fitted exactly.
@@ -176,6 +178,28 @@ pub(super) fn mean<T: Real>(
     errors: &LambdaErrors,
 ) -> Option<RidgeWarning> {
     let (error, mean_error) = (errors.choice()?.error, errors.mean_error);
+    let [nats, needed] = evidence(spectrum, criterion, errors);
+    let better = error < mean_error && nats >= needed;
+    (!better).then_some(RidgeWarning::Mean { error, mean_error, nats, needed })
+}
+
+/// Whether a map passes the tests for being better than the mean, with nats to spare for the many maps that are tried.
+pub(super) fn is_promising<T: Real>(
+    spectrum: &RidgeSpectrum<T>,
+    criterion: &Criterion<'_, T>,
+    errors: &LambdaErrors,
+) -> bool {
+    let [nats, needed] = evidence(spectrum, criterion, errors);
+    errors.choice().is_some_and(|choice| choice.error < errors.mean_error) && nats >= needed + MAPS
+}
+
+/// The most nats by which a target is likelier under a regression that was tried than under its mean and noise, and how many are
+/// needed.
+fn evidence<T: Real>(
+    spectrum: &RidgeSpectrum<T>,
+    criterion: &Criterion<'_, T>,
+    errors: &LambdaErrors,
+) -> [f64; 2] {
     let shrinkage = &spectrum.shrinkage;
     let rows = match criterion {
         // These errors do not change if all weights are multiplied by a number.
@@ -186,9 +210,7 @@ pub(super) fn mean<T: Real>(
     let most = |nats: &mut dyn Iterator<Item = f64>| nats.fold(f64::NEG_INFINITY, f64::max);
     let with = |lambda: &f64| most(&mut targets.iter().map(|target| shrinkage.nats(*target, *lambda, rows)));
     let nats = most(&mut errors.lambdas.iter().map(with));
-    let needed = NATS + (targets.len() as f64).ln();
-    let better = error < mean_error && nats >= needed;
-    (!better).then_some(RidgeWarning::Mean { error, mean_error, nats, needed })
+    [nats, NATS + (targets.len() as f64).ln()]
 }
 
 /// A warning if the best λ is the first or the last that was tried and has an error, and λ beyond it could be better.
