@@ -8,6 +8,7 @@ mod merging;
 mod models;
 mod offsets;
 mod refusals;
+mod rounding;
 mod search;
 mod standardisation;
 #[cfg(feature = "serde")]
