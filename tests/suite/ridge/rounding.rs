@@ -185,7 +185,7 @@ impl<T: Real> Case<T> {
         let mean = if self.intercept { z.t().dot(&self.w) / weight } else { Array1::zeros(z.ncols()) };
         let y_mean = if self.intercept { y.dot(&self.w) / weight } else { 0.0 };
         let beta =
-            primal(&((&z - &mean) * &root.view().insert_axis(Axis(1))), &((&y - y_mean) * &root), lambda);
+            primal(&((&z - &mean) * root.view().insert_axis(Axis(1))), &((&y - y_mean) * &root), lambda);
         let new = (features(&self.map, &self.new_x) - &mean).dot(&beta) + y_mean - wide(&self.new_y);
         let held_out = new.mapv(|e| e * e).mean().unwrap();
         let residuals = lambda * lambda * alpha.dot(&alpha);

@@ -172,7 +172,8 @@ impl<T: Real> RidgeSpectrum<T> {
             left_lost = weight * (spread + rotated) + eta;
         }
         // Where a row alone determines its own prediction, its error is unknown, even for constant targets.
-        if !(SHARE * left > left_lost) {
+        let is_known = left_lost < SHARE * left;
+        if !is_known {
             return PointErrors::UNKNOWN;
         }
         let (distance, length) = (spread.sqrt(), square.sqrt());
