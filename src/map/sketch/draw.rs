@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::erased::{AnySketch, Widened, of_scalar};
-use super::{FeatureMap, Sketch, SketchNumbers, Target};
+use super::{FeatureMap, Sketch, Target};
 use crate::digest::{Digest, identified};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -137,7 +137,8 @@ mod stored {
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-    use super::{SketchDraw, SketchNumbers};
+    use super::super::SketchNumbers;
+    use super::SketchDraw;
     use crate::map::sketch::kinds;
 
     #[derive(Serialize, Deserialize)]

@@ -17,6 +17,7 @@ pub(super) trait AnySketch: std::fmt::Debug + Send + Sync + Any {
     fn dim(&self) -> usize;
     fn feature_dim(&self) -> usize;
     fn numbers(&self) -> SketchNumbers;
+    #[cfg(feature = "serde")]
     fn of_numbers(&self, numbers: &SketchNumbers) -> Result<Arc<dyn AnySketch>>;
     fn serves(&self, target: &Target) -> bool;
     fn draw(&self, target: &Target, rng: &mut dyn Rng) -> Result<Arc<dyn DrawnMap>>;
@@ -42,6 +43,7 @@ impl<S: Sketch> AnySketch for S {
         self.numbers()
     }
 
+    #[cfg(feature = "serde")]
     fn of_numbers(&self, numbers: &SketchNumbers) -> Result<Arc<dyn AnySketch>> {
         Ok(Arc::new(S::of_numbers(numbers)?))
     }
