@@ -1,9 +1,9 @@
 //! [`Attention`]: linear attention as an immutable value, which methods in the other rooms run.
 
 use super::exact_pairs::KeyChoice;
+use super::exact_pairs::Window;
 use super::reading::Reading;
-use super::token_scale::TokenScale;
-use super::window::Window;
+use super::reading::TokenScale;
 use crate::Real;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};

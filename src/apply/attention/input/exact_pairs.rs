@@ -1,21 +1,53 @@
-//! The options that give some pairs exact weights: those of chosen keys, [`KeyChoice`], and those of neighbours.
+//! The options that give some pairs exact weights: [`KeyChoice`], the pairs of chosen keys, and [`Window`], the pairs of neighbours.
+
+use std::ops::Range;
 
 use super::attention::Attention;
 use super::lengthscale::estimated_lengthscale;
 use super::reading::Reading;
-use super::window::Window;
 use crate::Real;
 use crate::error::{Error, Result};
 #[cfg(feature = "serde")]
 use crate::tagged::named;
 
+/// The keys near a query by place: the neighbours of the query at place i are the keys at places i − before < j ≤ i + after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Window {
+    pub before: usize,
+    pub after: usize,
+}
+
+impl Window {
+    /// Whether no query has neighbours.
+    pub fn is_none(self) -> bool {
+        self == Window::default()
+    }
+
+    /// The most keys of a query's window.
+    pub fn count(self) -> usize {
+        self.before.saturating_add(self.after)
+    }
+
+    /// The window without later keys if attention is causal.
+    pub fn of(self, causal: bool) -> Self {
+        Window { after: if causal { 0 } else { self.after }, ..self }
+    }
+
+    /// The places of the neighbours of the query at a place.
+    pub fn places(self, place: usize) -> Range<usize> {
+        let end = place.saturating_add(1);
+        end.saturating_sub(self.before)..end.saturating_add(self.after)
+    }
+}
+
 /// Which keys of a sequence get exact weights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum KeyChoice {
-    /// None.
+    /// No key.
     #[default]
     None,
-    /// So many keys, which have the largest total weights.
+    /// The keys with the largest total weights, of this number.
     Heaviest(usize),
     /// The keys in these rows, ascending.
     At(Vec<usize>),
@@ -199,5 +231,18 @@ impl<T: Real> Attention<T> {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_key_is_the_first_of_those_before() {
+        let of = |before, after, place| Window { before, after }.places(place);
+        assert!(of(0, 0, 7).is_empty() && Window::default().is_none());
+        assert_eq!((of(1, 0, 7), of(3, 0, 7), of(0, 2, 7)), (7..8, 5..8, 8..10));
+        assert_eq!((of(3, 2, 0), of(usize::MAX, usize::MAX, 7)), (0..3, 0..usize::MAX));
     }
 }

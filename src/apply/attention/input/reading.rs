@@ -1,9 +1,34 @@
-//! [`Reading`]: how queries and keys become the points of a map.
+//! [`Reading`]: how queries and keys become the points of a map, whose products are logits; [`TokenScale`]: their scaling.
 
 use super::element::Numbers;
-use super::token_scale::TokenScale;
 use crate::Real;
+use crate::error::{Result, checked_positive};
 use crate::numeric::with_length;
+
+/// The map x ↦ factor · x, or factor · x/‖x‖ if `unit`, of queries and of keys: each side has the root of the logits' scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TokenScale {
+    pub factor: f64,
+    pub unit: bool,
+}
+
+impl TokenScale {
+    /// The scaling for the logits q·k/√d.
+    pub fn of_dim(d: usize) -> Self {
+        TokenScale { factor: (d as f64).powf(-0.25), unit: false }
+    }
+
+    /// The scaling for the logits q·k·`scale`.
+    pub fn of_scale(scale: f64) -> Result<Self> {
+        Ok(TokenScale { factor: checked_positive("the scale of the logits", scale)?.sqrt(), unit: false })
+    }
+
+    /// The scaling for the logits q·k/(‖q‖ ‖k‖ `temperature`).
+    pub fn of_cosine(temperature: f64) -> Result<Self> {
+        let factor = checked_positive("the temperature of the cosines", temperature)?.sqrt().recip();
+        Ok(TokenScale { factor, unit: true })
+    }
+}
 
 /// How queries and keys become the points of a map: x ↦ factor · x, or factor · x/‖x‖.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +43,7 @@ pub(in super::super) struct Reading {
 }
 
 impl Reading {
-    /// Without ε.
+    /// A reading without ε.
     pub fn new(scale: TokenScale) -> Self {
         Reading { factor: scale.factor, unit: scale.unit, epsilon: 0.0 }
     }
@@ -44,8 +69,8 @@ impl Reading {
         }
     }
 
-    /// From the gradient with respect to the point of a token to that with respect to the token, in place. That of a zero vector
-    /// read as a unit vector, which has none, is 0.
+    /// From the gradient with respect to the point of a token to that with respect to the token, in place. The gradient of a
+    /// zero vector that is read as a unit vector, which has none, is 0.
     pub fn pull_back<T: Real>(&self, x: Numbers<'_, T>, gradient: &mut [f64]) {
         if !self.unit {
             return gradient.iter_mut().for_each(|v| *v *= self.factor);
