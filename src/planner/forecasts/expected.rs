@@ -11,11 +11,11 @@ pub struct Expected {
     /// The error; infinite where it is beyond the range of numbers or of the approximation.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub value: f64,
-    /// Its standard error, from the sample of points and, in a simulation, from that of draws; infinite where nothing is known. Of what no
-    /// pair in the sample shows it knows nothing: where few pairs rule an error, samples differ by more.
+    /// The standard error of the value, from the sample of points and, in a simulation, from the sample of draws; infinite where nothing is
+    /// known. It knows nothing that no pair in the sample shows: where few pairs rule an error, samples differ by more.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub standard_error: f64,
-    /// Where it comes from.
+    /// The basis of the value.
     pub basis: Basis,
 }
 

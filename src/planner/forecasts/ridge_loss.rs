@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 
 use super::expected::{Expected, or_infinite};
-use crate::apply::{Criterion, KernelRidge};
+use crate::apply::{Criterion, KernelRidge, LambdaChoice};
 use crate::error::{Error, Result};
 use crate::map::{Recipe, Target};
 use crate::planner::question::PlannedPoints;
@@ -45,16 +45,16 @@ impl RidgeLoss {
         // A criterion of the training points alone may choose a λ that is far too small beyond them: by chance, or where a point lies
         // beyond all others. Held-out points alone are few.
         let (cross, lambdas) = (kernel.gram(&test, &train)?, spectrum.lambdas());
-        let left_out = spectrum.errors(&Criterion::leave_one_out(&train, &train_targets), &lambdas)?;
-        let (mut least, mut lambda, mut exact) = (f64::INFINITY, f64::NAN, f64::INFINITY);
-        for (other, left_out) in lambdas.into_iter().zip(left_out) {
+        let held_out = |lambda: f64| -> Result<f64> {
             progress::check()?;
-            let held_out = mean_square(&spectrum.model(other)?.predict_from_gram(&cross)?, &test_targets);
-            let error = train.nrows() as f64 * left_out + test.nrows() as f64 * held_out;
-            if error < least || lambda.is_nan() {
-                (least, lambda, exact) = (error, other, held_out);
-            }
-        }
+            Ok(mean_square(&spectrum.model(lambda)?.predict_from_gram(&cross)?, &test_targets))
+        };
+        let left_out = spectrum.errors(&Criterion::leave_one_out(&train, &train_targets), &lambdas)?;
+        let (rows, others) = (train.nrows() as f64, test.nrows() as f64);
+        let of_all = |(lambda, left): (&f64, f64)| Ok(rows * left + others * held_out(*lambda)?);
+        let errors = lambdas.iter().zip(left_out).map(of_all).collect::<Result<Vec<f64>>>()?;
+        let lambda = LambdaChoice::least(&lambdas, &errors)?.lambda;
+        let exact = held_out(lambda)?;
         let variance = test_targets.var_axis(Axis(0), 0.0).sum();
         let largest = test_targets.iter().fold(0.0, |top: f64, y| top.max(y.abs()));
         // What is constant has a variance of rounding errors.

@@ -21,7 +21,7 @@ pub enum Loss {
     Gram,
     /// The mean over pairs of √E(K̂ − K)²/|K|.
     RelativeMean,
-    /// Its median.
+    /// The median over pairs of √E(K̂ − K)²/|K|.
     RelativeMedian,
     /// The value that a tenth of the pairs exceed.
     RelativeNinety,

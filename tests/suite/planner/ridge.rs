@@ -143,8 +143,8 @@ fn targets_that_the_exact_kernel_cannot_predict_are_said() {
     assert!(!plan.advice.is_some_and(|advice| advice.exact_fails));
 }
 
-/// Of 110 points two of three train. In a few such sets a criterion of these chooses a λ with which the exact kernel fails at the others,
-/// so that features with the same λ would be far better than it.
+/// Two of three of the 110 points train. In a few such sets a criterion of these alone chooses a λ with which the exact kernel fails at the
+/// others, so that features with the same λ would be far better than it.
 #[test]
 fn excess_risks_are_relative_to_the_best_exact_regression() {
     let losses = (0..60).map(|seed| {

@@ -173,7 +173,7 @@ impl<T: Real> Case<T> {
         .map(|criterion| spectrum.errors(&criterion, &[lambda]).map_or(f64::INFINITY, |errors| errors[0]))
     }
 
-    /// The same of the exact regression.
+    /// The four criteria of the exact regression.
     fn exact(&self, lambda: f64) -> [f64; 4] {
         let wide = |a: &Array2<T>| a.mapv(|v| v.widen()).column(0).to_owned();
         let (z, y, n) = (features(&self.map, &self.x), wide(&self.y), self.x.nrows());

@@ -479,7 +479,7 @@ fn what_is_no_better_than_the_mean_is_said() {
     }
 }
 
-/// Of 30 rows: noise is hardly ever taken for a signal, and one that makes three quarters of the variance hardly ever for noise. Rates of 5 %
+/// With 30 rows noise is hardly ever taken for a signal, and a signal of three quarters of the variance hardly ever for noise. Rates of 5 %
 /// pass with a probability of 0.9998, and rates of 25 % with one of 0.005.
 #[test]
 fn warnings_of_the_mean_have_small_rates() {

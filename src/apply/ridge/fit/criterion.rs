@@ -50,7 +50,7 @@ pub struct LambdaChoice {
 
 impl LambdaChoice {
     /// The λ with the least error; among equal errors, the largest λ.
-    pub(super) fn least(lambdas: &[f64], errors: &[f64]) -> Result<Self> {
+    pub(crate) fn least(lambdas: &[f64], errors: &[f64]) -> Result<Self> {
         let choices = lambdas.iter().zip(errors);
         let choices = choices.map(|(lambda, error)| LambdaChoice { lambda: *lambda, error: *error });
         let better = |a: &LambdaChoice, b: &LambdaChoice| {

@@ -15,7 +15,7 @@ use crate::progress;
 /// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
 ///
 /// # Definition
-/// With C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ, the coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α, as in
+/// Let C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ. The coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α, as in
 /// [`KernelRidge::fit`]. Where an estimate is indefinite, with a least eigenvalue s₀ < 0, λ must be above −2 s₀; models and criteria are
 /// then exact as well.
 ///

@@ -9,7 +9,8 @@
 //! b = √δ ‖β‖, and a leverage w uᵀB⁻¹u by at most w a². Products of D terms have relative errors η of some √D ε beside: the rotation
 //! into the eigenvectors changes u by η ‖u‖. That is η ‖u‖ ‖β‖ more for a prediction, and 2 w η ‖u‖ ‖B⁻¹u‖ for a leverage.
 //!
-//! With at most as many rows as features 1 − h is λ w⁻¹ (K + λ)⁻¹ᵢᵢ for the Gram matrix K of the rows, and w a² / (1 − h) is at most δ/λ.
+//! Let K be the Gram matrix of the rows. With at most as many rows as features, 1 − h is λ w⁻¹ (K + λ)⁻¹ᵢᵢ, so that w a² / (1 − h) is at
+//! most δ/λ.
 //!
 //! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
 //! The root of a mean of squares changes by at most the root of the mean of the squared changes.

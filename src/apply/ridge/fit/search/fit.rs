@@ -14,21 +14,21 @@ impl<T: Real> RidgeSearch<'_, T> {
     /// Searches on points, n × d, with their targets, n × t.
     ///
     /// # Errors
-    /// Errors of `make` for a map of the grid, errors of [`RidgeStatistics`](super::super::RidgeStatistics) for its first map if none can be
-    /// fitted, or for the best map on all rows, [`Shape`](Error::Shape) if a size does not fit,
-    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`NoData`](Error::NoData) without rows,
-    /// [`Parameter`](Error::Parameter) if a grid is empty, a number of frequencies 0, a λ negative, a share outside its domain, or no two points of the default
-    /// lengthscale differ, [`Singular`](Error::Singular) if every λ is lost to rounding for all maps,
-    /// [`Unsupported`](Error::Unsupported) for numbers of frequencies of maps that have their own,
+    /// Errors of `make` for a map of the grid, errors of [`RidgeStatistics`](super::super::RidgeStatistics) for the first map if
+    /// none can be fitted, or for the best map on all rows. [`Shape`](Error::Shape) if a size does not fit,
+    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`NoData`](Error::NoData) without rows.
+    /// [`Parameter`](Error::Parameter) if a grid is empty, a number of frequencies is 0, a λ is negative, a share is outside its
+    /// domain, or all points of the default lengthscale are equal. [`Singular`](Error::Singular) if every λ is lost to rounding,
+    /// [`Unsupported`](Error::Unsupported) for numbers of frequencies if maps have frequencies of their own,
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the search.
     pub fn fit<'x>(&self, x: impl Into<Points<'x, T>>, targets: &ArrayRef2<T>) -> Result<RidgeFit<T>> {
         self.run(x.into(), targets, None)
     }
 
-    /// As [`fit`](RidgeSearch::fit), with a weight for each row: how often the row counts.
+    /// Searches on points and targets with a weight for each row: how often the row counts.
     ///
     /// # Errors
-    /// As [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a weight is negative or not finite.
+    /// The errors of [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a weight is negative or not finite.
     pub fn fit_weighted<'x>(
         &self,
         x: impl Into<Points<'x, T>>,
@@ -38,11 +38,11 @@ impl<T: Real> RidgeSearch<'_, T> {
         self.run(x.into(), targets, Some(weights))
     }
 
-    /// As [`fit`](RidgeSearch::fit), with labels below the number of classes: each class has a target that is 1 for its points and
-    /// 0 for others.
+    /// Searches on points with labels below the number of classes: each class has a target that is 1 for its points and 0 for
+    /// others.
     ///
     /// # Errors
-    /// As [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a label is too large, [`Parameter`](Error::Parameter) if there
+    /// The errors of [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a label is too large, [`Parameter`](Error::Parameter) if there
     /// are fewer than two classes.
     pub fn fit_labels<'x>(
         &self,
