@@ -133,7 +133,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     fn check_sample(&self, sample: &Sample<'_, T>) -> Result<()> {
-        check_training(sample.x.view(), self.map.input_dim(), sample.targets, self.rotated.ncols())?;
+        check_training(sample.x.view(), self.map.dim(), sample.targets, self.rotated.ncols())?;
         check_weights(sample.weights, sample.x.nrows())
     }
 }
