@@ -16,6 +16,8 @@ mod gradient;
 mod inspect;
 // What computes does not judge.
 mod judge;
+// Attention with the usual maps.
+mod usual;
 
 pub use self::decode::{CausalState, Step};
 pub use self::gradient::Gradients;
