@@ -23,7 +23,6 @@ pub use self::decode::{CausalState, Step};
 pub use self::gradient::Gradients;
 pub(crate) use self::input::TokenScale;
 pub use self::input::{Attended, Attention, Element, Heads};
-pub use self::inspect::WeightRows;
 pub use self::judge::{AttentionCandidate, AttentionChoice, ErrorReport, Sample, Way};
 pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

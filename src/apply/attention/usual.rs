@@ -5,9 +5,9 @@ use ndarray::Array2;
 use super::input::{Attention, Element, Heads, Job};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use super::judge::AttentionShaping;
-use crate::data::{PairStatistics, Statistics};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::data::shaping::Shaping;
+use crate::data::{PairStatistics, Statistics};
 use crate::error::Result;
 use crate::frequency::{Coupling, Frequencies, Orthogonal, Simplex};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

@@ -32,7 +32,7 @@ impl Inputs {
 
     fn heads(&self) -> Heads<'_, f32> {
         let [q, k, v] = &self.tokens;
-        Heads::new(q, k, v).unwrap().mask(&self.mask).unwrap()
+        Heads::new(q, k, v).unwrap().with_mask(&self.mask).unwrap()
     }
 
     /// All queries, and all keys that count, of a head of keys: batch by batch.
@@ -120,7 +120,7 @@ fn what_has_no_features_is_refused() {
     for way in ways {
         let heads = || Heads::new(q, k, v).unwrap();
         assert!(matches!(way(&heads(), 0), Err(Error::Parameter { .. })));
-        assert!(matches!(way(&heads().mask(&none).unwrap(), 4), Err(Error::NoData { .. })));
+        assert!(matches!(way(&heads().with_mask(&none).unwrap(), 4), Err(Error::NoData { .. })));
         assert!(matches!(way(&Heads::without_queries(k, v).unwrap(), 4), Err(Error::NoData { .. })));
         assert!(matches!(way(&Heads::new(&flat, &flat, &ones).unwrap(), 4), Err(Error::Parameter { .. })));
         let headless = Heads::new(&headless, &headless, &headless).unwrap();
@@ -128,6 +128,6 @@ fn what_has_no_features_is_refused() {
         assert!(matches!(way(&Heads::new(q, &odd, v).unwrap(), 4), Err(Error::NotFinite { row: 45, .. })));
         let mut mask = Array2::from_elem((2, 40), true);
         mask[[1, 5]] = false;
-        assert!(way(&Heads::new(q, &odd, v).unwrap().mask(&mask).unwrap(), 4).is_ok());
+        assert!(way(&Heads::new(q, &odd, v).unwrap().with_mask(&mask).unwrap(), 4).is_ok());
     }
 }
