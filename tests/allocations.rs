@@ -186,7 +186,7 @@ fn bytes_of_states<T: Real>() {
     });
     for (window, exact, d_v) in [(0, &[][..], 32), (100, &[0, 1, 2][..], 32), (300, &[][..], 5)] {
         let map = Positive.softmax::<T>(Orthogonal.draw(32, 128, 1).unwrap()).unwrap();
-        let attention = Attention::new(map).unwrap().window(window, 0).unwrap();
+        let attention = Attention::new(map).unwrap().with_window(window, 0).unwrap();
         let attention = attention.with_keys_exact(exact).unwrap();
         let v = x.slice(s![.., .., .., ..d_v]);
         let stated = SEQUENCES * attention.state_bytes(d_v);
@@ -240,7 +240,7 @@ fn gradients_of_attention_keep_nothing_of_chunks() {
         let number = size_of::<T>();
         let map = Positive.softmax::<T>(Orthogonal.draw(16, 32, 1).unwrap()).unwrap();
         let plain = Attention::new(map).unwrap();
-        let near = plain.clone().window(20, 0).unwrap().with_keys_exact(&[0, 5]).unwrap();
+        let near = plain.clone().with_window(20, 0).unwrap().with_keys_exact(&[0, 5]).unwrap();
         // Of queries, of keys and values, and what is kept of a query.
         let (of_query, of_key) = (16 * number, 32 * number);
         let kept = 17 * number + 3 * size_of::<f64>() + 1;

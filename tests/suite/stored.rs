@@ -533,8 +533,9 @@ fn samplers_survive() {
         let (c, h) = (points::<T>(90, 3, 1.3), points::<T>(5, 3, 0.9));
         for (leaf, exact) in [(1, 0), (8, 0), (1, usize::MAX)] {
             let map = Trigonometric.softmax::<T>(frequencies(3, 7, &Orthogonal, 1)).unwrap();
-            let proposal = Proposal::new(map).uniform(0.1).unwrap().cosine(0.7).unwrap().with_diagnostics();
-            let proposal = proposal.leaf_size(leaf).unwrap().exact_below(exact);
+            let proposal =
+                Proposal::new(map).with_uniform(0.1).unwrap().with_cosine(0.7).unwrap().with_diagnostics();
+            let proposal = proposal.with_leaf_size(leaf).unwrap().with_exact_below(exact);
             let mut layer = SampledSoftmax::new(proposal, &c.slice(s![..70, ..])).unwrap();
             layer.replace(&[3, 69], &c.slice(s![80..82, ..])).unwrap();
             layer.remove(&[5, 6, 40]).unwrap();
@@ -565,7 +566,7 @@ fn samplers_that_cannot_be_are_refused() {
     let c = points::<f64>(30, 3, 1.0);
     let proposal = |exact| {
         let map = Positive.softmax::<f64>(frequencies(3, 8, &Orthogonal, 1)).unwrap();
-        Proposal::new(map).exact_below(exact)
+        Proposal::new(map).with_exact_below(exact)
     };
     let mut sampler = proposal(0).build(&c).unwrap();
     sampler.remove(&[4]).unwrap();
@@ -645,9 +646,9 @@ fn damage_is_noticed() {
     noticed(&attention.state(1, 2, 2).unwrap());
     let proposal = |exact| {
         let map = Positive.softmax::<f64>(frequencies(3, 8, &Orthogonal, 1)).unwrap();
-        Proposal::new(map).exact_below(exact)
+        Proposal::new(map).with_exact_below(exact)
     };
-    for proposal in [proposal(0), proposal(0).leaf_size(8).unwrap(), proposal(usize::MAX)] {
+    for proposal in [proposal(0), proposal(0).with_leaf_size(8).unwrap(), proposal(usize::MAX)] {
         let mut layer = SampledSoftmax::new(proposal, &x).unwrap();
         layer.remove(&[3, 7]).unwrap();
         noticed(layer.sampler());

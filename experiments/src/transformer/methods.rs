@@ -209,8 +209,8 @@ impl Method {
             self.map(d, tokens, &mut rng)
         };
         let attention = Attention::signed((0..heads).map(map).collect::<Result<_>>()?)?;
-        let attention = attention.normalised(!self.sum);
-        Ok(Box::new(if self.near { attention.window(NEAR, 0)? } else { attention }))
+        let attention = if self.sum { attention.without_normalisers() } else { attention };
+        Ok(Box::new(if self.near { attention.with_window(NEAR, 0)? } else { attention }))
     }
 
     /// For queries and keys that a model has read, if there are any.
@@ -250,7 +250,7 @@ impl Method {
             }
             (Kind::Shaped, Some([queries, keys])) => {
                 let shaping = AttentionShaping::new(Shaping::new());
-                let shaping = if self.near { shaping.window(NEAR, 0) } else { shaping };
+                let shaping = if self.near { shaping.with_window(NEAR, 0) } else { shaping };
                 let chosen = shaping.choose(&queries, &keys, ROWS, 0)?;
                 chosen.shape.build(draw(d, m, &Orthogonal, rng)?, Softmax::default())
             }

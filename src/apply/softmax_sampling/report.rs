@@ -261,7 +261,7 @@ impl std::fmt::Display for ProposalReport {
         }
         let none_helps = alternatives.iter().all(|other| other.quality.is_worse_than(uniform));
         if self.is_worse_than_uniform() && !alternatives.is_empty() && none_helps {
-            let advice = "smaller norms, Proposal::cosine, or uniform draws";
+            let advice = "smaller norms, Proposal::with_cosine, or uniform draws";
             writeln!(f, "Nothing that was tried is better than uniform: consider {advice}.")?;
         }
         Ok(())
@@ -286,7 +286,7 @@ mod tests {
     fn sampler() -> SoftmaxSampler<f64> {
         let map = Positive.softmax(Orthogonal.draw(4, 256, 1).unwrap()).unwrap();
         let classes = Array2::from_shape_fn((200, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
-        Proposal::new(map).exact_below(0).build(&classes).unwrap()
+        Proposal::new(map).with_exact_below(0).build(&classes).unwrap()
     }
 
     #[test]

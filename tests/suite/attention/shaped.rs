@@ -32,7 +32,7 @@ fn error_near(
     let exact: Array4<f32> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     let norm = |x: &Array4<f32>| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
     let one = |seed| {
-        let attention = Attention::new(draw(seed)).unwrap().window(before, after).unwrap();
+        let attention = Attention::new(draw(seed)).unwrap().with_window(before, after).unwrap();
         let attention = attention.with_heaviest_keys_exact(exact_keys).unwrap();
         norm(&(attention.bidirectional(&heads).unwrap().output - &exact)) / norm(&exact)
     };
@@ -87,7 +87,7 @@ fn neighbours_are_worth_more_than_features() {
     for head in 0..tokens.heads() {
         let tokens = tokens.head(head);
         let [q, k, _] = &tokens;
-        let near = |shaping| AttentionShaping::new(shaping).window(9, 8);
+        let near = |shaping| AttentionShaping::new(shaping).with_window(9, 8);
         let unbiased = near(Shaping::new()).choose(q, k, 64, 4).unwrap().shape;
         let of = |window, m: usize| {
             let shape = near(Shaping::new().with_rank_for(m).unwrap()).choose(q, k, 64, 4).unwrap().shape;

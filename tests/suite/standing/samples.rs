@@ -410,13 +410,13 @@ fn applications() -> Vec<Sample> {
     let mut exact = ExactSmoother::new(Gaussian::new(0.8).unwrap(), 2, 2).unwrap();
     exact.update(&x, &y).unwrap();
     let attention =
-        Attention::new(positive()).unwrap().window(2, 0).unwrap().with_keys_exact(&[0, 3]).unwrap();
+        Attention::new(positive()).unwrap().with_window(2, 0).unwrap().with_keys_exact(&[0, 3]).unwrap();
     let mut state = attention.state(1, 2, 2).unwrap();
     let prompt = tokens::<f64>([1, 2, 7, 2], 0.6, 1);
     state.prefill(&Heads::new(&prompt, &prompt, &prompt).unwrap()).unwrap();
     let layer = |leaf, exact| {
-        let proposal = Proposal::new(positive()).uniform(0.1).unwrap().leaf_size(leaf).unwrap();
-        let mut layer = SampledSoftmax::new(proposal.exact_below(exact), &x).unwrap();
+        let proposal = Proposal::new(positive()).with_uniform(0.1).unwrap().with_leaf_size(leaf).unwrap();
+        let mut layer = SampledSoftmax::new(proposal.with_exact_below(exact), &x).unwrap();
         layer.remove(&[3, 7]).unwrap();
         layer
     };
@@ -461,7 +461,7 @@ fn use_attention(attention: Attention<f64>) -> Result<Vec<f64>, Error> {
     let mut all = numbers(&attention.bidirectional(&heads)?.output);
     all.extend(numbers(&attention.causal(&heads)?.output));
     attention.causal_backward(&heads, &x)?;
-    attention.auto(&heads, true)?;
+    attention.causal_auto(&heads)?;
     Ok(all)
 }
 
@@ -474,7 +474,7 @@ fn use_state(mut state: CausalState<f64>) -> Result<Vec<f64>, Error> {
     }
     all.extend(numbers(&state.prefill(&Heads::new(&x, &x, &x)?)?.output));
     assert!(!state.lengths().is_empty());
-    state.join(state.clone())?;
+    state.append(state.clone())?;
     state.select(&[1, 0, 1])?;
     use_attention(state.attention().clone())?;
     Ok(all)

@@ -13,12 +13,12 @@ use crate::once::once;
 /// each sequence. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
 /// A state keeps sums of O(m d_v) numbers over the tokens so far for each head of keys, and the features of the last few tokens, up to
-/// 64, whatever the length; with [neighbours](Attention::window) and [exact keys](Attention::with_keys_exact) their keys and values too.
+/// 64, whatever the length; with [neighbours](Attention::with_window) and [exact keys](Attention::with_keys_exact) their keys and values too.
 /// With the feature `serde` it can be stored, with its maps, and goes on to the bit.
 ///
 /// # Batches
 /// Sequences may differ in length, and keys may be masked: see [`prefill`](CausalState::prefill). Sequences come and go by
-/// [`join`](CausalState::join) and [`select`](CausalState::select), which also makes copies of some, as beam search does.
+/// [`append`](CausalState::append) and [`select`](CausalState::select), which also makes copies of some, as beam search does.
 ///
 /// # Forks
 /// A clone is a fork, and a snapshot to which `state.clone_from(&saved)` goes back. Clones share the sums over whole chunks of 64 tokens
