@@ -562,7 +562,6 @@ fn plans() -> Vec<Sample> {
 
 #[cfg(feature = "faer")]
 mod solvers {
-    use random_features::apply::attention::{AttentionShape, AttentionShaping};
     use random_features::apply::pca::{KernelPca, PcaStatistics};
     use random_features::apply::{
         Criterion, Ridge, RidgeClassifier, RidgeGrid, RidgePosterior, RidgeStatistics,
@@ -620,14 +619,6 @@ mod solvers {
                 Ok(found)
             }),
             Sample::new("KernelPca", &sums.components(2).unwrap(), use_components),
-            Sample::new(
-                "AttentionShape",
-                &AttentionShaping::new(Shaping::new()).choose(&x, &y, 4, 2).unwrap(),
-                |shape: AttentionShape| {
-                    assert!(!format!("{:?}", shape.exact_keys).is_empty());
-                    use_shape(shape.shape)
-                },
-            ),
             Sample::new("Shape", &Shaping::new().of_points(&x, &y).unwrap(), use_shape),
         ]
     }
