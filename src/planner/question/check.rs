@@ -1,7 +1,7 @@
 //! Which questions have no answer.
 
 use super::goal::{Goal, Loss};
-use super::options::Planner;
+use super::planner::Planner;
 use crate::error::{Error, Result, checked_positive};
 use crate::kernel::Kernel;
 
@@ -28,7 +28,7 @@ pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     if planner.loss == Loss::Ridge && planner.targets.is_none() {
         return Err(Error::Unsupported { what: "the excess risk of a regression without targets" });
     }
-    if let Goal::Target { probability, .. } = planner.goal {
+    if let Goal::MaxError { probability, .. } = planner.goal {
         if !planner.loss.is_of_pairs() {
             return Err(Error::Unsupported {
                 what: "targets for errors that are not closed forms at pairs of points",

@@ -54,7 +54,7 @@ impl<'a> Problem<'a> {
             return Err(Error::Unsupported { what });
         }
         let timed = match planner.goal {
-            Goal::Budget { measure, .. } | Goal::Target { measure, .. } => measure == Measure::Nanoseconds,
+            Goal::Budget { measure, .. } | Goal::MaxError { measure, .. } => measure == Measure::Nanoseconds,
         };
         let calibration = if timed { Some(planner.calibration()?) } else { planner.calibration };
         let pairs = Pairs::draw(data, kernel.as_ref(), planner.seed)?;

@@ -18,10 +18,10 @@ pub(crate) fn title(planner: &Planner, pairs: usize) -> String {
     };
     let goal = match planner.goal {
         Goal::Budget { measure, most } => format!("the least loss for at most {} {measure}", number(most)),
-        Goal::Target { error, probability: None, measure } => {
+        Goal::MaxError { error, probability: None, measure } => {
             format!("the fewest {measure} for a loss of at most {}", number(error))
         }
-        Goal::Target { error, probability: Some(p), measure } => {
+        Goal::MaxError { error, probability: Some(p), measure } => {
             format!("the fewest {measure} for a loss of at most {} with probability {p}", number(error))
         }
     };
@@ -49,7 +49,7 @@ fn kernel(target: &Target) -> String {
 
 /// Why each recipe stands where it does, as a sentence.
 pub(crate) fn sentences(scored: &[Scored], planner: &Planner, measure: Measure) -> Vec<String> {
-    let targeted = matches!(planner.goal, Goal::Target { .. });
+    let targeted = matches!(planner.goal, Goal::MaxError { .. });
     let sentence = |(i, one): (usize, &Scored)| {
         let mut parts = match (i, targeted) {
             (0, true) => vec![format!("the cheapest of {} that reach the target", scored.len())],
