@@ -2,24 +2,24 @@
 
 use std::sync::OnceLock;
 
-use ndarray::ArrayRef2;
+use ndarray::{Array2, ArrayRef2};
 
 use super::goal::{Goal, Loss};
 use super::lengthscales;
 use super::planner::Planner;
-use crate::Real;
 use crate::error::{Error, Result, check_finite, checked_positive};
 use crate::frequency::AnyCoupling;
 use crate::kernel::Gaussian;
-use crate::map::Target;
+use crate::map::AnyKernel;
 use crate::once::once;
 use crate::planner::costs::{Calibration, Measure};
+use crate::{Real, Targets};
 
 /// # Options: the kernel
 impl Planner {
     /// Sets the kernel. Errors of its parameters come with the [plan](Planner::plan).
-    pub fn with_kernel(self, kernel: impl Into<Target>) -> Self {
-        Planner { target: kernel.into(), is_of_median: false, ..self }
+    pub fn with_kernel(self, kernel: impl Into<AnyKernel>) -> Self {
+        Planner { kernel: kernel.into(), is_of_median: false, ..self }
     }
 
     /// Sets the Gaussian kernel whose lengthscale is the median distance of points, of both sides if there are two.
@@ -42,22 +42,20 @@ impl Planner {
         Ok(self.with_kernel(Gaussian::new(deviations.into_iter().map(|s| ell * s).collect::<Vec<_>>())?))
     }
 
-    /// Sets the Gaussian kernel with the lengthscale that a [`RidgeSearch`](crate::apply::RidgeSearch) finds for these targets, one
-    /// row for each point, by the criterion. With `sweeps` above 0 the search finds a lengthscale for each coordinate.
+    /// Sets the Gaussian kernel with the lengthscale that a [`RidgeSearch`](crate::apply::RidgeSearch) finds for these targets, n
+    /// numbers or n × t, by the criterion. With `sweeps` above 0 the search finds a lengthscale for each coordinate.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not a target for each point; the errors of
     /// [`RidgeSearch::fit`](crate::apply::RidgeSearch::fit).
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    #[inline(never)]
-    pub fn with_gaussian_for_targets<T: Real>(
+    pub fn with_gaussian_for_targets<'a, T: Real>(
         self,
-        targets: &ArrayRef2<T>,
-        criterion: crate::apply::SearchCriterion,
+        targets: impl Into<Targets<'a, T>>,
+        criterion: crate::apply::Criterion<'_>,
         sweeps: usize,
     ) -> Result<Self> {
-        check_finite("the targets", targets)?;
-        let kept = self.data.rows_of(0, "the number of targets", targets)?;
+        let kept = self.kept_targets(targets.into())?;
         let ell = lengthscales::for_targets(&self.data, &kept, criterion, sweeps, self.seed)?;
         Ok(self.with_kernel(Gaussian::new(ell)?))
     }
@@ -142,16 +140,32 @@ impl Planner {
         Ok(self.with_loss(Loss::AttentionOutput))
     }
 
-    /// Minimises the [excess risk](Loss::Ridge) of ridge regression with these targets, one row for each point.
+    /// Minimises the [excess risk](Loss::Ridge) of ridge regression with these targets, n numbers or n × t.
+    ///
+    /// ```
+    /// # use random_features::ndarray::{Array2, Axis};
+    /// use random_features::planner::Planner;
+    /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+    /// # let y = x.sum_axis(Axis(1));
+    /// let plan = Planner::of_one_set(&x)?.with_ridge_targets(&y)?.plan()?;
+    /// println!("excess risk {}", plan.best()?.loss());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not a target for each point, [`NotFinite`](Error::NotFinite) if a target is not finite,
     /// [`Row`](Error::Row) if rows of the points do not begin at 0.
-    #[inline(never)]
-    pub fn with_ridge_targets<T: Real>(mut self, targets: &ArrayRef2<T>) -> Result<Self> {
-        check_finite("the targets", targets)?;
-        self.targets = Some(self.data.rows_of(0, "the number of targets", targets)?);
+    pub fn with_ridge_targets<'a, T: Real>(mut self, targets: impl Into<Targets<'a, T>>) -> Result<Self> {
+        self.targets = Some(self.kept_targets(targets.into())?);
         Ok(self.with_loss(Loss::Ridge))
+    }
+
+    /// The targets of the points that are kept.
+    #[inline(never)]
+    fn kept_targets<T: Real>(&self, targets: Targets<'_, T>) -> Result<Array2<f64>> {
+        let targets = targets.view();
+        check_finite("the targets", &targets)?;
+        self.data.rows_of(0, "the number of targets", &targets)
     }
 }
 
@@ -209,7 +223,4 @@ impl Planner {
     }
 }
 
-once!(Planner::with_values::<T>, Planner::with_ridge_targets::<T>);
-
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-once!(Planner::with_gaussian_for_targets::<T>);
+once!(Planner::with_values::<T>, Planner::kept_targets::<T>);

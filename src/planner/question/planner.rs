@@ -13,7 +13,7 @@ use crate::apply::attention::TokenScale;
 use crate::data::Reservoir;
 use crate::error::{Error, Result, check_positive};
 use crate::kernel::{Gaussian, Softmax};
-use crate::map::{Recipe, Target};
+use crate::map::{AnyKernel, Recipe};
 use crate::once::once;
 use crate::planner::costs::{Calibration, Cost, Measure};
 
@@ -60,7 +60,7 @@ const FEATURES: usize = 256;
 #[must_use]
 pub struct Planner {
     pub(crate) data: PlannedPoints,
-    pub(crate) target: Target,
+    pub(crate) kernel: AnyKernel,
     /// Whether the kernel is Gaussian with the median lengthscale, which is found when errors are evaluated.
     pub(super) is_of_median: bool,
     pub(crate) goal: Goal,
@@ -180,7 +180,7 @@ impl Planner {
         let is_of_median = data.one_set;
         Planner {
             data,
-            target: if is_of_median { Gaussian::default().into() } else { Softmax::default().into() },
+            kernel: if is_of_median { Gaussian::default().into() } else { Softmax::default().into() },
             is_of_median,
             goal: Goal::Budget { measure: Measure::Features, most: FEATURES as f64 },
             loss: Loss::default(),

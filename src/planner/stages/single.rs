@@ -60,7 +60,7 @@ impl Planner {
 /// The errors to expect of a recipe, by closed forms.
 fn expect(planner: &Planner, recipe: &Recipe) -> Result<Option<Forecast>> {
     let (kernel, pairs) = pairs(planner, recipe)?;
-    let Some(ln_squares) = closed(recipe, &planner.target, &pairs)? else { return Ok(None) };
+    let Some(ln_squares) = closed(recipe, &planner.kernel, &pairs)? else { return Ok(None) };
     let of_pairs = forecast(&pairs, planner.loss, &ln_squares, Basis::ClosedForm);
     match TaskLoss::new(planner, kernel.as_ref())? {
         None => Ok(Some(of_pairs)),

@@ -2,7 +2,7 @@
 
 use super::ranking::Scored;
 use crate::kernel::Lengthscale;
-use crate::map::Target;
+use crate::map::AnyKernel;
 use crate::planner::costs::Measure;
 use crate::planner::forecasts::Expected;
 use crate::planner::plan::number;
@@ -27,15 +27,15 @@ pub(crate) fn title(planner: &Planner, pairs: usize) -> String {
     };
     format!(
         "{}: {points} in {} dimensions, {goal}. Loss: {}; errors relative to the kernel over {pairs} pairs.",
-        kernel(&planner.target),
+        kernel(&planner.kernel),
         planner.data.dim(),
         planner.loss
     )
 }
 
 /// The kernel and its lengthscale, with three digits.
-fn kernel(target: &Target) -> String {
-    let lengthscale = match target.lengthscale() {
+fn kernel(kernel: &AnyKernel) -> String {
+    let lengthscale = match kernel.lengthscale() {
         Lengthscale::Isotropic(ell) => format!("ℓ = {}", number(*ell)),
         Lengthscale::PerDimension(all) => {
             let (least, most) = all
@@ -44,14 +44,14 @@ fn kernel(target: &Target) -> String {
             format!("ℓ from {} to {}", number(least), number(most))
         }
     };
-    format!("{}, {lengthscale}", target.tag())
+    format!("{}, {lengthscale}", kernel.tag())
 }
 
 /// Why each recipe stands where it does, as a sentence.
 pub(crate) fn sentences(scored: &[Scored], planner: &Planner, measure: Measure) -> Vec<String> {
-    let targeted = matches!(planner.goal, Goal::MaxError { .. });
+    let reaching = matches!(planner.goal, Goal::MaxError { .. });
     let sentence = |(i, one): (usize, &Scored)| {
-        let mut parts = match (i, targeted) {
+        let mut parts = match (i, reaching) {
             (0, true) => vec![format!("the cheapest of {} that reach the target", scored.len())],
             (0, false) => ahead(one, scored),
             (_, true) => {
