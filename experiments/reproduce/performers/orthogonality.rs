@@ -158,7 +158,7 @@ fn planned(run: &mut Run<'_>, setup: &Setup, size: f64) -> Result<(Vec<Mean>, Ve
     for &m in &setup.frequencies {
         let best = Best::of(|| {
             let [q, k, v] = &draw(0)?.tokens;
-            Ok(Planner::of_heads(q, k, Some(v))?.features(m))
+            Ok(Planner::of_heads(q, k, Some(v))?.with_max_features(m))
         });
         let key = format!("size {size}, m = {m}");
         names.push(best.name(run, &key)?);

@@ -285,8 +285,9 @@ fn sampling() -> u64 {
 
 fn plan() -> u64 {
     let x = points::<f64>(24, 2, 0.6);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).calibrated(calibration());
-    let planner = planner.couplings([Independent.into()]).features(12);
+    let planner =
+        Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_calibration(calibration());
+    let planner = planner.with_couplings([Independent.into()]).with_max_features(12);
     bits(|bits| {
         bits.all(&planner.plan().unwrap().to_string());
         let recipe = Trigonometric.recipe(Draw::new(2, 8, Orthogonal), Gaussian::default());
