@@ -89,7 +89,7 @@ fn check<T: Real>(map: Map<T>, targets: usize, standardised: bool) {
     let name = format!("{map:?}, {targets} targets, {standardised}");
     let mut statistics = RidgeStatistics::new(map, targets).unwrap();
     if standardised {
-        statistics = statistics.standardised(Standardisation::of(&x).unwrap()).unwrap();
+        statistics = statistics.with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
     }
     statistics.update(&x, &y).unwrap();
     let model = statistics.solve(1e-3).unwrap();

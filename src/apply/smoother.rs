@@ -90,7 +90,7 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
     #[inline(never)]
-    pub fn starting_at(mut self, row: u64) -> Result<Self> {
+    pub fn with_first_row(mut self, row: u64) -> Result<Self> {
         self.sums.rows.check_start(row)?;
         self.next = row;
         Ok(self)
@@ -107,13 +107,13 @@ impl<T: Real> Smoother<T> {
     }
 
     /// The number of training points so far.
-    pub fn count(&self) -> u64 {
-        self.sums.count()
+    pub fn rows(&self) -> u64 {
+        self.sums.rows()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
-        self.sums.rows()
+    pub fn row_ranges(&self) -> &[Range<u64>] {
+        self.sums.row_ranges()
     }
 
     /// Adds the training points of another smoother with an equal map. The next update begins after the last row of both.
@@ -121,14 +121,14 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// The errors of [`KernelSums::merge`].
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.join(&other.sums)
+        self.merge_sums(&other.sums)
     }
 
     /// Adds training points by their sums, which may come from another machine. The next update begins after the last row of both.
     ///
     /// # Errors
     /// The errors of [`KernelSums::merge`].
-    pub fn join(&mut self, sums: &KernelSums<T>) -> Result<()> {
+    pub fn merge_sums(&mut self, sums: &KernelSums<T>) -> Result<()> {
         self.sums.merge(sums)?;
         self.next = self.next.max(self.sums.rows.end().unwrap_or(0));
         Ok(())
@@ -279,7 +279,7 @@ impl<T: Real> Smoother<T> {
         U: Clone + Default + Send,
     {
         check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
-        if self.count() == 0 {
+        if self.rows() == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
         check_memory("rows of predictions", x.nrows(), columns.saturating_mul(size_of::<U>()))?;
@@ -334,5 +334,5 @@ once!(
     Smoother::<T>::predictions,
     Smoother::<T>::predictions_and_report,
     Smoother::<T>::classes,
-    Smoother::<T>::starting_at,
+    Smoother::<T>::with_first_row,
 );

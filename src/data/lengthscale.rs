@@ -1,6 +1,6 @@
 //! Heuristics for the lengthscale ℓ of a Gaussian kernel exp(−‖x−y‖²/(2ℓ²)).
 //!
-//! [`median`] takes ℓ from the distances between points, [`scale`] from their variance. Both return a number that
+//! [`median`] takes ℓ from the distances between points, [`of_statistics`] from their variance. Both return a number that
 //! [`Gaussian::new`](crate::kernel::Gaussian::new) accepts, or an error. Use them as the start of a search.
 
 use std::collections::BTreeSet;
@@ -82,14 +82,14 @@ fn median_by<T: Real>(points: &ArrayRef2<T>, subsample: usize, rng: &mut dyn Rng
 /// use ndarray::arr2;
 /// use random_features::data::{Statistics, lengthscale};
 /// let statistics = Statistics::of(&arr2(&[[1.0, 5.0], [1.0, 5.0]]))?;
-/// assert_eq!(lengthscale::scale(&statistics)?, 2.0);
+/// assert_eq!(lengthscale::of_statistics(&statistics)?, 2.0);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`NoData`](Error::NoData) if there are no points, [`Parameter`](Error::Parameter) if the variance is 0 up to rounding
 /// (where scikit-learn takes γ = 1), or if ℓ² or 1/ℓ² would overflow.
-pub fn scale(statistics: &Statistics) -> Result<f64> {
+pub fn of_statistics(statistics: &Statistics) -> Result<f64> {
     let variance = statistics.overall_variance()?;
     let (least, most) = (statistics.min()?, statistics.max()?);
     let ends =

@@ -10,7 +10,7 @@
 //! use random_features::data::{PairStatistics, Statistics, lengthscale};
 //! let queries = Statistics::of(&arr2(&[[0.5, 1.0], [0.25, -1.0], [1.0, 0.0]]))?;
 //! let keys = Statistics::of(&arr2(&[[1.0, 0.5], [-0.5, 0.5]]))?;
-//! let scale = lengthscale::scale(&queries)?;
+//! let scale = lengthscale::of_statistics(&queries)?;
 //! // Closed forms are for points divided by the lengthscale.
 //! let (queries, keys) = (queries.divided_by(scale)?, keys.divided_by(scale)?);
 //! let best = PairStatistics::new(&queries, &keys)?.oprf();

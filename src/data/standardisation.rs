@@ -27,7 +27,7 @@ const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 /// use random_features::apply::Standardisation;
 /// let x = arr2(&[[1.0f64, 7.0], [3.0, 7.0]]);
 /// let inputs = Standardisation::of(&x)?;
-/// assert_eq!((inputs.centre(), inputs.scale()), (&[2.0, 7.0][..], &[1.0, 1.0][..]));
+/// assert_eq!((inputs.centre(), inputs.scales()), (&[2.0, 7.0][..], &[1.0, 1.0][..]));
 /// assert_eq!(inputs.constant_columns(), [1]);
 /// assert_eq!(inputs.apply(&arr2(&[[3.0, 9.0]]))?, arr2(&[[1.0, 0.0]]));
 /// # Ok::<(), random_features::Error>(())
@@ -136,7 +136,7 @@ impl Standardisation {
     }
 
     /// The scales, by which centred coordinates are divided; 1 for constant columns.
-    pub fn scale(&self) -> &[f64] {
+    pub fn scales(&self) -> &[f64] {
         &self.scale
     }
 

@@ -38,13 +38,13 @@ use crate::rows::RowRanges;
 /// let map = || -> Result<Map<f64>> { Positive.gaussian(Orthogonal.draw(2, 256, 5)?, 0.5) };
 ///
 /// let machine = |rows: std::ops::Range<usize>| -> Result<KernelSums<f64>> {
-///     let mut part = Smoother::new(map()?, 1)?.starting_at(rows.start as u64)?;
+///     let mut part = Smoother::new(map()?, 1)?.with_first_row(rows.start as u64)?;
 ///     part.update(&x.slice(s![rows.clone(), ..]), &y.slice(s![rows, ..]))?;
 ///     Ok(part.sums().clone())
 /// };
 /// let mut sums = machine(0..150)?;    //  on the coordinator
 /// sums.merge(&machine(150..400)?)?;
-/// assert_eq!((sums.count(), sums.rows()), (400, &[0..400][..]));
+/// assert_eq!((sums.rows(), sums.row_ranges()), (400, &[0..400][..]));
 /// assert!(sums.merge(&machine(100..200)?).is_err());    //  row 100 would count twice
 ///
 /// let smoother = Smoother::of_sums(map()?, sums)?;    //  where predictions are made
@@ -83,12 +83,12 @@ impl<T: Real> KernelSums<T> {
     }
 
     /// The number of training points.
-    pub fn count(&self) -> u64 {
+    pub fn rows(&self) -> u64 {
         self.rows.len()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
+    pub fn row_ranges(&self) -> &[Range<u64>] {
         self.rows.ranges()
     }
 
@@ -152,7 +152,7 @@ impl<T: Real> KernelSums<T> {
 
     /// The mean of target `j` over all points.
     pub(crate) fn mean(&self, j: usize) -> f64 {
-        self.totals[j] / self.count() as f64
+        self.totals[j] / self.rows() as f64
     }
 
     /// Whether target `j` was another number than 0 for some point.

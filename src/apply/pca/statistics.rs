@@ -35,7 +35,7 @@ use crate::{Points, Real};
 /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(3, 64, 1)?, 1.0)?;
 /// let mut left = PcaStatistics::new(map.clone())?;
 /// left.update(&x.slice(s![..300, ..]))?;
-/// let mut right = PcaStatistics::new(map)?.starting_at(300)?;    //  on another machine
+/// let mut right = PcaStatistics::new(map)?.with_first_row(300)?;    //  on another machine
 /// right.update(&x.slice(s![300.., ..]))?;
 /// left.merge(&right)?;
 /// let pca = left.components(2)?;
@@ -82,16 +82,16 @@ impl<T: Real> PcaStatistics<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
-    pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
-        Ok(PcaStatistics { intake: self.intake.standardised(inputs)? })
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        Ok(PcaStatistics { intake: self.intake.with_standardisation(inputs)? })
     }
 
     /// Sets the row of the whole data set at which the next update begins.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
-    pub fn starting_at(self, row: u64) -> Result<Self> {
-        Ok(PcaStatistics { intake: self.intake.starting_at(row)? })
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
+        Ok(PcaStatistics { intake: self.intake.with_first_row(row)? })
     }
 
     /// Adds the next rows, n × d.
@@ -135,15 +135,15 @@ impl<T: Real> PcaStatistics<T> {
     /// # Errors
     /// The errors of [`GramSums::merge`].
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.join(other.sums())
+        self.merge_sums(other.sums())
     }
 
     /// Adds the rows of sums that have travelled without their map.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
-    pub fn join(&mut self, sums: &GramSums<T>) -> Result<()> {
-        self.intake.join(sums)
+    pub fn merge_sums(&mut self, sums: &GramSums<T>) -> Result<()> {
+        self.intake.merge_sums(sums)
     }
 
     /// The k first principal components. Cost O(D³).
@@ -188,13 +188,13 @@ impl<T: Real> PcaStatistics<T> {
     }
 
     /// The number of rows.
-    pub fn count(&self) -> u64 {
-        self.sums().count()
+    pub fn rows(&self) -> u64 {
+        self.sums().rows()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
-        self.sums().rows()
+    pub fn row_ranges(&self) -> &[Range<u64>] {
+        self.sums().row_ranges()
     }
 }
 

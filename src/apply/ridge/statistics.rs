@@ -24,8 +24,8 @@ use crate::{Points, Real, Targets};
 ///
 /// # Rows
 /// Rows are numbered over the whole data set: statistics begin at row 0, or where
-/// [`starting_at`](RidgeStatistics::starting_at) says, and each update adds the next rows. They record
-/// [which rows they hold](RidgeStatistics::rows): counting a row twice is an error, and so is removing one that is absent.
+/// [`with_first_row`](RidgeStatistics::with_first_row) says, and each update adds the next rows. They record
+/// [which rows they hold](RidgeStatistics::row_ranges): counting a row twice is an error, and so is removing one that is absent.
 ///
 /// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend on their
 /// order: where updates and statistics are cut at such multiples, the result has the same bits for any number of threads,
@@ -59,7 +59,7 @@ use crate::{Points, Real, Targets};
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
 /// let mut left = RidgeStatistics::new(map.clone(), 1)?;
 /// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
-/// let mut right = RidgeStatistics::new(map, 1)?.starting_at(250)?;    //  on another machine
+/// let mut right = RidgeStatistics::new(map, 1)?.with_first_row(250)?;    //  on another machine
 /// right.update(&x.slice(s![250.., ..]), &y.slice(s![250.., ..]))?;
 /// left.merge(&right)?;
 /// let model = left.solve(1e-6)?;
@@ -117,11 +117,12 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
     #[inline(never)]
-    pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
-        Ok(RidgeStatistics { intake: self.intake.standardised(inputs)?, ..self })
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        Ok(RidgeStatistics { intake: self.intake.with_standardisation(inputs)?, ..self })
     }
 
     /// Leaves out the intercept: predictions are β·φ(x).
+    #[must_use]
     pub fn without_intercept(mut self) -> Self {
         self.intercept = false;
         self
@@ -131,8 +132,8 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
-    pub fn starting_at(self, row: u64) -> Result<Self> {
-        Ok(RidgeStatistics { intake: self.intake.starting_at(row)?, ..self })
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
+        Ok(RidgeStatistics { intake: self.intake.with_first_row(row)?, ..self })
     }
 
     /// The map.
@@ -161,13 +162,13 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// The number of rows.
-    pub fn count(&self) -> u64 {
-        self.sums().count()
+    pub fn rows(&self) -> u64 {
+        self.sums().rows()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
-        self.sums().rows()
+    pub fn row_ranges(&self) -> &[Range<u64>] {
+        self.sums().row_ranges()
     }
 
     /// Whether the inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some ranges are a hundred
@@ -187,7 +188,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
     /// statistics.update(&x, &arr2(&[[1.0], [2.0], [3.0]]))?;
     /// assert!(statistics.scale_warning().unwrap().to_string().contains("standardise the inputs"));
-    /// let standardised = RidgeStatistics::new(map, 1)?.standardised(Standardisation::of(&x)?)?;
+    /// let standardised = RidgeStatistics::new(map, 1)?.with_standardisation(Standardisation::of(&x)?)?;
     /// assert_eq!(standardised.scale_warning(), None);
     /// # Ok::<(), random_features::Error>(())
     /// ```
@@ -212,7 +213,7 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// Adds the next rows with a weight for each: how often the row counts. In the regression a row of weight 2 is the row given
-    /// twice, and a row of weight 0 is absent; [`count`](RidgeStatistics::count) counts either once.
+    /// twice, and a row of weight 0 is absent; [`rows`](RidgeStatistics::rows) counts either once.
     ///
     /// # Errors
     /// The errors of [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
@@ -265,15 +266,15 @@ impl<T: Real> RidgeStatistics<T> {
         if self.intercept != other.intercept {
             return Err(Error::Merge { reason: "one has an intercept" });
         }
-        self.join(other.sums())
+        self.merge_sums(other.sums())
     }
 
     /// Adds the rows of sums that have travelled without their map.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
-    pub fn join(&mut self, sums: &GramSums<T>) -> Result<()> {
-        self.intake.join(sums)
+    pub fn merge_sums(&mut self, sums: &GramSums<T>) -> Result<()> {
+        self.intake.merge_sums(sums)
     }
 }
 
@@ -281,5 +282,5 @@ once!(
     RidgeStatistics::<T>::new,
     RidgeStatistics::<T>::merge,
     RidgeStatistics::<T>::scale_warning,
-    RidgeStatistics::<T>::standardised,
+    RidgeStatistics::<T>::with_standardisation,
 );

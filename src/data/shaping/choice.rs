@@ -158,6 +158,7 @@ impl Shaping {
     /// For features that depend only on w (positive and dense-exponential) both choices give the same estimates, and
     /// the default has no factor at the keys. Other features, such as trigonometric and hyperbolic ones, need both
     /// shifts. Truncated shapes always have both, because their kernel depends on them.
+    #[must_use]
     pub fn with_both_shifts(self) -> Self {
         Shaping { both_shifts: true, ..self }
     }

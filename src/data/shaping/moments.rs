@@ -38,7 +38,7 @@ const BLOCK: usize = 128;
 /// assert_eq!(moments.mean()?, arr1(&[2.0, 0.25]));
 /// assert_eq!(moments.covariance()?, arr2(&[[1.0, 0.25], [0.25, 0.0625]]));
 /// moments.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
-/// assert_eq!((moments.count(), moments.weight()), (3, 4.0));
+/// assert_eq!((moments.rows(), moments.weight()), (3, 4.0));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -134,8 +134,8 @@ impl Moments {
     }
 
     /// The number of points with a positive weight.
-    pub fn count(&self) -> usize {
-        self.count
+    pub fn rows(&self) -> u64 {
+        self.count as u64
     }
 
     /// The sum of the weights: without weights, the number of points.

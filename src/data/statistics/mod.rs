@@ -40,7 +40,7 @@ const RUN: usize = 64;
 /// let mut statistics = Statistics::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
 /// assert_eq!((statistics.mean()?, statistics.variance()?), (vec![2.0, 0.25], vec![1.0, 0.0625]));
 /// statistics.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
-/// assert_eq!((statistics.count(), statistics.weight(), statistics.max()?), (3, 4.0, vec![5.0, 0.5]));
+/// assert_eq!((statistics.rows(), statistics.weight(), statistics.max()?), (3, 4.0, vec![5.0, 0.5]));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -176,8 +176,8 @@ impl Statistics {
     }
 
     /// The number of points with a positive weight.
-    pub fn count(&self) -> usize {
-        self.count
+    pub fn rows(&self) -> u64 {
+        self.count as u64
     }
 
     /// The sum of the weights: without weights, the number of points.

@@ -19,12 +19,12 @@ use crate::rows::RowRanges;
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
-/// targets y and weights w. With them travel the numbers of the [rows](GramSums::rows), the [identity](GramSums::identity) of
+/// targets y and weights w. With them travel the numbers of the [rows](GramSums::row_ranges), the [identity](GramSums::identity) of
 /// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges of inputs and targets.
 ///
 /// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with
 /// a map, and take them back: [`sums`](crate::apply::RidgeStatistics::sums) gives the sums of a machine's rows,
-/// [`join`](crate::apply::RidgeStatistics::join) adds sums to statistics,
+/// [`merge_sums`](crate::apply::RidgeStatistics::merge_sums) adds sums to statistics,
 /// [`of_sums`](crate::apply::RidgeStatistics::of_sums) makes statistics of them. Sums of a user-defined
 /// [`FeatureMap`](crate::FeatureMap) can be joined only in the process that made them, with clones of its `Map`.
 ///
@@ -45,7 +45,7 @@ use crate::rows::RowRanges;
 ///
 /// // Two machines have the map and some of the rows each.
 /// let machine = |first: usize, end: usize| -> Result<GramSums<f64>> {
-///     let mut statistics = RidgeStatistics::new(map.clone(), 1)?.starting_at(first as u64)?;
+///     let mut statistics = RidgeStatistics::new(map.clone(), 1)?.with_first_row(first as u64)?;
 ///     statistics.update(&x.slice(s![first..end, ..]), &y.slice(s![first..end, ..]))?;
 ///     Ok(statistics.into_sums())
 /// };
@@ -54,7 +54,7 @@ use crate::rows::RowRanges;
 /// // A coordinator has no map, and takes what arrives in any order.
 /// let mut all = right;
 /// all.merge(&left)?;
-/// assert_eq!((all.count(), all.identity()), (400, map.identity()));
+/// assert_eq!((all.rows(), all.identity()), (400, map.identity()));
 /// assert!(all.merge(&left).is_err());    //  no row counts twice
 ///
 /// // Whoever has the map solves.
@@ -127,10 +127,10 @@ impl<T: Real> GramSums<T> {
     }
 
     /// Sets how inputs are centred and scaled; the sums must be empty.
-    pub(super) fn standardised(self, inputs: Standardisation) -> Result<Self> {
+    pub(super) fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
         check_size("the dimension of the standardisation", self.map.input_dim, inputs.centre().len())?;
-        if self.count() > 0 {
-            let (name, value) = ("the number of rows before a standardisation", self.count() as f64);
+        if self.rows() > 0 {
+            let (name, value) = ("the number of rows before a standardisation", self.rows() as f64);
             let domain = "0, because all rows are standardised alike";
             return Err(Error::Parameter { name, value, domain });
         }
@@ -188,12 +188,12 @@ impl<T: Real> GramSums<T> {
     }
 
     /// The number of rows.
-    pub fn count(&self) -> u64 {
+    pub fn rows(&self) -> u64 {
         self.rows.len()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
+    pub fn row_ranges(&self) -> &[Range<u64>] {
         self.rows.ranges()
     }
 

@@ -21,7 +21,7 @@ fn same_bits<T: Real>() {
     }
     let whole = statistics(&map, &x, &y).solve(0.1).unwrap();
     assert_eq!(buffer.statistics().unwrap().solve(0.1).unwrap().weights(), whole.weights());
-    assert_eq!((buffer.pending(), buffer.statistics().unwrap().count()), (0, n as u64));
+    assert_eq!((buffer.pending(), buffer.statistics().unwrap().rows()), (0, n as u64));
 }
 
 #[test]
@@ -34,8 +34,8 @@ fn single_rows_have_the_bits_of_batches() {
 fn weights_labels_and_places_are_kept() {
     let (map, (x, y), w) = (trigonometric::<f64>(10, 1.0), data::<f64>(300), weights(300));
     let mut buffer =
-        RidgeStatistics::new(map.clone(), 2).unwrap().starting_at(CHUNK as u64 - 100).unwrap().buffered();
-    let mut batch = RidgeStatistics::new(map, 2).unwrap().starting_at(CHUNK as u64 - 100).unwrap();
+        RidgeStatistics::new(map.clone(), 2).unwrap().with_first_row(CHUNK as u64 - 100).unwrap().buffered();
+    let mut batch = RidgeStatistics::new(map, 2).unwrap().with_first_row(CHUNK as u64 - 100).unwrap();
     for i in 0..300 {
         buffer.push_weighted(&x.row(i), &y.row(i), w[i]).unwrap();
     }
@@ -64,15 +64,15 @@ fn buffers_refuse_rows_and_keep_others() {
     assert!(matches!(buffer.push_label(&x.row(0), 2), Err(Error::Entry { .. })));
     assert_eq!(buffer.pending(), 1);
     // A row that is counted already.
-    let mut later = RidgeStatistics::new(map.clone(), 2).unwrap().starting_at(2).unwrap();
+    let mut later = RidgeStatistics::new(map.clone(), 2).unwrap().with_first_row(2).unwrap();
     later.update(x.slice(s![2..5, ..]), &y.slice(s![2..5, ..])).unwrap();
     let mut first = RidgeStatistics::new(map, 2).unwrap();
     first.merge(&later).unwrap();
-    let mut buffer = first.starting_at(0).unwrap().buffered();
+    let mut buffer = first.with_first_row(0).unwrap().buffered();
     buffer.push(&x.row(0), &y.row(0)).unwrap();
     buffer.push(&x.row(1), &y.row(1)).unwrap();
     assert!(matches!(buffer.push(&x.row(2), &y.row(2)), Err(Error::Row { row: 2, .. })));
-    assert_eq!(buffer.into_statistics().unwrap().rows(), [Range { start: 0, end: 5 }]);
+    assert_eq!(buffer.into_statistics().unwrap().row_ranges(), [Range { start: 0, end: 5 }]);
     // Sums that cannot be added stay pending until they are discarded.
     let map: Map<f64> = Trigonometric.softmax(Orthogonal.draw(3, 10, 1).unwrap()).unwrap();
     let mut buffer = RidgeStatistics::new(map, 2).unwrap().buffered();
@@ -80,7 +80,7 @@ fn buffers_refuse_rows_and_keep_others() {
     assert!(buffer.flush().is_err() && buffer.statistics().is_err());
     assert_eq!(buffer.pending(), 1);
     buffer.discard();
-    assert_eq!(buffer.statistics().unwrap().count(), 0);
+    assert_eq!(buffer.statistics().unwrap().rows(), 0);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn badly_scaled_inputs_are_warned_of() {
     let (least, largest) = x.column(2).iter().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(*v), b.max(*v)));
     assert_eq!(wide_range, largest - least);
     let standardised = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap();
-    let mut standardised = standardised.standardised(Standardisation::of(&x).unwrap()).unwrap();
+    let mut standardised = standardised.with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
     standardised.update(&x, &y).unwrap();
     assert_eq!(standardised.scale_warning(), None);
     // Merged and stored ranges are those of all rows; those of lengthscales of one's own are in these.
@@ -104,7 +104,7 @@ fn badly_scaled_inputs_are_warned_of() {
     assert_eq!(statistics(&own, &x, &y).scale_warning(), None);
     let mut part = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap();
     part.update(x.slice(s![..50, ..]), &y.slice(s![..50, ..])).unwrap();
-    let mut rest = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap().starting_at(50).unwrap();
+    let mut rest = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap().with_first_row(50).unwrap();
     rest.update(x.slice(s![50.., ..]), &y.slice(s![50.., ..])).unwrap();
     part.merge(&rest).unwrap();
     assert_eq!(part.scale_warning(), warned.scale_warning());

@@ -116,7 +116,7 @@ fn criteria_standardise_their_points() {
     let raw = &x * 40.0 + 300.0;
     let inputs = Standardisation::of(&raw).unwrap();
     let plain = statistics(&map, &inputs.apply(&raw).unwrap(), &y).spectrum().unwrap();
-    let mut statistics = RidgeStatistics::new(map, 2).unwrap().standardised(inputs.clone()).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap().with_standardisation(inputs.clone()).unwrap();
     statistics.update(&raw, &y).unwrap();
     let spectrum = statistics.spectrum().unwrap();
     let applied = inputs.apply(&raw).unwrap();

@@ -159,13 +159,13 @@ fn all_rows_removed<T: Real>() {
         nothing(statistics.pca(2).map(drop));
         // As before the first row.
         statistics.update(&x, &y).unwrap();
-        let mut fresh = RidgeStatistics::new(map.clone(), 2).unwrap().starting_at(200).unwrap();
+        let mut fresh = RidgeStatistics::new(map.clone(), 2).unwrap().with_first_row(200).unwrap();
         fresh.update(&x, &y).unwrap();
         let bits = |statistics: &RidgeStatistics<T>| {
             let model = statistics.solve(0.1).unwrap();
             model.weights().iter().chain(model.intercepts()).map(|v| v.to_bits()).collect::<Vec<_>>()
         };
-        assert_eq!((bits(&statistics), statistics.rows()), (bits(&fresh), fresh.rows()));
+        assert_eq!((bits(&statistics), statistics.row_ranges()), (bits(&fresh), fresh.row_ranges()));
     }
 }
 

@@ -43,7 +43,7 @@ fn ways<T: Real>(x: &Array2<T>, y: &Array2<T>) -> Vec<RidgeStatistics<T>> {
         stream.update(x.slice(rows), &y.slice(rows)).unwrap();
     }
     let part = |first: usize, end: usize| {
-        let mut part = new().starting_at(first as u64).unwrap();
+        let mut part = new().with_first_row(first as u64).unwrap();
         part.update(x.slice(s![first..end, ..]), &y.slice(s![first..end, ..])).unwrap();
         part
     };

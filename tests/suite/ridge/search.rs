@@ -95,7 +95,7 @@ fn a_grid_has_the_errors_and_the_model_of_each_map() {
                     assert!((a / b - 1.0).abs() < 1e-6, "{a} is not {b} for {lambda}");
                 }
                 assert_eq!(trial.lengthscale, Some(LENGTHSCALES[k].into()));
-                assert_eq!((trial.frequencies, trial.features), (Some(20), 40));
+                assert_eq!((trial.m, trial.feature_dim), (Some(20), 40));
                 let choice = trial.choice().unwrap();
                 if best.is_none_or(|(_, _, error)| choice.error < error) {
                     best = Some((k, choice.lambda, choice.error));
@@ -123,7 +123,7 @@ fn grids_merge_and_failed_updates_change_nothing() {
     };
     let mut left = RidgeGrid::new(maps(10), 2).unwrap();
     left.update(x.slice(s![..100, ..]), &y.slice(s![..100, ..])).unwrap();
-    let mut right = RidgeGrid::new(maps(10), 2).unwrap().starting_at(100).unwrap();
+    let mut right = RidgeGrid::new(maps(10), 2).unwrap().with_first_row(100).unwrap();
     right.update(x.slice(s![100.., ..]), &y.slice(s![100.., ..])).unwrap();
     left.merge(&right).unwrap();
     let errors = |grid: &RidgeGrid<f64>| grid.choose(&Criterion::LogEvidence, Some(&[1e-3, 0.1])).unwrap();
@@ -145,9 +145,9 @@ fn grids_merge_and_failed_updates_change_nothing() {
     let far = Array2::from_elem((5, 3), 40.0);
     assert!(grid.update(&far, &Array2::ones((5, 2))).is_err());
     assert_eq!(grid.statistics()[0].solve(0.1).unwrap().weights(), model.weights());
-    assert_eq!((grid.statistics()[0].count(), grid.statistics()[1].count()), (300, 300));
+    assert_eq!((grid.statistics()[0].rows(), grid.statistics()[1].rows()), (300, 300));
     grid.update(&x, &y).unwrap();
-    assert_eq!(grid.statistics()[0].rows(), grid.statistics()[1].rows());
+    assert_eq!(grid.statistics()[0].row_ranges(), grid.statistics()[1].row_ranges());
     assert!(matches!(RidgeGrid::<f64>::new([], 1), Err(Error::Parameter { .. })));
     assert!(matches!(grid.choose(&Criterion::LogEvidence, Some(&[])), Err(Error::Parameter { .. })));
     assert!(matches!(grid.choose(&Criterion::LogEvidence, Some(&[-1.0])), Err(Error::Parameter { .. })));
@@ -165,7 +165,7 @@ fn a_search_is_a_grid_over_standardised_inputs() {
         .fit(&x, &y)
         .unwrap();
     let inputs = Standardisation::of(&x).unwrap();
-    let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap();
+    let mut grid = RidgeGrid::new(maps(20), 2).unwrap().with_standardisation(inputs.clone()).unwrap();
     grid.update(&x, &y).unwrap();
     let expected = grid.choose(&Criterion::GeneralisedCrossValidation, Some(&[1e-3, 1e-1, 10.0])).unwrap();
     assert_eq!(found.trials(), expected.trials());
@@ -175,7 +175,11 @@ fn a_search_is_a_grid_over_standardised_inputs() {
     assert!(!has_scale(&found));
     // Leave-one-out takes the rows of the search.
     let found = search(20).with_lengthscales(LENGTHSCALES).without_intercept().fit(&x, &y).unwrap();
-    let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap().without_intercept();
+    let mut grid = RidgeGrid::new(maps(20), 2)
+        .unwrap()
+        .with_standardisation(inputs.clone())
+        .unwrap()
+        .without_intercept();
     grid.update(&x, &y).unwrap();
     let expected = grid.choose(&Criterion::leave_one_out(&x, &y), None).unwrap();
     assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
@@ -197,7 +201,7 @@ fn numbers_of_frequencies_share_a_draw() {
     let (x, y) = data::<f64>(600);
     let search = search(60).with_criterion(Criterion::GeneralisedCrossValidation);
     let found = search.with_lengthscales([1]).with_frequencies([7, 30, 60, 1000]).fit(&x, &y).unwrap();
-    let counts: Vec<_> = found.trials().iter().map(|trial| trial.frequencies.unwrap()).collect();
+    let counts: Vec<_> = found.trials().iter().map(|trial| trial.m.unwrap()).collect();
     // Blocks of three.
     assert_eq!(counts, [9, 30, 60, 60]);
     assert_eq!(found.trials()[2].errors, found.trials()[3].errors);
@@ -207,7 +211,8 @@ fn numbers_of_frequencies_share_a_draw() {
         random_features::frequency::Frequencies::from_rows(omega.rows().slice(s![..30, ..]).to_owned())
             .unwrap();
     let map: Map<f64> = Trigonometric.map(leading, 1.0).unwrap();
-    let mut grid = RidgeGrid::new([map], 2).unwrap().standardised(&Standardisation::of(&x).unwrap()).unwrap();
+    let mut grid =
+        RidgeGrid::new([map], 2).unwrap().with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
     grid.update(&x, &y).unwrap();
     let by_hand = grid.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
     assert_eq!(found.trials()[1].errors, by_hand.trials()[0].errors);
@@ -233,8 +238,10 @@ fn a_search_on_some_rows_fits_all() {
         let ell = found.best().lengthscale.clone().unwrap();
         let Lengthscale::Isotropic(ell) = ell else { panic!("{ell:?}") };
         let map = trigonometric(20, ell);
-        let mut statistics =
-            RidgeStatistics::new(map, 2).unwrap().standardised(Standardisation::of(&x).unwrap()).unwrap();
+        let mut statistics = RidgeStatistics::new(map, 2)
+            .unwrap()
+            .with_standardisation(Standardisation::of(&x).unwrap())
+            .unwrap();
         statistics.update(&x, &y).unwrap();
         let expected = statistics.spectrum().unwrap().model(found.choice().lambda).unwrap();
         assert_eq!(found.model().weights(), expected.weights());
@@ -260,7 +267,8 @@ fn lengthscales_of_coordinates_find_what_matters() {
         (3.0 * x[[i, 0]]).sin() + 0.3 * x[[i, 1]] + 0.1 * generator.sample::<f64, _>(StandardNormal)
     });
     let (reports, watcher) = reports();
-    let found = progress::watch(watcher, || search(120).per_dimension(3).fit(&x, &y)).unwrap();
+    let found =
+        progress::watch(watcher, || search(120).with_lengthscale_per_dimension(3).fit(&x, &y)).unwrap();
     // The best of the nine default lengthscales is the longest, and the next four are no better.
     let total = 9 + 4 + 2 * 3 * 3;
     let reports = reports.lock().unwrap();
@@ -676,7 +684,7 @@ fn a_map_that_cannot_be_fitted_ends_no_search() {
     let found = search().fit(&x, &y).unwrap();
     assert!(matches!(found.warnings(), [RidgeWarning::Mean { .. }, ..]), "{found}");
     // In one coordinate after the other.
-    assert!(search().with_lengthscales([0.3]).per_dimension(2).fit(&x, &y).is_ok());
+    assert!(search().with_lengthscales([0.3]).with_lengthscale_per_dimension(2).fit(&x, &y).is_ok());
 }
 
 /// Every map predicts the same of constant targets: no advice can be better than another.
@@ -736,10 +744,10 @@ fn weights_standardise() {
     let used = found.model().standardisation().unwrap();
     let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
     assert!(
-        near(used.centre(), inputs.centre()) && near(used.scale(), inputs.scale()),
+        near(used.centre(), inputs.centre()) && near(used.scales(), inputs.scales()),
         "{used:?} {inputs:?}"
     );
-    assert!(!near(used.scale(), Standardisation::of(&x).unwrap().scale()));
+    assert!(!near(used.scales(), Standardisation::of(&x).unwrap().scales()));
 }
 
 /// The ends of the lengthscales are those that were tried with as many frequencies as the best map has.
@@ -750,7 +758,7 @@ fn lengthscales_of_other_numbers_of_frequencies_are_no_ends() {
     let mut grid = RidgeGrid::new(maps, 2).unwrap();
     grid.update(&x, &y).unwrap();
     let found = grid.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
-    assert_eq!(found.best().frequencies, Some(20), "{found}");
+    assert_eq!(found.best().m, Some(20), "{found}");
     let is_end = |warning: &RidgeWarning| matches!(warning, RidgeWarning::Lengthscale { .. });
     assert_eq!(found.warnings().iter().filter(|warning| is_end(warning)).count(), 1, "{found}");
 }

@@ -36,7 +36,7 @@ use crate::{Points, Real};
 /// let mut statistics = RidgeStatistics::new(map, 2)?;
 /// statistics.update_labels(&x, &labels)?;
 /// let held_out = arr2(&[[-1.9], [-0.8], [0.1], [0.7], [1.5]]);
-/// let classifier = RidgeClassifier::new(statistics.solve(1e-3)?)?.calibrated(&held_out, &[1, 0, 0, 0, 1])?;
+/// let classifier = RidgeClassifier::new(statistics.solve(1e-3)?)?.with_calibration(&held_out, &[1, 0, 0, 0, 1])?;
 /// assert_eq!(classifier.classify(&arr2(&[[-1.5], [0.0]]))?, [1, 0]);
 /// let p = classifier.probabilities(&arr2(&[[-1.5], [0.0]]))?;
 /// assert!(p[[0, 1]] > 0.5 && p[[1, 0]] > 0.5 && (p.row(0).sum() - 1.0).abs() < 1e-12);
@@ -74,7 +74,7 @@ impl<T: Real> RidgeClassifier<T> {
     /// [`NoData`](Error::NoData) without points of classes that occur in training, [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Entry`](Error::Entry) with the row of a label
     /// that is too large, [`Factorisation`](Error::Factorisation) if the minimum is not found.
-    pub fn calibrated<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
+    pub fn with_calibration<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
         let scores = self.model.scores(x.into().view())?;
         self.calibration = Some(ClassCalibration::fit(&scores, labels, &self.model.occurring())?);
         Ok(self)
@@ -117,7 +117,9 @@ impl<T: Real> RidgeClassifier<T> {
     #[inline(never)]
     fn probabilities_of(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         let Some(calibration) = &self.calibration else {
-            return Err(Error::Unsupported { what: "probabilities before RidgeClassifier::calibrated" });
+            return Err(Error::Unsupported {
+                what: "probabilities before RidgeClassifier::with_calibration",
+            });
         };
         let mut scores = self.model.scores(x)?;
         let occurring = self.model.occurring();

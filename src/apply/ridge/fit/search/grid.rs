@@ -58,14 +58,15 @@ impl<T: Real> RidgeGrid<T> {
     /// Sets how inputs are centred and scaled before the maps are applied.
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::standardised`].
+    /// The errors of [`RidgeStatistics::with_standardisation`].
     #[inline(never)]
-    pub fn standardised(self, inputs: &Standardisation) -> Result<Self> {
-        self.each(|statistics| statistics.standardised(inputs.clone()))
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        self.each(|statistics| statistics.with_standardisation(inputs.clone()))
     }
 
     /// Leaves out the intercept.
     #[inline(never)]
+    #[must_use]
     pub fn without_intercept(self) -> Self {
         let candidates = self.candidates.into_iter().map(RidgeStatistics::without_intercept).collect();
         RidgeGrid { candidates }
@@ -74,10 +75,10 @@ impl<T: Real> RidgeGrid<T> {
     /// Sets the row of the whole data set at which the next update begins.
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::starting_at`].
+    /// The errors of [`RidgeStatistics::with_first_row`].
     #[inline(never)]
-    pub fn starting_at(self, row: u64) -> Result<Self> {
-        self.each(|statistics| statistics.starting_at(row))
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
+        self.each(|statistics| statistics.with_first_row(row))
     }
 
     /// The statistics of each map, in the order of the maps.
@@ -195,9 +196,9 @@ fn best<T: Real>(
 }
 
 once!(
-    RidgeGrid::<T>::standardised,
+    RidgeGrid::<T>::with_standardisation,
     RidgeGrid::<T>::without_intercept,
-    RidgeGrid::<T>::starting_at,
+    RidgeGrid::<T>::with_first_row,
     RidgeGrid::<T>::take_in,
     RidgeGrid::<T>::merge,
     RidgeGrid::<T>::choose,

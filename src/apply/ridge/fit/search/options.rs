@@ -20,7 +20,7 @@ use crate::once::once;
 ///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that draws make no difference.
 ///    Maps that clearly predict better than the mean come before all others, whatever their errors are
 ///    ([`RidgeFit::best`](super::RidgeFit::best)).
-/// 3. With [`per_dimension`](RidgeSearch::per_dimension), each coordinate gets a lengthscale of its own, starting from the
+/// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets a lengthscale of its own, starting from the
 ///    best of these.
 /// 4. The best map is fitted to all rows, and λ is chosen again. Leave-one-out errors are then taken at the rows of the
 ///    search, each for the regression on all other rows; with held-out rows λ stays.
@@ -58,7 +58,7 @@ use crate::once::once;
 /// println!("{fit}");    //  all errors, and the choice
 /// assert!((fit.model().predict(&x)? - &y).iter().all(|error| error.abs() < 0.1));
 /// // A lengthscale for each coordinate finds out that one is noise.
-/// let search = search.per_dimension(3);
+/// let search = search.with_lengthscale_per_dimension(3);
 /// let own = search.fit(&x, &y)?;
 /// assert!(own.best().choice().unwrap().error < 0.5 * fit.best().choice().unwrap().error);
 /// # Ok::<(), random_features::Error>(())
@@ -152,6 +152,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     }
 
     /// Sets the lengthscales to try, for inputs after standardisation: numbers, or vectors with one for each dimension.
+    #[must_use]
     pub fn with_lengthscales<L: Into<Lengthscale>>(
         mut self,
         lengthscales: impl IntoIterator<Item = L>,
@@ -161,6 +162,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     }
 
     /// Sets the λ to try. For each map, only λ above the [resolution](super::super::RidgeSpectrum::resolution) are tried.
+    #[must_use]
     pub fn with_lambdas(mut self, lambdas: impl IntoIterator<Item = f64>) -> Self {
         self.lambdas = Some(lambdas.into_iter().collect());
         self
@@ -168,24 +170,28 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
 
     /// Sets the numbers of frequencies to try, each rounded up to whole blocks of the draw and at most m; by default only m is
     /// tried. It is for a search that was given frequencies.
+    #[must_use]
     pub fn with_frequencies(mut self, counts: impl IntoIterator<Item = usize>) -> Self {
         self.frequencies = Some(counts.into_iter().collect());
         self
     }
 
     /// Sets the criterion; the default is leave-one-out.
+    #[must_use]
     pub fn with_criterion(mut self, criterion: Criterion<'a, T>) -> Self {
         self.criterion = criterion;
         self
     }
 
     /// Sets the most rows that the search reads, drawn at random; `usize::MAX` for all.
+    #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = Some(rows);
         self
     }
 
     /// Sets the seed with which rows are drawn; the default is 0.
+    #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -198,18 +204,21 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// A lengthscale moves by a factor of 2 in a sweep at most. Where many coordinates do not matter, the best common lengthscale
     /// is far too long for the others, and some five sweeps are needed. With many coordinates and few rows the criterion is
     /// overfitted: it falls below the error at new points.
-    pub fn per_dimension(mut self, sweeps: usize) -> Self {
+    #[must_use]
+    pub fn with_lengthscale_per_dimension(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
         self
     }
 
     /// Leaves inputs as they are.
+    #[must_use]
     pub fn without_standardisation(mut self) -> Self {
         self.standardise = false;
         self
     }
 
     /// Leaves out the intercept.
+    #[must_use]
     pub fn without_intercept(mut self) -> Self {
         self.intercept = false;
         self

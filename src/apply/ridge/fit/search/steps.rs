@@ -355,7 +355,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {
         let mut statistics = RidgeStatistics::new(map, rows.targets.ncols())?;
         if let Some(inputs) = &self.inputs {
-            statistics = statistics.standardised(inputs.clone())?;
+            statistics = statistics.with_standardisation(inputs.clone())?;
         }
         if !self.options.intercept {
             statistics = statistics.without_intercept();

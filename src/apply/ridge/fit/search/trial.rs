@@ -21,9 +21,9 @@ pub struct RidgeTrial {
     /// The lengthscale of the map; `None` if it is not a plain one.
     pub lengthscale: Option<Lengthscale>,
     /// m, the number of frequencies; `None` if the map is not a plain one.
-    pub frequencies: Option<usize>,
+    pub m: Option<usize>,
     /// D, the number of features.
-    pub features: usize,
+    pub feature_dim: usize,
     /// The λ that were tried, all above the rounding error of eigenvalues: the default grid falling, given ones in their order.
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
@@ -53,8 +53,8 @@ impl RidgeTrial {
         let plain = map.plain_recipe();
         Ok(RidgeTrial {
             lengthscale: plain.map(|plain| plain.target.lengthscale().clone()),
-            frequencies: plain.map(|plain| plain.omega.count()),
-            features: map.feature_dim(),
+            m: plain.map(|plain| plain.omega.count()),
+            feature_dim: map.feature_dim(),
             lambdas,
             errors,
             mean_error,
@@ -122,7 +122,7 @@ impl std::fmt::Display for RidgeTrial {
             Some(Lengthscale::PerDimension(scales)) => write!(f, "ℓ = {scales:.3?}, ")?,
             None => {}
         }
-        write!(f, "D = {}", self.features)?;
+        write!(f, "D = {}", self.feature_dim)?;
         match self.choice() {
             Some(choice) => write!(f, ", λ = {:.3e}: {:.6e}", choice.lambda, choice.error)?,
             None => write!(f, ": every λ of the grid is lost to rounding")?,
@@ -284,7 +284,7 @@ impl<T: Real> Tried<T> {
         let mut warnings: Vec<_> = scale.into_iter().chain(trials[best].warnings.clone()).collect();
         warnings.extend(warning::failed(&failed));
         if let Some(own) = trials[best].lengthscale.as_ref().filter(|_| !trials[best].is_constant()) {
-            let alike = trials.iter().filter(|trial| trial.frequencies == trials[best].frequencies);
+            let alike = trials.iter().filter(|trial| trial.m == trials[best].m);
             warnings.extend(warning::lengthscales(own, alike.filter_map(|trial| trial.lengthscale.as_ref())));
         }
         if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) = (criterion, criterion.rows()) {
