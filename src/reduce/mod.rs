@@ -18,6 +18,8 @@ pub(crate) mod gram;
 mod kernel;
 #[cfg(feature = "regression")]
 mod training;
+#[cfg(feature = "regression")]
+pub(crate) mod warning;
 mod weighted;
 
 #[cfg(feature = "regression")]
@@ -26,6 +28,7 @@ pub use self::{gram::GramSums, kernel::KernelSums};
 pub(crate) use self::{
     gram::{GramIntake, ROWS},
     training::{check_targets, check_training, check_weights},
+    warning::RidgeWarning,
 };
 #[cfg(all(feature = "regression", feature = "serde"))]
 pub(crate) use gram::StoredGramIntake;

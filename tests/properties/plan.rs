@@ -4,7 +4,7 @@ use crate::common::points;
 use ndarray::{Array1, Array2, arr1, arr2, concatenate, s};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use random_features::data::{GerfParameters, PairStatistics, Statistics, lengthscale};
+use random_features::data::{PairStatistics, Statistics, lengthscale};
 use random_features::kernel::Gaussian;
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Law, Pair, counts};
@@ -180,7 +180,7 @@ fn choices_minimise_the_mean_over_pairs() {
             ln_second_moment(ln, &pair_of(x, y))
         })
     };
-    let a = pairs.oprf().a;
+    let a = pairs.oprf().0;
     let lambda = pairs.poisson();
     for factor in [0.5, 0.9, 0.99, 1.01, 1.1, 2.0] {
         assert!(oprf(a) < oprf(factor * a) && poisson(lambda) < poisson(factor * lambda), "{factor}");
@@ -244,7 +244,7 @@ fn gerf_is_the_minimum_over_the_half_plane() {
         ] {
             let (x, y) = opposite(d, plus, minus);
             let pairs = PairStatistics::new(&x, &y).unwrap();
-            let GerfParameters { a: best, sign } = pairs.gerf();
+            let (best, sign) = pairs.gerf();
             signs.push(sign);
             let mut pair = Pair::new([(0.0, 0.0)]);
             (pair.dim, pair.norms, pair.dot) = (d, 0.5 * (plus + minus), 0.25 * (plus - minus));
@@ -319,8 +319,8 @@ fn dividing_statistics_is_dividing_points() {
 /// Every choice for two sides.
 fn choices(x: &Statistics, y: &Statistics) -> Vec<f64> {
     let pairs = PairStatistics::new(x, y).unwrap();
-    let GerfParameters { a: oprf, sign: plus } = pairs.oprf();
-    let GerfParameters { a, sign } = pairs.gerf();
+    let (oprf, plus) = pairs.oprf();
+    let (a, sign) = pairs.gerf();
     assert!(plus == GerfSign::Plus && oprf.is_finite() && oprf <= 0.0, "{oprf}");
     assert!(a < 0.125 && (sign == GerfSign::Minus || a == oprf));
     let p = pairs.geometric();
@@ -335,8 +335,8 @@ fn degenerate_data_has_parameters() {
     let of = |x: Array2<f64>| Statistics::of(&x).unwrap();
     let zeros = of(Array2::zeros((5, 2)));
     let pairs = PairStatistics::new(&zeros, &zeros).unwrap();
-    assert_eq!(pairs.oprf(), GerfParameters { a: 0.0, sign: GerfSign::Plus });
-    assert_eq!(pairs.gerf(), GerfParameters { a: 0.0, sign: GerfSign::Plus });
+    assert_eq!(pairs.oprf(), (0.0, GerfSign::Plus));
+    assert_eq!(pairs.gerf(), (0.0, GerfSign::Plus));
     assert_eq!((pairs.poisson(), pairs.poisson_per_dimension()), (1e-12, vec![1e-12; 2]));
     assert_eq!(pairs.geometric(), 1.0 - 1e-12);
     assert_eq!(
@@ -345,10 +345,7 @@ fn degenerate_data_has_parameters() {
     );
     // Queries that are their keys, all alike: the trigonometric map is exact there.
     let alike = of(arr2(&[[1.0, 2.0]]));
-    assert_eq!(
-        PairStatistics::new(&alike, &alike).unwrap().gerf(),
-        GerfParameters { a: 0.0, sign: GerfSign::Minus }
-    );
+    assert_eq!(PairStatistics::new(&alike, &alike).unwrap().gerf(), (0.0, GerfSign::Minus));
     let sized = |size: f64| of(arr2(&[[size, -size], [0.5 * size, size]]));
     for (a, b) in [(1e150, 1e150), (1e150, 1e-150), (9e153, 9e153), (1e-200, 1e-200), (5e-324, 1.0)] {
         for pair in [(sized(a), sized(b)), (sized(a), zeros.clone())] {

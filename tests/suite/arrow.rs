@@ -207,7 +207,7 @@ fn searches_and_labels_have_the_bits_of_dense_points() {
         let omega = Orthogonal.draw(6, 40, 3).unwrap();
         let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).with_rows(200);
         let (found, expected) = (search.fit(&x, &y).unwrap(), search.fit(&dense, &y).unwrap());
-        assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
+        assert_eq!((found.trials(), found.lambda()), (expected.trials(), expected.lambda()));
         assert_eq!(found.model().standardisation(), expected.model().standardisation());
         assert!(found.model().standardisation().is_some());
     }

@@ -311,7 +311,7 @@ fn searches_and_selections_have_the_bits_of_dense_points() {
     let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).with_rows(200);
     let found = search.fit(&x, &y).unwrap();
     let expected = search.without_standardisation().fit(&dense, &y).unwrap();
-    assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
+    assert_eq!((found.trials(), found.lambda()), (expected.trials(), expected.lambda()));
     assert_eq!(found.model().standardisation(), None);
     let rows = [7, 3, 299, 3];
     let selected = Points::from(&x).select(&rows).unwrap();

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayRef1};
 
 use super::KernelPca;
 use crate::apply::ridge::symmetric_products;
-use crate::apply::{RidgeStatistics, ScaleWarning, Standardisation};
+use crate::apply::{RidgeStatistics, RidgeWarning, Standardisation};
 use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::once::once;
@@ -23,7 +23,7 @@ use crate::{Points, Real};
 /// [`GramSums`].
 ///
 /// # Cost
-/// O(n D² + n m d) time and O(D²) memory for any n; [`RidgeBytes`](crate::apply::RidgeBytes) for 0 targets has the bytes.
+/// O(n D² + n m d) time and O(D²) memory for any n; [`RidgeStatistics::bytes`] for 0 targets has the bytes.
 ///
 /// # Example
 /// ```
@@ -163,7 +163,7 @@ impl<T: Real> PcaStatistics<T> {
     }
 
     /// Whether the inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
-    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+    pub fn scale_warning(&self) -> Option<RidgeWarning> {
         self.intake.scale_warning()
     }
 

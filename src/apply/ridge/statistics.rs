@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::ArrayRef1;
 
 use super::super::labels::one_hot;
-use super::{ScaleWarning, Standardisation};
+use super::{RidgeWarning, Standardisation};
 use crate::error::{Error, Result, check_positive};
 use crate::map::Map;
 use crate::once::once;
@@ -45,7 +45,7 @@ use crate::{Points, Real, Targets};
 ///
 /// # Cost
 /// O(n D² + n m d) time and O(D²) memory for any n: about 8 D² (f32) or 12 D² (f64) bytes, and during an update the features
-/// of a chunk ([`RidgeBytes`](super::RidgeBytes) has all peaks). An update of a single row costs as much as one of some
+/// of a chunk ([`bytes`](RidgeStatistics::bytes) has all peaks). An update of a single row costs as much as one of some
 /// fifty: [`buffered`](RidgeStatistics::buffered) collects single rows.
 ///
 /// # Example
@@ -193,7 +193,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     #[inline(never)]
-    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+    pub fn scale_warning(&self) -> Option<RidgeWarning> {
         self.intake.scale_warning()
     }
 

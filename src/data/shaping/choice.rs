@@ -40,7 +40,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// empirical.
 ///
 /// A truncated shape ([`with_rank`](Shaping::with_rank), [`with_rank_for`](Shaping::with_rank_for)) keeps the leading coordinates, with ρₗ
-/// for φₗ. It is **biased**, and its report states the bias.
+/// for φₗ. It is **biased**, and it states the bias.
 ///
 /// # Degenerate data
 /// A ridge below 1e-12 counts as 1e-12, so that T is finite for constant coordinates, fewer points than dimensions and
@@ -59,8 +59,8 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// let x = Array2::from_shape_fn((50, 2), |(i, k)| [8.0, 1.0][k] * (i as f64 * [0.7, 1.9][k]).sin() + 3.0);
 /// let y = Array2::from_shape_fn((50, 2), |(i, k)| [0.1, 1.0][k] * (i as f64 * [1.1, 0.3][k]).cos() + 1.0);
 /// let shape = Shaping::new().of_points(&x, &y)?;
-/// assert!(shape.report.before > shape.report.shifted && shape.report.shifted > shape.report.balanced);
-/// assert!(shape.report.balanced > shape.report.dense);
+/// assert!(shape.before > shape.shifted && shape.shifted > shape.balanced);
+/// assert!(shape.balanced > shape.dense);
 /// // u·v is (x − c_x)·(y − c_y).
 /// let identity = shape.left.dot(&shape.right.t()) - Array2::<f64>::eye(2);
 /// assert!(identity.iter().all(|v| v.abs() < 1e-12));
@@ -131,7 +131,7 @@ impl Shaping {
     }
 
     /// Truncates, which gives **biased** features, to the best r for m features among 2, 3, 4, 6, 8, 12, 16, 24 and 32
-    /// (and d if d ≤ 32): the one with the smallest sum of the [bias](super::Report::bias) and of the mean over pairs
+    /// (and d if d ≤ 32): the one with the smallest sum of the [bias](super::Shape::bias) and of the mean over pairs
     /// of the logistic function σ(ln M − ln m). The pairs must be known: use [`of_points`](Shaping::of_points),
     /// [`of_pairs`](Shaping::of_pairs) or [`AttentionShaping`](crate::apply::attention::AttentionShaping).
     ///

@@ -1,11 +1,11 @@
 //! [`GramIntake`]: sums with the map that makes features of points.
 
-use super::ranges::ScaleWarning;
 use super::sums::MapIdentity;
 use super::{GramSums, Standardisation};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::map::Map;
+use crate::reduce::RidgeWarning;
 
 /// Sums of products of features with the map that makes features of points.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl<T: Real> GramIntake<T> {
     }
 
     /// Whether inputs are badly scaled for the map's kernel.
-    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+    pub fn scale_warning(&self) -> Option<RidgeWarning> {
         self.sums.ranges.warning(self.map.plain_recipe().map(|plain| plain.target.lengthscale()))
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ndarray::{Array2, arr1, s};
-use random_features::apply::{RidgeBytes, RidgeStatistics, ScaleWarning, Standardisation};
+use random_features::apply::{RidgeStatistics, RidgeWarning, Standardisation};
 use random_features::frequency::{Coupling, Orthogonal};
 use random_features::{Error, Map, Real, Trigonometric};
 
@@ -90,7 +90,7 @@ fn badly_scaled_inputs_are_warned_of() {
     assert_eq!(fit(&x).scale_warning(), None);
     x.column_mut(2).mapv_inplace(|v| 1e4 * v);
     let warned = fit(&x);
-    let Some(ScaleWarning::Unequal { wide: 2, wide_range, .. }) = warned.scale_warning() else {
+    let Some(RidgeWarning::UnequalInputs { wide: 2, wide_range, .. }) = warned.scale_warning() else {
         panic!("{:?}", warned.scale_warning())
     };
     let (least, largest) = x.column(2).iter().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(*v), b.max(*v)));
@@ -110,18 +110,17 @@ fn badly_scaled_inputs_are_warned_of() {
     assert_eq!(part.scale_warning(), warned.scale_warning());
     let wide: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(3, 10, 1).unwrap(), 1e-7).unwrap();
     x.column_mut(2).mapv_inplace(|v| 1e-4 * v);
-    assert!(matches!(statistics(&wide, &x, &y).scale_warning(), Some(ScaleWarning::Wide { .. })));
+    assert!(matches!(statistics(&wide, &x, &y).scale_warning(), Some(RidgeWarning::WideInputs { .. })));
 }
 
 #[test]
 fn bytes_are_known_before_there_is_data() {
-    let bytes = |m| RidgeBytes::of(&trigonometric::<f32>(m, 1.0), 3).unwrap();
+    let bytes = |m| RidgeStatistics::bytes(&trigonometric::<f32>(m, 1.0), 3).unwrap();
     let (small, large) = (bytes(512), bytes(1024));
-    for (a, b) in
-        [(small.statistics, large.statistics), (small.solve, large.solve), (small.spectrum, large.spectrum)]
-    {
+    for step in [0, 2, 3] {
+        let (a, b) = (small[step], large[step]);
         assert!((3.5..4.1).contains(&(b as f64 / a as f64)), "{a}, {b}");
     }
-    assert_eq!(large.update - large.statistics, 2 * (small.update - small.statistics));
-    assert!(RidgeBytes::of(&trigonometric::<f64>(10, 1.0), 0).unwrap().statistics > 0);
+    assert_eq!(large[1] - large[0], 2 * (small[1] - small[0]));
+    assert!(RidgeStatistics::bytes(&trigonometric::<f64>(10, 1.0), 0).unwrap()[0] > 0);
 }

@@ -8,8 +8,7 @@ use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::apply::{
-    Criterion, GridEnd, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning,
-    Standardisation,
+    Criterion, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning, Standardisation,
 };
 use random_features::data::{Statistics, lengthscale};
 use random_features::frequency::{Coupling, Frequencies, Orthogonal};
@@ -39,7 +38,14 @@ fn search<'a, T: Real>(m: usize) -> RidgeSearch<'a, T> {
 
 /// Whether a search warns of the scale of inputs.
 fn has_scale<T: Real>(found: &RidgeFit<T>) -> bool {
-    found.warnings().iter().any(|warning| matches!(warning, RidgeWarning::Scale(_)))
+    found.warnings().iter().any(|warning| {
+        matches!(
+            warning,
+            RidgeWarning::UnequalInputs { .. }
+                | RidgeWarning::NarrowInputs { .. }
+                | RidgeWarning::WideInputs { .. }
+        )
+    })
 }
 
 /// The numbers of maps that a watcher is told to be tried, of so many.
@@ -96,16 +102,13 @@ fn a_grid_has_the_errors_and_the_model_of_each_map() {
                 }
                 assert_eq!(trial.lengthscale, Some(LENGTHSCALES[k].into()));
                 assert_eq!((trial.m, trial.feature_dim), (Some(20), 40));
-                let choice = trial.choice().unwrap();
-                if best.is_none_or(|(_, _, error)| choice.error < error) {
-                    best = Some((k, choice.lambda, choice.error));
+                let (lambda, error) = (trial.lambda().unwrap(), trial.error());
+                if best.is_none_or(|(_, _, least)| error < least) {
+                    best = Some((k, lambda, error));
                 }
             }
             let (k, lambda, error) = best.unwrap();
-            assert_eq!(
-                (fit.best(), fit.choice().lambda, fit.choice().error),
-                (&fit.trials()[k], lambda, error)
-            );
+            assert_eq!((fit.best(), fit.lambda(), fit.error()), (&fit.trials()[k], lambda, error));
             let model = grid.statistics()[k].spectrum().unwrap().model(lambda).unwrap();
             assert_eq!(fit.model().weights(), model.weights());
             assert!(fit.to_string().lines().nth(k).unwrap().starts_with('*'));
@@ -169,7 +172,7 @@ fn a_search_is_a_grid_over_standardised_inputs() {
     grid.update(&x, &y).unwrap();
     let expected = grid.choose(&Criterion::GeneralisedCrossValidation, Some(&[1e-3, 1e-1, 10.0])).unwrap();
     assert_eq!(found.trials(), expected.trials());
-    assert_eq!(found.choice(), expected.choice());
+    assert_eq!((found.lambda(), found.error()), (expected.lambda(), expected.error()));
     assert_eq!(found.model().predict(&x).unwrap(), expected.model().predict(&x).unwrap());
     assert_eq!(found.model().standardisation(), Some(&inputs));
     assert!(!has_scale(&found));
@@ -182,7 +185,7 @@ fn a_search_is_a_grid_over_standardised_inputs() {
         .without_intercept();
     grid.update(&x, &y).unwrap();
     let expected = grid.choose(&Criterion::leave_one_out(&x, &y), None).unwrap();
-    assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
+    assert_eq!((found.trials(), found.lambda()), (expected.trials(), expected.lambda()));
 }
 
 #[test]
@@ -243,16 +246,16 @@ fn a_search_on_some_rows_fits_all() {
             .with_standardisation(Standardisation::of(&x).unwrap())
             .unwrap();
         statistics.update(&x, &y).unwrap();
-        let expected = statistics.spectrum().unwrap().model(found.choice().lambda).unwrap();
+        let expected = statistics.spectrum().unwrap().model(found.lambda()).unwrap();
         assert_eq!(found.model().weights(), expected.weights());
         let error = (found.model().predict(&x).unwrap() - &y).mapv(|e| e * e).mean().unwrap();
         assert!(error < 0.03, "{error}");
         if matches!(criterion, Criterion::LeaveOneOut) {
             // At some rows, of the regression on all.
             let all = statistics.spectrum().unwrap();
-            let lambda = found.choice().lambda;
+            let lambda = found.lambda();
             let exact = all.errors(&Criterion::leave_one_out(&x, &y), &[lambda]).unwrap()[0];
-            assert!((found.choice().error / exact - 1.0).abs() < 0.25);
+            assert!((found.error() / exact - 1.0).abs() < 0.25);
         }
     }
 }
@@ -276,10 +279,9 @@ fn lengthscales_of_coordinates_find_what_matters() {
     assert!(reports.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{reports:?}");
     let Some(Lengthscale::PerDimension(scales)) = &found.best().lengthscale else { panic!("{found}") };
     assert!(4.0 * scales[0] < scales[1].min(scales[2]), "{scales:?}");
-    let isotropic =
-        found.trials()[..13].iter().map(|t| t.choice().unwrap().error).fold(f64::INFINITY, f64::min);
+    let isotropic = found.trials()[..13].iter().map(|t| t.error()).fold(f64::INFINITY, f64::min);
     // The noise has variance 0.01, which no map explains.
-    let own = found.best().choice().unwrap().error;
+    let own = found.best().error();
     assert!(own - 0.01 < 0.6 * (isotropic - 0.01), "{found}");
 }
 
@@ -298,7 +300,7 @@ fn labels_weights_and_maps_of_other_kinds() {
     let half = Array1::from_shape_fn(300, |i| if i < 200 { 1.0 } else { 0.0 });
     let weighted = search(10).fit_weighted(&x, &y, &half).unwrap();
     let alone = search(10).fit(x.slice(s![..200, ..]), &y.slice(s![..200, ..])).unwrap();
-    assert!((weighted.choice().error / alone.choice().error - 1.0).abs() < 0.2, "{weighted}\n{alone}");
+    assert!((weighted.error() / alone.error() - 1.0).abs() < 0.2, "{weighted}\n{alone}");
 }
 
 #[test]
@@ -348,9 +350,9 @@ fn noise_is_not_predicted_by_any_lambda() {
         let of_features = [Criterion::GeneralisedCrossValidation, Criterion::leave_one_out(&x, &y)];
         let of_gram = [Criterion::GeneralisedCrossValidation, Criterion::LeaveOneOut];
         for (criterion, of_gram) in of_features.into_iter().zip(of_gram) {
-            let least = exact.choose(&of_gram, &exact.lambdas()).unwrap().error;
+            let least = exact.choose(&of_gram, &exact.lambdas()).unwrap().1;
             assert!(least > 0.4 * variance, "n = {n}, exact kernel: {least} of {variance}");
-            let least = features.choose(&criterion, &features.lambdas()).unwrap().error;
+            let least = features.choose(&criterion, &features.lambdas()).unwrap().1;
             assert!(least > 0.4 * variance, "n = {n}, features: {least} of {variance}");
         }
         assert!(exact.log_evidence(exact.lambdas()[0]).unwrap().is_finite());
@@ -381,7 +383,7 @@ fn lengthscales_that_see_nothing_and_rows_without_weight_do_no_harm() {
     let counts = Array1::from_shape_fn(2000, |i| f64::from(u8::from(i < 400)));
     let weighted = search(10).fit_weighted(&far, &targets, &counts).unwrap();
     let alone = search(10).fit_weighted(&x, &y, &Array1::ones(400)).unwrap();
-    assert_eq!((weighted.trials(), weighted.choice()), (alone.trials(), alone.choice()));
+    assert_eq!((weighted.trials(), weighted.lambda()), (alone.trials(), alone.lambda()));
 }
 
 #[test]
@@ -448,8 +450,8 @@ fn default_lengthscales_reach_what_is_far_from_the_median() {
     // Where it gets better towards an end, that end is named.
     let Some(Lengthscale::Isotropic(best)) = found.best().lengthscale else { panic!("{found}") };
     let short = search.with_lengthscales([best, 2.0 * best, 50.0 * best]).fit(&x, &y).unwrap();
-    let end = |end| RidgeWarning::Lengthscale { end, coordinates: Vec::new() };
-    assert!(short.warnings().contains(&end(GridEnd::Least)), "{short}");
+    let end = |longest| RidgeWarning::Lengthscale { longest, coordinates: Vec::new() };
+    assert!(short.warnings().contains(&end(false)), "{short}");
     assert!(short.to_string().contains("the shortest that was tried"), "{short}");
 }
 
@@ -481,7 +483,7 @@ fn what_is_no_better_than_the_mean_is_said() {
         let (x, y) = data::<f64>(300);
         let found = search(20).with_criterion(criterion.clone()).fit(&x, &y).unwrap();
         assert!(!matches!(found.warnings(), [RidgeWarning::Mean { .. }, ..]), "{criterion:?}: {found}");
-        let explained = 1.0 - found.best().choice().unwrap().error / found.best().mean_error;
+        let explained = 1.0 - found.best().error() / found.best().mean_error;
         assert!(matches!(criterion, Criterion::LogEvidence) || explained > 0.9, "{criterion:?}: {explained}");
     }
 }
@@ -512,18 +514,18 @@ fn warnings_of_the_mean_have_small_rates() {
 fn a_best_lambda_at_an_end_is_named() {
     let (x, y) = data::<f64>(500);
     let search = || search::<f64>(20).with_lengthscales([1.0]);
-    let best = search().fit(&x, &y).unwrap().choice().lambda;
+    let best = search().fit(&x, &y).unwrap().lambda();
     let warned = |lambdas: [f64; 3]| {
         let found = search().with_lambdas(lambdas.map(|factor| factor * best)).fit(&x, &y).unwrap();
         let of_lambda = |warning: &RidgeWarning| match warning {
-            RidgeWarning::Lambda { end, .. } => Some(*end),
+            RidgeWarning::Lambda { largest, .. } => Some(*largest),
             _ => None,
         };
         found.warnings().iter().find_map(of_lambda)
     };
     assert_eq!(warned([0.01, 1.0, 100.0]), None);
-    assert_eq!(warned([100.0, 1e3, 1e4]), Some(GridEnd::Least));
-    assert_eq!(warned([1e-4, 1e-6, 1e-5]), Some(GridEnd::Largest));
+    assert_eq!(warned([100.0, 1e3, 1e4]), Some(false));
+    assert_eq!(warned([1e-4, 1e-6, 1e-5]), Some(true));
     // With one λ there is nothing to choose.
     let found = search().with_lambdas([100.0 * best]).fit(&x, &y).unwrap();
     assert!(!found.warnings().iter().any(|warning| matches!(warning, RidgeWarning::Lambda { .. })));
@@ -536,7 +538,7 @@ fn a_best_lambda_at_an_end_is_named() {
     let mut grid = RidgeGrid::new([trigonometric(3, 1.0)], 1).unwrap();
     grid.update(&x, &y).unwrap();
     let found = grid.choose(&Criterion::leave_one_out(&x, &y), None).unwrap();
-    assert!(found.choice().lambda > largest, "{found}");
+    assert!(found.lambda() > largest, "{found}");
     assert!(matches!(found.warnings(), [RidgeWarning::Mean { .. }]), "{found}");
 }
 
@@ -558,12 +560,12 @@ fn a_target_that_the_common_lambda_does_not_suit_is_named() {
     let Some(RidgeWarning::Targets { target: 0, lambda, own_error, error }) = targets(&found) else {
         panic!("{found}")
     };
-    assert!(error > 10.0 * own_error && lambda < 0.1 * found.choice().lambda, "{found}");
+    assert!(error > 10.0 * own_error && lambda < 0.1 * found.lambda(), "{found}");
     // What it says of the target alone is what a search for it finds.
     let first = y.slice(s![.., ..1]).to_owned();
     let alone = search().with_lengthscales([0.5]);
     let alone = alone.with_criterion(Criterion::GeneralisedCrossValidation).fit(&x, &first).unwrap();
-    assert!((alone.choice().error / own_error - 1.0).abs() < 0.2, "{own_error}: {alone}");
+    assert!((alone.error() / own_error - 1.0).abs() < 0.2, "{own_error}: {alone}");
     assert_eq!(targets(&alone), None);
     // Targets of the same kind are content.
     let both = ndarray::concatenate![ndarray::Axis(1), first, first.mapv(|y| 1e3 * y)];
@@ -777,7 +779,7 @@ fn errors_of_rounding_suit_every_target() {
     let mut grid = RidgeGrid::new([map], 2).unwrap();
     grid.update(&x, &y).unwrap();
     let found = grid.choose(&Criterion::GeneralisedCrossValidation, Some(&[1e-3, 1e-4])).unwrap();
-    assert_eq!(found.choice().lambda, 1e-3);
+    assert_eq!(found.lambda(), 1e-3);
     let first = y.slice(s![.., ..1]).to_owned();
     let alone = super::statistics(&trigonometric::<f64>(10, 1.0), &x, &first).spectrum().unwrap();
     let errors = alone.errors(&Criterion::GeneralisedCrossValidation, &[1e-3, 1e-4]).unwrap();

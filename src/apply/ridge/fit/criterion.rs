@@ -115,27 +115,12 @@ impl<'a, T: Real> RidgeRows<'a, T> {
     }
 }
 
-/// The λ that a criterion chooses: [`RidgeSpectrum::choose`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct LambdaChoice {
-    /// The λ with the least error.
-    pub lambda: f64,
-    /// The criterion for this λ: a mean squared error, summed over the targets, or minus the log evidence.
-    pub error: f64,
-}
-
-impl LambdaChoice {
-    /// The λ with the least error; among equal errors, the largest λ.
-    pub(crate) fn least(lambdas: &[f64], errors: &[f64]) -> Result<Self> {
-        let choices = lambdas.iter().zip(errors);
-        let choices = choices.map(|(lambda, error)| LambdaChoice { lambda: *lambda, error: *error });
-        let better = |a: &LambdaChoice, b: &LambdaChoice| {
-            a.error.total_cmp(&b.error).then(b.lambda.total_cmp(&a.lambda))
-        };
-        let none = Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
-        choices.min_by(better).ok_or(none)
-    }
+/// The λ with the least error, and that error; among equal errors, the largest λ.
+pub(crate) fn least(lambdas: &[f64], errors: &[f64]) -> Result<(f64, f64)> {
+    let choices = lambdas.iter().copied().zip(errors.iter().copied());
+    let better = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1).then(b.0.total_cmp(&a.0));
+    let none = Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
+    choices.min_by(better).ok_or(none)
 }
 
 impl<'a, T: Real> Criterion<'a, T> {
@@ -227,8 +212,8 @@ impl<T: Real> RidgeSpectrum<T> {
     /// # Errors
     /// The errors of [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
     #[inline(never)]
-    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
-        LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<(f64, f64)> {
+        least(lambdas, &self.errors(criterion, lambdas)?)
     }
 
     fn check_rows(&self, rows: &RidgeRows<'_, T>) -> Result<()> {

@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, ArrayRef2, ArrayView2, s};
 use super::kernel_ridge::{CentredTargets, check_gram, symmetric_part};
 use super::normal::check_lambda;
 use super::shrinkage::{Shrinkage, or_infinite};
-use super::{Criterion, KernelRidge, LambdaChoice};
+use super::{Criterion, KernelRidge, least};
 use crate::error::{Error, Result};
 use crate::linalg::{Backend, Scalar};
 use crate::once::once;
@@ -30,10 +30,10 @@ use crate::{Targets, progress};
 /// let x = Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 25.0);
 /// let y = x.mapv(|x| x.sin() + 0.1 * (1e4 * x).sin());
 /// let spectrum = KernelRidge::spectrum(&Gaussian::new(1.0)?.gram(&x, &x)?, &y)?;
-/// let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
+/// let (lambda, error) = spectrum.choose(&Criterion::LeaveOneOut, &spectrum.lambdas())?;
 /// // The noise has variance ½ · 0.01.
-/// assert!((choice.error / 0.005 - 1.0).abs() < 0.3);
-/// let model = spectrum.model(choice.lambda)?;
+/// assert!((error / 0.005 - 1.0).abs() < 0.3);
+/// let model = spectrum.model(lambda)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -176,8 +176,8 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     /// # Errors
     /// The errors of [`errors`](KernelRidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
     #[inline(never)]
-    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
-        LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<(f64, f64)> {
+        least(lambdas, &self.errors(criterion, lambdas)?)
     }
 
     /// The model for one λ.

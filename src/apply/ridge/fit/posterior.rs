@@ -51,7 +51,7 @@ use crate::{Points, Real, progress};
 /// let mut statistics = RidgeStatistics::new(Trigonometric.gaussian(Orthogonal.draw(1, 100, 1)?, 0.5)?, 1)?;
 /// statistics.update(&x, &y)?;
 /// let spectrum = statistics.spectrum()?;
-/// let lambda = spectrum.choose(&Criterion::LogEvidence, &spectrum.lambdas())?.lambda;
+/// let (lambda, _) = spectrum.choose(&Criterion::LogEvidence, &spectrum.lambdas())?;
 /// let prediction = spectrum.posterior(lambda)?.predict(&arr2(&[[1.0], [3.0]]))?;
 /// // The noise has variance ½ · 0.01.
 /// assert!((prediction.noise[0] / 0.005 - 1.0).abs() < 0.2);

@@ -33,10 +33,10 @@ use crate::{Real, progress};
 /// let lambdas = [1e-6, 1e-3, 1.0, 1e3];
 /// let by_approximation = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
 /// let exactly = spectrum.choose(&Criterion::leave_one_out(&x, &y), &lambdas)?;
-/// assert_eq!((by_approximation.lambda, exactly.lambda), (1e-3, 1e-3));
+/// assert_eq!((by_approximation.0, exactly.0), (1e-3, 1e-3));
 /// // The noise has variance ½ · 0.01.
-/// assert!((exactly.error / 0.005 - 1.0).abs() < 0.2);
-/// let model = spectrum.model(exactly.lambda)?;
+/// assert!((exactly.1 / 0.005 - 1.0).abs() < 0.2);
+/// let model = spectrum.model(exactly.0)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -178,8 +178,9 @@ impl<T: Real> RidgeSpectrum<T> {
     /// # let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
     /// # statistics.update(&x, &x.mapv(f64::sin))?;
     /// let spectrum = statistics.spectrum()?;
-    /// let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
-    /// assert!(choice.lambda >= spectrum.resolution() && choice.error < 1e-6);
+    /// let criterion = Criterion::GeneralisedCrossValidation;
+    /// let (lambda, error) = spectrum.choose(&criterion, &spectrum.lambdas())?;
+    /// assert!(lambda >= spectrum.resolution() && error < 1e-6);
     /// # Ok::<(), random_features::Error>(())
     /// ```
     #[inline(never)]

@@ -161,15 +161,15 @@ fn ridge<T: Modelled>(
             let spectrum = statistics.spectrum().map_err(|error| error.to_string())?;
             let lambdas = spectrum.lambdas();
             let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas);
-            let choice = choice.map_err(|error| error.to_string())?;
-            said += &format!("expected squared error of predictions: {:.4e}\n", choice.error);
-            if let Some(share) = explained(&spectrum, choice.error).filter(|_| fit.classes.is_empty()) {
+            let (lambda, error) = choice.map_err(|error| error.to_string())?;
+            said += &format!("expected squared error of predictions: {:.4e}\n", error);
+            if let Some(share) = explained(&spectrum, error).filter(|_| fit.classes.is_empty()) {
                 said += &format!("expected R²: {share:.4}\n");
             }
-            if !state.is_double() && lambdas.iter().all(|lambda| *lambda >= choice.lambda) {
+            if !state.is_double() && lambdas.iter().all(|other| *other >= lambda) {
                 said += LEAST;
             }
-            (choice.lambda, spectrum.model(choice.lambda).map_err(|error| error.to_string())?)
+            (lambda, spectrum.model(lambda).map_err(|error| error.to_string())?)
         }
     };
     let rows = statistics.rows();

@@ -34,7 +34,7 @@ use crate::{Points, Real, Targets, progress, threads};
 /// }
 /// let fit = grid.choose(&Criterion::GeneralisedCrossValidation, None)?;
 /// assert_eq!(fit.best().lengthscale, Some(1.0.into()));
-/// assert!((fit.choice().error / 0.005 - 1.0).abs() < 0.2);    //  the noise has variance ½ · 0.01
+/// assert!((fit.error() / 0.005 - 1.0).abs() < 0.2);    //  the noise has variance ½ · 0.01
 /// let model = fit.model();
 /// # Ok::<(), random_features::Error>(())
 /// ```

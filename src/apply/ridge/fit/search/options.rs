@@ -36,7 +36,7 @@ use crate::once::once;
 ///
 /// # Cost
 /// O(r D² + D³) for each map with r rows of the search, in parallel over maps, and O(n D²) at the end. Each thread holds a
-/// map, its sums and its spectrum ([`RidgeBytes`](super::super::super::RidgeBytes)). A map holds its own copy of the
+/// map, its sums and its spectrum ([`RidgeStatistics::bytes`](super::super::super::RidgeStatistics::bytes)). A map holds its own copy of the
 /// frequencies, divided by its lengthscale and rounded to `T`; the draw itself exists once for each number of frequencies.
 ///
 /// # What fails
@@ -60,7 +60,7 @@ use crate::once::once;
 /// // A lengthscale for each coordinate finds out that one is noise.
 /// let search = search.with_lengthscale_per_dimension(3);
 /// let own = search.fit(&x, &y)?;
-/// assert!(own.best().choice().unwrap().error < 0.5 * fit.best().choice().unwrap().error);
+/// assert!(own.best().error() < 0.5 * fit.best().error());
 /// # Ok::<(), random_features::Error>(())
 /// ```
 pub struct RidgeSearch<'a, T: Real> {
