@@ -157,7 +157,9 @@ pub mod apply;
 #[cfg(feature = "planner")]
 pub mod planner;
 
+pub mod extend;
 pub mod manual;
+pub mod recipe;
 
 #[cfg(feature = "testing")]
 #[doc(hidden)]

@@ -102,7 +102,7 @@ impl Kind {
             }
             _ => {
                 let shaping = if self.is_biased() { shaping.with_rank_for(m)? } else { shaping };
-                let shaping = AttentionShaping::new(shaping).window(before, after);
+                let shaping = AttentionShaping::new(shaping).with_window(before, after);
                 let chosen = shaping.choose_rows(&q, &rows, &k, exact)?;
                 (chosen.shape, chosen.exact_keys)
             }
@@ -149,12 +149,12 @@ impl Chosen {
         let map = match self.kind.choice {
             Choice::Positive => Positive.softmax(draw(d, m, &Orthogonal, &mut rng)?)?,
             Choice::Truncated => {
-                self.shape.map(draw(self.shape.rank(), m, &Sobol, &mut rng)?, Softmax::default())?
+                self.shape.build(draw(self.shape.rank(), m, &Sobol, &mut rng)?, Softmax::default())?
             }
-            _ => self.shape.map(draw(d, m, &Orthogonal, &mut rng)?, Softmax::default())?,
+            _ => self.shape.build(draw(d, m, &Orthogonal, &mut rng)?, Softmax::default())?,
         };
         let [before, after] = self.kind.exact.window();
-        let attention = Attention::new(map)?.window(before, after)?;
+        let attention = Attention::new(map)?.with_window(before, after)?;
         match (self.kind.exact, keys) {
             (Exact::Nothing, _) => Ok(attention),
             (_, Keys::Chosen) => attention.with_keys_exact(&self.keys),

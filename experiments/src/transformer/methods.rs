@@ -209,8 +209,8 @@ impl Method {
             self.map(d, tokens, &mut rng)
         };
         let attention = Attention::signed((0..heads).map(map).collect::<Result<_>>()?)?;
-        let attention = attention.normalised(!self.sum);
-        Ok(Box::new(if self.near { attention.window(NEAR, 0)? } else { attention }))
+        let attention = if self.sum { attention.without_normalisers() } else { attention };
+        Ok(Box::new(if self.near { attention.with_window(NEAR, 0)? } else { attention }))
     }
 
     /// For queries and keys that a model has read, if there are any.
@@ -229,9 +229,9 @@ impl Method {
                 Positive.softmax(draw(d, m, coupling, rng)?)
             }
             (Kind::Function(activation), _) => {
-                Nonlinear::new(activation).with_offset(OFFSET)?.map(draw(d, m, &Orthogonal, rng)?, 1.0)
+                Nonlinear::new(activation).with_offset(OFFSET)?.build(draw(d, m, &Orthogonal, rng)?, 1.0)
             }
-            (Kind::EluPlusOne, _) => EluPlusOne.map(d, 1.0),
+            (Kind::EluPlusOne, _) => EluPlusOne.build(d, 1.0),
             (Kind::Angular(bases), _) => {
                 let bases = Bases::shared(draw(d, bases, &Orthogonal, &mut *rng)?);
                 Hybrid::angular(bases, draw(d, ANGULAR, &Orthogonal, rng)?)
@@ -250,9 +250,9 @@ impl Method {
             }
             (Kind::Shaped, Some([queries, keys])) => {
                 let shaping = AttentionShaping::new(Shaping::new());
-                let shaping = if self.near { shaping.window(NEAR, 0) } else { shaping };
+                let shaping = if self.near { shaping.with_window(NEAR, 0) } else { shaping };
                 let chosen = shaping.choose(&queries, &keys, ROWS, 0)?;
-                chosen.shape.map(draw(d, m, &Orthogonal, rng)?, Softmax::default())
+                chosen.shape.build(draw(d, m, &Orthogonal, rng)?, Softmax::default())
             }
             _ => Positive.softmax(draw(d, m, &Orthogonal, rng)?),
         }
