@@ -21,12 +21,28 @@ fn run(targets: usize) -> usize {
     targets.saturating_mul(4).clamp(128, 512)
 }
 
-/// Kernel regression (Nadaraya–Watson smoothing) from random features, which is also non-causal linear attention:
-/// `update(keys, values)`, `predict(queries)`. Approximate: the kernel is the map's estimate.
+/// Predicts weighted means of targets in linear time: kernel regression (Nadaraya–Watson smoothing) from random features.
+/// Approximate: the kernel is the map's estimate.
+///
+/// ```
+/// use ndarray::arr2;
+/// use random_features::Positive;
+/// use random_features::apply::Smoother;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// let omega = Orthogonal.draw(2, 256, 5)?;
+/// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;
+/// smoother.update_labels(
+///     &arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]),
+///     &[0, 0, 1],
+/// )?;
+/// assert_eq!(smoother.classify(&arr2(&[[0.9, 1.1], [-1.0, -1.0]]))?, [0, 1]);
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that only the sums Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ
-/// over the training points are kept. Labels are regressed as indicator vectors; the class is the largest score.
+/// over the training points are kept. Labels are regressed as indicator vectors; the class is the largest score. With
+/// `update(keys, values)` and `predict(queries)` it is non-causal linear attention.
 ///
 /// Points may come in any number of batches. Sums are `f64` and, for maps with logarithms, have a scale for each
 /// feature, so that weights do not underflow at any norm. Estimates of other maps may be negative. If a point's total weight
@@ -39,21 +55,11 @@ fn run(targets: usize) -> usize {
 /// # Cost
 /// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).
 ///
-/// # Example
-/// ```
-/// use ndarray::arr2;
-/// use random_features::apply::Smoother;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Positive;
-/// let omega = Orthogonal.draw(2, 256, 5)?;
-/// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;
-/// smoother.update_labels(&arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]), &[0, 0, 1])?;
-/// assert_eq!(smoother.classify(&arr2(&[[0.9, 1.1], [-1.0, -1.0]]))?, [0, 1]);
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
 /// # References
 /// Reid et al., *Simplex Random Features*, section 5.3.
+#[doc(alias = "Nadaraya-Watson")]
+#[doc(alias = "Nadaraya–Watson")]
+#[doc(alias = "kernel regression")]
 #[derive(Clone, Debug)]
 pub struct Smoother<T: Real> {
     map: Map<T>,
@@ -124,7 +130,7 @@ impl<T: Real> Smoother<T> {
         self.merge_sums(&other.sums)
     }
 
-    /// Adds training points by their sums, which may come from another machine. The next update begins after the last row of both.
+    /// Adds the sums of other training points, which may come from another machine. The next update begins after the last row of both.
     ///
     /// # Errors
     /// The errors of [`KernelSums::merge`].

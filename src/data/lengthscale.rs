@@ -32,7 +32,7 @@ use crate::once::once;
 ///
 /// ```
 /// use ndarray::arr2;
-/// use random_features::{kernel::Gaussian, data::lengthscale, rng};
+/// use random_features::{data::lengthscale, kernel::Gaussian, rng};
 /// let points = arr2(&[[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]);
 /// // The distances are 1, √18 and 5.
 /// let ell = lengthscale::median(&points, 1000, &mut rng(1))?;
@@ -45,6 +45,7 @@ use crate::once::once;
 /// [`Parameter`](Error::Parameter) if there are fewer than 2 points or `subsample` is below 2, if the chosen
 /// points are all equal, or if ℓ² or 1/ℓ² would overflow; [`NotFinite`](Error::NotFinite) with the first row
 /// of all `points` that is not finite.
+#[doc(alias = "median heuristic")]
 pub fn median<T, R>(points: &ArrayRef2<T>, subsample: usize, mut rng: &mut R) -> Result<f64>
 where
     T: Real,

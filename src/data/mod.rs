@@ -8,7 +8,8 @@
 //! ```
 //! use ndarray::arr2;
 //! use random_features::data::{PairStatistics, Statistics, lengthscale};
-//! let queries = Statistics::of(&arr2(&[[0.5, 1.0], [0.25, -1.0], [1.0, 0.0]]))?;
+//! let queries =
+//!     Statistics::of(&arr2(&[[0.5, 1.0], [0.25, -1.0], [1.0, 0.0]]))?;
 //! let keys = Statistics::of(&arr2(&[[1.0, 0.5], [-0.5, 0.5]]))?;
 //! let scale = lengthscale::of_statistics(&queries)?;
 //! // Closed forms are for points divided by the lengthscale.

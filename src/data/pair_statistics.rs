@@ -14,16 +14,6 @@ const LEAST_LAMBDA: f64 = 1e-12;
 
 /// The statistics of queries x and keys y, from which parameters are chosen that are optimal on average.
 ///
-/// # Definition
-/// Parameters minimise the mean logarithm of the second moment of an estimate over all pairs (xᵢ, yⱼ), each weighted by
-/// the product of its points' weights. For OPRF and the Poisson map this mean depends only on the statistics. For other
-/// maps the closed form is evaluated at averages, as each method says. Points must have been divided by the
-/// lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points use its statistics for both sides.
-///
-/// # Cost
-/// O(d) per parameter, for any number of points.
-///
-/// # Example
 /// ```
 /// use ndarray::arr2;
 /// use random_features::data::{PairStatistics, Statistics};
@@ -37,6 +27,15 @@ const LEAST_LAMBDA: f64 = 1e-12;
 /// assert_eq!(pairs.poisson_per_dimension(), [1e-12, 8f64.sqrt()]);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Parameters minimise the mean logarithm of the second moment of an estimate over all pairs (xᵢ, yⱼ), each weighted by
+/// the product of its points' weights. For OPRF and the Poisson map this mean depends only on the statistics. For other
+/// maps the closed form is evaluated at averages, as each method says. Points must have been divided by the
+/// lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points use its statistics for both sides.
+///
+/// # Cost
+/// O(d) per parameter, for any number of points.
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, theorems 3.2 to 3.5 and appendix 9.10.2.

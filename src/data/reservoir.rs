@@ -21,25 +21,21 @@ const ROWS: u64 = 4096;
 
 /// The [`Statistics`] of all rows of a data set and a uniform random sample of them, from one pass in batches.
 ///
-/// # Definition
-/// Rows are numbered from 0 or from [`with_first_row`](Reservoir::with_first_row) on. The k rows with the smallest hashes of seed
-/// and number are kept (bottom-k sampling). They depend neither on the batches nor on the order of merges, so that parts of a
-/// data set may be read by several machines.
-///
-/// # Cost
-/// O(nd) time for [`Statistics`], and a hash for each row; O(kd) memory.
-///
-/// # Example
 /// ```
 /// use ndarray::Array2;
 /// use random_features::data::Reservoir;
-/// let rows = |first: usize| Array2::from_shape_fn((1000, 2), |(i, k)| ((first + i) * (k + 1)) as f32);
+/// let rows = |first: usize| {
+///     Array2::from_shape_fn((1000, 2), |(i, k)| {
+///         ((first + i) * (k + 1)) as f32
+///     })
+/// };
 /// let mut all = Reservoir::new(2)?.with_capacity(10)?;
 /// all.update(&rows(0))?;
 /// all.update(&rows(1000))?;
 /// assert_eq!((all.statistics().rows(), all.row_numbers().len()), (2000, 10));
 /// // From two machines.
-/// let mut second = Reservoir::new(2)?.with_capacity(10)?.with_first_row(1000)?;
+/// let mut second =
+///     Reservoir::new(2)?.with_capacity(10)?.with_first_row(1000)?;
 /// second.update(&rows(1000))?;
 /// let mut merged = Reservoir::new(2)?.with_capacity(10)?;
 /// merged.update(&rows(0))?;
@@ -47,6 +43,14 @@ const ROWS: u64 = 4096;
 /// assert_eq!(merged.row_numbers(), all.row_numbers());
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Rows are numbered from 0 or from [`with_first_row`](Reservoir::with_first_row) on. The k rows with the smallest hashes of seed
+/// and number are kept (bottom-k sampling). They depend neither on the batches nor on the order of merges, so that parts of a
+/// data set may be read by several machines.
+///
+/// # Cost
+/// O(nd) time for [`Statistics`], and a hash for each row; O(kd) memory.
 ///
 /// # References
 /// Cohen and Kaplan, *Summarizing Data Using Bottom-k Sketches*.

@@ -14,18 +14,6 @@ use crate::rows::RowRanges;
 
 /// The sums over training points of a [`Smoother`](crate::apply::Smoother), without its map: what travels between machines.
 ///
-/// # Definition
-/// Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ over rows i of a data set, with the rows' numbers and the identity of the map ψ. Each feature
-/// has a scale of its own, so that sums neither overflow nor vanish at any norm. Equal parts, merged in one order, give equal
-/// bits; in another order sums differ by rounding.
-///
-/// Sums of `f32` are sums of products in `f32`: they are for maps of `f32`, and sums stored of one scalar are not read as those
-/// of another. Identities are equal on every machine, except that a user-defined map has an identity only within its process.
-///
-/// # Cost
-/// 8 D (targets + 2) bytes in memory, and as many in a binary format (feature `serde`); merging takes one pass over both.
-///
-/// # Example
 /// Two machines read halves of a data set; a coordinator adds up their sums and does not know the map.
 /// ```
 /// use ndarray::{Array2, s};
@@ -54,6 +42,17 @@ use crate::rows::RowRanges;
 /// assert!(error.iter().all(|e| e.abs() < 1e-12));
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ over rows i of a data set, with the rows' numbers and the identity of the map ψ. Each feature
+/// has a scale of its own, so that sums neither overflow nor vanish at any norm. Equal parts, merged in one order, give equal
+/// bits; in another order sums differ by rounding.
+///
+/// Sums of `f32` are sums of products in `f32`: they are for maps of `f32`, and sums stored of one scalar are not read as those
+/// of another. Identities are equal on every machine, except that a user-defined map has an identity only within its process.
+///
+/// # Cost
+/// 8 D (targets + 2) bytes in memory, and as many in a binary format (feature `serde`); merging takes one pass over both.
 #[derive(Clone, Debug)]
 pub struct KernelSums<T: Real> {
     map: Identity,
@@ -92,7 +91,7 @@ impl<T: Real> KernelSums<T> {
         self.rows.ranges()
     }
 
-    /// Adds the sums over other rows, of an equal map.
+    /// Merges the sums over other rows, of an equal map, into these.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps or numbers of targets differ, [`Row`](Error::Row) if a row is in both; nothing is added

@@ -1,4 +1,8 @@
-//! Sums over features that merge: what is left of many points when their features are not kept.
+//! Sums over features that merge, so that several machines share one regression: what is left of many points when their
+//! features are not kept.
+//!
+//! Three words: `sums()` and `into_sums()` give what travels, `of_sums` makes statistics of sums that arrive with their map, and
+//! `merge` adds two of a kind (`merge_sums` adds sums to statistics).
 //!
 //! [`KernelSums`] serve [kernel regression](crate::apply::Smoother); [`GramSums`] serve [ridge
 //! regression](crate::apply::RidgeStatistics), with its posteriors, and [PCA](crate::apply::pca). Their examples have two

@@ -13,19 +13,9 @@ use crate::once::once;
 use crate::reduce::{GramIntake, GramSums};
 use crate::{Points, Real};
 
-/// The sums over points that determine their kernel principal components: updated in batches, and mergeable. Approximate: the
-/// kernel is the map's estimate.
+/// Reads points in batches, on one machine or several, and gives their kernel principal components. Approximate: the kernel is
+/// the map's estimate.
 ///
-/// # Definition
-/// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered and summed in the way of
-/// [`RidgeStatistics`]: the bits are the same for any number of threads, machines and parts whose rows are cut at multiples
-/// of [`CHUNK`](RidgeStatistics::CHUNK), and each row is counted once. Between machines the sums travel without the map:
-/// [`GramSums`].
-///
-/// # Cost
-/// O(n D² + n m d) time and O(D²) memory for any n; [`RidgeStatistics::bytes`] for 0 targets has the bytes.
-///
-/// # Example
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::pca::PcaStatistics;
@@ -44,6 +34,17 @@ use crate::{Points, Real};
 /// assert!((variance / pca.explained_variance()[0] - 1.0).abs() < 1e-4);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered and summed in the way of
+/// [`RidgeStatistics`]: the bits are the same for any number of threads, machines and parts whose rows are cut at multiples
+/// of [`CHUNK`](RidgeStatistics::CHUNK), and each row is counted once. Between machines the sums travel without the map:
+/// [`GramSums`].
+///
+/// # Cost
+/// O(n D² + n m d) time and O(D²) memory for any n; [`RidgeStatistics::bytes`] for 0 targets has the bytes.
+#[doc(alias = "kernel PCA")]
+#[doc(alias = "IncrementalPCA")]
 #[derive(Clone, Debug)]
 pub struct PcaStatistics<T: Real> {
     /// The sums, of no target, with their map.
@@ -98,6 +99,7 @@ impl<T: Real> PcaStatistics<T> {
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::update`]; the statistics are unchanged then.
+    #[doc(alias = "partial_fit")]
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>) -> Result<()> {
         let x = x.into();
         self.intake.take_in(x.view(), &no_targets(&x), None)
@@ -130,7 +132,7 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.take_out(first, x.view(), &no_targets(&x), weights)
     }
 
-    /// Adds the rows of other statistics, for the same map and with the same options.
+    /// Merges the rows of other statistics, for an equal map and with equal options, into these.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
@@ -138,7 +140,7 @@ impl<T: Real> PcaStatistics<T> {
         self.merge_sums(other.sums())
     }
 
-    /// Adds the rows of sums that have travelled without their map.
+    /// Merges the rows of sums that have travelled without their map.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
@@ -162,7 +164,7 @@ impl<T: Real> PcaStatistics<T> {
         symmetric_products(self.sums())
     }
 
-    /// Whether the inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
+    /// The warning that inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
     pub fn scale_warning(&self) -> Option<RidgeWarning> {
         self.intake.scale_warning()
     }

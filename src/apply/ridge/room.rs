@@ -16,7 +16,8 @@ impl<T: Real> RidgeStatistics<T> {
     /// use random_features::apply::RidgeStatistics;
     /// use random_features::frequency::{Coupling, Orthogonal};
     /// use random_features::{Map, Trigonometric};
-    /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(30, 1024, 1)?, 5.0)?;
+    /// let map: Map<f32> =
+    ///     Trigonometric.gaussian(Orthogonal.draw(30, 1024, 1)?, 5.0)?;
     /// let [held, update, solve, spectrum] = RidgeStatistics::bytes(&map, 1)?;
     /// assert_eq!((held >> 20, spectrum >> 20), (35, 224));
     /// # assert!(update > held && solve < spectrum);

@@ -12,8 +12,27 @@ use crate::once::once;
 use crate::reduce::{GramIntake, GramSums, ROWS};
 use crate::{Points, Real, Targets};
 
-/// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
+/// Reads training points in batches, on one machine or several, and gives their ridge regression for any λ. Approximate: the
 /// kernel is the map's estimate.
+///
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::RidgeStatistics;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::Trigonometric;
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+/// let y = x.mapv(|x| (2.0 * x).sin());
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
+/// let mut left = RidgeStatistics::new(map.clone(), 1)?;
+/// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
+/// let mut right = RidgeStatistics::new(map, 1)?.with_first_row(250)?;    //  on another machine
+/// right.update(&x.slice(s![250.., ..]), &y.slice(s![250.., ..]))?;
+/// left.merge(&right)?;
+/// let model = left.solve(1e-6)?;
+/// let error = model.predict(&x)? - &y;
+/// assert!(error.iter().all(|e| e.abs() < 1e-2));
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
@@ -48,29 +67,11 @@ use crate::{Points, Real, Targets};
 /// of a chunk ([`bytes`](RidgeStatistics::bytes) has all peaks). An update of a single row costs as much as one of some
 /// fifty: [`buffered`](RidgeStatistics::buffered) collects single rows.
 ///
-/// # Example
-/// ```
-/// use ndarray::{Array2, s};
-/// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Trigonometric;
-/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
-/// let y = x.mapv(|x| (2.0 * x).sin());
-/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
-/// let mut left = RidgeStatistics::new(map.clone(), 1)?;
-/// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
-/// let mut right = RidgeStatistics::new(map, 1)?.with_first_row(250)?;    //  on another machine
-/// right.update(&x.slice(s![250.., ..]), &y.slice(s![250.., ..]))?;
-/// left.merge(&right)?;
-/// let model = left.solve(1e-6)?;
-/// let error = model.predict(&x)? - &y;
-/// assert!(error.iter().all(|e| e.abs() < 1e-2));
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
 /// # References
 /// A. Rahimi, B. Recht, *Random Features for Large-Scale Kernel Machines*, NIPS 2007; J. Demmel, H. D. Nguyen, *Parallel
 /// Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
+#[doc(alias = "recursive least squares")]
+#[doc(alias = "normal equations")]
 #[derive(Clone, Debug)]
 pub struct RidgeStatistics<T: Real> {
     /// The sums, of at least one target, with their map.
@@ -171,7 +172,7 @@ impl<T: Real> RidgeStatistics<T> {
         self.sums().row_ranges()
     }
 
-    /// Whether the inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some ranges are a hundred
+    /// The warning that inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some ranges are a hundred
     /// times others, or all are far from its lengthscale. `None` if they are not, or are standardised.
     ///
     /// Ranges are those of all rows that were added; removing rows does not narrow them. The lengthscale is known for plain
@@ -184,11 +185,19 @@ impl<T: Real> RidgeStatistics<T> {
     /// use random_features::{Map, Trigonometric};
     /// // Metres and kilograms, of which one lengthscale sees only the kilograms.
     /// let x = arr2(&[[1.61, 2100.0], [1.75, 900.0], [1.92, 1500.0]]);
-    /// let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(2, 64, 1)?, 2.0)?;
+    /// let map: Map<f64> =
+    ///     Trigonometric.gaussian(Orthogonal.draw(2, 64, 1)?, 2.0)?;
     /// let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
     /// statistics.update(&x, &arr2(&[[1.0], [2.0], [3.0]]))?;
-    /// assert!(statistics.scale_warning().unwrap().to_string().contains("standardise the inputs"));
-    /// let standardised = RidgeStatistics::new(map, 1)?.with_standardisation(Standardisation::of(&x)?)?;
+    /// assert!(
+    ///     statistics
+    ///         .scale_warning()
+    ///         .unwrap()
+    ///         .to_string()
+    ///         .contains("standardise the inputs")
+    /// );
+    /// let standardised = RidgeStatistics::new(map, 1)?
+    ///     .with_standardisation(Standardisation::of(&x)?)?;
     /// assert_eq!(standardised.scale_warning(), None);
     /// # Ok::<(), random_features::Error>(())
     /// ```
@@ -204,6 +213,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// has no finite features, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more,
     /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, [`Memory`](Error::Memory) if there is no memory for the
     /// features of a chunk. The statistics are unchanged then.
+    #[doc(alias = "partial_fit")]
     pub fn update<'a>(
         &mut self,
         x: impl Into<Points<'a, T>>,
@@ -255,7 +265,7 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.take_out(first, x.into().view(), &targets.into().view(), weights)
     }
 
-    /// Adds the rows of other statistics, for the same map and with the same options. The next update begins after
+    /// Merges the rows of other statistics, for an equal map and with equal options, into these. The next update begins after
     /// the last row of both.
     ///
     /// # Errors
@@ -269,7 +279,7 @@ impl<T: Real> RidgeStatistics<T> {
         self.merge_sums(other.sums())
     }
 
-    /// Adds the rows of sums that have travelled without their map.
+    /// Merges the rows of sums that have travelled without their map.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].

@@ -10,10 +10,14 @@
 //! # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
 //! use ndarray::Array2;
 //! use random_features::data::shaping::{Moments, PairMoments, Shaping};
-//! let points = |first: usize| Array2::from_shape_fn((100, 3), |(i, k)| ((first + i) as f32 * (k as f32 + 1.3)).sin());
+//! let points = |first: usize| {
+//!     Array2::from_shape_fn((100, 3), |(i, k)| {
+//!         ((first + i) as f32 * (k as f32 + 1.3)).sin()
+//!     })
+//! };
 //! let mut x = Moments::new(3)?;
-//! x.update(&points(0))?;                      //  in batches
-//! x.merge(&Moments::of(&points(100))?)?;      //  from another machine
+//! x.update(&points(0))?; //  in batches
+//! x.merge(&Moments::of(&points(100))?)?; //  from another machine
 //! let shape = Shaping::new().of_moments(&PairMoments::new(x.clone(), x)?)?;
 //! assert_eq!(shape.rank(), 3);
 //! assert!(shape.dense < shape.before);

@@ -65,10 +65,16 @@ impl Shape {
     /// # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
     /// use ndarray::Array2;
     /// use random_features::data::shaping::Shaping;
-    /// let x = Array2::from_shape_fn((50, 2), |(i, k)| [4.0, 0.5][k] * (i as f64 * [0.7, 1.9][k]).sin() + 1.0);
+    /// let x = Array2::from_shape_fn((50, 2), |(i, k)| {
+    ///     [4.0, 0.5][k] * (i as f64 * [0.7, 1.9][k]).sin() + 1.0
+    /// });
     /// let shape = Shaping::new().of_points(&x, &x)?;
     /// println!("{}", shape.summary(64));
-    /// assert!(shape.summary(64).ends_with("rank 2 of 2; multiplications per point 130 → 133"));
+    /// assert!(
+    ///     shape
+    ///         .summary(64)
+    ///         .ends_with("rank 2 of 2; multiplications per point 130 → 133")
+    /// );
     /// # }
     /// # Ok::<(), random_features::Error>(())
     /// ```

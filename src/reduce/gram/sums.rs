@@ -17,6 +17,41 @@ use crate::rows::RowRanges;
 /// Sums of products of features over rows of data, without the map that made the features: what travels between machines
 /// that share a ridge regression or a PCA. Approximate: the kernel is the map's estimate.
 ///
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::RidgeStatistics;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::reduce::GramSums;
+/// use random_features::{Map, Result, Trigonometric};
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+/// let y = x.mapv(|x| (2.0 * x).sin());
+/// let map: Map<f64> =
+///     Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
+///
+/// // Two machines have the map and some of the rows each.
+/// let machine = |first: usize, end: usize| -> Result<GramSums<f64>> {
+///     let mut statistics = RidgeStatistics::new(map.clone(), 1)?
+///         .with_first_row(first as u64)?;
+///     statistics.update(
+///         &x.slice(s![first..end, ..]),
+///         &y.slice(s![first..end, ..]),
+///     )?;
+///     Ok(statistics.into_sums())
+/// };
+/// let (left, right) = (machine(0, 250)?, machine(250, 400)?);
+///
+/// // A coordinator has no map, and takes what arrives in any order.
+/// let mut all = right;
+/// all.merge(&left)?;
+/// assert_eq!((all.rows(), all.identity()), (400, map.identity()));
+/// assert!(all.merge(&left).is_err()); //  no row counts twice
+///
+/// // Whoever has the map solves.
+/// let model = RidgeStatistics::of_sums(map, all)?.solve(1e-6)?;
+/// assert!((model.predict(&x)? - &y).iter().all(|e| e.abs() < 1e-2));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
 /// targets y and weights w. With them travel the numbers of the [rows](GramSums::row_ranges), the [identity](GramSums::identity) of
@@ -31,37 +66,6 @@ use crate::rows::RowRanges;
 /// # Cost
 /// About 8 D² (f32) or 12 D² (f64) [bytes](GramSums::bytes), in memory as in a binary format. Merging copies the other sums
 /// once.
-///
-/// # Example
-/// ```
-/// use ndarray::{Array2, s};
-/// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::reduce::GramSums;
-/// use random_features::{Map, Result, Trigonometric};
-/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
-/// let y = x.mapv(|x| (2.0 * x).sin());
-/// let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
-///
-/// // Two machines have the map and some of the rows each.
-/// let machine = |first: usize, end: usize| -> Result<GramSums<f64>> {
-///     let mut statistics = RidgeStatistics::new(map.clone(), 1)?.with_first_row(first as u64)?;
-///     statistics.update(&x.slice(s![first..end, ..]), &y.slice(s![first..end, ..]))?;
-///     Ok(statistics.into_sums())
-/// };
-/// let (left, right) = (machine(0, 250)?, machine(250, 400)?);
-///
-/// // A coordinator has no map, and takes what arrives in any order.
-/// let mut all = right;
-/// all.merge(&left)?;
-/// assert_eq!((all.rows(), all.identity()), (400, map.identity()));
-/// assert!(all.merge(&left).is_err());    //  no row counts twice
-///
-/// // Whoever has the map solves.
-/// let model = RidgeStatistics::of_sums(map, all)?.solve(1e-6)?;
-/// assert!((model.predict(&x)? - &y).iter().all(|e| e.abs() < 1e-2));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct GramSums<T: Real> {
     pub(super) map: MapIdentity,
@@ -137,7 +141,7 @@ impl<T: Real> GramSums<T> {
         Ok(GramSums { inputs: Some(inputs), ranges: Ranges::default(), ..self })
     }
 
-    /// Adds the rows of other sums, of an equal map with equal centring and scaling of inputs. The bits do not depend on the order
+    /// Merges the rows of other sums, of an equal map with equal centring and scaling of inputs, into these. The bits do not depend on the order
     /// in which sums are merged, up to 16 million updates of a few rows each; beyond, results agree to rounding.
     ///
     /// # Errors

@@ -17,7 +17,8 @@ use crate::{Points, Real, Targets};
 /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0);
 /// let y = x.column(0).mapv(f64::sin);
 /// let search = RidgeSearch::gaussian(1, 32, 7)?;
-/// let by_evidence = search.with_criterion(Criterion::LogEvidence).fit(&x, &y)?;
+/// let by_evidence =
+///     search.with_criterion(Criterion::LogEvidence).fit(&x, &y)?;
 /// let (lambda, evidence) = by_evidence
 ///     .spectrum()
 ///     .choose(&Criterion::leave_one_out(&x, &y), &[1e-6, 1e-3, 1.0])?;
@@ -40,6 +41,7 @@ use crate::{Points, Real, Targets};
 pub enum Criterion<'a, T: Real = f64> {
     /// The error at each training point of the regression on all others: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
     /// In a search, the rows are those of the search.
+    #[doc(alias = "LOO")]
     #[default]
     LeaveOneOut,
     /// Leave-one-out where the training data are read again, in a second pass: [`Criterion::leave_one_out`]. No row is approximated;
@@ -69,9 +71,11 @@ pub enum Criterion<'a, T: Real = f64> {
     /// n is the number of rows if weights are how often a row counts: a row of weight 2 is the row twice, and a row of weight 0
     /// is absent. Other weights, such as inverse variances, must be scaled so that Σ w is the number of rows, or λ is chosen for
     /// another number of rows. Where f is n or more, the error is infinite.
+    #[doc(alias = "GCV")]
     GeneralisedCrossValidation,
     /// Minus the [log evidence](RidgeSpectrum::log_evidence) of a Gaussian process, in nats. It needs no data, and tends to resist
     /// overfitting where many parameters are chosen.
+    #[doc(alias = "marginal likelihood")]
     LogEvidence,
     /// The error at points that were held out, Σ w (y − ŷ)² / Σ w: [`Criterion::held_out`].
     #[non_exhaustive]

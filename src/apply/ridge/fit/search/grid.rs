@@ -9,17 +9,9 @@ use crate::map::Map;
 use crate::once::once;
 use crate::{Points, Real, Targets, progress, threads};
 
-/// Statistics for several maps, of which the best is chosen together with λ: a search that reads the data once, in batches,
-/// on any number of machines. Approximate: kernels are the maps' estimates.
+/// Searches for the best of several maps and for λ while it reads the data once, in batches, on any number of machines.
+/// Approximate: kernels are the maps' estimates.
 ///
-/// The maps differ in what is searched over: lengthscales, numbers of features, mechanisms. [`RidgeSearch`](super::super::RidgeSearch)
-/// makes them for data in memory.
-///
-/// # Cost
-/// Each map costs the time and memory of its [`RidgeStatistics`]: an update holds the features of a chunk or a copy of the
-/// sums for each map. A choice takes an eigendecomposition for each map, in parallel over maps.
-///
-/// # Example
 /// ```
 /// use ndarray::Array2;
 /// use random_features::apply::{Criterion, RidgeGrid};
@@ -38,6 +30,13 @@ use crate::{Points, Real, Targets, progress, threads};
 /// let model = fit.model();
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// The maps differ in what is searched over: lengthscales, numbers of features, mechanisms. [`RidgeSearch`](super::super::RidgeSearch)
+/// makes them for data in memory.
+///
+/// # Cost
+/// Each map costs the time and memory of its [`RidgeStatistics`]: an update holds the features of a chunk or a copy of the
+/// sums for each map. A choice takes an eigendecomposition for each map, in parallel over maps.
 #[derive(Clone, Debug)]
 pub struct RidgeGrid<T: Real> {
     pub(in super::super) candidates: Vec<RidgeStatistics<T>>,
@@ -136,7 +135,7 @@ impl<T: Real> RidgeGrid<T> {
         Ok(())
     }
 
-    /// Adds the rows of another grid of the same maps, in the same order.
+    /// Merges the rows of another grid, of equal maps in equal order, into this one.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::merge`]; [`Shape`](crate::Error::Shape) if there are not as many maps.

@@ -10,8 +10,29 @@ use crate::kernel::Lengthscale;
 use crate::map::{Map, Trigonometric};
 use crate::once::once;
 
-/// A search for the lengthscales, the number of frequencies and the λ of a ridge regression, and the regression with the best of
-/// them. Approximate: kernels are the maps' estimates.
+/// Fits a ridge regression to data in memory, and searches for its lengthscales, number of frequencies and λ. Approximate: kernels
+/// are the maps' estimates.
+///
+/// ```
+/// use random_features::apply::RidgeSearch;
+/// use random_features::ndarray::Array2;
+/// // The second coordinate is noise.
+/// let x = Array2::from_shape_fn((600, 2), |(i, k)| match k {
+///     0 => i as f64 * 0.5,
+///     _ => ((i * i) as f64).sin(),
+/// });
+/// let y = x.column(0).mapv(|x| (x / 30.0).sin());
+/// let search = RidgeSearch::gaussian(2, 64, 1)?;
+/// let fit = search.fit(&x, &y)?;
+/// println!("{fit}"); //  all errors, and the choice
+/// let predicted = fit.model().predict_single(&x)?;
+/// assert!((predicted - &y).iter().all(|error| error.abs() < 0.1));
+/// // A lengthscale for each coordinate finds out that one is noise.
+/// let search = search.with_lengthscale_per_dimension(3);
+/// let own = search.fit(&x, &y)?;
+/// assert!(own.best().error() < 0.5 * fit.best().error());
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # What is done
 /// 1. Inputs are standardised, unless they are sparse.
@@ -43,26 +64,9 @@ use crate::once::once;
 /// A map of the grid that cannot be fitted, for example because sums overflow, does not end a search while another can be
 /// fitted: [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names it. Lengthscales beyond the default ones that fail are
 /// left out, and so are steps of a sweep over the coordinates.
-///
-/// # Example
-/// ```
-/// use random_features::Trigonometric;
-/// use random_features::apply::RidgeSearch;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::ndarray::{Array2, Axis};
-/// // The second coordinate is noise.
-/// let x = Array2::from_shape_fn((600, 2), |(i, k)| if k == 0 { i as f64 * 0.5 } else { ((i * i) as f64).sin() });
-/// let y = x.column(0).mapv(|x| (x / 30.0).sin()).insert_axis(Axis(1));
-/// let search = RidgeSearch::new(Orthogonal.draw(2, 64, 1)?, |omega, ell| Trigonometric.gaussian(omega, ell));
-/// let fit = search.fit(&x, &y)?;
-/// println!("{fit}");    //  all errors, and the choice
-/// assert!((fit.model().predict(&x)? - &y).iter().all(|error| error.abs() < 0.1));
-/// // A lengthscale for each coordinate finds out that one is noise.
-/// let search = search.with_lengthscale_per_dimension(3);
-/// let own = search.fit(&x, &y)?;
-/// assert!(own.best().error() < 0.5 * fit.best().error());
-/// # Ok::<(), random_features::Error>(())
-/// ```
+#[doc(alias = "KernelRidge")]
+#[doc(alias = "GridSearchCV")]
+#[doc(alias = "RidgeCV")]
 pub struct RidgeSearch<'a, T: Real> {
     pub(super) maps: Maps<'a, T>,
     /// The numbers of frequencies to try; `None` for all frequencies.
@@ -104,7 +108,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// ```
     /// use random_features::apply::RidgeSearch;
     /// use random_features::ndarray::Array2;
-    /// let x = Array2::from_shape_fn((300, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+    /// let x =
+    ///     Array2::from_shape_fn((300, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
     /// let y = x.column(0).mapv(f64::cos);
     /// let fit = RidgeSearch::gaussian(2, 64, 7)?.fit(&x, &y)?;
     /// let predicted = fit.model().predict_single(&x)?;
@@ -120,7 +125,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         Ok(Self::new(omega, |omega, lengthscale| Trigonometric.gaussian(omega, lengthscale)))
     }
 
-    /// A search over the maps that `make` gives for frequencies and a lengthscale, such as
+    /// A search over the maps of any mechanism: those that `make` gives for frequencies and a lengthscale, such as
     /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. `make` is given these frequencies without a copy, or leading ones, which
     /// are copied once for each number of frequencies.
     pub fn new(

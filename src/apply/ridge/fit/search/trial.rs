@@ -212,19 +212,25 @@ impl<T: Real> RidgeFit<T> {
     /// The reasons why the regression may be worse than it looks, or than it could be; empty if none was noticed.
     ///
     /// ```
+    /// use random_features::Trigonometric;
     /// use random_features::apply::{RidgeSearch, RidgeWarning};
     /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::Trigonometric;
-    /// use random_features::ndarray::{Array2, concatenate, Axis};
+    /// use random_features::ndarray::{Array2, Axis, concatenate};
     /// let x = Array2::from_shape_fn((100, 1), |(i, _)| ((i * i) as f64).sin());
     /// let y = x.mapv(|x| (3.0 * x).sin() + 0.1 * (1e6 * x).cos());
     /// let omega = Orthogonal.draw(1, 32, 1)?;
-    /// let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell));
+    /// let search = RidgeSearch::new(omega, |omega, ell| {
+    ///     Trigonometric.gaussian(omega, ell)
+    /// });
     /// assert!(search.fit(&x, &y)?.warnings().is_empty());
     /// // Each row twice: the row that is left out has a copy among the others.
     /// let [x, y] = [x, y].map(|rows| concatenate![Axis(0), rows, rows]);
     /// let found = search.fit(&x, &y)?;
-    /// assert!(found.warnings().contains(&RidgeWarning::Repeated { repeated: 100, rows: 200 }));
+    /// assert!(
+    ///     found
+    ///         .warnings()
+    ///         .contains(&RidgeWarning::Repeated { repeated: 100, rows: 200 })
+    /// );
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn warnings(&self) -> &[RidgeWarning] {
