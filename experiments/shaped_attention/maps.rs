@@ -107,9 +107,9 @@ impl Kind {
             }
         };
         let moment = match self.choice {
-            Choice::Positive => shape.report.before,
-            Choice::Truncated => shape.report.kept,
-            _ => shape.report.dense,
+            Choice::Positive => shape.before,
+            Choice::Truncated => shape.kept,
+            _ => shape.dense,
         };
         Ok(Chosen { kind: self, m, shape, keys, predicted: moment - (m as f64).ln() })
     }

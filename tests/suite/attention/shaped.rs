@@ -58,7 +58,7 @@ fn each_step_helps_on_trained_heads() {
         let beside = AttentionShaping::new(Shaping::new()).choose(q, k, 64, 4).unwrap().0;
         let short =
             AttentionShaping::new(Shaping::new().with_rank_for(m).unwrap()).choose(q, k, 64, 4).unwrap().0;
-        assert!(short.is_truncated() && short.rank() <= 32 && short.report.bias < 0.5);
+        assert!(short.is_truncated() && short.rank() <= 32 && short.bias < 0.5);
         let softmax = Softmax::default;
         let errors = [
             error(&tokens, 0, |seed| Positive.softmax(orthogonal(seed)).unwrap()),

@@ -320,7 +320,7 @@ mod solvers {
         let labels: Vec<usize> = (0..ROWS).map(|i| i % 2).collect();
         bits(|bits| {
             let statistics = RidgeStatistics::new(trigonometric(15), 2).unwrap();
-            let mut statistics = statistics.standardised(Standardisation::of(&x).unwrap()).unwrap();
+            let mut statistics = statistics.with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
             statistics.update(&x, &y).unwrap();
             let model = statistics.solve(0.1).unwrap();
             bits.array(&model.weights());
@@ -328,7 +328,7 @@ mod solvers {
             let spectrum = statistics.spectrum().unwrap();
             bits.all(&spectrum.choose(&Criterion::leave_one_out(&x, &y), &[0.1, 1.0]).unwrap());
             bits.all(&spectrum.posterior(0.1).unwrap().predict(&x).unwrap().interval(0.9).unwrap());
-            let classifier = RidgeClassifier::new(model).unwrap().calibrated(&x, &labels).unwrap();
+            let classifier = RidgeClassifier::new(model).unwrap().with_calibration(&x, &labels).unwrap();
             bits.array(&classifier.probabilities(&x).unwrap());
         })
     }
