@@ -39,22 +39,27 @@ impl Draws {
         Ok(Draws { classes, log_probabilities, clipped: vec![0.0; n], effective_features: None })
     }
 
-    /// The share of rows with fewer [effective features](Draws::effective_features) than `threshold`; `None` if they were not
-    /// computed, NaN without rows.
+    /// The share of rows with fewer [effective features](Draws::effective_features) than `threshold`. `None` if they were not computed, NaN
+    /// without rows.
     ///
     /// ```
     /// use ndarray::Array2;
+    /// use rand::RngExt;
+    /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::Proposal;
     /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::Positive;
-    /// let classes = Array2::from_shape_fn((300, 8), |(i, k)| ((i * (k + 3)) as f64).sin());
-    /// let map = Positive.softmax(Orthogonal.draw(8, 128, 1)?)?;
-    /// let sampler = Proposal::new(map).with_exact_below(0).with_diagnostics().build(&classes)?;
-    /// let h = ndarray::concatenate![ndarray::Axis(0), &classes * 0.1, &classes * 4.0];
-    /// let draws = sampler.sample(&h, 1, 7)?;
-    /// // Of the 128 features small points have all behind them, most of the large ones a few.
-    /// assert!(draws.share_with_features_below(10.0).is_some_and(|share| (0.4..=0.5).contains(&share)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let mut rng = random_features::rng(1);
+    /// let classes = Array2::from_shape_simple_fn((300, 8), || rng.random::<f64>());
+    /// let proposal = Proposal::new(Positive.softmax(Orthogonal.draw(8, 128, 1)?)?);
+    /// let proposal = proposal.with_exact_below(0).with_diagnostics();
+    /// let sampler = proposal.build(&classes)?;
+    /// // All of the 128 features stand behind small points, a few behind
+    /// // large ones.
+    /// let small = sampler.sample(&(&classes * 0.1), 1, 7)?;
+    /// assert_eq!(small.share_with_features_below(10.0), Some(0.0));
+    /// let large = sampler.sample(&(&classes * 9.0), 1, 7)?;
+    /// assert!(large.share_with_features_below(10.0).unwrap() > 0.9);
+    /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn share_with_features_below(&self, threshold: f64) -> Option<f64> {
         let effective = self.effective_features.as_ref()?;
