@@ -82,7 +82,7 @@ fn allocations(run: impl FnOnce()) -> usize {
 }
 
 fn check<T: Real>(map: Map<T>, targets: usize, standardised: bool) {
-    let x = Array2::from_shape_fn((200, map.input_dim()), |(i, k)| {
+    let x = Array2::from_shape_fn((200, map.dim()), |(i, k)| {
         T::narrow((((i * 7 + k * 13) % 29) as f64 / 29.0 - 0.5) * 0.5)
     });
     let y = Array2::from_shape_fn((200, targets), |(i, j)| T::narrow(((i + j) as f64).sin()));
@@ -114,9 +114,9 @@ fn all<T: Real>() {
             Positive.gaussian(omega(1), 2.0).unwrap(),
             Hyperbolic.gaussian(omega(1), 2.0).unwrap(),
             Trigonometric.gaussian(Hadamard::default().draw(16, 256, 1).unwrap(), 2.0).unwrap(),
-            Sign.map(omega(1), 1.0).unwrap(),
-            Nonlinear::new(Activation::Relu).map(omega(1), 1.0).unwrap(),
-            EluPlusOne.map(16, 1.0).unwrap(),
+            Sign.build(omega(1), 1.0).unwrap(),
+            Nonlinear::new(Activation::Relu).build(omega(1), 1.0).unwrap(),
+            EluPlusOne.build(16, 1.0).unwrap(),
         ]
     };
     for targets in [1, 9] {

@@ -148,9 +148,9 @@ impl Chosen {
         let map = match self.kind.choice {
             Choice::Positive => Positive.softmax(draw(d, m, &Orthogonal, &mut rng)?)?,
             Choice::Truncated => {
-                self.shape.map(draw(self.shape.rank(), m, &Sobol, &mut rng)?, Softmax::default())?
+                self.shape.build(draw(self.shape.rank(), m, &Sobol, &mut rng)?, Softmax::default())?
             }
-            _ => self.shape.map(draw(d, m, &Orthogonal, &mut rng)?, Softmax::default())?,
+            _ => self.shape.build(draw(d, m, &Orthogonal, &mut rng)?, Softmax::default())?,
         };
         let [before, after] = self.kind.exact.window();
         let attention = Attention::new(map)?.with_window(before, after)?;

@@ -96,10 +96,10 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
         error(&alone::output(&tokens, |i, j| j <= i && j + WINDOW > i)),
         mean(0, &positive)?,
         mean(WINDOW, &positive)?,
-        mean(0, &|repeat| weighted.map(dense(repeat)?, Softmax::default()))?,
-        mean(WINDOW, &|repeat| beside.map(dense(repeat)?, Softmax::default()))?,
+        mean(0, &|repeat| weighted.build(dense(repeat)?, Softmax::default()))?,
+        mean(WINDOW, &|repeat| beside.build(dense(repeat)?, Softmax::default()))?,
         mean(WINDOW, &|repeat| {
-            short.map(draw(short.rank(), M, &Sobol, &mut stream(repeat))?, Softmax::default())
+            short.build(draw(short.rank(), M, &Sobol, &mut stream(repeat))?, Softmax::default())
         })?,
     ];
     Ok(Errors { name, errors })

@@ -106,7 +106,7 @@ pub(super) fn generator(seed: u64, kind: &str, description: &impl Identify) -> C
 /// ```
 /// use random_features::frequency::{Antithetic, Orthogonal, draw};
 /// let omega = draw(16, 40, &Antithetic(Orthogonal), 7)?;
-/// assert_eq!((omega.count(), omega.dim()), (40, 16));
+/// assert_eq!((omega.m(), omega.dim()), (40, 16));
 /// assert_eq!(omega.rows().row(1), -&omega.rows().row(0));
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -106,7 +106,7 @@ impl DrawCounts {
 /// ```
 /// use random_features::frequency::draw_poisson;
 /// let omega = draw_poisson(3, 100, vec![0.1, 1.0, 10.0], 7)?;
-/// assert_eq!((omega.count(), omega.dim()), (100, 3));
+/// assert_eq!((omega.m(), omega.dim()), (100, 3));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -126,7 +126,7 @@ pub fn draw_poisson(d: usize, m: usize, rates: impl Into<Rates>, source: impl So
 /// ```
 /// use random_features::frequency::draw_geometric;
 /// let omega = draw_geometric(3, 100, 0.4, 7)?;
-/// assert_eq!((omega.count(), omega.dim()), (100, 3));
+/// assert_eq!((omega.m(), omega.dim()), (100, 3));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, array, s};
 use random_features::apply::{
-    Criterion, ExactSmoother, RidgeSearch, RidgeStatistics, Sample, Smoother, Standardisation,
+    Criterion, ExactSmoother, RidgeSearch, RidgeStatistics, Smoother, Standardisation,
 };
 use random_features::arrow::column;
 use random_features::arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
@@ -70,7 +70,7 @@ fn any_form_of_the_arrays() {
         );
         assert!(matches!(points.select(&[0, 18]), Err(Error::Entry { row: 1, .. })));
         let features = map(3).features(Side::X, &points).unwrap();
-        assert_eq!(features.values(), map(3).features(Side::X, part).unwrap().values());
+        assert_eq!(features.mantissas(), map(3).features(Side::X, part).unwrap().mantissas());
     };
     let slice = batch.slice(11, 18);
     same(Points::of_columns(slice.columns()).unwrap());
@@ -89,7 +89,7 @@ fn any_form_of_the_arrays() {
     assert_eq!(Points::<f64>::of_columns(empty.columns()).unwrap().to_dense().unwrap().dim(), (0, 3));
     assert_eq!(Points::<f64>::of_list(&list.slice(40, 0)).unwrap().to_dense().unwrap().dim(), (0, 3));
     let none = map::<f64>(3).features(Side::X, Points::of_columns(empty.columns()).unwrap()).unwrap();
-    assert_eq!(none.values().dim(), (0, 80));
+    assert_eq!(none.mantissas().dim(), (0, 80));
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn searches_and_labels_have_the_bits_of_dense_points() {
         statistics.update_weighted(&x, &y, &weights).unwrap();
         let spectrum = statistics.spectrum().unwrap();
         let [left, right] = [x.clone(), Points::from(&dense)].map(|x| {
-            let sample = Sample { x: x.clone(), targets: &y, weights: Some(&weights) };
-            let criteria = [Criterion::LeaveOneOut(sample), Criterion::held_out(x, &y)];
+            let left_out = Criterion::leave_one_out(x.clone(), &y).with_weights(&weights).unwrap();
+            let criteria = [left_out, Criterion::held_out(x, &y)];
             criteria.map(|criterion| spectrum.errors(&criterion, &[1e-3, 1.0]).unwrap())
         });
         assert_eq!(left, right);
@@ -218,7 +218,7 @@ fn rows_that_are_not_finite() {
     let x = Points::of_columns(&columns).unwrap();
     let map = Positive.gaussian::<f32>(frequencies(5, 20, &Orthogonal, 1), 1.0).unwrap();
     let found = map.features(Side::X, &x).unwrap();
-    for (i, row) in found.values().rows().into_iter().enumerate() {
+    for (i, row) in found.mantissas().rows().into_iter().enumerate() {
         assert!(row.iter().all(|v| v.is_nan() == [8, 33].contains(&i)), "row {i}");
     }
     let y = Array2::zeros((40, 1));

@@ -459,7 +459,7 @@ fn refusals_are_sentences() {
     for coupling in [&Simplex::default() as &dyn Coupling, &SimplexPlus::default()] {
         let error = draw(1, 1, coupling, &mut rng(0)).unwrap_err();
         assert!(error.to_string().ends_with("take Orthogonal or Independent in one dimension"), "{error}");
-        assert_eq!(draw(4, 1, coupling, &mut rng(0)).unwrap().count(), 1);
+        assert_eq!(draw(4, 1, coupling, &mut rng(0)).unwrap().m(), 1);
     }
     let mut rng = rng(0);
     for coupling in couplings() {
@@ -555,6 +555,6 @@ fn passes_and_rounds_are_limited() {
         &Hadamard::default().with_rounds(64),
         &Givens::default().with_rounds(512),
     ] {
-        assert_eq!(draw(4, 4, coupling, &mut rng(0)).unwrap().count(), 4);
+        assert_eq!(draw(4, 4, coupling, &mut rng(0)).unwrap().m(), 4);
     }
 }

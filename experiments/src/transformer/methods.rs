@@ -229,9 +229,9 @@ impl Method {
                 Positive.softmax(draw(d, m, coupling, rng)?)
             }
             (Kind::Function(activation), _) => {
-                Nonlinear::new(activation).with_offset(OFFSET)?.map(draw(d, m, &Orthogonal, rng)?, 1.0)
+                Nonlinear::new(activation).with_offset(OFFSET)?.build(draw(d, m, &Orthogonal, rng)?, 1.0)
             }
-            (Kind::EluPlusOne, _) => EluPlusOne.map(d, 1.0),
+            (Kind::EluPlusOne, _) => EluPlusOne.build(d, 1.0),
             (Kind::Angular(bases), _) => {
                 let bases = Bases::shared(draw(d, bases, &Orthogonal, &mut *rng)?);
                 Hybrid::angular(bases, draw(d, ANGULAR, &Orthogonal, rng)?)
@@ -252,7 +252,7 @@ impl Method {
                 let shaping = AttentionShaping::new(Shaping::new());
                 let shaping = if self.near { shaping.with_window(NEAR, 0) } else { shaping };
                 let (shape, _) = shaping.choose(&queries, &keys, ROWS, 0)?;
-                shape.map(draw(d, m, &Orthogonal, rng)?, Softmax::default())
+                shape.build(draw(d, m, &Orthogonal, rng)?, Softmax::default())
             }
             _ => Positive.softmax(draw(d, m, &Orthogonal, rng)?),
         }

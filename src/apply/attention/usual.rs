@@ -154,7 +154,7 @@ impl<T: Real> Attention<T> {
         let shaping = AttentionShaping::new(Shaping::new());
         let map = |[queries, keys]: &Tokens<T>| {
             let (shape, _) = shaping.choose(queries, keys, ROWS, 0)?;
-            shape.map(omega.clone(), Softmax::default())
+            shape.build(omega.clone(), Softmax::default())
         };
         Attention::per_head(heads.iter().map(map).collect::<Result<_>>()?)
     }

@@ -12,6 +12,7 @@ use crate::error::{Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::once::once;
+use crate::targets::single;
 use crate::{Points, Real, progress};
 
 /// The number of points that are predicted at a time, after they are standardised if inputs are.
@@ -93,6 +94,14 @@ impl<T: Real> Ridge<T> {
         self.predictions(x.into().view())
     }
 
+    /// Predicts the only target: ŷ at the rows of `x`, n × d, as n numbers.
+    ///
+    /// # Errors
+    /// The errors of [`predict`](Ridge::predict); [`Shape`](crate::Error::Shape) if there are several targets.
+    pub fn predict_single<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array1<T>> {
+        single(self.predict(x)?)
+    }
+
     #[inline(never)]
     fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         let mut out = self.empty(x.nrows())?;
@@ -160,7 +169,7 @@ impl<T: Real> Ridge<T> {
         mut out: ArrayViewMut2<'_, U>,
         narrow: impl Fn(f64) -> U + Sync,
     ) -> Result<()> {
-        check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
+        check_size("the number of columns of x", self.map.dim(), x.ncols())?;
         check_size("the number of rows of the predictions", x.nrows(), out.nrows())?;
         check_size("the number of columns of the predictions", self.weights.nrows(), out.ncols())?;
         let (program, weights) = (self.map.program(), PreparedWeights::new(&self.map, &self.weights));

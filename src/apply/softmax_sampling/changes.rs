@@ -117,7 +117,7 @@ impl<T: Real> SoftmaxSampler<T> {
     }
 
     fn check_columns_of(&self, vectors: &ArrayRef2<T>) -> Result<()> {
-        check_size("the number of columns of the vectors", self.map().input_dim(), vectors.ncols())
+        check_size("the number of columns of the vectors", self.map().dim(), vectors.ncols())
     }
 
     /// Refuses numbers of classes that are not present.

@@ -90,11 +90,11 @@ impl<T: Real> Proposal<T> {
     /// Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are enough, and
     /// [`report`](SoftmaxSampler::report) shows the gain. If all coordinates are alike and norms are large, shaped features may be
     /// far worse than plain ones (a share of 6e-7 instead of 6e-5 at norm 5 in 32 dimensions). For
-    /// [cosines](Proposal::with_cosine) shape the scaled points by [`Shape::map`](crate::data::shaping::Shape::map).
+    /// [cosines](Proposal::with_cosine) shape the scaled points by [`Shape::build`](crate::data::shaping::Shape::build).
     ///
     /// # Errors
     /// The errors of [`Shaping::of_points`](crate::data::shaping::Shaping::of_points) and
-    /// [`Shape::map`](crate::data::shaping::Shape::map).
+    /// [`Shape::build`](crate::data::shaping::Shape::build).
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn shaped(omega: impl Into<Omega>, h: &ArrayRef2<T>, classes: &ArrayRef2<T>) -> Result<Self> {
         Ok(Proposal::new(shaped_map(omega.into(), h, classes)?))
@@ -165,7 +165,7 @@ impl<T: Real> Proposal<T> {
     /// [`NotFinite`](Error::NotFinite) if a vector or its features are not finite.
     #[inline(never)]
     pub fn build(self, classes: &ArrayRef2<T>) -> Result<SoftmaxSampler<T>> {
-        check_size("the number of columns of the classes", self.map.input_dim(), classes.ncols())?;
+        check_size("the number of columns of the classes", self.map.dim(), classes.ncols())?;
         check_positive("the number of classes", classes.nrows())?;
         self.check()?;
         // This comes before all classes are read: a broadcast view may have more of them than any memory.
@@ -210,7 +210,7 @@ impl<T: Real> Proposal<T> {
 
     /// Rejects so many classes if there is no memory for them.
     pub(super) fn check_memory(&self, classes: usize) -> Result<()> {
-        let d = self.map.input_dim().saturating_mul(size_of::<T>());
+        let d = self.map.dim().saturating_mul(size_of::<T>());
         let values = self.map.feature_dim().saturating_mul(size_of::<T>());
         let row = values.saturating_add(self.map.blocks().len().saturating_mul(size_of::<f64>()));
         // There is a third of a node above each leaf.
@@ -220,7 +220,7 @@ impl<T: Real> Proposal<T> {
 
     /// L, the number of classes of a leaf.
     pub(super) fn classes_of_a_leaf(&self) -> usize {
-        let (features, d) = (self.map.feature_dim(), self.map.input_dim());
+        let (features, d) = (self.map.feature_dim(), self.map.dim());
         self.leaf.unwrap_or_else(|| features.div_ceil(FEATURES.saturating_mul(d)).min(LARGEST_LEAF))
     }
 
@@ -241,7 +241,7 @@ impl<T: Real> Proposal<T> {
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 #[inline(never)]
 pub(super) fn shaped_map<T: Real>(omega: Omega, h: &ArrayRef2<T>, classes: &ArrayRef2<T>) -> Result<Map<T>> {
-    Shaping::new().of_points(h, classes)?.map(omega, Softmax::default())
+    Shaping::new().of_points(h, classes)?.build(omega, Softmax::default())
 }
 
 once!(Proposal::<T>::build);

@@ -130,7 +130,7 @@ impl<T: Real> SoftmaxSampler<T> {
             _ => factors.iter().fold(2, |sum: usize, factor| sum.saturating_add(factor.saturating_mul(2))),
         };
         let each = match self.is_exact() {
-            true => self.map().input_dim(),
+            true => self.map().dim(),
             false => self.map().feature_dim().saturating_mul(sizes),
         };
         (PRODUCTS / each.saturating_mul(self.present_classes()).max(1)).max(POINTS)

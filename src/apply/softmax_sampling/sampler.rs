@@ -228,7 +228,7 @@ impl<T: Real> SoftmaxSampler<T> {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Partition> {
         check_size("the number of class vectors", self.classes(), vectors.nrows())?;
-        check_size("the number of columns of the class vectors", self.map().input_dim(), vectors.ncols())?;
+        check_size("the number of columns of the class vectors", self.map().dim(), vectors.ncols())?;
         let draws = self.sample_by(h, k, uniform)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
         let z = Partition::new(&logits, slice_of(&draws.log_probabilities))?;
@@ -270,7 +270,7 @@ impl<T: Real> SoftmaxSampler<T> {
     }
 
     pub(super) fn check_columns(&self, h: &ArrayRef2<T>) -> Result<()> {
-        check_size("the number of columns of h", self.map().input_dim(), h.ncols())
+        check_size("the number of columns of h", self.map().dim(), h.ncols())
     }
 
     fn room(&self, n: usize, k: usize) -> Result<Draws> {

@@ -53,6 +53,6 @@ fn shape(input: FitInput<'_>, shaping: &Shaping) -> Result<Shape> {
 fn of_shape(input: FitInput<'_>, name: String, shape: Shape) -> MapFamily {
     let target = input.target.clone();
     MapFamily::coupled(name, move |m, coupling| {
-        shape.map(Draw::new(shape.rank(), m, coupling), target.clone())
+        shape.build(Draw::new(shape.rank(), m, coupling), target.clone())
     })
 }

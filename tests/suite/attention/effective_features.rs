@@ -17,7 +17,7 @@ fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
 
 /// Features as they are, scales included.
 fn whole<T: Real>(features: &Features<T>) -> Array2<f64> {
-    let mut all = features.values().mapv(|v| v.widen());
+    let mut all = features.mantissas().mapv(|v| v.widen());
     for (mut row, scales) in all.rows_mut().into_iter().zip(features.log_scales().rows()) {
         let mut first = 0;
         for (width, scale) in features.blocks().iter().zip(scales) {

@@ -178,7 +178,10 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     let v = tokens::<f64>([1, 1, n, 3], 1.0, 3);
     let map = Positive.softmax::<f64>(frequencies(d, 12, &Orthogonal, 7)).unwrap();
     let scaled = Positive
-        .map::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(scale).unwrap())
+        .build::<f64>(
+            frequencies(d, 12, &Orthogonal, 7),
+            random_features::kernel::Softmax::new(scale).unwrap(),
+        )
         .unwrap();
     let attention = Attention::new(scaled).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
@@ -243,7 +246,7 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     near(&head(&out, 0), &expected, 1e-12);
     // Two heads, each as if it were alone.
     let longer = Positive
-        .map::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(1.7).unwrap())
+        .build::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(1.7).unwrap())
         .unwrap();
     let [q, k, v] = [(1, d), (2, d), (3, 3)].map(|(seed, width)| tokens::<f64>([1, 2, n, width], 0.9, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
@@ -350,7 +353,7 @@ fn queries_of_normalised_attention_need_no_factor() {
         let scale = (d as f64).powf(-0.25);
         let weights = map.gram(&(inputs[0] * scale), &(inputs[1] * scale)).unwrap();
         near(&head(&sums, 0), &weights.dot(inputs[2]), 1e-10);
-        assert_eq!(map.features(Side::X, inputs[0]).unwrap().values().ncols(), 20);
+        assert_eq!(map.features(Side::X, inputs[0]).unwrap().mantissas().ncols(), 20);
     }
 }
 

@@ -75,10 +75,11 @@ pub fn naive(
         let blocks = map.blocks();
         let columns: Vec<usize> = (0..blocks.len()).flat_map(|b| vec![b; blocks[b]]).collect();
         let scales = features.log_scales().to_owned();
-        let scales = Array2::from_shape_fn(features.values().dim(), |(i, f)| scales[[i, columns[f]]].exp());
+        let scales =
+            Array2::from_shape_fn(features.mantissas().dim(), |(i, f)| scales[[i, columns[f]]].exp());
         // What a scale of −∞ stands before may be anything.
         let clean = |v: &f64, scale: &f64| if *scale == 0.0 { 0.0 } else { v * scale };
-        (ndarray::Zip::from(features.values()).and(&scales).map_collect(clean), scales)
+        (ndarray::Zip::from(features.mantissas()).and(&scales).map_collect(clean), scales)
     };
     let ((phi, at_x), (psi, at_y)) = (features(Side::X, &x), features(Side::Y, &y));
     let kernel = Array2::from_shape_fn((q.nrows(), k.nrows()), |(i, j)| match pair(i, j) {
@@ -127,7 +128,7 @@ fn agrees<T: Real>(
     size: f64,
     tolerances: [f64; 2],
 ) {
-    let d = map.input_dim();
+    let d = map.dim();
     let (q, k) = (tokens::<T>([1, 1, n, d], size, 1), tokens::<T>([1, 1, l, d], size, 2));
     let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
     let wide = [&q, &k, &v, &g].map(widened);
@@ -184,14 +185,14 @@ fn every_map_is_the_quadratic_loop() {
     agree!("positive", 1e-12, NEVER_NEGATIVE, Positive.softmax(omega()));
     agree!("hyperbolic", 1e-12, NEVER_NEGATIVE, Hyperbolic.softmax(omega()));
     agree!("OPRF", 1e-12, NEVER_NEGATIVE, Gerf::optimal(d, 2.0).unwrap().softmax(omega()));
-    agree!("ELU + 1", 1e-12, NEVER_NEGATIVE, EluPlusOne.map(d, 1.0));
+    agree!("ELU + 1", 1e-12, NEVER_NEGATIVE, EluPlusOne.build(d, 1.0));
     agree!(
         "ReLU",
         1e-12,
         NEVER_NEGATIVE,
-        Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().map(omega(), 1.0)
+        Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().build(omega(), 1.0)
     );
-    agree!("exp", 1e-12, NEVER_NEGATIVE, Nonlinear::new(Activation::Exp).map(omega(), 1.0));
+    agree!("exp", 1e-12, NEVER_NEGATIVE, Nonlinear::new(Activation::Exp).build(omega(), 1.0));
     agree!("Poisson", 1e-8, SIGNED, Poisson::default().softmax(counts()));
     agree!("trigonometric", 1e-8, SIGNED, Trigonometric.softmax(omega()));
     let shape = |(k, l)| if k == l { 0.8 + 0.1 * k as f64 } else { 0.05 * (k as f64 - l as f64) };
@@ -407,7 +408,7 @@ fn threads_change_no_bit() {
     same_on_any_threads(positive::<f32>(6, 16));
     same_on_any_threads(positive::<f64>(6, 16));
     same_on_any_threads::<f32>(
-        Nonlinear::new(Activation::Relu).map(frequencies(6, 16, &Independent, 1), 1.0).unwrap(),
+        Nonlinear::new(Activation::Relu).build(frequencies(6, 16, &Independent, 1), 1.0).unwrap(),
     );
 }
 
@@ -461,8 +462,8 @@ fn nothing_comes_from_the_future() {
             positive.without_normalisers(),
             of(Hyperbolic.softmax(omega()).unwrap()),
             of(Trigonometric.softmax(omega()).unwrap()),
-            of(Nonlinear::new(Activation::Relu).map(omega(), 1.0).unwrap()),
-            of(EluPlusOne.map(6, 1.0).unwrap()),
+            of(Nonlinear::new(Activation::Relu).build(omega(), 1.0).unwrap()),
+            of(EluPlusOne.build(6, 1.0).unwrap()),
             of(Hybrid::angular(Bases::shared(omega()), frequencies(6, 4, &Independent, 6)).unwrap()),
         ] {
             sees_nothing_else(&[64, 100], |heads, g| backward(&attention, heads, g, true));
@@ -502,7 +503,8 @@ fn what_has_no_part_has_no_gradient() {
 #[test]
 fn queries_without_a_positive_normaliser_have_none() {
     let omega = Frequencies::from_rows(array![[1.0], [2.0]]).unwrap();
-    let attention = Attention::new(Nonlinear::new(Activation::Relu).map::<f64>(omega, 1.0).unwrap()).unwrap();
+    let attention =
+        Attention::new(Nonlinear::new(Activation::Relu).build::<f64>(omega, 1.0).unwrap()).unwrap();
     let one = |x: [f64; 3]| Array4::from_shape_vec((1, 1, 3, 1), x.to_vec()).unwrap();
     let (q, k, v, g) =
         (one([1.0, -1.0, 2.0]), one([0.5, 3.0, -2.0]), one([1.0, 2.0, 5.0]), one([1.0, 1.0, 1.0]));
@@ -686,7 +688,7 @@ fn what_does_not_fit_is_refused() {
     let other = Attention::new(positive::<f64>(5, 12)).unwrap();
     assert!(matches!(other.bidirectional_backward(&heads, &x), Err(Error::Shape { .. })));
     for refused in [
-        Attention::new(Map::new(Ones).unwrap()).unwrap(),
+        Attention::new(Map::of_feature_map(Ones).unwrap()).unwrap(),
         attention.clone().with_heaviest_keys_exact(1).unwrap(),
         attention.clone().with_biased_epsilon(1e-3).unwrap(),
     ] {
@@ -727,7 +729,7 @@ fn what_is_zero_stays_so_beside_what_overflows() {
     let one = |x: &[f32]| Array4::from_shape_vec((1, 1, 1, x.len()), x.to_vec()).unwrap();
     // ReLU(x): the first feature of the query is 0, and its cotangent k₁ v beyond the range.
     let omega = Frequencies::from_rows(array![[1.0, 0.0], [0.0, 1.0]]).unwrap();
-    let relu = Nonlinear::new(Activation::Relu).map::<f32>(omega, 1.0).unwrap();
+    let relu = Nonlinear::new(Activation::Relu).build::<f32>(omega, 1.0).unwrap();
     let attention = Attention::new(relu).unwrap().without_normalisers().with_scale(1.0).unwrap();
     for (first, v) in [(1e10, 1e30), (1e25, 1e15)] {
         let (q, k, v, g) = (one(&[-1.0, 1.0]), one(&[first, 1.0]), one(&[v]), one(&[1.0]));
@@ -743,7 +745,7 @@ fn what_is_zero_stays_so_beside_what_overflows() {
     }
     // Values of 0 beside a kernel beyond the range.
     let omega = Frequencies::from_rows(array![[200.0]]).unwrap();
-    let map = Positive.map::<f32>(omega, Softmax::default()).unwrap();
+    let map = Positive.build::<f32>(omega, Softmax::default()).unwrap();
     let attention = Attention::new(map).unwrap().without_normalisers();
     let (x, v) = (one(&[60.0]), one(&[0.0]));
     let heads = Heads::new(&x, &x, &v).unwrap();
@@ -764,7 +766,8 @@ fn features_that_are_all_zero_have_slopes() {
         [(false, true, 6), (true, true, 6), (false, false, 6), (true, false, 6), (true, true, 70)]
     {
         for activation in functions {
-            let map = Nonlinear::new(activation).map::<f64>(frequencies(3, 8, &Orthogonal, 5), 1.0).unwrap();
+            let map =
+                Nonlinear::new(activation).build::<f64>(frequencies(3, 8, &Orthogonal, 5), 1.0).unwrap();
             let attention = oracle::normalised(Attention::signed(vec![map]).unwrap(), normalised);
             let [mut q, mut k] = [1, 2].map(|seed| tokens::<f64>([1, 1, l, 3], 0.4, seed).mapv(f64::abs));
             let [v, g] = [3, 4].map(|seed| tokens::<f64>([1, 1, l, 2], 1.0, seed));

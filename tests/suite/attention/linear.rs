@@ -42,8 +42,8 @@ fn maps(d: usize, m: usize) -> Vec<(&'static str, Map<f32>, Map<f64>, bool)> {
         map!("SimRF", false, Positive.softmax(frequencies(d, m, &Simplex::default(), 3))),
         map!("regularised", false, Positive.softmax(regularised())),
         map!("shifted Poisson", false, Poisson::default().shifted(shift()).softmax(counts())),
-        map!("ReLU", false, Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().map(omega(), 1.0)),
-        map!("ELU + 1", false, EluPlusOne.map(d, 1.0)),
+        map!("ReLU", false, Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().build(omega(), 1.0)),
+        map!("ELU + 1", false, EluPlusOne.build(d, 1.0)),
         map!("trigonometric", true, Trigonometric.softmax(omega())),
         map!(
             "angular hybrid",
@@ -92,13 +92,13 @@ fn every_map_is_the_quadratic_loop() {
 }
 
 fn relu<T: Real>(d: usize, m: usize) -> Map<T> {
-    Nonlinear::new(Activation::Relu).map(frequencies(d, m, &Independent, 1), 1.0).unwrap()
+    Nonlinear::new(Activation::Relu).build(frequencies(d, m, &Independent, 1), 1.0).unwrap()
 }
 
 /// The positive and the negative part of a number.
 fn signs<T: Real>() -> Map<T> {
     let omega = Frequencies::from_rows(array![[1.0], [-1.0]]).unwrap();
-    Nonlinear::new(Activation::Relu).map(omega, 1.0).unwrap()
+    Nonlinear::new(Activation::Relu).build(omega, 1.0).unwrap()
 }
 
 fn pool(threads: usize) -> rayon::ThreadPool {
@@ -915,7 +915,7 @@ fn exact_attention_is_the_definition() {
     let gaussian = Positive.gaussian::<f64>(frequencies(6, 8, &Orthogonal, 1), 1.0).unwrap();
     assert_eq!(Attention::new(gaussian).unwrap().exact_counterpart(), None);
     let longer = Positive
-        .map::<f64>(frequencies(6, 8, &Orthogonal, 1), random_features::kernel::Softmax::new(2.0).unwrap())
+        .build::<f64>(frequencies(6, 8, &Orthogonal, 1), random_features::kernel::Softmax::new(2.0).unwrap())
         .unwrap();
     let mixed = Attention::per_head(vec![positive(6, 20), longer.clone()]).unwrap();
     assert_eq!(mixed.exact_counterpart(), None);
@@ -1033,7 +1033,7 @@ fn half_precision_is_converted() {
 fn redraws_follow_their_schedule() {
     let recipe = Positive.recipe(Draw::new(6, 20, Orthogonal), Softmax::default());
     let redraw = Redraw::new(recipe.clone(), 7, 100).unwrap();
-    let identity = |redraw: &Redraw, step| redraw.map::<f32>(step).unwrap().identity();
+    let identity = |redraw: &Redraw, step| redraw.build::<f32>(step).unwrap().identity();
     assert_eq!(identity(&redraw, 99), recipe.draw::<f32>(7).unwrap().identity());
     let mut known: Vec<_> = (0..50).map(|number| identity(&redraw, 100 * number + 3)).collect();
     known.push(identity(&Redraw::new(recipe.clone(), 8, 100).unwrap(), 250));
@@ -1180,7 +1180,7 @@ fn keys_of_any_size_are_seen_by_their_own_sign_alone() {
     assert!(!out[[0, 0, 0, 0]].is_finite() && (out[[0, 0, 1, 0]] - 3.0).abs() < 1e-15);
     // What is shared may be the least of the features on both sides.
     let omega = Frequencies::from_rows(Array2::eye(3)).unwrap();
-    let attention = Attention::new(Nonlinear::new(Activation::Relu).map(omega, 1.0).unwrap()).unwrap();
+    let attention = Attention::new(Nonlinear::new(Activation::Relu).build(omega, 1.0).unwrap()).unwrap();
     for share in [1e-5f32, 1e-10, 1e-20, 1e-30] {
         let q = array![[[[1.0, -1.0, share], [1.0, -1.0, share]]]];
         let k = array![[[[-1.0, 1.0, share], [-1.0, 1.0, 3.0 * share]]]];
@@ -1220,7 +1220,7 @@ fn values_of_a_map_may_be_of_any_size() {
     let [q, k] = [1, 2].map(|seed| tokens::<f32>([1, 1, 150, 1], 1.0, seed));
     let v = tokens::<f32>([1, 1, 150, 2], 1.0, 3);
     let run = |size: f64| {
-        let attention = Attention::new(Map::<f32>::new(Sized(size)).unwrap()).unwrap();
+        let attention = Attention::new(Map::<f32>::of_feature_map(Sized(size)).unwrap()).unwrap();
         let heads = Heads::new(&q, &k, &v).unwrap();
         (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap())
     };

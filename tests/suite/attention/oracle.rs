@@ -95,8 +95,9 @@ fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Ar
         return (logs, features.signs);
     }
     let features = map.features(side, x).unwrap();
-    let logs = Array2::from_shape_fn(features.values().dim(), |(i, f)| features.log_scales()[[i, column(f)]]);
-    (logs, features.values().to_owned())
+    let logs =
+        Array2::from_shape_fn(features.mantissas().dim(), |(i, f)| features.log_scales()[[i, column(f)]]);
+    (logs, features.mantissas().to_owned())
 }
 
 /// The outputs of one head, of all pairs in logarithms; not divided by the normaliser unless so asked.

@@ -36,33 +36,33 @@ fn softmax(parts: &Parts) -> Softmax {
 }
 
 fn positive(parts: &Parts) -> Map<f64> {
-    Positive.map(omega(parts), softmax(parts)).unwrap()
+    Positive.build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn hyperbolic(parts: &Parts) -> Map<f64> {
-    Hyperbolic.map(omega(parts), softmax(parts)).unwrap()
+    Hyperbolic.build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn oprf(parts: &Parts) -> Map<f64> {
-    Gerf::new(parts.coefficients[0], GerfSign::Plus).unwrap().map(omega(parts), softmax(parts)).unwrap()
+    Gerf::new(parts.coefficients[0], GerfSign::Plus).unwrap().build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn gerf(parts: &Parts) -> Map<f64> {
     let a = Complex64::new(parts.coefficients[0], parts.coefficients[1]);
-    Gerf::new(a, GerfSign::Minus).unwrap().map(omega(parts), softmax(parts)).unwrap()
+    Gerf::new(a, GerfSign::Minus).unwrap().build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn dense(parts: &Parts) -> Map<f64> {
-    DenseExponential::new(parts.coefficients.clone()).unwrap().map(omega(parts), softmax(parts)).unwrap()
+    DenseExponential::new(parts.coefficients.clone()).unwrap().build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn gelu(parts: &Parts) -> Map<f64> {
     let map = Nonlinear::new(Activation::Gelu).with_offset(0.5).unwrap();
-    map.map(omega(parts), parts.lengthscales.clone()).unwrap()
+    map.build(omega(parts), parts.lengthscales.clone()).unwrap()
 }
 
 fn trigonometric(parts: &Parts) -> Map<f64> {
-    Trigonometric.map(omega(parts), softmax(parts)).unwrap()
+    Trigonometric.build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn rows(seed: u64) -> Array2<f64> {
@@ -221,7 +221,7 @@ fn threads_chunks_and_precision_change_nothing() {
             [0, 1, 2, 3].map(|seed| tokens::<f64>(shape, if seed < 2 { size } else { 1.0 }, seed));
         let map = |lengthscale: f64| {
             let omega = Independent.draw(3, 6, 3).unwrap();
-            Positive.map::<f64>(omega, Softmax::new(lengthscale).unwrap()).unwrap()
+            Positive.build::<f64>(omega, Softmax::new(lengthscale).unwrap()).unwrap()
         };
         for causal in [false, true] {
             let of = |lengthscale: f64| Attention::new(map(lengthscale)).unwrap().with_window(3, 0).unwrap();
@@ -275,7 +275,7 @@ fn single_precision_is_near_double() {
     let [q, k, v, g] = [0, 1, 2, 3].map(|seed| tokens::<f64>([1, 2, 150, 3], 1.2, seed));
     fn attention<T: Real>() -> Attention<T> {
         let softmax = Softmax::new(vec![0.9, 1.3, 1.1]).unwrap();
-        let map = Gerf::new(-0.1, GerfSign::Plus).unwrap().map(Orthogonal.draw(3, 8, 3).unwrap(), softmax);
+        let map = Gerf::new(-0.1, GerfSign::Plus).unwrap().build(Orthogonal.draw(3, 8, 3).unwrap(), softmax);
         Attention::new(map.unwrap()).unwrap()
     }
     let of = |x: &Array4<f64>| x.mapv(|v| v as f32);

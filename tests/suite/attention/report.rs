@@ -771,7 +771,7 @@ fn it_is_hopeless_at_usual_norms() {
 #[test]
 fn reports_refuse_what_they_cannot_say() {
     let x = normal(5, 4, 0.5, 1);
-    let attention = Attention::new(EluPlusOne.map::<f64>(4, 1.0).unwrap()).unwrap();
+    let attention = Attention::new(EluPlusOne.build::<f64>(4, 1.0).unwrap()).unwrap();
     assert!(matches!(
         attention.error_report(&TokenSample::new(&x, &x).with_values(&x)),
         Err(Error::Unsupported { .. })

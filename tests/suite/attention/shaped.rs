@@ -62,11 +62,11 @@ fn each_step_helps_on_trained_heads() {
         let softmax = Softmax::default;
         let errors = [
             error(&tokens, 0, |seed| Positive.softmax(orthogonal(seed)).unwrap()),
-            error(&tokens, 0, |seed| plain.map(orthogonal(seed), softmax()).unwrap()),
-            error(&tokens, 0, |seed| weighted.map(orthogonal(seed), softmax()).unwrap()),
-            error(&tokens, 4, |seed| beside.map(orthogonal(seed), softmax()).unwrap()),
+            error(&tokens, 0, |seed| plain.build(orthogonal(seed), softmax()).unwrap()),
+            error(&tokens, 0, |seed| weighted.build(orthogonal(seed), softmax()).unwrap()),
+            error(&tokens, 4, |seed| beside.build(orthogonal(seed), softmax()).unwrap()),
             error(&tokens, 4, |seed| {
-                short.map(Sobol.draw(short.rank(), m, seed).unwrap(), softmax()).unwrap()
+                short.build(Sobol.draw(short.rank(), m, seed).unwrap(), softmax()).unwrap()
             }),
         ];
         sums.iter_mut().zip(errors).for_each(|(sum, error)| *sum += error / 2.0);
@@ -92,9 +92,11 @@ fn neighbours_are_worth_more_than_features() {
             let dense = |seed| Orthogonal.draw(q.ncols(), m, seed).unwrap();
             [
                 error_near(&tokens, 4, window, |seed| Positive.softmax(dense(seed)).unwrap()),
-                error_near(&tokens, 4, window, |seed| unbiased.map(dense(seed), Softmax::default()).unwrap()),
                 error_near(&tokens, 4, window, |seed| {
-                    shape.map(Sobol.draw(shape.rank(), m, seed).unwrap(), Softmax::default()).unwrap()
+                    unbiased.build(dense(seed), Softmax::default()).unwrap()
+                }),
+                error_near(&tokens, 4, window, |seed| {
+                    shape.build(Sobol.draw(shape.rank(), m, seed).unwrap(), Softmax::default()).unwrap()
                 }),
             ]
         };

@@ -90,7 +90,7 @@ fn shaped_features_have_the_shape_of_each_head() {
     let map = |head| -> Map<f32> {
         let [q, k] = inputs.of_head(head);
         let (shape, _) = AttentionShaping::new(Shaping::new()).choose(&q, &k, 64, 0).unwrap();
-        shape.map(Orthogonal.draw(D, M, 7).unwrap(), Softmax::default()).unwrap()
+        shape.build(Orthogonal.draw(D, M, 7).unwrap(), Softmax::default()).unwrap()
     };
     let one = Attention::shaped(&inputs.heads(), M, 7).unwrap();
     same(&one, &Attention::per_head(vec![map(0), map(1)]).unwrap());

@@ -253,7 +253,7 @@ fn logits_are_scaled_as_those_of_features() {
     let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f64>([1, 2, 90, d], 1.0, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
     let longer = random_features::kernel::Softmax::new(1.7).unwrap();
-    let map = Positive.map::<f64>(frequencies(6, 12, &Orthogonal, 7), longer).unwrap();
+    let map = Positive.build::<f64>(frequencies(6, 12, &Orthogonal, 7), longer).unwrap();
     let attention = Attention::new(map).unwrap();
     for attention in
         [attention.clone(), attention.clone().with_scale(0.9).unwrap(), attention.with_cosine(0.3).unwrap()]
@@ -467,7 +467,7 @@ fn heads_of_a_state_have_lengthscales_of_their_own() {
     let [q, k, v] = [(1, 4), (2, 2), (3, 2)].map(|(seed, heads)| tokens::<f64>([2, heads, 90, 6], 0.7, seed));
     let map = |lengthscale: f64| {
         let target = random_features::kernel::Softmax::new(lengthscale).unwrap();
-        Positive.map::<f64>(frequencies(6, 12, &Orthogonal, 7), target).unwrap()
+        Positive.build::<f64>(frequencies(6, 12, &Orthogonal, 7), target).unwrap()
     };
     let attention = Attention::per_head(vec![map(1.0), map(1.7)]).unwrap().with_window(5, 0).unwrap();
     steps(&attention, [&q, &k, &v], &[10], |state| state);
@@ -531,7 +531,7 @@ fn effective_features_are_those_of_the_rest() {
     let scale = (d as f64).powf(-0.25);
     let whole = |side, x: &Array4<f64>| {
         let features = map.features(side, &(head(x, 0, 0) * scale)).unwrap();
-        &features.values() * &features.log_scales().mapv(f64::exp)
+        &features.mantissas() * &features.log_scales().mapv(f64::exp)
     };
     let (phi, psi) = (whole(Side::X, &q), whole(Side::Y, &k));
     for window in [[1, 0], [3, 2], [70, 64], [0, 4]] {

@@ -1,7 +1,7 @@
 //! Sketches that do not keep what a sketch must.
 
 use ndarray::ArrayView2;
-use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Target, Tile};
+use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Tile};
 use random_features::rand::Rng;
 use random_features::{Real, Result};
 
@@ -39,11 +39,11 @@ impl Sketch for Faulty {
         Ok(Faulty(Fault::Facts))
     }
 
-    fn serves(&self, target: &Target) -> bool {
-        matches!(target, Target::Implied(_))
+    fn serves(&self, target: &AnyKernel) -> bool {
+        matches!(target, AnyKernel::Implied(_))
     }
 
-    fn draw(&self, _: &Target, _: &mut dyn Rng) -> Result<Faulty> {
+    fn draw(&self, _: &AnyKernel, _: &mut dyn Rng) -> Result<Faulty> {
         Ok(*self)
     }
 }

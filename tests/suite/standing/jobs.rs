@@ -108,7 +108,7 @@ fn bits_of_maps(maps: Vec<Map<f64>>) -> u64 {
         for map in maps {
             for side in [Side::X, Side::Y] {
                 let features = map.features(side, &x).unwrap();
-                bits.array(&features.values());
+                bits.array(&features.mantissas());
                 bits.array(&features.log_scales());
             }
             bits.array(&map.gram(&y, &x).unwrap());
@@ -128,9 +128,9 @@ fn maps() -> u64 {
         Gerf::new(Complex64::new(-0.1, 0.05), GerfSign::Plus).unwrap().softmax(omega(20, 4)).unwrap(),
         ComplexExponential::new(transform, Symmetry::Symmetric).softmax(omega(20, 5)).unwrap(),
         Poisson::default().gaussian(counts, 1.0).unwrap(),
-        Sign.map(omega(40, 6), 1.0).unwrap(),
-        Nonlinear::new(Activation::Relu).map(omega(40, 7), 1.0).unwrap(),
-        EluPlusOne.map(4, 1.0).unwrap(),
+        Sign.build(omega(40, 6), 1.0).unwrap(),
+        Nonlinear::new(Activation::Relu).build(omega(40, 7), 1.0).unwrap(),
+        EluPlusOne.build(4, 1.0).unwrap(),
         Positive.softmax(structured(&Hadamard::default())).unwrap(),
         Trigonometric.gaussian(structured(&Givens::default()), 1.0).unwrap(),
     ])

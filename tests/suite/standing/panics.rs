@@ -48,7 +48,7 @@ impl FeatureMap<f64> for Fragile {
 }
 
 fn fragile() -> Map<f64> {
-    Map::new(Fragile).unwrap()
+    Map::of_feature_map(Fragile).unwrap()
 }
 
 fn good(n: usize) -> Array2<f64> {
@@ -135,7 +135,7 @@ fn statistics_are_whole() {
 #[test]
 fn grids_are_whole() {
     // One map after the other takes the batch, and the second panics.
-    let sturdy = random_features::EluPlusOne.map(2, 1.0).unwrap();
+    let sturdy = random_features::EluPlusOne.build(2, 1.0).unwrap();
     let mut grid = RidgeGrid::new([sturdy, fragile()], 1).unwrap();
     grid.update(&good(ROWS), &targets(ROWS)).unwrap();
     stays_whole(

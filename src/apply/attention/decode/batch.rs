@@ -57,7 +57,7 @@ impl<T: Real> CausalState<T> {
             sequences,
         )?;
         check_size("the number of heads of the keys", of_keys, found)?;
-        check_size("the dimension of the queries and the keys", self.input_dim(), d)?;
+        check_size("the dimension of the queries and the keys", self.dim(), d)?;
         check_size("the dimension of the values", d_v, heads.values.dim().3)?;
         if n > 0 {
             heads.check_causal()?;

@@ -112,7 +112,7 @@ impl<T: Real> Attention<T> {
     /// As [`state_bytes`](Attention::state_bytes), for so many tokens in the window.
     fn bytes_with(&self, d_v: usize, near: usize) -> usize {
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let dims = [self.maps[0].input_dim(), d_v];
+        let dims = [self.maps[0].dim(), d_v];
         // Rows that have left a window are dropped when they are as many as those in it.
         let rows = near.saturating_mul(2).saturating_add(self.exact.count());
         let exact = rows.saturating_mul(dims[0].saturating_add(d_v));
@@ -138,7 +138,7 @@ impl<T: Real> CausalState<T> {
     pub(super) fn bytes_of_fork(&self) -> usize {
         let (attention, [_, _, d_v]) = (&self.attention, self.shape);
         let width = attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let dims = [self.input_dim(), d_v];
+        let dims = [self.dim(), d_v];
         let rows = attention.window.before.saturating_mul(2).saturating_add(attention.exact.count());
         let exact = rows.min(self.longest()).saturating_mul(dims[0].saturating_add(d_v));
         Sequence::<T>::bytes_of_fork(width, dims)
@@ -151,8 +151,8 @@ impl<T: Real> CausalState<T> {
         self.heads.iter().map(Head::length).fold(0, usize::max)
     }
 
-    pub(super) fn input_dim(&self) -> usize {
-        self.attention.maps[0].input_dim()
+    pub(super) fn dim(&self) -> usize {
+        self.attention.maps[0].dim()
     }
 }
 

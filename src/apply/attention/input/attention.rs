@@ -138,9 +138,9 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     pub fn signed(maps: Vec<Map<T>>) -> Result<Self> {
         check_positive("the number of maps", maps.len())?;
-        let d = maps[0].input_dim();
+        let d = maps[0].dim();
         maps.iter().try_for_each(|map| {
-            check_size("the dimension of a map, which is that of the first,", d, map.input_dim())
+            check_size("the dimension of a map, which is that of the first,", d, map.dim())
         })?;
         let reading = Reading::new(TokenScale::of_dim(d));
         let attention = Attention {

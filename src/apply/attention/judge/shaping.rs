@@ -33,7 +33,7 @@ use crate::progress;
 /// assert_eq!((shape.dim(), exact_keys.clone()), (4, vec![7]));
 /// // Attention takes the same queries and keys.
 /// let omega = Orthogonal.draw(4, 64, 1)?;
-/// let map: Map<f64> = shape.map(omega, Softmax::default())?;
+/// let map: Map<f64> = shape.build(omega, Softmax::default())?;
 /// let attention = Attention::new(map)?.with_keys_exact(&exact_keys)?;
 /// # let _ = attention;
 /// # Ok::<(), random_features::Error>(())

@@ -78,7 +78,7 @@ impl<T: Real> Attention<T> {
     /// The errors of [`error_report`](Attention::error_report).
     #[inline(never)]
     pub fn expected_report(&self, recipe: &Recipe, sample: &TokenSample<'_, T>) -> Result<ErrorReport> {
-        check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
+        check_size("the dimension of the recipe", self.maps[0].dim(), recipe.dim())?;
         expected_errors(Some(recipe), self.scaled_tokens(sample)?, self.mask(sample)?)
     }
 
@@ -126,7 +126,7 @@ impl<T: Real> Attention<T> {
             let (name, domain) = ("the number of redraws", "at least 2");
             return Err(Error::Parameter { name, value: draws as f64, domain });
         }
-        check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
+        check_size("the dimension of the recipe", self.maps[0].dim(), recipe.dim())?;
         let (tokens, mask) = ([self.scaled_tokens(sample)?], self.mask(sample)?);
         let mut reports = errors_beside(recipe, 0..draws as u64, &tokens, &mask)?;
         reports.pop().ok_or(Error::NoData { what: "a report" })
@@ -170,7 +170,7 @@ impl<T: Real> Attention<T> {
             });
         }
         let TokenSample { queries, keys, values, .. } = *sample;
-        let d = self.maps[0].input_dim();
+        let d = self.maps[0].dim();
         check_positive("the number of queries", queries.nrows())?;
         check_positive("the number of keys", keys.nrows())?;
         check_size("the dimension of the queries", d, queries.ncols())?;
