@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use ndarray::{ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
-use rand::Rng;
 
 use super::tree::{Table, standard};
 use super::{Draws, Partition, Proposal, SampledLoss, SoftmaxSampler};
@@ -196,8 +195,9 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// The errors of [`SoftmaxSampler::partition`].
-    pub fn partition<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Partition> {
-        self.sampler.partition(h, &self.vectors(), k, rng)
+    #[inline(never)]
+    pub fn partition(&self, h: &ArrayRef1<T>, k: usize, seed: u64) -> Result<Partition> {
+        self.sampler.partition(h, &self.vectors(), k, seed)
     }
 }
 
@@ -210,4 +210,5 @@ once!(
     SampledSoftmax::<T>::add,
     SampledSoftmax::<T>::remove,
     SampledSoftmax::<T>::rebuild,
+    SampledSoftmax::<T>::partition,
 );

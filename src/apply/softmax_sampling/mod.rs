@@ -17,7 +17,7 @@
 //! let loss = layer.loss(&h, &[17, 11_000], 40, 7)?;
 //! layer.step(&loss, 0.1)?;
 //! // ln Z from 400 of 20,000 classes.
-//! let z = layer.partition(&h.row(0), 400, &mut rng)?;
+//! let z = layer.partition(&h.row(0), 400, 7)?;
 //! let exact = layer.vectors().dot(&h.row(0)).mapv(f64::exp).sum();
 //! assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
 //! assert!(z.relative_error() < 0.02);

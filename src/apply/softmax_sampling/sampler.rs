@@ -1,7 +1,7 @@
 //! [`SoftmaxSampler`]: draws of classes from a tree of feature sums.
 
 use ndarray::{ArrayRef1, ArrayRef2, Axis};
-use rand::{Rng, RngExt};
+use rand::RngExt;
 
 use super::classes::{Classes, check_below};
 use super::exact::Exact;
@@ -13,6 +13,7 @@ use crate::error::{Result, check_finite, check_size};
 use crate::map::Map;
 use crate::numeric::slice_of;
 use crate::once::once;
+use crate::rng;
 
 /// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's estimates
 /// stand for exp(h·cᵢ), but the probability that is stated with each draw is exact.
@@ -163,20 +164,16 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(draws)
     }
 
-    /// Draws k classes for one point, 1 × k, with your own generator.
+    /// Draws k classes for one point, 1 × k, with the generator [`rng`](crate::rng)`(seed)`.
     ///
     /// # Errors
     /// The errors of [`sample`](SoftmaxSampler::sample).
-    pub fn sample_of<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Draws> {
-        self.sample_by(h, k, &mut || rng.random())
-    }
-
     #[inline(never)]
-    fn sample_by(&self, h: &ArrayRef1<T>, k: usize, uniform: &mut dyn FnMut() -> f64) -> Result<Draws> {
+    pub fn sample_of(&self, h: &ArrayRef1<T>, k: usize, seed: u64) -> Result<Draws> {
         let h = h.view().insert_axis(Axis(0));
         self.check_h(&h)?;
-        let mut draws = self.room(1, k)?;
-        let row = draws.only_row_mut();
+        let (mut draws, mut rng) = (self.room(1, k)?, rng(seed));
+        let (row, uniform) = (draws.only_row_mut(), &mut || rng.random());
         match &self.engine {
             Engine::Tree(tree) => self.mixture(tree).draw(&mut Walker::default(), 0, h, row, uniform)?,
             Engine::Exact(exact) => exact.draw(slice_of(&h.as_standard_layout()), row, uniform)?,
@@ -184,7 +181,8 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(draws)
     }
 
-    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws, in O(k d) beside the draws.
+    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws of [`sample_of`](SoftmaxSampler::sample_of),
+    /// in O(k d) beside them.
     ///
     /// ```
     /// use ndarray::Array2;
@@ -198,7 +196,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// let map = Positive.softmax(Orthogonal.draw(4, 64, 1)?)?;
     /// let sampler = SoftmaxSampler::new(map, &classes)?;
     /// let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
-    /// let z = sampler.partition(&h, &classes, 200, &mut rng)?;
+    /// let z = sampler.partition(&h, &classes, 200, 7)?;
     /// let exact = classes.dot(&h).mapv(f64::exp).sum();
     /// assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
     /// # Ok::<(), random_features::Error>(())
@@ -209,27 +207,17 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// The errors of [`sample`](SoftmaxSampler::sample), and [`Shape`](crate::Error::Shape) if there are not C vectors or they do not have
     /// d columns; the errors of [`Partition::new`], which is [`Parameter`](crate::Error::Parameter) for k = 0.
-    pub fn partition<R: Rng + ?Sized>(
-        &self,
-        h: &ArrayRef1<T>,
-        vectors: &ArrayRef2<T>,
-        k: usize,
-        rng: &mut R,
-    ) -> Result<Partition> {
-        self.partition_by(h, vectors, k, &mut || rng.random())
-    }
-
     #[inline(never)]
-    fn partition_by(
+    pub fn partition(
         &self,
         h: &ArrayRef1<T>,
         vectors: &ArrayRef2<T>,
         k: usize,
-        uniform: &mut dyn FnMut() -> f64,
+        seed: u64,
     ) -> Result<Partition> {
         check_size("the number of class vectors", self.classes(), vectors.nrows())?;
         check_size("the number of columns of the class vectors", self.map().dim(), vectors.ncols())?;
-        let draws = self.sample_by(h, k, uniform)?;
+        let draws = self.sample_of(h, k, seed)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
         let z = Partition::new(&logits, slice_of(&draws.log_probabilities))?;
         let z = z.with_features(draws.effective_features.and_then(|all| all.first().copied()));
@@ -285,6 +273,6 @@ impl<T: Real> SoftmaxSampler<T> {
 once!(
     SoftmaxSampler::<T>::sample,
     SoftmaxSampler::<T>::log_probabilities,
-    SoftmaxSampler::<T>::sample_by,
-    SoftmaxSampler::<T>::partition_by,
+    SoftmaxSampler::<T>::sample_of,
+    SoftmaxSampler::<T>::partition,
 );
