@@ -27,9 +27,10 @@ const LITTLE: f64 = 1.1;
 /// ln of a factor by which no number of features can grow.
 const FEATURES: f64 = 14.0;
 
-/// How good the draws of a sampler are for some points, compared with uniform draws, and how good they would be with more
-/// frequencies or with features [shaped by the data](crate::data::shaping). [`SoftmaxSampler::report`] makes it; `Display`
-/// writes sentences.
+/// How good the draws of a sampler are for some points, compared with uniform draws and with alternatives.
+/// [`SoftmaxSampler::report`] makes it and has an example; `Display` writes sentences.
+///
+/// Alternatives have more frequencies or features [shaped by the data](crate::data::shaping).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProposalReport {
@@ -42,9 +43,10 @@ pub struct ProposalReport {
     pub proposal: Quality,
     /// The quality of uniform draws.
     pub uniform: Quality,
-    /// ln of Var/K² of an estimate, in closed form, in the mean over the softmax and the points. It falls as 1/m. So does χ², once
-    /// both are small; χ² is less as far as the errors of all classes are alike. `None` if draws are exact or there is no closed
-    /// form.
+    /// The logarithm of Var/K² of an estimate, in closed form, in the mean over the softmax and the points. `None` if draws are exact or there
+    /// is no closed form.
+    ///
+    /// It falls as 1/m. So does χ², once both are small; χ² is less as far as the errors of all classes are alike.
     pub log_relative_variance: Option<f64>,
     /// The quality of the other proposals that were tried.
     pub alternatives: Vec<Quality>,

@@ -27,8 +27,8 @@ use crate::once::once;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// For each head of keys a state keeps sums of O(m d_v) numbers over the tokens so far and the features of up to 64 last tokens,
-/// whatever the length. [Neighbours](Attention::with_window) and [exact keys](Attention::with_keys_exact) are kept as keys and values.
+/// Whatever the length, a state keeps for each head of keys sums of O(m d_v) numbers and the features of up to 64 last tokens.
+/// [Neighbours](Attention::with_window) and [exact keys](Attention::with_keys_exact) are kept as keys and values.
 /// With the feature `serde` a state can be stored, with its maps, and goes on to the bit.
 ///
 /// # Batches

@@ -56,8 +56,8 @@ use crate::once::once;
 /// not even in its last bit.
 ///
 /// Some keys are added by logarithms in `f64`, and so are the keys after them in their chunk of 64 tokens: four to seven times slower.
-/// They are keys whose features differ too much for products in `T` (at norms of some 8 in `f32`), keys with features of 0 whose
-/// scales lie far apart, and values beyond √MAX. Queries whose features differ too much are answered in this way too.
+/// They are keys whose features differ too much for products in `T`, at norms of some 8 in `f32`. They are also keys with features
+/// of 0 whose scales lie far apart, and values beyond √MAX. Queries whose features differ too much are answered in this way too.
 ///
 /// # Exact weights
 /// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::with_window) may be computed exactly. Features
