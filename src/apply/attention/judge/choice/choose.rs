@@ -83,7 +83,7 @@ impl<T: Real> Attention<T> {
             candidates.push(AttentionCandidate {
                 exact: true,
                 window: [0, 0],
-                frequencies: 0,
+                m: 0,
                 operations,
                 error: Some(0.0),
             });
@@ -123,9 +123,9 @@ impl<T: Real> Attention<T> {
             candidates.extend(sizes.iter().map(|size| AttentionCandidate {
                 exact: false,
                 window: [window.before, window.after],
-                frequencies: size.frequencies,
+                m: size.m,
                 operations: size.costs.linear(lengths, attention.exact_pairs()),
-                error: report.main_error_with(size.frequencies),
+                error: report.main_error_with(size.m),
             }));
         }
         Ok(candidates)
@@ -164,7 +164,7 @@ impl<T: Real> Attention<T> {
             return Ok(Chosen::Exact(exact));
         }
         let [before, after] = best.window;
-        let size = sizes.iter().find(|size| size.frequencies == best.frequencies);
+        let size = sizes.iter().find(|size| size.m == best.m);
         let attention = size.map_or_else(|| Ok(self.clone()), |size| self.of_size(size))?;
         Ok(Chosen::Linear(Box::new(attention.with_window(before, after)?)))
     }

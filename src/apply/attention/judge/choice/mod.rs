@@ -38,8 +38,8 @@ pub struct AttentionCandidate {
     /// The [window](Attention::with_window) of neighbours with exact weights: keys up to the query's own place, and keys behind it.
     /// \[0, 0\] if there is none.
     pub window: [usize; 2],
-    /// m, the number of frequencies of the map; 0 for exact attention.
-    pub frequencies: usize,
+    /// The number m of frequencies of the map; 0 for exact attention.
+    pub m: usize,
     /// The cost of a head of one sequence, in multiplications of exact attention, by the rule of
     /// [`bidirectional_auto`](Attention::bidirectional_auto).
     pub operations: f64,

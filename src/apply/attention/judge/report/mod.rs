@@ -73,8 +73,8 @@ const ROUGH: f64 = 1.0;
 pub struct ErrorReport {
     /// Where the covariances come from: a closed form, for independent frequencies or antithetic pairs of them, or redraws.
     pub basis: Basis,
-    /// m, the number of frequencies in use.
-    pub frequencies: usize,
+    /// The number m of frequencies in use.
+    pub m: usize,
     /// The largest relative variance of a query's normaliser in the sample.
     pub normaliser_variance: f64,
     /// The error of the output if all weights were equal, so that every query got the mean of the values that it sees, relative to the
@@ -95,11 +95,11 @@ pub struct ErrorReport {
 
 impl ErrorReport {
     /// Without a factor to shrink by, and without alternatives.
-    fn new(basis: Basis, frequencies: usize, has_values: bool, errors: Errors) -> Self {
+    fn new(basis: Basis, m: usize, has_values: bool, errors: Errors) -> Self {
         ErrorReport {
             basis,
-            frequencies,
-            normaliser_variance: errors.normaliser / frequencies as f64,
+            m,
+            normaliser_variance: errors.normaliser / m as f64,
             mean_error: if has_values { errors.mean } else { errors.equal }.sqrt(),
             shrink: f64::NAN,
             alternatives: Vec::new(),
@@ -118,18 +118,18 @@ impl ErrorReport {
     /// The expected error of the attention weights, relative to their norm (root mean square over the sample). `None` if it is
     /// [hopeless](ErrorReport::is_hopeless).
     pub fn weight_error(&self) -> Option<f64> {
-        self.error(self.weights, self.frequencies)
+        self.error(self.weights, self.m)
     }
 
     /// The expected error of the output, relative to its norm (root mean square over the sample). `None` if it is
     /// [hopeless](ErrorReport::is_hopeless) or the sample has no values.
     pub fn output_error(&self) -> Option<f64> {
-        self.output_error_with(self.frequencies)
+        self.output_error_with(self.m)
     }
 
     /// The expected [error of the output](ErrorReport::output_error) with so many frequencies instead of m.
-    pub fn output_error_with(&self, frequencies: usize) -> Option<f64> {
-        if self.has_values { self.error(self.output, frequencies) } else { None }
+    pub fn output_error_with(&self, m: usize) -> Option<f64> {
+        if self.has_values { self.error(self.output, m) } else { None }
     }
 
     /// A rough number for the error of the attention weights, relative to their norm (root mean square over the sample): the first-order
@@ -163,7 +163,7 @@ impl ErrorReport {
     }
 
     fn rough(&self, part: ErrorPart) -> Option<f64> {
-        let error = (part.variance / self.frequencies as f64 + part.bias).sqrt();
+        let error = (part.variance / self.m as f64 + part.bias).sqrt();
         Some(error).filter(|error| self.normaliser_variance <= ROUGH && error.is_finite())
     }
 
@@ -173,13 +173,13 @@ impl ErrorReport {
     }
 
     /// The expected error of outputs, or of weights if the sample has no values, with so many frequencies.
-    pub(super) fn main_error_with(&self, frequencies: usize) -> Option<f64> {
-        self.error(self.main(), frequencies)
+    pub(super) fn main_error_with(&self, m: usize) -> Option<f64> {
+        self.error(self.main(), m)
     }
 
     /// None, too, where outputs are 0, of which nothing can be a part.
-    fn error(&self, part: ErrorPart, frequencies: usize) -> Option<f64> {
-        let (own, m) = (self.frequencies as f64, frequencies as f64);
+    fn error(&self, part: ErrorPart, m: usize) -> Option<f64> {
+        let (own, m) = (self.m as f64, m as f64);
         // Also where it is no number. From redraws that are hopeless nothing follows for more frequencies.
         let reliable = self.normaliser_variance * own / m < RELIABLE && !self.knows_nothing();
         Some((part.variance / m + part.bias).sqrt()).filter(|error| reliable && !error.is_nan())
@@ -208,7 +208,7 @@ impl ErrorReport {
     /// exact, is never worse. `None` where no error is expected, since it is hopeless or outputs are 0.
     pub fn is_worse_than_uniform(&self) -> Option<bool> {
         // Also where the mean's error is no number.
-        self.main_error_with(self.frequencies)
+        self.main_error_with(self.m)
             .map(|error| error > 0.0 && !matches!(error.partial_cmp(&self.mean_error), Some(Ordering::Less)))
     }
 
@@ -225,7 +225,7 @@ impl ErrorReport {
         if self.knows_nothing() {
             return f64::NAN;
         }
-        let one = self.normaliser_variance * self.frequencies as f64;
+        let one = self.normaliser_variance * self.m as f64;
         let part = self.main();
         let rest = error * error - part.bias;
         let below = rest < 0.0;
