@@ -36,11 +36,13 @@ impl<T: Real> Attention<T> {
     /// // The share of each head's queries whose normaliser rests on
     /// // fewer than ten features.
     /// let small = attention.bidirectional_diagnosed(&Heads::new(&x, &x, &x)?)?;
-    /// assert!(small.share_below(10.0).iter().flatten().all(|s| *s == 0.0));
+    /// let few = small.share_with_features_below(10.0).unwrap();
+    /// assert!(few.iter().all(|share| *share == 0.0));
     /// let large = &x * 20.0;
     /// let heads = Heads::new(&large, &large, &x)?;
     /// let large = attention.bidirectional_diagnosed(&heads)?;
-    /// assert!(large.share_below(10.0).iter().flatten().all(|s| *s > 0.9));
+    /// let few = large.share_with_features_below(10.0).unwrap();
+    /// assert!(few.iter().all(|share| *share > 0.9));
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
@@ -115,7 +117,7 @@ impl<T: Real> Attended<T> {
     /// The share of each head's queries, \[batch, heads\], whose normaliser rests on fewer
     /// [effective features](Attention::bidirectional_diagnosed) than `threshold`. Queries whose number is NaN are left out; without any
     /// others the share is NaN. `None` if effective features were not asked for.
-    pub fn share_below(&self, threshold: f64) -> Option<Array2<f64>> {
+    pub fn share_with_features_below(&self, threshold: f64) -> Option<Array2<f64>> {
         let numbers = self.effective_features.as_ref()?;
         Some(numbers.map_axis(Axis(2), |rows| {
             let known = rows.iter().map(|n| n.widen()).filter(|n| !n.is_nan());
