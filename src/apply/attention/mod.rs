@@ -4,7 +4,7 @@
 //! use ndarray::Array4;
 //! use random_features::apply::attention::{Attention, Heads};
 //! // [batch, heads, length, dim].
-//! let x = Array4::ones((1, 8, 1000, 64));
+//! let x = Array4::<f32>::ones((1, 8, 1000, 64));
 //! let attention = Attention::<f32>::favor_plus(64, 256, 7)?;
 //! let out = attention.causal(&Heads::new(&x, &x, &x)?)?.output;
 //! assert_eq!(out.dim(), (1, 8, 1000, 64));

@@ -23,13 +23,15 @@ impl<T: Real> CausalState<T> {
     /// let attention = Attention::<f32>::favor_plus(8, 64, 7)?;
     /// // Prompts of 3 and of 5 tokens, one after the other,
     /// // for 4 heads of queries and 2 of keys.
-    /// let (q, kv) = (Array4::ones((1, 4, 8, 8)), Array4::ones((1, 2, 8, 8)));
+    /// let q = Array4::<f32>::ones((1, 4, 8, 8));
+    /// let kv = Array4::ones((1, 2, 8, 8));
     /// let prompts = Heads::new(&q, &kv, &kv)?;
     /// let prompts = prompts.with_sequences(&[0, 3, 8], &[0, 3, 8])?;
     /// let mut state = attention.state(2, 2, 8)?;
     /// assert_eq!(state.prefill(&prompts)?.output.dim(), (1, 4, 8, 8));
     /// // Then a token of each.
-    /// let (q, kv) = (Array3::ones((2, 4, 8)), Array3::ones((2, 2, 8)));
+    /// let q = Array3::<f32>::ones((2, 4, 8));
+    /// let kv = Array3::ones((2, 2, 8));
     /// assert_eq!(state.step(&q, &kv, &kv)?.output.dim(), (2, 4, 8));
     /// assert_eq!(state.lengths(), [4, 6]);
     /// # Ok::<(), random_features::Error>(())

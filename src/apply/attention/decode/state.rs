@@ -18,10 +18,10 @@ use crate::once::once;
 /// let attention = Attention::<f32>::favor_plus(8, 64, 7)?;
 /// // One sequence, two heads of keys, values in ℝ⁸.
 /// let mut state = attention.state(1, 2, 8)?;
-/// let prompt = Array4::ones((1, 2, 20, 8));
+/// let prompt = Array4::<f32>::ones((1, 2, 20, 8));
 /// let read = state.prefill(&Heads::new(&prompt, &prompt, &prompt)?)?.output;
 /// assert_eq!(read.dim(), (1, 2, 20, 8));
-/// let token = Array3::ones((1, 2, 8));
+/// let token = Array3::<f32>::ones((1, 2, 8));
 /// let out = state.step(&token, &token, &token)?.output;
 /// assert_eq!((out.dim(), state.lengths()), ((1, 2, 8), vec![21]));
 /// # Ok::<(), random_features::Error>(())

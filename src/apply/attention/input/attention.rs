@@ -16,8 +16,9 @@ use crate::once::once;
 /// use ndarray::Array4;
 /// use random_features::apply::attention::{Attention, Heads};
 /// // Queries, keys and values, [batch, heads, length, dim].
-/// let (q, k) = (Array4::ones((1, 2, 100, 16)), Array4::ones((1, 2, 80, 16)));
-/// let v = Array4::ones((1, 2, 80, 8));
+/// let q = Array4::<f32>::ones((1, 2, 100, 16));
+/// let k = Array4::ones((1, 2, 80, 16));
+/// let v = Array4::<f32>::ones((1, 2, 80, 8));
 /// let attention = Attention::<f32>::favor_plus(16, 256, 7)?;
 /// let out = attention.bidirectional(&Heads::new(&q, &k, &v)?)?.output;
 /// assert_eq!(out.dim(), (1, 2, 100, 8));
