@@ -23,9 +23,11 @@ impl<T: Real> Attention<T> {
     /// use rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// let mut rng = random_features::rng(1);
-    /// let x = Array2::from_shape_simple_fn((100, 16), || rng.random::<f64>());
+    /// let shape = (100, 16);
+    /// let x = Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
     /// let attention = Attention::favor_plus(16, 64, 5)?;
-    /// let sample = TokenSample::causal(&x, &x).with_values(&x);
+    /// let values = &x + 1.0;
+    /// let sample = TokenSample::causal(&x, &x).with_values(&values);
     /// // Short sequences are exact, long ones have features.
     /// let short = attention.choose(&sample, [50, 50], 0.1)?;
     /// assert!(short.best().unwrap().exact);

@@ -22,7 +22,8 @@ impl<T: Real> Attention<T> {
     /// use rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// let mut rng = random_features::rng(1);
-    /// let x = Array2::from_shape_simple_fn((90, 8), || rng.random::<f64>());
+    /// let shape = (90, 8);
+    /// let x = Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
     /// let sample = TokenSample::causal(&x, &x).with_values(&x);
     /// println!("{}", Attention::favor_plus(8, 256, 7)?.error_report(&sample)?);
     /// # Ok::<(), random_features::Error>(())
@@ -94,7 +95,8 @@ impl<T: Real> Attention<T> {
     /// use random_features::kernel::Softmax;
     /// use random_features::theory::Basis;
     /// let mut rng = random_features::rng(1);
-    /// let x = Array2::from_shape_simple_fn((20, 8), || rng.random::<f64>());
+    /// let shape = (20, 8);
+    /// let x = Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
     /// let sample = TokenSample::new(&x, &x).with_values(&x);
     /// // Simplex frequencies have no closed form for covariances.
     /// let draw = Draw::new(8, 256, Simplex::default());

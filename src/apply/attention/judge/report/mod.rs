@@ -35,11 +35,12 @@ const ROUGH: f64 = 1.0;
 /// use rand::RngExt;
 /// use random_features::apply::attention::{Attention, TokenSample};
 /// let mut rng = random_features::rng(1);
-/// let x = Array2::from_shape_simple_fn((90, 8), || rng.random::<f64>());
-/// let sample = TokenSample::new(&x, &x).with_values(&x);
+/// let shape = (90, 8);
+/// let x = Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
+/// let sample = TokenSample::new(&x, &x);
 /// let report = Attention::favor_plus(8, 256, 7)?.error_report(&sample)?;
 /// println!("{report}");
-/// assert!(report.output_error().is_some_and(|error| error < 0.1));
+/// assert!(report.weight_error().is_some_and(|error| error < 0.1));
 /// // The number of frequencies for an error of 1 %.
 /// assert!(report.frequencies_for(0.01) > 256.0);
 /// # Ok::<(), random_features::Error>(())

@@ -13,8 +13,8 @@ use crate::error::{Error, Result, check_size};
 /// use random_features::apply::attention::{Attention, TokenSample};
 /// let mut rng = random_features::rng(1);
 /// let shape = (90, 8);
-/// let q = Array2::from_shape_simple_fn(shape, || rng.random::<f32>());
-/// let k = Array2::from_shape_simple_fn(shape, || rng.random::<f32>());
+/// let q = Array2::from_shape_simple_fn(shape, || rng.random::<f32>() - 0.5);
+/// let k = Array2::from_shape_simple_fn(shape, || rng.random::<f32>() - 0.5);
 /// let attention = Attention::favor_plus(8, 256, 7)?;
 /// // Errors of weights, and with values errors of outputs.
 /// let report = attention.error_report(&TokenSample::new(&q, &k))?;
