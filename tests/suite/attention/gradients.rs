@@ -766,7 +766,8 @@ fn features_that_are_all_zero_have_slopes() {
         [(false, true, 6), (true, true, 6), (false, false, 6), (true, false, 6), (true, true, 70)]
     {
         for activation in functions {
-            let map = Nonlinear::new(activation).build::<f64>(frequencies(3, 8, &Orthogonal, 5), 1.0).unwrap();
+            let map =
+                Nonlinear::new(activation).build::<f64>(frequencies(3, 8, &Orthogonal, 5), 1.0).unwrap();
             let attention = oracle::normalised(Attention::signed(vec![map]).unwrap(), normalised);
             let [mut q, mut k] = [1, 2].map(|seed| tokens::<f64>([1, 1, l, 3], 0.4, seed).mapv(f64::abs));
             let [v, g] = [3, 4].map(|seed| tokens::<f64>([1, 1, l, 2], 1.0, seed));
