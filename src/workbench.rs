@@ -8,6 +8,8 @@ pub use crate::engine::Scratch;
 use crate::engine::{Tile, TileShape};
 pub use crate::numeric::special::normal_quantile;
 use crate::numeric::{self, Isa};
+#[cfg(feature = "planner")]
+use crate::planner::{Advice, Calibration, Plan};
 use crate::projection::Projection;
 
 /// The instruction sets of this machine that the crate's loops are compiled for, in increasing order: `portable`, the
@@ -52,4 +54,22 @@ pub fn project<T: Real>(
         scratch,
         None,
     );
+}
+
+/// The numbers of a plan's advice.
+#[cfg(feature = "planner")]
+pub fn advice(plan: &Plan) -> Option<&Advice> {
+    plan.advice.as_ref()
+}
+
+/// The calibration with these nanoseconds, in the order of its text.
+#[cfg(feature = "planner")]
+pub fn calibration(times: [f64; 11]) -> Calibration {
+    Calibration::of_times(times)
+}
+
+/// The nanoseconds of a calibration, in the order of its text.
+#[cfg(feature = "planner")]
+pub fn calibration_times(calibration: &Calibration) -> [f64; 11] {
+    calibration.times()
 }

@@ -13,7 +13,7 @@ fn main() -> Result<()> {
     let (queries, keys) = (points(1000, 3), points(500, 5));
 
     let kernel = Softmax::default(); // exp(x·y)
-    let plan = Planner::new(&queries, &keys)?.kernel(kernel.clone()).features(512).plan()?;
+    let plan = Planner::new(&queries, &keys)?.with_kernel(kernel.clone()).with_max_features(512).plan()?;
     println!("{plan}");
     let best = plan.best()?;
     let map: Map<f32> = best.recipe.draw(42)?; // frequencies from the seed 42
@@ -26,6 +26,6 @@ fn main() -> Result<()> {
         let exact = kernel.value(&queries.row(i), &keys.row(i))?;
         println!("{exact:>10.4}{:>10.4}{:>18.5}", gram[[i, i]], gram[[i, i]] / exact - 1.0);
     }
-    println!("root mean squares to expect: {:.5} in the median", best.forecast.relative.median.value);
+    println!("root mean squares to expect: {:.5} in the median", best.relative_error());
     Ok(())
 }

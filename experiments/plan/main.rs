@@ -100,17 +100,17 @@ fn planner(request: &Request, data: &Data, seed: u64) -> Result<(Planner, String
     let (target, origin) = kernel::named(&name, ell, &points, seed)?;
     let planner = points.planner().map_err(|error| format!("{}: {error}", data.name))?;
     let about = format!("{}{treatment}; {origin}", data.name);
-    Ok((planner.kernel(target).loss(loss::requested(request)?).seed(seed), about))
+    Ok((planner.with_kernel(target).with_loss(loss::requested(request)?).with_seed(seed), about))
 }
 
 /// With the budget or the target that is asked for.
 fn goal(request: &Request, planner: Planner) -> Result<Planner, String> {
     match (request.text("--features"), request.text("--target")) {
         (Some(_), Some(_)) => Err("--features and --target exclude each other".into()),
-        (_, None) => Ok(planner.features(request.count("--features", 256, (1, 65_536))?)),
+        (_, None) => Ok(planner.with_max_features(request.count("--features", 256, (1, 65_536))?)),
         _ => {
             let error = request.number("--target", 0.1, (1e-9, 1e9))?;
-            planner.target(error).map_err(|error| error.to_string())
+            planner.with_max_error(error).map_err(|error| error.to_string())
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use experiments::plot::{self, Panel, Series};
 use experiments::progress;
-use random_features::planner::{Choice, Plan, Planner};
+use random_features::planner::{Measure, Plan, Planner, RankedRecipe};
 
 use crate::verification;
 
@@ -26,13 +26,13 @@ pub fn draw(planner: &Planner, plan: &Plan, (seed, quick): (u64, bool), path: &P
 }
 
 /// A cost on a logarithmic axis, with the title of its panel and its name.
-type Axis = (&'static str, &'static str, fn(&Choice) -> f64);
+type Axis = (&'static str, &'static str, fn(&RankedRecipe) -> f64);
 
 const FEATURES: Axis =
-    ("The first recipes", "log₂ of the features", |choice| (choice.cost.features as f64).log2());
+    ("The first recipes", "log₂ of the features", |choice| (choice.recipe.feature_dim() as f64).log2());
 const MULTIPLICATIONS: Axis =
     ("The best for each cost", "log₁₀ of the multiplications a point", |choice| {
-        choice.cost.multiplications.log10()
+        choice.cost(Measure::Multiplications).log10()
     });
 
 /// A panel of series of recipes.
@@ -40,7 +40,7 @@ fn panel(
     planner: &Planner,
     plan: &Plan,
     seed: u64,
-    recipes: Vec<(String, Vec<&Choice>)>,
+    recipes: Vec<(String, Vec<&RankedRecipe>)>,
     (title, x_label, cost): Axis,
 ) -> Result<Panel, String> {
     let all: usize = recipes.iter().map(|(_, choices)| choices.len()).sum();
@@ -64,28 +64,28 @@ fn panel(
 
 /// Plans for an eighth to twice the features of the best; in a quick run for a half.
 fn plans(planner: &Planner, plan: &Plan, quick: bool) -> Result<Vec<Plan>, String> {
-    let features = plan.best().map_err(|error| error.to_string())?.cost.features;
+    let features = plan.best().map_err(|error| error.to_string())?.recipe.feature_dim();
     let all = [features / 8, features / 4, features / 2, features, 2 * features];
     let budgets = if quick { &all[2..4] } else { &all[..] };
     let mut plans = Vec::new();
     for (i, budget) in budgets.iter().enumerate() {
         progress::show("plans for the picture", i, budgets.len());
         // A budget may be too small for any map.
-        plans.extend(planner.clone().features(*budget).plan().ok());
+        plans.extend(planner.clone().with_max_features(*budget).plan().ok());
     }
     progress::show("plans for the picture", budgets.len(), budgets.len());
     Ok(plans)
 }
 
 /// The map and the coupling of a recipe in all plans, whatever its parameters.
-fn followed_over<'a>(plans: &'a [Plan], first: &Choice) -> (String, Vec<&'a Choice>) {
-    let same = |choice: &&Choice| family(choice) == family(first) && choice.coupling == first.coupling;
+fn followed_over<'a>(plans: &'a [Plan], first: &RankedRecipe) -> (String, Vec<&'a RankedRecipe>) {
+    let same = |choice: &&RankedRecipe| family(choice) == family(first) && choice.coupling == first.coupling;
     let choices = plans.iter().filter_map(|plan| plan.choices.iter().find(same)).collect();
     (format!("{}, {}", family(first), first.coupling), choices)
 }
 
 /// The name of a map without its parameters, which have digits.
-fn family(choice: &Choice) -> String {
+fn family(choice: &RankedRecipe) -> String {
     let words = choice.map.split(", ").map(|part| part.split(|c: char| c.is_ascii_digit()).next());
     let whole = words.zip(choice.map.split(", ")).enumerate().filter_map(|(i, (word, part))| {
         let word = word.unwrap_or_default().trim();
@@ -95,9 +95,9 @@ fn family(choice: &Choice) -> String {
 }
 
 /// The recipes of all plans of which none that is cheaper is as good, the cheapest first.
-fn front(plans: &[Plan]) -> Vec<&Choice> {
-    let mut front: Vec<&Choice> = plans.iter().flat_map(Plan::pareto).collect();
-    front.sort_by(|a, b| a.cost.multiplications.total_cmp(&b.cost.multiplications));
+fn front(plans: &[Plan]) -> Vec<&RankedRecipe> {
+    let mut front: Vec<&RankedRecipe> = plans.iter().flat_map(Plan::pareto).collect();
+    front.sort_by(|a, b| a.cost(Measure::Multiplications).total_cmp(&b.cost(Measure::Multiplications)));
     let mut least = f64::INFINITY;
     front.retain(|choice| {
         let better = choice.forecast.loss.value < least;

@@ -1,6 +1,6 @@
 //! What was measured, as a table and as lines of JSON.
 
-use random_features::planner::Plan;
+use random_features::planner::{Measure, Plan};
 use serde::Serialize;
 
 use crate::verification::{LIMIT, SHARES, Verified};
@@ -23,7 +23,7 @@ pub fn table(verified: &[Verified], plan: &Plan, draws: usize) -> String {
     );
     for (i, one) in verified.iter().enumerate() {
         let Verified { choice, loss, median, .. } = one;
-        let (expected, relative) = (choice.forecast.loss.value, choice.forecast.relative.median.value);
+        let (expected, relative) = (choice.forecast.loss.value, choice.forecast.relative_median().value);
         text += &format!(
             "{:>2}  {:40.40} {:>8} {}{:>8} ± {:<6} {:>5.2}  {:>8} {}{:>8}\n",
             i + 1,
@@ -96,21 +96,21 @@ impl Line {
     fn of(one: &Verified) -> Self {
         let (choice, forecast) = (&one.choice, one.choice.forecast);
         Line {
-            recipe: format!("{}, m = {}", name(one), choice.frequencies),
+            recipe: format!("{}, m = {}", name(one), choice.m),
             predicted: forecast.loss.value,
             predicted_standard_error: forecast.loss.standard_error,
             measured: one.loss.value,
             measured_standard_error: one.loss.standard_error,
             basis: forecast.loss.basis.to_string(),
-            cost: choice.cost.features,
-            multiplications: choice.cost.multiplications,
-            frequencies: choice.frequencies,
-            median: forecast.relative.median.value,
+            cost: choice.recipe.feature_dim(),
+            multiplications: choice.cost(Measure::Multiplications),
+            frequencies: choice.m,
+            median: forecast.relative_median().value,
             measured_median: one.median.value,
-            ninety: forecast.relative.ninety.value,
+            ninety: forecast.relative_ninety().value,
             measured_ninety: one.ninety.value,
-            ninety_nine: forecast.relative.ninety_nine.value,
-            beyond_one: forecast.relative.beyond_one.value,
+            ninety_nine: forecast.relative_ninety_nine().value,
+            beyond_one: forecast.beyond_one().value,
             draws: one.draws,
             vague: one.is_vague(),
             agrees: one.agrees(),

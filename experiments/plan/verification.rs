@@ -1,7 +1,8 @@
 //! Expected errors beside those of draws that the planner did not see.
 
 use experiments::progress;
-use random_features::planner::{Basis, Choice, Expected, Loss, Plan, Planner};
+use random_features::planner::{Expected, Loss, Plan, Planner, RankedRecipe};
+use random_features::theory::Basis;
 
 /// Groups of draws, whose differences tell how uncertain their mean is.
 const GROUPS: usize = 4;
@@ -13,7 +14,7 @@ pub const SHARES: [f64; 2] = [0.1, 0.25];
 
 /// A choice with its measured errors.
 pub struct Verified {
-    pub choice: Choice,
+    pub choice: RankedRecipe,
     pub draws: usize,
     /// The difference of losses that is none.
     share: f64,
@@ -40,15 +41,15 @@ impl Verified {
 
     /// Whether the median over pairs is ruled by such draws too.
     pub fn is_median_vague(&self) -> bool {
-        let expected = self.choice.forecast.relative.median;
+        let expected = self.choice.forecast.relative_median();
         self.is_rare(expected) && !self.median.agrees(expected, SHARES[1])
     }
 
     /// Squares of a feature e^(sZ), Z normal, have the mean e^(2s²), of which some e^(2s²) features must be seen before their mean
     /// is. From an error ε of m features follows e^(s²) = 1 + mε². Waves are bounded.
     fn is_rare(&self, expected: Expected) -> bool {
-        let of_one = 1.0 + self.choice.frequencies as f64 * expected.value.powi(2);
-        let seen = (self.choice.frequencies * self.draws) as f64;
+        let of_one = 1.0 + self.choice.m as f64 * expected.value.powi(2);
+        let seen = (self.choice.m * self.draws) as f64;
         !self.choice.map.starts_with("trigonometric") && of_one * of_one > seen
     }
 
@@ -57,7 +58,7 @@ impl Verified {
         let forecast = self.choice.forecast;
         match (self.is_vague(), self.is_median_vague()) {
             (false, _) => self.loss.agrees(forecast.loss, self.share),
-            (true, false) => self.median.agrees(forecast.relative.median, SHARES[1]),
+            (true, false) => self.median.agrees(forecast.relative_median(), SHARES[1]),
             (true, true) => true,
         }
     }
@@ -104,7 +105,7 @@ pub fn verify(
 /// A choice in so many draws from fresh seeds.
 pub fn measured(
     planner: &Planner,
-    choice: &Choice,
+    choice: &RankedRecipe,
     loss: Loss,
     draws: usize,
     seed: u64,
@@ -121,8 +122,8 @@ pub fn measured(
         // Quantiles and means of roots over pairs are biased in few draws.
         share: if matches!(loss, Loss::Gram | Loss::AttentionWeights) { SHARES[0] } else { SHARES[1] },
         loss: of(|group| group.loss),
-        median: of(|group| group.relative.median),
-        ninety: of(|group| group.relative.ninety),
+        median: of(|group| group.relative_median()),
+        ninety: of(|group| group.relative_ninety()),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use random_features::planner::{Choice, Planner};
+use random_features::planner::{Planner, RankedRecipe};
 
 use crate::item::Stop;
 use crate::run::Run;
@@ -10,7 +10,7 @@ use crate::run::Run;
 /// A plan's best recipe, which is found when it is first asked for.
 pub struct Best<'a> {
     planner: Box<dyn Fn() -> Result<Planner, Stop> + 'a>,
-    choice: OnceCell<Choice>,
+    choice: OnceCell<RankedRecipe>,
 }
 
 impl<'a> Best<'a> {
@@ -18,7 +18,7 @@ impl<'a> Best<'a> {
         Best { planner: Box::new(planner), choice: OnceCell::new() }
     }
 
-    pub fn choice(&self) -> Result<&Choice, Stop> {
+    pub fn choice(&self) -> Result<&RankedRecipe, Stop> {
         if let Some(choice) = self.choice.get() {
             return Ok(choice);
         }
@@ -30,7 +30,7 @@ impl<'a> Best<'a> {
     pub fn name(&self, run: &mut Run<'_>, key: &str) -> Result<String, Stop> {
         run.text(&format!("{key}, the planner's choice"), || {
             let choice = self.choice()?;
-            Ok(format!("{}, {}, m = {}", choice.map, choice.coupling, choice.frequencies))
+            Ok(format!("{}, {}, m = {}", choice.map, choice.coupling, choice.m))
         })
     }
 }

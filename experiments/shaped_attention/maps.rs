@@ -103,8 +103,7 @@ impl Kind {
             _ => {
                 let shaping = if self.is_biased() { shaping.with_rank_for(m)? } else { shaping };
                 let shaping = AttentionShaping::new(shaping).with_window(before, after);
-                let chosen = shaping.choose_rows(&q, &rows, &k, exact)?;
-                (chosen.shape, chosen.exact_keys)
+                shaping.choose_rows(&q, &rows, &k, exact)?
             }
         };
         let moment = match self.choice {

@@ -1,31 +1,37 @@
 //! From data and a budget to the right features, with the error to expect.
 //!
-//! Which map, which coupling, which parameters, how many features, and how wrong will they be on these data? A [`Planner`] reads
-//! points, asks every page of this crate for maps with parameters fitted to them, evaluates closed forms of their errors at pairs
-//! of the points, simulates the few for which there is none, and ranks them in a [`Plan`].
+//! A [`Planner`] reads points and answers with a [`Plan`]: which map, which coupling, which parameters, how many features, and how
+//! wrong they will be on these data.
 //!
 //! ```
-//! use ndarray::Array2;
+//! # use random_features::ndarray::Array2;
 //! use random_features::Map;
-//! use random_features::kernel::Softmax;
 //! use random_features::planner::Planner;
-//! let wave = |f: f64| move |(i, k): (usize, usize)| (f * (7 * i + 3 * k) as f32 as f64).sin() as f32 * 0.4;
-//! let (queries, keys) = (Array2::from_shape_fn((200, 8), wave(1.1)), Array2::from_shape_fn((300, 8), wave(0.7)));
-//! let plan = Planner::new(&queries, &keys)?.kernel(Softmax::default()).features(128).plan()?;
-//! println!("{plan}");
+//! # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+//!
+//! let plan = Planner::of_one_set(&x)?.with_max_features(256).plan()?;
+//! println!("{plan}");                        // ranked recipes, with errors
 //! let best = plan.best()?;
-//! let map: Map<f32> = best.recipe.draw(42)?;
-//! assert!(map.feature_dim() <= 128 && best.forecast.gram.value < 0.1);
+//! println!("± {:.1} %", 100.0 * best.relative_error());
+//! let map: Map<f32> = best.recipe.draw(42)?;  // from the seed 42
+//! # assert!(map.feature_dim() <= 256 && best.loss() < 0.1);
 //! # Ok::<(), random_features::Error>(())
 //! ```
 //!
+//! | points | planner | kernel unless stated |
+//! |---|---|---|
+//! | one set, such as a table | [`Planner::of_one_set`] | Gaussian with the median lengthscale |
+//! | queries and keys | [`Planner::new`] | softmax, exp(x·y) |
+//! | heads of attention | [`Planner::of_heads`] | softmax of q·k/√d |
+//! | batches, or several machines | [`Planner::of_reservoirs`] | as for one set, or as for queries and keys |
+//!
 //! # What is evaluated
-//! Some 2,000 pairs of points, with E(K̂ − K)² = bias² + variance of each. From these follow the expected error of the Gram matrix and the
-//! distribution of errors relative to the kernel. Both are always given: the variance of exponential features grows with
-//! e^(‖x+y‖²), so that a mean over pairs is ruled by its few worst, and says little of the others.
+//! A plan evaluates some 2,000 pairs of points, with E(K̂ − K)² = bias² + variance of each. From these follow the expected error of
+//! the Gram matrix and the distribution of errors relative to the kernel. Both are always given: the variance of exponential features
+//! grows with e^(‖x+y‖²), so that a mean over pairs depends on its few worst pairs, and says little of the others.
 //!
 //! # What a plan does not know
-//! Maps of your own, kernels without a name, and what points it has not seen will be.
+//! A plan leaves out maps of your own and kernels without a name, and knows nothing of points that it has not seen.
 
 // A plan is made in a line, and each room imports only rooms before it: costs (what features cost), question (what is asked),
 // proposals (maps that are fitted to the data), forecasts (the errors of one recipe), plan (the answer) and stages, which compare recipes.
@@ -36,8 +42,9 @@ mod proposals;
 mod question;
 mod stages;
 
-pub use crate::theory::Basis;
-pub use costs::{Calibration, Cost, Measure};
-pub use forecasts::{Expected, Forecast, RelativeErrors};
-pub use plan::{Advice, Choice, LeftOut, Plan};
+pub use costs::{Calibration, Measure};
+pub use forecasts::{Expected, Forecast};
+#[cfg(feature = "testing")]
+pub(crate) use plan::Advice;
+pub use plan::{Plan, RankedRecipe};
 pub use question::{Loss, Planner};

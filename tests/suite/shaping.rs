@@ -3,7 +3,7 @@
 use crate::common;
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
-use random_features::apply::attention::{Attention, AttentionShape, AttentionShaping, Heads};
+use random_features::apply::attention::{Attention, AttentionShaping, Heads};
 use random_features::data::shaping::{Moments, PairMoments, Shape, Shaping};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::Coupling;
@@ -303,7 +303,7 @@ fn ridges_are_cross_validated() {
     assert_eq!(of(1, 3).ridge, 1.0);
     let (x, y) = (points(64, 5, 22), points(40, 5, 23));
     let shape =
-        AttentionShaping::new(options.clone()).with_scale(1.0).unwrap().choose(&x, &y, 32, 4).unwrap().shape;
+        AttentionShaping::new(options.clone()).with_scale(1.0).unwrap().choose(&x, &y, 32, 4).unwrap().0;
     assert!(ridges.contains(&shape.ridge));
     let fold = |i: usize| moments(&x.slice(s![i..;2, ..]).to_owned(), &y.slice(s![i..;2, ..]).to_owned());
     let folds = options.of_folds(&[fold(0), fold(1)]).unwrap();
@@ -373,7 +373,7 @@ fn heavy_keys_are_found() {
     let least = keys.iter().map(|j| expected[*j]).fold(f64::INFINITY, f64::min);
     assert!((0..40).all(|j| keys.contains(&j) || expected[j] <= least) && keys.is_sorted());
     let chosen = shaping.choose(&x, &y, 50, 5).unwrap();
-    let exact = &chosen.exact_keys;
+    let exact = &chosen.1;
     assert_eq!(*exact, keys);
     let rows: Vec<usize> = (0..50).collect();
     assert_eq!(shaping.choose_rows(&x, &rows, &y, 5).unwrap(), chosen);
@@ -396,7 +396,7 @@ fn heavy_keys_are_found() {
     // One key takes all that f64 can hold: the others count alike.
     y.row_mut(0).fill(1e5);
     let ones = Array2::<f64>::ones((4, 3));
-    let AttentionShape { shape, exact_keys: exact, .. } = shaping.choose(&ones, &y, 4, 1).unwrap();
+    let (shape, exact) = shaping.choose(&ones, &y, 4, 1).unwrap();
     assert!(exact == [0] && shape.dense.is_finite());
     // Without the exact one.
     assert!(shape.before < 1e5, "{shape}");
@@ -429,9 +429,9 @@ fn shaping_reads_tokens_as_attention_does() {
     ];
     for (shaping, [x, y]) in options {
         let (found, expected) = (shaping.choose(&q, &k, 20, 3).unwrap(), plain(&x, &y));
-        assert_eq!(found.exact_keys, expected.exact_keys);
-        assert!((found.shape.dense / expected.shape.dense - 1.0).abs() < 1e-9);
-        let off = &found.shape.left - &expected.shape.left;
+        assert_eq!(found.1, expected.1);
+        assert!((found.0.dense / expected.0.dense - 1.0).abs() < 1e-9);
+        let off = &found.0.left - &expected.0.left;
         assert!(off.iter().all(|v| v.abs() < 1e-8), "{off}");
     }
     for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -556,21 +556,21 @@ fn exact_pairs_have_no_weight() {
     let rows: Vec<usize> = (0..30).step_by(3).collect();
     let found = shaping.clone().with_window(3, 2).choose_rows(&x, &rows, &y, 2).unwrap();
     let plain = shaping.choose_rows(&x, &rows, &y, 2).unwrap();
-    assert_eq!(found.exact_keys, plain.exact_keys);
+    assert_eq!(found.1, plain.1);
     let mut weights = x.select(Axis(0), &rows).dot(&y.t()).mapv(f64::exp);
     weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
     for ((i, j), weight) in weights.indexed_iter_mut() {
-        if found.exact_keys.contains(&j) || (j + 3 > rows[i] && j <= rows[i] + 2) {
+        if found.1.contains(&j) || (j + 3 > rows[i] && j <= rows[i] + 2) {
             *weight = 0.0;
         }
     }
     let expected = Shaping::new().of_pairs(&x, &rows, &y, &weights).unwrap();
-    for (a, b) in [(&found.shape.left, &expected.left), (&found.shape.right, &expected.right)] {
+    for (a, b) in [(&found.0.left, &expected.left), (&found.0.right, &expected.right)] {
         assert!((a - b).iter().all(|e| e.abs() < 1e-9), "{a} {b}");
     }
-    assert!((found.shape.dense / expected.dense - 1.0).abs() < 1e-9);
-    assert_ne!(found.shape, plain.shape);
+    assert!((found.0.dense / expected.dense - 1.0).abs() < 1e-9);
+    assert_ne!(found.0, plain.0);
     let all = shaping.clone().with_window(100, 100).choose_rows(&x, &rows, &y, 2).unwrap();
     let equal = Shaping::new().of_pairs(&x, &rows, &y, &Array2::ones((10, 20))).unwrap();
-    assert_eq!(all.shape, equal);
+    assert_eq!(all.0, equal);
 }

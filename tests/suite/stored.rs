@@ -657,11 +657,6 @@ fn damage_is_noticed() {
     #[cfg(feature = "faer")]
     {
         noticed(&Shaping::new().of_points(&x, &x).unwrap());
-        noticed(
-            &random_features::apply::attention::AttentionShaping::new(Shaping::new())
-                .choose(&x, &x, 4, 2)
-                .unwrap(),
-        );
         let mut statistics = RidgeStatistics::new(map, 1).unwrap();
         statistics.update(&x, &points(20, 1, 1.0)).unwrap();
         noticed(&statistics.solve(0.1).unwrap());

@@ -135,7 +135,9 @@ impl Setup<'_> {
                     0..8 => classes.slice(ndarray::s![..8, ..]).to_owned(),
                     _ => queries,
                 };
-                Ok(Planner::new(&queries, &classes)?.loss(Loss::AttentionWeights).features(features))
+                Ok(Planner::new(&queries, &classes)?
+                    .with_loss(Loss::AttentionWeights)
+                    .with_max_features(features))
             });
             names.push(best.name(run, &key)?);
             planned.push(self.beyond(run, &format!("{key}, planner"), |_, seed| {

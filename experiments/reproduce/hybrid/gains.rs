@@ -228,13 +228,13 @@ fn planned(run: &mut Run<'_>) -> Result<Table, Stop> {
     let most = Cost::Work.of(Method::Positive, Size { m: budget, n: 0 }, d);
     let points = [0, 1].map(|side| near_a_line(d, seed, side));
     let best = Best::of(|| {
-        let planner = Planner::new(&points[0], &points[1])?.kernel(Softmax::default());
-        Ok(planner.loss(Loss::RelativeMean).budget(Measure::Multiplications, most as f64))
+        let planner = Planner::new(&points[0], &points[1])?.with_kernel(Softmax::default());
+        Ok(planner.with_loss(Loss::RelativeMean).with_budget(Measure::Multiplications, most as f64))
     });
     let name = best.name(run, "near a line")?;
     let chosen = run.cell("near a line, the planner's error", || {
         let choice = best.choice()?;
-        Ok(vec![choice.forecast.relative.mean.value, choice.cost.multiplications])
+        Ok(vec![choice.forecast.relative_mean().value, choice.cost(Measure::Multiplications)])
     })?;
     let title = format!(
         "{PLANNED} queries and keys near a line, whose pairs are at angles up to {END}° or from {}° on, d = {d}, r = {r}: mean √MSE/K of pairs",

@@ -4,6 +4,7 @@ use experiments::dataset::Dataset;
 use rand::RngExt;
 use random_features::compose::{Bases, GaussianWeight, Hybrid};
 use random_features::frequency::{AnyCoupling, Hadamard, Halton, Independent, Orthogonal, Simplex, draw};
+use random_features::kernel::Softmax;
 use random_features::ndarray::{Array2, ArrayView1, Axis, s};
 use random_features::planner::{Measure, Planner};
 use random_features::{Map, Positive, Trigonometric, rng_of_step};
@@ -206,8 +207,10 @@ fn numbers(data: &Pairs, r: f64, seed: u64, draws: u64) -> Result<Vec<f64>, Stop
 fn planned(run: &mut Run<'_>, key: &str, data: &Pairs, draws: u64) -> Result<(Mean, String), Stop> {
     let seed = run.seed();
     let budget = M * data.points.ncols() + 2 * M;
-    let best =
-        Best::of(|| Ok(Planner::of_one_set(&data.points)?.budget(Measure::Multiplications, budget as f64)));
+    let best = Best::of(|| {
+        let planner = Planner::of_one_set(&data.points)?.with_kernel(Softmax::default());
+        Ok(planner.with_budget(Measure::Multiplications, budget as f64))
+    });
     let name = best.name(run, key)?;
     let found = run.cell(&format!("{key}, planner"), || {
         let recipe = &best.choice()?.recipe;

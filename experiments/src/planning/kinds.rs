@@ -35,11 +35,11 @@ impl Kind {
     fn planner(&self, first: usize, softmax: bool) -> Result<Planner> {
         let (queries, keys) = (half(&self.queries, first), half(&self.keys, first));
         match softmax {
-            true => Ok(Planner::new(&queries, &keys)?.kernel(Softmax::default())),
+            true => Ok(Planner::new(&queries, &keys)?.with_kernel(Softmax::default())),
             // All points as one set, as a regression has them.
             false => {
                 let all = ndarray::concatenate![Axis(0), queries, keys];
-                Ok(Planner::of_one_set(&all)?.kernel(Gaussian::default()))
+                Ok(Planner::of_one_set(&all)?.with_kernel(Gaussian::default()))
             }
         }
     }

@@ -10,7 +10,7 @@ use std::fmt;
 
 use random_features::frequency::{AnyCoupling, Draw, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::planner::{Choice, Expected, Forecast, Loss, Planner};
+use random_features::planner::{Expected, Forecast, Loss, Planner, RankedRecipe};
 use random_features::{Positive, Recipe, Result};
 
 use super::kinds::Kind;
@@ -48,7 +48,7 @@ pub struct Row {
 pub fn rows(kind: &Kind, softmax: bool, couplings: Option<&[AnyCoupling]>, draws: usize) -> Result<Vec<Row>> {
     let [seen, unseen] = kind.planners(softmax)?;
     let seen = match couplings {
-        Some(couplings) => seen.couplings(couplings.iter().copied()),
+        Some(couplings) => seen.with_couplings(couplings.iter().copied()),
         None => seen,
     };
     let draw = Draw::new(kind.queries.ncols(), FEATURES, Orthogonal);
@@ -59,7 +59,7 @@ pub fn rows(kind: &Kind, softmax: bool, couplings: Option<&[AnyCoupling]>, draws
     let naive = Judged::new(&unseen, &naive, draws)?;
     let mut known: BTreeMap<String, Judged> = BTreeMap::new();
     let mut row = |loss: &Loss| -> Result<Row> {
-        let plan = seen.clone().features(FEATURES).loss(*loss).plan()?;
+        let plan = seen.clone().with_max_features(FEATURES).with_loss(*loss).plan()?;
         let mut all: Vec<Found> = Vec::new();
         for (i, choice) in plan.choices.iter().enumerate() {
             if i < FIRST || i.is_multiple_of(STEP) {
@@ -86,8 +86,8 @@ struct Found {
 }
 
 /// What a choice and its recipe are called.
-pub fn label(choice: &Choice) -> String {
-    format!("{} / {} / m = {}", choice.map, choice.coupling, choice.frequencies)
+pub fn label(choice: &RankedRecipe) -> String {
+    format!("{} / {} / m = {}", choice.map, choice.coupling, choice.m)
 }
 
 /// The loss of a kind: at large norms few pairs rule the error of the Gram matrix, and quantiles say what happens to the others.
@@ -100,8 +100,8 @@ fn losses(kind: &str, softmax: bool) -> &'static [Loss] {
 
 fn of(forecast: &Forecast, loss: Loss) -> Expected {
     match loss {
-        Loss::RelativeMedian => forecast.relative.median,
-        Loss::RelativeNinety => forecast.relative.ninety,
+        Loss::RelativeMedian => forecast.relative_median(),
+        Loss::RelativeNinety => forecast.relative_ninety(),
         _ => forecast.gram,
     }
 }
@@ -141,9 +141,9 @@ impl Row {
         let least = best.map_or(naive, |best| best.1);
         let regret = |value: f64| (value / least.value - 1.0).min(MOST);
         let of_quantiles = |found: &Found| {
-            let [own, of_best] = [found, best.map_or(found, |best| best.0)].map(|one| one.forecast.relative);
-            let [median, ninety] = [(own.median, of_best.median), (own.ninety, of_best.ninety)]
-                .map(|(own, of_best)| own.value / of_best.value - 1.0);
+            let [own, of_best] = [found, best.map_or(found, |best| best.0)].map(|one| one.forecast);
+            let [median, ninety] = [Forecast::relative_median, Forecast::relative_ninety]
+                .map(|error| error(&own).value / error(&of_best).value - 1.0);
             median.max(ninety).clamp(0.0, MOST)
         };
         let judged = known().count();

@@ -18,46 +18,60 @@ use crate::theory::complex_exponential::Symmetry;
 use crate::theory::gerf::GerfSign;
 use crate::{ComplexExponential, Gerf, Map, Poisson, Positive, Real, Recipe, Side, Trigonometric};
 
-/// Nanoseconds of each operation for one of many points on all threads of a machine: what a budget of time is counted with.
+/// The times of operations on a machine, by which a planner counts nanoseconds.
 ///
-/// A plan depends on it, so that it can be kept and passed in again ([`Planner::calibrated`](crate::planner::Planner::calibrated)). Times
-/// of maps that follow from it are within a factor of about two of those that are measured.
+/// ```
+/// # use random_features::ndarray::Array2;
+/// use random_features::planner::{Calibration, Measure, Planner};
+/// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+/// let calibration = Calibration::measure::<f32>()?;
+/// println!("{calibration}");
+///
+/// let planner = Planner::of_one_set(&x)?.with_calibration(calibration);
+/// let plan = planner.with_budget(Measure::Nanoseconds, 500.0).plan()?;
+/// println!("{plan}");
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// It holds nanoseconds of each operation, for one of many points on all threads. Times of maps that follow from it are within a
+/// factor of about two of those that are measured. A plan in nanoseconds depends on it: keep it (feature `serde`), and pass it in
+/// [again](crate::planner::Planner::with_calibration), for the same plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Calibration {
     /// A multiplication in a product with a matrix.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub dense: f64,
+    dense: f64,
     /// A multiplication in a Hadamard transform.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub hadamard: f64,
+    hadamard: f64,
     /// A multiplication in a rotation of a plane.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub givens: f64,
+    givens: f64,
     /// A feature that is an exponential.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub exponential: f64,
+    exponential: f64,
     /// A feature that is a cosine or a sine.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub sinusoid: f64,
+    sinusoid: f64,
     /// A feature that is an exponential times a cosine or a sine.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub complex_exponential: f64,
+    complex_exponential: f64,
     /// A feature that is a product of powers.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub power: f64,
+    power: f64,
     /// A product of features.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub product: f64,
+    product: f64,
     /// A coordinate that is transformed by a complex matrix.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub complex: f64,
+    complex: f64,
     /// A plain map, whatever its features.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub part: f64,
+    part: f64,
     /// A plain map whose points were gathered from a cluster.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub gathered: f64,
+    gathered: f64,
 }
 
 impl fmt::Display for Calibration {
@@ -85,15 +99,7 @@ const NUMBERS: usize = 1 << 20;
 const REPEATS: usize = 5;
 
 impl Calibration {
-    /// Measures features of `T` on this machine, in some tenths of a second. Not deterministic.
-    ///
-    /// ```
-    /// use random_features::planner::Calibration;
-    /// let calibration = Calibration::measure::<f32>()?;
-    /// assert!(calibration.dense > 0.0);
-    /// println!("{calibration}");
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
+    /// Measures features of `T` on this machine, in some tenths of a second. Each measurement gives other numbers.
     ///
     /// # Errors
     /// [`Memory`](crate::Error::Memory) if there is none for some thousand points.
@@ -144,6 +150,26 @@ impl Calibration {
         gathered: 0.0,
     };
 
+    /// The calibration with these nanoseconds, in the order of [`Operation`].
+    #[cfg(feature = "testing")]
+    pub(crate) fn of_times(times: [f64; OPERATIONS]) -> Self {
+        let [dense, hadamard, givens, exponential, sinusoid, complex_exponential, ..] = times;
+        let [.., power, product, complex, part, gathered] = times;
+        Calibration {
+            dense,
+            hadamard,
+            givens,
+            exponential,
+            sinusoid,
+            complex_exponential,
+            power,
+            product,
+            complex,
+            part,
+            gathered,
+        }
+    }
+
     /// The time of an operation of a map, if all others are as they are known: at least a tenth of the map's, since where
     /// noise is larger than a difference nothing is free.
     fn rest<T: Real>(&self, recipe: &Recipe, operation: Operation) -> Result<f64> {
@@ -152,7 +178,7 @@ impl Calibration {
     }
 
     /// Nanoseconds of each operation, in the order of [`Operation`].
-    fn times(&self) -> [f64; OPERATIONS] {
+    pub(crate) fn times(&self) -> [f64; OPERATIONS] {
         [
             self.dense,
             self.hadamard,

@@ -6,11 +6,10 @@ use super::calibration::Calibration;
 use super::work::Work;
 use crate::Recipe;
 
-/// What the features of a point cost, on average over both sides.
+/// The cost of the features of a point, on average over both sides.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct Cost {
+pub(crate) struct Cost {
     /// D, the number of features.
     pub features: usize,
     /// Multiplications: of projections and transformations of the point, and one for each value that is lifted or multiplied.
@@ -24,19 +23,28 @@ pub struct Cost {
     pub nanoseconds: f64,
 }
 
-/// In what a budget is counted.
+/// The measure of a budget: what is counted for the features of a point.
+///
+/// ```
+/// # use random_features::ndarray::Array2;
+/// use random_features::planner::{Measure, Planner};
+/// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+/// let plan = Planner::of_one_set(&x)?.with_budget(Measure::Bytes, 1024.0).plan()?;
+/// assert!(plan.best()?.cost(Measure::Bytes) <= 1024.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Measure {
-    /// Features of a point, D.
+    /// The number of features, D.
     #[default]
     Features,
-    /// Multiplications for the features of a point.
+    /// Multiplications: of projections and transformations of the point, and one for each value that is lifted or multiplied.
     Multiplications,
-    /// Bytes of the features of a point.
+    /// Bytes of the features with their scales.
     Bytes,
-    /// Nanoseconds for the features of one of many points.
+    /// Nanoseconds for one of many points on all threads, by a [`Calibration`](crate::planner::Calibration).
     Nanoseconds,
 }
 

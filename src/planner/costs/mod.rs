@@ -7,5 +7,5 @@ mod cost;
 mod work;
 
 pub use self::calibration::Calibration;
-pub(crate) use self::cost::same;
-pub use self::cost::{Cost, Measure};
+pub use self::cost::Measure;
+pub(crate) use self::cost::{Cost, same};

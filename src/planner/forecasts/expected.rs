@@ -3,7 +3,7 @@
 use crate::planner::question::Loss;
 use crate::theory::Basis;
 
-/// An expected error and its uncertainty.
+/// An expected error with its uncertainty, and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -19,11 +19,10 @@ pub struct Expected {
     pub basis: Basis,
 }
 
-/// Root mean squared errors of estimates relative to the kernel, over pairs of points.
+/// Quantiles over pairs of points of √E(K̂ − K)²/|K|, the errors of estimates relative to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct RelativeErrors {
+pub(crate) struct RelativeErrors {
     /// The mean over pairs.
     pub mean: Expected,
     /// The error that half of the pairs exceed.
@@ -36,17 +35,54 @@ pub struct RelativeErrors {
     pub beyond_one: Expected,
 }
 
-/// The errors to expect of a recipe.
+/// The errors to expect of a recipe, over pairs of points.
+///
+/// ```
+/// # use random_features::ndarray::Array2;
+/// use random_features::planner::Planner;
+/// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+/// let plan = Planner::of_one_set(&x)?.plan()?;
+/// let forecast = plan.best()?.forecast;
+/// println!("error of the Gram matrix: {} ± {}", forecast.gram.value, forecast.gram.standard_error);
+/// println!("a tenth of the pairs exceed: {}", forecast.relative_ninety().value);
+/// # Ok::<(), random_features::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Forecast {
-    /// What the plan minimises.
+    /// The loss that the plan minimises.
     pub loss: Expected,
     /// √(Σ E(K̂ − K)²/Σ K²) over pairs: the error of the Gram matrix.
     pub gram: Expected,
-    /// Errors relative to the kernel.
-    pub relative: RelativeErrors,
+    pub(crate) relative: RelativeErrors,
+}
+
+impl Forecast {
+    /// The mean over pairs of √E(K̂ − K)²/|K|, the errors relative to the kernel.
+    pub fn relative_mean(&self) -> Expected {
+        self.relative.mean
+    }
+
+    /// The median over pairs of √E(K̂ − K)²/|K|.
+    pub fn relative_median(&self) -> Expected {
+        self.relative.median
+    }
+
+    /// The value of √E(K̂ − K)²/|K| that a tenth of the pairs exceed.
+    pub fn relative_ninety(&self) -> Expected {
+        self.relative.ninety
+    }
+
+    /// The value of √E(K̂ − K)²/|K| that a hundredth of the pairs exceed.
+    pub fn relative_ninety_nine(&self) -> Expected {
+        self.relative.ninety_nine
+    }
+
+    /// The share of pairs, from 0 to 1, for which √E(K̂ − K)² exceeds |K|.
+    pub fn beyond_one(&self) -> Expected {
+        self.relative.beyond_one
+    }
 }
 
 impl Forecast {

@@ -16,6 +16,6 @@ mod task_loss;
 pub(crate) use self::closed_forms::{closed, forecast};
 pub(crate) use self::draws::{Simulated, simulate};
 pub(crate) use self::expected::or_infinite;
-pub use self::expected::{Expected, Forecast, RelativeErrors};
+pub use self::expected::{Expected, Forecast};
 pub(crate) use self::pairs::{Pairs, SIDE};
 pub(crate) use self::task_loss::TaskLoss;

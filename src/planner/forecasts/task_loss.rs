@@ -29,7 +29,7 @@ impl TaskLoss {
             #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
             Loss::Ridge => match &planner.targets {
                 Some(targets) => {
-                    let pilot = RidgeLoss::new(&planner.data, &planner.target, targets, planner.seed)?;
+                    let pilot = RidgeLoss::new(&planner.data, &planner.kernel, targets, planner.seed)?;
                     Some(TaskLoss::Ridge(Box::new(pilot)))
                 }
                 None => None,

@@ -11,11 +11,9 @@ pub(crate) const USELESS: f64 = 0.9;
 /// The loss below which a plan works for what it minimises, though many small kernel values may have large relative errors.
 pub(crate) const SMALL: f64 = 0.5;
 
-/// What to do where more than a tenth of the pairs have relative errors above 1 with the best recipe, or its Gram matrix is hardly better
-/// than 0, or where not even the exact kernel predicts the targets of a ridge regression better than their mean.
+/// What to do where nothing within a budget works: numbers, and what to use instead.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
 pub struct Advice {
     /// Whether the loss is small all the same: it is ruled by large kernel values, and small ones have large relative errors.
     pub works: bool,
@@ -26,11 +24,13 @@ pub struct Advice {
     /// The share of pairs whose error is above 1 with the best recipe.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub beyond_one: f64,
-    /// The factor by which frequencies of the best recipe without bias would have to grow for less than that, from 1 on; infinite where
-    /// no number is enough.
+    /// The factor, from 1 on, by which frequencies of the best recipe without bias would have to grow for fewer than a tenth of the pairs
+    /// above 100 %; infinite where no number is enough.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub more_frequencies: f64,
-    /// The factor by which points would have to shrink, or the lengthscale to grow, for that, with as many independent frequencies of the best of trigonometric, positive and optimal positive features; NaN for kernels that these do not serve.
+    /// The factor to shrink points by (or to divide the lengthscale by) for fewer than a tenth of the pairs above 100 %. It is for as
+    /// many independent frequencies of the best of trigonometric, positive and optimal positive features; NaN for kernels that these do
+    /// not serve.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub shrink: f64,
     /// What to use instead.

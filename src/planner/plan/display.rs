@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Choice, Plan};
+use super::{Plan, RankedRecipe};
 
 /// Recipes in a table unless all are asked for.
 const SHOWN: usize = 10;
@@ -58,7 +58,7 @@ impl fmt::Display for Plan {
     }
 }
 
-impl Choice {
+impl RankedRecipe {
     fn row(&self) -> String {
         let (loss, relative) = (self.forecast.loss, self.forecast.relative);
         let mark = if self.uncertain { "?" } else { "" };
@@ -68,7 +68,7 @@ impl Choice {
             "{} {} {:>6} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}",
             fitted(&self.map, 26),
             fitted(&self.coupling, 13),
-            column(self.frequencies as f64, 6),
+            column(self.m as f64, 6),
             column(loss.value, 8 - mark.len()) + mark,
             column(loss.standard_error, 7),
             median,

@@ -2,83 +2,80 @@
 
 mod advice;
 mod display;
+mod ranked;
 
 pub use self::advice::Advice;
 pub(crate) use self::advice::{HOPELESS, SMALL, USELESS};
 pub(crate) use self::display::number;
+pub use self::ranked::RankedRecipe;
 
-use super::costs::{Calibration, Cost, Measure};
-use super::forecasts::Forecast;
+use super::costs::{Calibration, Measure};
 use super::question::Loss;
-use crate::Recipe;
 use crate::error::{Error, Result};
-
-/// A recipe with the errors to expect, what it costs, and why it stands where it does.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct Choice {
-    /// The map as data: [`draw`](Recipe::draw) it.
-    pub recipe: Recipe,
-    /// The name of the map and its parameters.
-    pub map: String,
-    /// The name of the coupling.
-    pub coupling: String,
-    /// m, the number of frequencies, of each base if it has several.
-    pub frequencies: usize,
-    /// The errors to expect.
-    pub forecast: Forecast,
-    /// Whether few pairs of a sample or few draws rule the loss, so that it may be off by a factor of 1.5 and more, or it is infinite: nothing
-    /// is known of it then. A plan shows it as `?`.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub uncertain: bool,
-    /// What the features of a point cost.
-    pub cost: Cost,
-    /// Whether estimates have a bias.
-    pub biased: bool,
-    /// Why it stands where it does.
-    pub why: String,
-}
 
 /// What is not in a plan, and why.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct LeftOut {
+pub(crate) struct LeftOut {
     /// The map, with its coupling where that is the reason.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// Recipes, the best first, with the errors to expect: made by [`Planner::plan`](crate::planner::Planner::plan).
+/// Ranked recipes, the best first, each with the errors to expect: the answer of [`Planner::plan`](crate::planner::Planner::plan).
 ///
-/// They are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about half a
-/// percent count as equal, and the cheaper comes first. With a
-/// [target](crate::planner::Planner::target) the cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make
-/// whole blocks of its coupling with smaller errors. Recipes that are one map are one choice.
+/// ```
+/// # use random_features::ndarray::Array2;
+/// use random_features::Map;
+/// use random_features::planner::Planner;
+/// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+/// let plan = Planner::of_one_set(&x)?.with_max_features(256).plan()?;
+/// println!("{plan}");
+/// if !plan.works() {
+///     println!("{}", plan.advice().unwrap_or_default());
+/// }
+/// let best = plan.best()?;
+/// println!("half of the estimates have errors below {:.1} %", 100.0 * best.relative_error());
+/// let map: Map<f32> = best.recipe.draw(42)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Text
+/// `{plan}` is a table of the first ten recipes, at most 100 columns wide, with a sentence for each; `{plan:#}` has all recipes.
+///
+/// | column | content |
+/// |---|---|
+/// | m | number of frequencies |
+/// | loss, ± | [`loss`](RankedRecipe::loss), which is minimised, and its standard error |
+/// | median | [`relative_error`](RankedRecipe::relative_error): half of the pairs have larger errors, relative to the kernel |
+/// | 90 %, 99 % | the errors that a tenth and a hundredth of the pairs exceed |
+/// | >100 % | the share of pairs whose error exceeds the kernel |
+///
+/// With the feature `serde` a plan is stored as plain data, as JSON for example.
+///
+/// # Order
+/// Recipes are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about
+/// half a percent count as equal, and the cheaper comes first. With a [maximal error](crate::planner::Planner::with_max_error) the
+/// cheapest come first. A budget is an upper limit: a recipe has fewer frequencies where those make whole blocks of its coupling with
+/// smaller errors. Recipes that are one map have one row.
 ///
 /// Losses of the first recipes are over all pairs that were evaluated. Losses far behind may be over some of these pairs, as their
 /// sentences say.
-///
-/// Its [`Display`](std::fmt::Display) is a table of the first ten, at most 100 columns wide, with a sentence for each; `{:#}` has all.
-/// With the feature `serde` it is stored as plain data, as JSON for example.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Plan {
     /// What was planned, in a line.
     pub title: String,
-    /// What is minimised, or kept below a target.
+    /// The loss that is minimised, or kept below a maximal error.
     pub loss: Loss,
-    /// In what costs are compared.
+    /// The measure in which costs are compared.
     pub measure: Measure,
     /// The ranked recipes, the best first.
-    pub choices: Vec<Choice>,
-    /// If nothing within the budget works: what would.
-    pub advice: Option<Advice>,
-    /// What is not among the recipes, and why.
-    pub left_out: Vec<LeftOut>,
+    pub choices: Vec<RankedRecipe>,
+    pub(crate) advice: Option<Advice>,
+    pub(crate) left_out: Vec<LeftOut>,
     /// The number of pairs of points on which errors were evaluated.
     pub pairs: usize,
     /// The times that costs are counted with, if they are counted in time.
@@ -89,35 +86,63 @@ impl Plan {
     /// The best recipe.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if there is none within the budget or for the target.
-    pub fn best(&self) -> Result<&Choice> {
+    /// [`Unsupported`](Error::Unsupported) if there is none within the budget or for the maximal error.
+    pub fn best(&self) -> Result<&RankedRecipe> {
         let what = "a best recipe: none fits the budget or reaches the target";
         self.choices.first().ok_or(Error::Unsupported { what })
     }
 
-    /// The recipes of which none that costs less has as small a loss, the cheapest first, in the plan's [measure](Plan::measure); with
-    /// features, of which all recipes have about as many as are allowed, in multiplications.
+    /// Whether the best recipe has a usable loss. A plan whose loss is small works although many small kernel values have large
+    /// relative errors; its [advice](Plan::advice) says so.
+    pub fn works(&self) -> bool {
+        !self.choices.is_empty() && self.advice.as_ref().is_none_or(|advice| advice.works)
+    }
+
+    /// What to do where more than a tenth of the pairs have relative errors above 1 with the best recipe, or its Gram matrix is hardly
+    /// better than 0, or where not even the exact kernel predicts the targets of a ridge regression better than their mean.
+    pub fn advice(&self) -> Option<String> {
+        self.advice.as_ref().map(Advice::to_string)
+    }
+
+    /// The maps and couplings that are not among the recipes, each with the reason.
     ///
     /// ```
-    /// # use ndarray::Array2;
-    /// # use random_features::planner::Planner;
-    /// # let x = Array2::from_shape_fn((100, 3), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
-    /// let plan = Planner::of_one_set(&x)?.gaussian_of_median()?.features(64).plan()?;
-    /// let front = plan.pareto();
-    /// assert!(front.windows(2).all(|pair| pair[0].cost.multiplications <= pair[1].cost.multiplications));
-    /// assert_eq!(front.last().map(|choice| &choice.recipe), Some(&plan.best()?.recipe));
+    /// # use random_features::ndarray::Array2;
+    /// use random_features::planner::Planner;
+    /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+    /// let plan = Planner::of_one_set(&x)?.plan()?;
+    /// for (what, why) in plan.left_out() {
+    ///     println!("{what}: {why}");
+    /// }
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    pub fn pareto(&self) -> Vec<&Choice> {
+    pub fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.left_out.iter().map(|left| (left.what.as_str(), left.why.as_str()))
+    }
+
+    /// The Pareto front of cost and loss, the cheapest recipe first: no other recipe costs less and has as small a loss. Cost is
+    /// counted in the plan's [measure](Plan::measure), or in multiplications if that is features, since all recipes use the whole budget.
+    ///
+    /// ```
+    /// # use random_features::ndarray::Array2;
+    /// use random_features::planner::{Measure, Planner};
+    /// # let x = Array2::from_shape_fn((100, 3), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+    /// let plan = Planner::of_one_set(&x)?.with_max_features(64).plan()?;
+    /// for choice in plan.pareto() {
+    ///     println!("{} for {}", choice.loss(), choice.cost(Measure::Multiplications));
+    /// }
+    /// assert_eq!(plan.pareto().last(), Some(&plan.best()?));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn pareto(&self) -> Vec<&RankedRecipe> {
         let measure = if self.measure == Measure::Features { Measure::Multiplications } else { self.measure };
-        let cost = |choice: &Choice| choice.cost.in_measure(measure);
-        let mut by_cost: Vec<&Choice> = self.choices.iter().collect();
-        let loss = |choice: &Choice| choice.forecast.loss.value;
-        by_cost.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(loss(a).total_cmp(&loss(b))));
+        let mut by_cost: Vec<&RankedRecipe> = self.choices.iter().collect();
+        by_cost
+            .sort_by(|a, b| a.cost(measure).total_cmp(&b.cost(measure)).then(a.loss().total_cmp(&b.loss())));
         let mut least = f64::INFINITY;
         by_cost.retain(|choice| {
-            let better = loss(choice) < least;
-            least = least.min(loss(choice));
+            let better = choice.loss() < least;
+            least = least.min(choice.loss());
             better
         });
         by_cost

@@ -28,11 +28,11 @@ pub(super) fn clustered(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
     let points = some_points(&input);
     let of = |(k, formula): (usize, Formula)| {
         let Some([queries, keys]) = clusterings(&input, &points, k)? else { return Ok(None) };
-        let (d, target) = (input.dim(), input.target.clone());
+        let (d, kernel) = (input.dim(), input.kernel.clone());
         let kind = if formula == Formula::RobustReal { "real" } else { "complex" };
         Ok(Some(MapFamily::coupled(format!("clustered {k} × {k}, {kind}"), move |m, coupling| {
             let centres = Centres::new(&queries, &keys).with_diagonal(formula);
-            Clustered::<Recipe>::by_centres(centres, Draw::new(d, m, coupling), target.clone())
+            Clustered::<Recipe>::by_centres(centres, Draw::new(d, m, coupling), kernel.clone())
         })))
     };
     CLUSTERED.into_iter().filter_map(|choice| of(choice).transpose()).collect()
@@ -40,7 +40,7 @@ pub(super) fn clustered(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
 
 /// Clusters of each side, with the diagonal that is best on average over their points. Each part has a draw of its own.
 pub(super) fn mixtures(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
-    if !matches!(input.target, AnyKernel::Softmax(softmax) if *softmax == Softmax::default()) {
+    if !matches!(input.kernel, AnyKernel::Softmax(softmax) if *softmax == Softmax::default()) {
         return Ok(Vec::new());
     }
     let (d, points) = (input.dim(), some_points(&input));
@@ -73,7 +73,7 @@ pub(super) fn mixtures(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
 fn some_points(input: &FitInput<'_>) -> [Array2<f64>; 2] {
     input.points.map(|points| {
         let mut points = points.slice(s![..points.nrows().min(POINTS), ..]).to_owned();
-        points.indexed_iter_mut().for_each(|((_, k), v)| *v *= input.target.lengthscale().at(k));
+        points.indexed_iter_mut().for_each(|((_, k), v)| *v *= input.kernel.lengthscale().at(k));
         points
     })
 }

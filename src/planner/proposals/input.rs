@@ -18,7 +18,7 @@ use crate::theory::Radius;
 )]
 pub(crate) struct FitInput<'a> {
     /// The kernel.
-    pub target: &'a AnyKernel,
+    pub kernel: &'a AnyKernel,
     /// Statistics of the points of each side, divided by the lengthscale.
     pub statistics: [&'a Statistics; 2],
     /// Some points of each side, divided by the lengthscale.
@@ -46,17 +46,17 @@ impl<'a> FitInput<'a> {
 
     /// Whether the kernel is the softmax or the Gaussian kernel.
     pub fn is_exponential(&self) -> bool {
-        matches!(self.target, AnyKernel::Softmax(_) | AnyKernel::Gaussian(_))
+        matches!(self.kernel, AnyKernel::Softmax(_) | AnyKernel::Gaussian(_))
     }
 
     /// A map for the softmax and the Gaussian kernel, and for the softmax kernel also its biased form on frequencies of norm √d.
     pub fn exact_and_regularised(&self, mechanism: impl Into<Mechanism>) -> Vec<MapFamily> {
         let (mechanism, d) = (mechanism.into(), self.dim());
         let mut all = Vec::new();
-        if self.is_exponential() || matches!(self.target, AnyKernel::RegularisedSoftmax(_)) {
+        if self.is_exponential() || matches!(self.kernel, AnyKernel::RegularisedSoftmax(_)) {
             all.push(self.plain(mechanism.name(), mechanism.clone()));
         }
-        if let AnyKernel::Softmax(softmax) = self.target {
+        if let AnyKernel::Softmax(softmax) = self.kernel {
             let lengthscale = softmax.lengthscale().clone();
             all.push(MapFamily::coupled(format!("{}, regularised", mechanism.name()), move |m, coupling| {
                 let draw = Draw { radii: Radius::RootDim, ..Draw::new(d, m, coupling) };
@@ -69,24 +69,24 @@ impl<'a> FitInput<'a> {
 
     /// A plain map for the kernel, with frequencies of its law.
     pub fn plain(&self, name: impl Into<String>, mechanism: impl Into<Mechanism>) -> MapFamily {
-        let (mechanism, target, d) = (mechanism.into(), self.target.clone(), self.dim());
+        let (mechanism, kernel, d) = (mechanism.into(), self.kernel.clone(), self.dim());
         // Couplings of a product law hold it themselves.
-        let radii = target.radius().filter(|radii| radii.is_polar()).unwrap_or(Radius::Chi);
+        let radii = kernel.radius().filter(|radii| radii.is_polar()).unwrap_or(Radius::Chi);
         MapFamily::coupled(name, move |m, coupling| {
             let draw = Draw { radii, ..Draw::new(d, m, coupling) };
-            Ok(recipe(mechanism.clone(), draw, target.clone()))
+            Ok(recipe(mechanism.clone(), draw, kernel.clone()))
         })
     }
 
     /// A map for the kernel on counts of a law.
     pub fn counts(&self, name: &str, law: CountLaw, mechanism: impl Into<Mechanism>) -> MapFamily {
-        let (mechanism, target, d) = (mechanism.into(), self.target.clone(), self.dim());
+        let (mechanism, kernel, d) = (mechanism.into(), self.kernel.clone(), self.dim());
         MapFamily::counts(name, move |m| {
-            Ok(recipe(mechanism.clone(), DrawCounts::new(d, m, law.clone())?, target.clone()))
+            Ok(recipe(mechanism.clone(), DrawCounts::new(d, m, law.clone())?, kernel.clone()))
         })
     }
 }
 
-fn recipe(mechanism: Mechanism, draw: impl Into<Omega>, target: AnyKernel) -> Recipe {
-    Recipe::Plain(PlainRecipe::new(mechanism, draw, target))
+fn recipe(mechanism: Mechanism, draw: impl Into<Omega>, kernel: AnyKernel) -> Recipe {
+    Recipe::Plain(PlainRecipe::new(mechanism, draw, kernel))
 }

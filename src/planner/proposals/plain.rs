@@ -15,7 +15,7 @@ const ENTRIES: f64 = 1e-3;
 
 /// Trigonometric features, for shift-invariant kernels with a known spectrum and for the softmax kernel.
 pub(super) fn trigonometric(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
-    let shift_invariant = input.target.shift_invariant().is_some() || input.is_exponential();
+    let shift_invariant = input.kernel.shift_invariant().is_some() || input.is_exponential();
     Ok(if shift_invariant { vec![input.plain("trigonometric", Trigonometric)] } else { Vec::new() })
 }
 

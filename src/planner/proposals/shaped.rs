@@ -20,7 +20,7 @@ pub(super) fn shaped(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     {
         let whole = shape(input, &Shaping::new())?;
-        let isotropic = input.target.lengthscale().isotropic().is_some();
+        let isotropic = input.kernel.lengthscale().isotropic().is_some();
         let mut all = vec![of_shape(input, "shaped".into(), whole)];
         let most = input.dim();
         if isotropic && most > 1 {
@@ -45,14 +45,14 @@ fn shape(input: FitInput<'_>, shaping: &Shaping) -> Result<Shape> {
     let [x, y] = input.points;
     if input.attention {
         // Points are scaled already.
-        return Ok(AttentionShaping::new(shaping.clone()).with_scale(1.0)?.choose(x, y, ROWS, 0)?.shape);
+        return Ok(AttentionShaping::new(shaping.clone()).with_scale(1.0)?.choose(x, y, ROWS, 0)?.0);
     }
     if input.one_set { shaping.of_one_set(x) } else { shaping.of_points(x, y) }
 }
 
 fn of_shape(input: FitInput<'_>, name: String, shape: Shape) -> MapFamily {
-    let target = input.target.clone();
+    let kernel = input.kernel.clone();
     MapFamily::coupled(name, move |m, coupling| {
-        shape.build(Draw::new(shape.rank(), m, coupling), target.clone())
+        shape.build(Draw::new(shape.rank(), m, coupling), kernel.clone())
     })
 }

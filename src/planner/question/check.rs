@@ -1,13 +1,13 @@
 //! Which questions have no answer.
 
 use super::goal::{Goal, Loss};
-use super::options::Planner;
+use super::planner::Planner;
 use crate::error::{Error, Result, checked_positive};
 use crate::kernel::Kernel;
 
 /// Refuses questions that have no answer, and gives the exact kernel.
 pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
-    planner.target.check(planner.data.dim())?;
+    planner.kernel.check(planner.data.dim())?;
     if let Some(calibration) = &planner.calibration {
         calibration.check()?;
     }
@@ -15,7 +15,7 @@ pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
         checked_positive("the budget", most)?;
     }
     let attention = planner.loss.is_of_attention();
-    if attention && planner.target.lengthscale().isotropic().is_none() {
+    if attention && planner.kernel.lengthscale().isotropic().is_none() {
         return Err(Error::Unsupported { what: "errors of attention with a lengthscale for each dimension" });
     }
     let has_values = planner.data.heads.iter().any(|head| head.values.is_some());
@@ -28,7 +28,7 @@ pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     if planner.loss == Loss::Ridge && planner.targets.is_none() {
         return Err(Error::Unsupported { what: "the excess risk of a regression without targets" });
     }
-    if let Goal::Target { probability, .. } = planner.goal {
+    if let Goal::MaxError { probability, .. } = planner.goal {
         if !planner.loss.is_of_pairs() {
             return Err(Error::Unsupported {
                 what: "targets for errors that are not closed forms at pairs of points",
@@ -40,5 +40,5 @@ pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
             });
         }
     }
-    planner.target.kernel().ok_or(Error::Unsupported { what: "a plan without a named kernel" })
+    planner.kernel.kernel().ok_or(Error::Unsupported { what: "a plan without a named kernel" })
 }

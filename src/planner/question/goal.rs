@@ -8,10 +8,20 @@ pub(crate) enum Goal {
     /// The least error for at most so much.
     Budget { measure: Measure, most: f64 },
     /// The least cost for which the loss is at most `error`, with this probability if it is one.
-    Target { error: f64, probability: Option<f64>, measure: Measure },
+    MaxError { error: f64, probability: Option<f64>, measure: Measure },
 }
 
-/// What a plan minimises. All are relative, and all count bias² + variance.
+/// The error that a plan minimises. All are relative, and all count bias² + variance.
+///
+/// ```
+/// # use random_features::ndarray::Array2;
+/// use random_features::planner::{Loss, Planner};
+/// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+/// // Nine tenths of the estimates shall be good, and the few worst may be bad.
+/// let plan = Planner::of_one_set(&x)?.with_loss(Loss::RelativeNinety).plan()?;
+/// println!("{}", plan.best()?.loss());
+/// # Ok::<(), random_features::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -23,20 +33,21 @@ pub enum Loss {
     RelativeMean,
     /// The median over pairs of √E(K̂ − K)²/|K|.
     RelativeMedian,
-    /// The value that a tenth of the pairs exceed.
+    /// The value of √E(K̂ − K)²/|K| that a tenth of the pairs exceed.
     RelativeNinety,
-    /// The value that a hundredth of the pairs exceed.
+    /// The value of √E(K̂ − K)²/|K| that a hundredth of the pairs exceed.
     RelativeNinetyNine,
-    /// The error of normalised attention's weights, to first order, as
-    /// [`ErrorReport::weight_error`](crate::apply::attention::ErrorReport::weight_error).
+    /// The error of normalised attention's weights, to first order: the
+    /// [`weight_error`](crate::apply::attention::ErrorReport::weight_error) of an error report.
     AttentionWeights,
-    /// The error of normalised attention's output, to first order: with [values](crate::planner::Planner::values).
+    /// The error of normalised attention's output, to first order. It needs [values](crate::planner::Planner::with_values).
     AttentionOutput,
-    /// The excess risk of ridge regression: its mean squared error at held-out points less the error of the exact kernel's, over
-    /// the variance of the targets; with [targets](crate::planner::Planner::ridge). It comes from a pilot on some of the points. The λ
-    /// is the best one for the exact kernel at all of these: at held-out points, and at training points that are left out. Where the exact
-    /// kernel predicts no better than the mean of the targets, the error of the mean takes its place, and the plan's
-    /// [advice](crate::planner::Plan::advice) says so.
+    /// The excess risk of ridge regression: its mean squared error at held-out points less the error of the exact kernel there, over
+    /// the variance of the targets. It needs [targets](crate::planner::Planner::with_ridge_targets).
+    ///
+    /// It comes from a pilot on some of the points. The λ is the best one for the exact kernel at all of these: at held-out points, and
+    /// at training points that are left out. Where the exact kernel predicts no better than the mean of the targets, the error of the
+    /// mean takes its place, and the plan's [advice](crate::planner::Plan::advice) says so.
     Ridge,
 }
 

@@ -7,11 +7,12 @@ mod constraints;
 mod goal;
 mod lengthscales;
 mod options;
+mod planner;
 mod points;
 
 pub(crate) use self::check::check;
 pub(crate) use self::constraints::is_biased;
 pub(crate) use self::goal::Goal;
 pub use self::goal::Loss;
-pub use self::options::Planner;
+pub use self::planner::Planner;
 pub(crate) use self::points::{HeadTokens, PlannedPoints};

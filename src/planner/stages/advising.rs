@@ -30,7 +30,7 @@ impl Problem<'_> {
         let unknown = attention && best.forecast.loss.value.is_infinite();
         let (loss, ridge) = (best.forecast.loss.value, self.planner.loss == Loss::Ridge);
         let useless = !ridge && loss >= USELESS;
-        let reached = matches!(self.planner.goal, Goal::Target { .. });
+        let reached = matches!(self.planner.goal, Goal::MaxError { .. });
         if reached || beyond <= HOPELESS && !unknown && !useless {
             return Ok(None);
         }
@@ -42,7 +42,7 @@ impl Problem<'_> {
             .fold(f64::INFINITY, f64::min);
         let errors = (best.candidate.m, beyond, error);
         let sizes = (attention, best.candidate.cost.features, self.planner.data.dim());
-        advice(&self.planner.target, self.kernel.as_ref(), &self.pairs, works, errors, sizes).map(Some)
+        advice(&self.planner.kernel, self.kernel.as_ref(), &self.pairs, works, errors, sizes).map(Some)
     }
 }
 
@@ -50,7 +50,7 @@ impl Advice {
     /// The advice where the exact kernel predicts targets no better than their mean.
     pub(crate) fn of_hopeless_kernel(beyond_one: f64) -> Self {
         let instead = "The exact kernel predicts the targets no better than their mean on held-out points, and losses are relative to the \
-                       mean. Use another kernel or lengthscale (Planner::gaussian_for_targets), or more points: there may also be \
+                       mean. Use another kernel or lengthscale (Planner::with_gaussian_for_targets), or more points: there may also be \
                        nothing to predict.";
         Advice {
             works: false,

@@ -105,7 +105,7 @@ impl Problem<'_> {
     }
 
     fn closed_at(&self, candidate: &Candidate, pairs: &Pairs) -> Result<Option<(Vec<f64>, Forecast)>> {
-        let ln_squares = closed(&candidate.recipe, &self.planner.target, pairs)?;
+        let ln_squares = closed(&candidate.recipe, &self.planner.kernel, pairs)?;
         Ok(ln_squares.map(|ln_squares| {
             let forecast = forecast(pairs, self.planner.loss, &ln_squares, Basis::ClosedForm);
             (ln_squares, forecast)

@@ -61,13 +61,13 @@ impl SearchSpace {
         let mut left_out: Vec<LeftOut> = (maps.refused.into_iter())
             .map(|(map, error)| LeftOut { what: map.into(), why: error.to_string() })
             .collect();
-        let couplings = planner.constraints.couplings(&planner.target, planner.data.dim());
+        let couplings = planner.constraints.couplings(&planner.kernel, planner.data.dim());
         // Frequencies of a product law have couplings of their own.
         let first = couplings.first().copied().unwrap_or(Independent.into());
         let mut usable = Vec::new();
         for map in maps.usable {
             let small = map.recipe(2, first);
-            match small.and_then(|small| planner.constraints.allow(&small, &planner.target)) {
+            match small.and_then(|small| planner.constraints.allow(&small, &planner.kernel)) {
                 Ok(true) => usable.push(map),
                 Ok(false) => {}
                 Err(error) => left_out.push(LeftOut { what: map.name, why: error.to_string() }),
@@ -98,7 +98,7 @@ impl SearchSpace {
     ) -> Result<Candidate> {
         let recipe = self.maps[map].recipe(m, coupling)?;
         let cost = Cost::of(&recipe, planner.data.scalar, calibration);
-        let biased = is_biased(&recipe, &planner.target);
+        let biased = is_biased(&recipe, &planner.kernel);
         Ok(Candidate { map, coupling, m, recipe, cost, biased })
     }
 

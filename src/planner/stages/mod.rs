@@ -1,16 +1,16 @@
 //! How recipes are chosen: candidates, closed forms, pilots, trials, ranks, words.
 //!
-//! Here belongs what compares recipes with each other, under a budget or for a target.
+//! Here belongs what compares recipes with each other, under a budget or for a maximal error.
 
 mod advising;
 mod budget;
 mod candidates;
+mod max_error;
 mod pilots;
 mod planning;
 mod problem;
 mod ranking;
 mod single;
 mod steps;
-mod targets;
 mod trials;
 mod words;

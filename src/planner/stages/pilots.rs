@@ -189,7 +189,7 @@ impl Problem<'_> {
 
     /// The closed forms of a map, from its best coupling that has one; `None` if it has none at the pairs of pilots.
     fn closed_forms(&self, best: &Scored, some: &Pairs) -> Result<Option<ClosedForms>> {
-        let (recipe, target) = (&best.candidate.recipe, &self.planner.target);
+        let (recipe, target) = (&best.candidate.recipe, &self.planner.kernel);
         let Some(of_some) = closed(recipe, target, some)? else { return Ok(None) };
         let few = forecast(some, self.planner.loss, &of_some, Basis::ClosedForm);
         let all = match &best.ln_squares {
@@ -205,7 +205,7 @@ impl Problem<'_> {
     fn divisor(&self, best: &Candidate, some: &Pairs) -> Result<Option<usize>> {
         for divisor in (0..MAX_HALVINGS).map(|k| 1 << k).take_while(|divisor| *divisor <= best.m) {
             let Ok(smaller) = self.divided(best, divisor)? else { continue };
-            let Some(expected) = closed(&smaller.recipe, &self.planner.target, some)? else { continue };
+            let Some(expected) = closed(&smaller.recipe, &self.planner.kernel, some)? else { continue };
             let (few, all) = (affordable(&smaller, PILOT_DRAWS), affordable(&smaller, FINAL_DRAWS));
             let draws = |range: Range<usize>| {
                 let first = self.seed_of(0).wrapping_add(range.start as u64);

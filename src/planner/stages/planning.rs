@@ -2,10 +2,10 @@
 
 use super::problem::Problem;
 use super::ranking::{Scored, rank};
-use super::{targets, words};
+use super::{max_error, words};
 use crate::error::Result;
 use crate::planner::forecasts::TaskLoss;
-use crate::planner::plan::{Choice, LeftOut, Plan};
+use crate::planner::plan::{LeftOut, Plan, RankedRecipe};
 use crate::planner::question::{Goal, Planner, check};
 use crate::theory::Basis;
 
@@ -15,7 +15,16 @@ const UNCERTAIN: f64 = 0.15;
 const MISSED: f64 = 0.5;
 
 impl Planner {
-    /// Ranks recipes.
+    /// Ranks recipes for the points: the best within the budget, or the cheapest that keep the maximal error.
+    ///
+    /// ```
+    /// # use random_features::ndarray::Array2;
+    /// use random_features::planner::Planner;
+    /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+    /// let plan = Planner::of_one_set(&x)?.with_max_features(64).plan()?;
+    /// println!("{plan}");
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if the kernel or the budget is outside its domain, [`Shape`](crate::Error::Shape) if the
@@ -23,16 +32,16 @@ impl Planner {
     /// the loss needs what is missing.
     #[inline(never)]
     pub fn plan(&self) -> Result<Plan> {
-        plan(self)
+        plan(self.with_known_kernel()?.as_ref())
     }
 }
 
-pub(crate) fn plan(planner: &Planner) -> Result<Plan> {
+fn plan(planner: &Planner) -> Result<Plan> {
     let mut problem = Problem::new(planner, check(planner)?)?;
     let scored = match planner.goal {
         Goal::Budget { measure, most } => problem.within(measure, most)?,
-        Goal::Target { error, probability, measure } => {
-            targets::reach(&mut problem, error, probability, measure)?
+        Goal::MaxError { error, probability, measure } => {
+            max_error::reach(&mut problem, error, probability, measure)?
         }
     };
     problem.finish(scored)
@@ -43,7 +52,7 @@ impl Problem<'_> {
         if scored.is_empty() {
             let why = match self.planner.goal {
                 Goal::Budget { .. } => "none fits the budget",
-                Goal::Target { .. } => {
+                Goal::MaxError { .. } => {
                     "none with a closed form reaches the target with up to 4 million frequencies"
                 }
             };
@@ -55,7 +64,7 @@ impl Problem<'_> {
                 measure
             }
             // The cheapest come first.
-            Goal::Target { measure, .. } => measure,
+            Goal::MaxError { measure, .. } => measure,
         };
         let scored = self.merged(scored, Scored::is_as);
         let advice = self.advice(&scored)?;
@@ -86,15 +95,15 @@ impl Problem<'_> {
         missed || !is_known
     }
 
-    fn choice(&self, one: Scored, why: String) -> Choice {
+    fn choice(&self, one: Scored, why: String) -> RankedRecipe {
         let uncertain = self.is_uncertain(&one);
         let (map, coupling) = self.names(&one.candidate);
         let Scored { candidate, forecast, .. } = one;
-        Choice {
+        RankedRecipe {
             map,
             coupling,
             uncertain,
-            frequencies: candidate.m,
+            m: candidate.m,
             recipe: candidate.recipe,
             forecast,
             cost: candidate.cost,

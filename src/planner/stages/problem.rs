@@ -23,7 +23,7 @@ pub(crate) struct Problem<'a> {
 
 impl<'a> Problem<'a> {
     pub fn new(planner: &'a Planner, kernel: Box<dyn Kernel<f64>>) -> Result<Self> {
-        let (data, lengthscale) = (&planner.data, planner.target.lengthscale());
+        let (data, lengthscale) = (&planner.data, planner.kernel.lengthscale());
         let statistics =
             [&data.sides[0], &data.sides[1]].map(|side| side.statistics.divided_by(lengthscale.clone()));
         let [x, y] = statistics;
@@ -32,7 +32,7 @@ impl<'a> Problem<'a> {
             [&data.sides[0], &data.sides[1]].map(|side| lengthscale.divide_rows(side.points.clone()));
         let attention = planner.loss.is_of_attention();
         let input = FitInput {
-            target: &planner.target,
+            kernel: &planner.kernel,
             statistics: [&x, &y],
             points: [&points[0], &points[1]],
             one_set: data.one_set,
@@ -54,7 +54,7 @@ impl<'a> Problem<'a> {
             return Err(Error::Unsupported { what });
         }
         let timed = match planner.goal {
-            Goal::Budget { measure, .. } | Goal::Target { measure, .. } => measure == Measure::Nanoseconds,
+            Goal::Budget { measure, .. } | Goal::MaxError { measure, .. } => measure == Measure::Nanoseconds,
         };
         let calibration = if timed { Some(planner.calibration()?) } else { planner.calibration };
         let pairs = Pairs::draw(data, kernel.as_ref(), planner.seed)?;

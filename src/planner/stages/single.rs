@@ -14,13 +14,13 @@ impl Planner {
     /// The errors to expect of any recipe for these points, by closed forms, whatever the budget; `None` where there is no closed form.
     ///
     /// ```
-    /// # use ndarray::Array2;
+    /// # use random_features::ndarray::Array2;
     /// use random_features::Trigonometric;
     /// use random_features::frequency::{Draw, Orthogonal};
     /// use random_features::kernel::Gaussian;
     /// use random_features::planner::Planner;
     /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
-    /// let planner = Planner::of_one_set(&x)?.kernel(Gaussian::new(1.0)?);
+    /// let planner = Planner::of_one_set(&x)?.with_kernel(Gaussian::new(1.0)?);
     /// let recipe = Trigonometric.recipe(Draw::new(4, 64, Orthogonal), Gaussian::new(1.0)?);
     /// let expected = planner.forecast(&recipe)?.ok_or("no closed form")?;
     /// let measured = planner.measure(&recipe, 100, 0)?;
@@ -29,25 +29,38 @@ impl Planner {
     /// ```
     ///
     /// # Errors
-    /// As [`plan`](Planner::plan); [`Shape`](Error::Shape) if the recipe is for another dimension.
+    /// [`Parameter`](Error::Parameter) or [`Unsupported`](Error::Unsupported) if the kernel or the loss has no [plan](Planner::plan);
+    /// [`Shape`](Error::Shape) if the recipe is for another dimension.
     pub fn forecast(&self, recipe: &Recipe) -> Result<Option<Forecast>> {
-        expect(self, recipe)
+        expect(self.with_known_kernel()?.as_ref(), recipe)
     }
 
-    /// The errors of any recipe for these points in so many draws, with consecutive seeds from `first` on. Where errors are ruled by
-    /// draws too rare to be met, they are too small.
+    /// The errors of any recipe for these points in so many draws, with the seeds `first`, `first + 1`, …. If rare draws dominate an
+    /// error, the measured error is an underestimate.
+    ///
+    /// ```
+    /// # use random_features::ndarray::Array2;
+    /// use random_features::planner::Planner;
+    /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+    /// let planner = Planner::of_one_set(&x)?;
+    /// let plan = planner.plan()?;
+    /// let best = plan.best()?;
+    /// let seen = planner.measure(&best.recipe, 100, 1)?;
+    /// println!("expected {}, measured {}", best.loss(), seen.loss.value);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`forecast`](Planner::forecast); those of the draws; [`Parameter`](Error::Parameter) for fewer than 2.
+    /// The errors of [`forecast`](Planner::forecast) and of drawing the recipe; [`Parameter`](Error::Parameter) for fewer than 2 draws.
     pub fn measure(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
-        measure(self, recipe, draws, first)
+        measure(self.with_known_kernel()?.as_ref(), recipe, draws, first)
     }
 }
 
 /// The errors to expect of a recipe, by closed forms.
-pub(crate) fn expect(planner: &Planner, recipe: &Recipe) -> Result<Option<Forecast>> {
+fn expect(planner: &Planner, recipe: &Recipe) -> Result<Option<Forecast>> {
     let (kernel, pairs) = pairs(planner, recipe)?;
-    let Some(ln_squares) = closed(recipe, &planner.target, &pairs)? else { return Ok(None) };
+    let Some(ln_squares) = closed(recipe, &planner.kernel, &pairs)? else { return Ok(None) };
     let of_pairs = forecast(&pairs, planner.loss, &ln_squares, Basis::ClosedForm);
     match TaskLoss::new(planner, kernel.as_ref())? {
         None => Ok(Some(of_pairs)),
@@ -56,7 +69,7 @@ pub(crate) fn expect(planner: &Planner, recipe: &Recipe) -> Result<Option<Foreca
 }
 
 /// The errors of a recipe in so many draws, of consecutive seeds.
-pub(crate) fn measure(planner: &Planner, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
+fn measure(planner: &Planner, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
     if draws < 2 {
         let (name, domain) = ("the number of draws", "at least 2");
         return Err(Error::Parameter { name, value: draws as f64, domain });

@@ -18,24 +18,24 @@ pub(crate) fn title(planner: &Planner, pairs: usize) -> String {
     };
     let goal = match planner.goal {
         Goal::Budget { measure, most } => format!("the least loss for at most {} {measure}", number(most)),
-        Goal::Target { error, probability: None, measure } => {
+        Goal::MaxError { error, probability: None, measure } => {
             format!("the fewest {measure} for a loss of at most {}", number(error))
         }
-        Goal::Target { error, probability: Some(p), measure } => {
+        Goal::MaxError { error, probability: Some(p), measure } => {
             format!("the fewest {measure} for a loss of at most {} with probability {p}", number(error))
         }
     };
     format!(
         "{}: {points} in {} dimensions, {goal}. Loss: {}; errors relative to the kernel over {pairs} pairs.",
-        kernel(&planner.target),
+        kernel(&planner.kernel),
         planner.data.dim(),
         planner.loss
     )
 }
 
 /// The kernel and its lengthscale, with three digits.
-fn kernel(target: &AnyKernel) -> String {
-    let lengthscale = match target.lengthscale() {
+fn kernel(kernel: &AnyKernel) -> String {
+    let lengthscale = match kernel.lengthscale() {
         Lengthscale::Isotropic(ell) => format!("ℓ = {}", number(*ell)),
         Lengthscale::PerDimension(all) => {
             let (least, most) = all
@@ -44,14 +44,14 @@ fn kernel(target: &AnyKernel) -> String {
             format!("ℓ from {} to {}", number(least), number(most))
         }
     };
-    format!("{}, {lengthscale}", target.tag())
+    format!("{}, {lengthscale}", kernel.tag())
 }
 
 /// Why each recipe stands where it does, as a sentence.
 pub(crate) fn sentences(scored: &[Scored], planner: &Planner, measure: Measure) -> Vec<String> {
-    let targeted = matches!(planner.goal, Goal::Target { .. });
+    let reaching = matches!(planner.goal, Goal::MaxError { .. });
     let sentence = |(i, one): (usize, &Scored)| {
-        let mut parts = match (i, targeted) {
+        let mut parts = match (i, reaching) {
             (0, true) => vec![format!("the cheapest of {} that reach the target", scored.len())],
             (0, false) => ahead(one, scored),
             (_, true) => {

@@ -7,7 +7,8 @@ use random_features::Error;
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::frequency::{Draw, Independent};
 use random_features::kernel::Softmax;
-use random_features::planner::{Basis, Loss, Planner};
+use random_features::planner::{Loss, Planner};
+use random_features::theory::Basis;
 use random_features::{Positive, Recipe};
 
 /// Tokens of batch × heads × length × dim.
@@ -26,7 +27,8 @@ fn grouped_heads_are_repeated_keys() {
         ndarray::stack(Axis(1), &heads).unwrap()
     };
     let plan = |k: &Array4<f64>, v: &Array4<f64>| {
-        let planner = Planner::of_heads(&q, k, Some(v)).unwrap().couplings(couplings()).features(32);
+        let planner =
+            Planner::of_heads(&q, k, Some(v)).unwrap().with_couplings(couplings()).with_max_features(32);
         planner.plan().unwrap()
     };
     let (grouped, whole) = (plan(&k, &v), plan(&repeated(&k), &repeated(&v)));
@@ -44,7 +46,7 @@ fn forecasts_of_outputs_are_what_attention_is_off() {
     let (q, k) = (tokens([1, 1, 40, 4], 0.7, 4), tokens([1, 1, 40, 4], 0.7, 5));
     let v = tokens([1, 1, 40, 3], 1.0, 6);
     let planner = Planner::of_heads(&q, &k, Some(&v)).unwrap();
-    let plan = planner.clone().couplings(couplings()).features(128).plan().unwrap();
+    let plan = planner.clone().with_couplings(couplings()).with_max_features(128).plan().unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
     let exact = ExactAttention::default().bidirectional(&heads).unwrap().output;
     let norm = |x: &Array4<f64>| x.iter().map(|v| v * v).sum::<f64>();
@@ -72,10 +74,10 @@ fn one_head_is_scaled_points() {
     let v = tokens([1, 1, 30, 2], 1.0, 9);
     let of_heads = Planner::of_heads(&q, &k, Some(&v)).unwrap();
     let scaled = |x: &Array4<f64>| x.slice(s![0, 0, .., ..]).mapv(|v| v * 4f64.powf(-0.25));
-    let by_hand = Planner::new(&scaled(&q), &scaled(&k)).unwrap().kernel(Softmax::default());
-    let by_hand = by_hand.values(&v.slice(s![0, 0, .., ..])).unwrap();
+    let by_hand = Planner::new(&scaled(&q), &scaled(&k)).unwrap().with_kernel(Softmax::default());
+    let by_hand = by_hand.with_values(&v.slice(s![0, 0, .., ..])).unwrap();
     let [a, b] = [of_heads, by_hand].map(|planner| {
-        let plan = planner.couplings(couplings()).features(24).plan().unwrap();
+        let plan = planner.with_couplings(couplings()).with_max_features(24).plan().unwrap();
         let best = plan.best().unwrap();
         (label(best), best.forecast.loss)
     });
@@ -87,13 +89,13 @@ fn one_head_is_scaled_points() {
 fn a_trained_transformer_has_a_plan_or_advice() {
     let of = |x: ndarray::Array3<f64>| x.insert_axis(Axis(0));
     let plan = Planner::of_heads(&of(queries()), &of(keys()), None).unwrap();
-    let plan = plan.couplings(couplings()).features(128).plan().unwrap();
+    let plan = plan.with_couplings(couplings()).with_max_features(128).plan().unwrap();
     assert_eq!(plan.loss, Loss::AttentionWeights);
     let best = plan.best().unwrap();
-    let works = best.forecast.loss.value.is_finite() && best.forecast.relative.beyond_one.value <= 0.1;
-    assert_eq!(plan.advice.is_none(), works, "{plan}");
-    if let Some(advice) = &plan.advice {
-        assert!(advice.instead.contains("exact attention"), "{advice}");
+    let works = best.forecast.loss.value.is_finite() && best.forecast.beyond_one().value <= 0.1;
+    assert_eq!(plan.advice().is_none(), works, "{plan}");
+    if let Some(advice) = plan.advice() {
+        assert!(advice.contains("exact attention"), "{advice}");
     }
 }
 
@@ -126,20 +128,20 @@ fn wrong_heads_and_values_are_refused() {
 #[test]
 fn values_are_those_that_were_stated_last() {
     let (q, k) = (normal(20, 4, 0.5, 1), normal(30, 4, 0.5, 2));
-    let planner = Planner::new(&q, &k).unwrap().couplings(couplings()).features(16);
-    let wrong = planner.clone().values(&normal(29, 2, 1.0, 3));
+    let planner = Planner::new(&q, &k).unwrap().with_couplings(couplings()).with_max_features(16);
+    let wrong = planner.clone().with_values(&normal(29, 2, 1.0, 3));
     assert!(matches!(wrong, Err(Error::Shape { .. })));
     let mut bad = normal(30, 2, 1.0, 3);
     bad[[7, 1]] = f64::NAN;
-    assert!(matches!(planner.clone().values(&bad), Err(Error::NotFinite { row: 7, .. })));
+    assert!(matches!(planner.clone().with_values(&bad), Err(Error::NotFinite { row: 7, .. })));
     let [first, second] = [3, 4].map(|seed| normal(30, 2, 1.0, seed));
     let of = |planner: Planner| planner.plan().unwrap().best().unwrap().forecast.loss.value;
-    let once = of(planner.clone().values(&second).unwrap());
-    let twice = of(planner.values(&first).unwrap().values(&second).unwrap());
+    let once = of(planner.clone().with_values(&second).unwrap());
+    let twice = of(planner.with_values(&first).unwrap().with_values(&second).unwrap());
     assert_eq!(once, twice);
     let heads = tokens([1, 1, 30, 4], 0.5, 1);
     let planner = Planner::of_heads(&heads, &heads, None).unwrap();
-    let refused = planner.values(&first);
+    let refused = planner.with_values(&first);
     assert!(matches!(refused, Err(Error::Shape { .. })), "the heads have their own values");
 }
 

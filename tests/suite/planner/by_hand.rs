@@ -6,7 +6,9 @@ use ndarray::{Array2, Array4, Axis, s};
 use random_features::data::Reservoir;
 use random_features::frequency::{Draw, Halton, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness, Softmax};
-use random_features::planner::{Basis, Expected, Forecast, Loss, Planner};
+use random_features::planner::{Expected, Forecast, Loss, Measure, Planner};
+use random_features::theory::Basis;
+use random_features::workbench;
 use random_features::{Positive, Recipe, Trigonometric};
 
 fn trigonometric(d: usize, m: usize) -> Recipe {
@@ -24,7 +26,7 @@ fn errors_of_one_set() {
     let (n, kept, m) = (1000, 50, 16);
     let mut reservoir = Reservoir::new(3).unwrap().with_capacity(kept).unwrap();
     reservoir.update(&normal(n, 3, 0.8, 1)).unwrap();
-    let planner = Planner::of_reservoirs(&reservoir, None).unwrap().kernel(Gaussian::default());
+    let planner = Planner::of_reservoirs(&reservoir, None).unwrap().with_kernel(Gaussian::default());
     let stated = planner.forecast(&trigonometric(3, m)).unwrap().unwrap();
     let x = reservoir.points();
     let own = 1.0 / n as f64;
@@ -40,10 +42,12 @@ fn errors_of_one_set() {
     relative.sort_by(f64::total_cmp);
     let quantile = |share: f64| relative[((share - own) / each - 1e-6).ceil() as usize - 1];
     near(stated.gram.value, (squares / total).sqrt(), "gram");
-    near(stated.relative.mean.value, each * relative.iter().sum::<f64>(), "mean");
-    for (share, found) in
-        [(0.5, stated.relative.median), (0.9, stated.relative.ninety), (0.99, stated.relative.ninety_nine)]
-    {
+    near(stated.relative_mean().value, each * relative.iter().sum::<f64>(), "mean");
+    for (share, found) in [
+        (0.5, stated.relative_median()),
+        (0.9, stated.relative_ninety()),
+        (0.99, stated.relative_ninety_nine()),
+    ] {
         near(found.value, quantile(share), "quantile");
         // As many independent pairs as points.
         let spread = (share * (1.0 - share) / kept as f64).sqrt();
@@ -51,12 +55,8 @@ fn errors_of_one_set() {
         near(found.standard_error, 0.5 * width, "standard error of a quantile");
     }
     let beyond = each * relative.iter().filter(|error| **error > 1.0).count() as f64;
-    near(stated.relative.beyond_one.value, beyond, "beyond 1");
-    near(
-        stated.relative.beyond_one.standard_error,
-        (beyond * (1.0 - beyond) / kept as f64).sqrt(),
-        "its error",
-    );
+    near(stated.beyond_one().value, beyond, "beyond 1");
+    near(stated.beyond_one().standard_error, (beyond * (1.0 - beyond) / kept as f64).sqrt(), "its error");
 }
 
 /// Heads have the same share each.
@@ -69,7 +69,7 @@ fn errors_of_heads() {
     };
     let (q, k) = (tokens(1), tokens(2));
     let of = |q: &Array4<f64>, k: &Array4<f64>| {
-        let planner = Planner::of_heads(q, k, None).unwrap().loss(Loss::Gram);
+        let planner = Planner::of_heads(q, k, None).unwrap().with_loss(Loss::Gram);
         planner.forecast(&positive(4, 32)).unwrap().unwrap()
     };
     let whole = of(&q, &k);
@@ -78,8 +78,8 @@ fn errors_of_heads() {
     let mean = |of: fn(&random_features::planner::Forecast) -> Expected| {
         0.5 * parts.iter().map(|part| of(part).value).sum::<f64>()
     };
-    near(whole.relative.mean.value, mean(|part| part.relative.mean), "mean");
-    near(whole.relative.beyond_one.value, mean(|part| part.relative.beyond_one), "beyond 1");
+    near(whole.relative_mean().value, mean(|part| part.relative_mean()), "mean");
+    near(whole.beyond_one().value, mean(|part| part.beyond_one()), "beyond 1");
 }
 
 /// Draws have consecutive seeds, in parts or not; two draws say little, since the larger one counts for at least half.
@@ -100,17 +100,17 @@ fn measured_errors() {
 fn targets_are_met_by_no_more_than_it_takes() {
     let x = normal(80, 4, 0.4, 1);
     let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap();
-    let planner = planner.couplings([Independent.into(), Orthogonal.into()]);
+    let planner = planner.with_couplings([Independent.into(), Orthogonal.into()]);
     let mut compared = 0;
     for error in [0.04, 0.06, 0.1] {
-        let plan = planner.clone().target(error).unwrap().plan().unwrap();
+        let plan = planner.clone().with_max_error(error).unwrap().plan().unwrap();
         for choice in plan
             .choices
             .iter()
             .filter(|choice| ["positive", "trigonometric", "hyperbolic"].contains(&choice.map.as_str()))
         {
             let block = if choice.coupling == "orthogonal" { 4 } else { 1 };
-            let m = choice.frequencies - block;
+            let m = choice.m - block;
             let draw = if block == 4 { Draw::new(4, m, Orthogonal) } else { Draw::new(4, m, Independent) };
             let fewer = match choice.map.as_str() {
                 "positive" => Positive.recipe(draw, Softmax::default()),
@@ -122,9 +122,19 @@ fn targets_are_met_by_no_more_than_it_takes() {
             compared += 1;
         }
         // Of frequencies that are independent any number is whole.
-        let planner = planner.clone().couplings([Independent.into()]);
-        let fewer = planner.clone().target(error).unwrap().plan().unwrap().best().unwrap().cost.features - 1;
-        let missed = planner.features(fewer).plan().unwrap();
+        let planner = planner.clone().with_couplings([Independent.into()]);
+        let fewer = planner
+            .clone()
+            .with_max_error(error)
+            .unwrap()
+            .plan()
+            .unwrap()
+            .best()
+            .unwrap()
+            .recipe
+            .feature_dim()
+            - 1;
+        let missed = planner.with_max_features(fewer).plan().unwrap();
         let least =
             missed.choices.iter().map(|choice| choice.forecast.gram.value).fold(f64::INFINITY, f64::min);
         assert!(least > error, "{fewer} features reach {least} of {error}");
@@ -137,17 +147,20 @@ fn targets_are_met_by_no_more_than_it_takes() {
 fn bounds_of_probabilities() {
     let x = normal(50, 4, 0.4, 1);
     let couplings = [Independent.into(), Orthogonal.into()];
-    let gaussian = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).couplings(couplings);
-    let softmax = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().couplings(couplings);
+    let gaussian =
+        Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_couplings(couplings);
+    let softmax = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_couplings(couplings);
     let mean = Gaussian::default().gram(&x, &x).unwrap().mapv(|k: f64| k * k).mean().unwrap();
     let (mut markovs, mut others) = (0, 0);
     for p in [0.6, 0.9, 0.9999] {
-        let of = |planner: &Planner| planner.clone().target_with_probability(0.3, p).unwrap().plan().unwrap();
+        let of = |planner: &Planner| {
+            planner.clone().with_max_error_with_probability(0.3, p).unwrap().plan().unwrap()
+        };
         for choice in &of(&gaussian).choices {
             let (loss, gram) = (choice.forecast.loss.value, choice.forecast.gram.value);
             if choice.map == "trigonometric" {
                 let block = if choice.coupling == "orthogonal" { 4.0 } else { 1.0 };
-                let n = choice.frequencies as f64 / block;
+                let n = choice.m as f64 / block;
                 let bounded = gram + 2.0 / mean.sqrt() * (-f64::ln(1.0 - p) / (2.0 * n)).sqrt();
                 let markov = gram / f64::sqrt(1.0 - p);
                 near(loss, markov.min(bounded), "McDiarmid");
@@ -172,10 +185,10 @@ fn of_equal_losses_the_cheaper_comes_first() {
     let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap();
     let mut equal = 0;
     for features in [24, 64, 200] {
-        let plan = planner.clone().couplings(couplings()).features(features).plan().unwrap();
+        let plan = planner.clone().with_couplings(couplings()).with_max_features(features).plan().unwrap();
         let closed = plan.choices.iter().filter(|one| one.forecast.gram.basis == Basis::ClosedForm);
         let keys: Vec<(f64, f64)> = closed
-            .map(|one| ((one.forecast.loss.value.ln() / 0.005).round(), one.cost.multiplications))
+            .map(|one| ((one.forecast.loss.value.ln() / 0.005).round(), one.cost(Measure::Multiplications)))
             .collect();
         for pair in keys.windows(2) {
             assert!(pair[0] <= pair[1], "{keys:?}");
@@ -189,18 +202,18 @@ fn of_equal_losses_the_cheaper_comes_first() {
 #[test]
 fn costs_of_shapes() {
     let x = normal(120, 5, 0.3, 3);
-    let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().couplings([Independent.into()]);
-    let plan = planner.features(24).plan().unwrap();
+    let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_couplings([Independent.into()]);
+    let plan = planner.with_max_features(24).plan().unwrap();
     let mut kinds = [0, 0];
     for choice in &plan.choices {
-        let m = choice.frequencies as f64;
+        let m = choice.m as f64;
         if choice.map == "shaped" {
-            assert_eq!(choice.cost.multiplications, 5.0 * m + m + 15.0);
+            assert_eq!(choice.cost(Measure::Multiplications), 5.0 * m + m + 15.0);
             kinds[0] += 1;
         }
         if let Some(rank) = choice.map.strip_prefix("truncated, rank ") {
             let rank: f64 = rank.split(' ').next().unwrap().parse().unwrap();
-            assert_eq!(choice.cost.multiplications, rank * m + m + rank * 5.0, "{}", choice.map);
+            assert_eq!(choice.cost(Measure::Multiplications), rank * m + m + rank * 5.0, "{}", choice.map);
             kinds[1] += 1;
         }
     }
@@ -218,13 +231,13 @@ fn values_and_targets_of_rows_that_are_kept() {
     let of = |planner: Planner| planner.forecast(&positive(3, 32)).unwrap().unwrap().loss;
     let kept = Planner::of_reservoirs(&Reservoir::of(&q).unwrap(), Some(&keys)).unwrap();
     let by_hand = Planner::new(&q, &some(&k)).unwrap();
-    assert_eq!(of(kept.values(&v).unwrap()), of(by_hand.values(&some(&v)).unwrap()));
+    assert_eq!(of(kept.with_values(&v).unwrap()), of(by_hand.with_values(&some(&v)).unwrap()));
     let targets = k.column(0).mapv(|v| (2.0 * v).sin()).insert_axis(Axis(1));
     let of = |planner: Planner| {
-        planner.kernel(Gaussian::default()).measure(&trigonometric(3, 16), 4, 0).unwrap().loss.value
+        planner.with_kernel(Gaussian::default()).measure(&trigonometric(3, 16), 4, 0).unwrap().loss.value
     };
-    let kept = Planner::of_reservoirs(&keys, None).unwrap().ridge(&targets).unwrap();
-    let by_hand = Planner::of_one_set(&some(&k)).unwrap().ridge(&some(&targets)).unwrap();
+    let kept = Planner::of_reservoirs(&keys, None).unwrap().with_ridge_targets(&targets).unwrap();
+    let by_hand = Planner::of_one_set(&some(&k)).unwrap().with_ridge_targets(&some(&targets)).unwrap();
     assert_eq!(of(kept), of(by_hand));
 }
 
@@ -233,11 +246,12 @@ fn values_and_targets_of_rows_that_are_kept() {
 fn advised_numbers_of_frequencies() {
     let x = normal(100, 8, 1.5, 5);
     let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap();
-    let plan = planner.couplings([Independent.into()]).unbiased().features(64).plan().unwrap();
+    let plan =
+        planner.with_couplings([Independent.into()]).only_unbiased().with_max_features(64).plan().unwrap();
     let errors =
-        plan.choices.iter().map(|one| one.forecast.relative.ninety.value.max(one.forecast.gram.value));
+        plan.choices.iter().map(|one| one.forecast.relative_ninety().value.max(one.forecast.gram.value));
     let least = errors.fold(f64::INFINITY, f64::min);
-    let advice = plan.advice.clone().unwrap();
+    let advice = workbench::advice(&plan).unwrap();
     near(advice.more_frequencies, least * least, "frequencies");
 }
 
@@ -247,7 +261,7 @@ fn advised_numbers_of_frequencies() {
 fn simulated_errors_are_those_of_their_draws() {
     let x = normal(60, 3, 0.3, 1);
     let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap();
-    let plan = planner.clone().features(24).plan().unwrap();
+    let plan = planner.clone().with_max_features(24).plan().unwrap();
     let mut counts = std::collections::BTreeMap::new();
     for choice in &plan.choices {
         let Basis::Simulation(draws) = choice.forecast.gram.basis else { continue };
@@ -259,7 +273,11 @@ fn simulated_errors_are_those_of_their_draws() {
         };
         let measured = planner.measure(&choice.recipe, draws, first).unwrap();
         near(choice.forecast.gram.value, measured.gram.value, &super::label(choice));
-        near(choice.forecast.relative.median.value, measured.relative.median.value, &super::label(choice));
+        near(
+            choice.forecast.relative_median().value,
+            measured.relative_median().value,
+            &super::label(choice),
+        );
     }
     assert!(counts.contains_key(&48) && counts.contains_key(&192), "{counts:?}");
 }
@@ -271,7 +289,8 @@ fn excess_risks_are_relative() {
     let y = x.column(0).mapv(|v| (2.0 * v).sin()).insert_axis(Axis(1)) + normal(150, 1, 0.1, 2);
     let recipe = Trigonometric.recipe(Draw::new(3, 16, Independent), Gaussian::default());
     let of = |y: &Array2<f64>, draws, first| {
-        let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(y).unwrap();
+        let planner =
+            Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_ridge_targets(y).unwrap();
         planner.measure(&recipe, draws, first).unwrap().loss
     };
     near(of(&(&y * 10.0), 4, 0).value, of(&y, 4, 0).value, "ten times the targets");
@@ -288,8 +307,8 @@ fn simulations_are_rescaled_to_all_pairs() {
     let mut worst = 0.0f64;
     for seed in 0..4 {
         let x = normal(800, 4, 0.6, 50 + seed);
-        let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().seed(seed).features(32);
-        let planner = planner.couplings([Orthogonal.into(), Halton.into()]);
+        let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_seed(seed).with_max_features(32);
+        let planner = planner.with_couplings([Orthogonal.into(), Halton.into()]);
         let plan = planner.plan().unwrap();
         for choice in
             plan.choices.iter().filter(|one| matches!(one.forecast.gram.basis, Basis::Simulation(_))).take(3)
@@ -310,14 +329,16 @@ fn advice_comes_where_it_should() {
         [1, 4, 32].into_iter().flat_map(|n| (0..10).map(move |k| (n, 0.3 + 0.1 * k as f64)))
     {
         let x = normal(100, 4, deviation, 5);
-        let planner =
-            Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).couplings([Independent.into()]);
-        let plan = planner.unbiased().features(features).plan().unwrap();
+        let planner = Planner::of_one_set(&x)
+            .unwrap()
+            .with_kernel(Gaussian::default())
+            .with_couplings([Independent.into()]);
+        let plan = planner.only_unbiased().with_max_features(features).plan().unwrap();
         let best = plan.best().unwrap().forecast;
-        let (beyond, loss) = (best.relative.beyond_one.value, best.loss.value);
-        assert_eq!(plan.advice.is_some(), beyond > 0.1 || loss >= 0.9, "{beyond}, {loss}");
+        let (beyond, loss) = (best.beyond_one().value, best.loss.value);
+        assert_eq!(plan.advice().is_some(), beyond > 0.1 || loss >= 0.9, "{beyond}, {loss}");
         counts[0] += usize::from((0.1..0.3).contains(&beyond) && loss < 0.9);
-        if let Some(advice) = plan.advice {
+        if let Some(advice) = workbench::advice(&plan) {
             assert_eq!(advice.works, loss < 0.5, "{beyond}, {loss}");
             counts[1] += usize::from((0.5..0.9).contains(&loss));
             counts[2] += usize::from(loss < 0.5);
@@ -342,14 +363,22 @@ fn standard_errors_of_draws() {
     let error = (variance / draws as f64).sqrt();
     assert!(squares.iter().all(|square| *square < error * draws as f64), "the largest would count");
     let planner = Planner::new(&x, &y).unwrap();
-    let Forecast { loss, gram, relative, .. } = planner.measure(&recipe, draws, 0).unwrap();
-    for one in [loss, gram, relative.mean, relative.median, relative.ninety, relative.ninety_nine] {
+    let seen = planner.measure(&recipe, draws, 0).unwrap();
+    let relative = [Forecast::relative_mean, Forecast::relative_median]
+        .into_iter()
+        .chain([Forecast::relative_ninety, Forecast::relative_ninety_nine]);
+    for one in [seen.loss, seen.gram].into_iter().chain(relative.map(|error| error(&seen))) {
         near(one.value, mean.sqrt(), "value");
         near(one.standard_error, 0.5 * error / mean.sqrt(), "standard error");
     }
     // So it is in plans.
-    let planner = planner.kernel(Matern::new(Smoothness::FiveHalves, 1.0).unwrap());
-    let plan = planner.clone().couplings([Independent.into(), Halton.into()]).features(64).plan().unwrap();
+    let planner = planner.with_kernel(Matern::new(Smoothness::FiveHalves, 1.0).unwrap());
+    let plan = planner
+        .clone()
+        .with_couplings([Independent.into(), Halton.into()])
+        .with_max_features(64)
+        .plan()
+        .unwrap();
     let mut compared = 0;
     for choice in &plan.choices {
         let Basis::Simulation(draws) = choice.forecast.gram.basis else { continue };
@@ -368,9 +397,9 @@ fn standard_errors_of_draws() {
 fn what_draws_cannot_show_is_left_out() {
     let of = |deviation| {
         let x = normal(120, 5, deviation, 3);
-        let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().features(24);
-        let plan = planner.couplings([Independent.into(), Halton.into()]).plan().unwrap();
-        plan.left_out.iter().filter(|left| left.why.contains("draws too rare")).count()
+        let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_max_features(24);
+        let plan = planner.with_couplings([Independent.into(), Halton.into()]).plan().unwrap();
+        plan.left_out().filter(|(_, why)| why.contains("draws too rare")).count()
     };
     assert_eq!(of(0.2), 0);
     assert!(of(1.5) > 0);
@@ -382,7 +411,7 @@ fn standard_errors_of_two_sets() {
     let (n, l, m) = (9, 12, 16);
     // Queries differ more than keys do.
     let (x, y) = (normal(n, 3, 1.2, 1), normal(l, 3, 0.4, 2));
-    let planner = Planner::new(&x, &y).unwrap().kernel(Gaussian::default());
+    let planner = Planner::new(&x, &y).unwrap().with_kernel(Gaussian::default());
     let stated = planner.forecast(&trigonometric(3, m)).unwrap().unwrap().gram;
     let gram = Gaussian::default().gram(&x, &y).unwrap();
     let squares = gram.mapv(|k| (1.0 - k * k).powi(2) / (2.0 * m as f64));
@@ -403,8 +432,8 @@ fn advised_factors_heed_the_gram_matrix() {
     let (x, mut y) = (normal(40, 4, 0.3, 1), normal(40, 4, 0.3, 2));
     y.row_mut(0).mapv_inplace(|v| 12.0 * v);
     let of = |factor: f64| Planner::new(&(&x * factor), &(&y * factor)).unwrap();
-    let plan = of(1.0).couplings([Independent.into()]).features(64).plan().unwrap();
-    let (m, advice) = (plan.best().unwrap().frequencies, plan.advice.unwrap());
+    let plan = of(1.0).with_couplings([Independent.into()]).with_max_features(64).plan().unwrap();
+    let (m, advice) = (plan.best().unwrap().m, workbench::advice(&plan).unwrap());
     assert!(advice.beyond_one < 0.1 && !advice.works, "{advice:?}");
     let works = |factor: f64| {
         let sum = |i: usize, j: usize| (&x.row(i) + &y.row(j)).mapv(|v| (factor * v).powi(2)).sum();
@@ -418,7 +447,7 @@ fn advised_factors_heed_the_gram_matrix() {
         ];
         recipes.iter().any(|recipe| {
             let forecast = of(factor).forecast(recipe).unwrap().unwrap();
-            forecast.relative.beyond_one.value <= 0.1 && forecast.gram.value < 0.9
+            forecast.beyond_one().value <= 0.1 && forecast.gram.value < 0.9
         })
     };
     assert!(works(0.999 * advice.shrink) && !works(1.001 * advice.shrink), "{advice:?}");

@@ -11,6 +11,7 @@ use random_features::kernel::{
 };
 use random_features::map::AnyKernel;
 use random_features::planner::{Loss, Measure, Plan, Planner};
+use random_features::workbench;
 use random_features::{Error, Map, Positive, SignedLog};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>, words: &str) {
@@ -43,10 +44,10 @@ fn sound_plans(x: &Array2<f64>, case: &str) {
             [Planner::of_one_set(x).unwrap(), Planner::new(x, x).unwrap()].iter().enumerate()
         {
             for loss in [Loss::Gram, Loss::RelativeMean, Loss::RelativeNinety] {
-                let planner = planner.clone().kernel(target.clone()).loss(loss);
+                let planner = planner.clone().with_kernel(target.clone()).with_loss(loss);
                 let case = format!("{case}, {target}, {} sides, {loss:?}", sides + 1);
                 let couplings = [Independent.into(), Orthogonal.into(), Antithetic(Orthogonal).into()];
-                let plan = planner.couplings(couplings).features(16).plan();
+                let plan = planner.with_couplings(couplings).with_max_features(16).plan();
                 sound(&plan.unwrap_or_else(|error| panic!("{case}: {error}")), &case);
             }
         }
@@ -69,7 +70,8 @@ fn points_that_occur_twice() {
 fn points_on_a_line() {
     sound_plans(&normal(30, 1, 0.5, 1), "d = 1");
     // In all couplings too.
-    let plan = Planner::of_one_set(&normal(30, 1, 0.5, 1)).unwrap().features(8).plan().unwrap();
+    let planner = Planner::of_one_set(&normal(30, 1, 0.5, 1)).unwrap().with_kernel(Softmax::default());
+    let plan = planner.with_max_features(8).plan().unwrap();
     sound(&plan, "d = 1, all couplings");
 }
 
@@ -117,24 +119,24 @@ fn arrays_that_are_no_points() {
 #[test]
 fn budgets_that_are_none() {
     let planner = Planner::of_one_set(&normal(20, 3, 0.5, 1)).unwrap();
-    refused(planner.clone().features(0).plan(), "the budget is 0");
+    refused(planner.clone().with_max_features(0).plan(), "the budget is 0");
     for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         for measure in [Measure::Features, Measure::Multiplications, Measure::Bytes, Measure::Nanoseconds] {
-            refused(planner.clone().budget(measure, wrong).plan(), "the budget is");
+            refused(planner.clone().with_budget(measure, wrong).plan(), "the budget is");
         }
-        refused(planner.clone().target(wrong), "the error to reach is");
-        refused(planner.clone().target_with_probability(wrong, 0.5), "the error to reach is");
+        refused(planner.clone().with_max_error(wrong), "the error to reach is");
+        refused(planner.clone().with_max_error_with_probability(wrong, 0.5), "the error to reach is");
     }
     for wrong in [0.0, 1.0, -0.5, f64::NAN] {
-        refused(planner.clone().target_with_probability(0.1, wrong), "the probability is");
+        refused(planner.clone().with_max_error_with_probability(0.1, wrong), "the probability is");
     }
     // One feature is a plan, and less than one is none.
     let one = quick(&planner, 1);
-    assert!(one.choices.iter().all(|choice| choice.cost.features == 1) && one.best().is_ok());
+    assert!(one.choices.iter().all(|choice| choice.recipe.feature_dim() == 1) && one.best().is_ok());
     sound(&one, "one feature");
-    let none = planner.clone().budget(Measure::Features, 0.5).plan().unwrap();
+    let none = planner.clone().with_budget(Measure::Features, 0.5).plan().unwrap();
     refused(none.best().map(drop), "none fits the budget");
-    assert!(none.choices.is_empty() && none.pareto().is_empty());
+    assert!(none.choices.is_empty() && none.pareto().is_empty() && !none.works());
     let _ = format!("{none}");
     refused(
         planner.measure(&Positive.recipe(Draw::new(3, 4, Independent), Softmax::default()), 1, 0),
@@ -145,20 +147,26 @@ fn budgets_that_are_none() {
 #[test]
 fn kernels_for_other_points() {
     let planner = Planner::of_one_set(&normal(20, 3, 0.5, 1)).unwrap();
-    let two = planner.clone().kernel(Gaussian::new(vec![1.0, 2.0]).unwrap());
+    let two = planner.clone().with_kernel(Gaussian::new(vec![1.0, 2.0]).unwrap());
     assert!(matches!(two.plan(), Err(Error::Shape { .. })));
     let recipe = Positive.recipe(Draw::new(4, 8, Independent), Softmax::default());
     refused(planner.forecast(&recipe), "the dimension of the recipe is 4, but must be 3");
     refused(planner.measure(&recipe, 4, 0), "the dimension of the recipe is 4, but must be 3");
-    refused(planner.clone().kernel(AnyKernel::implied(1.0)).plan(), "a plan without a named kernel");
-    refused(planner.clone().loss(Loss::AttentionOutput).plan(), "output without values");
-    refused(planner.clone().loss(Loss::Ridge).plan(), "a regression without targets");
-    let each =
-        planner.clone().kernel(Softmax::new(vec![1.0, 2.0, 3.0]).unwrap()).loss(Loss::AttentionWeights);
+    refused(planner.clone().with_kernel(AnyKernel::implied(1.0)).plan(), "a plan without a named kernel");
+    refused(planner.clone().with_loss(Loss::AttentionOutput).plan(), "output without values");
+    refused(planner.clone().with_loss(Loss::Ridge).plan(), "a regression without targets");
+    let each = planner
+        .clone()
+        .with_kernel(Softmax::new(vec![1.0, 2.0, 3.0]).unwrap())
+        .with_loss(Loss::AttentionWeights);
     refused(each.plan(), "a lengthscale for each dimension");
-    let ninety = planner.clone().loss(Loss::RelativeNinety).target_with_probability(0.1, 0.5).unwrap();
+    let ninety =
+        planner.clone().with_loss(Loss::RelativeNinety).with_max_error_with_probability(0.1, 0.5).unwrap();
     refused(ninety.plan(), "a probability for another error");
-    refused(planner.clone().loss(Loss::AttentionWeights).target(0.1).unwrap().plan(), "targets for errors");
+    refused(
+        planner.clone().with_loss(Loss::AttentionWeights).with_max_error(0.1).unwrap().plan(),
+        "targets for errors",
+    );
 }
 
 /// exp(−‖x−y‖²/2), as a user writes it.
@@ -195,7 +203,7 @@ fn other_kernels_have_plans() {
         AnyKernel::own(Own(1.0.into())),
     ];
     for target in targets {
-        let planner = Planner::of_one_set(&x).unwrap().kernel(target.clone()).features(64);
+        let planner = Planner::of_one_set(&x).unwrap().with_kernel(target.clone()).with_max_features(64);
         let plan = planner.plan().unwrap_or_else(|error| panic!("{target}: {error}"));
         sound(&plan, &target.to_string());
         let best = plan.best().unwrap();
@@ -216,12 +224,15 @@ fn other_kernels_have_plans() {
 #[test]
 fn a_kernel_without_a_map_is_refused_in_words() {
     let planner = Planner::of_one_set(&normal(20, 3, 0.5, 1)).unwrap();
-    let matern = planner.kernel(Matern::new(Smoothness::FiveHalves, 1.0).unwrap());
+    let matern = planner.with_kernel(Matern::new(Smoothness::FiveHalves, 1.0).unwrap());
     refused(
-        matern.clone().non_negative().plan(),
+        matern.clone().only_non_negative().plan(),
         "none of this crate serves this kernel under these constraints",
     );
-    refused(matern.couplings([]).plan(), "none of this crate serves this kernel under these constraints");
+    refused(
+        matern.with_couplings([]).plan(),
+        "none of this crate serves this kernel under these constraints",
+    );
 }
 
 #[test]
@@ -233,7 +244,7 @@ fn reservoirs_that_keep_few_rows() {
         for keys in [None, Some(&reservoir)] {
             match Planner::of_reservoirs(&reservoir, keys) {
                 Ok(planner) => {
-                    let plan = quick(&planner.kernel(Gaussian::default()), 32);
+                    let plan = quick(&planner.with_kernel(Gaussian::default()), 32);
                     sound(&plan, &format!("{capacity} rows kept"));
                     let gram = plan.best().unwrap().forecast.gram;
                     assert!(gram.value > 0.01, "{capacity} rows kept: {gram:?}");
@@ -244,37 +255,74 @@ fn reservoirs_that_keep_few_rows() {
     }
 }
 
+/// One set has the Gaussian kernel with the median lengthscale in plans, forecasts and measurements, and pairs of sets have softmax.
+#[test]
+fn kernels_that_nobody_stated() {
+    let x = normal(40, 3, 0.5, 1);
+    let one = Planner::of_one_set(&x).unwrap();
+    let stated = one.clone().with_gaussian_of_median().unwrap();
+    assert_eq!(quick(&one, 24), quick(&stated, 24));
+    let recipe = Positive.recipe(Draw::new(3, 8, Orthogonal), Gaussian::default());
+    assert_eq!(one.forecast(&recipe).unwrap(), stated.forecast(&recipe).unwrap());
+    assert_eq!(one.measure(&recipe, 4, 1).unwrap(), stated.measure(&recipe, 4, 1).unwrap());
+    let batches = Planner::of_reservoirs(&Reservoir::of(&x).unwrap(), None).unwrap();
+    assert_eq!(quick(&batches, 24), quick(&stated, 24));
+    let softmax = one.clone().with_kernel(Softmax::default());
+    assert_ne!(quick(&softmax, 24), quick(&stated, 24));
+    assert!(quick(&softmax, 24).title.starts_with("softmax"));
+    let two = Planner::new(&x, &x).unwrap();
+    assert_eq!(quick(&two, 24), quick(&two.with_kernel(Softmax::default()), 24));
+    // Equal points have no median distance, which another kernel does not need.
+    let equal = Planner::of_one_set(&Array2::<f64>::ones((10, 2))).unwrap();
+    refused(equal.plan(), "");
+    assert!(equal.with_kernel(Gaussian::default()).with_max_features(8).plan().is_ok());
+}
+
+/// The numbers that are asked for most are those of the forecast and of the cost.
+#[test]
+fn the_usual_numbers_are_near() {
+    let plan = quick(&Planner::of_one_set(&normal(40, 3, 0.5, 1)).unwrap(), 24);
+    for choice in &plan.choices {
+        assert_eq!(choice.loss(), choice.forecast.loss.value);
+        assert_eq!(choice.relative_error(), choice.forecast.relative_median().value);
+        assert_eq!(choice.cost(Measure::Features), choice.recipe.feature_dim() as f64);
+        assert!(choice.cost(Measure::Nanoseconds).is_nan());
+    }
+    assert!(plan.works() && plan.advice().is_none());
+}
+
 #[test]
 fn any_seed_will_do() {
     let x = normal(20, 3, 0.5, 1);
     let recipe = Positive.recipe(Draw::new(3, 4, Orthogonal), Softmax::default());
     for seed in [u64::MAX, 1 << 44, u64::MAX - 1] {
-        let planner = Planner::of_one_set(&x).unwrap().seed(seed).features(8);
+        let planner = Planner::of_one_set(&x).unwrap().with_kernel(Softmax::default());
+        let planner = planner.with_seed(seed).with_max_features(8);
         sound(&planner.plan().unwrap(), "a large seed");
         planner.measure(&recipe, 40, seed).unwrap();
     }
     let heads =
         ndarray::Array4::from_shape_fn((1, 3, 20, 4), |(_, h, i, k)| (0.3 * (h + i * (k + 1)) as f64).sin());
-    let planner = Planner::of_heads(&heads, &heads, None).unwrap().seed(u64::MAX).features(8);
-    sound(&planner.couplings(couplings()).plan().unwrap(), "a large seed with heads");
+    let planner = Planner::of_heads(&heads, &heads, None).unwrap().with_seed(u64::MAX).with_max_features(8);
+    sound(&planner.with_couplings(couplings()).plan().unwrap(), "a large seed with heads");
 }
 
 /// Points of normal coordinates.
 fn far(deviation: f64) -> (Planner, [Array2<f64>; 2]) {
     let x = normal(200, 8, deviation, 5);
     let sides = [half(&x, 0), half(&x, 1)];
-    (Planner::new(&sides[0], &sides[1]).unwrap().couplings(couplings()).features(64), sides)
+    (Planner::new(&sides[0], &sides[1]).unwrap().with_couplings(couplings()).with_max_features(64), sides)
 }
 
 /// Estimates that are about 0 everywhere have errors of 1, which is no use.
 #[test]
 fn advice_where_the_best_estimates_nothing() {
-    assert_eq!(far(0.2).0.plan().unwrap().advice, None);
+    assert_eq!(far(0.2).0.plan().unwrap().advice(), None);
     for deviation in [1.5, 2.5, 10.0] {
         let plan = far(deviation).0.plan().unwrap();
         let best = plan.best().unwrap();
         let gram = best.forecast.gram.value;
-        assert!(plan.advice.is_some(), "{deviation}: no advice where {} has the error {gram}", label(best));
+        assert!(plan.advice().is_some(), "{deviation}: no advice where {} has the error {gram}", label(best));
     }
 }
 
@@ -282,30 +330,32 @@ fn advice_where_the_best_estimates_nothing() {
 fn advice_where_nothing_works() {
     for deviation in [1.0, 1.5, 2.5, 10.0] {
         let (planner, [x, y]) = far(deviation);
-        let plan = planner.unbiased().plan().unwrap();
-        let advice = plan.advice.clone().unwrap();
-        assert_eq!(advice.beyond_one, plan.best().unwrap().forecast.relative.beyond_one.value);
+        let plan = planner.only_unbiased().plan().unwrap();
+        let advice = workbench::advice(&plan).unwrap();
+        assert_eq!((plan.works(), plan.advice()), (advice.works, Some(advice.to_string())));
+        assert_eq!(advice.beyond_one, plan.best().unwrap().forecast.beyond_one().value);
         assert!(advice.beyond_one > 0.1 && advice.more_frequencies > 1.0, "{advice}");
         assert!(format!("{plan}").contains("Nothing within the budget works"));
         // Of points that are shrunk so much, and just so much, a tenth of the pairs are beyond 1.
-        let m = plan.best().unwrap().frequencies;
+        let m = plan.best().unwrap().m;
         let share = |factor: f64| {
             let planner =
-                Planner::new(&(&x * factor), &(&y * factor)).unwrap().couplings([Independent.into()]);
+                Planner::new(&(&x * factor), &(&y * factor)).unwrap().with_couplings([Independent.into()]);
             let of = |map: &str, features: usize| -> f64 {
-                let plan = planner.clone().features(features).plan().unwrap();
+                let plan = planner.clone().with_max_features(features).plan().unwrap();
                 let shares = plan.choices.iter().filter(|choice| choice.map == map).map(|choice| {
-                    assert_eq!(choice.frequencies, m);
-                    planner.forecast(&choice.recipe).unwrap().unwrap().relative.beyond_one.value
+                    assert_eq!(choice.m, m);
+                    planner.forecast(&choice.recipe).unwrap().unwrap().beyond_one().value
                 });
                 shares.fold(1.0, f64::min)
             };
             // The first of the optimal positive ones is that of the mean of ‖x + y‖².
-            let plan = planner.clone().features(m).plan().unwrap();
-            let optimal =
-                plan.choices.iter().filter(|choice| choice.map.starts_with("OPRF")).map(|choice| {
-                    planner.forecast(&choice.recipe).unwrap().unwrap().relative.beyond_one.value
-                });
+            let plan = planner.clone().with_max_features(m).plan().unwrap();
+            let optimal = plan
+                .choices
+                .iter()
+                .filter(|choice| choice.map.starts_with("OPRF"))
+                .map(|choice| planner.forecast(&choice.recipe).unwrap().unwrap().beyond_one().value);
             of("positive", m).min(of("trigonometric", 2 * m)).min(optimal.fold(1.0, f64::min))
         };
         assert!(advice.shrink > 0.0 && advice.shrink < 1.0, "{advice}");
@@ -318,15 +368,16 @@ fn advice_where_nothing_works() {
 #[test]
 fn advice_names_numbers_that_exist() {
     let x = normal(100, 4, 1e30, 5);
-    let plan = quick(&Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().unbiased(), 64);
-    let advice = plan.advice.clone().unwrap();
+    let plan = quick(&Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().only_unbiased(), 64);
+    let advice = workbench::advice(&plan).unwrap();
     assert_eq!(advice.more_frequencies, f64::INFINITY);
     assert!(advice.shrink > 0.0 && advice.shrink < 1e-25, "{advice:?}");
     assert!(format!("{advice}").contains("No number of frequencies is enough"));
     // A kernel that positive features do not serve.
     let matern = Matern::new(Smoothness::ThreeHalves, 1e-3).unwrap();
-    let planner = Planner::of_one_set(&normal(100, 4, 1.0, 5)).unwrap().kernel(matern);
-    let advice = planner.features(8).plan().unwrap().advice.unwrap();
+    let planner = Planner::of_one_set(&normal(100, 4, 1.0, 5)).unwrap().with_kernel(matern);
+    let plan = planner.with_max_features(8).plan().unwrap();
+    let advice = workbench::advice(&plan).unwrap();
     assert!(advice.shrink.is_nan() && !format!("{advice}").contains("NaN"), "{advice}");
 }
 
@@ -334,14 +385,15 @@ fn advice_names_numbers_that_exist() {
 fn lengthscales_of_medians() {
     // Of points ±1 in one coordinate distances are 0 and 2.
     let x = array![[1.0], [-1.0], [1.0], [-1.0], [1.0], [-1.0], [1.0], [-1.0]];
-    let planner = Planner::of_one_set(&x).unwrap().gaussian_of_median().unwrap().features(8);
+    let planner = Planner::of_one_set(&x).unwrap().with_gaussian_of_median().unwrap().with_max_features(8);
     assert!(planner.plan().unwrap().title.contains("ℓ = 2:"), "{}", planner.plan().unwrap().title);
     // Coordinates of different sizes: the plan is that of points divided by their deviations, times the median there.
     let x = normal(60, 3, 1.0, 1);
     let scaled = &x * &array![1.0, 100.0, 1e-3];
     let of = |x: &Array2<f64>| {
-        let planner = Planner::of_one_set(x).unwrap().gaussian_of_medians().unwrap().couplings(couplings());
-        planner.features(32).plan().unwrap().best().unwrap().forecast.gram.value
+        let planner =
+            Planner::of_one_set(x).unwrap().with_gaussian_of_medians().unwrap().with_couplings(couplings());
+        planner.with_max_features(32).plan().unwrap().best().unwrap().forecast.gram.value
     };
     let (plain, scaled) = (of(&x), of(&scaled));
     assert!((plain / scaled - 1.0).abs() < 1e-6, "{plain}, {scaled}");
@@ -349,6 +401,12 @@ fn lengthscales_of_medians() {
     let mut constant = x.clone();
     constant.column_mut(1).fill(3.0);
     assert!(of(&constant).is_finite());
-    refused(Planner::of_one_set(&Array2::<f64>::ones((10, 2))).unwrap().gaussian_of_median().map(drop), "");
-    refused(Planner::of_one_set(&Array2::<f64>::ones((10, 2))).unwrap().gaussian_of_medians().map(drop), "");
+    refused(
+        Planner::of_one_set(&Array2::<f64>::ones((10, 2))).unwrap().with_gaussian_of_median().map(drop),
+        "",
+    );
+    refused(
+        Planner::of_one_set(&Array2::<f64>::ones((10, 2))).unwrap().with_gaussian_of_medians().map(drop),
+        "",
+    );
 }

@@ -10,7 +10,8 @@ use random_features::Positive;
 use random_features::Trigonometric;
 use random_features::frequency::{Draw, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::planner::{Basis, Choice, Expected, Forecast, Planner};
+use random_features::planner::{Expected, Forecast, Planner, RankedRecipe};
+use random_features::theory::Basis;
 
 /// A part of a forecast, with its name.
 type Named = (&'static str, fn(&Forecast) -> Expected);
@@ -19,14 +20,14 @@ type Named = (&'static str, fn(&Forecast) -> Expected);
 fn small(softmax: bool) -> Planner {
     let x = normal(60, 4, 0.25, 1);
     match softmax {
-        true => Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().kernel(Softmax::default()),
-        false => Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()),
+        true => Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_kernel(Softmax::default()),
+        false => Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()),
     }
 }
 
 /// The first choice of each map.
-fn of_each_map(choices: &[Choice], wanted: impl Fn(&Choice) -> bool) -> Vec<&Choice> {
-    let mut seen: Vec<&Choice> = Vec::new();
+fn of_each_map(choices: &[RankedRecipe], wanted: impl Fn(&RankedRecipe) -> bool) -> Vec<&RankedRecipe> {
+    let mut seen: Vec<&RankedRecipe> = Vec::new();
     for choice in choices.iter().filter(|choice| wanted(choice)) {
         if seen.iter().all(|other| other.map != choice.map) {
             seen.push(choice);
@@ -36,13 +37,12 @@ fn of_each_map(choices: &[Choice], wanted: impl Fn(&Choice) -> bool) -> Vec<&Cho
 }
 
 fn all(forecast: &Forecast) -> [(&'static str, Expected); 5] {
-    let relative = forecast.relative;
     [
         ("gram", forecast.gram),
-        ("mean", relative.mean),
-        ("median", relative.median),
-        ("90 %", relative.ninety),
-        ("99 %", relative.ninety_nine),
+        ("mean", forecast.relative_mean()),
+        ("median", forecast.relative_median()),
+        ("90 %", forecast.relative_ninety()),
+        ("99 %", forecast.relative_ninety_nine()),
     ]
 }
 
@@ -53,7 +53,7 @@ fn all(forecast: &Forecast) -> [(&'static str, Expected); 5] {
 fn closed_forms_are_what_draws_show() {
     for softmax in [true, false] {
         let planner = small(softmax);
-        let plan = planner.clone().couplings(couplings()).features(32).plan().unwrap();
+        let plan = planner.clone().with_couplings(couplings()).with_max_features(32).plan().unwrap();
         // Of counts draws too rare to be met rule the errors.
         let closed = of_each_map(&plan.choices, |choice| {
             choice.coupling != "–" && planner.forecast(&choice.recipe).unwrap().is_some()
@@ -87,7 +87,7 @@ fn closed_forms_are_what_draws_show() {
                     "{name}, {what}"
                 );
             }
-            let [share, found] = [forecast, measured].map(|one| one.relative.beyond_one.value);
+            let [share, found] = [forecast, measured].map(|one| one.beyond_one().value);
             assert!((share - found).abs() < 0.05, "{name}: {share} and {found} beyond 1");
         }
     }
@@ -99,8 +99,8 @@ fn closed_forms_are_what_draws_show() {
 fn simulated_couplings_are_what_more_draws_show() {
     for softmax in [true, false] {
         let planner = small(softmax);
-        let plan = planner.clone().features(32).plan().unwrap();
-        let simulated: Vec<&Choice> = (plan.choices.iter())
+        let plan = planner.clone().with_max_features(32).plan().unwrap();
+        let simulated: Vec<&RankedRecipe> = (plan.choices.iter())
             .filter(|choice| matches!(choice.forecast.gram.basis, Basis::Simulation(_)))
             .collect();
         let names: std::collections::BTreeSet<&str> =
@@ -112,7 +112,7 @@ fn simulated_couplings_are_what_more_draws_show() {
                 let z = (stated.value - found.value) / stated.standard_error.hypot(found.standard_error);
                 assert!(z.abs() < 4.5, "{}: {what} {stated:?}, in draws {found:?}", label(choice));
             }
-            let [share, found] = [choice.forecast, measured].map(|one| one.relative.beyond_one.value);
+            let [share, found] = [choice.forecast, measured].map(|one| one.beyond_one().value);
             assert!((share - found).abs() < 0.05, "{}: {share} and {found} beyond 1", label(choice));
         }
     }
@@ -127,7 +127,13 @@ fn simulated_gram_matrices_of_clusters() {
     let [planner, _] = kind.planners(false).unwrap();
     let mut compared = 0;
     for seed in 0..2 {
-        let plan = planner.clone().seed(seed).couplings(couplings()).features(128).plan().unwrap();
+        let plan = planner
+            .clone()
+            .with_seed(seed)
+            .with_couplings(couplings())
+            .with_max_features(128)
+            .plan()
+            .unwrap();
         for choice in plan.choices.iter().take(6) {
             if matches!(choice.forecast.gram.basis, Basis::Simulation(_)) {
                 let (stated, found) =
@@ -146,7 +152,7 @@ fn simulated_gram_matrices_of_clusters() {
 fn bias_is_part_of_the_error() {
     let x = normal(80, 6, 0.35, 4);
     let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap();
-    let plan = planner.clone().couplings(couplings()).features(1024).plan().unwrap();
+    let plan = planner.clone().with_couplings(couplings()).with_max_features(1024).plan().unwrap();
     let biased = of_each_map(&plan.choices, |choice| choice.biased);
     for kind in ["truncated", "regularised"] {
         assert!(biased.iter().any(|choice| choice.map.contains(kind)), "no {kind} map");
@@ -177,18 +183,18 @@ fn points_scatter_as_stated() {
             let x = normal(2 * sides, 3, 1.0, 5000 + seed).mapv(|v| 0.6 * v.sin());
             match one_set {
                 false => Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().forecast(&recipe),
-                true => Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).forecast(&gaussian),
+                true => Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).forecast(&gaussian),
             }
         };
         let forecasts: Vec<Forecast> = (0..40).map(|seed| of(seed).unwrap().unwrap()).collect();
         let mut names: Vec<Named> = vec![
             ("gram", |one| one.gram),
-            ("mean", |one| one.relative.mean),
-            ("median", |one| one.relative.median),
-            ("90 %", |one| one.relative.ninety),
+            ("mean", |one| one.relative_mean()),
+            ("median", |one| one.relative_median()),
+            ("90 %", |one| one.relative_ninety()),
         ];
-        if forecasts.iter().all(|one| one.relative.beyond_one.value > 0.01) {
-            names.push(("beyond 1", |one| one.relative.beyond_one));
+        if forecasts.iter().all(|one| one.beyond_one().value > 0.01) {
+            names.push(("beyond 1", |one| one.beyond_one()));
         }
         for (name, of) in names {
             let values: Vec<f64> = forecasts.iter().map(|one| of(one).value).collect();
@@ -209,18 +215,18 @@ fn points_scatter_as_stated() {
 fn halves_agree() {
     let x: Array2<f64> = super::data::standardised(&super::data::banknote(), 0.5);
     let [a, b] = [0, 1].map(|first| {
-        let planner = Planner::of_one_set(&half(&x, first)).unwrap().kernel(Gaussian::default());
-        planner.couplings(couplings()).features(64).plan().unwrap()
+        let planner = Planner::of_one_set(&half(&x, first)).unwrap().with_kernel(Gaussian::default());
+        planner.with_couplings(couplings()).with_max_features(64).plan().unwrap()
     });
     let mut compared = 0;
     for choice in a.choices.iter().take(12) {
-        let same = |other: &&Choice| (&other.map, &other.coupling) == (&choice.map, &choice.coupling);
+        let same = |other: &&RankedRecipe| (&other.map, &other.coupling) == (&choice.map, &choice.coupling);
         let Some(other) = b.choices.iter().find(same) else { continue };
         compared += 1;
         for (what, one, other) in [
             ("gram", choice.forecast.gram, other.forecast.gram),
-            ("median", choice.forecast.relative.median, other.forecast.relative.median),
-            ("90 %", choice.forecast.relative.ninety, other.forecast.relative.ninety),
+            ("median", choice.forecast.relative_median(), other.forecast.relative_median()),
+            ("90 %", choice.forecast.relative_ninety(), other.forecast.relative_ninety()),
         ] {
             let z = (one.value - other.value) / one.standard_error.hypot(other.standard_error);
             assert!(z.abs() < 4.5, "{}: {what} {one:?} and {other:?}", label(choice));

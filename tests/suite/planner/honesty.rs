@@ -5,7 +5,7 @@
 
 use super::label;
 use super::problems::Problem;
-use random_features::planner::Choice;
+use random_features::planner::RankedRecipe;
 
 /// What is found of plans.
 #[derive(Debug, Default)]
@@ -25,8 +25,8 @@ impl Found {
         let problem = Problem::new(seed);
         let mut firsts: Vec<(String, f64, f64)> = Vec::new();
         for (k, features) in [2, 3, 4, 6].map(|k| k * problem.features / 2).into_iter().enumerate() {
-            let plan = problem.planner.clone().features(features).plan().unwrap();
-            let judged: Vec<&Choice> = plan.choices.iter().take(if k == 0 { 5 } else { 1 }).collect();
+            let plan = problem.planner.clone().with_max_features(features).plan().unwrap();
+            let judged: Vec<&RankedRecipe> = plan.choices.iter().take(if k == 0 { 5 } else { 1 }).collect();
             for (i, choice) in judged.iter().enumerate() {
                 let (truth, noise) = problem.truth(&choice.recipe);
                 if k == 0 {
@@ -51,7 +51,7 @@ impl Found {
         }
     }
 
-    fn judge(&mut self, problem: &Problem, choice: &Choice, truth: f64, noise: f64) {
+    fn judge(&mut self, problem: &Problem, choice: &RankedRecipe, truth: f64, noise: f64) {
         let stated = choice.forecast.loss;
         let off = (stated.value - truth).abs();
         let within = off <= 3.0 * stated.standard_error.hypot(noise) + 1e-9 * truth.abs();
@@ -66,7 +66,7 @@ impl Found {
         self.flagged += usize::from(choice.uncertain);
         self.unflagged += usize::from(ratio > 1.5 && !choice.uncertain);
         if !within || ratio > 1.5 {
-            let Choice { uncertain, .. } = choice;
+            let RankedRecipe { uncertain, .. } = choice;
             println!(
                 "{}: {}: {truth:.4} ± {noise:.4}, stated {:.4} ± {:.4}, {}, uncertain {uncertain}",
                 problem.name,

@@ -19,6 +19,7 @@ mod truth;
 
 use random_features::frequency::{Antithetic, AnyCoupling, Independent, Orthogonal};
 use random_features::planner::{Calibration, Loss, Plan, Planner};
+use random_features::workbench;
 
 use experiments::planning::regret::{self as study, label};
 
@@ -29,19 +30,7 @@ fn couplings() -> [AnyCoupling; 3] {
 
 /// Times of some machine: measured ones would differ.
 pub fn calibration() -> Calibration {
-    Calibration {
-        dense: 0.02,
-        hadamard: 0.05,
-        givens: 0.06,
-        exponential: 1.5,
-        sinusoid: 1.1,
-        complex_exponential: 2.5,
-        power: 3.0,
-        product: 0.3,
-        complex: 0.7,
-        part: 5.0,
-        gathered: 9.0,
-    }
+    workbench::calibration([0.02, 0.05, 0.06, 1.5, 1.1, 2.5, 3.0, 0.3, 0.7, 5.0, 9.0])
 }
 
 fn near(found: f64, expected: f64, what: &str) {
@@ -50,7 +39,7 @@ fn near(found: f64, expected: f64, what: &str) {
 
 /// A plan with these couplings.
 fn quick(planner: &Planner, features: usize) -> Plan {
-    planner.clone().couplings(couplings()).features(features).plan().unwrap()
+    planner.clone().with_couplings(couplings()).with_max_features(features).plan().unwrap()
 }
 
 const LOSSES_OF_PAIRS: [Loss; 5] =

@@ -10,28 +10,33 @@ use random_features::planner::{Loss, Measure, Plan, Planner};
 
 fn planner(deviation: f64) -> Planner {
     let x = normal(120, 5, deviation, 3);
-    Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().kernel(Softmax::default())
+    Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_kernel(Softmax::default())
 }
 
 /// With each loss, in each measure, by budget and by target; some where nothing works. They are made once.
 static PLANS: std::sync::LazyLock<Vec<Plan>> = std::sync::LazyLock::new(plans);
 
 fn plans() -> Vec<Plan> {
-    let small = planner(0.3).couplings([Independent.into(), Orthogonal.into()]);
+    let small = planner(0.3).with_couplings([Independent.into(), Orthogonal.into()]);
     let mut all = vec![
-        planner(0.3).features(24).plan().unwrap(),
-        planner(2.0).couplings(couplings()).features(24).plan().unwrap(),
-        small.clone().target(0.05).unwrap().plan().unwrap(),
-        small.clone().target_with_probability(0.2, 0.9).unwrap().plan().unwrap(),
-        small.clone().target(1e-9).unwrap().plan().unwrap(),
+        planner(0.3).with_max_features(24).plan().unwrap(),
+        planner(2.0).with_couplings(couplings()).with_max_features(24).plan().unwrap(),
+        small.clone().with_max_error(0.05).unwrap().plan().unwrap(),
+        small.clone().with_max_error_with_probability(0.2, 0.9).unwrap().plan().unwrap(),
+        small.clone().with_max_error(1e-9).unwrap().plan().unwrap(),
         // Numbers of many digits.
-        small.clone().couplings([Independent.into()]).target(2e-4).unwrap().plan().unwrap(),
-        planner(1e-70).couplings([Independent.into()]).features(8).plan().unwrap(),
-        small.clone().calibrated(super::calibration()).budget(Measure::Nanoseconds, 99.5).plan().unwrap(),
-        small.clone().kernel(Gaussian::default()).budget(Measure::Bytes, 999.0).plan().unwrap(),
+        small.clone().with_couplings([Independent.into()]).with_max_error(2e-4).unwrap().plan().unwrap(),
+        planner(1e-70).with_couplings([Independent.into()]).with_max_features(8).plan().unwrap(),
+        small
+            .clone()
+            .with_calibration(super::calibration())
+            .with_budget(Measure::Nanoseconds, 99.5)
+            .plan()
+            .unwrap(),
+        small.clone().with_kernel(Gaussian::default()).with_budget(Measure::Bytes, 999.0).plan().unwrap(),
     ];
     for loss in super::LOSSES_OF_PAIRS.into_iter().chain([Loss::AttentionWeights]) {
-        all.push(small.clone().loss(loss).features(24).plan().unwrap());
+        all.push(small.clone().with_loss(loss).with_max_features(24).plan().unwrap());
     }
     all
 }
@@ -40,17 +45,17 @@ fn plans() -> Vec<Plan> {
 fn the_same_data_give_the_same_plan() {
     // With closed forms, and by draws.
     let kinds = || couplings().into_iter().chain([Halton.into()]);
-    let planner = planner(0.4).couplings(kinds()).features(24);
+    let planner = planner(0.4).with_couplings(kinds()).with_max_features(24);
     let plan = planner.plan().unwrap();
     assert_eq!(planner.plan().unwrap(), plan);
     for threads in [1, 3] {
         assert!(on_threads(threads, || planner.plan().unwrap()) == plan, "{threads} threads");
     }
     // Another seed draws others; the closed forms of all pairs are the same.
-    let other = planner.clone().seed(9).plan().unwrap();
+    let other = planner.clone().with_seed(9).plan().unwrap();
     assert_ne!(other, plan);
     let closed = |plan: &Plan| {
-        let of = |choice: &&random_features::planner::Choice| {
+        let of = |choice: &&random_features::planner::RankedRecipe| {
             (choice.map.as_str(), choice.coupling.as_str()) == ("hyperbolic", "orthogonal")
         };
         plan.choices.iter().find(of).map(|choice| choice.forecast)
@@ -65,8 +70,8 @@ fn the_same_data_give_the_same_plan() {
         }
     }
     let [(_, x), (_, y)] = &reservoirs;
-    let batched = Planner::of_reservoirs(x, Some(y)).unwrap().kernel(Softmax::default());
-    let batched = batched.couplings(kinds()).features(24);
+    let batched = Planner::of_reservoirs(x, Some(y)).unwrap().with_kernel(Softmax::default());
+    let batched = batched.with_couplings(kinds()).with_max_features(24);
     assert_eq!(batched.plan().unwrap().best().unwrap().map, plan.best().unwrap().map);
 }
 
@@ -75,8 +80,8 @@ fn the_same_data_give_the_same_plan() {
 fn plans_of_many_points_are_the_same_on_any_number_of_threads() {
     let x = normal(9000, 3, 0.4, 3);
     let plan = || {
-        let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default());
-        planner.couplings(couplings()).features(16).plan().unwrap()
+        let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default());
+        planner.with_couplings(couplings()).with_max_features(16).plan().unwrap()
     };
     assert!(on_threads(1, plan) == on_threads(3, plan));
 }
@@ -116,8 +121,8 @@ fn choices_are_ranked_and_none_of_the_front_is_beaten() {
         };
         let front = plan.pareto();
         assert_eq!(front.is_empty(), plan.choices.is_empty());
-        let at = |choice: &random_features::planner::Choice| {
-            (choice.cost.in_measure(measure), choice.forecast.loss.value)
+        let at = |choice: &random_features::planner::RankedRecipe| {
+            (choice.cost(measure), choice.forecast.loss.value)
         };
         for own in &front {
             let (cost, loss) = at(own);
@@ -136,9 +141,10 @@ fn choices_are_ranked_and_none_of_the_front_is_beaten() {
 /// With a budget of features, of which recipes may have fewer, none in the front has more multiplications and as large a loss as another.
 #[test]
 fn fronts_of_features_are_of_multiplications() {
-    let plan = planner(0.3).couplings([Independent.into()]).features(24).plan().unwrap();
-    let of =
-        |choice: &random_features::planner::Choice| (choice.cost.multiplications, choice.forecast.loss.value);
+    let plan = planner(0.3).with_couplings([Independent.into()]).with_max_features(24).plan().unwrap();
+    let of = |choice: &random_features::planner::RankedRecipe| {
+        (choice.cost(Measure::Multiplications), choice.forecast.loss.value)
+    };
     let all: Vec<(f64, f64)> = plan.choices.iter().map(of).collect();
     let beaten = |(cost, loss): (f64, f64)| {
         all.iter().any(|(c, l)| *c <= cost && *l < loss || *c < cost && *l <= loss)
@@ -154,15 +160,15 @@ fn fronts_of_features_are_of_multiplications() {
 #[test]
 fn the_first_has_the_least_loss() {
     for loss in super::LOSSES_OF_PAIRS {
-        let plan = quick(&planner(0.3).loss(loss), 24);
+        let plan = quick(&planner(0.3).with_loss(loss), 24);
         assert_eq!(plan.loss, loss);
         let least = plan.best().unwrap().forecast.loss;
         let forecast = plan.best().unwrap().forecast;
         let own = match loss {
-            Loss::RelativeMean => forecast.relative.mean,
-            Loss::RelativeMedian => forecast.relative.median,
-            Loss::RelativeNinety => forecast.relative.ninety,
-            Loss::RelativeNinetyNine => forecast.relative.ninety_nine,
+            Loss::RelativeMean => forecast.relative_mean(),
+            Loss::RelativeMedian => forecast.relative_median(),
+            Loss::RelativeNinety => forecast.relative_ninety(),
+            Loss::RelativeNinetyNine => forecast.relative_ninety_nine(),
             _ => forecast.gram,
         };
         assert_eq!(least, own);

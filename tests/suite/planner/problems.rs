@@ -55,27 +55,27 @@ impl Problem {
         };
         let softmax = pick(2) == 0 || attention;
         let (kernel, planner): (Box<dyn Kernel<f64>>, _) = match softmax {
-            true => (Box::new(Softmax::default()), planner.kernel(Softmax::default())),
+            true => (Box::new(Softmax::default()), planner.with_kernel(Softmax::default())),
             false => {
                 let own = Gaussian::new(0.8).unwrap();
-                (Box::new(own.clone()), planner.kernel(own))
+                (Box::new(own.clone()), planner.with_kernel(own))
             }
         };
         let couplings: [&[AnyCoupling]; 2] = [
             &[Independent.into(), Orthogonal.into(), Antithetic(Orthogonal).into()],
             &[Independent.into(), Orthogonal.into(), Sobol.into(), Halton.into()],
         ];
-        let planner = planner.couplings(couplings[pick(2)].iter().copied()).seed(seed);
-        let planner = if pick(4) == 0 { planner.symmetric() } else { planner };
+        let planner = planner.with_couplings(couplings[pick(2)].iter().copied()).with_seed(seed);
+        let planner = if pick(4) == 0 { planner.only_symmetric() } else { planner };
         let (features, sides) = ([8, 16, 32][pick(3)], if one_set { "one set" } else { "two sets" });
         // Normalisers take more to be reliable.
         let features = if attention { 8 * features } else { features };
         let values = normal(y.as_ref().unwrap_or(&x).nrows(), 3, 1.0, 13_000 + seed);
         let planner = match loss {
-            Loss::AttentionOutput => planner.values(&values).unwrap(),
+            Loss::AttentionOutput => planner.with_values(&values).unwrap(),
             #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-            Loss::Ridge => planner.ridge(&targets(&x, deviation, 15_000 + seed)).unwrap(),
-            _ => planner.loss(loss),
+            Loss::Ridge => planner.with_ridge_targets(&targets(&x, deviation, 15_000 + seed)).unwrap(),
+            _ => planner.with_loss(loss),
         };
         let kind = if softmax { "softmax" } else { "Gaussian" };
         let name = format!(

@@ -22,16 +22,16 @@ fn lengthscales_of_two_sets() {
         all.sort_by(f64::total_cmp);
         all[76]
     };
-    let planner = Planner::new(&x, &y).unwrap().couplings([Independent.into()]).features(16);
+    let planner = Planner::new(&x, &y).unwrap().with_couplings([Independent.into()]).with_max_features(16);
     let of = |planner: Planner| {
         let plan = planner.plan().unwrap();
         plan.choices.iter().find(|choice| choice.map == "trigonometric").unwrap().forecast.gram.value
     };
-    let by_hand = of(planner.clone().kernel(Gaussian::new(median(&all)).unwrap()));
-    near(of(planner.clone().gaussian_of_median().unwrap()), by_hand, "median");
+    let by_hand = of(planner.clone().with_kernel(Gaussian::new(median(&all)).unwrap()));
+    near(of(planner.clone().with_gaussian_of_median().unwrap()), by_hand, "median");
     let each = (&deviations * median(&(&all / &deviations))).to_vec();
-    let by_hand = of(planner.clone().kernel(Gaussian::new(each).unwrap()));
-    near(of(planner.gaussian_of_medians().unwrap()), by_hand, "medians");
+    let by_hand = of(planner.clone().with_kernel(Gaussian::new(each).unwrap()));
+    near(of(planner.with_gaussian_of_medians().unwrap()), by_hand, "medians");
 }
 
 /// Parameters are fitted to the moments of these points: those of GERFs, of the dense exponential and of Poisson counts.
@@ -40,7 +40,7 @@ fn parameters_are_those_of_the_points() {
     // Coordinates of different sizes, with means of both signs.
     let shift = array![0.3, -0.2, 0.1];
     let [x, y] = [1, 2].map(|seed| normal(40, 3, 0.5, seed) * &array![0.3, 0.7, 1.2] + &shift);
-    let planner = Planner::new(&x, &y).unwrap().couplings([Independent.into()]).features(64);
+    let planner = Planner::new(&x, &y).unwrap().with_couplings([Independent.into()]).with_max_features(64);
     let plan = planner.plan().unwrap();
     let mean = |sign: f64| -> Vec<f64> {
         let of = |k: usize| {
@@ -108,15 +108,15 @@ fn clusters_are_those_of_their_sides() {
         let softmax = Softmax::new(ell).unwrap();
         let planner = Planner::new(&x, &y)
             .unwrap()
-            .kernel(softmax.clone())
-            .couplings([Independent.into()])
-            .features(64);
+            .with_kernel(softmax.clone())
+            .with_couplings([Independent.into()])
+            .with_max_features(64);
         let plan = planner.plan().unwrap();
         let choice = plan.choices.iter().find(|one| one.map == "clustered 2 × 2, complex").unwrap();
         let clusters = |x: &Array2<f64>| Clustering::of(x, 2, &mut random_features::rng(7)).unwrap();
         let (queries, keys) = (clusters(&x), clusters(&y));
         let centres = Centres::new(&queries, &keys).with_diagonal(Formula::Robust);
-        let draw = Draw::new(3, choice.frequencies, Independent);
+        let draw = Draw::new(3, choice.m, Independent);
         let by_hand: Recipe = Clustered::<Recipe>::by_centres(centres, draw, softmax).unwrap();
         let of = |recipe: &Recipe| planner.forecast(recipe).unwrap().unwrap().gram.value;
         near(of(&choice.recipe), of(&by_hand), "clusters");
@@ -127,8 +127,8 @@ fn clusters_are_those_of_their_sides() {
 #[test]
 fn every_map_is_proposed() {
     let x = normal(120, 5, 0.3, 3);
-    let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().couplings([Independent.into()]);
-    let plan = planner.features(128).plan().unwrap();
+    let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_couplings([Independent.into()]);
+    let plan = planner.with_max_features(128).plan().unwrap();
     for name in [
         "positive",
         "hyperbolic",
@@ -154,7 +154,7 @@ fn every_map_is_proposed() {
     // The shape of queries and keys, not of keys and queries.
     let y = &normal(60, 3, 0.5, 4) * &ndarray::array![0.2, 1.0, 2.0];
     let x = normal(60, 3, 0.5, 5);
-    let planner = Planner::new(&x, &y).unwrap().couplings([Independent.into()]).features(64);
+    let planner = Planner::new(&x, &y).unwrap().with_couplings([Independent.into()]).with_max_features(64);
     let plan = planner.plan().unwrap();
     let shaped = plan.choices.iter().find(|one| one.map == "shaped").unwrap();
     let shape = Shaping::new().of_points(&x, &y).unwrap();
@@ -169,7 +169,7 @@ fn widths_and_signs_of_clusters() {
     // One cluster of each side, whose means agree in sign in two coordinates.
     let x = normal(60, 3, 0.3, 4) + &ndarray::array![0.9, -0.5, 0.4];
     let y = normal(60, 3, 0.3, 5) + &ndarray::array![0.8, -0.7, -0.3];
-    let planner = Planner::new(&x, &y).unwrap().couplings([Independent.into()]).features(128);
+    let planner = Planner::new(&x, &y).unwrap().with_couplings([Independent.into()]).with_max_features(128);
     let plan = planner.plan().unwrap();
     let square: f64 = (0..3)
         .map(|k| {

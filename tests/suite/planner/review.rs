@@ -12,8 +12,9 @@ use random_features::Error;
 use random_features::Trigonometric;
 use random_features::frequency::{Draw, Halton, Independent, Orthogonal, Sobol};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::planner::{Basis, Choice, Loss, Plan, Planner};
+use random_features::planner::{Loss, Plan, Planner, RankedRecipe};
 use random_features::progress::{Progress, watch};
+use random_features::theory::Basis;
 
 /// The first rows state what closed forms say at all pairs.
 fn is_honest(planner: &Planner, plan: &Plan) {
@@ -29,11 +30,11 @@ fn losses_of_keys_with_a_period() {
     let (x, mut y) = (normal(50, 4, 0.5, 1), normal(50, 4, 1.0, 2));
     y.rows_mut().into_iter().step_by(10).for_each(|mut row| row *= 0.05);
     for planner in [
-        Planner::new(&x, &y).unwrap().kernel(Gaussian::default()),
-        Planner::new(&x, &y).unwrap().kernel(Softmax::default()),
+        Planner::new(&x, &y).unwrap().with_kernel(Gaussian::default()),
+        Planner::new(&x, &y).unwrap().with_kernel(Softmax::default()),
     ] {
         for loss in [Loss::Gram, Loss::RelativeMean] {
-            let planner = planner.clone().couplings(couplings()).features(64).loss(loss);
+            let planner = planner.clone().with_couplings(couplings()).with_max_features(64).with_loss(loss);
             is_honest(&planner, &planner.plan().unwrap());
         }
     }
@@ -46,7 +47,7 @@ fn losses_of_keys_of_heavy_tailed_norms() {
         let (x, mut y) = (normal(60, 4, 0.5, 100 + seed), normal(60, 4, 0.5, 200 + seed));
         let sizes = normal(60, 1, 1.0, 300 + seed);
         y.axis_iter_mut(Axis(0)).zip(sizes.column(0)).for_each(|(mut row, v)| row *= f64::exp(*v));
-        let planner = Planner::new(&x, &y).unwrap().couplings(couplings()).features(64);
+        let planner = Planner::new(&x, &y).unwrap().with_couplings(couplings()).with_max_features(64);
         is_honest(&planner, &planner.plan().unwrap());
     }
 }
@@ -56,12 +57,13 @@ fn losses_of_keys_of_heavy_tailed_norms() {
 fn a_budget_is_an_upper_limit() {
     let x = normal(60, 4, 0.15, 1);
     for planner in [
-        Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()),
-        Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().kernel(Softmax::default()),
+        Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()),
+        Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_kernel(Softmax::default()),
     ] {
-        let planner = planner.couplings([Orthogonal.into()]);
-        let least =
-            |features| planner.clone().features(features).plan().unwrap().best().unwrap().forecast.loss.value;
+        let planner = planner.with_couplings([Orthogonal.into()]);
+        let least = |features| {
+            planner.clone().with_max_features(features).plan().unwrap().best().unwrap().forecast.loss.value
+        };
         let losses: Vec<f64> = (4..=26).map(least).collect();
         for pair in losses.windows(2) {
             // Losses that differ by half a percent count as equal.
@@ -73,8 +75,9 @@ fn a_budget_is_an_upper_limit() {
 /// On a line orthogonal frequencies are independent.
 #[test]
 fn rows_of_one_map_are_one_row() {
-    let planner = Planner::of_one_set(&normal(30, 1, 0.5, 1)).unwrap().kernel(Gaussian::default());
-    let plan = planner.couplings([Independent.into(), Orthogonal.into()]).features(8).plan().unwrap();
+    let planner = Planner::of_one_set(&normal(30, 1, 0.5, 1)).unwrap().with_kernel(Gaussian::default());
+    let plan =
+        planner.with_couplings([Independent.into(), Orthogonal.into()]).with_max_features(8).plan().unwrap();
     let rows = |map: &str| plan.choices.iter().filter(|choice| choice.map == map).count();
     assert!(plan.choices[0].why.contains("the same map as "), "{plan}");
     assert!(rows("trigonometric") <= 1 && rows("positive") <= 1 && rows("hyperbolic") <= 1, "{plan:#}");
@@ -87,8 +90,9 @@ fn the_first_row_says_why_it_is_first() {
     for seed in 0..4 {
         let x = normal(200, 3, 1.0, seed);
         let y = x.column(0).mapv(|v| (2.0 * v).sin()).insert_axis(Axis(1)) + normal(200, 1, 0.1, 50 + seed);
-        let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).couplings(couplings());
-        let plan = planner.ridge(&y).unwrap().features(256).plan().unwrap();
+        let planner =
+            Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_couplings(couplings());
+        let plan = planner.with_ridge_targets(&y).unwrap().with_max_features(256).plan().unwrap();
         let loss = |k: usize| plan.choices[k].forecast.loss.value;
         let is_least = (0..plan.choices.len()).all(|k| loss(0) <= loss(k));
         assert_eq!(plan.choices[0].why.starts_with("the least loss"), is_least, "{plan}");
@@ -98,11 +102,11 @@ fn the_first_row_says_why_it_is_first() {
 #[test]
 fn targets_out_of_reach_have_a_number() {
     let x = normal(60, 3, 0.4, 1);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default());
-    let plan = planner.couplings(couplings()).target(1e-7).unwrap().plan().unwrap();
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default());
+    let plan = planner.with_couplings(couplings()).with_max_error(1e-7).unwrap().plan().unwrap();
     assert!(plan.choices.is_empty());
-    let why = plan.left_out.iter().find(|left| left.why.contains("would take some ")).unwrap();
-    let number: f64 = why.why.split(' ').nth(3).unwrap().parse().unwrap();
+    let (_, why) = plan.left_out().find(|(_, why)| why.contains("would take some ")).unwrap();
+    let number: f64 = why.split(' ').nth(3).unwrap().parse().unwrap();
     // The error is some 1/√m.
     assert!((1e11..1e15).contains(&number), "{why:?}");
 }
@@ -113,17 +117,18 @@ fn uncertain_losses_are_marked() {
     let (x, mut y) = (normal(300, 4, 0.7, 1), normal(300, 4, 0.7, 2));
     let sizes = normal(300, 1, 1.0, 3);
     y.axis_iter_mut(Axis(0)).zip(sizes.column(0)).for_each(|(mut row, v)| row *= f64::exp(*v));
-    let planner = Planner::new(&x, &y).unwrap().couplings([Independent.into()]).unbiased();
-    let plan = planner.features(32).plan().unwrap();
+    let planner = Planner::new(&x, &y).unwrap().with_couplings([Independent.into()]).only_unbiased();
+    let plan = planner.with_max_features(32).plan().unwrap();
     assert!(plan.choices.iter().any(|choice| choice.uncertain), "{plan}");
-    let far = |choice: &Choice| {
+    let far = |choice: &RankedRecipe| {
         let loss = choice.forecast.loss;
         loss.value.is_infinite() || loss.standard_error > 0.15 * loss.value
     };
     assert!(plan.choices.iter().all(|choice| choice.uncertain == far(choice)), "{plan}");
     assert!(format!("{plan}").contains('?'), "{plan}");
     let small = normal(60, 3, 0.2, 1);
-    let plan = Planner::of_one_set(&small).unwrap().couplings(couplings()).features(32).plan().unwrap();
+    let planner = Planner::of_one_set(&small).unwrap().with_kernel(Softmax::default());
+    let plan = planner.with_couplings(couplings()).with_max_features(32).plan().unwrap();
     assert!(!plan.best().unwrap().uncertain && !format!("{plan}").contains('?'), "{plan}");
 }
 
@@ -132,8 +137,8 @@ fn uncertain_losses_are_marked() {
 fn no_error_is_the_least() {
     let mut x = normal(50, 3, 0.4, 1);
     x.rows_mut().into_iter().enumerate().filter(|(i, _)| i % 5 > 0).for_each(|(_, mut row)| row.fill(0.0));
-    let planner = Planner::new(&x, &x).unwrap().couplings(couplings()).loss(Loss::RelativeMedian);
-    let plan = planner.features(16).plan().unwrap();
+    let planner = Planner::new(&x, &x).unwrap().with_couplings(couplings()).with_loss(Loss::RelativeMedian);
+    let plan = planner.with_max_features(16).plan().unwrap();
     let losses: Vec<f64> = plan.choices.iter().map(|choice| choice.forecast.loss.value).collect();
     assert!(losses.iter().any(|loss| *loss > 0.0 && *loss < 1.0), "{losses:?}");
     assert_eq!(losses[0], 0.0, "{losses:?}");
@@ -144,7 +149,7 @@ fn no_error_is_the_least() {
 #[test]
 fn few_pairs_are_all_pairs() {
     let planner = Planner::new(&normal(12, 3, 0.4, 1), &normal(10, 3, 0.4, 2)).unwrap();
-    let plan = planner.couplings(couplings()).features(32).plan().unwrap();
+    let plan = planner.with_couplings(couplings()).with_max_features(32).plan().unwrap();
     assert!(plan.choices.len() > 30, "{plan:#}");
     for choice in &plan.choices {
         assert!(
@@ -160,8 +165,9 @@ fn few_pairs_are_all_pairs() {
 #[test]
 fn long_work_is_watched_and_stopped() {
     let x = normal(200, 3, 0.4, 1);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default());
-    let planner = planner.couplings([Orthogonal.into(), Halton.into(), Sobol.into()]).features(16);
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default());
+    let planner =
+        planner.with_couplings([Orthogonal.into(), Halton.into(), Sobol.into()]).with_max_features(16);
     let recipe = Trigonometric.recipe(Draw::new(3, 8, Orthogonal), Gaussian::default());
     let tasks = Arc::new(Mutex::new(Vec::new()));
     let sink = tasks.clone();
@@ -193,7 +199,7 @@ fn long_work_is_watched_and_stopped() {
         },
     );
     assert_eq!(stopped, (Err(Error::Cancelled), Err(Error::Cancelled), Err(Error::Cancelled)));
-    let target = planner.clone().target(0.1).unwrap();
+    let target = planner.clone().with_max_error(0.1).unwrap();
     assert_eq!(
         watch(|_: &Progress<'_>| ControlFlow::Break(()), || target.plan().map(drop)),
         Err(Error::Cancelled)

@@ -9,7 +9,9 @@ use random_features::Error;
 use random_features::apply::{Criterion, KernelRidge};
 use random_features::frequency::{Draw, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness};
-use random_features::planner::{Basis, Loss, Planner};
+use random_features::planner::{Loss, Planner};
+use random_features::theory::Basis;
+use random_features::workbench;
 use random_features::{Map, Trigonometric};
 
 /// Points in three dimensions and a smooth target of the first coordinate, with some noise.
@@ -22,9 +24,10 @@ fn data(n: usize) -> (Array2<f64>, Array2<f64>) {
 #[test]
 fn plans_minimise_the_excess_risk() {
     let (x, y) = data(400);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).couplings(couplings());
-    let planner = planner.ridge(&y).unwrap();
-    let plan = planner.clone().features(48).plan().unwrap();
+    let planner =
+        Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_couplings(couplings());
+    let planner = planner.with_ridge_targets(&y).unwrap();
+    let plan = planner.clone().with_max_features(48).plan().unwrap();
     assert_eq!(plan.loss, Loss::Ridge);
     assert!(plan.choices.len() > 1 && plan.choices.len() <= 16);
     // With a standard error of draws, and in steps of half a percent.
@@ -39,7 +42,7 @@ fn plans_minimise_the_excess_risk() {
         assert!(choice.forecast.loss.value > -0.05, "{}: {:?}", label(choice), choice.forecast.loss);
     }
     // More features leave less.
-    let wide = planner.clone().features(512).plan().unwrap();
+    let wide = planner.clone().with_max_features(512).plan().unwrap();
     assert!(wide.best().unwrap().forecast.loss.value < plan.best().unwrap().forecast.loss.value);
     // The best in other draws is about as good: 4.5 standard errors.
     let best = plan.best().unwrap();
@@ -54,7 +57,8 @@ fn plans_minimise_the_excess_risk() {
 #[test]
 fn many_features_are_the_exact_kernel() {
     let (x, y) = data(150);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
+    let planner =
+        Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_ridge_targets(&y).unwrap();
     let of = |m: usize| {
         let recipe = Trigonometric.recipe(Draw::new(3, m, Orthogonal), Gaussian::default());
         planner.measure(&recipe, 4, 1).unwrap().loss.value
@@ -68,26 +72,28 @@ fn other_kernels_and_several_targets() {
     let (x, y) = data(120);
     let both = ndarray::concatenate![Axis(1), y, x.mapv(f64::abs)];
     let matern = Matern::new(Smoothness::FiveHalves, 1.0).unwrap();
-    let planner = Planner::of_one_set(&x).unwrap().kernel(matern).ridge(&both).unwrap();
-    let plan = planner.couplings(couplings()).features(64).plan().unwrap();
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(matern).with_ridge_targets(&both).unwrap();
+    let plan = planner.with_couplings(couplings()).with_max_features(64).plan().unwrap();
     assert!(plan.best().unwrap().forecast.loss.value.is_finite());
 }
 
 #[test]
 fn wrong_targets_are_refused() {
     let (x, y) = data(40);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default());
-    assert!(matches!(planner.clone().ridge(&normal(39, 1, 1.0, 1)), Err(Error::Shape { .. })));
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default());
+    assert!(matches!(planner.clone().with_ridge_targets(&normal(39, 1, 1.0, 1)), Err(Error::Shape { .. })));
     let mut bad = y.clone();
     bad[[3, 0]] = f64::NAN;
-    assert!(matches!(planner.clone().ridge(&bad), Err(Error::NotFinite { row: 3, .. })));
-    let constant = planner.clone().ridge(&Array2::<f64>::ones((40, 1))).unwrap().plan().unwrap_err();
+    assert!(matches!(planner.clone().with_ridge_targets(&bad), Err(Error::NotFinite { row: 3, .. })));
+    let constant =
+        planner.clone().with_ridge_targets(&Array2::<f64>::ones((40, 1))).unwrap().plan().unwrap_err();
     assert!(constant.to_string().contains("the variance of the targets"), "{constant}");
-    let by_target = planner.clone().ridge(&y).unwrap().target(0.1).unwrap().plan().unwrap_err();
+    let by_target =
+        planner.clone().with_ridge_targets(&y).unwrap().with_max_error(0.1).unwrap().plan().unwrap_err();
     assert!(by_target.to_string().contains("targets for errors"), "{by_target}");
     let search = Criterion::default;
-    assert!(planner.clone().gaussian_for_targets(&normal(39, 1, 1.0, 1), search(), 0).is_err());
-    assert!(planner.gaussian_for_targets(&bad, search(), 0).is_err());
+    assert!(planner.clone().with_gaussian_for_targets(&normal(39, 1, 1.0, 1), search(), 0).is_err());
+    assert!(planner.with_gaussian_for_targets(&bad, search(), 0).is_err());
 }
 
 /// Of 8 points a few train and a few are left to test: a plan or a sentence, and no panic.
@@ -95,8 +101,9 @@ fn wrong_targets_are_refused() {
 fn few_points_have_a_plan_or_a_sentence() {
     for n in [8, 9, 12] {
         let (x, y) = data(n);
-        let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
-        match planner.couplings(couplings()).features(16).plan() {
+        let planner =
+            Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_ridge_targets(&y).unwrap();
+        match planner.with_couplings(couplings()).with_max_features(16).plan() {
             Ok(plan) => assert!(!plan.best().unwrap().forecast.loss.value.is_nan()),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
@@ -111,7 +118,7 @@ fn targets_choose_lengthscales() {
     let search = || Criterion::GeneralisedCrossValidation;
     let planner = || Planner::of_one_set(&x).unwrap();
     let risk = |planner: Planner| {
-        let plan = planner.couplings(couplings()).features(256).plan().unwrap();
+        let plan = planner.with_couplings(couplings()).with_max_features(256).plan().unwrap();
         let map: Map<f64> = plan.best().unwrap().recipe.draw(1).unwrap();
         let (rows, rest): (Vec<usize>, Vec<usize>) = (0..300).partition(|i| i % 3 != 2);
         let of = |array: &Array2<f64>, rows: &[usize]| array.select(Axis(0), rows);
@@ -120,9 +127,9 @@ fn targets_choose_lengthscales() {
         let predicted = model.predict_from_gram(&map.gram(&of(&x, &rest), &of(&x, &rows)).unwrap()).unwrap();
         (predicted - of(&y, &rest)).mapv(|v| v * v).mean().unwrap()
     };
-    let median = risk(planner().gaussian_of_median().unwrap());
-    let one = risk(planner().gaussian_for_targets(&y, search(), 0).unwrap());
-    let each = risk(planner().gaussian_for_targets(&y, search(), 2).unwrap());
+    let median = risk(planner().with_gaussian_of_median().unwrap());
+    let one = risk(planner().with_gaussian_for_targets(&y, search(), 0).unwrap());
+    let each = risk(planner().with_gaussian_for_targets(&y, search(), 2).unwrap());
     println!("mean squared errors: median {median:.4}, for targets {one:.4}, each {each:.4}");
     assert!(one < median && each < one, "{median}, {one}, {each}");
 }
@@ -131,16 +138,21 @@ fn targets_choose_lengthscales() {
 #[test]
 fn targets_that_the_exact_kernel_cannot_predict_are_said() {
     let (x, y) = (normal(110, 2, 1.0, 1), normal(110, 1, 1.0, 2) + 100.0);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::new(1e-3).unwrap()).ridge(&y).unwrap();
-    let plan = planner.couplings(couplings()).features(16).plan().unwrap();
-    let advice = plan.advice.as_ref().unwrap();
+    let planner = Planner::of_one_set(&x)
+        .unwrap()
+        .with_kernel(Gaussian::new(1e-3).unwrap())
+        .with_ridge_targets(&y)
+        .unwrap();
+    let plan = planner.with_couplings(couplings()).with_max_features(16).plan().unwrap();
+    let advice = workbench::advice(&plan).unwrap();
     assert!(advice.exact_fails && !advice.works, "{plan}");
     assert!(plan.to_string().contains("no better than their mean"), "{plan}");
     assert!(plan.choices.iter().all(|choice| choice.forecast.loss.value > -0.3), "{plan}");
     let y = x.column(0).mapv(|v| v.sin()).insert_axis(Axis(1));
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
-    let plan = planner.couplings(couplings()).features(64).plan().unwrap();
-    assert!(!plan.advice.is_some_and(|advice| advice.exact_fails));
+    let planner =
+        Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_ridge_targets(&y).unwrap();
+    let plan = planner.with_couplings(couplings()).with_max_features(64).plan().unwrap();
+    assert!(!workbench::advice(&plan).is_some_and(|advice| advice.exact_fails));
 }
 
 /// Two of three of the 110 points train. In a few such sets a criterion of these alone chooses a λ with which the exact kernel fails at the
@@ -150,7 +162,8 @@ fn excess_risks_are_relative_to_the_best_exact_regression() {
     let losses = (0..60).map(|seed| {
         let (x, noise) = (normal(110, 1, 1.0, 2 * seed), normal(110, 1, 0.1, 2 * seed + 1));
         let y = x.mapv(|v| (2.0 * v).sin()) + noise + 100.0;
-        let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
+        let planner =
+            Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_ridge_targets(&y).unwrap();
         let recipe = Trigonometric.recipe(Draw::new(1, 64, Orthogonal), Gaussian::default());
         planner.measure(&recipe, 2, 0).unwrap().loss.value
     });
@@ -187,7 +200,12 @@ fn excess_risks_by_hand() {
         let model = KernelRidge::fit(&map.gram(&own, &own).unwrap(), &aims, lambda).unwrap();
         (risk(model, map.gram(&rest, &own).unwrap()) - exact) / truth.var_axis(Axis(0), 0.0)[0]
     };
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).seed(5).ridge(&y).unwrap();
+    let planner = Planner::of_one_set(&x)
+        .unwrap()
+        .with_kernel(Gaussian::default())
+        .with_seed(5)
+        .with_ridge_targets(&y)
+        .unwrap();
     let measured = planner.measure(&recipe, 2, 7).unwrap().loss.value;
     near(measured, 0.5 * (excess(7) + excess(8)), "excess risk");
 }
@@ -196,14 +214,16 @@ fn excess_risks_by_hand() {
 #[test]
 fn large_risks_are_not_called_small() {
     let x = normal(200, 1, 8.0, 1);
-    let planner =
-        Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).couplings([Independent.into()]);
-    let planner = planner.ridge(&x.mapv(f64::sin)).unwrap();
+    let planner = Planner::of_one_set(&x)
+        .unwrap()
+        .with_kernel(Gaussian::default())
+        .with_couplings([Independent.into()]);
+    let planner = planner.with_ridge_targets(&x.mapv(f64::sin)).unwrap();
     for (features, works) in [(2, false), (128, true)] {
-        let plan = planner.clone().features(features).plan().unwrap();
+        let plan = planner.clone().with_max_features(features).plan().unwrap();
         let loss = plan.best().unwrap().forecast.loss.value;
         assert_eq!(loss < 0.5, works, "{loss}");
-        let advice = plan.advice.unwrap();
+        let advice = workbench::advice(&plan).unwrap();
         assert_eq!(advice.works, works, "{advice}");
         assert_eq!(advice.to_string().contains("although the loss is small"), works, "{advice}");
     }

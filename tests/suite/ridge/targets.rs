@@ -125,10 +125,10 @@ fn a_search_over_gaussian_kernels_is_one_with_an_orthogonal_draw() {
 fn plans_take_one_target() {
     let (x, one, column) = one_target();
     let planner = || Planner::of_one_set(&x).unwrap();
-    let [flat, tall] = [planner().ridge(&one), planner().ridge(&column)];
+    let [flat, tall] = [planner().with_ridge_targets(&one), planner().with_ridge_targets(&column)];
     let [flat, tall] = [flat, tall].map(|planner| format!("{:?}", planner.unwrap()));
     assert!(flat.contains(&format!("{:?}", Loss::Ridge)) && flat == tall);
-    let short = planner().ridge(&one.slice(s![..59]));
+    let short = planner().with_ridge_targets(&one.slice(s![..59]));
     assert!(matches!(short, Err(Error::Shape { .. })));
 }
 

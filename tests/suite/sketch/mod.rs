@@ -13,8 +13,9 @@ use random_features::compose::{Coefficient, Hybrid};
 use random_features::frequency::{Coupling, Draw, Independent, Product};
 use random_features::kernel::{Cauchy, Gaussian, Kernel, Laplace, Softmax};
 use random_features::map::{AnyKernel, Omega, Redraw, SketchDraw, Sketched};
-use random_features::planner::{Basis, Planner};
+use random_features::planner::{Measure, Planner};
 use random_features::testing::{check_unbiased, conform};
+use random_features::theory::Basis;
 use random_features::{Error, Map, Positive, Real, Recipe, Side, Trigonometric};
 
 /// m grids in ℝ³ of so many buckets.
@@ -164,7 +165,7 @@ fn equal_draws_are_dependent_and_others_independent() {
 #[test]
 fn a_planner_forecasts_and_simulates_them() {
     let x = points::<f64>(200, 3, 0.5);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(laplace());
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(laplace());
     let recipe = Sketched.recipe(binning(16, 8), laplace());
     let stated = planner.forecast(&recipe).unwrap().unwrap();
     let seen = planner.measure(&recipe, 400, 5).unwrap();
@@ -172,7 +173,7 @@ fn a_planner_forecasts_and_simulates_them() {
     let error = stated.gram.standard_error.hypot(seen.gram.standard_error);
     assert!((stated.gram.value - seen.gram.value).abs() < 4.0 * error, "{stated:?} {seen:?}");
     assert!(error < 0.1 * stated.gram.value);
-    assert_eq!(planner.cost(&recipe).features, 128);
+    assert_eq!(planner.cost(&recipe, Measure::Features), 128.0);
 }
 
 #[test]

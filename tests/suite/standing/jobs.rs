@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ndarray::{Array2, Array4, ArrayRef, Axis, Dimension, s};
 use num_complex::Complex64;
-use random_features::apply::attention::{Attention, ExactAttention, Heads, Sample};
+use random_features::apply::attention::{Attention, ExactAttention, Heads, TokenSample};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
@@ -285,8 +285,9 @@ fn sampling() -> u64 {
 
 fn plan() -> u64 {
     let x = points::<f64>(24, 2, 0.6);
-    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).calibrated(calibration());
-    let planner = planner.couplings([Independent.into()]).features(12);
+    let planner =
+        Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_calibration(calibration());
+    let planner = planner.with_couplings([Independent.into()]).with_max_features(12);
     bits(|bits| {
         bits.all(&planner.plan().unwrap().to_string());
         let recipe = Trigonometric.recipe(Draw::new(2, 8, Orthogonal), Gaussian::default());
@@ -379,9 +380,9 @@ mod solvers {
         let (x, v) = (points::<f64>(60, 4, 0.8), points::<f64>(60, 3, 1.0));
         let attention = Attention::new(positive(32)).unwrap();
         bits(|bits| {
-            let sample = Sample::new(&x, &x).values(&v);
+            let sample = TokenSample::new(&x, &x).with_values(&v);
             bits.all(&attention.error_report(&sample).unwrap());
-            let sample = Sample::new(&x, &x).values(&v).causal();
+            let sample = TokenSample::causal(&x, &x).with_values(&v);
             bits.all(&attention.choose(&sample, [4096, 4096], 0.2).unwrap().to_string());
         })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
-use ndarray::{Array1, Array2, Array4, ArrayRef, Axis, Dimension, arr1, s};
+use ndarray::{Array2, Array4, ArrayRef, Axis, Dimension, arr1, s};
 use num_complex::Complex64;
 use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
@@ -20,11 +20,12 @@ use random_features::kernel::{
     RationalQuadratic, RegularisedSoftmax, RootDim, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Conditioning, Importance, Shift, Transform};
-use random_features::planner::{Calibration, Plan, Planner};
+use random_features::planner::{Calibration, Measure, Plan, Planner};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
+use random_features::workbench;
 use random_features::{
     ComplexExponential, DenseExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear,
     Poisson, Positive, Real, Recipe, Side, Sign, Trigonometric, rng,
@@ -511,37 +512,21 @@ fn use_layer(mut layer: SampledSoftmax<f64>) -> Result<Vec<f64>, Error> {
 /// A plan, of which one is made for all tests.
 fn plan() -> &'static Plan {
     static PLAN: std::sync::LazyLock<Plan> = std::sync::LazyLock::new(|| {
-        let planner = Planner::of_one_set(&points::<f64>(16, 2, 0.6)).unwrap().kernel(Gaussian::default());
-        let planner = planner.couplings([Independent.into()]).calibrated(calibration());
-        planner.features(6).plan().unwrap()
+        let planner =
+            Planner::of_one_set(&points::<f64>(16, 2, 0.6)).unwrap().with_kernel(Gaussian::default());
+        let planner = planner.with_couplings([Independent.into()]).with_calibration(calibration());
+        planner.with_max_features(6).plan().unwrap()
     });
     &PLAN
 }
 
 fn calibration() -> Calibration {
-    to_calibration(&Array1::from_shape_fn(11, |i| 0.5 + i as f64))
-}
-
-fn to_calibration(ns: &Array1<f64>) -> Calibration {
-    Calibration {
-        dense: ns[0],
-        hadamard: ns[1],
-        givens: ns[2],
-        exponential: ns[3],
-        sinusoid: ns[4],
-        complex_exponential: ns[5],
-        power: ns[6],
-        product: ns[7],
-        complex: ns[8],
-        part: ns[9],
-        gathered: ns[10],
-    }
+    workbench::calibration(std::array::from_fn(|i| 0.5 + i as f64))
 }
 
 fn plans() -> Vec<Sample> {
     let mut small = plan().clone();
     small.choices.truncate(2);
-    small.left_out.truncate(2);
     vec![
         Sample::new("Plan", &small, |plan: Plan| {
             assert!(!format!("{plan} {plan:#}").is_empty());
@@ -553,8 +538,11 @@ fn plans() -> Vec<Sample> {
         }),
         Sample::new("Calibration", &calibration(), |calibration: Calibration| {
             words(&calibration)?;
-            let planner = Planner::of_one_set(&points::<f64>(12, 2, 0.6))?.calibrated(calibration);
-            planner.cost(&Positive.recipe(Draw::new(2, 3, Orthogonal), Softmax::default()));
+            let planner = Planner::of_one_set(&points::<f64>(12, 2, 0.6))?.with_calibration(calibration);
+            planner.cost(
+                &Positive.recipe(Draw::new(2, 3, Orthogonal), Softmax::default()),
+                Measure::Nanoseconds,
+            );
             Ok(Vec::new())
         }),
     ]
@@ -562,7 +550,6 @@ fn plans() -> Vec<Sample> {
 
 #[cfg(feature = "faer")]
 mod solvers {
-    use random_features::apply::attention::{AttentionShape, AttentionShaping};
     use random_features::apply::pca::{KernelPca, PcaStatistics};
     use random_features::apply::{
         Criterion, Ridge, RidgeClassifier, RidgeGrid, RidgePosterior, RidgeStatistics,
@@ -620,14 +607,6 @@ mod solvers {
                 Ok(found)
             }),
             Sample::new("KernelPca", &sums.components(2).unwrap(), use_components),
-            Sample::new(
-                "AttentionShape",
-                &AttentionShaping::new(Shaping::new()).choose(&x, &y, 4, 2).unwrap(),
-                |shape: AttentionShape| {
-                    assert!(!format!("{:?}", shape.exact_keys).is_empty());
-                    use_shape(shape.shape)
-                },
-            ),
             Sample::new("Shape", &Shaping::new().of_points(&x, &y).unwrap(), use_shape),
         ]
     }

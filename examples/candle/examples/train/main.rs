@@ -5,7 +5,7 @@
 //! has their losses, which only rounding keeps apart. The second has the times of a step of training and of attention alone, forward
 //! and backward, over the length: the composition multiplies all pairs of tokens.
 //!
-//!     cd examples/candle && cargo run --release -- [--steps 200] [--length 64] [--features 64] [--redraw 50] [--longest 2048]
+//!     cd examples/candle && cargo run --release --example train -- [--steps 200] [--length 64] [--features 64] [--redraw 50] [--longest 2048]
 //!
 //! Exit code 0 if all is well, 1 if losses differ by more than 0.1 percent or are not finite, 2 if the request cannot be understood or
 //! fulfilled.

@@ -6,7 +6,7 @@ use pico_args::Arguments;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-random-features-candle [--steps STEPS] [--length LENGTH] [--features M] [--redraw STEPS] [--longest LENGTH]
+train [--steps STEPS] [--length LENGTH] [--features M] [--redraw STEPS] [--longest LENGTH]
 
 Trains a small language model on linear attention as an operation, and composed of candle's own operations.
 

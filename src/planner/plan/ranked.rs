@@ -1,0 +1,63 @@
+//! [`RankedRecipe`]: a row of a plan.
+
+use crate::Recipe;
+use crate::planner::costs::{Cost, Measure};
+use crate::planner::forecasts::Forecast;
+
+/// A recipe of a plan with the errors to expect, its cost, and the reason for its rank.
+///
+/// ```
+/// # use random_features::ndarray::Array2;
+/// use random_features::Map;
+/// use random_features::planner::{Measure, Planner};
+/// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+/// let plan = Planner::of_one_set(&x)?.with_max_features(100).plan()?;
+/// let best = plan.best()?;
+/// println!("{}, {}: {} ({})", best.map, best.coupling, best.loss(), best.why);
+/// assert!(best.cost(Measure::Features) <= 100.0);
+/// let map: Map<f32> = best.recipe.draw(42)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct RankedRecipe {
+    /// The map as data; [`draw`](Recipe::draw) makes the map.
+    pub recipe: Recipe,
+    /// The name of the map and its parameters.
+    pub map: String,
+    /// The name of the coupling.
+    pub coupling: String,
+    /// m, the number of frequencies, of each base if it has several.
+    #[cfg_attr(feature = "serde", serde(rename = "frequencies"))]
+    pub m: usize,
+    /// The errors to expect.
+    pub forecast: Forecast,
+    /// Whether few pairs of a sample or few draws rule the loss, so that it may be off by a factor of 1.5 and more. Nothing is known of a
+    /// loss that is infinite. A plan shows it as `?`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub uncertain: bool,
+    pub(crate) cost: Cost,
+    /// Whether estimates have a bias.
+    pub biased: bool,
+    /// The reason for its rank.
+    pub why: String,
+}
+
+impl RankedRecipe {
+    /// The expected loss, by which recipes are ranked: [`forecast.loss`](Forecast::loss) without its uncertainty.
+    pub fn loss(&self) -> f64 {
+        self.forecast.loss.value
+    }
+
+    /// The median over pairs of √E(K̂ − K)²/|K|: half of the pairs have larger errors, relative to the kernel.
+    /// [`forecast`](RankedRecipe::forecast) has its uncertainty, and other quantiles.
+    pub fn relative_error(&self) -> f64 {
+        self.forecast.relative_median().value
+    }
+
+    /// The cost of the features of a point, on average over both sides.
+    pub fn cost(&self, measure: Measure) -> f64 {
+        self.cost.in_measure(measure)
+    }
+}
