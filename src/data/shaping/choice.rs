@@ -232,7 +232,7 @@ impl Shaping {
     /// });
     /// let shape = Shaping::new().of_one_set(&x)?;
     /// let map: random_features::Map<f64> =
-    ///     shape.map(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
+    ///     shape.build(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
     /// assert!(map.facts().symmetric);
     /// # Ok::<(), random_features::Error>(())
     /// ```

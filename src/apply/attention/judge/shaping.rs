@@ -42,7 +42,7 @@ use crate::progress;
 /// let (shape, exact_keys) = shaping.choose(&queries, &keys, 30, 1)?;
 /// assert_eq!((shape.dim(), &exact_keys[..]), (4, &[7][..]));
 /// // Attention takes the same queries and keys.
-/// let map: Map<f64> = shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
+/// let map: Map<f64> = shape.build(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
 /// let attention = Attention::new(map)?.with_keys_exact(&exact_keys)?;
 /// # let _ = attention;
 /// # Ok::<(), random_features::Error>(())
