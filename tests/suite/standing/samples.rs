@@ -582,7 +582,7 @@ mod solvers {
             }),
             Sample::new("Ridge", &model, use_model),
             Sample::new("RidgeClassifier", &classifier, |classifier: RidgeClassifier<f64>| {
-                let x = points_of::<f64>(5, classifier.map().dim())?;
+                let x = points_of::<f64>(5, classifier.model().map().dim())?;
                 classifier.classify(&x)?;
                 Ok(numbers(&classifier.probabilities(&x)?))
             }),
