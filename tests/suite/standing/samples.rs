@@ -504,7 +504,7 @@ fn use_layer(mut layer: SampledSoftmax<f64>) -> Result<Vec<f64>, Error> {
     let loss = layer.loss(&h, &[target, target], 5, 1)?;
     layer.step(&loss, 0.1)?;
     layer.report(&h, &[])?;
-    layer.partition(&h.row(0), 9, &mut rng(1))?.log_interval(0.9)?;
+    layer.partition(&h.row(0), 9, 1)?.log_interval(0.9)?;
     layer.add(&h)?;
     layer.rebuild()?;
     Ok(loss.losses().to_vec())
