@@ -20,8 +20,8 @@
 //! # assert!((gram[[0, 0]] - (-0.64f32).exp()).abs() < 1e-4);
 //! # Ok::<(), random_features::Error>(())
 //! ```
-//! Every map is a [`Map`] and is used through its methods. A map of your own implements [`FeatureMap`], or
-//! [`Sketch`](map::Sketch) if it shall be stored and drawn from seeds; a [`Recipe`] is a map as plain data. The
+//! Every map is a [`Map`] and is used through its methods. A map of your own implements [`FeatureMap`](extend::FeatureMap), or
+//! [`Sketch`](extend::Sketch) if it shall be stored and drawn from seeds; a [`Recipe`] is a map as plain data. The
 //! [first hour](manual::first_hour) continues from here.
 //!
 //! All randomness enters at [`draw`](frequency::Coupling::draw), when a map is constructed. A map then gives
@@ -142,10 +142,9 @@ pub mod arrow;
 mod engine;
 mod points;
 pub mod progress;
-pub mod projection;
 
+pub mod compose;
 pub mod map;
-pub use map::compose;
 
 #[cfg(any(feature = "attention", feature = "regression", feature = "sampling"))]
 pub mod reduce;
@@ -171,13 +170,11 @@ pub mod npy;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-#[cfg(feature = "sparse")]
-pub use compressed::CsrIndex;
 pub use error::{Error, Result};
 pub use frequency::generator::{rng, rng_of_step};
 pub use map::{
-    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
-    Importance, Map, Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
+    ComplexExponential, DenseExponential, EluPlusOne, Features, Geometric, Gerf, Hyperbolic, Importance, Map,
+    Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
 pub use points::Points;
 pub use real::Real;
