@@ -6,7 +6,7 @@
 //!
 //! # The flow
 //! ```
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! use random_features::{Positive, Side};
 //! # let queries = ndarray::Array2::<f32>::from_elem((5, 64), 0.1);
 //! # let keys = ndarray::Array2::<f32>::from_elem((7, 64), -0.1);
@@ -113,6 +113,7 @@
 #[cfg(feature = "sparse")]
 mod compressed;
 mod error;
+mod generator;
 mod memory;
 mod names;
 mod once;
@@ -170,7 +171,7 @@ pub mod testing;
 #[cfg(feature = "sparse")]
 pub use compressed::CsrIndex;
 pub use error::{Error, Result};
-pub use frequency::generator::{rng, rng_of_step};
+pub use generator::{Generator, rng, rng_of_step};
 pub use map::{
     ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
     Importance, Map, Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,

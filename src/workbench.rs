@@ -6,6 +6,8 @@ use ndarray::ArrayView2;
 use crate::Real;
 pub use crate::engine::Scratch;
 use crate::engine::{Tile, TileShape};
+pub use crate::frequency::draw::draw_with;
+pub use crate::generator::zeros;
 pub use crate::numeric::special::normal_quantile;
 use crate::numeric::{self, Isa};
 use crate::projection::Projection;

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::Array2;
-use random_features::frequency::{Coupling, Hadamard, Independent, draw};
+use random_features::frequency::{Coupling, Hadamard, Independent};
 use random_features::projection::{Method, Projection};
 use random_features::{Positive, Result, Side, rng};
 
@@ -22,7 +22,7 @@ const LEAST: f64 = 1e-4;
 
 /// Nanoseconds for each point, and whether the projection is structured.
 fn time(coupling: &dyn Coupling, n: usize, d: usize, m: usize) -> Result<(f64, bool)> {
-    let omega = draw(d, m, coupling, &mut rng(1))?;
+    let omega = coupling.draw(d, m, rng(1).next_u64())?;
     let method = Projection::<f32>::new(omega.clone(), 1.0)?.method();
     let map = Positive.softmax::<f32>(omega)?;
     let scale = (d as f32).sqrt().recip();

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::{Array2, Axis};
-use random_features::frequency::{Coupling, Givens, Hadamard, RotationLaw, Simplex, draw};
+use random_features::frequency::{Coupling, Givens, Hadamard, RotationLaw, Simplex};
 use random_features::projection::{Method, Projection};
 use random_features::workbench::{Scratch, project};
 use random_features::{Real, Result, rng};
@@ -52,7 +52,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn compare<T: Real>(name: &str, coupling: &dyn Coupling, d: usize, m: usize) -> Result<()> {
-    let omega = draw(d, m, coupling, &mut rng(1))?;
+    let omega = coupling.draw(d, m, rng(1).next_u64())?;
     let chosen = Projection::<T>::new(omega.clone(), 1.0)?.method();
     let dense = Projection::<T>::with_method(omega.clone(), 1.0, Method::Dense)?;
     let structured = Projection::<T>::with_method(omega, 1.0, Method::Structured)?;

@@ -6,7 +6,7 @@
 //!
 //!     cargo run --release --example own_application
 
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::map::FeatureRun;
 use random_features::ndarray::Array2;
 use random_features::rand::RngExt;

@@ -34,7 +34,7 @@ where
     let (mut rng, mut turn) = (rng(3), 0);
     let run = timed(move || {
         turn = (turn + 1) % QUERIES;
-        Ok(sampler.sample_of(black_box(&queries.row(turn)), DRAWS, &mut rng)?)
+        Ok(sampler.sample_of(black_box(&queries.row(turn)), DRAWS, rng.next_u64())?)
     });
     let levels = (n as f64).log(CHILDREN as f64).ceil();
     let leaf = m.div_ceil(4 * d) as f64;

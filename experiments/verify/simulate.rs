@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, arr1};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Partial, Simplex, SimplexPlus, draw,
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Partial, Simplex, SimplexPlus,
 };
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric, rng};
 
@@ -57,12 +57,12 @@ pub fn run(draws: u64) -> Result<(String, bool)> {
         for coupling in &couplings {
             for m in [2, 4, 7, 16] {
                 let estimates = (0..draws)
-                    .map(|seed| map(draw(4, m, coupling.as_ref(), &mut rng(seed))?)?.estimate(&x, &y))
+                    .map(|seed| map(coupling.as_ref().draw(4, m, rng(seed).next_u64())?)?.estimate(&x, &y))
                     .collect::<Result<Vec<f64>>>()?;
                 let exact = x.dot(&y).exp();
                 let (bias, error) = mean(estimates.iter().map(|v| v - exact));
                 let (mse, mse_error) = mean(estimates.iter().map(|v| (v - exact).powi(2)));
-                let law = map(draw(4, m, coupling.as_ref(), &mut rng(0))?);
+                let law = map(coupling.as_ref().draw(4, m, rng(0).next_u64())?);
                 let (closed, z) = match law?.log_variance(&x, &y)? {
                     Some(ln) => (format!("{:.6}", ln.exp()), (mse - ln.exp()) / mse_error),
                     None => ("none".into(), 0.0),

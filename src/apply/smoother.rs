@@ -42,7 +42,7 @@ fn run(targets: usize) -> usize {
 /// ```
 /// use ndarray::arr2;
 /// use random_features::apply::Smoother;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Positive;
 /// let omega = Orthogonal.draw(2, 256, 5)?;
 /// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;

@@ -1,6 +1,6 @@
 //! [`AnyCoupling`]: the couplings of this crate as plain data.
 
-use rand::Rng;
+use crate::Generator;
 
 use super::coupling::{Coupling, Rows};
 use super::quasi::WithMarginal;
@@ -166,7 +166,7 @@ impl Coupling for PlainCoupling {
         of_each!(self, coupling => coupling.capacity(d))
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         self.check()?;
         of_each!(self, coupling => coupling.draw_block(d, size, radii, rng))
     }
@@ -192,7 +192,7 @@ impl Coupling for AnyCoupling {
         }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         match self {
             AnyCoupling::Plain(coupling) => coupling.draw_block(d, size, radii, rng),
             AnyCoupling::Antithetic(coupling) => Antithetic(coupling).draw_block(d, size, radii, rng),

@@ -1,16 +1,15 @@
 //! [`Coupling`]: how frequencies depend on each other.
 
+use crate::Generator;
 use ndarray::Array2;
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
-use super::draw::draw;
+use super::draw::draw_with;
 use super::frequencies::Frequencies;
-use super::source::Source;
 use super::structured::Rotated;
 use super::with_radii::WithRadii;
 use crate::error::Result;
-use crate::kernel::{Radii, Radius};
+use crate::kernel::{Chi, Radii, Radius};
 use crate::theory::BlockLaw;
 
 /// How the frequencies of a map depend on each other.
@@ -22,11 +21,10 @@ use crate::theory::BlockLaw;
 /// # Example
 /// ```
 /// use random_features::Positive;
-/// use random_features::frequency::{Coupling, Orthogonal, Simplex};
+/// use random_features::frequency::{Orthogonal, Simplex};
 /// let omega = Orthogonal.draw(64, 256, 42)?; // m = 256 rows in ℝ⁶⁴ from the seed 42
 /// let map = Positive.softmax::<f32>(omega)?;
-/// let mut rng = random_features::rng(42);
-/// let (first, second) = (Simplex::default().draw(8, 16, &mut rng)?, Simplex::default().draw(8, 16, &mut rng)?);
+/// let (first, second) = (Simplex::default().draw(8, 16, 1)?, Simplex::default().draw(8, 16, 2)?);
 /// assert_ne!(first, second);
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -37,7 +35,7 @@ use crate::theory::BlockLaw;
 ///
 /// ```
 /// use ndarray::Array2;
-/// use rand::Rng;
+/// use random_features::Generator;
 /// use random_features::frequency::{Coupling, Orthogonal, Rows};
 /// use random_features::kernel::Radii;
 /// use random_features::Result;
@@ -50,9 +48,9 @@ use crate::theory::BlockLaw;
 ///         d.min(3)
 ///     }
 ///
-///     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+///     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
 ///         let radius = radii.draw(d, 1, rng)?[0];
-///         let mut rows: Array2<f64> = Orthogonal.draw(d, size, rng)?.rows().into_owned();
+///         let mut rows: Array2<f64> = Orthogonal.draw(d, size, rng.next_u64())?.rows().into_owned();
 ///         for mut row in rows.rows_mut() {
 ///             let norm = row.dot(&row).sqrt();
 ///             row *= radius / norm;
@@ -81,7 +79,7 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if a parameter of the coupling is outside its domain, or the coupling or
     /// the radii do not exist in this dimension.
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows>;
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows>;
 
     /// The joint law of a block of `size` rows in ℝᵈ whose radii have the law `radius`, as far as it is known. The law of a
     /// draw follows from it.
@@ -105,19 +103,16 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
         asked
     }
 
-    /// Draws `m` frequencies in ℝᵈ from a seed or a generator, in independent blocks of this coupling; the last block
-    /// may be partial. Each frequency is ~ N(0, I), for the Gaussian and the softmax kernel, unless the coupling has
+    /// Draws m frequencies in ℝᵈ from a seed, in independent blocks of this coupling; the last block may be partial. Each
+    /// frequency is ~ N(0, I), for the Gaussian and the softmax kernel, unless the coupling has
     /// [other radii](Coupling::with_radii).
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, the coupling does not exist in dimension `d`, or one of its
     /// options is out of range; [`Memory`](crate::Error::Memory), before anything large is drawn, if all m frequencies do not fit
     /// in memory.
-    fn draw(&self, d: usize, m: usize, source: impl Source) -> Result<Frequencies>
-    where
-        Self: Sized,
-    {
-        draw(d, m, self, source)
+    fn draw(&self, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
+        draw_with(d, m, &self, &Chi, seed)
     }
 
     /// This coupling with radii of the given law, for the kernel that the law belongs to.
@@ -136,7 +131,7 @@ macro_rules! pointers {
                 (**self).capacity(d)
             }
 
-            fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+            fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
                 (**self).draw_block(d, size, radii, rng)
             }
 

@@ -174,7 +174,7 @@ impl Frequencies {
     /// Where the numbers come from.
     ///
     /// ```
-    /// use random_features::frequency::{Coupling, Draw, Frequencies, Orthogonal};
+    /// use random_features::frequency::{Draw, Frequencies, Orthogonal};
     /// let omega = Orthogonal.draw(3, 4, 7)?;
     /// assert_eq!(omega.provenance().draw(), Some(&Draw::new(3, 4, Orthogonal)));
     /// assert!(Frequencies::from_rows(omega.rows().into_owned())?.provenance().draw().is_none());

@@ -1,7 +1,7 @@
 //! Hadamard frequencies: orthogonal frequencies from fast transforms.
 
+use crate::Generator;
 use ndarray::Array2;
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -40,7 +40,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Hadamard};
+/// use random_features::frequency::Hadamard;
 /// let omega = Hadamard::default().draw(1000, 4096, 1)?;
 /// assert_eq!(omega.padded_dim(), 1024);
 /// # Ok::<(), random_features::Error>(())
@@ -91,7 +91,7 @@ impl Hadamard {
     }
 
     /// Draws R for points in ℝᵈ, taking 64 flips from each random word.
-    pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
+    pub(super) fn draw_rotation(&self, d: usize, rng: &mut Generator) -> Result<Rotation> {
         self.check()?;
         check_memory(
             "sign flips of a rotation",
@@ -111,7 +111,7 @@ impl Coupling for Hadamard {
         Self::padded(d)
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         let padded = Self::padded(d);
         let lengths = draw_radii(radii, padded, size, padded, rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };

@@ -1,6 +1,6 @@
 //! Drawing the random frequencies ω of a feature map.
 //!
-//! A [`Coupling`] is the joint law of the rows ω₁ … ω_m; [`Coupling::draw`] draws [`Frequencies`] from it, plain
+//! A [`Coupling`] is the joint law of the rows ω₁ … ω_m; its method `draw` draws [`Frequencies`] from it, plain
 //! immutable data that stores its law. All randomness of a map enters here. The law of a draw is a
 //! [`theory::Law`](crate::theory::Law), from which closed forms follow; projections and maps are built on draws.
 //!
@@ -14,7 +14,7 @@
 //!
 //! Files, in the order of their use:
 //!
-//! - `generator`, `source`, `shape`: generators, seeds, and checks of sizes
+//! - `shape`: checks of sizes
 //! - `radii`: norms and normal numbers; `haar`: uniform directions; `simplex_matrix`, `rotation`: directions as
 //!   products of factors
 //! - `structured`: blocks of such products
@@ -32,16 +32,17 @@ mod blocks;
 mod counts;
 mod coupling;
 mod coupling_names;
-mod draw;
+mod direct;
+pub(crate) mod draw;
 mod draw_counts;
 mod frequencies;
-pub(crate) mod generator;
 mod givens;
 mod haar;
 mod hadamard;
 mod independent;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod leading;
+pub(crate) mod of_kernel;
 mod orthogonal;
 mod product;
 mod provenance;
@@ -52,7 +53,6 @@ mod shape;
 mod simplex;
 mod simplex_matrix;
 mod simplex_plus;
-mod source;
 pub mod structured;
 mod with_radii;
 
@@ -61,8 +61,8 @@ pub use any_coupling::{AnyCoupling, PlainCoupling};
 pub(crate) use counts::check_probability;
 pub use counts::{CountLaw, Counts, Rates};
 pub use coupling::{Coupling, Rows};
-pub use draw::{Draw, draw, draw_with};
-pub use draw_counts::{DrawCounts, draw_geometric, draw_poisson};
+pub use draw::Draw;
+pub use draw_counts::DrawCounts;
 pub use frequencies::Frequencies;
 pub use givens::Givens;
 pub use hadamard::Hadamard;
@@ -75,5 +75,4 @@ pub(crate) use shape::check_shape;
 pub use simplex::{Partial, RotationLaw, Simplex};
 pub(crate) use simplex_matrix::coefficients as simplex_coefficients;
 pub use simplex_plus::SimplexPlus;
-pub use source::Source;
 pub use with_radii::WithRadii;

@@ -1,6 +1,6 @@
 //! Orthogonal frequencies.
 
-use rand::Rng;
+use crate::Generator;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -30,7 +30,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// let omega = Orthogonal.draw(8, 8, 1)?;
 /// let rows = omega.rows();
 /// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
@@ -49,7 +49,7 @@ impl Coupling for Orthogonal {
         d
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         check_memory(d, size)?;
         let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         Ok(Rows::Dense(assemble(&lengths, haar_rows(size, d, rng))))

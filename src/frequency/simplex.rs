@@ -1,7 +1,7 @@
 //! Simplex frequencies (SimRF).
 
+use crate::Generator;
 use ndarray::{Array2, s};
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -41,7 +41,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Simplex};
+/// use random_features::frequency::Simplex;
 /// let omega = Simplex::default().draw(5, 5, 1)?;
 /// let (a, b) = (omega.rows().row(0).to_owned(), omega.rows().row(1).to_owned());
 /// let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
@@ -140,9 +140,9 @@ impl Simplex {
         &self,
         padded: usize,
         size: usize,
-        rotation: impl FnOnce(&mut dyn Rng) -> Result<Rotation>,
+        rotation: impl FnOnce(&mut Generator) -> Result<Rotation>,
         radii: &dyn Radii,
-        rng: &mut dyn Rng,
+        rng: &mut Generator,
     ) -> Result<Rows> {
         let lengths = draw_radii(radii, padded, size, padded, rng)?;
         let vertices = self.vertices(size, padded);
@@ -158,15 +158,15 @@ impl Coupling for Simplex {
         if d < 2 { 0 } else { self.rotation.padded_dim(d) }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         match self.rotation {
             RotationLaw::Haar => check_memory(d, self.vertices(size, d))?,
             RotationLaw::Hadamard(hadamard) => {
-                let rotation = |rng: &mut dyn Rng| hadamard.draw_rotation(d, rng);
+                let rotation = |rng: &mut Generator| hadamard.draw_rotation(d, rng);
                 return self.draw_structured(Hadamard::padded(d), size, rotation, radii, rng);
             }
             RotationLaw::Givens(givens) => {
-                let rotation = |rng: &mut dyn Rng| givens.draw_rotation(d, rng);
+                let rotation = |rng: &mut Generator| givens.draw_rotation(d, rng);
                 return self.draw_structured(d, size, rotation, radii, rng);
             }
         }
@@ -195,7 +195,7 @@ impl Coupling for Simplex {
 }
 
 /// The vertices of a randomly rotated regular simplex in ℝᵈ, `vertices` ≤ d of them.
-fn directions(vertices: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
+fn directions(vertices: usize, d: usize, rng: &mut Generator) -> Array2<f64> {
     if vertices == 1 {
         return haar_rows(1, d, rng);
     }

@@ -1,7 +1,7 @@
 //! Simplex frequencies adapted to their radii (SimRF+).
 
+use crate::Generator;
 use ndarray::{Array1, Array2, s};
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -38,7 +38,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, SimplexPlus};
+/// use random_features::frequency::SimplexPlus;
 /// let omega = SimplexPlus::default().draw(6, 6, 1)?;
 /// let sum = omega.rows().sum_axis(ndarray::Axis(0));
 /// assert!(sum.dot(&sum).sqrt() < 0.1);
@@ -90,7 +90,7 @@ impl SimplexPlus {
     }
 
     /// The rows of a block with these radii.
-    fn rows(&self, d: usize, lengths: &[f64], rng: &mut dyn Rng) -> Result<Array2<f64>> {
+    fn rows(&self, d: usize, lengths: &[f64], rng: &mut Generator) -> Result<Array2<f64>> {
         let placed = place(lengths, self.passes);
         let fast = match self.rotation {
             RotationLaw::Haar => {
@@ -116,7 +116,7 @@ impl Coupling for SimplexPlus {
         if d < 2 { 0 } else { self.rotation.padded_dim(d) }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         self.check()?;
         check_memory(self.rotation.padded_dim(d), size)?;
         let lengths = draw_radii(radii, self.rotation.padded_dim(d), size, self.capacity(d), rng)?;

@@ -1,6 +1,6 @@
 //! [`WithRadii`]: a coupling with radii of a fixed law.
 
-use rand::Rng;
+use crate::Generator;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -14,7 +14,7 @@ use crate::theory::BlockLaw;
 /// # Example
 /// ```
 /// use random_features::Positive;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::RootDim;
 /// let omega = Orthogonal.with_radii(RootDim).draw(16, 40, 7)?;
 /// assert!((omega.squared_norms()[39] - 16.0).abs() < 1e-12);
@@ -38,7 +38,7 @@ impl<C: Coupling, R: Radii> Coupling for WithRadii<C, R> {
         self.coupling.capacity(d)
     }
 
-    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         self.coupling.draw_block(d, size, &self.radii, rng)
     }
 

@@ -1,6 +1,6 @@
 //! The Gaussian kernel.
 
-use rand::Rng;
+use crate::Generator;
 
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
@@ -80,7 +80,7 @@ impl ShiftInvariant for Gaussian {
 pub struct Chi;
 
 impl Radii for Chi {
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         chi(d as f64, count, rng)
     }
 

@@ -21,7 +21,7 @@ use crate::error::Result;
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Product};
+/// use random_features::frequency::Product;
 /// use random_features::kernel::{Cauchy, Kernel, Laplace};
 /// use random_features::{Map, Trigonometric};
 /// let kernel = Laplace::new(2.0)?;

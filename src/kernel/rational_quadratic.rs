@@ -1,6 +1,6 @@
 //! The rational quadratic kernel.
 
-use rand::Rng;
+use crate::Generator;
 
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::{Kernel, RationalQuadratic};
 /// use random_features::{Map, Trigonometric};
 /// let kernel = RationalQuadratic::new(2.0, 1.0)?;
@@ -103,7 +103,7 @@ impl ShiftInvariant for RationalQuadratic {
 
 impl Radii for RationalQuadratic {
     /// The radii of the kernel with ℓ = 1.
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         let degrees = 2.0 * self.alpha;
         let normal = chi(d as f64, count, rng)?;
         let scales = chi(degrees, count, rng)?;

@@ -21,8 +21,8 @@ use crate::{Real, SignedLog};
 ///
 /// ```
 /// use ndarray::arr1;
-/// use rand::Rng;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::Generator;
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::{Chi, Kernel, Lengthscale, Radii, ShiftInvariant, Spectrum};
 /// use random_features::map::Target;
 /// use random_features::{Map, Result, SignedLog, Trigonometric};
@@ -31,7 +31,7 @@ use crate::{Real, SignedLog};
 /// struct Wide(Lengthscale);
 ///
 /// impl Radii for Wide {
-///     fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+///     fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
 ///         Ok(Chi.draw(d, count, rng)?.iter().map(|radius| radius / 2f64.sqrt()).collect())
 ///     }
 /// }

@@ -1,6 +1,6 @@
 //! [`Spectrum`]: the spectral law of a shift-invariant kernel.
 
-use rand::Rng;
+use crate::Generator;
 use rand_distr::{ChiSquared, Distribution};
 
 use super::{Cauchy, Chi, RationalQuadratic, RootDim, Smoothness};
@@ -39,8 +39,8 @@ impl Spectrum<'_> {
 ///
 /// # Example
 /// ```
-/// use rand::{Rng, RngExt};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::Generator;
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::Radii;
 ///
 /// /// The kernel E cos(r u·(x−y)) with r uniform on [0, 1].
@@ -48,7 +48,7 @@ impl Spectrum<'_> {
 /// struct Uniform;
 ///
 /// impl Radii for Uniform {
-///     fn draw(&self, _d: usize, count: usize, mut rng: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+///     fn draw(&self, _d: usize, count: usize, mut rng: &mut Generator) -> random_features::Result<Vec<f64>> {
 ///         Ok((0..count).map(|_| rng.random::<f64>()).collect())
 ///     }
 /// }
@@ -64,7 +64,7 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if the law does not exist in this dimension, [`Memory`](Error::Memory) if there is no
     /// memory for so many radii.
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>>;
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>>;
 
     /// The name of the law, for closed forms; the default is [`Other`](Radius::Other). Radii of a named law are drawn by the
     /// crate's own sampler for that name.
@@ -89,15 +89,21 @@ pub trait Marginal: std::fmt::Debug + Send + Sync {
     }
 }
 
-impl<M: Marginal + ?Sized> Marginal for Box<M> {
-    fn lower_quantile(&self, u: f64) -> f64 {
-        (**self).lower_quantile(u)
-    }
+macro_rules! pointers {
+    ($($Pointer:ty),*) => {$(
+        impl<M: Marginal + ?Sized> Marginal for $Pointer {
+            fn lower_quantile(&self, u: f64) -> f64 {
+                (**self).lower_quantile(u)
+            }
 
-    fn law(&self) -> Radius {
-        (**self).law()
-    }
+            fn law(&self) -> Radius {
+                (**self).law()
+            }
+        }
+    )*};
 }
+
+pointers!(&M, Box<M>);
 
 /// The spectral law of frequencies, as data: the law of the norm ‖ω‖ with uniform directions, or the law of independent
 /// coordinates.
@@ -200,7 +206,7 @@ impl std::fmt::Display for Radius {
 }
 
 /// Draws from χ with any number of degrees of freedom.
-pub(super) fn chi(degrees: f64, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+pub(super) fn chi(degrees: f64, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
     let squared = ChiSquared::new(degrees).map_err(|_| Error::Parameter {
         name: "the dimension d",
         value: degrees,

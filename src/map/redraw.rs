@@ -1,7 +1,5 @@
 //! [`Redraw`]: a schedule for redrawing frequencies.
 
-use rand::Rng;
-
 use super::{Map, Recipe};
 use crate::error::{Error, Result};
 use crate::once::once;

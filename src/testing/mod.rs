@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use ndarray::{arr1, arr2};
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! use random_features::testing::{check_unbiased, conform};
 //! use random_features::Positive;
 //! let draw = |seed| Positive.softmax::<f64>(Orthogonal.draw(2, 4, seed)?);

@@ -8,7 +8,7 @@ use num_complex::Complex64;
 use random_features::apply::attention::{CausalState, Element, Heads};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial,
-    RotationLaw, Simplex, SimplexPlus, Sobol, draw,
+    RotationLaw, Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Target, Transform};
@@ -265,7 +265,7 @@ pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
 }
 
 pub fn frequencies(d: usize, m: usize, coupling: &dyn Coupling, seed: u64) -> Frequencies {
-    draw(d, m, coupling, seed).unwrap()
+    coupling.draw(d, m, seed).unwrap()
 }
 
 pub fn softmax() -> Target {

@@ -551,7 +551,7 @@ fn what_does_not_fit_is_refused() {
     let terms = vec![(huge(), positive(2, 1)), (huge(), positive(2, 2))];
     assert!(matches!(Hybrid::sum(terms, positive(2, 3)), Err(Error::Parameter { .. })));
     let mut generator = rng(0);
-    assert!(random_features::frequency::draw(0, 1, &Independent, &mut generator).is_err());
+    assert!(Independent.draw(0, 1, generator.next_u64()).is_err());
 }
 
 /// A hybrid names a kernel only if it estimates it: all bases do, and no coefficient depends on a base.

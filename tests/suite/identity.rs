@@ -10,8 +10,7 @@ use random_features::compose::{
 };
 use random_features::data::Clustering;
 use random_features::frequency::{
-    Antithetic, CountLaw, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Independent, Orthogonal,
-    Product, Simplex,
+    Antithetic, CountLaw, Draw, DrawCounts, Frequencies, Hadamard, Independent, Orthogonal, Product, Simplex,
 };
 use random_features::kernel::{
     Activation, Cauchy, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, RootDim,

@@ -4,10 +4,8 @@
 use crate::common::{Sample, point, points, unbiased};
 use crate::own_kernel::TwoShells;
 use ndarray::arr1;
-use rand::Rng;
 use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol, draw,
-    draw_with,
+    Antithetic, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
 use random_features::kernel::{
     Cauchy, Chi, Gaussian, Kernel, Laplace, Lengthscale, Marginal, Matern, Radii, Radius, RationalQuadratic,
@@ -16,6 +14,7 @@ use random_features::kernel::{
 use random_features::map::Target;
 use random_features::testing::{check_unbiased, conform};
 use random_features::theory::{self, Law};
+use random_features::workbench::draw_with;
 use random_features::{Error, Map, Positive, Sign, SignedLog, Trigonometric, rng};
 
 /// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
@@ -92,7 +91,8 @@ fn quasi_monte_carlo_serves_product_kernels() {
     let couplings: [(&dyn Coupling, usize); 4] =
         [(&sobol, 1), (&sobol, 64), (&halton, 50), (&Antithetic(sobol), 11)];
     for (coupling, m) in couplings {
-        let make = |seed| Trigonometric.map::<f64>(draw(3, m, coupling, &mut rng(seed))?, kernel.clone());
+        let make =
+            |seed| Trigonometric.map::<f64>(coupling.draw(3, m, rng(seed).next_u64())?, kernel.clone());
         let found = check_unbiased(make, &x, &y, exact, 20_000).unwrap();
         assert!(found.z.abs() < LIMIT && found.error < 0.01, "{coupling:?}, m = {m}: {found}");
         // A single row is independent of itself: its closed form holds. Others have none.
@@ -140,7 +140,12 @@ fn marginals_of_your_own() {
     #[derive(Debug)]
     struct Own;
     impl Radii for Own {
-        fn draw(&self, _: usize, count: usize, _: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+        fn draw(
+            &self,
+            _: usize,
+            count: usize,
+            _: &mut random_features::Generator,
+        ) -> random_features::Result<Vec<f64>> {
             Ok(vec![1.0; count])
         }
     }
@@ -319,7 +324,12 @@ fn quantiles_of_cauchy_invert_its_distribution() {
 struct Stretched(f64, f64, Lengthscale);
 
 impl Radii for Stretched {
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+    fn draw(
+        &self,
+        d: usize,
+        count: usize,
+        rng: &mut random_features::Generator,
+    ) -> random_features::Result<Vec<f64>> {
         Ok(Chi.draw(d, count, rng)?.iter().map(|radius| radius * self.1.sqrt()).collect())
     }
 }
@@ -384,10 +394,10 @@ impl Coupling for Triples {
         d: usize,
         size: usize,
         radii: &dyn Radii,
-        rng: &mut dyn Rng,
+        rng: &mut random_features::Generator,
     ) -> random_features::Result<random_features::frequency::Rows> {
         let radius = radii.draw(d, 1, rng)?[0];
-        let mut rows = Orthogonal.draw(d, size, rng)?.rows().into_owned();
+        let mut rows = Orthogonal.draw(d, size, rng.next_u64())?.rows().into_owned();
         for mut row in rows.rows_mut() {
             let norm = row.dot(&row).sqrt();
             row *= radius / norm;
@@ -449,7 +459,7 @@ fn laws_of_ones_own_are_verified() {
     let error = Trigonometric.map::<f64>(omega, Target::own(stretched(1.0, 0.5))).unwrap_err();
     assert!(error.to_string().contains("the mean of cos ω·δ over its own spectral law"), "{error}");
     // Numbers of which no law is stated are accepted, and no kernel is promised.
-    let rows = draw_with(3, 64, &Orthogonal, &Chi, 1).unwrap().rows().into_owned();
+    let rows = Orthogonal.with_radii(Chi).draw(3, 64, 1).unwrap().rows().into_owned();
     let map = Trigonometric.map::<f64>(Frequencies::from_rows(rows).unwrap(), shells()).unwrap();
     assert!(map.kernel().is_none());
 }

@@ -5,7 +5,7 @@ use random_features::apply::{
     Criterion, ExactSmoother, RidgeClassifier, RidgeSearch, RidgeStatistics, Sample, Smoother,
     Standardisation,
 };
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::Gaussian;
 use random_features::sprs::{CsMat, TriMat};
 use random_features::{Error, Map, Points, Positive, Real, Side, Trigonometric};

@@ -20,7 +20,6 @@ use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, S
 use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
     Halton, Independent, Orthogonal, Partial, Rates, RotationLaw, Simplex, SimplexPlus, Sobol,
-    draw_geometric, draw_poisson, draw_with,
 };
 use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, Radii, Radius, RegularisedSoftmax,
@@ -31,6 +30,7 @@ use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
+use random_features::workbench::draw_with;
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,
     Real, Recipe, Side, Sign, Trigonometric, rng,
@@ -145,7 +145,7 @@ fn frequencies_survive() {
     let radii: [&dyn Radii; 2] = [&Smoothness::ThreeHalves, &RootDim];
     for coupling in couplings().into_iter().chain(quasi_couplings()).chain(approximate_couplings()) {
         for (seed, radii) in radii.iter().enumerate() {
-            let omega = draw_with(5, 13, coupling.as_ref(), *radii, &mut rng(seed as u64)).unwrap();
+            let omega = draw_with(5, 13, coupling.as_ref(), *radii, rng(seed as u64).next_u64()).unwrap();
             survives(&omega).into_iter().for_each(|read| assert_eq!(read, omega));
             if let Some(structured) = omega.structured() {
                 survives::<Structured>(structured).into_iter().for_each(|read| assert_eq!(read, *structured));
@@ -160,9 +160,9 @@ fn frequencies_survive() {
 #[test]
 fn counts_and_laws_survive() {
     let rates = scales(20, 1);
-    let poisson = draw_poisson(20, 30, rates.clone(), &mut rng(1)).unwrap();
+    let poisson = Counts::poisson(20, 30, rates.clone(), rng(1).next_u64()).unwrap();
     survives(&poisson).into_iter().for_each(|read| assert_eq!(read, poisson));
-    survives(&draw_geometric(3, 30, 1.0 / 3.0, &mut rng(1)).unwrap());
+    survives(&Counts::geometric(3, 30, 1.0 / 3.0, rng(1).next_u64()).unwrap());
     survives(&Counts::from_rows(ndarray::arr2(&[[1 << 53, 0]])).unwrap());
     for rate in rates {
         survives(&CountLaw::Poisson(Rates::Same(rate)));
@@ -254,7 +254,7 @@ fn what_is_known_of_data_survives() {
     survives(&weighted);
     weighted.update_weighted(&points::<f64>(9, 3, 1.0), &Array1::from(scales(9, 4))).unwrap();
     survives(&weighted);
-    let clusters = Clustering::of(&points::<f64>(200, 7, 1.0), 9, &mut rng(1)).unwrap();
+    let clusters = Clustering::of(&points::<f64>(200, 7, 1.0), 9, 1).unwrap();
     survives(&clusters).into_iter().for_each(|read| assert_eq!(read, clusters));
     survives(&Clustering::new(matrix(20, 5, 3)).unwrap());
     for scale in scales(100, 5) {
@@ -359,11 +359,11 @@ fn every_map_survives_in_every_format() {
         }
         let map = Nonlinear::new(Activation::Relu).with_offset(scale).unwrap();
         map_survives(&map.map(omega(5), each()).unwrap());
-        let counts = draw_poisson(3, 6, vec![scale, 1.0, 2.0], &mut rng(1)).unwrap();
+        let counts = Counts::poisson(3, 6, vec![scale, 1.0, 2.0], rng(1).next_u64()).unwrap();
         let shift = Shift::new(numbers(3, k as u64), 1.0 / scale).unwrap();
         map_survives(&Poisson::default().gaussian(counts.clone(), each()).unwrap());
         map_survives(&Poisson::with_rates(scale).shifted(shift.clone()).gaussian(counts, each()).unwrap());
-        let counts = draw_geometric(3, 6, 0.09 * scale, &mut rng(1)).unwrap();
+        let counts = Counts::geometric(3, 6, 0.09 * scale, rng(1).next_u64()).unwrap();
         map_survives(&Geometric::default().softmax(counts.clone()).unwrap());
         map_survives(&Geometric::with_p(0.05 * scale).shifted(shift).softmax(counts).unwrap());
     }
@@ -390,8 +390,7 @@ fn composed_maps_survive_and_frequencies_are_stored_once() {
     let nested = nested.unwrap();
     map_survives(&nested);
     let (queries, keys) = (points::<f64>(30, 3, 1.0), points::<f64>(30, 3, 0.5));
-    let (queries, keys) =
-        (Clustering::of(&queries, 2, &mut rng(1)).unwrap(), Clustering::of(&keys, 3, &mut rng(2)).unwrap());
+    let (queries, keys) = (Clustering::of(&queries, 2, 1).unwrap(), Clustering::of(&keys, 3, 2).unwrap());
     let centres = Centres::new(&queries, &keys);
     let clustered = Clustered::by_centres(centres, omega(6, 8), Softmax::default()).unwrap();
     map_survives(&clustered);
@@ -597,7 +596,7 @@ fn samplers_that_cannot_be_are_refused() {
 
 #[test]
 fn clusters_survive() {
-    let clusters = Clustering::of(&points::<f64>(20, 3, 1.0), 4, &mut rng(1)).unwrap();
+    let clusters = Clustering::of(&points::<f64>(20, 3, 1.0), 4, 1).unwrap();
     let stored = to_value(&clusters).unwrap();
     assert_eq!(from_value::<Clustering>(stored.clone()).unwrap(), clusters);
     let mut negative = stored;
@@ -627,7 +626,7 @@ fn damage_is_noticed() {
     noticed(&map.recipe().unwrap());
     noticed(&map);
     noticed(&Statistics::of(&x).unwrap());
-    noticed(&Clustering::of(&x, 2, &mut rng(1)).unwrap());
+    noticed(&Clustering::of(&x, 2, 1).unwrap());
     let moments = Moments::of(&x).unwrap();
     noticed(&moments);
     noticed(&PairMoments::weighted(moments, &x, &x, &Array2::ones((20, 20))).unwrap());

@@ -11,7 +11,7 @@
 //! use candle_nn::{Module, VarBuilder, VarMap};
 //! use random_features::Positive;
 //! use random_features::apply::attention::Attention;
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! use random_features_candle::{LinearAttention, LinearSelfAttention};
 //!
 //! let features = Attention::new(Positive.softmax::<f32>(Orthogonal.draw(16, 64, 7)?)?)?;

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use rand::Rng;
 use random_features::compose::{Bases, GaussianWeight, Hybrid};
-use random_features::frequency::{Draw, Independent, Simplex, draw};
+use random_features::frequency::{Draw, Independent, Simplex};
 use random_features::num_complex::Complex64;
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Pair, coefficient, hybrid, relative_error};
@@ -88,8 +88,8 @@ impl Method {
 
     /// The maps in ℝᵈ for points of each norm, all on the same frequencies.
     pub fn draw(self, d: usize, norms: &[f64], size: Size, rng: &mut impl Rng) -> Result<Vec<Map<f64>>> {
-        let omega = draw(d, size.m, &Independent, &mut *rng)?;
-        let tau = self.is_hybrid().then(|| draw(d, size.n, &Independent, rng)).transpose()?;
+        let omega = Independent.draw(d, size.m, rng.next_u64())?;
+        let tau = self.is_hybrid().then(|| Independent.draw(d, size.n, rng.next_u64())).transpose()?;
         let bases = || Bases::shared(omega.clone());
         let map = |r: &f64| -> Result<Map<f64>> {
             Ok(match (self, tau.clone()) {

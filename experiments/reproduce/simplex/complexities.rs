@@ -3,9 +3,7 @@
 use std::time::Instant;
 
 use experiments::plot::{Panel, Series};
-use random_features::frequency::{
-    AnyCoupling, Coupling, Hadamard, Orthogonal, RotationLaw, Simplex, SimplexPlus,
-};
+use random_features::frequency::{AnyCoupling, Hadamard, Orthogonal, RotationLaw, Simplex, SimplexPlus};
 use random_features::ndarray::Array2;
 use random_features::{Positive, Side};
 

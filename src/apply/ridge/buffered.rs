@@ -23,7 +23,7 @@ use crate::reduce::check_weights;
 /// # Example
 /// ```
 /// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::ndarray::arr1;
 /// use random_features::Trigonometric;
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;

@@ -28,7 +28,7 @@ const STANDARDISED: usize = 4096;
 /// ```
 /// use ndarray::{Array2, arr1, arr2};
 /// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Trigonometric;
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
 /// let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;

@@ -13,7 +13,7 @@ use crate::reduce::{GramIntake, GramSums, ROWS};
 /// # Example
 /// ```
 /// use random_features::apply::{RidgeBytes, RidgeStatistics};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::{Map, Trigonometric};
 /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(30, 1024, 1)?, 5.0)?;
 /// let bytes = RidgeBytes::of(&map, 1)?;

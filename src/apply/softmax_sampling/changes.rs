@@ -44,7 +44,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// ```
     /// use ndarray::Array2;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::Positive;
     /// let vectors = |first: usize, n: usize| Array2::from_shape_fn((n, 4), |(i, k)| (((first + i) * (k + 3)) as f64).sin());
     /// let mut sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 64, 1)?)?, &vectors(0, 5000))?;

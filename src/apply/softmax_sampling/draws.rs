@@ -45,7 +45,7 @@ impl Draws {
     /// ```
     /// use ndarray::Array2;
     /// use random_features::apply::softmax_sampling::Proposal;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::Positive;
     /// let classes = Array2::from_shape_fn((300, 8), |(i, k)| ((i * (k + 3)) as f64).sin());
     /// let map = Positive.softmax(Orthogonal.draw(8, 128, 1)?)?;

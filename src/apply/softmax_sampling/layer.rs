@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use ndarray::{ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
-use rand::Rng;
 
 use super::tree::{Table, standard};
 use super::{Draws, Partition, Proposal, SampledLoss, SoftmaxSampler};
@@ -29,7 +28,7 @@ use crate::once::once;
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Positive;
 /// let vectors = Array2::from_shape_fn((5000, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
 /// let h = vectors.slice(s![..2, ..]).to_owned();
@@ -192,8 +191,8 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// The errors of [`SoftmaxSampler::partition`].
-    pub fn partition<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Partition> {
-        self.sampler.partition(h, &self.vectors(), k, rng)
+    pub fn partition(&self, h: &ArrayRef1<T>, k: usize, seed: u64) -> Result<Partition> {
+        self.sampler.partition(h, &self.vectors(), k, seed)
     }
 }
 

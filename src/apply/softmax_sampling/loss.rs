@@ -33,7 +33,7 @@ use crate::{Real, progress};
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::softmax_sampling::{SampledLoss, SoftmaxSampler};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Positive;
 /// let vectors = Array2::from_shape_fn((5000, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
 /// let h = vectors.slice(s![..2, ..]).to_owned();

@@ -12,7 +12,7 @@
 //! ```
 //! use ndarray::Array2;
 //! use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! use random_features::Positive;
 //! let vectors = Array2::from_shape_fn((20_000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
 //! let proposal = Proposal::new(Positive.softmax(Orthogonal.draw(4, 128, 1)?)?);
@@ -22,7 +22,7 @@
 //! let loss = layer.loss(&h, &[17, 11_000], 40, 7)?;
 //! layer.step(&loss, 0.1)?;
 //! // ln Z from 400 of 20,000 classes.
-//! let z = layer.partition(&h.row(0), 400, &mut random_features::rng(2))?;
+//! let z = layer.partition(&h.row(0), 400, 2)?;
 //! let exact = layer.vectors().dot(&h.row(0)).mapv(f64::exp).sum();
 //! assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
 //! assert!(z.relative_error() < 0.02);

@@ -34,7 +34,7 @@ const EXACT_BELOW: usize = 4096;
 /// ```
 /// use ndarray::arr2;
 /// use random_features::apply::softmax_sampling::Proposal;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Trigonometric;
 /// let classes = arr2(&[[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]);
 /// let map = Trigonometric.softmax::<f64>(Orthogonal.draw(2, 32, 1)?)?;
@@ -73,7 +73,7 @@ impl<T: Real> Proposal<T> {
     /// ```
     /// use ndarray::Array2;
     /// use random_features::apply::softmax_sampling::Proposal;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::Positive;
     /// // The first coordinates are large in the classes and small in h.
     /// let wave = |n: usize, size: f64| Array2::from_shape_fn((n, 8), |(i, k)| {

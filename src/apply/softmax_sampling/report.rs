@@ -81,7 +81,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// ```
     /// use ndarray::Array2;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::Positive;
     /// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| 1.5 * ((i * (k + 3)) as f64).sin());
     /// let h = Array2::from_shape_fn((9, 4), |(i, k)| 0.9 * ((i + 1) as f64 * (k as f64 + 0.7)).cos());
@@ -281,7 +281,7 @@ mod tests {
 
     use super::*;
     use crate::Positive;
-    use crate::frequency::{Coupling, Orthogonal};
+    use crate::frequency::Orthogonal;
 
     fn sampler() -> SoftmaxSampler<f64> {
         let map = Positive.softmax(Orthogonal.draw(4, 256, 1).unwrap()).unwrap();

@@ -1,7 +1,6 @@
 //! [`SoftmaxSampler`]: draws of classes from a tree of feature sums.
 
 use ndarray::{ArrayRef1, ArrayRef2, Axis};
-use rand::{Rng, RngExt};
 
 use super::classes::{Classes, check_below};
 use super::exact::Exact;
@@ -10,6 +9,7 @@ use super::tree::{Mixture, Tree, Walker};
 use super::{Draws, Partition, Proposal};
 use crate::Real;
 use crate::error::{Result, check_finite, check_size};
+use crate::generator::rng;
 use crate::map::Map;
 use crate::numeric::slice_of;
 use crate::once::once;
@@ -50,7 +50,7 @@ use crate::once::once;
 /// ```
 /// use ndarray::Array2;
 /// use random_features::apply::softmax_sampling::SoftmaxSampler;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Positive;
 /// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| ((i * (k + 3)) as f32).sin());
 /// let map = Positive.softmax(Orthogonal.draw(4, 64, 1)?)?;
@@ -157,16 +157,14 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(draws)
     }
 
-    /// Draws k classes for one point, 1 × k, with your own generator.
+    /// Draws k classes for one point, 1 × k: what [`sample`](SoftmaxSampler::sample) draws for a single row.
     ///
     /// # Errors
     /// The errors of [`sample`](SoftmaxSampler::sample).
-    pub fn sample_of<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Draws> {
-        self.sample_by(h, k, &mut || rng.random())
-    }
-
     #[inline(never)]
-    fn sample_by(&self, h: &ArrayRef1<T>, k: usize, uniform: &mut dyn FnMut() -> f64) -> Result<Draws> {
+    pub fn sample_of(&self, h: &ArrayRef1<T>, k: usize, seed: u64) -> Result<Draws> {
+        let mut rng = rng(seed);
+        let uniform = &mut || rng.uniform();
         let h = h.view().insert_axis(Axis(0));
         self.check_h(&h)?;
         let mut draws = self.room(1, k)?;
@@ -184,12 +182,12 @@ impl<T: Real> SoftmaxSampler<T> {
     /// ```
     /// use ndarray::Array2;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::Positive;
     /// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
     /// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 64, 1)?)?, &classes)?;
     /// let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
-    /// let z = sampler.partition(&h, &classes, 200, &mut random_features::rng(2))?;
+    /// let z = sampler.partition(&h, &classes, 200, 2)?;
     /// let exact = classes.dot(&h).mapv(f64::exp).sum();
     /// assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
     /// # Ok::<(), random_features::Error>(())
@@ -198,27 +196,17 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// The errors of [`sample`](SoftmaxSampler::sample), and [`Shape`](crate::Error::Shape) if there are not C vectors or they do not have
     /// d columns; the errors of [`Partition::new`], which is [`Parameter`](crate::Error::Parameter) for k = 0.
-    pub fn partition<R: Rng + ?Sized>(
-        &self,
-        h: &ArrayRef1<T>,
-        vectors: &ArrayRef2<T>,
-        k: usize,
-        rng: &mut R,
-    ) -> Result<Partition> {
-        self.partition_by(h, vectors, k, &mut || rng.random())
-    }
-
     #[inline(never)]
-    fn partition_by(
+    pub fn partition(
         &self,
         h: &ArrayRef1<T>,
         vectors: &ArrayRef2<T>,
         k: usize,
-        uniform: &mut dyn FnMut() -> f64,
+        seed: u64,
     ) -> Result<Partition> {
         check_size("the number of class vectors", self.classes(), vectors.nrows())?;
         check_size("the number of columns of the class vectors", self.map().input_dim(), vectors.ncols())?;
-        let draws = self.sample_by(h, k, uniform)?;
+        let draws = self.sample_of(h, k, seed)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
         let z = Partition::new(&logits, slice_of(&draws.log_probabilities))?;
         let z = z.with_features(draws.effective_features.and_then(|all| all.first().copied()));
@@ -274,6 +262,6 @@ impl<T: Real> SoftmaxSampler<T> {
 once!(
     SoftmaxSampler::<T>::sample,
     SoftmaxSampler::<T>::log_probabilities,
-    SoftmaxSampler::<T>::sample_by,
-    SoftmaxSampler::<T>::partition_by,
+    SoftmaxSampler::<T>::sample_of,
+    SoftmaxSampler::<T>::partition,
 );

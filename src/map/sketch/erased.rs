@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rand::Rng;
+use crate::Generator;
 
 use super::{FeatureMap, Sketch, SketchNumbers, Target};
 use crate::digest::Identity;
@@ -20,7 +20,7 @@ pub(super) trait AnySketch: std::fmt::Debug + Send + Sync + Any {
     #[cfg(feature = "serde")]
     fn of_numbers(&self, numbers: &SketchNumbers) -> Result<Arc<dyn AnySketch>>;
     fn serves(&self, target: &Target) -> bool;
-    fn draw(&self, target: &Target, rng: &mut dyn Rng) -> Result<Arc<dyn DrawnMap>>;
+    fn draw(&self, target: &Target, rng: &mut Generator) -> Result<Arc<dyn DrawnMap>>;
     fn kernel(&self, target: &Target) -> Option<Arc<dyn Kernel<f64>>>;
     fn log_variance(&self, target: &Target, u: &[f64], v: &[f64]) -> Option<f64>;
     fn count(&self) -> usize;
@@ -52,7 +52,7 @@ impl<S: Sketch> AnySketch for S {
         self.serves(target)
     }
 
-    fn draw(&self, target: &Target, rng: &mut dyn Rng) -> Result<Arc<dyn DrawnMap>> {
+    fn draw(&self, target: &Target, rng: &mut Generator) -> Result<Arc<dyn DrawnMap>> {
         Ok(Arc::new(self.draw(target, rng)?))
     }
 

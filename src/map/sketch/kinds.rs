@@ -26,7 +26,7 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// #     fn numbers(&self) -> SketchNumbers { SketchNumbers::default() }
 /// #     fn of_numbers(_: &SketchNumbers) -> random_features::Result<Self> { Ok(One) }
 /// #     fn serves(&self, _: &Target) -> bool { true }
-/// #     fn draw(&self, _: &Target, _: &mut dyn random_features::rand::Rng) -> random_features::Result<One> { Ok(One) }
+/// #     fn draw(&self, _: &Target, _: &mut random_features::Generator) -> random_features::Result<One> { Ok(One) }
 /// # }
 /// # impl<T: random_features::Real> FeatureMap<T> for One {
 /// #     fn facts(&self) -> Facts { Facts::new(1, vec![1]) }

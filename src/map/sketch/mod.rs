@@ -8,7 +8,7 @@ mod sketched;
 
 use std::sync::Arc;
 
-use rand::Rng;
+use crate::Generator;
 
 use super::{FeatureMap, Target};
 use crate::digest::identified;
@@ -41,7 +41,7 @@ pub use sketched::Sketched;
 /// use ndarray::{ArrayView2, arr1};
 /// use random_features::kernel::{Kernel, Lengthscale};
 /// use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Sketched, Target, Tile};
-/// use random_features::rand::{Rng, RngExt};
+/// use random_features::Generator;
 /// use random_features::{Error, Map, Real, Result, SignedLog};
 ///
 /// #[derive(Debug)]
@@ -68,7 +68,7 @@ pub use sketched::Sketched;
 ///
 ///     fn serves(&self, target: &Target) -> bool { matches!(target, Target::Implied(_)) }
 ///
-///     fn draw(&self, target: &Target, rng: &mut dyn Rng) -> Result<Buckets> {
+///     fn draw(&self, target: &Target, rng: &mut Generator) -> Result<Buckets> {
 ///         let place = |_| (rng.random_range(0..self.buckets), if rng.random() { 1.0 } else { -1.0 });
 ///         let places = (0..self.d).map(place).collect();
 ///         Ok(Buckets { places, buckets: self.buckets, lengthscale: target.lengthscale().clone() })
@@ -165,7 +165,7 @@ pub trait Sketch: std::fmt::Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// Any error, for parameters of which no map can be made.
-    fn draw(&self, target: &Target, rng: &mut dyn Rng) -> Result<Self::Drawn>;
+    fn draw(&self, target: &Target, rng: &mut Generator) -> Result<Self::Drawn>;
 
     /// The exact kernel that is estimated; `None` if it is not known. By default the target itself.
     fn kernel(&self, target: &Target) -> Option<Arc<dyn Kernel<f64>>> {

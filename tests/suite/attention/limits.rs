@@ -7,7 +7,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, arr1, 
 use random_features::apply::attention::{
     Attended, Attention, ExactAttention, Heads, Sample, Step, WeightRows,
 };
-use random_features::frequency::{Coupling, Draw, Independent};
+use random_features::frequency::{Draw, Independent};
 use random_features::kernel::Softmax;
 use random_features::linalg::Backend;
 use random_features::map::{Conditioning, Recipe};

@@ -113,7 +113,7 @@ fn clusters_are_those_of_their_sides() {
             .features(64);
         let plan = planner.plan().unwrap();
         let choice = plan.choices.iter().find(|one| one.map == "clustered 2 × 2, complex").unwrap();
-        let clusters = |x: &Array2<f64>| Clustering::of(x, 2, &mut random_features::rng(7)).unwrap();
+        let clusters = |x: &Array2<f64>| Clustering::of(x, 2, 7).unwrap();
         let (queries, keys) = (clusters(&x), clusters(&y));
         let centres = Centres::new(&queries, &keys).with_diagonal(Formula::Robust);
         let draw = Draw::new(3, choice.frequencies, Independent);

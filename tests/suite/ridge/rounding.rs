@@ -7,7 +7,7 @@ use random_features::apply::{
     Criterion, KernelRidge, RidgeSearch, RidgeSpectrum, RidgeStatistics, RidgeWarning, Sample,
     SearchCriterion,
 };
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Points, Real, Trigonometric, rng};
 
 use super::features;

@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 use random_features::kernel::Lengthscale;
 use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Target, Tile};
-use random_features::rand::{Rng, RngExt};
+use random_features::rand::RngExt;
 use random_features::{Error, Real, Result};
 
 /// Random binning features for the Laplace kernel exp(−‖x−y‖₁/ℓ).
@@ -64,7 +64,7 @@ impl Sketch for RandomBinning {
         matches!(target, Target::Laplace(_))
     }
 
-    fn draw(&self, target: &Target, rng: &mut dyn Rng) -> Result<Grids> {
+    fn draw(&self, target: &Target, rng: &mut random_features::Generator) -> Result<Grids> {
         let grids = (0..self.grids).map(|_| Grid::draw(self.d, rng)).collect();
         Ok(Grids { sketch: *self, grids, lengthscale: target.lengthscale().clone() })
     }
@@ -95,9 +95,9 @@ struct Grid {
 const PRIME: u64 = (1 << 61) - 1;
 
 impl Grid {
-    fn draw(d: usize, rng: &mut dyn Rng) -> Self {
+    fn draw(d: usize, rng: &mut random_features::Generator) -> Self {
         let mut axis = || {
-            let exponential = |rng: &mut dyn Rng| -(1.0 - rng.random::<f64>()).ln();
+            let exponential = |rng: &mut random_features::Generator| -(1.0 - rng.random::<f64>()).ln();
             let pitch = exponential(rng) + exponential(rng);
             (pitch, rng.random::<f64>(), rng.random_range(0..PRIME))
         };

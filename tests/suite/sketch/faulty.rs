@@ -2,7 +2,6 @@
 
 use ndarray::ArrayView2;
 use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Target, Tile};
-use random_features::rand::Rng;
 use random_features::{Real, Result};
 
 /// What is wrong with a sketch of one feature, 1, of points in ℝ¹.
@@ -43,7 +42,7 @@ impl Sketch for Faulty {
         matches!(target, Target::Implied(_))
     }
 
-    fn draw(&self, _: &Target, _: &mut dyn Rng) -> Result<Faulty> {
+    fn draw(&self, _: &Target, _: &mut random_features::Generator) -> Result<Faulty> {
         Ok(*self)
     }
 }

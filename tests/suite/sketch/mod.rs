@@ -10,7 +10,7 @@ use binning::RandomBinning;
 use faulty::{Fault, Faulty};
 use ndarray::{Array2, ArrayView2, arr1, arr2};
 use random_features::compose::{Coefficient, Hybrid};
-use random_features::frequency::{Coupling, Draw, Independent, Product};
+use random_features::frequency::{Draw, Independent, Product};
 use random_features::kernel::{Cauchy, Gaussian, Kernel, Laplace, Softmax};
 use random_features::map::{Omega, Redraw, SketchDraw, Sketched};
 use random_features::planner::{Basis, Planner};

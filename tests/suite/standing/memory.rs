@@ -11,12 +11,12 @@ use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
 use random_features::data::{Clustering, Reservoir, Statistics};
 use random_features::frequency::{
-    Antithetic, Coupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
-    Sobol, draw_geometric, draw_poisson,
+    Antithetic, Counts, Coupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
+    SimplexPlus, Sobol,
 };
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::map::Conditioning;
-use random_features::{Error, Hyperbolic, Map, Points, Positive, Side, Trigonometric, rng};
+use random_features::{Error, Hyperbolic, Map, Points, Positive, Side, Trigonometric};
 
 use super::{role, run_alone, this_program};
 use crate::common::{frequencies, points};
@@ -101,13 +101,13 @@ const DRAWS: &[Case] = &[
     ("Hadamard frequencies of many rows", || draw(Hadamard::default(), 2, 1 << 50)),
     ("Givens frequencies", || draw(Givens::default(), 1 << 40, 2)),
     ("a recipe", || Draw::new(SOME, SOME, Independent).of_seed(1).map(drop)),
-    ("Poisson counts", || draw_poisson(SOME, SOME, 0.5, 1).map(drop)),
-    ("geometric counts", || draw_geometric(SOME, SOME, 0.5, 1).map(drop)),
+    ("Poisson counts", || Counts::poisson(SOME, SOME, 0.5, 1).map(drop)),
+    ("geometric counts", || Counts::geometric(SOME, SOME, 0.5, 1).map(drop)),
 ];
 
 const DATA: &[Case] = &[
     ("statistics", || Statistics::new(1 << 50).map(drop)),
-    ("clusters", || Clustering::of(&repeated(&arr1(&[0.3]), 1 << 45), 2, &mut rng(1)).map(drop)),
+    ("clusters", || Clustering::of(&repeated(&arr1(&[0.3]), 1 << 45), 2, 1).map(drop)),
     ("standardised points", || {
         Standardisation::new(vec![0.0], vec![1.0])?.apply(&repeated(&arr1(&[0.3]), 1 << 45)).map(drop)
     }),
@@ -147,16 +147,14 @@ const SAMPLING: &[Case] = &[
     }),
     ("draws", || sampler(0).build(&rows(9, 1))?.sample(&rows(MANY, 1), MANY, 1).map(drop)),
     ("exact draws", || sampler(99).build(&rows(9, 1))?.sample(&rows(MANY, 1), MANY, 1).map(drop)),
-    ("draws of one point", || {
-        sampler(0).build(&rows(9, 1))?.sample_of(&arr1(&[0.3]), 1 << 50, &mut rng(1)).map(drop)
-    }),
+    ("draws of one point", || sampler(0).build(&rows(9, 1))?.sample_of(&arr1(&[0.3]), 1 << 50, 1).map(drop)),
     ("a loss", || {
         let layer = SampledSoftmax::new(sampler(0), &rows(9, 1))?;
         layer.loss(&rows(MANY, 1), &vec![1; MANY], MANY, 1).map(drop)
     }),
     ("a partition", || {
         let layer = SampledSoftmax::new(sampler(0), &rows(9, 1))?;
-        layer.partition(&arr1(&[0.3]), 1 << 50, &mut rng(1)).map(drop)
+        layer.partition(&arr1(&[0.3]), 1 << 50, 1).map(drop)
     }),
     ("a report of a sampler", || {
         let layer = SampledSoftmax::new(sampler(0), &rows(SOME, 1))?;

@@ -32,7 +32,7 @@ impl<T: Real> CausalState<T> {
     /// use ndarray::{Array3, Array4};
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// let attention = Attention::new(Positive.softmax::<f32>(Orthogonal.draw(8, 32, 5)?)?)?;
     /// // Prompts of 3 and of 5 tokens, for 4 heads of queries and 2 of keys.
     /// let (q, kv) = (Array4::<f32>::ones((1, 4, 8, 8)), Array4::ones((1, 2, 8, 8)));

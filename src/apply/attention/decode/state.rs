@@ -32,7 +32,7 @@ use crate::once::once;
 /// ```
 /// use ndarray::{Array3, Array4, s};
 /// use random_features::apply::attention::{Attention, Heads};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Positive;
 /// let omega = Orthogonal.draw(8, 32, 5)?;
 /// let attention = Attention::new(Positive.softmax::<f64>(omega)?)?;

@@ -54,7 +54,7 @@ impl<T: Real> Attention<T> {
     /// use ndarray::Array4;
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// let token = |(_, _, i, k): (usize, usize, usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
     /// let (q, mut k) = (Array4::from_shape_fn((1, 1, 20, 4), token), Array4::from_shape_fn((1, 1, 30, 4), token));
     /// let v = Array4::from_shape_fn((1, 1, 30, 2), token);
@@ -98,7 +98,7 @@ impl<T: Real> Attention<T> {
     /// use ndarray::Array4;
     /// use random_features::Gerf;
     /// use random_features::apply::attention::{Attention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// let token = |(_, _, i, k): (usize, usize, usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
     /// let x = Array4::from_shape_fn((1, 2, 20, 4), token);
     /// let heads = Heads::new(&x, &x, &x)?;

@@ -53,7 +53,7 @@ use crate::once::once;
 /// ```
 /// use ndarray::Array4;
 /// use random_features::apply::attention::{Attention, Heads};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Positive;
 /// let token = |(b, h, i, k): (usize, usize, usize, usize)| ((b + 2 * h + 3 * i + 5 * k) % 7) as f32 / 7.0;
 /// let (q, k) = (Array4::from_shape_fn((1, 2, 100, 16), token), Array4::from_shape_fn((1, 2, 80, 16), token));

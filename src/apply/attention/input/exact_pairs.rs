@@ -185,7 +185,7 @@ impl<T: Real> Attention<T> {
     /// use ndarray::Array4;
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, ExactAttention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// // A query is much like the keys next to it, and meets them with large weights.
     /// let slow = |(_, _, i, k): (usize, usize, usize, usize)| 2.0 * (0.05 * (i * (k + 1)) as f64).sin();
     /// let x = Array4::from_shape_fn((1, 1, 200, 8), slow);

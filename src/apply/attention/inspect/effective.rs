@@ -50,7 +50,7 @@ impl<T: Real> Attention<T> {
     /// use ndarray::Array4;
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// let token = |(_, h, i, k): (usize, usize, usize, usize)| ((2 * h + 3 * i + 5 * k) % 7) as f64 / 7.0 - 0.4;
     /// let x = Array4::from_shape_fn((1, 2, 50, 8), token);
     /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(8, 128, 5)?)?)?;

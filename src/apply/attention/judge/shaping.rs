@@ -43,7 +43,7 @@ pub struct AttentionShape {
 /// use random_features::Map;
 /// use random_features::apply::attention::{Attention, AttentionShaping};
 /// use random_features::data::shaping::Shaping;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::Softmax;
 /// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
 /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));

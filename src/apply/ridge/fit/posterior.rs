@@ -43,7 +43,7 @@ use crate::{Points, Real, progress};
 /// # Example
 /// ```
 /// use random_features::apply::{Criterion, RidgeStatistics};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::ndarray::{Array2, arr2};
 /// use random_features::Trigonometric;
 /// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);

@@ -55,7 +55,7 @@ impl<T: Real> Attention<T> {
     /// use ndarray::{Array2, Array4};
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, Heads, Sample, Way};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// // Tokens that are much like those before them.
     /// let token = |(i, k): (usize, usize)| 0.5 * (0.05 * (i * (k + 1)) as f64).sin();
     /// let x = Array2::from_shape_fn((300, 16), token);

@@ -130,7 +130,7 @@ impl ErrorReport {
     /// use ndarray::Array2;
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, Sample};
-    /// use random_features::frequency::{Coupling, Independent};
+    /// use random_features::frequency::Independent;
     /// let x = Array2::from_shape_fn((40, 8), |(i, k)| 0.8 * ((3 * i + 5 * k) as f64).sin());
     /// let attention = Attention::new(Positive.softmax::<f64>(Independent.draw(8, 64, 1)?)?)?;
     /// let report = attention.error_report(&Sample::new(&x, &x).values(&x))?;
@@ -174,7 +174,7 @@ impl ErrorReport {
     /// use ndarray::Array2;
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, Sample};
-    /// use random_features::frequency::{Coupling, Independent};
+    /// use random_features::frequency::Independent;
     /// let wave = |f: f64, (i, k): (usize, usize)| 0.4 * (f * (3 * i + 5 * k) as f64).sin();
     /// let (q, k) = (Array2::from_shape_fn((30, 8), |p| wave(1.1, p)), Array2::from_shape_fn((40, 8), |p| wave(0.7, p)));
     /// let sample = Sample::new(&q, &k).values(&k);

@@ -13,7 +13,7 @@ use crate::error::{Error, Result, check_size};
 /// use ndarray::Array2;
 /// use random_features::Positive;
 /// use random_features::apply::attention::{Attention, Sample};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// let token = |(i, k): (usize, usize)| ((3 * i + 5 * k) % 7) as f32 / 7.0;
 /// let (q, k) = (Array2::from_shape_fn((90, 8), token), Array2::from_shape_fn((90, 8), token));
 /// let attention = Attention::new(Positive.softmax::<f32>(Orthogonal.draw(8, 256, 5)?)?)?;

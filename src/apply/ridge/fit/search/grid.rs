@@ -23,7 +23,7 @@ use crate::{Points, Real, progress, threads};
 /// ```
 /// use ndarray::Array2;
 /// use random_features::apply::{Criterion, RidgeGrid};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::{Map, Trigonometric};
 /// let omega = Orthogonal.draw(1, 100, 1)?;
 /// let maps = [0.1, 0.3, 1.0, 3.0].map(|ell| Trigonometric.gaussian(omega.clone(), ell));

@@ -47,7 +47,7 @@ use crate::once::once;
 /// ```
 /// use random_features::Trigonometric;
 /// use random_features::apply::RidgeSearch;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::ndarray::{Array2, Axis};
 /// // The second coordinate is noise.
 /// let x = Array2::from_shape_fn((600, 2), |(i, k)| if k == 0 { i as f64 * 0.5 } else { ((i * i) as f64).sin() });

@@ -202,7 +202,7 @@ impl<T: Real> RidgeFit<T> {
     ///
     /// ```
     /// use random_features::apply::{RidgeSearch, RidgeWarning};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::Trigonometric;
     /// use random_features::ndarray::{Array2, concatenate, Axis};
     /// let x = Array2::from_shape_fn((100, 1), |(i, _)| ((i * i) as f64).sin());
