@@ -150,6 +150,8 @@ pub use map::compose;
 
 #[cfg(any(feature = "attention", feature = "regression", feature = "sampling"))]
 pub mod reduce;
+#[cfg(feature = "regression")]
+mod targets;
 
 pub mod apply;
 
@@ -179,6 +181,8 @@ pub use map::{
 pub use points::Points;
 pub use real::Real;
 pub use signed_log::SignedLog;
+#[cfg(feature = "regression")]
+pub use targets::Targets;
 
 // The crates whose types occur in public signatures.
 #[cfg(feature = "arrow")]

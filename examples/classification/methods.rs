@@ -136,7 +136,7 @@ fn exact_ridge(split: &Split) -> Result<(f64, f64)> {
         let spectrum = KernelRidge::spectrum(&Gaussian::new(ell)?.gram(train, train)?, &targets)?;
         let lambdas = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution());
         let lambdas: Vec<f64> = lambdas.collect();
-        let choice = spectrum.choose(&Criterion::leave_one_out(train, &targets), &lambdas)?;
+        let choice = spectrum.choose(&Criterion::LeaveOneOut, &lambdas)?;
         let model = spectrum.model(choice.lambda)?;
         Ok((choice, ell, model))
     };

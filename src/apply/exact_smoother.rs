@@ -1,6 +1,6 @@
 //! [`ExactSmoother`]: kernel regression with the exact kernel, as the reference.
 
-use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, Axis};
 
 use super::labels::{best_classes, one_hot};
 use crate::engine::{PointsView, for_runs};
@@ -9,7 +9,8 @@ use crate::kernel::Kernel;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::reduce::{check_targets, check_training};
-use crate::{Points, Real, SignedLog};
+use crate::targets::single;
+use crate::{Points, Real, SignedLog, Targets};
 
 /// The number of rows that are predicted together.
 const ROWS: usize = 12;
@@ -55,13 +56,17 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         Ok(ExactSmoother { kernel, x: Array2::zeros((0, d)), targets: Array2::zeros((0, targets)) })
     }
 
-    /// Adds training points `x`, n × d, with their targets, n × targets.
+    /// Adds training points `x`, n × d, with their targets, n × targets or n.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
     /// [`Memory`](Error::Memory) if all points do not fit in memory; nothing is added on error.
-    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.take_in(x.into().view(), targets)
+    pub fn update<'a>(
+        &mut self,
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'a, T>>,
+    ) -> Result<()> {
+        self.take_in(x.into().view(), &targets.into().view())
     }
 
     fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
@@ -104,6 +109,14 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// training point, [`Memory`](Error::Memory) if the result does not fit in memory.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
+    }
+
+    /// Predicts the only target: ŷ at the rows of `x`, as many numbers.
+    ///
+    /// # Errors
+    /// The errors of [`predict`](ExactSmoother::predict); [`Shape`](Error::Shape) if there are several targets.
+    pub fn predict_single<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array1<T>> {
+        single(self.predict(x)?)
     }
 
     fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {

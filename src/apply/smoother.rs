@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayRef2, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, Array2, ArrayRef2, ArrayViewMut2, Axis, s};
 
 use super::labels::{best_classes, one_hot};
 use crate::engine::{Batch, FeatureSource, PointsView, Runs, Side, fold, map_rows};
@@ -12,8 +12,9 @@ use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::once::once;
 use crate::reduce::{Applied, KernelSums, RunBuffers, WeightedSums, check_targets, check_training};
+use crate::targets::single;
 use crate::threads::Pool;
-use crate::{Points, Real};
+use crate::{Points, Real, Targets};
 
 /// The number of points that are summed in the scalar type; it grows with the number of targets.
 fn run(targets: usize) -> usize {
@@ -133,14 +134,18 @@ impl<T: Real> Smoother<T> {
         Ok(())
     }
 
-    /// Adds the next rows: training points `x`, n × d, with their targets, n × targets.
+    /// Adds the next rows: training points `x`, n × d, with their targets, n × targets or n.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared
     /// norm is not finite, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more; nothing is
     /// added on error.
-    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.take_in(x.into().view(), targets)
+    pub fn update<'a>(
+        &mut self,
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'a, T>>,
+    ) -> Result<()> {
+        self.take_in(x.into().view(), &targets.into().view())
     }
 
     #[inline(never)]
@@ -200,6 +205,14 @@ impl<T: Real> Smoother<T> {
     /// training point, [`Memory`](Error::Memory) if the result does not fit in memory.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
+    }
+
+    /// Predicts the only target: ŷ at the rows of `x`, as many numbers.
+    ///
+    /// # Errors
+    /// The errors of [`predict`](Smoother::predict); [`Shape`](Error::Shape) if there are several targets.
+    pub fn predict_single<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array1<T>> {
+        single(self.predict(x)?)
     }
 
     #[inline(never)]

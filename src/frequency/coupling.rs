@@ -111,8 +111,11 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, the coupling does not exist in dimension `d`, or one of its
     /// options is out of range; [`Memory`](crate::Error::Memory), before anything large is drawn, if all m frequencies do not fit
     /// in memory.
-    fn draw(&self, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
-        draw_with(d, m, &self, &Chi, seed)
+    fn draw(&self, d: usize, m: usize, seed: u64) -> Result<Frequencies>
+    where
+        Self: Sized,
+    {
+        draw_with(d, m, self, &Chi, seed)
     }
 
     /// This coupling with radii of the given law, for the kernel that the law belongs to.

@@ -30,6 +30,16 @@ macro_rules! direct {
     )*};
 }
 
+impl dyn Coupling + '_ {
+    /// Draws m frequencies in ℝᵈ from a seed, in independent blocks; the last block may be partial.
+    ///
+    /// # Errors
+    /// The errors of [`Coupling::draw`].
+    pub fn draw(&self, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
+        draw_with(d, m, self, &Chi, seed)
+    }
+}
+
 direct! {
     [] Independent,
     [] Orthogonal,

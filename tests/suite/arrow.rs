@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, array, s};
 use random_features::apply::{
-    Criterion, ExactSmoother, RidgeSearch, RidgeStatistics, Sample, Smoother, Standardisation,
+    Criterion, ExactSmoother, RidgeSearch, RidgeStatistics, Smoother, Standardisation,
 };
 use random_features::arrow::column;
 use random_features::arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
@@ -196,8 +196,8 @@ fn searches_and_labels_have_the_bits_of_dense_points() {
         statistics.update_weighted(&x, &y, &weights).unwrap();
         let spectrum = statistics.spectrum().unwrap();
         let [left, right] = [x.clone(), Points::from(&dense)].map(|x| {
-            let sample = Sample { x: x.clone(), targets: &y, weights: Some(&weights) };
-            let criteria = [Criterion::LeaveOneOut(sample), Criterion::held_out(x, &y)];
+            let left_out = Criterion::leave_one_out(x.clone(), &y).with_weights(&weights).unwrap();
+            let criteria = [left_out, Criterion::held_out(x, &y)];
             criteria.map(|criterion| spectrum.errors(&criterion, &[1e-3, 1.0]).unwrap())
         });
         assert_eq!(left, right);

@@ -2,8 +2,7 @@
 
 use ndarray::{Array1, Array2, arr2, s};
 use random_features::apply::{
-    Criterion, ExactSmoother, RidgeClassifier, RidgeSearch, RidgeStatistics, Sample, Smoother,
-    Standardisation,
+    Criterion, ExactSmoother, RidgeClassifier, RidgeSearch, RidgeStatistics, Smoother, Standardisation,
 };
 use random_features::frequency::Orthogonal;
 use random_features::kernel::Gaussian;
@@ -263,8 +262,8 @@ fn labels_and_weights_have_the_bits_of_dense_points() {
         weighted.update_weighted(x.view(), &y, &weights).unwrap();
         let spectrum = weighted.spectrum().unwrap();
         let [of_sparse, of_dense] = [Points::from(&x), Points::from(&dense)].map(|points| {
-            let sample = Sample { x: points.clone(), targets: &y, weights: Some(&weights) };
-            let criteria = [Criterion::LeaveOneOut(sample), Criterion::held_out(points, &y)];
+            let left_out = Criterion::leave_one_out(points.clone(), &y).with_weights(&weights).unwrap();
+            let criteria = [left_out, Criterion::held_out(points, &y)];
             criteria.map(|criterion| spectrum.errors(&criterion, &[1e-3, 1.0]).unwrap())
         });
         assert_eq!(of_sparse, of_dense);

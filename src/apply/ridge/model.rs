@@ -12,6 +12,7 @@ use crate::error::{Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::once::once;
+use crate::targets::single;
 use crate::{Points, Real, progress};
 
 /// The number of points that are predicted at a time, after they are standardised if inputs are.
@@ -91,6 +92,14 @@ impl<T: Real> Ridge<T> {
     /// in memory, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
+    }
+
+    /// Predicts the only target: ŷ at the rows of `x`, n × d, as n numbers.
+    ///
+    /// # Errors
+    /// The errors of [`predict`](Ridge::predict); [`Shape`](crate::Error::Shape) if there are several targets.
+    pub fn predict_single<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array1<T>> {
+        single(self.predict(x)?)
     }
 
     #[inline(never)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayRef1, ArrayRef2};
+use ndarray::ArrayRef1;
 
 use super::super::labels::one_hot;
 use super::{ScaleWarning, Standardisation};
@@ -10,7 +10,7 @@ use crate::error::{Error, Result, check_positive};
 use crate::map::Map;
 use crate::once::once;
 use crate::reduce::{GramIntake, GramSums, ROWS};
-use crate::{Points, Real};
+use crate::{Points, Real, Targets};
 
 /// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
 /// kernel is the map's estimate.
@@ -196,15 +196,19 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.scale_warning()
     }
 
-    /// Adds the next rows: points `x`, n × d, with their targets, n × t.
+    /// Adds the next rows: points `x`, n × d, with their targets, n × t or n.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
     /// has no finite features, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more,
     /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, [`Memory`](Error::Memory) if there is no memory for the
     /// features of a chunk. The statistics are unchanged then.
-    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.intake.take_in(x.into().view(), targets, None)
+    pub fn update<'a>(
+        &mut self,
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'a, T>>,
+    ) -> Result<()> {
+        self.intake.take_in(x.into().view(), &targets.into().view(), None)
     }
 
     /// Adds the next rows with a weight for each: how often the row counts. In the regression a row of weight 2 is the row given
@@ -215,10 +219,10 @@ impl<T: Real> RidgeStatistics<T> {
     pub fn update_weighted<'a>(
         &mut self,
         x: impl Into<Points<'a, T>>,
-        targets: &ArrayRef2<T>,
+        targets: impl Into<Targets<'a, T>>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
-        self.intake.take_in(x.into().view(), targets, Some(weights))
+        self.intake.take_in(x.into().view(), &targets.into().view(), Some(weights))
     }
 
     /// Adds the next rows with labels below the number of targets: each class has a target that is 1 for its points and 0 for
@@ -244,10 +248,10 @@ impl<T: Real> RidgeStatistics<T> {
         &mut self,
         first: u64,
         x: impl Into<Points<'a, T>>,
-        targets: &ArrayRef2<T>,
+        targets: impl Into<Targets<'a, T>>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        self.intake.take_out(first, x.into().view(), targets, weights)
+        self.intake.take_out(first, x.into().view(), &targets.into().view(), weights)
     }
 
     /// Adds the rows of other statistics, for the same map and with the same options. The next update begins after

@@ -49,7 +49,7 @@ impl RidgeLoss {
             progress::check()?;
             Ok(mean_square(&spectrum.model(lambda)?.predict_from_gram(&cross)?, &test_targets))
         };
-        let left_out = spectrum.errors(&Criterion::leave_one_out(&train, &train_targets), &lambdas)?;
+        let left_out = spectrum.errors(&Criterion::LeaveOneOut, &lambdas)?;
         let (rows, others) = (train.nrows() as f64, test.nrows() as f64);
         let of_all = |(lambda, left): (&f64, f64)| Ok(rows * left + others * held_out(*lambda)?);
         let errors = lambdas.iter().zip(left_out).map(of_all).collect::<Result<Vec<f64>>>()?;

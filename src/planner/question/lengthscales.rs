@@ -42,7 +42,7 @@ pub(crate) fn deviations(data: &PlannedPoints) -> Result<Vec<f64>> {
 pub(crate) fn for_targets(
     data: &PlannedPoints,
     targets: &ndarray::Array2<f64>,
-    criterion: crate::apply::SearchCriterion,
+    criterion: crate::apply::Criterion<'_>,
     sweeps: usize,
     seed: u64,
 ) -> Result<Lengthscale> {

@@ -8,7 +8,6 @@ use super::constraints::Constraints;
 use super::goal::{Goal, Loss};
 use super::lengthscales;
 use super::points::PlannedPoints;
-use crate::Real;
 use crate::apply::attention::TokenScale;
 use crate::data::Reservoir;
 use crate::error::{Error, Result, check_finite, check_positive};
@@ -16,6 +15,7 @@ use crate::kernel::Gaussian;
 use crate::map::{Recipe, Target};
 use crate::once::once;
 use crate::planner::costs::{Calibration, Cost, Measure};
+use crate::{Real, Targets};
 
 /// The number of features unless a budget is stated.
 const FEATURES: usize = 256;
@@ -177,15 +177,13 @@ impl Planner {
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not a target for each point; as [`RidgeSearch::fit`](crate::apply::RidgeSearch::fit).
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    #[inline(never)]
-    pub fn gaussian_for_targets<T: Real>(
+    pub fn gaussian_for_targets<'a, T: Real>(
         self,
-        targets: &ArrayRef2<T>,
-        criterion: crate::apply::SearchCriterion,
+        targets: impl Into<Targets<'a, T>>,
+        criterion: crate::apply::Criterion<'_>,
         sweeps: usize,
     ) -> Result<Self> {
-        check_finite("the targets", targets)?;
-        let kept = self.data.rows_of(0, "the number of targets", targets)?;
+        let kept = self.kept_targets(targets.into())?;
         let ell = lengthscales::for_targets(&self.data, &kept, criterion, sweeps, self.seed)?;
         Ok(self.kernel(Gaussian::new(ell)?))
     }
@@ -268,11 +266,17 @@ impl Planner {
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not a target for each point, [`NotFinite`](Error::NotFinite) if one is not finite;
     /// [`Row`](Error::Row) if points were read whose rows do not begin at 0.
-    #[inline(never)]
-    pub fn ridge<T: Real>(mut self, targets: &ArrayRef2<T>) -> Result<Self> {
-        check_finite("the targets", targets)?;
-        self.targets = Some(self.data.rows_of(0, "the number of targets", targets)?);
+    pub fn ridge<'a, T: Real>(mut self, targets: impl Into<Targets<'a, T>>) -> Result<Self> {
+        self.targets = Some(self.kept_targets(targets.into())?);
         Ok(self.loss(Loss::Ridge))
+    }
+
+    /// The targets of the points that are kept.
+    #[inline(never)]
+    fn kept_targets<T: Real>(&self, targets: Targets<'_, T>) -> Result<Array2<f64>> {
+        let targets = targets.view();
+        check_finite("the targets", &targets)?;
+        self.data.rows_of(0, "the number of targets", &targets)
     }
 
     /// Only maps whose features, and so whose estimates, are never negative.
@@ -359,8 +363,5 @@ once!(
     Planner::of_one_set::<T>,
     Planner::of_heads::<T>,
     Planner::values::<T>,
-    Planner::ridge::<T>,
+    Planner::kept_targets::<T>,
 );
-
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-once!(Planner::gaussian_for_targets::<T>);

@@ -6,7 +6,7 @@ use super::{couplings, label, near};
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use random_features::Error;
-use random_features::apply::{Criterion, KernelRidge, SearchCriterion};
+use random_features::apply::{Criterion, KernelRidge};
 use random_features::frequency::{Draw, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness};
 use random_features::planner::{Basis, Loss, Planner};
@@ -85,9 +85,9 @@ fn wrong_targets_are_refused() {
     assert!(constant.to_string().contains("the variance of the targets"), "{constant}");
     let by_target = planner.clone().ridge(&y).unwrap().target(0.1).unwrap().plan().unwrap_err();
     assert!(by_target.to_string().contains("targets for errors"), "{by_target}");
-    let search = SearchCriterion::default();
-    assert!(planner.clone().gaussian_for_targets(&normal(39, 1, 1.0, 1), search, 0).is_err());
-    assert!(planner.gaussian_for_targets(&bad, search, 0).is_err());
+    let search = Criterion::default;
+    assert!(planner.clone().gaussian_for_targets(&normal(39, 1, 1.0, 1), search(), 0).is_err());
+    assert!(planner.gaussian_for_targets(&bad, search(), 0).is_err());
 }
 
 /// Of 8 points a few train and a few are left to test: a plan or a sentence, and no panic.
@@ -108,7 +108,7 @@ fn few_points_have_a_plan_or_a_sentence() {
 #[test]
 fn targets_choose_lengthscales() {
     let (x, y) = data(300);
-    let search = SearchCriterion::GeneralisedCrossValidation;
+    let search = || Criterion::GeneralisedCrossValidation;
     let planner = || Planner::of_one_set(&x).unwrap();
     let risk = |planner: Planner| {
         let plan = planner.couplings(couplings()).features(256).plan().unwrap();
@@ -121,8 +121,8 @@ fn targets_choose_lengthscales() {
         (predicted - of(&y, &rest)).mapv(|v| v * v).mean().unwrap()
     };
     let median = risk(planner().gaussian_of_median().unwrap());
-    let one = risk(planner().gaussian_for_targets(&y, search, 0).unwrap());
-    let each = risk(planner().gaussian_for_targets(&y, search, 2).unwrap());
+    let one = risk(planner().gaussian_for_targets(&y, search(), 0).unwrap());
+    let each = risk(planner().gaussian_for_targets(&y, search(), 2).unwrap());
     println!("mean squared errors: median {median:.4}, for targets {one:.4}, each {each:.4}");
     assert!(one < median && each < one, "{median}, {one}, {each}");
 }
@@ -175,7 +175,7 @@ fn excess_risks_by_hand() {
     let kernel = Gaussian::default();
     let spectrum = KernelRidge::spectrum(&kernel.gram(&own, &own).unwrap(), &aims).unwrap();
     let lambdas = spectrum.lambdas();
-    let left_out = spectrum.errors(&Criterion::leave_one_out(&own, &aims), &lambdas).unwrap();
+    let left_out = spectrum.errors(&Criterion::LeaveOneOut, &lambdas).unwrap();
     let held_out = |lambda: f64| risk(spectrum.model(lambda).unwrap(), kernel.gram(&rest, &own).unwrap());
     let of = |(lambda, left_out): (&f64, f64)| (*lambda, 20.0 * left_out + 10.0 * held_out(*lambda));
     let all = lambdas.iter().zip(left_out).map(of);

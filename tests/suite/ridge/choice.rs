@@ -1,8 +1,9 @@
 //! The choice of λ: leave-one-out against refitting, cross-validation and held-out errors against their definitions.
 
 use ndarray::{Array1, Array2, Axis, s};
-use random_features::apply::{Criterion, RidgeStatistics, Sample, Standardisation};
-use random_features::{Error, Map, Points};
+use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeStatistics, Standardisation};
+use random_features::kernel::{Gaussian, Kernel};
+use random_features::{Error, Map};
 
 use super::models::Blocks;
 use super::{data, features, naive, statistics, trigonometric, weights};
@@ -31,9 +32,8 @@ fn left_out(map: &Map<f64>) {
             let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
             statistics.update_weighted(&x, &y, &w).unwrap();
             let statistics = if intercept { statistics } else { statistics.without_intercept() };
-            let sample = Sample { x: Points::from(&x), targets: &y, weights: Some(&w) };
-            let errors =
-                statistics.spectrum().unwrap().errors(&Criterion::LeaveOneOut(sample), &LAMBDAS).unwrap();
+            let left_out = Criterion::leave_one_out(&x, &y).with_weights(&w).unwrap();
+            let errors = statistics.spectrum().unwrap().errors(&left_out, &LAMBDAS).unwrap();
             for (lambda, error) in LAMBDAS.iter().zip(errors) {
                 let mut predicted = Array2::zeros((n, 2));
                 for i in 0..n {
@@ -184,12 +184,13 @@ fn criteria_refuse_what_models_refuse() {
     }
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
         w[7] = wrong;
-        let sample = Sample { x: Points::from(&x), targets: &y, weights: Some(&w) };
-        let error = spectrum.errors(&Criterion::HeldOut(sample), &[1.0]).unwrap_err();
+        let held_out = Criterion::held_out(&x, &y).with_weights(&w).unwrap();
+        let error = spectrum.errors(&held_out, &[1.0]).unwrap_err();
         assert!(matches!(error, Error::Entry { row: 7, .. }), "{error}");
     }
-    let sample = Sample { x: Points::from(&x), targets: &y, weights: Some(&Array1::zeros(50)) };
-    assert!(matches!(spectrum.errors(&Criterion::HeldOut(sample), &[1.0]), Err(Error::NoData { .. })));
+    w.fill(0.0);
+    let held_out = Criterion::held_out(&x, &y).with_weights(&w).unwrap();
+    assert!(matches!(spectrum.errors(&held_out, &[1.0]), Err(Error::NoData { .. })));
 }
 
 /// Weights say how often a row counts: rows of weight 0 are not there, and a row of weight 2 is there twice.
@@ -232,8 +233,12 @@ fn rows_are_left_out_of_their_own_sums() {
     let spectra = [weighted.spectrum().unwrap(), weighted.without_intercept().spectrum().unwrap()];
     for spectrum in &spectra {
         let errors = |x: &Array2<f64>, y: &Array2<f64>, w: Option<&Array1<f64>>| {
-            let sample = Sample { x: Points::from(x), targets: y, weights: w.map(|w| &**w) };
-            spectrum.errors(&Criterion::LeaveOneOut(sample), &LAMBDAS)
+            let left_out = Criterion::leave_one_out(x, y);
+            let left_out = match w {
+                Some(w) => left_out.with_weights(w)?,
+                None => left_out,
+            };
+            spectrum.errors(&left_out, &LAMBDAS)
         };
         let expected = errors(&x, &y, Some(&w)).unwrap();
         let backwards = errors(
@@ -277,4 +282,43 @@ fn large_weights_have_errors() {
     // So many rows leave all of their degrees of freedom.
     let expected = mean_squared(&y, &predicted, &w);
     assert!((errors[0] / expected - 1.0).abs() < 1e-9, "{errors:?} against {expected}");
+}
+
+/// Each place serves the criteria whose rows it knows, and names what serves instead of the others.
+#[test]
+fn criteria_are_served_or_refused_by_name() {
+    let (x, y) = data::<f64>(60);
+    let features = statistics(&trigonometric::<f64>(8, 1.0), &x, &y).spectrum().unwrap();
+    let gram = Gaussian::new(1.0).unwrap().gram(&x, &x).unwrap();
+    let gram = KernelRidge::spectrum(&gram, &y).unwrap();
+    let search = |criterion| {
+        RidgeSearch::gaussian(3, 8, 1).unwrap().with_lengthscales([1.0]).with_criterion(criterion).fit(&x, &y)
+    };
+    let all = || {
+        [
+            (Criterion::LeaveOneOut, [false, true, true], "Criterion::leave_one_out"),
+            (Criterion::leave_one_out(&x, &y), [true, false, false], "LeaveOneOut"),
+            (Criterion::GeneralisedCrossValidation, [true; 3], ""),
+            (Criterion::LogEvidence, [true; 3], ""),
+            (Criterion::held_out(&x, &y), [true, false, false], "HeldOutShare"),
+            (Criterion::HeldOutShare(0.3), [false, false, true], "Criterion::held_out"),
+        ]
+    };
+    let refused = |found: Result<(), Error>, served: bool| match found {
+        Ok(()) if served => String::new(),
+        Err(Error::Unsupported { what }) if !served => what.to_string(),
+        other => panic!("{served}: {other:?}"),
+    };
+    for (criterion, [by_features, by_gram, by_search], instead) in all() {
+        let of_features = refused(features.errors(&criterion, &[1.0]).map(drop), by_features);
+        assert!(by_features || of_features.contains(instead), "{of_features}");
+        refused(gram.errors(&criterion, &[1.0]).map(drop), by_gram);
+        let of_search = refused(search(criterion).map(drop), by_search);
+        assert!(by_search || of_search.contains(instead), "{of_search}");
+    }
+    let w = weights(60);
+    let weighted = all().map(|(criterion, ..)| criterion.with_weights(&w));
+    for (k, weighted) in weighted.into_iter().enumerate() {
+        assert_eq!(weighted.is_ok(), k == 1 || k == 4);
+    }
 }

@@ -13,6 +13,7 @@ mod search;
 mod standardisation;
 #[cfg(feature = "serde")]
 mod stored;
+mod targets;
 #[cfg(feature = "serde")]
 mod travelling;
 mod uncertainty;

@@ -1,9 +1,7 @@
 //! Targets of any mean and scale, constant ones among them, and weights that do not add up to the number of rows.
 
 use ndarray::{Array1, Array2, Axis, concatenate, s};
-use random_features::apply::{
-    Criterion, KernelRidge, RidgeSearch, RidgeSpectrum, RidgeStatistics, SearchCriterion,
-};
+use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeSpectrum, RidgeStatistics};
 use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::{Error, Map, Real, Trigonometric};
@@ -100,7 +98,7 @@ fn the_mean_and_the_unit_of_targets_do_not_matter() {
 fn a_search_chooses_the_same_for_any_mean() {
     let (x, y) = wave::<f64>(300, 2f64.powi(-20));
     let omega = Orthogonal.draw(1, 24, 3).unwrap();
-    for criterion in [SearchCriterion::GeneralisedCrossValidation, SearchCriterion::LogEvidence] {
+    for criterion in [Criterion::GeneralisedCrossValidation, Criterion::LogEvidence] {
         let search = RidgeSearch::new(omega.clone(), |omega, ell| Trigonometric.gaussian(omega, ell));
         let search = search.with_criterion(criterion);
         let [plain, far] = [0.0, 1.6e9].map(|offset| search.fit(&x, &(&y + offset)).unwrap());
@@ -238,7 +236,7 @@ fn a_class_without_rows_does_not_choose() {
     let search = |classes: usize| {
         let omega = Orthogonal.draw(3, 24, 3).unwrap();
         let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell));
-        search.with_criterion(SearchCriterion::LogEvidence).fit_labels(&x, &labels, classes).unwrap()
+        search.with_criterion(Criterion::LogEvidence).fit_labels(&x, &labels, classes).unwrap()
     };
     let (two, three) = (search(2), search(3));
     assert!(three.choice().error.is_finite());

@@ -1,16 +1,64 @@
-//! [`Criterion`]: the choice of λ.
+//! [`Criterion`]: what λ and maps are chosen by.
 
-use ndarray::{ArrayRef1, ArrayRef2};
+use ndarray::ArrayRef1;
 
+#[cfg(doc)]
+use super::{KernelRidgeSpectrum, RidgeGrid, RidgeSearch};
 use super::{RidgeSpectrum, check_training, check_weights};
 use crate::error::{Error, Result};
 use crate::once::once;
-use crate::{Points, Real};
+use crate::{Points, Real, Targets};
 
-/// The criterion that λ minimises: an estimate of the squared error of predictions at new points, or the evidence.
-#[derive(Clone, Debug)]
+/// What λ, lengthscales and maps are chosen by: an estimate of the squared error of predictions at new points, or the evidence.
+///
+/// ```
+/// use random_features::apply::{Criterion, RidgeSearch};
+/// use random_features::ndarray::Array2;
+/// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0);
+/// let y = x.column(0).mapv(f64::sin);
+/// let search = RidgeSearch::gaussian(1, 32, 7)?;
+/// let by_evidence = search.with_criterion(Criterion::LogEvidence).fit(&x, &y)?;
+/// let (lambda, evidence) = by_evidence
+///     .spectrum()
+///     .choose(&Criterion::leave_one_out(&x, &y), &[1e-6, 1e-3, 1.0])?;
+/// assert!(lambda < 1.0 && evidence < 1e-3);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// | criterion | [`RidgeSearch`] | [`RidgeSpectrum`], [`RidgeGrid`] | [`KernelRidgeSpectrum`] |
+/// |---|---|---|---|
+/// | `LeaveOneOut` | yes, the default | no: the rows are gone | yes |
+/// | `LeaveOneOutOf` | no: it knows its rows | yes | no |
+/// | `GeneralisedCrossValidation` | yes | yes | yes |
+/// | `LogEvidence` | yes | yes | yes |
+/// | `HeldOut` | no: `HeldOutShare` | yes | no: kernel values are not known |
+/// | `HeldOutShare` | yes | no | no |
+///
+/// Where it says no, the answer is [`Error::Unsupported`], which names what serves instead.
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub enum Criterion<'a, T: Real> {
+pub enum Criterion<'a, T: Real = f64> {
+    /// The error at each training point of the regression on all others: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
+    /// In a search, the rows are those of the search.
+    #[default]
+    LeaveOneOut,
+    /// Leave-one-out where the training data are read again, in a second pass: [`Criterion::leave_one_out`]. No row is approximated;
+    /// the error is infinite for λ so small that it is rounding.
+    ///
+    /// A row is left out with all of its weight: no copy of a row of weight 2 stays in the regression, as it does if the row was
+    /// given twice. A row of weight 0 adds no error.
+    ///
+    /// Rows may come in any order. They are compared by what the statistics know: the number of rows,
+    /// Σ w, and Σ w y and Σ w y² of each target, to a relative difference of 10⁻⁹. Points are not compared.
+    #[non_exhaustive]
+    LeaveOneOutOf {
+        /// The training points, n × d.
+        x: Points<'a, T>,
+        /// Their targets, n × t.
+        targets: Targets<'a, T>,
+        /// The weights of the rows, n numbers; `None` if all are 1.
+        weights: Option<&'a ArrayRef1<f64>>,
+    },
     /// Σ w (y − ŷ)² / n divided by (1 − f/n)² with n = Σ w and the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f:
     /// leave-one-out with every leverage replaced by their mean. Approximate; needs no data.
     ///
@@ -22,20 +70,49 @@ pub enum Criterion<'a, T: Real> {
     /// is absent. Other weights, such as inverse variances, must be scaled so that Σ w is the number of rows, or λ is chosen for
     /// another number of rows. Where f is n or more, the error is infinite.
     GeneralisedCrossValidation,
-    /// The error at each training point of the regression on all others, computed in a second pass over the training data:
-    /// Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row. No row is approximated; the error is infinite for λ so small
-    /// that it is rounding.
-    ///
-    /// A row is left out with all of its weight: no copy of a row of weight 2 stays in the regression, as it does if the row was
-    /// given twice. A row of weight 0 adds no error.
-    ///
-    /// The sample must be the training data, in any order. It is compared by what the statistics know: the number of rows,
-    /// Σ w, and Σ w y and Σ w y² of each target, to a relative difference of 10⁻⁹. Points are not compared.
-    LeaveOneOut(Sample<'a, T>),
-    /// Σ w (y − ŷ)² / Σ w on points that were held out.
-    HeldOut(Sample<'a, T>),
-    /// Minus the [log evidence](RidgeSpectrum::log_evidence), in nats. Needs no data.
+    /// Minus the [log evidence](RidgeSpectrum::log_evidence) of a Gaussian process, in nats. It needs no data, and tends to resist
+    /// overfitting where many parameters are chosen.
     LogEvidence,
+    /// The error at points that were held out, Σ w (y − ŷ)² / Σ w: [`Criterion::held_out`].
+    #[non_exhaustive]
+    HeldOut {
+        /// Points that the regression has not seen, n × d.
+        x: Points<'a, T>,
+        /// Their targets, n × t.
+        targets: Targets<'a, T>,
+        /// The weights of the rows, n numbers; `None` if all are 1.
+        weights: Option<&'a ArrayRef1<f64>>,
+    },
+    /// The error at a share of the rows of a search, drawn at random and held out: above 0 and below 1.
+    HeldOutShare(f64),
+}
+
+/// Rows at which errors are taken: points, n × d, with their targets, n × t, and weights.
+#[derive(Clone, Debug)]
+pub(super) struct RidgeRows<'a, T: Real> {
+    pub x: Points<'a, T>,
+    pub targets: Targets<'a, T>,
+    /// A weight for each row; `None` if all are 1.
+    pub weights: Option<&'a ArrayRef1<f64>>,
+}
+
+impl<'a, T: Real> RidgeRows<'a, T> {
+    /// Rows without weights.
+    fn new(x: impl Into<Points<'a, T>>, targets: impl Into<Targets<'a, T>>) -> Self {
+        RidgeRows { x: x.into(), targets: targets.into(), weights: None }
+    }
+
+    /// Leave-one-out at these rows.
+    pub fn left_out(self) -> Criterion<'a, T> {
+        let RidgeRows { x, targets, weights } = self;
+        Criterion::LeaveOneOutOf { x, targets, weights }
+    }
+
+    /// Errors at these rows.
+    pub fn held_out(self) -> Criterion<'a, T> {
+        let RidgeRows { x, targets, weights } = self;
+        Criterion::HeldOut { x, targets, weights }
+    }
 }
 
 /// The λ that a criterion chooses: [`RidgeSpectrum::choose`].
@@ -61,26 +138,39 @@ impl LambdaChoice {
     }
 }
 
-/// Points, n × d, with their targets, n × t, and weights.
-#[derive(Clone, Debug)]
-pub struct Sample<'a, T: Real> {
-    /// Points, n × d.
-    pub x: Points<'a, T>,
-    /// Targets, n × t.
-    pub targets: &'a ArrayRef2<T>,
-    /// A weight for each row; `None` if all are 1.
-    pub weights: Option<&'a ArrayRef1<f64>>,
-}
-
 impl<'a, T: Real> Criterion<'a, T> {
-    /// [`LeaveOneOut`](Criterion::LeaveOneOut) for the training points, without weights.
-    pub fn leave_one_out(x: impl Into<Points<'a, T>>, targets: &'a ArrayRef2<T>) -> Self {
-        Criterion::LeaveOneOut(Sample { x: x.into(), targets, weights: None })
+    /// Leave-one-out for the training points, n × d, and their targets, n × t or n, without weights.
+    pub fn leave_one_out(x: impl Into<Points<'a, T>>, targets: impl Into<Targets<'a, T>>) -> Self {
+        RidgeRows::new(x, targets).left_out()
     }
 
-    /// [`HeldOut`](Criterion::HeldOut) for other points, without weights.
-    pub fn held_out(x: impl Into<Points<'a, T>>, targets: &'a ArrayRef2<T>) -> Self {
-        Criterion::HeldOut(Sample { x: x.into(), targets, weights: None })
+    /// Errors at other points, n × d, and their targets, n × t or n, without weights.
+    pub fn held_out(x: impl Into<Points<'a, T>>, targets: impl Into<Targets<'a, T>>) -> Self {
+        RidgeRows::new(x, targets).held_out()
+    }
+
+    /// Weighs the rows of [`leave_one_out`](Criterion::leave_one_out) or of [`held_out`](Criterion::held_out), by a number for each.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) for a criterion without rows of its own.
+    pub fn with_weights(mut self, rows: &'a ArrayRef1<f64>) -> Result<Self> {
+        match &mut self {
+            Criterion::LeaveOneOutOf { weights, .. } | Criterion::HeldOut { weights, .. } => {
+                *weights = Some(rows);
+                Ok(self)
+            }
+            _ => Err(Error::Unsupported { what: "weights of a criterion without rows of its own" }),
+        }
+    }
+
+    /// The rows that the criterion names.
+    pub(super) fn rows(&self) -> Option<RidgeRows<'_, T>> {
+        let (Criterion::LeaveOneOutOf { x, targets, weights } | Criterion::HeldOut { x, targets, weights }) =
+            self
+        else {
+            return None;
+        };
+        Some(RidgeRows { x: x.into(), targets: targets.into(), weights: *weights })
     }
 }
 
@@ -102,24 +192,33 @@ impl<T: Real> RidgeSpectrum<T> {
     /// its squares lose digits, below some 1e-135, or for generalised cross-validation and the evidence if Σ w is below 1 with an
     /// intercept (the evidence refuses also 1); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
     /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out
-    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the sample is not the training data.
+    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the rows are not the training data. [`Unsupported`](Error::Unsupported)
+    /// for a criterion whose rows are not given.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         self.shrinkage.check_range()?;
         let each = lambdas.iter();
-        match criterion {
-            Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
-            Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
-            Criterion::LeaveOneOut(sample) => {
-                self.check_sample(sample)?;
-                self.training.check(sample)?;
-                self.errors_left_out(sample, lambdas)
+        match (criterion, criterion.rows()) {
+            (Criterion::GeneralisedCrossValidation, _) => self.shrinkage.generalised_errors(lambdas),
+            (Criterion::LogEvidence, _) => {
+                each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect()
             }
-            Criterion::HeldOut(sample) => {
-                self.check_sample(sample)?;
-                self.errors_at(sample, lambdas, false)
+            (Criterion::LeaveOneOutOf { .. }, Some(rows)) => {
+                self.check_rows(&rows)?;
+                self.training.check(&rows)?;
+                self.errors_left_out(&rows, lambdas)
             }
+            (_, Some(rows)) => {
+                self.check_rows(&rows)?;
+                self.errors_at(&rows, lambdas, false)
+            }
+            (Criterion::LeaveOneOut, None) => Err(Error::Unsupported {
+                what: "leave-one-out without the training data, which sums do not keep: Criterion::leave_one_out(&x, &y)",
+            }),
+            (_, None) => Err(Error::Unsupported {
+                what: "a share of rows that sums do not keep: hold rows out before, for Criterion::held_out(&x, &y)",
+            }),
         }
     }
 
@@ -132,9 +231,9 @@ impl<T: Real> RidgeSpectrum<T> {
         LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
     }
 
-    fn check_sample(&self, sample: &Sample<'_, T>) -> Result<()> {
-        check_training(sample.x.view(), self.map.input_dim(), sample.targets, self.rotated.ncols())?;
-        check_weights(sample.weights, sample.x.nrows())
+    fn check_rows(&self, rows: &RidgeRows<'_, T>) -> Result<()> {
+        check_training(rows.x.view(), self.map.input_dim(), &rows.targets.view(), self.rotated.ncols())?;
+        check_weights(rows.weights, rows.x.nrows())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::{Backend, Scalar};
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::{Real, progress};
+use crate::{Real, Targets, progress};
 
 /// Results made from sums of squares above this may overflow.
 const LARGEST_SQUARE: f64 = 1e304;
@@ -49,17 +49,21 @@ pub struct KernelRidge<T> {
 }
 
 impl<T: Scalar> KernelRidge<T> {
-    /// The regression on the Gram matrix of the training points, n × n, and their targets, n × t, for λ ≥ 0.
+    /// The regression on the Gram matrix of the training points, n × n, and their targets, n × t or n, for λ ≥ 0.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`Parameter`](Error::Parameter) if there are no points or targets, if the
     /// range of a target overflows or λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite.
     /// [`Singular`](Error::Singular), which names a sufficient λ, if K + λI is not positive definite up to rounding: for example
     /// because points are repeated and λ is 0, or because an estimate of the kernel is indefinite.
+    pub fn fit<'a>(gram: &ArrayRef2<T>, targets: impl Into<Targets<'a, T>>, lambda: f64) -> Result<Self> {
+        Self::fit_view(gram, targets.into().view(), lambda)
+    }
+
     #[inline(never)]
-    pub fn fit(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, lambda: f64) -> Result<Self> {
+    fn fit_view(gram: &ArrayRef2<T>, targets: ArrayView2<'_, T>, lambda: f64) -> Result<Self> {
         check_lambda(lambda)?;
-        check_gram(gram, targets, 1)?;
+        check_gram(gram, &targets, 1)?;
         let n = gram.nrows();
         let mut matrix = symmetric_part(gram);
         let diagonal = T::narrow(lambda);
@@ -90,7 +94,7 @@ impl<T: Scalar> KernelRidge<T> {
             return Err(singular(&matrix)?);
         }
         // Means are subtracted: rounding beside large means would lose the differences.
-        let CentredTargets { values: targets, means, .. } = CentredTargets::of(targets)?;
+        let CentredTargets { values: targets, means, .. } = CentredTargets::of(&targets)?;
         let mut rhs = Array2::ones((n, targets.ncols() + 1));
         rhs.slice_mut(ndarray::s![.., 1..]).assign(&targets.mapv(T::narrow));
         factor.solve_inplace(&mut rhs)?;
@@ -206,4 +210,4 @@ impl<T: Real> KernelRidge<T> {
     }
 }
 
-once!(KernelRidge::<T>::fit, KernelRidge::<T>::predict_from_gram, KernelRidge::<T>::classify_from_gram);
+once!(KernelRidge::<T>::fit_view, KernelRidge::<T>::predict_from_gram, KernelRidge::<T>::classify_from_gram);

@@ -1,15 +1,15 @@
 //! [`KernelRidgeSpectrum`]: kernel ridge regressions for all λ.
 
-use ndarray::{Array1, Array2, ArrayRef2, s};
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView2, s};
 
 use super::kernel_ridge::{CentredTargets, check_gram, symmetric_part};
 use super::normal::check_lambda;
 use super::shrinkage::{Shrinkage, or_infinite};
-use super::{Criterion, KernelRidge, LambdaChoice, Sample};
-use crate::error::{Error, Result, check_size};
+use super::{Criterion, KernelRidge, LambdaChoice};
+use crate::error::{Error, Result};
 use crate::linalg::{Backend, Scalar};
 use crate::once::once;
-use crate::progress;
+use crate::{Targets, progress};
 
 /// Kernel ridge regressions for all λ from one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. With an exact
 /// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
@@ -47,14 +47,21 @@ pub struct KernelRidgeSpectrum<T> {
 }
 
 impl<T: Scalar> KernelRidge<T> {
-    /// The regressions for all λ on the Gram matrix of the training points, n × n, and their targets, n × t.
+    /// The regressions for all λ on the Gram matrix of the training points, n × n, and their targets, n × t or n.
     ///
     /// # Errors
     /// The errors of [`fit`](KernelRidge::fit), except those of λ; [`Factorisation`](Error::Factorisation) if the
     /// eigendecomposition does not converge.
+    pub fn spectrum<'a>(
+        gram: &ArrayRef2<T>,
+        targets: impl Into<Targets<'a, T>>,
+    ) -> Result<KernelRidgeSpectrum<T>> {
+        Self::spectrum_view(gram, targets.into().view())
+    }
+
     #[inline(never)]
-    pub fn spectrum(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<KernelRidgeSpectrum<T>> {
-        check_gram(gram, targets, 4)?;
+    fn spectrum_view(gram: &ArrayRef2<T>, targets: ArrayView2<'_, T>) -> Result<KernelRidgeSpectrum<T>> {
+        check_gram(gram, &targets, 4)?;
         let n = gram.nrows();
         let gram = symmetric_part(gram);
         let mut matrix = gram.mapv(|v| v.widen());
@@ -72,7 +79,7 @@ impl<T: Scalar> KernelRidge<T> {
             return Err(Error::Parameter { name, value: largest_entry, domain });
         }
         let CentredTargets { values: centred, means: mean_targets, out_of_range } =
-            CentredTargets::of(targets)?;
+            CentredTargets::of(&targets)?;
         progress::check()?;
         let mut eigen = Backend::default().eigen(&matrix)?;
         progress::check()?;
@@ -140,13 +147,12 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         self.shrinkage.lambdas()
     }
 
-    /// The criterion for each λ. Leave-one-out errors are those at the training points. Of its sample only the sizes are read,
-    /// and weights are not.
+    /// The criterion for each λ. Leave-one-out errors are those at the training points.
     ///
     /// # Errors
-    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Shape`](Error::Shape) if a sample for leave-one-out has
-    /// not as many points or targets as the regression; [`Unsupported`](Error::Unsupported) for held-out points,
-    /// whose kernel values are not known: compare [models](KernelRidgeSpectrum::model) on them.
+    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for criteria
+    /// with rows of their own: kernel values of held-out points are not known, so that [models](KernelRidgeSpectrum::model) are
+    /// compared on them.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
@@ -155,11 +161,11 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         match criterion {
             Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
             Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
-            Criterion::LeaveOneOut(sample) => {
-                self.check_sizes(sample)?;
-                Ok(each.map(|lambda| self.left_out(*lambda)).collect())
-            }
-            Criterion::HeldOut(_) => Err(Error::Unsupported {
+            Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
+            Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
+                what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",
+            }),
+            Criterion::HeldOut { .. } | Criterion::HeldOutShare(_) => Err(Error::Unsupported {
                 what: "errors of held-out points, whose kernel values are not known: compare models on them",
             }),
         }
@@ -208,15 +214,6 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         or_infinite(errors.sum::<f64>() / n)
     }
 
-    /// Rejects a sample of another size than the training data.
-    fn check_sizes(&self, sample: &Sample<'_, T>) -> Result<()> {
-        let (n, t) = (self.gram.nrows(), self.rotated.ncols());
-        let points = "the number of points, which leave-one-out takes from the training data,";
-        check_size(points, n, sample.x.nrows())?;
-        check_size("the number of rows of the targets", n, sample.targets.nrows())?;
-        check_size("the number of targets", t, sample.targets.ncols())
-    }
-
     fn check(&self, lambda: f64) -> Result<()> {
         check_lambda(lambda)?;
         if lambda > self.resolution() || (lambda == self.resolution() && lambda > 0.0) {
@@ -228,7 +225,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
 }
 
 once!(
-    KernelRidge::<T>::spectrum,
+    KernelRidge::<T>::spectrum_view,
     KernelRidgeSpectrum::<T>::degrees_of_freedom,
     KernelRidgeSpectrum::<T>::log_evidence,
     KernelRidgeSpectrum::<T>::lambdas,

@@ -19,14 +19,16 @@ mod training;
 mod stored;
 
 pub use classifier::RidgeClassifier;
-pub use criterion::{Criterion, LambdaChoice, Sample};
+pub use criterion::{Criterion, LambdaChoice};
 pub use kernel_ridge::KernelRidge;
 pub use kernel_spectrum::KernelRidgeSpectrum;
 pub use posterior::{Prediction, RidgePosterior};
-pub use search::{GridEnd, RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial, RidgeWarning, SearchCriterion};
+pub use search::{GridEnd, RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial, RidgeWarning};
 pub use spectrum::RidgeSpectrum;
 
 pub(in crate::apply) use normal::{Normal, symmetric_products};
+
+use criterion::RidgeRows;
 
 use super::super::labels::{best_classes, check_classes, check_labels, one_hot};
 use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};

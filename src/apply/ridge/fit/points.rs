@@ -18,7 +18,7 @@
 use ndarray::Axis;
 
 use super::rotation::{ROWS, Rotation, RotationBuffers};
-use super::{RidgeSpectrum, Sample};
+use super::{RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
 use crate::reduce::GramSums;
 use crate::threads::Pool;
@@ -63,14 +63,14 @@ impl PointErrors {
 
 impl<T: Real> RidgeSpectrum<T> {
     /// The leave-one-out error for each λ, as the mean over some rows of the training data.
-    pub(super) fn errors_left_out(&self, sample: &Sample<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+    pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         self.errors_at(sample, lambdas, true)
     }
 
     /// The errors at points that have been checked.
     pub(super) fn errors_at(
         &self,
-        sample: &Sample<'_, T>,
+        sample: &RidgeRows<'_, T>,
         lambdas: &[f64],
         left_out: bool,
     ) -> Result<Vec<f64>> {
@@ -146,7 +146,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
     fn error(
         &self,
-        sample: &Sample<'_, T>,
+        sample: &RidgeRows<'_, T>,
         (i, targets): (usize, &[usize]),
         u: &[f64],
         level: &Level,
@@ -179,7 +179,7 @@ impl<T: Real> RidgeSpectrum<T> {
         }
         let (distance, length) = (spread.sqrt(), square.sqrt());
         let of_target = |j: usize| {
-            let y = sample.targets[[i, j]];
+            let y = sample.targets.view()[[i, j]];
             let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
             let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
             let (reference, offset) = (self.normal.references[j], self.normal.offsets[j]);

@@ -1,6 +1,6 @@
 //! [`Training`]: sums over the training rows, to recognise them.
 
-use super::{RidgeStatistics, Sample};
+use super::{RidgeRows, RidgeStatistics};
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 
@@ -28,7 +28,7 @@ impl Training {
     }
 
     /// Rejects a sample whose rows cannot be those of the statistics. It has as many targets and weights as rows.
-    pub fn check<T: Real>(&self, sample: &Sample<'_, T>) -> Result<()> {
+    pub fn check<T: Real>(&self, sample: &RidgeRows<'_, T>) -> Result<()> {
         let rows = usize::try_from(self.count).unwrap_or(usize::MAX);
         check_size(
             "the number of points, which leave-one-out takes from the training data,",
@@ -57,9 +57,9 @@ impl Training {
 }
 
 /// Σ w y or Σ w y² over the rows of a sample, and the sum of magnitudes, for a target, or for the target 1.
-fn moment<T: Real>(sample: &Sample<'_, T>, target: Option<usize>, squared: bool) -> (f64, f64) {
+fn moment<T: Real>(sample: &RidgeRows<'_, T>, target: Option<usize>, squared: bool) -> (f64, f64) {
     let term = |i: usize| {
-        let y = target.map_or(1.0, |j| sample.targets[[i, j]].widen());
+        let y = target.map_or(1.0, |j| sample.targets.view()[[i, j]].widen());
         sample.weights.map_or(1.0, |weights| weights[i]) * y * if squared { y } else { 1.0 }
     };
     (0..sample.x.nrows()).map(term).fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))

@@ -1,8 +1,8 @@
-//! [`ChosenRows`]: copies of some rows of a sample.
+//! [`ChosenRows`]: copies of some rows of rows.
 
 use ndarray::{Array1, Array2, Axis};
 
-use super::super::Sample;
+use super::super::RidgeRows;
 use crate::error::Result;
 use crate::{Points, Real};
 
@@ -13,21 +13,21 @@ pub(super) struct ChosenRows<T: Real> {
     weights: Option<Array1<f64>>,
 }
 
-impl<T: Real> Sample<'_, T> {
+impl<T: Real> RidgeRows<'_, T> {
     /// A sample that borrows these rows.
-    pub(super) fn borrowed(&self) -> Sample<'_, T> {
-        Sample { x: (&self.x).into(), targets: self.targets, weights: self.weights }
+    pub(super) fn borrowed(&self) -> RidgeRows<'_, T> {
+        RidgeRows { x: (&self.x).into(), targets: (&self.targets).into(), weights: self.weights }
     }
 
     /// Copies of the rows of these numbers, each below n.
     pub(super) fn select(&self, rows: &[usize]) -> Result<ChosenRows<T>> {
-        let (x, targets) = (self.x.select(rows)?, self.targets.select(Axis(0), rows));
+        let (x, targets) = (self.x.select(rows)?, self.targets.view().select(Axis(0), rows));
         Ok(ChosenRows { x, targets, weights: self.weights.map(|weights| weights.select(Axis(0), rows)) })
     }
 }
 
 impl<T: Real> ChosenRows<T> {
-    pub fn sample(&self) -> Sample<'_, T> {
-        Sample { x: (&self.x).into(), targets: &self.targets, weights: self.weights.as_deref() }
+    pub fn rows(&self) -> RidgeRows<'_, T> {
+        RidgeRows { x: (&self.x).into(), targets: (&self.targets).into(), weights: self.weights.as_deref() }
     }
 }

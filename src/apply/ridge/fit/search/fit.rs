@@ -1,17 +1,17 @@
 //! How a search is run on rows, with targets or labels.
 
-use ndarray::{ArrayRef1, ArrayRef2};
+use ndarray::ArrayRef1;
 
-use super::super::{Sample, check_classes, check_training, check_weights, one_hot};
+use super::super::{RidgeRows, check_classes, check_training, check_weights, one_hot};
 use super::options::{Maps, RidgeSearch};
 use super::steps::Search;
 use super::trial::{RidgeFit, check_grid};
 use crate::error::{Error, Result, check_positive};
 use crate::once::once;
-use crate::{Points, Real};
+use crate::{Points, Real, Targets};
 
 impl<T: Real> RidgeSearch<'_, T> {
-    /// Searches on points, n × d, with their targets, n × t.
+    /// Searches on points, n × d, with their targets, n × t or n.
     ///
     /// # Errors
     /// Errors of `make` for a map of the grid, errors of [`RidgeStatistics`](super::super::RidgeStatistics) for the first map if
@@ -21,8 +21,12 @@ impl<T: Real> RidgeSearch<'_, T> {
     /// domain, or all points of the default lengthscale are equal. [`Singular`](Error::Singular) if every λ is lost to rounding,
     /// [`Unsupported`](Error::Unsupported) for numbers of frequencies if maps have frequencies of their own,
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the search.
-    pub fn fit<'x>(&self, x: impl Into<Points<'x, T>>, targets: &ArrayRef2<T>) -> Result<RidgeFit<T>> {
-        self.run(x.into(), targets, None)
+    pub fn fit<'x>(
+        &self,
+        x: impl Into<Points<'x, T>>,
+        targets: impl Into<Targets<'x, T>>,
+    ) -> Result<RidgeFit<T>> {
+        self.run(x.into(), targets.into(), None)
     }
 
     /// Searches on points and targets with a weight for each row: how often the row counts.
@@ -32,10 +36,10 @@ impl<T: Real> RidgeSearch<'_, T> {
     pub fn fit_weighted<'x>(
         &self,
         x: impl Into<Points<'x, T>>,
-        targets: &ArrayRef2<T>,
+        targets: impl Into<Targets<'x, T>>,
         weights: &ArrayRef1<f64>,
     ) -> Result<RidgeFit<T>> {
-        self.run(x.into(), targets, Some(weights))
+        self.run(x.into(), targets.into(), Some(weights))
     }
 
     /// Searches on points with labels below the number of classes: each class has a target that is 1 for its points and 0 for
@@ -53,14 +57,14 @@ impl<T: Real> RidgeSearch<'_, T> {
         check_classes(classes)?;
         let x = x.into();
         let targets = one_hot(x.nrows(), labels, classes)?;
-        self.run(x, &targets, None)
+        self.run(x, (&targets).into(), None)
     }
 
     #[inline(never)]
     fn run(
         &self,
         x: Points<'_, T>,
-        targets: &ArrayRef2<T>,
+        targets: Targets<'_, T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<RidgeFit<T>> {
         check_positive("the number of targets", targets.ncols())?;
@@ -68,17 +72,17 @@ impl<T: Real> RidgeSearch<'_, T> {
             Maps::On(omega, _) => omega.dim(),
             Maps::Of(_) => x.ncols(),
         };
-        check_training(x.view(), d, targets, targets.ncols())?;
+        check_training(x.view(), d, &targets.view(), targets.ncols())?;
         check_weights(weights, x.nrows())?;
         check_grid(self.lambdas.as_deref())?;
         if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
             return Err(Error::NoData { what: "a search for a ridge regression" });
         }
-        let all = Sample { x: (&x).into(), targets, weights };
+        let all = RidgeRows { x: (&x).into(), targets: (&targets).into(), weights };
         match weights {
             Some(weights) if weights.iter().any(|weight| *weight == 0.0) => {
                 let present = (0..x.nrows()).filter(|i| weights[*i] > 0.0).collect::<Vec<_>>();
-                Search::new(self, all.select(&present)?.sample())?.run()
+                Search::new(self, all.select(&present)?.rows())?.run()
             }
             _ => Search::new(self, all)?.run(),
         }

@@ -7,7 +7,7 @@ use super::trial::{NONE, RidgeFit, Tried, check_grid};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::once::once;
-use crate::{Points, Real, progress, threads};
+use crate::{Points, Real, Targets, progress, threads};
 
 /// Statistics for several maps, of which the best is chosen together with λ: a search that reads the data once, in batches,
 /// on any number of machines. Approximate: kernels are the maps' estimates.
@@ -85,12 +85,16 @@ impl<T: Real> RidgeGrid<T> {
         &self.candidates
     }
 
-    /// Adds the next rows to the statistics of all maps: points, n × d, with their targets, n × t.
+    /// Adds the next rows to the statistics of all maps: points, n × d, with their targets, n × t or n.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::update`]; nothing has changed then.
-    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.take_in(&x.into(), targets, None)
+    pub fn update<'a>(
+        &mut self,
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'a, T>>,
+    ) -> Result<()> {
+        self.take_in(&x.into(), &targets.into().view(), None)
     }
 
     /// Adds the next rows with a weight for each: how often the row counts.
@@ -100,10 +104,10 @@ impl<T: Real> RidgeGrid<T> {
     pub fn update_weighted<'a>(
         &mut self,
         x: impl Into<Points<'a, T>>,
-        targets: &ArrayRef2<T>,
+        targets: impl Into<Targets<'a, T>>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
-        self.take_in(&x.into(), targets, Some(weights))
+        self.take_in(&x.into(), &targets.into().view(), Some(weights))
     }
 
     /// Adds the next rows with labels below the number of targets.

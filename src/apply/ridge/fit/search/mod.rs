@@ -11,6 +11,6 @@ mod trial;
 mod warning;
 
 pub use grid::RidgeGrid;
-pub use options::{RidgeSearch, SearchCriterion};
+pub use options::RidgeSearch;
 pub use trial::{RidgeFit, RidgeTrial};
 pub use warning::{GridEnd, RidgeWarning};

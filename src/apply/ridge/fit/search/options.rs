@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::super::Criterion;
 use crate::Real;
 use crate::error::Result;
-use crate::frequency::Frequencies;
+use crate::frequency::{Frequencies, Orthogonal};
 use crate::kernel::Lengthscale;
-use crate::map::Map;
+use crate::map::{Map, Trigonometric};
 use crate::once::once;
 
 /// A search for the lengthscales, the number of frequencies and the λ of a ridge regression, and the regression with the best of
@@ -15,7 +16,7 @@ use crate::once::once;
 /// # What is done
 /// 1. Inputs are standardised, unless they are sparse.
 /// 2. On a [number of rows](RidgeSearch::with_rows), drawn at random, a regression is made for each lengthscale of a grid and
-///    each number of frequencies, and its [criterion](SearchCriterion) is computed for each λ of a grid. All lengthscales share
+///    each number of frequencies, and its [criterion](Criterion) is computed for each λ of a grid. All lengthscales share
 ///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that draws make no difference.
 ///    Maps that clearly predict better than the mean come before all others, whatever their errors are
 ///    ([`RidgeFit::best`](super::RidgeFit::best)).
@@ -68,7 +69,7 @@ pub struct RidgeSearch<'a, T: Real> {
     pub(super) frequencies: Option<Vec<usize>>,
     pub(super) lengthscales: Option<Vec<Lengthscale>>,
     pub(super) lambdas: Option<Vec<f64>>,
-    pub(super) criterion: SearchCriterion,
+    pub(super) criterion: Criterion<'a, T>,
     pub(super) rows: Option<usize>,
     pub(super) seed: u64,
     pub(super) sweeps: usize,
@@ -87,25 +88,6 @@ pub(super) enum Maps<'a, T: Real> {
 /// Makes the map of frequencies and a lengthscale.
 type MakeMap<'a, T> = Box<dyn Fn(Arc<Frequencies>, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>;
 
-/// The criterion that a search minimises: an estimate of the squared error of predictions at new points, or minus the log
-/// evidence, on the rows of the search ([`Criterion`](super::super::Criterion)).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub enum SearchCriterion {
-    /// The mean over rows of the squared error of the regression on all other rows.
-    #[default]
-    LeaveOneOut,
-    /// Generalised cross-validation: cheaper, and too small [where leverages differ](super::super::Criterion::GeneralisedCrossValidation).
-    GeneralisedCrossValidation,
-    /// Minus the log evidence of a Gaussian process, which tends to resist overfitting where many parameters are chosen.
-    LogEvidence,
-    /// The mean squared error on rows that are held out.
-    HeldOut {
-        /// The share of the rows of the search that is held out, above 0 and below 1.
-        share: f64,
-    },
-}
-
 impl<T: Real> std::fmt::Debug for RidgeSearch<'_, T> {
     #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -117,6 +99,27 @@ impl<T: Real> std::fmt::Debug for RidgeSearch<'_, T> {
 }
 
 impl<'a, T: Real> RidgeSearch<'a, T> {
+    /// A search over Gaussian kernels in ℝᵈ: [`Trigonometric`] features of m frequencies from one [`Orthogonal`] draw, D = 2m.
+    ///
+    /// ```
+    /// use random_features::apply::RidgeSearch;
+    /// use random_features::ndarray::Array2;
+    /// let x = Array2::from_shape_fn((300, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+    /// let y = x.column(0).mapv(f64::cos);
+    /// let fit = RidgeSearch::gaussian(2, 64, 7)?.fit(&x, &y)?;
+    /// let predicted = fit.model().predict_single(&x)?;
+    /// assert!((predicted - &y).iter().all(|error| error.abs() < 1e-2));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, [`Memory`](crate::Error::Memory) if there is no memory for the
+    /// frequencies.
+    pub fn gaussian(d: usize, m: usize, seed: u64) -> Result<Self> {
+        let omega = Orthogonal.draw(d, m, seed)?;
+        Ok(Self::new(omega, |omega, lengthscale| Trigonometric.gaussian(omega, lengthscale)))
+    }
+
     /// A search over the maps that `make` gives for frequencies and a lengthscale, such as
     /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. `make` is given these frequencies without a copy, or leading ones, which
     /// are copied once for each number of frequencies.
@@ -139,7 +142,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
             frequencies: None,
             lengthscales: None,
             lambdas: None,
-            criterion: SearchCriterion::default(),
+            criterion: Criterion::default(),
             rows: None,
             seed: 0,
             sweeps: 0,
@@ -171,7 +174,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     }
 
     /// Sets the criterion; the default is leave-one-out.
-    pub fn with_criterion(mut self, criterion: SearchCriterion) -> Self {
+    pub fn with_criterion(mut self, criterion: Criterion<'a, T>) -> Self {
         self.criterion = criterion;
         self
     }

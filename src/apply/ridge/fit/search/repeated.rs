@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hasher;
 
-use super::super::Sample;
+use super::super::RidgeRows;
 use super::warning::RidgeWarning;
 use crate::Real;
 use crate::digest::Digest;
@@ -18,7 +18,7 @@ const SHARE: f64 = 0.01;
 const ROWS: usize = 4096;
 
 /// A warning where many rows equal an earlier one in point and targets, found by a hash of each row.
-pub(super) fn repeated<T: Real>(sample: &Sample<'_, T>) -> Result<Option<RidgeWarning>> {
+pub(super) fn repeated<T: Real>(sample: &RidgeRows<'_, T>) -> Result<Option<RidgeWarning>> {
     let rows = sample.x.nrows();
     check_memory("hashes of rows", rows, 2 * size_of::<u64>())?;
     let mut seen = HashSet::with_capacity(rows);
@@ -34,7 +34,7 @@ pub(super) fn repeated<T: Real>(sample: &Sample<'_, T>) -> Result<Option<RidgeWa
 }
 
 /// A hash of a row's point and targets. Zeros of either sign are equal.
-fn digest<T: Real>(sample: &Sample<'_, T>, i: usize) -> u64 {
+fn digest<T: Real>(sample: &RidgeRows<'_, T>, i: usize) -> u64 {
     let mut digest = Digest::new();
     let word = |v: &T| (v.widen() + 0.0).to_bits();
     match sample.x.view() {
@@ -48,6 +48,6 @@ fn digest<T: Real>(sample: &Sample<'_, T>, i: usize) -> u64 {
         }
         PointsView::Columns(x) => x.columns().for_each(|column| digest.write_u64(word(&column[i]))),
     }
-    sample.targets.row(i).iter().for_each(|v| digest.write_u64(word(v)));
+    sample.targets.view().row(i).iter().for_each(|v| digest.write_u64(word(v)));
     digest.finish()
 }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::{Criterion, LambdaChoice, RidgeSpectrum, RidgeStatistics, Sample, Standardisation};
+use super::super::{Criterion, LambdaChoice, RidgeRows, RidgeSpectrum, RidgeStatistics, Standardisation};
 use super::chosen::ChosenRows;
 use super::errors::LambdaErrors;
-use super::options::{Maps, RidgeSearch, SearchCriterion};
+use super::options::{Maps, RidgeSearch};
 use super::repeated::repeated;
 use super::trial::{RidgeFit, RidgeTrial, lost, warnings};
 use super::warning::{self, RidgeWarning};
@@ -35,7 +35,7 @@ const MORE: u8 = 4;
 /// A search under way.
 pub(super) struct Search<'s, 'a, T: Real> {
     options: &'s RidgeSearch<'a, T>,
-    all: Sample<'s, T>,
+    all: RidgeRows<'s, T>,
     inputs: Option<Standardisation>,
     /// The leading parts of the draw that maps share, one for each number of frequencies; none without a shared draw.
     parts: Vec<Arc<Frequencies>>,
@@ -107,7 +107,11 @@ impl Attempts {
 }
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
-    pub fn new(options: &'s RidgeSearch<'a, T>, all: Sample<'s, T>) -> Result<Self> {
+    pub fn new(options: &'s RidgeSearch<'a, T>, all: RidgeRows<'s, T>) -> Result<Self> {
+        if options.criterion.rows().is_some() {
+            let what = "rows of its own for the criterion of a search: LeaveOneOut and HeldOutShare take them from the data";
+            return Err(Error::Unsupported { what });
+        }
         let inputs = if options.standardise && !all.x.is_sparse() {
             Some(Standardisation::of_weighted(&all.x.to_dense()?, all.weights)?)
         } else {
@@ -242,7 +246,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             return Err(Error::Parameter { name, value, domain: "at least 2" });
         }
         let rows = self.draw(n, count, 1);
-        let SearchCriterion::HeldOut { share } = self.options.criterion else {
+        let Criterion::HeldOutShare(share) = self.options.criterion else {
             self.train = if count < n { Some(self.all.select(&rows)?) } else { None };
             return Ok(());
         };
@@ -344,11 +348,11 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// The rows that maps are tried on.
-    fn training(&self) -> Sample<'_, T> {
-        self.train.as_ref().map_or_else(|| self.all.borrowed(), ChosenRows::sample)
+    fn training(&self) -> RidgeRows<'_, T> {
+        self.train.as_ref().map_or_else(|| self.all.borrowed(), ChosenRows::rows)
     }
 
-    fn statistics(&self, map: Map<T>, rows: &Sample<'_, T>) -> Result<RidgeStatistics<T>> {
+    fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {
         let mut statistics = RidgeStatistics::new(map, rows.targets.ncols())?;
         if let Some(inputs) = &self.inputs {
             statistics = statistics.standardised(inputs.clone())?;
@@ -356,16 +360,16 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         if !self.options.intercept {
             statistics = statistics.without_intercept();
         }
-        statistics.intake.take_in(rows.x.view(), rows.targets, rows.weights)?;
+        statistics.intake.take_in(rows.x.view(), &rows.targets.view(), rows.weights)?;
         Ok(statistics)
     }
 
     /// The criterion for regressions of these rows.
-    fn criterion<'c>(&'c self, train: Sample<'c, T>) -> Criterion<'c, T> {
-        match (self.options.criterion, &self.held_out) {
-            (SearchCriterion::LeaveOneOut, _) => Criterion::LeaveOneOut(train),
-            (SearchCriterion::LogEvidence, _) => Criterion::LogEvidence,
-            (SearchCriterion::HeldOut { .. }, Some(held_out)) => Criterion::HeldOut(held_out.sample()),
+    fn criterion<'c>(&'c self, train: RidgeRows<'c, T>) -> Criterion<'c, T> {
+        match (&self.options.criterion, &self.held_out) {
+            (Criterion::LeaveOneOut, _) => train.left_out(),
+            (_, Some(held_out)) => held_out.rows().held_out(),
+            (Criterion::LogEvidence, _) => Criterion::LogEvidence,
             _ => Criterion::GeneralisedCrossValidation,
         }
     }
@@ -384,7 +388,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         if !trial.is_constant() {
             warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales()));
         }
-        if self.options.criterion != SearchCriterion::LogEvidence {
+        if !matches!(self.options.criterion, Criterion::LogEvidence) {
             warnings.extend(repeated(&self.all)?);
         }
         let best = attempts.best;
@@ -398,7 +402,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         trial: &RidgeTrial,
     ) -> Result<(LambdaChoice, Vec<f64>, Vec<RidgeWarning>)> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
-        if let SearchCriterion::HeldOut { .. } = self.options.criterion {
+        if let Criterion::HeldOutShare(_) = self.options.criterion {
             // All rows contain the held-out ones, so that none is left to choose λ by.
             let choice = trial.choice().ok_or_else(|| lost(given, resolution))?;
             let choice = LambdaChoice { lambda: choice.lambda.max(2.0 * resolution), ..choice };
@@ -406,7 +410,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         }
         let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
         let errors = LambdaErrors::of(spectrum, given, &|lambdas| match self.options.criterion {
-            SearchCriterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas),
+            Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas),
             _ => spectrum.errors(&all, lambdas),
         })?;
         let choice = errors.choice().ok_or_else(|| lost(given, resolution))?;

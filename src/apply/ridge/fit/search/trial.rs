@@ -287,8 +287,8 @@ impl<T: Real> Tried<T> {
             let alike = trials.iter().filter(|trial| trial.frequencies == trials[best].frequencies);
             warnings.extend(warning::lengthscales(own, alike.filter_map(|trial| trial.lengthscale.as_ref())));
         }
-        if let Criterion::LeaveOneOut(sample) = criterion {
-            warnings.extend(repeated(sample)?);
+        if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) = (criterion, criterion.rows()) {
+            warnings.extend(repeated(&rows)?);
         }
         let lambdas = trials[best].lambdas.clone();
         RidgeFit::new(trials, best, spectrum, (choice, &lambdas), warnings)

@@ -203,7 +203,7 @@ fn evidence<T: Real>(
     let shrinkage = &spectrum.shrinkage;
     let rows = match criterion {
         // These errors do not change if all weights are multiplied by a number.
-        Criterion::LeaveOneOut(_) | Criterion::HeldOut(_) => spectrum.training.rows(),
+        Criterion::LeaveOneOutOf { .. } | Criterion::HeldOut { .. } => spectrum.training.rows(),
         _ => shrinkage.weight,
     };
     let targets = shrinkage.varying();

@@ -1,0 +1,148 @@
+//! Targets of one dimension: the bits of those of one column, wherever targets are taken.
+
+use ndarray::{Array1, Array2, Axis, s};
+use random_features::apply::{
+    Criterion, ExactSmoother, KernelRidge, RidgeGrid, RidgeSearch, RidgeStatistics, Smoother,
+};
+use random_features::kernel::{Gaussian, Kernel};
+use random_features::planner::{Loss, Planner};
+use random_features::{Error, Targets, Trigonometric};
+
+use super::{data, trigonometric, weights};
+
+/// 60 points with one target, as n numbers and as a column.
+fn one_target() -> (Array2<f64>, Array1<f64>, Array2<f64>) {
+    let (x, y) = data::<f64>(60);
+    let one = y.column(0).to_owned();
+    let column = one.clone().insert_axis(Axis(1));
+    (x, one, column)
+}
+
+#[test]
+fn every_layout_is_the_same_column() {
+    let (_, one, column) = one_target();
+    let wide = data::<f64>(60).1;
+    let (vector, slice) = (one.to_vec(), one.as_slice().unwrap());
+    let (shared, strided, converted) = (one.clone().into_shared(), wide.column(0), Targets::from(&one));
+    let all: [Targets<'_, f64>; 9] = [
+        (&one).into(),
+        one.view().into(),
+        (&shared).into(),
+        (&vector).into(),
+        slice.into(),
+        (&strided).into(),
+        (&column).into(),
+        wide.slice(s![.., ..1]).into(),
+        (&converted).into(),
+    ];
+    for targets in all {
+        assert_eq!((targets.nrows(), targets.ncols(), targets.view()), (60, 1, column.view()));
+    }
+}
+
+#[test]
+fn regressions_are_those_of_a_column() {
+    let (x, one, column) = one_target();
+    let (map, w) = (trigonometric::<f64>(8, 1.0), weights(60));
+    let of = |weighted: bool, flat: bool| {
+        let mut statistics = RidgeStatistics::new(map.clone(), 1).unwrap();
+        match (weighted, flat) {
+            (false, true) => statistics.update(&x, &one).unwrap(),
+            (false, false) => statistics.update(&x, &column).unwrap(),
+            (true, true) => statistics.update_weighted(&x, &one, &w).unwrap(),
+            (true, false) => statistics.update_weighted(&x, &column, &w).unwrap(),
+        }
+        statistics
+    };
+    for weighted in [false, true] {
+        let [flat, tall] = [true, false].map(|flat| of(weighted, flat).solve(0.1).unwrap());
+        assert_eq!(flat.weights(), tall.weights());
+        let predicted = flat.predict_single(&x).unwrap();
+        assert_eq!(predicted, tall.predict(&x).unwrap().column(0));
+    }
+    let mut rest = of(false, true);
+    rest.downdate(0, &x.slice(s![..20, ..]), &one.slice(s![..20]), None).unwrap();
+    assert_eq!(rest.sums().rows(), [20..60]);
+
+    let spectrum = of(false, true).spectrum().unwrap();
+    let errors = |criterion: Criterion<'_, f64>| spectrum.errors(&criterion, &[0.1]).unwrap();
+    assert_eq!(errors(Criterion::leave_one_out(&x, &one)), errors(Criterion::leave_one_out(&x, &column)));
+    assert_eq!(errors(Criterion::held_out(&x, &one)), errors(Criterion::held_out(&x, &column)));
+
+    let gram = Gaussian::new(1.0).unwrap().gram(&x, &x).unwrap();
+    assert_eq!(KernelRidge::fit(&gram, &one, 0.1).unwrap(), KernelRidge::fit(&gram, &column, 0.1).unwrap());
+    let models = [KernelRidge::spectrum(&gram, &one), KernelRidge::spectrum(&gram, &column)];
+    let [flat, tall] = models.map(|spectrum| spectrum.unwrap().model(0.1).unwrap());
+    assert_eq!(flat, tall);
+}
+
+#[test]
+fn searches_grids_and_smoothers_are_those_of_a_column() {
+    let (x, one, column) = one_target();
+    let w = weights(60);
+    let search = RidgeSearch::gaussian(3, 16, 5).unwrap().with_lengthscales([1.0, 2.0]);
+    let found = search.fit(&x, &one).unwrap();
+    assert_eq!(found.model().weights(), search.fit(&x, &column).unwrap().model().weights());
+    let [flat, tall] = [search.fit_weighted(&x, &one, &w), search.fit_weighted(&x, &column, &w)];
+    assert_eq!(flat.unwrap().model().weights(), tall.unwrap().model().weights());
+
+    let grid = || RidgeGrid::new([trigonometric::<f64>(8, 1.0)], 1).unwrap();
+    let [mut flat, mut tall] = [grid(), grid()];
+    flat.update(&x, &one).unwrap();
+    flat.update_weighted(&x, &one, &w).unwrap();
+    tall.update(&x, &column).unwrap();
+    tall.update_weighted(&x, &column, &w).unwrap();
+    let [flat, tall] = [flat, tall].map(|grid| grid.statistics()[0].solve(0.1).unwrap());
+    assert_eq!(flat.weights(), tall.weights());
+
+    let smoother = || Smoother::new(trigonometric::<f64>(8, 1.0), 1).unwrap();
+    let [mut flat, mut tall] = [smoother(), smoother()];
+    flat.update(&x, &one).unwrap();
+    tall.update(&x, &column).unwrap();
+    assert_eq!(flat.predict_single(&x).unwrap(), tall.predict(&x).unwrap().column(0));
+
+    let exact = || ExactSmoother::new(Gaussian::new(1.0).unwrap(), 3, 1).unwrap();
+    let [mut flat, mut tall] = [exact(), exact()];
+    flat.update(&x, &one).unwrap();
+    tall.update(&x, &column).unwrap();
+    assert_eq!(flat.predict_single(&x).unwrap(), tall.predict(&x).unwrap().column(0));
+}
+
+#[test]
+fn a_search_over_gaussian_kernels_is_one_with_an_orthogonal_draw() {
+    let (x, one, _) = one_target();
+    let omega = random_features::frequency::Coupling::draw(&random_features::frequency::Orthogonal, 3, 16, 5);
+    let long = RidgeSearch::new(omega.unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell));
+    let short = RidgeSearch::gaussian(3, 16, 5).unwrap();
+    let [long, short] = [long, short].map(|search| search.fit(&x, &one).unwrap());
+    assert_eq!(long.model().weights(), short.model().weights());
+    assert!(matches!(RidgeSearch::<f64>::gaussian(0, 16, 5), Err(Error::Parameter { .. })));
+    let other = RidgeSearch::gaussian(2, 16, 5).unwrap().fit(&x, &one);
+    assert!(matches!(other, Err(Error::Shape { .. })));
+}
+
+#[test]
+fn plans_take_one_target() {
+    let (x, one, column) = one_target();
+    let planner = || Planner::of_one_set(&x).unwrap();
+    let [flat, tall] = [planner().ridge(&one), planner().ridge(&column)];
+    let [flat, tall] = [flat, tall].map(|planner| format!("{:?}", planner.unwrap()));
+    assert!(flat.contains(&format!("{:?}", Loss::Ridge)) && flat == tall);
+    let short = planner().ridge(&one.slice(s![..59]));
+    assert!(matches!(short, Err(Error::Shape { .. })));
+}
+
+#[test]
+fn single_predictions_need_a_single_target_and_sizes_fit() {
+    let (x, y) = data::<f64>(60);
+    let mut statistics = RidgeStatistics::new(trigonometric::<f64>(8, 1.0), 2).unwrap();
+    let one = y.column(0);
+    let wrong = statistics.update(&x, &one).unwrap_err();
+    assert!(matches!(wrong, Error::Shape { expected: 2, found: 1, .. }), "{wrong}");
+    statistics.update(&x, &y).unwrap();
+    let wrong = statistics.solve(0.1).unwrap().predict_single(&x).unwrap_err();
+    assert!(matches!(wrong, Error::Shape { expected: 1, found: 2, .. }), "{wrong}");
+    let mut single = RidgeStatistics::new(trigonometric::<f64>(8, 1.0), 1).unwrap();
+    let wrong = single.update(&x, &one.slice(s![..59])).unwrap_err();
+    assert!(matches!(wrong, Error::Shape { expected: 60, found: 59, .. }), "{wrong}");
+}
