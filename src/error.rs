@@ -61,13 +61,13 @@ pub enum Error {
         row: usize,
     },
     /// Frequencies were drawn for a different kernel.
-    Target {
+    Kernel {
         /// The name of the map.
         map: &'static str,
         /// The frequencies in words, such as "frequencies of radii χ".
         frequencies: String,
         /// The kernel, such as "the kernel softmax, lengthscale 2".
-        target: String,
+        kernel: String,
     },
     /// A map was given frequencies of the wrong kind.
     Frequencies {
@@ -199,8 +199,8 @@ impl fmt::Display for Error {
             Error::NotFinite { what, row } => {
                 write!(f, "row {row} of {what} holds a number that is not finite")
             }
-            Error::Target { map, frequencies, target } => {
-                write!(f, "the {map} map with {frequencies} does not estimate {target}")
+            Error::Kernel { map, frequencies, kernel } => {
+                write!(f, "the {map} map with {frequencies} does not estimate {kernel}")
             }
             Error::Frequencies { map, expected, found } => {
                 write!(f, "the {map} map needs {expected}, but got {found}")

@@ -24,7 +24,7 @@
 //! [`Sketch`](map::Sketch) if it shall be stored and drawn from seeds; a [`Recipe`] is a map as plain data. The
 //! [first hour](manual::first_hour) continues from here.
 //!
-//! All randomness enters at [`draw`](frequency::Coupling::draw), when a map is constructed. A map then gives
+//! All randomness enters at [`draw`](frequency::Orthogonal::draw), when a map is constructed. A map then gives
 //! bit-identical features for the same points on any number of threads.
 //!
 //! # Which map?
@@ -158,7 +158,9 @@ pub mod apply;
 #[cfg(feature = "planner")]
 pub mod planner;
 
+pub mod extend;
 pub mod manual;
+pub mod recipe;
 
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -173,7 +175,7 @@ pub mod testing;
 #[cfg(feature = "sparse")]
 pub use compressed::CsrIndex;
 pub use error::{Error, Result};
-pub use generator::{Generator, rng, rng_of_step};
+pub use generator::{rng, rng_of_step};
 pub use map::{
     ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
     Importance, Map, Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,

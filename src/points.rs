@@ -51,7 +51,7 @@ use crate::once::once;
 /// let map = Trigonometric.gaussian::<f32>(Orthogonal.draw(1000, 64, 1)?, 5.0)?;
 /// let dense = Array2::ones((5, 1000));
 /// let rows = map.features(Side::X, &dense.slice(s![1..3, ..]))?;
-/// assert_eq!(rows.values(), map.features(Side::X, &dense)?.values().slice(s![1..3, ..]));
+/// assert_eq!(rows.mantissas(), map.features(Side::X, &dense)?.mantissas().slice(s![1..3, ..]));
 ///
 /// //  A function of your own that takes whatever the map takes.
 /// fn count<'a>(x: impl Into<Points<'a, f32>>) -> usize {
@@ -64,13 +64,13 @@ use crate::once::once;
 /// use random_features::sprs::CsMat;
 /// let x = CsMat::new((2, 1000), vec![0, 2, 3], vec![3, 700, 12], vec![1.0, -2.0, 0.5]);
 /// let features = map.features(Side::X, &x)?;
-/// assert_eq!(features.values(), map.features(Side::X, &x.to_dense())?.values());
+/// assert_eq!(features.mantissas(), map.features(Side::X, &x.to_dense())?.mantissas());
 ///
 /// //  Compressed columns, converted to rows once.
 /// let (columns, second) = (x.to_csc(), map.features(Side::Y, &x)?);
 /// let x = Points::from(&columns);
-/// assert_eq!(map.features(Side::X, &x)?.values(), features.values());
-/// assert_eq!(map.features(Side::Y, &x)?.values(), second.values());
+/// assert_eq!(map.features(Side::X, &x)?.mantissas(), features.mantissas());
+/// assert_eq!(map.features(Side::Y, &x)?.mantissas(), second.mantissas());
 /// # }
 /// # Ok::<(), random_features::Error>(())
 /// ```

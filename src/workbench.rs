@@ -46,10 +46,7 @@ pub fn project<T: Real>(
     scratch: &mut Scratch<T>,
 ) {
     let rows = x.nrows();
-    assert!(
-        x.ncols() == projection.input_dim() && width >= projection.count(),
-        "a projection of these points"
-    );
+    assert!(x.ncols() == projection.dim() && width >= projection.m(), "a projection of these points");
     assert!(values.len() == rows * width && squared_norms.len() == rows, "room for all projections");
     projection.project(
         x.into(),

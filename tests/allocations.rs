@@ -82,7 +82,7 @@ fn allocations(run: impl FnOnce()) -> usize {
 }
 
 fn check<T: Real>(map: Map<T>, targets: usize, standardised: bool) {
-    let x = Array2::from_shape_fn((200, map.input_dim()), |(i, k)| {
+    let x = Array2::from_shape_fn((200, map.dim()), |(i, k)| {
         T::narrow((((i * 7 + k * 13) % 29) as f64 / 29.0 - 0.5) * 0.5)
     });
     let y = Array2::from_shape_fn((200, targets), |(i, j)| T::narrow(((i + j) as f64).sin()));
@@ -114,9 +114,9 @@ fn all<T: Real>() {
             Positive.gaussian(omega(1), 2.0).unwrap(),
             Hyperbolic.gaussian(omega(1), 2.0).unwrap(),
             Trigonometric.gaussian(Hadamard::default().draw(16, 256, 1).unwrap(), 2.0).unwrap(),
-            Sign.map(omega(1), 1.0).unwrap(),
-            Nonlinear::new(Activation::Relu).map(omega(1), 1.0).unwrap(),
-            EluPlusOne.map(16, 1.0).unwrap(),
+            Sign.build(omega(1), 1.0).unwrap(),
+            Nonlinear::new(Activation::Relu).build(omega(1), 1.0).unwrap(),
+            EluPlusOne.build(16, 1.0).unwrap(),
         ]
     };
     for targets in [1, 9] {
@@ -186,7 +186,7 @@ fn bytes_of_states<T: Real>() {
     });
     for (window, exact, d_v) in [(0, &[][..], 32), (100, &[0, 1, 2][..], 32), (300, &[][..], 5)] {
         let map = Positive.softmax::<T>(Orthogonal.draw(32, 128, 1).unwrap()).unwrap();
-        let attention = Attention::new(map).unwrap().window(window, 0).unwrap();
+        let attention = Attention::new(map).unwrap().with_window(window, 0).unwrap();
         let attention = attention.with_keys_exact(exact).unwrap();
         let v = x.slice(s![.., .., .., ..d_v]);
         let stated = SEQUENCES * attention.state_bytes(d_v);
@@ -240,7 +240,7 @@ fn gradients_of_attention_keep_nothing_of_chunks() {
         let number = size_of::<T>();
         let map = Positive.softmax::<T>(Orthogonal.draw(16, 32, 1).unwrap()).unwrap();
         let plain = Attention::new(map).unwrap();
-        let near = plain.clone().window(20, 0).unwrap().with_keys_exact(&[0, 5]).unwrap();
+        let near = plain.clone().with_window(20, 0).unwrap().with_keys_exact(&[0, 5]).unwrap();
         // Of queries, of keys and values, and what is kept of a query.
         let (of_query, of_key) = (16 * number, 32 * number);
         let kept = 17 * number + 3 * size_of::<f64>() + 1;

@@ -81,7 +81,7 @@ impl<T: Real> Product<T> {
     }
 
     fn run(&mut self) -> Outcome {
-        let rows = self.projection.count();
+        let rows = self.projection.m();
         project(
             &self.projection,
             black_box(self.x.view()),
@@ -112,7 +112,7 @@ fn smoothers<T: Real>(name: &str) -> Outcome {
         let x = points::<T>(n, DIM);
         let y = Array2::from_shape_fn((n, targets), |(i, j)| x[[i, j % DIM]]);
         let mut smoother = Smoother::new(map.clone(), targets)?;
-        let (mut values, mut scales) = map.features(Side::X, &x)?.into_arrays();
+        let (mut values, mut scales) = map.features(Side::X, &x)?.into_parts();
         let mut product = Product::<T>::new(n, m, targets + 1)?;
         let mut least = || {
             map.features_into(Side::X, black_box(&x), &mut values, &mut scales)?;
@@ -132,7 +132,7 @@ fn counts<T: Real>(name: &str) -> Outcome {
     let counts = Counts::poisson(DIM, m, 1.0 / (3 * DIM) as f64, rng(1).next_u64())?;
     let poisson = Poisson::default().softmax::<T>(counts)?;
     let x = points::<T>(n, DIM);
-    let (mut values, mut scales) = positive.features(Side::X, &x)?.into_arrays();
+    let (mut values, mut scales) = positive.features(Side::X, &x)?.into_parts();
     let (mut others, mut other_scales) = (values.clone(), scales.clone());
     let ours = || fill(&poisson, &x, &mut values, &mut scales);
     compare(&format!("counts {n}×{m} {name}"), ours, || fill(&positive, &x, &mut others, &mut other_scales))
@@ -146,7 +146,7 @@ fn few_points(one: &ThreadPool, two: &ThreadPool) -> Outcome {
     for (n, d, m) in [(32, 1024, 65536), (8, 256, 16384), (100, 1024, 8192)] {
         let map = Positive.softmax::<f32>(frequencies(d, m)?)?;
         let x = points::<f32>(n, d);
-        let (mut values, mut scales) = map.features(Side::X, &x)?.into_arrays();
+        let (mut values, mut scales) = map.features(Side::X, &x)?.into_parts();
         let (mut others, mut other_scales) = (values.clone(), scales.clone());
         let ours =
             || Ok(one.install(|| map.features_into(Side::X, black_box(&x), &mut values, &mut scales))?);

@@ -27,7 +27,7 @@ fn time(coupling: &dyn Coupling, n: usize, d: usize, m: usize) -> Result<(f64, b
     let map = Positive.softmax::<f32>(omega)?;
     let scale = (d as f32).sqrt().recip();
     let x = Array2::from_shape_fn((n, d), |(i, k)| scale * ((i * 31 + k * 7) % 17) as f32 / 17.0);
-    let (mut values, mut log_scales) = map.features(Side::X, &x)?.into_arrays();
+    let (mut values, mut log_scales) = map.features(Side::X, &x)?.into_parts();
     let mut run = |runs: usize| -> Result<f64> {
         let start = Instant::now();
         for _ in 0..runs {

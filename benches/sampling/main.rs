@@ -31,7 +31,7 @@ fn points(n: usize) -> Array2<f32> {
 
 fn sampler(classes: &Array2<f32>, leaf: usize) -> SoftmaxSampler<f32> {
     let map = Positive.softmax(Independent.draw(D, M, 2).expect("a valid shape")).expect("a valid map");
-    let proposal = Proposal::new(map).exact_below(0).leaf_size(leaf).expect("a valid leaf size");
+    let proposal = Proposal::new(map).with_exact_below(0).with_leaf_size(leaf).expect("a valid leaf size");
     proposal.build(classes).expect("finite classes")
 }
 

@@ -35,7 +35,7 @@ fn time<T: Real>(
         let start = Instant::now();
         for _ in 0..repeats {
             for x in x.axis_chunks_iter(Axis(0), POINTS) {
-                project(projection, black_box(x), values, projection.count(), &mut scales, scratch);
+                project(projection, black_box(x), values, projection.m(), &mut scales, scratch);
             }
         }
         let seconds = start.elapsed().as_secs_f64();

@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     // Each run is summed on some thread; sums arrive here in the order of the rows.
     let part = |run: FeatureRun<'_, f32>| {
         let mut sum = vec![0.0; run.feature_dim()];
-        (0..run.count()).for_each(|i| run.add_row(i, 1.0, &mut sum));
+        (0..run.len()).for_each(|i| run.add_row(i, 1.0, &mut sum));
         (run.rows().end, sum)
     };
     let (mut total, mut ends) = (vec![0.0; map.feature_dim()], Vec::new());

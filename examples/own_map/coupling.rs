@@ -19,7 +19,7 @@ impl Coupling for RightAngles {
         d: usize,
         size: usize,
         radii: &dyn Radii,
-        rng: &mut random_features::Generator,
+        rng: &mut random_features::extend::Generator,
     ) -> Result<Rows> {
         // Radii first, then directions, as in every coupling of the crate.
         let radii_drawn = radii.draw(d, size, rng)?;

@@ -8,7 +8,12 @@ use random_features::{Result, SignedLog};
 pub struct Sinc(Lengthscale);
 
 impl Radii for Sinc {
-    fn draw(&self, _d: usize, count: usize, _rng: &mut random_features::Generator) -> Result<Vec<f64>> {
+    fn draw(
+        &self,
+        _d: usize,
+        count: usize,
+        _rng: &mut random_features::extend::Generator,
+    ) -> Result<Vec<f64>> {
         Ok(vec![1.0; count])
     }
 }

@@ -20,7 +20,7 @@ impl Phases {
         let mut rng = rng(seed);
         let omega = Independent.draw(d, m, rng.next_u64())?.rows().into_owned();
         let phases = (0..m).map(|_| rng.random_range(0.0..std::f64::consts::TAU)).collect();
-        Map::new(Phases { omega, phases, kernel: Gaussian::default() })
+        Map::of_feature_map(Phases { omega, phases, kernel: Gaussian::default() })
     }
 }
 

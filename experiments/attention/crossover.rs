@@ -1,4 +1,4 @@
-//! From which length on linear attention is faster than exact attention, beside what `Attention::auto` goes by.
+//! From which length on linear attention is faster than exact attention, beside what `Attention::bidirectional_auto` goes by.
 
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ pub struct Row {
 pub struct Panel {
     pub causal: bool,
     pub rows: Vec<Row>,
-    /// What [`Attention::crossover`](random_features::apply::attention::Attention::crossover) says for each number of
+    /// What [`Attention::bidirectional_crossover`](random_features::apply::attention::Attention::bidirectional_crossover) says for each number of
     /// frequencies.
     pub expected: Vec<usize>,
 }
@@ -95,7 +95,8 @@ fn panel(setup: &Setup, causal: bool) -> Result<Panel> {
     rows.reverse();
     let crossover = |m: &usize| {
         let stream = Stream::new(setup.seed, [4, 1, *m]);
-        Ok(attention(Kind::Positive, &Orthogonal, (D, *m), 0.0, stream)?.crossover(D, causal))
+        let attention = attention(Kind::Positive, &Orthogonal, (D, *m), 0.0, stream)?;
+        Ok(if causal { attention.causal_crossover(D) } else { attention.bidirectional_crossover(D) })
     };
     let expected = setup.frequencies.iter().map(crossover).collect::<Result<_>>()?;
     Ok(Panel { causal, rows, expected })

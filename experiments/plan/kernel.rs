@@ -6,7 +6,7 @@ use random_features::data::lengthscale;
 use random_features::kernel::{
     Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
-use random_features::map::Target;
+use random_features::map::AnyKernel;
 
 use crate::data::{Data, Points};
 
@@ -25,7 +25,12 @@ pub fn is_shift_invariant(name: &str) -> Result<bool, String> {
 }
 
 /// The kernel of this name with a lengthscale, and where that comes from.
-pub fn named(name: &str, ell: Option<f64>, points: &Points, seed: u64) -> Result<(Target, String), String> {
+pub fn named(
+    name: &str,
+    ell: Option<f64>,
+    points: &Points,
+    seed: u64,
+) -> Result<(AnyKernel, String), String> {
     let (ell, origin) = match ell {
         Some(ell) => (ell, "as asked for"),
         None if is_shift_invariant(name)? => (median(points, seed)?, "the median distance"),
@@ -36,17 +41,17 @@ pub fn named(name: &str, ell: Option<f64>, points: &Points, seed: u64) -> Result
 }
 
 /// `None` for an unknown name.
-fn of(name: &str, ell: f64) -> Option<Result<Target>> {
-    let matern = |smoothness| Matern::new(smoothness, ell).map(Target::from);
+fn of(name: &str, ell: f64) -> Option<Result<AnyKernel>> {
+    let matern = |smoothness| Matern::new(smoothness, ell).map(AnyKernel::from);
     Some(match name {
-        "softmax" => Softmax::new(ell).map(Target::from),
-        "gaussian" => Gaussian::new(ell).map(Target::from),
-        "regularised-softmax" => RegularisedSoftmax::new(ell).map(Target::from),
+        "softmax" => Softmax::new(ell).map(AnyKernel::from),
+        "gaussian" => Gaussian::new(ell).map(AnyKernel::from),
+        "regularised-softmax" => RegularisedSoftmax::new(ell).map(AnyKernel::from),
         "matern-1/2" => matern(Smoothness::Half),
         "matern-3/2" => matern(Smoothness::ThreeHalves),
         "matern-5/2" => matern(Smoothness::FiveHalves),
-        "laplace" => Laplace::new(ell).map(Target::from),
-        "rational-quadratic" => RationalQuadratic::new(1.0, ell).map(Target::from),
+        "laplace" => Laplace::new(ell).map(AnyKernel::from),
+        "rational-quadratic" => RationalQuadratic::new(1.0, ell).map(AnyKernel::from),
         _ => return None,
     })
 }

@@ -102,7 +102,7 @@ impl Kind {
             }
             _ => {
                 let shaping = if self.is_biased() { shaping.with_rank_for(m)? } else { shaping };
-                let shaping = AttentionShaping::new(shaping).window(before, after);
+                let shaping = AttentionShaping::new(shaping).with_window(before, after);
                 let chosen = shaping.choose_rows(&q, &rows, &k, exact)?;
                 (chosen.shape, chosen.exact_keys)
             }
@@ -148,12 +148,12 @@ impl Chosen {
         let map = match self.kind.choice {
             Choice::Positive => Positive.softmax(Orthogonal.draw(d, m, rng.next_u64())?)?,
             Choice::Truncated => {
-                self.shape.map(Sobol.draw(self.shape.rank(), m, rng.next_u64())?, Softmax::default())?
+                self.shape.build(Sobol.draw(self.shape.rank(), m, rng.next_u64())?, Softmax::default())?
             }
-            _ => self.shape.map(Orthogonal.draw(d, m, rng.next_u64())?, Softmax::default())?,
+            _ => self.shape.build(Orthogonal.draw(d, m, rng.next_u64())?, Softmax::default())?,
         };
         let [before, after] = self.kind.exact.window();
-        let attention = Attention::new(map)?.window(before, after)?;
+        let attention = Attention::new(map)?.with_window(before, after)?;
         match (self.kind.exact, keys) {
             (Exact::Nothing, _) => Ok(attention),
             (_, Keys::Chosen) => attention.with_keys_exact(&self.keys),

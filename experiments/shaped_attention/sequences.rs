@@ -71,7 +71,7 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
     // Causally the choice must not see the sequence: another one makes it.
     let [q, k, _] = sequence(setup.seed + 2, sizes);
     let weighted = AttentionShaping::new(Shaping::new()).choose(&q, &k, 64, 0)?.shape;
-    let near = |shaping| AttentionShaping::new(shaping).window(WINDOW, WINDOW);
+    let near = |shaping| AttentionShaping::new(shaping).with_window(WINDOW, WINDOW);
     let beside = near(Shaping::new()).choose(&q, &k, 64, 0)?.shape;
     let short = near(Shaping::new().with_rank_for(M)?).choose(&q, &k, 64, 0)?.shape;
     let heads = Heads::new(&tokens[0], &tokens[1], &tokens[2])?;
@@ -80,7 +80,7 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
     let mean = |window: usize, map: &dyn Fn(u64) -> Result<Map<f32>>| -> Result<f64> {
         let mut sum = 0.0;
         for repeat in 0..setup.repeat {
-            let attention = Attention::new(map(repeat)?)?.window(window, 0)?;
+            let attention = Attention::new(map(repeat)?)?.with_window(window, 0)?;
             sum += error(&attention.causal(&heads)?.output);
         }
         Ok(sum / setup.repeat as f64)
@@ -95,10 +95,10 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
         error(&alone::output(&tokens, |i, j| j <= i && j + WINDOW > i)),
         mean(0, &positive)?,
         mean(WINDOW, &positive)?,
-        mean(0, &|repeat| weighted.map(dense(repeat)?, Softmax::default()))?,
-        mean(WINDOW, &|repeat| beside.map(dense(repeat)?, Softmax::default()))?,
+        mean(0, &|repeat| weighted.build(dense(repeat)?, Softmax::default()))?,
+        mean(WINDOW, &|repeat| beside.build(dense(repeat)?, Softmax::default()))?,
         mean(WINDOW, &|repeat| {
-            short.map(Sobol.draw(short.rank(), M, stream(repeat).next_u64())?, Softmax::default())
+            short.build(Sobol.draw(short.rank(), M, stream(repeat).next_u64())?, Softmax::default())
         })?,
     ];
     Ok(Errors { name, errors })

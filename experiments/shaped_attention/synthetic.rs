@@ -77,7 +77,7 @@ fn saved(setup: &Setup, (name, x, y): &(&'static str, Array2<f64>, Array2<f64>))
         coupling.draw(D, M, rng.next_u64())
     };
     let positive: Map<f64> = DenseExponential::new(vec![0.0; D])?.softmax(omega(&independent, 0)?)?;
-    let shaped: Map<f64> = shape.map(omega(&independent, 0)?, Softmax::default())?;
+    let shaped: Map<f64> = shape.build(omega(&independent, 0)?, Softmax::default())?;
     let predicted = (log_variance(&positive, x, y)? - log_variance(&shaped, x, y)?).exp();
     // Attention scales its tokens by d^(−¼).
     let scale = (D as f64).powf(0.25);
@@ -92,7 +92,7 @@ fn saved(setup: &Setup, (name, x, y): &(&'static str, Array2<f64>, Array2<f64>))
             relative_error(&random_features::apply::attention::Attention::new(map)?, &tokens, &exact)
         };
         plain += of(Positive.softmax(omega(&Orthogonal, repeat)?)?)?.powi(2);
-        better += of(shape.map(omega(&Orthogonal, repeat)?, Softmax::default())?)?.powi(2);
+        better += of(shape.build(omega(&Orthogonal, repeat)?, Softmax::default())?)?.powi(2);
     }
     let squared_sum = shape.report.before;
     let error = (plain / setup.repeat as f64).sqrt();

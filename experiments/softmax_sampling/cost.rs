@@ -73,7 +73,7 @@ fn row(classes: usize, seed: u64) -> Result<Row> {
         Ok(())
     })?;
     let start = Instant::now();
-    let mut sampler = Proposal::new(map).exact_below(0).build(&vectors)?;
+    let mut sampler = Proposal::new(map).with_exact_below(0).build(&vectors)?;
     let build = start.elapsed().as_secs_f64();
     let tree = least(10 * QUERIES, DRAWS, |i| {
         black_box(sampler.sample_of(&h(i), DRAWS, rng.next_u64())?);

@@ -25,7 +25,8 @@ where
 {
     let Request { case, n, d, m, heads, .. } = *request;
     let window = if case == Case::AttentionCausalWindow { WINDOW } else { 0 };
-    let attention = Attention::new(Positive.softmax::<T>(Independent.draw(d, m, 1)?)?)?.window(window, 0)?;
+    let attention =
+        Attention::new(Positive.softmax::<T>(Independent.draw(d, m, 1)?)?)?.with_window(window, 0)?;
     let [q, k, v] = [1, 2, 3].map(|seed| tokens::<T>([1, heads, n, d], seed));
     let run: Box<dyn FnMut() -> Result<f64>> = match case {
         Case::AttentionStep => {

@@ -127,7 +127,7 @@ where
         timed(move || Ok(map.features(Side::X, black_box(&x))?))
     } else {
         zeros::<T>(n, features)?;
-        let (mut values, mut log_scales) = map.features(Side::X, &x)?.into_arrays();
+        let (mut values, mut log_scales) = map.features(Side::X, &x)?.into_parts();
         timed(move || Ok(map.features_into(Side::X, black_box(&x), &mut values, &mut log_scales)?))
     };
     Ok(Work::new(run, cost))
@@ -227,7 +227,7 @@ fn project_tiles<T: Real>(
     norms: &mut [f64],
     scratch: &mut Scratch<T>,
 ) {
-    let m = projection.count();
+    let m = projection.m();
     for x in x.axis_chunks_iter(Axis(0), TILE) {
         let rows = x.nrows();
         project_tile(projection, x, &mut values[..rows * m], m, &mut norms[..rows], scratch);

@@ -152,7 +152,7 @@ impl<T: Real> Smoother<T> {
     fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (targets_count, width) = (self.sums.targets(), program.width());
-        check_training(x, self.map.input_dim(), targets, targets_count)?;
+        check_training(x, self.map.dim(), targets, targets_count)?;
         let rows = self.sums.rows.next(self.next, x.nrows())?;
         let next = rows.end;
         // Sums of runs are used again: page faults of new ones would take a sixth of the time.
@@ -278,7 +278,7 @@ impl<T: Real> Smoother<T> {
     where
         U: Clone + Default + Send,
     {
-        check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
+        check_size("the number of columns of x", self.map.dim(), x.ncols())?;
         if self.count() == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }

@@ -61,7 +61,7 @@ impl<T: Real> Absorbed<T> {
         if coefficient == 0.0 {
             return;
         }
-        let (isa, d) = (Isa::best(), self.projection.input_dim());
+        let (isa, d) = (Isa::best(), self.projection.dim());
         let mut add = |rows: &[T], scale: f64, scales: &[f64]| {
             for (row, term) in rows.chunks_exact(d).zip(&mut *terms) {
                 *term += coefficient * numeric::squared_norm(isa, row, scale, scales);

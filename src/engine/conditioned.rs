@@ -89,7 +89,7 @@ impl<T: Real> ConditionedPlan<T> {
         let [x, y] = &affine;
         let alike = x.matrix == y.matrix && x.shift == y.shift && x.linear == y.linear;
         let facts = Facts {
-            input_dim: x.matrix.ncols(),
+            dim: x.matrix.ncols(),
             symmetric: base.facts().symmetric && alike && x.constant == y.constant,
             ..base.facts().clone()
         };

@@ -34,13 +34,13 @@ pub enum Form {
 /// ```
 /// use random_features::map::Facts;
 /// let facts = Facts::new(3, vec![8]).symmetric();
-/// assert_eq!((facts.input_dim, facts.feature_dim(), facts.non_negative), (3, 8, false));
+/// assert_eq!((facts.dim, facts.feature_dim(), facts.non_negative), (3, 8, false));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Facts {
     /// d, the dimension of points.
-    pub input_dim: usize,
+    pub dim: usize,
     /// The number of features in each block. Each block has a scale for each row; plain maps have one block.
     pub blocks: Vec<usize>,
     /// Whether φ = ψ: a point has equal features on both sides, so Gram matrices are positive semidefinite.
@@ -52,9 +52,9 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of a map from ℝᵈ with d = `input_dim` to these blocks of features, without further properties.
-    pub fn new(input_dim: usize, blocks: Vec<usize>) -> Self {
-        Facts { input_dim, blocks, symmetric: false, non_negative: false, logarithms: false }
+    /// The facts of a map from ℝᵈ with d = `dim` to these blocks of features, without further properties.
+    pub fn new(dim: usize, blocks: Vec<usize>) -> Self {
+        Facts { dim, blocks, symmetric: false, non_negative: false, logarithms: false }
     }
 
     /// States that the map is [symmetric](Facts::symmetric).
@@ -79,7 +79,7 @@ impl Facts {
 
     /// Rejects impossible sizes.
     pub(crate) fn checked(self) -> Result<Self> {
-        check_positive("the dimension d of a map", self.input_dim)?;
+        check_positive("the dimension d of a map", self.dim)?;
         check_positive("the number of blocks of a map", self.blocks.len())?;
         let most = isize::MAX as usize / size_of::<f64>() / 2;
         let total = self.blocks.iter().try_fold(0usize, |sum, width| sum.checked_add(*width));
@@ -96,11 +96,11 @@ impl Facts {
 
 /// A random feature map of your own: K(x, y) ≈ φ(x)·ψ(y).
 ///
-/// Implement [`facts`](FeatureMap::facts) and [`fill`](FeatureMap::fill); [`Map::new`](crate::Map::new) then provides
+/// Implement [`facts`](FeatureMap::facts) and [`fill`](FeatureMap::fill); [`Map::of_feature_map`](crate::Map::of_feature_map) then provides
 /// batches, Gram matrices, estimates, hybrids and everything in [`apply`](crate::apply). The maps of this crate do not
 /// implement this trait; their constructors return a [`Map`](crate::Map) directly.
 ///
-/// A map is immutable: a point always has the same features, alone or in a batch. [`Map::new`](crate::Map::new) tests
+/// A map is immutable: a point always has the same features, alone or in a batch. [`Map::of_feature_map`](crate::Map::of_feature_map) tests
 /// this and the facts on a few points and rejects maps that fail. The engine reads the facts once, passes tiles of the
 /// right shape to `fill`, and reads a tile after `fill` has returned.
 ///
@@ -131,7 +131,7 @@ impl Facts {
 ///     }
 /// }
 ///
-/// let map = Map::new(Affine(2))?;
+/// let map = Map::of_feature_map(Affine(2))?;
 /// assert!((map.estimate(&arr1(&[1.0, 2.0]), &arr1(&[3.0, -1.0]))? - 2.0).abs() < 1e-14);
 /// # Ok::<(), random_features::Error>(())
 /// ```

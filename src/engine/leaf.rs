@@ -154,7 +154,7 @@ impl<T: Real> Leaf<T> {
         let (re, im) = points.split_at_mut(x.len());
         linear.transform(pass.side, x, &mut *re, &mut *im, terms, u);
         let mut project = |part: &[T], first: usize, tile: &mut Tile<'_, T>| {
-            let tile = &mut tile.part(first..first + projection.count(), 0..1);
+            let tile = &mut tile.part(first..first + projection.m(), 0..1);
             projection.project(numeric::matrix_view(rows, d, part).into(), tile, scratch, None);
         };
         project(re, 0, tile);

@@ -100,7 +100,7 @@ impl<T: Real> SharedProjection<T> {
     }
 
     fn write(&mut self, tile: &mut Tile<'_, T>) {
-        let (m, rows) = (self.projection.count(), tile.rows());
+        let (m, rows) = (self.projection.m(), tile.rows());
         let own = Window { values: self.values.take(rows * m), rows, stride: m, width: m };
         numeric::copy_rows(Isa::best(), own, tile.rows_in(0..rows).values.shared());
         self.squared_norms.clear();
@@ -109,7 +109,7 @@ impl<T: Real> SharedProjection<T> {
     }
 
     fn read(&self, tile: &mut Tile<'_, T>) {
-        let (m, rows) = (self.projection.count(), tile.rows());
+        let (m, rows) = (self.projection.m(), tile.rows());
         let own = Window { values: &*self.values, rows, stride: m, width: m };
         numeric::copy_rows(Isa::best(), tile.rows_in(0..rows).values, own);
         self.squared_norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm);

@@ -127,7 +127,7 @@ impl<T: Real> Sum<T> {
             non_negative: every(|facts| facts.non_negative),
             logarithms: true,
             ..Facts::new(
-                parts.first().map_or(0, |part| part.plan.facts().input_dim),
+                parts.first().map_or(0, |part| part.plan.facts().dim),
                 of_y.iter()
                     .flat_map(|product| std::iter::repeat_n(product.width(), product.blocks()))
                     .collect(),

@@ -7,7 +7,7 @@ use crate::theory::{Dependence, Run};
 
 /// Whether there are enough frequencies to tell their law from any other.
 pub(crate) fn can_tell(omega: &Frequencies) -> bool {
-    omega.count() as f64 > LIMIT * LIMIT
+    omega.m() as f64 > LIMIT * LIMIT
 }
 
 /// Whether frequencies may be of the law of this kernel, of which `reference` is a sample. Distribution functions that differ by more
@@ -31,6 +31,6 @@ fn independent(reference: &Reference, omega: &Frequencies, found: &[f32]) -> f64
         *count as f64 * if may_share { 1.0 } else { size as f64 }
     };
     let rows = omega.law().runs().iter().map(rows).sum::<f64>();
-    let independent = rows * found.len() as f64 / omega.count() as f64;
+    let independent = rows * found.len() as f64 / omega.m() as f64;
     if reference.discrete { independent } else { independent.min(distinct(found) as f64) }
 }

@@ -1,6 +1,6 @@
 //! Antithetic pairs over any coupling.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::Array2;
 
 use super::any_coupling::AnyCoupling;

@@ -1,6 +1,6 @@
 //! [`AnyCoupling`]: the couplings of this crate as plain data.
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::coupling::{Coupling, Rows};
 use super::quasi::WithMarginal;

@@ -1,6 +1,6 @@
 //! The rows of a draw, block by block, and their law.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::{Array2, Axis};
 
 use super::coupling::{Coupling, Rows};

@@ -157,7 +157,7 @@ impl Counts {
     }
 
     /// m, the number of frequencies.
-    pub fn count(&self) -> usize {
+    pub fn m(&self) -> usize {
         self.rows.nrows()
     }
 

@@ -1,20 +1,17 @@
 //! [`Coupling`]: how frequencies depend on each other.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::Array2;
 
 use super::any_coupling::AnyCoupling;
-use super::draw::draw_with;
-use super::frequencies::Frequencies;
 use super::structured::Rotated;
-use super::with_radii::WithRadii;
 use crate::error::Result;
-use crate::kernel::{Chi, Radii, Radius};
+use crate::kernel::{Radii, Radius};
 use crate::theory::BlockLaw;
 
 /// How the frequencies of a map depend on each other.
 ///
-/// A coupling draws one block of dependent rows; [`draw`](Coupling::draw) concatenates independent blocks. Each single
+/// A coupling draws one block of dependent rows; a draw concatenates independent blocks. Each single
 /// row must have a uniform direction and a radius of the requested law, which is sufficient for every estimate to be
 /// unbiased. [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) satisfy this only approximately.
 ///
@@ -35,9 +32,9 @@ use crate::theory::BlockLaw;
 ///
 /// ```
 /// use ndarray::Array2;
-/// use random_features::Generator;
+/// use random_features::extend::Generator;
 /// use random_features::frequency::{Coupling, Orthogonal, Rows};
-/// use random_features::kernel::Radii;
+/// use random_features::kernel::{Radii, Softmax};
 /// use random_features::Result;
 ///
 /// #[derive(Debug)]
@@ -59,7 +56,7 @@ use crate::theory::BlockLaw;
 ///     }
 /// }
 ///
-/// let omega = Triples.draw(5, 7, 1)?;
+/// let omega = Softmax::default().draw(&Triples, 5, 7, 1)?;
 /// let norms = omega.squared_norms();
 /// assert!((norms[0] - norms[2]).abs() < 1e-12 && (norms[0] - norms[3]).abs() > 1e-12);
 /// # Ok::<(), random_features::Error>(())
@@ -67,7 +64,7 @@ use crate::theory::BlockLaw;
 /// A third method, [`block_law`](Coupling::block_law), states how the rows of a block depend on each other, from which
 /// closed forms of the variance follow; these triples have none. Frequencies of your own coupling have no named draw: they
 /// are stored and identified by their numbers. Its parameters must show in the `Debug` text, from which the
-/// [stream](super::draw_with) follows.
+/// stream follows.
 ///
 /// `testing::check_unbiased` tests whether maps on the coupling are unbiased.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
@@ -98,32 +95,9 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     }
 
     /// The law of the radii of a draw that asks for the law `asked`: `asked`, unless the coupling has
-    /// [radii of its own](Coupling::with_radii).
+    /// radii of its own.
     fn radius(&self, asked: Radius) -> Radius {
         asked
-    }
-
-    /// Draws m frequencies in ℝᵈ from a seed, in independent blocks of this coupling; the last block may be partial. Each
-    /// frequency is ~ N(0, I), for the Gaussian and the softmax kernel, unless the coupling has
-    /// [other radii](Coupling::with_radii).
-    ///
-    /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, the coupling does not exist in dimension `d`, or one of its
-    /// options is out of range; [`Memory`](crate::Error::Memory), before anything large is drawn, if all m frequencies do not fit
-    /// in memory.
-    fn draw(&self, d: usize, m: usize, seed: u64) -> Result<Frequencies>
-    where
-        Self: Sized,
-    {
-        draw_with(d, m, self, &Chi, seed)
-    }
-
-    /// This coupling with radii of the given law, for the kernel that the law belongs to.
-    fn with_radii<R: Radii>(self, radii: R) -> WithRadii<Self, R>
-    where
-        Self: Sized,
-    {
-        WithRadii::new(self, radii)
     }
 }
 

@@ -34,9 +34,16 @@ impl dyn Coupling + '_ {
     /// Draws m frequencies in ℝᵈ from a seed, in independent blocks; the last block may be partial.
     ///
     /// # Errors
-    /// The errors of [`Coupling::draw`].
+    /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, the coupling does not exist in dimension `d`, or
+    /// one of its options is out of range; [`Memory`](crate::Error::Memory), before anything large is drawn, if
+    /// all m frequencies do not fit in memory.
     pub fn draw(&self, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
         draw_with(d, m, self, &Chi, seed)
+    }
+
+    /// Sets the law of the radii ‖ω‖, and with it the kernel.
+    pub fn with_radii<Law: Radii>(&self, radii: Law) -> WithRadii<&Self, Law> {
+        WithRadii::new(self, radii)
     }
 }
 

@@ -79,7 +79,7 @@ impl Draw {
     /// The frequencies of this draw for a seed.
     ///
     /// # Errors
-    /// The errors of [`Coupling::draw`], and those of the radii; [`Sampler`](crate::Error::Sampler) if a law has no name.
+    /// The errors of [`Orthogonal::draw`](super::Orthogonal::draw), and those of the radii; [`Sampler`](crate::Error::Sampler) if a law has no name.
     pub fn of_seed(&self, seed: u64) -> Result<Frequencies> {
         let (radii, mut rng) = (self.radii.radii()?, generator(seed, "draw", self));
         let form = blocks::draw_rows(self.d, self.m, &self.coupling, radii.as_ref(), &mut rng)?;

@@ -1,6 +1,6 @@
 //! [`DrawCounts`]: a draw of counts as plain data, and the draws of [`Counts`].
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::Array2;
 use rand_distr::{Distribution, Geometric, Poisson};
 
@@ -104,7 +104,7 @@ impl Counts {
     /// ```
     /// use random_features::frequency::Counts;
     /// let omega = Counts::poisson(3, 100, vec![0.1, 1.0, 10.0], 7)?;
-    /// assert_eq!((omega.count(), omega.dim()), (100, 3));
+    /// assert_eq!((omega.m(), omega.dim()), (100, 3));
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
@@ -124,7 +124,7 @@ impl Counts {
     /// ```
     /// use random_features::frequency::Counts;
     /// let omega = Counts::geometric(3, 100, 0.4, 7)?;
-    /// assert_eq!((omega.count(), omega.dim()), (100, 3));
+    /// assert_eq!((omega.m(), omega.dim()), (100, 3));
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///

@@ -36,10 +36,10 @@ tagged!(FrequencyForm, "a form of frequencies" {
 
 impl FrequencyForm {
     /// m.
-    fn count(&self) -> usize {
+    fn m(&self) -> usize {
         match self {
             FrequencyForm::Dense(rows) => rows.nrows(),
-            FrequencyForm::Structured(structured) => structured.count(),
+            FrequencyForm::Structured(structured) => structured.m(),
         }
     }
 
@@ -60,9 +60,9 @@ impl FrequencyForm {
 
     /// Rejects no rows, numbers that are not finite, and laws for another number of rows.
     fn check(&self, law: &Law) -> Result<()> {
-        check_positive("the number of frequencies m", self.count())?;
+        check_positive("the number of frequencies m", self.m())?;
         check_positive("the dimension d", self.dim())?;
-        check_size("the number of rows in the law", self.count(), law.len())?;
+        check_size("the number of rows in the law", self.m(), law.len())?;
         law.check()?;
         let FrequencyForm::Dense(rows) = self else { return Ok(()) };
         match rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
@@ -117,8 +117,8 @@ impl Frequencies {
     }
 
     /// m, the number of frequencies.
-    pub fn count(&self) -> usize {
-        self.form.count()
+    pub fn m(&self) -> usize {
+        self.form.m()
     }
 
     /// d, the dimension of each frequency.
@@ -233,8 +233,7 @@ mod stored {
             form.check(&law).map_err(|error| error.to_string())?;
             let provenance = Provenance::of_origin(origin, &form);
             let fits = |draw: &Draw| {
-                let sizes =
-                    (draw.d, draw.m, draw.padded_dim()) == (form.dim(), form.count(), form.padded_dim());
+                let sizes = (draw.d, draw.m, draw.padded_dim()) == (form.dim(), form.m(), form.padded_dim());
                 sizes && draw.law() == law
             };
             if !provenance.draw().is_none_or(fits) {

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use rand::RngExt;
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};

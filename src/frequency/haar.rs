@@ -1,6 +1,6 @@
 //! Haar-distributed orthonormal rows.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::Array2;
 
 use super::radii::fill_normal;

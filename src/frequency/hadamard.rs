@@ -1,6 +1,6 @@
 //! Hadamard frequencies: orthogonal frequencies from fast transforms.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::Array2;
 
 use super::any_coupling::AnyCoupling;

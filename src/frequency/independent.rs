@@ -1,6 +1,6 @@
 //! Independent frequencies.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::Array2;
 
 use super::any_coupling::AnyCoupling;

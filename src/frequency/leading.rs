@@ -17,7 +17,7 @@ impl Frequencies {
     /// Frequencies of a sound law cause none.
     pub(crate) fn leading(&self, count: usize) -> Result<Frequencies> {
         let law = leading(self.law(), count);
-        if law.len() >= self.count() {
+        if law.len() >= self.m() {
             return Ok(self.clone());
         }
         let form = match self.structured() {
@@ -70,11 +70,11 @@ mod tests {
             let omega = coupling.draw(5, m, 3).unwrap();
             let leading = omega.leading(asked).unwrap();
             let rows = omega.rows();
-            let first = rows.slice(ndarray::s![..leading.count(), ..]);
+            let first = rows.slice(ndarray::s![..leading.m(), ..]);
             let difference = &leading.rows() - &first;
             assert!(difference.iter().all(|v| v.abs() < 1e-12), "{coupling:?}");
-            assert_eq!(leading.law().len(), leading.count());
-            leading.count()
+            assert_eq!(leading.law().len(), leading.m());
+            leading.m()
         };
         assert_eq!(counts(&Independent, 40, 7), 7);
         assert_eq!((counts(&Orthogonal, 40, 7), counts(&Orthogonal, 40, 10)), (10, 10));
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(law, Law::orthogonal(5, 10));
         let one = Orthogonal.draw(5, 4, 1).unwrap().leading(2).unwrap();
         assert_eq!(one.law().runs()[0].block.dependence, Dependence::Orthogonal);
-        assert_eq!(one.count(), 2);
+        assert_eq!(one.m(), 2);
         let whole = Orthogonal.draw(5, 13, 1).unwrap();
         assert_eq!(whole.leading(13).unwrap(), whole);
     }

@@ -15,7 +15,7 @@ macro_rules! draws {
             ///
             /// ```
             #[doc = $example]
-            /// assert_eq!((omega.count(), omega.dim()), (32, 4));
+            /// assert_eq!((omega.m(), omega.dim()), (32, 4));
             /// # Ok::<(), random_features::Error>(())
             /// ```
             ///

@@ -1,6 +1,6 @@
 //! Orthogonal frequencies.
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};

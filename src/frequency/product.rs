@@ -1,6 +1,6 @@
 //! Frequencies with independent coordinates.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::Array2;
 
 use super::any_coupling::{AnyCoupling, PlainCoupling};

@@ -1,6 +1,6 @@
 //! Drawing radii ‖ω‖ and scaling directions by them. The laws of radii are defined with their kernels.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::{Array2, s};
 use rand_distr::{Distribution, StandardNormal};
 

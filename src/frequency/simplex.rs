@@ -1,6 +1,6 @@
 //! Simplex frequencies (SimRF).
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::{Array2, s};
 
 use super::any_coupling::AnyCoupling;

@@ -1,6 +1,6 @@
 //! Simplex frequencies adapted to their radii (SimRF+).
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::{Array1, Array2, s};
 
 use super::any_coupling::AnyCoupling;

@@ -151,7 +151,7 @@ impl Structured {
     }
 
     /// m, the number of rows.
-    pub fn count(&self) -> usize {
+    pub fn m(&self) -> usize {
         self.blocks.iter().map(|block| block.radii.len()).sum()
     }
 
@@ -170,17 +170,13 @@ impl Structured {
     /// Rejects these rows if there is no memory for their matrix and for computing it.
     pub(super) fn check_rows(&self) -> Result<()> {
         let units = 4 * run(self.padded) * self.padded;
-        let each = self.dim.saturating_add(units.div_ceil(self.count().max(1)));
-        check_memory(
-            "frequencies written out as a matrix",
-            self.count(),
-            each.saturating_mul(size_of::<f64>()),
-        )
+        let each = self.dim.saturating_add(units.div_ceil(self.m().max(1)));
+        check_memory("frequencies written out as a matrix", self.m(), each.saturating_mul(size_of::<f64>()))
     }
 
     /// The rows as an m × d matrix, computed by projecting the unit vectors.
     pub fn to_rows(&self) -> Array2<f64> {
-        let mut rows = Array2::zeros((self.count(), self.dim));
+        let mut rows = Array2::zeros((self.m(), self.dim));
         // Unit vectors are projected a run at a time: all of them would be a matrix of N × d.
         for columns in runs(self.dim, run(self.padded)) {
             let mut units = Array2::zeros((self.padded, columns.len()));

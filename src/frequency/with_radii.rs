@@ -1,6 +1,6 @@
 //! [`WithRadii`]: a coupling with radii of a fixed law.
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -9,7 +9,7 @@ use crate::kernel::{Radii, Radius};
 use crate::theory::BlockLaw;
 
 /// A coupling whose frequencies have radii of this law, whichever radii a draw requests:
-/// [`coupling.with_radii(radii)`](Coupling::with_radii).
+/// `coupling.with_radii(radii)`.
 ///
 /// # Example
 /// ```

@@ -1,6 +1,6 @@
 //! The Gaussian kernel.
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;

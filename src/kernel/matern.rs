@@ -2,7 +2,7 @@
 
 use std::f64::consts::LN_2;
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::spectrum::chi;
 use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};

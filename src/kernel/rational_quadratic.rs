@@ -1,6 +1,6 @@
 //! The rational quadratic kernel.
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
 /// assert_eq!(kernel.value(&x, &y)?, 1.5f64.powi(-2));
 /// let omega = Orthogonal.with_radii(kernel.clone()).draw(2, 1000, 7)?;
-/// let map: Map<f64> = Trigonometric.map(omega, kernel)?;
+/// let map: Map<f64> = Trigonometric.build(omega, kernel)?;
 /// assert!((map.estimate(&x, &y)? - 1.5f64.powi(-2)).abs() < 0.1);
 /// # Ok::<(), random_features::Error>(())
 /// ```

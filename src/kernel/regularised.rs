@@ -1,6 +1,6 @@
 //! The regularised softmax kernel.
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::{Kernel, Lengthscale, Radii, Radius};
 use crate::digest::{Identity, identified};

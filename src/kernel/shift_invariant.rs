@@ -21,10 +21,10 @@ use crate::{Real, SignedLog};
 ///
 /// ```
 /// use ndarray::arr1;
-/// use random_features::Generator;
+/// use random_features::extend::Generator;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::{Chi, Kernel, Lengthscale, Radii, ShiftInvariant, Spectrum};
-/// use random_features::map::Target;
+/// use random_features::map::AnyKernel;
 /// use random_features::{Map, Result, SignedLog, Trigonometric};
 ///
 /// #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ use crate::{Real, SignedLog};
 /// }
 ///
 /// let omega = Orthogonal.with_radii(Wide::default()).draw(2, 1000, 7)?;
-/// let map: Map<f64> = Trigonometric.map(omega, Target::own(Wide::default()))?;
+/// let map: Map<f64> = Trigonometric.build(omega, AnyKernel::own(Wide::default()))?;
 /// let (x, y) = (arr1(&[0.5, 1.0]), arr1(&[-0.5, 0.0]));
 /// assert!((map.estimate(&x, &y)? - Wide::default().value(&x, &y)?).abs() < 0.05);
 /// # Ok::<(), random_features::Error>(())

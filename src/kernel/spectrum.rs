@@ -1,6 +1,6 @@
 //! [`Spectrum`]: the spectral law of a shift-invariant kernel.
 
-use crate::Generator;
+use crate::generator::Generator;
 use rand_distr::{ChiSquared, Distribution};
 
 use super::{Cauchy, Chi, RationalQuadratic, RootDim, Smoothness};
@@ -39,7 +39,7 @@ impl Spectrum<'_> {
 ///
 /// # Example
 /// ```
-/// use random_features::Generator;
+/// use random_features::extend::Generator;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::Radii;
 ///

@@ -33,12 +33,12 @@ struct Written<T> {
 /// [`Contract`](Error::Contract) with the fault.
 #[inline(never)]
 pub(super) fn check<T: Real>(map: &dyn FeatureMap<T>, facts: &Facts) -> Result<()> {
-    if facts.feature_dim() > MOST || facts.input_dim > MOST {
+    if facts.feature_dim() > MOST || facts.dim > MOST {
         return Ok(());
     }
     let coordinate = |(i, k)| ((i * 31 + k * 17 + 5) % 13) as f64 / 13.0 - 0.4;
-    let scale = (facts.input_dim as f64).sqrt().recip();
-    let x = Array2::from_shape_fn((POINTS, facts.input_dim), |at| T::narrow(scale * coordinate(at)));
+    let scale = (facts.dim as f64).sqrt().recip();
+    let x = Array2::from_shape_fn((POINTS, facts.dim), |at| T::narrow(scale * coordinate(at)));
     let sides = [Side::X, Side::Y].map(|side| of_side(map, facts, side, x.view()));
     let [left, right] = sides;
     let (left, right) = (left?, right?);

@@ -106,7 +106,7 @@ impl Definition for ComplexExponential {
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        let (lengthscale, row) = (setting.target.lengthscale(), setting.target.row());
+        let (lengthscale, row) = (setting.kernel.lengthscale(), setting.kernel.row());
         let symmetric = self.symmetry == Symmetry::Symmetric;
         let form = match self.transform.real_sides() {
             Some(sides) => NormalForm {
@@ -134,7 +134,7 @@ impl Definition for ComplexExponential {
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         let (law, zeta) = (setting.law()?, self.transform.zeta(u, v));
         // Half of ln of the squared kernel, x·y for softmax.
-        let dot = 0.5 * setting.target.ln_squared_scale(pair);
+        let dot = 0.5 * setting.kernel.ln_squared_scale(pair);
         let squared_norm = zeta.iter().map(Complex64::norm_sqr).sum();
         if zeta.iter().all(|z| z.im == 0.0) {
             // The variance of positive features, whose ζ is x + y.

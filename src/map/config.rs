@@ -1,6 +1,6 @@
 //! [`MapConfig`]: a recipe as a few words and numbers.
 
-use super::{Mechanism, Recipe, Target};
+use super::{AnyKernel, Mechanism, Recipe};
 use crate::error::{Error, Result};
 use crate::frequency::{AnyCoupling, CountLaw, Draw, DrawCounts, Orthogonal, PlainCoupling};
 use crate::kernel::{Chi, Lengthscale, Radius};
@@ -9,7 +9,7 @@ use crate::map::{Omega, PlainRecipe};
 /// A map that is not made of others, as a few words and numbers: what people write into configuration files.
 ///
 /// With the feature `serde` it is read from any format for people, such as JSON, TOML and YAML. Names are those from which
-/// [`Mechanism`], [`Target`] and [`AnyCoupling`] are parsed. Every map needs only `map` and `d`; unknown fields are refused.
+/// [`Mechanism`], [`AnyKernel`] and [`AnyCoupling`] are parsed. Every map needs only `map` and `d`; unknown fields are refused.
 /// A [`Recipe`] is stored with a checksum instead, and may be a composite.
 ///
 /// | field | meaning | if it is missing |
@@ -54,7 +54,7 @@ pub struct MapConfig {
         feature = "serde",
         serde(default, with = "crate::names::text::option", skip_serializing_if = "Option::is_none")
     )]
-    pub kernel: Option<Target>,
+    pub kernel: Option<AnyKernel>,
     /// The lengthscale ℓ of the kernel or, without a kernel, the one by which points are divided.
     #[cfg_attr(feature = "serde", serde(default, with = "written", skip_serializing_if = "Option::is_none"))]
     pub lengthscale: Option<Lengthscale>,
@@ -86,23 +86,23 @@ impl MapConfig {
     /// [`Text`](Error::Text) if the kernel, the number of frequencies or the parameter of their law is missing, if frequencies or a
     /// coupling are stated although the map has none, or if `lengthscale` is stated beside a kernel whose own is not 1.
     /// [`Parameter`](Error::Parameter) if a number is outside its domain, [`Shape`](Error::Shape) if there are lengthscales or
-    /// rates for another dimension than d, and errors of [`PlainRecipe::map`] that are known before a draw. [`Recipe::draw`]
+    /// rates for another dimension than d, and errors of [`PlainRecipe::build`] that are known before a draw. [`Recipe::draw`]
     /// refuses whatever only a draw finds out, such as a coupling that has no frequencies in d dimensions.
     pub fn recipe(&self) -> Result<Recipe> {
-        let target = self.target()?;
-        let plain = PlainRecipe::new(self.map.clone(), self.omega(&target)?, target);
+        let kernel = self.kernel()?;
+        let plain = PlainRecipe::new(self.map.clone(), self.omega(&kernel)?, kernel);
         plain.check()?;
         Ok(Recipe::Plain(plain))
     }
 
     /// The kernel with its lengthscale.
-    fn target(&self) -> Result<Target> {
+    fn kernel(&self) -> Result<AnyKernel> {
         let lengthscale = self.lengthscale.clone().unwrap_or_default().checked()?;
         match (&self.kernel, &self.lengthscale) {
             (None, _) if self.map.is_for_kernels() => {
                 Err(self.refused("it needs a kernel, such as “softmax” or “gaussian”"))
             }
-            (None, _) => Ok(Target::Implied(lengthscale)),
+            (None, _) => Ok(AnyKernel::Implied(lengthscale)),
             (Some(kernel), None) => Ok(kernel.clone()),
             (Some(kernel), Some(_)) if *kernel.lengthscale() != Lengthscale::default() => Err(self.refused(
                 format!("the kernel “{kernel}” has a lengthscale, and another is stated beside it"),
@@ -112,7 +112,7 @@ impl MapConfig {
     }
 
     /// The frequencies that are to be drawn.
-    fn omega(&self, target: &Target) -> Result<Omega> {
+    fn omega(&self, kernel: &AnyKernel) -> Result<Omega> {
         let law = match &self.map {
             Mechanism::Poisson(map) => map.rates().cloned().map(CountLaw::Poisson),
             Mechanism::Geometric(map) => map.p().map(CountLaw::Geometric),
@@ -120,7 +120,7 @@ impl MapConfig {
             Mechanism::Sketched(_) => return Err(self.refused("its sketch is made by a program")),
             _ => {
                 let m = self.m.ok_or_else(|| self.refused("it needs m, the number of frequencies"))?;
-                return Ok(self.draw(m, target).into());
+                return Ok(self.draw(m, kernel).into());
             }
         };
         let law = law.ok_or_else(|| {
@@ -143,8 +143,8 @@ impl MapConfig {
     }
 
     /// The draw whose law is the kernel's.
-    fn draw(&self, m: usize, target: &Target) -> Draw {
-        let law = target.radius().unwrap_or(Radius::Chi);
+    fn draw(&self, m: usize, kernel: &AnyKernel) -> Draw {
+        let law = kernel.radius().unwrap_or(Radius::Chi);
         let default: AnyCoupling =
             if law.is_polar() { Orthogonal.into() } else { PlainCoupling::Product(law).into() };
         let draw = Draw::new(self.d, m, self.coupling.unwrap_or(default)).with_stream(self.stream);

@@ -13,7 +13,7 @@ pub(super) fn check(map: &'static str, setting: Setting<'_>, shift: Option<&Shif
     if let Some(shift) = shift {
         check_size("the number of entries of the shift", setting.omega.dim(), shift.by().len())?;
     }
-    if setting.target.radius() == Some(Radius::Chi) { Ok(()) } else { Err(setting.refused(map)) }
+    if setting.kernel.radius() == Some(Radius::Chi) { Ok(()) } else { Err(setting.refused(map)) }
 }
 
 /// The form of features Πₗ (uₗ/rₗ)^{ωⱼₗ} e^{bⱼ + a} with divisors r, biases b and the constant a.
@@ -25,17 +25,17 @@ pub(super) fn form(
     bias: impl Fn(ArrayView1<'_, u64>) -> f64,
     constant: f64,
 ) -> Result<NormalForm> {
-    let (counts, target) = (setting.omega.counts(map)?, setting.target);
+    let (counts, kernel) = (setting.omega.counts(map)?, setting.kernel);
     let biases = counts.rows().rows().into_iter().map(bias).collect();
     let non_negative = shift.is_some();
-    let logarithms = Logarithms::new(counts, target.lengthscale(), shift, divisors, biases, excess(setting));
+    let logarithms = Logarithms::new(counts, kernel.lengthscale(), shift, divisors, biases, excess(setting));
     let form = NormalForm::new(0.0);
     Ok(NormalForm { input: Input::Logarithms(logarithms), constant, non_negative, ..form })
 }
 
 /// The coefficient of ‖x/ℓ‖² by which logarithms of features exceed those for the Gaussian kernel.
 fn excess(setting: Setting<'_>) -> f64 {
-    0.5 + setting.target.row()
+    0.5 + setting.kernel.row()
 }
 
 /// ln of the variance, from the variance for the Gaussian kernel at the shifted points.

@@ -6,8 +6,8 @@ use ndarray::Array2;
 use num_complex::Complex64;
 
 use super::Covariance;
+use super::any_kernel::AnyKernel;
 use super::omega::Omega;
-use super::target::Target;
 use crate::Real;
 use crate::digest::Identify;
 use crate::engine::{
@@ -18,11 +18,11 @@ use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Lengthscale, RegularisedSoftmax, Softmax};
 use crate::theory::{Law, Pair, Radius};
 
-/// The frequencies and the target of a map.
+/// The frequencies and the kernel of a map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting<'a> {
     pub omega: &'a Omega,
-    pub target: &'a Target,
+    pub kernel: &'a AnyKernel,
 }
 
 impl<'a> Setting<'a> {
@@ -36,26 +36,26 @@ impl<'a> Setting<'a> {
         self.law().map_or(Radius::Unstated, |law| law.radius())
     }
 
-    /// The target's kernel, if the frequencies have the radii that it needs.
+    /// The kernel itself, if the frequencies have the radii that it needs.
     pub fn target_kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
-        if self.fits() { self.target.kernel() } else { None }
+        if self.fits() { self.kernel.kernel() } else { None }
     }
 
-    /// Whether the radii of the frequencies are those that the target needs.
+    /// Whether the radii of the frequencies are those that the kernel needs.
     pub fn fits(&self) -> bool {
-        self.target.radius() == Some(self.radius())
+        self.kernel.radius() == Some(self.radius())
     }
 
-    /// Accepts real frequencies, drawn or not. If their radii are stated, they must be those of the target, and `serves` must
+    /// Accepts real frequencies, drawn or not. If their radii are stated, they must be those of the kernel, and `serves` must
     /// accept them.
     pub fn check_radii(&self, map: &'static str, serves: impl Fn(Radius) -> bool) -> Result<()> {
         self.omega.check_real(map)?;
         let radius = self.radius();
         let stated = radius.is_named();
         let served =
-            self.target.radius().is_some_and(|needed| serves(needed) && (!stated || radius == needed));
+            self.kernel.radius().is_some_and(|needed| serves(needed) && (!stated || radius == needed));
         let padded =
-            self.target.padded_dim(self.omega.dim()).is_none_or(|dim| dim == self.omega.padded_dim());
+            self.kernel.padded_dim(self.omega.dim()).is_none_or(|dim| dim == self.omega.padded_dim());
         if served && padded { Ok(()) } else { Err(self.refused(map)) }
     }
 
@@ -75,29 +75,29 @@ impl<'a> Setting<'a> {
 
     /// Accepts only targets without a named kernel.
     pub fn check_implied(&self, map: &'static str) -> Result<()> {
-        match self.target {
-            Target::Implied(_) => self.omega.check_real(map),
+        match self.kernel {
+            AnyKernel::Implied(_) => self.omega.check_real(map),
             _ => Err(self.refused(map)),
         }
     }
 
-    /// The error that the map does not estimate the target on these frequencies.
+    /// The error that the map does not estimate the kernel on these frequencies.
     pub fn refused(&self, map: &'static str) -> Error {
-        let target = match self.target {
-            Target::Implied(_) => "a kernel for a bare lengthscale, which names none".into(),
-            target => format!("the kernel {target}"),
+        let kernel = match self.kernel {
+            AnyKernel::Implied(_) => "a kernel for a bare lengthscale, which names none".into(),
+            kernel => format!("the kernel {kernel}"),
         };
-        self.does_not_estimate(map, target)
+        self.does_not_estimate(map, kernel)
     }
 
     /// The error that the map does not estimate the kernel of this description on these frequencies.
-    pub fn does_not_estimate(&self, map: &'static str, target: String) -> Error {
+    pub fn does_not_estimate(&self, map: &'static str, kernel: String) -> Error {
         let frequencies = match (self.omega, self.radius()) {
             (Omega::None(_) | Omega::Sketch(_), _) => "no frequencies".into(),
             (Omega::Counts(_) | Omega::DrawCounts(_), _) => "counts".into(),
             (_, radius) => radius.to_string(),
         };
-        Error::Target { map, frequencies, target }
+        Error::Kernel { map, frequencies, kernel }
     }
 }
 
@@ -126,7 +126,7 @@ pub(crate) trait Definition: Identify {
     /// D, the number of features of a point; by default [`width`](Definition::width) for each frequency, or for each coordinate where
     /// there are no frequencies.
     fn feature_dim(&self, setting: Setting<'_>) -> usize {
-        let places = if let Omega::None(d) = setting.omega { *d } else { setting.omega.count() };
+        let places = if let Omega::None(d) = setting.omega { *d } else { setting.omega.m() };
         places.saturating_mul(self.width())
     }
 
@@ -182,7 +182,7 @@ pub(crate) trait Definition: Identify {
     }
 
     /// The softmax kernel with ℓ = 1, or its variant that frequencies of this law estimate.
-    fn softmax_target(&self, _omega: &Omega) -> Target {
+    fn softmax_kernel(&self, _omega: &Omega) -> AnyKernel {
         Softmax::default().into()
     }
 
@@ -195,14 +195,14 @@ pub(crate) trait Definition: Identify {
     }
 
     /// The relative covariance of two estimates that share a point, for one frequency without its opposite; `None` without a
-    /// closed form, or if the radii of the frequencies are not those of the target.
+    /// closed form, or if the radii of the frequencies are not those of the kernel.
     fn covariance(&self, _setting: Setting<'_>) -> Option<Covariance> {
         None
     }
 }
 
 /// The softmax kernel, or its regularised form if the radii are √d.
-pub(crate) fn softmax_or_regularised(omega: &Omega) -> Target {
+pub(crate) fn softmax_or_regularised(omega: &Omega) -> AnyKernel {
     match omega.law() {
         Some(law) if law.radius() == Radius::RootDim => {
             RegularisedSoftmax::in_dimension(omega.padded_dim()).into()
@@ -280,7 +280,7 @@ impl NormalForm {
                 return Err(Error::Parameter { name, value, domain: "at least 1" });
             }
         };
-        let m = projection.count();
+        let m = projection.m();
         let facts = Facts {
             symmetric: self.symmetric,
             non_negative: self.non_negative,

@@ -123,7 +123,7 @@ impl Definition for DenseExponential {
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        let (omega, target) = (setting.omega.frequencies(self.name())?, setting.target);
+        let (omega, kernel) = (setting.omega.frequencies(self.name())?, setting.kernel);
         let weight = |row: ndarray::ArrayView1<'_, f64>| -> f64 {
             row.iter().zip(&self.a).map(|(w, a)| a * w * w).sum()
         };
@@ -137,7 +137,7 @@ impl Definition for DenseExponential {
             stretch: Some(self.a.iter().map(|a| (1.0 - 4.0 * a).sqrt()).collect()),
             constant: self.a.iter().map(|a| 0.25 * (-4.0 * a).ln_1p()).sum(),
             non_negative: true,
-            ..NormalForm::new(-0.5 + target.row())
+            ..NormalForm::new(-0.5 + kernel.row())
         })
     }
 
@@ -163,7 +163,7 @@ impl Definition for DenseExponential {
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         let w: Vec<f64> = u.iter().zip(v).map(|(u, v)| u + v).collect();
         let relative = dense::ln_variance(&w, &self.rho(), &setting.law()?)?;
-        Some(relative + setting.target.ln_squared_scale(pair))
+        Some(relative + setting.kernel.ln_squared_scale(pair))
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {

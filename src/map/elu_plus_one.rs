@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
 use super::definition::{Definition, Setting};
-use super::{Facts, FeatureMap, Form, Lift, Omega, Side, Target, Tile};
+use super::{AnyKernel, Facts, FeatureMap, Form, Lift, Omega, Side, Tile};
 use crate::Real;
 use crate::digest::identified;
 use crate::error::{Error, Result, check_positive};
@@ -35,7 +35,7 @@ use crate::theory::Pair;
 /// ```
 /// use ndarray::arr1;
 /// use random_features::EluPlusOne;
-/// let map = EluPlusOne.map(2, 1.0)?;
+/// let map = EluPlusOne.build(2, 1.0)?;
 /// let estimate = map.estimate(&arr1(&[1.0, -3.0]), &arr1(&[0.5, 0.0]))?;
 /// assert!((estimate - (3.0f64 + (-3.0f64).exp())).abs() < 1e-12);
 /// # Ok::<(), random_features::Error>(())
@@ -59,7 +59,7 @@ impl Definition for EluPlusOne {
         match setting.omega {
             Omega::None(d) => {
                 check_positive("the dimension d", *d)?;
-                let implied = matches!(setting.target, Target::Implied(_));
+                let implied = matches!(setting.kernel, AnyKernel::Implied(_));
                 if implied { Ok(()) } else { Err(setting.refused(self.name())) }
             }
             _ => Err(Error::NoFrequencies { map: self.name() }),
@@ -75,7 +75,7 @@ impl Definition for EluPlusOne {
     }
 
     fn features<T: Real>(&self, setting: Setting<'_>) -> Result<Arc<dyn FeatureMap<T>>> {
-        let (dim, lengthscale) = (setting.omega.dim(), setting.target.lengthscale().clone());
+        let (dim, lengthscale) = (setting.omega.dim(), setting.kernel.lengthscale().clone());
         Ok(Arc::new(OfCoordinates { dim, lengthscale }))
     }
 

@@ -46,7 +46,7 @@ impl<T: Real> Features<T> {
     }
 
     /// The values, n × D.
-    pub fn values(&self) -> ArrayView2<'_, T> {
+    pub fn mantissas(&self) -> ArrayView2<'_, T> {
         self.values.view()
     }
 
@@ -67,7 +67,7 @@ impl<T: Real> Features<T> {
 
     /// The values, n × D, and the logarithmic scales, n × blocks, for example to reuse them with
     /// [`features_into`](Map::features_into).
-    pub fn into_arrays(self) -> (Array2<T>, Array2<f64>) {
+    pub fn into_parts(self) -> (Array2<T>, Array2<f64>) {
         (self.values, self.log_scales)
     }
 

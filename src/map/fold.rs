@@ -46,7 +46,7 @@ impl<T: Real> Map<T> {
     /// let mut mean = vec![0.0; map.feature_dim()];
     /// let part = |run: random_features::map::FeatureRun<'_, f32>| {
     ///     let mut sum = vec![0.0; run.feature_dim()];
-    ///     (0..run.count()).for_each(|i| run.add_row(i, 1e-3, &mut sum));
+    ///     (0..run.len()).for_each(|i| run.add_row(i, 1e-3, &mut sum));
     ///     sum
     /// };
     /// map.fold(Side::X, &x, part, |sum| mean.iter_mut().zip(sum).for_each(|(mean, sum)| *mean += sum))?;
@@ -99,11 +99,11 @@ pub struct FeatureRun<'a, T> {
 impl<'a, T: Real> FeatureRun<'a, T> {
     /// The rows of all points that these are, to find what belongs to them.
     pub fn rows(&self) -> Range<usize> {
-        self.first..self.first + self.count()
+        self.first..self.first + self.len()
     }
 
     /// n, the number of points, at least 1.
-    pub fn count(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.batch.rows()
     }
 
@@ -118,13 +118,13 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// The values, n × D.
-    pub fn values(&self) -> ArrayView2<'a, T> {
-        matrix_view(self.count(), self.feature_dim(), self.batch.values())
+    pub fn mantissas(&self) -> ArrayView2<'a, T> {
+        matrix_view(self.len(), self.feature_dim(), self.batch.values())
     }
 
     /// The logarithmic scales, n × blocks.
     pub fn log_scales(&self) -> ArrayView2<'a, f64> {
-        matrix_view(self.count(), self.blocks.len(), self.batch.log_scales())
+        matrix_view(self.len(), self.blocks.len(), self.batch.log_scales())
     }
 
     /// The features of point i of the run with their scales multiplied in, D numbers: those of absent blocks are 0.

@@ -134,12 +134,12 @@ impl Definition for Geometric {
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
-        if self.fits(setting) { setting.target.kernel() } else { None }
+        if self.fits(setting) { setting.kernel.kernel() } else { None }
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         let p = self.probability(setting).ok().filter(|_| self.fits(setting))?;
-        let gaussian = |u: &[f64], v: &[f64]| ln_geometric_variance(u, v, p, setting.omega.count());
+        let gaussian = |u: &[f64], v: &[f64]| ln_geometric_variance(u, v, p, setting.omega.m());
         Some(counting::log_variance(setting, self.shift.as_ref(), u, v, pair, gaussian))
     }
 }

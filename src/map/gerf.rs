@@ -126,12 +126,12 @@ impl Definition for Gerf {
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        let (omega, target) = (setting.omega.frequencies(self.name())?, setting.target);
+        let (omega, kernel) = (setting.omega.frequencies(self.name())?, setting.kernel);
         let norms = finite_norms(omega)?;
         let b = gerf::coefficients(self.a, self.sign, 1).b;
         let constant = (1.0 - 4.0 * self.a).ln() * (0.25 * omega.padded_dim() as f64);
         let weight = |norm: &f64| self.a * *norm + Complex64::new(0.0, constant.im);
-        let form = NormalForm::new(-0.5 * self.sign.value() + target.row());
+        let form = NormalForm::new(-0.5 * self.sign.value() + kernel.row());
         Ok(NormalForm {
             slopes: [b, b * self.sign.value()],
             weights: Some(norms.iter().map(weight).collect()),
@@ -162,13 +162,13 @@ impl Definition for Gerf {
 
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
         Some(
-            gerf::ln_variance(pair, self.a, self.sign, &setting.law()?)? + setting.target.ln_norm_scale(pair),
+            gerf::ln_variance(pair, self.a, self.sign, &setting.law()?)? + setting.kernel.ln_norm_scale(pair),
         )
     }
 
     fn ln_range(&self, setting: Setting<'_>, pair: &Pair) -> Option<f64> {
         let bounded = self.positive() && self.a.re < 0.0;
-        bounded.then(|| bounds::ln_supremum(pair, self.a.re) + 0.5 * setting.target.ln_norm_scale(pair))
+        bounded.then(|| bounds::ln_supremum(pair, self.a.re) + 0.5 * setting.kernel.ln_norm_scale(pair))
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {

@@ -2,7 +2,7 @@
 
 use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
-use super::{Omega, Target};
+use super::{AnyKernel, Omega};
 use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
@@ -59,24 +59,24 @@ impl Definition for Hyperbolic {
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        let form = NormalForm::new(-0.5 + setting.target.row());
+        let form = NormalForm::new(-0.5 + setting.kernel.row());
         Ok(NormalForm { constant: -0.5 * std::f64::consts::LN_2, non_negative: true, ..form })
     }
 
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
-        let (law, target) = (setting.law()?, setting.target);
-        if target.radius() == Some(Radius::RootDim) {
+        let (law, kernel) = (setting.law()?, setting.kernel);
+        if kernel.radius() == Some(Radius::RootDim) {
             return theory::regularised_hyperbolic(pair, &law);
         }
         let relative = theory::hyperbolic(&Pair { dot: 0.0, ..*pair }, &law)?;
-        Some(relative + target.ln_squared_scale(pair))
+        Some(relative + kernel.ln_squared_scale(pair))
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
         setting.covariance_of_sums(true)
     }
 
-    fn softmax_target(&self, omega: &Omega) -> Target {
+    fn softmax_kernel(&self, omega: &Omega) -> AnyKernel {
         super::definition::softmax_or_regularised(omega)
     }
 }

@@ -3,7 +3,7 @@
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting, finite_norms};
-use super::{Omega, Target};
+use super::{AnyKernel, Omega};
 use crate::Real;
 use crate::digest::identified;
 use crate::engine::Lift;
@@ -93,10 +93,10 @@ impl Definition for Importance {
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         let omega = setting.omega.frequencies(self.name())?;
-        check_size("the number of densities", omega.count(), self.log_densities.len())?;
+        check_size("the number of densities", omega.m(), self.log_densities.len())?;
         finite_norms(omega)?;
-        match setting.target {
-            Target::Softmax(_) | Target::Gaussian(_) => Ok(()),
+        match setting.kernel {
+            AnyKernel::Softmax(_) | AnyKernel::Gaussian(_) => Ok(()),
             _ => Err(setting.refused(self.name())),
         }
     }
@@ -115,12 +115,12 @@ impl Definition for Importance {
         omega.check_rows()?;
         let rows = omega.rows();
         let weights = rows.rows().into_iter().zip(&self.log_densities).map(weight).collect();
-        let form = NormalForm::new(-0.5 + setting.target.row());
+        let form = NormalForm::new(-0.5 + setting.kernel.row());
         Ok(NormalForm { weights: Some(weights), non_negative: true, ..form })
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
-        setting.target.kernel()
+        setting.kernel.kernel()
     }
 
     fn log_variance(&self, _: Setting<'_>, _: &[f64], _: &[f64], _: &Pair) -> Option<f64> {

@@ -1,16 +1,17 @@
 //! Feature maps φ, ψ whose product φ(x)·ψ(y) estimates a kernel.
 //!
 //! Every map is used through the type [`Map`]: batches of [`Features`], Gram matrices, estimates, variances. Plain maps
-//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have the same constructors: `map(frequencies,
-//! target)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A
+//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have the same constructors: `build(frequencies,
+//! kernel)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A
 //! [`Recipe`] is a map as plain data; implement [`FeatureMap`] for a map of your own, or [`Sketch`] for one that is drawn from
 //! seeds and stored. The private engine does the computations; hybrids and applications are built on maps.
 //!
 //! # Scales
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in
-//! magnitude. Features are therefore finite for points of any norm, and the target (softmax or Gaussian) only changes
+//! magnitude. Features are therefore finite for points of any norm, and the kernel (softmax or Gaussian) only changes
 //! the scale.
 
+mod any_kernel;
 mod check;
 pub mod compose;
 mod config;
@@ -34,7 +35,6 @@ mod row_sums;
 mod sketch;
 #[cfg(feature = "serde")]
 mod stored;
-mod target;
 mod transform;
 mod tree;
 
@@ -53,6 +53,7 @@ mod trigonometric;
 
 pub use crate::digest::Identity;
 pub use crate::engine::{Facts, FeatureMap, Form, Lift, Row, Shift, Side, Tile};
+pub use any_kernel::AnyKernel;
 pub use compose::Conditioning;
 pub use config::MapConfig;
 pub use features::{Features, LogFeatures};
@@ -68,7 +69,6 @@ pub use redraw::Redraw;
 #[cfg(feature = "serde")]
 pub use sketch::SketchKinds;
 pub use sketch::{Sketch, SketchDraw, SketchNumbers};
-pub use target::Target;
 pub use transform::Transform;
 
 use std::sync::Arc;
@@ -88,10 +88,12 @@ use definition::{Definition, NormalForm, Setting};
 macro_rules! mechanisms {
     (
         kernels { $($tag:literal => $module:ident::$Name:ident,)* }
-        others { $($other_tag:literal => $other:ident::$Other:ident,)* }
+        lengthscales { $($other_tag:literal => $other:ident::$Other:ident,)* }
+        sketches { $($sketch_tag:literal => $sketch:ident::$Sketch:ident,)* }
     ) => {
         $(pub use $module::$Name;)*
         $(pub use $other::$Other;)*
+        $(pub use $sketch::$Sketch;)*
 
         /// The definition of a plain map with its parameters, as data.
         ///
@@ -101,11 +103,13 @@ macro_rules! mechanisms {
         pub enum Mechanism {
             $(#[doc = concat!("[`", stringify!($Name), "`].")] $Name($Name),)*
             $(#[doc = concat!("[`", stringify!($Other), "`].")] $Other($Other),)*
+            $(#[doc = concat!("[`", stringify!($Sketch), "`].")] $Sketch($Sketch),)*
         }
 
         tagged!(Mechanism, "a map" {
             $($tag => $Name(definition: $Name),)*
             $($other_tag => $Other(definition: $Other),)*
+            $($sketch_tag => $Sketch(definition: $Sketch),)*
         });
 
         $(
@@ -118,11 +122,11 @@ macro_rules! mechanisms {
                 /// and its [`kernel`](Map::kernel) is `None`.
                 ///
                 /// # Errors
-                /// The errors of [`PlainRecipe::map`].
+                /// The errors of [`PlainRecipe::build`].
                 pub fn softmax<T: Real>(self, omega: impl Into<Omega>) -> Result<Map<T>> {
                     let omega = omega.into();
-                    let target = self.softmax_target(&omega);
-                    self.map(omega, target)
+                    let kernel = self.softmax_kernel(&omega);
+                    self.build(omega, kernel)
                 }
 
                 /// The map for the Gaussian kernel with lengthscale ℓ.
@@ -131,17 +135,18 @@ macro_rules! mechanisms {
                 /// and its [`kernel`](Map::kernel) is `None`.
                 ///
                 /// # Errors
-                /// The errors of [`Gaussian::new`] and [`PlainRecipe::map`].
+                /// The errors of [`Gaussian::new`] and [`PlainRecipe::build`].
                 pub fn gaussian<T: Real>(
                     self,
                     omega: impl Into<Omega>,
                     lengthscale: impl Into<Lengthscale>,
                 ) -> Result<Map<T>> {
-                    self.map(omega, Gaussian::new(lengthscale)?)
+                    self.build(omega, Gaussian::new(lengthscale)?)
                 }
             }
         )*
-        $(constructors!($Other);)*
+        $(constructors_of_lengthscale!($Other);)*
+        $(constructors!($Sketch);)*
 
         impl Mechanism {
             /// Whether the map estimates named kernels, and not one that its frequencies imply.
@@ -156,33 +161,70 @@ macro_rules! mechanisms {
                 match $own {
                     $(Mechanism::$Name($definition) => $answer,)*
                     $(Mechanism::$Other($definition) => $answer,)*
+                    $(Mechanism::$Sketch($definition) => $answer,)*
                 }
             };
         }
     };
 }
 
-/// The constructors of all plain maps.
+/// The constructors of maps for a kernel.
 macro_rules! constructors {
+    ($Name:ident) => {
+        from_definition!($Name);
+
+        impl $Name {
+            /// The map of these frequencies for a kernel.
+            ///
+            /// # Errors
+            /// The errors of [`PlainRecipe::build`].
+            pub fn build<T: Real>(
+                self,
+                omega: impl Into<Omega>,
+                kernel: impl Into<AnyKernel>,
+            ) -> Result<Map<T>> {
+                PlainRecipe::new(self, omega, kernel).build()
+            }
+
+            /// The map as plain data, with frequencies that are drawn or to be drawn.
+            pub fn recipe(self, omega: impl Into<Omega>, kernel: impl Into<AnyKernel>) -> Recipe {
+                Recipe::Plain(PlainRecipe::new(self, omega, kernel))
+            }
+        }
+    };
+}
+
+/// The constructors of maps whose kernel follows from their definition: they take a lengthscale alone.
+macro_rules! constructors_of_lengthscale {
+    ($Name:ident) => {
+        from_definition!($Name);
+
+        impl $Name {
+            /// The map of these frequencies, of points divided by the lengthscale ℓ.
+            ///
+            /// # Errors
+            /// The errors of [`PlainRecipe::build`].
+            pub fn build<T: Real>(
+                self,
+                omega: impl Into<Omega>,
+                lengthscale: impl Into<Lengthscale>,
+            ) -> Result<Map<T>> {
+                PlainRecipe::new(self, omega, AnyKernel::implied(lengthscale)).build()
+            }
+
+            /// The map as plain data, with frequencies that are drawn or to be drawn, of points divided by the lengthscale ℓ.
+            pub fn recipe(self, omega: impl Into<Omega>, lengthscale: impl Into<Lengthscale>) -> Recipe {
+                Recipe::Plain(PlainRecipe::new(self, omega, AnyKernel::implied(lengthscale)))
+            }
+        }
+    };
+}
+
+macro_rules! from_definition {
     ($Name:ident) => {
         impl From<$Name> for Mechanism {
             fn from(definition: $Name) -> Self {
                 Mechanism::$Name(definition)
-            }
-        }
-
-        impl $Name {
-            /// The map of these frequencies for a target kernel.
-            ///
-            /// # Errors
-            /// The errors of [`PlainRecipe::map`].
-            pub fn map<T: Real>(self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<Map<T>> {
-                PlainRecipe::new(self, omega, target).map()
-            }
-
-            /// The map as plain data, with frequencies that are drawn or to be drawn.
-            pub fn recipe(self, omega: impl Into<Omega>, target: impl Into<Target>) -> Recipe {
-                Recipe::Plain(PlainRecipe::new(self, omega, target))
             }
         }
     };
@@ -201,10 +243,12 @@ mechanisms! {
         "poisson" => poisson::Poisson,
         "geometric" => geometric::Geometric,
     }
-    others {
+    lengthscales {
         "sign" => sign::Sign,
         "nonlinear" => nonlinear::Nonlinear,
         "elu plus one" => elu_plus_one::EluPlusOne,
+    }
+    sketches {
         "sketched" => sketch::Sketched,
     }
 }

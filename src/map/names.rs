@@ -6,7 +6,7 @@ use std::str::FromStr;
 use num_complex::Complex64;
 
 use super::{
-    EluPlusOne, Geometric, Gerf, Hyperbolic, Mechanism, Nonlinear, Poisson, Positive, Sign, Target,
+    AnyKernel, EluPlusOne, Geometric, Gerf, Hyperbolic, Mechanism, Nonlinear, Poisson, Positive, Sign,
     Trigonometric,
 };
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ use crate::theory::gerf::GerfSign;
 /// The name of a lengthscale without a kernel in messages.
 const IMPLIED: &str = "a lengthscale without a kernel";
 
-impl FromStr for Target {
+impl FromStr for AnyKernel {
     type Err = Error;
 
     /// Reads the name of a kernel with its parameters and its lengthscale: `softmax`, `gaussian 0.5`, `matern 3/2, lengthscale 0.5`,
@@ -33,18 +33,18 @@ impl FromStr for Target {
     /// number is outside its domain.
     fn from_str(text: &str) -> Result<Self> {
         let text = plain(text);
-        let Named { name, words } = Named::read("a kernel", &text, Target::TAGS, &[(IMPLIED, "implied")])?;
+        let Named { name, words } = Named::read("a kernel", &text, AnyKernel::TAGS, &[(IMPLIED, "implied")])?;
         let mut words = words.joined();
         // Named options are read first, then parameters, then the lengthscale as the number that is left.
         let named = lengthscale(&mut words)?;
-        let kernel: Target = match name {
+        let kernel: AnyKernel = match name {
             "softmax" => Softmax::default().into(),
             "gaussian" => Gaussian::default().into(),
             "laplace" => Laplace::default().into(),
             "regularised softmax" => regularised(&mut words)?.into(),
             "matern" => Matern::new(smoothness(&mut words)?, 1.0)?.into(),
             "rational quadratic" => RationalQuadratic::new(alpha(&mut words)?, 1.0)?.into(),
-            "implied" => Target::Implied(Lengthscale::default()),
+            "implied" => AnyKernel::Implied(Lengthscale::default()),
             _ => return Err(words.refused("this kernel has no text")),
         };
         let unnamed = |words: &mut Words<'_>| words.number::<f64>().map(Lengthscale::from);
@@ -193,7 +193,7 @@ mod tests {
     use crate::theory::complex_exponential::Symmetry;
     use crate::{ComplexExponential, DenseExponential, Importance};
 
-    fn kernels() -> Vec<Target> {
+    fn kernels() -> Vec<AnyKernel> {
         let mut all = Vec::new();
         for scale in
             [Lengthscale::from(1.0), 0.1.into(), (1.0 / 3.0).into(), vec![0.5].into(), vec![2.0, 1e-7].into()]
@@ -210,16 +210,16 @@ mod tests {
             for alpha in [1e-3, 2.0, 1.0 / 3.0, 1e12] {
                 all.push(RationalQuadratic::new(alpha, scale.clone()).unwrap().into());
             }
-            all.push(Target::Implied(scale));
+            all.push(AnyKernel::Implied(scale));
         }
-        assert!(Target::TAGS.iter().all(|tag| all.iter().any(|kernel: &Target| kernel.tag() == *tag)));
+        assert!(AnyKernel::TAGS.iter().all(|tag| all.iter().any(|kernel: &AnyKernel| kernel.tag() == *tag)));
         all
     }
 
     #[test]
     fn every_kernel_is_read_from_its_text() {
         for kernel in kernels() {
-            assert_eq!(kernel.to_string().parse::<Target>(), Ok(kernel.clone()), "{kernel}");
+            assert_eq!(kernel.to_string().parse::<AnyKernel>(), Ok(kernel.clone()), "{kernel}");
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
         kernels().iter().for_each(mutations::check);
         maps().iter().for_each(mutations::check);
         // What has a name is read before what has none, in any order.
-        let matern = |smoothness, scale: f64| Ok(Target::from(Matern::new(smoothness, scale).unwrap()));
+        let matern = |smoothness, scale: f64| Ok(AnyKernel::from(Matern::new(smoothness, scale).unwrap()));
         for text in ["matern, lengthscale 0.5, 1.5", "matern 1.5, lengthscale 0.5", "matern 3/2 0.5"] {
             assert_eq!(text.parse(), matern(Smoothness::ThreeHalves, 0.5), "{text}");
         }
@@ -238,7 +238,7 @@ mod tests {
         for text in
             ["matern [0.5, 2.5] 1.5", "matern, lengthscales 0.5 2.5 3/2", "matern 1.5 lengthscale [0.5 2.5]"]
         {
-            assert_eq!(text.parse(), Ok(Target::from(scales.clone())), "{text}");
+            assert_eq!(text.parse(), Ok(AnyKernel::from(scales.clone())), "{text}");
         }
         // A number that may be negative keeps its sign.
         let gerf = |a: Complex64| Ok(Mechanism::from(Gerf::new(a, GerfSign::Plus).unwrap()));
@@ -256,14 +256,14 @@ mod tests {
             assert!(matches!(text.parse::<Mechanism>(), Err(Error::Parameter { .. })), "{text}");
         }
         for text in ["gaussian -0.5", "matern, lengthscale -0.5, 1.5"] {
-            assert!(matches!(text.parse::<Target>(), Err(Error::Parameter { .. })), "{text}");
+            assert!(matches!(text.parse::<AnyKernel>(), Err(Error::Parameter { .. })), "{text}");
         }
     }
 
     #[test]
     fn kernels_have_short_texts() {
-        let matern = Target::from(Matern::new(Smoothness::FiveHalves, 0.5).unwrap());
-        let rational = Target::from(RationalQuadratic::new(2.0, 3.0).unwrap());
+        let matern = AnyKernel::from(Matern::new(Smoothness::FiveHalves, 0.5).unwrap());
+        let rational = AnyKernel::from(RationalQuadratic::new(2.0, 3.0).unwrap());
         for (text, kernel) in [
             ("softmax", Softmax::default().into()),
             ("Gaussian 0.5", Gaussian::new(0.5).unwrap().into()),
@@ -276,14 +276,14 @@ mod tests {
             ("rational quadratic, lengthscale 3, α = 2", rational),
             ("regularised-softmax", RegularisedSoftmax::default().into()),
         ] {
-            assert_eq!(text.parse::<Target>(), Ok(kernel), "{text}");
+            assert_eq!(text.parse::<AnyKernel>(), Ok(kernel), "{text}");
         }
     }
 
     #[test]
     fn other_kernels_are_refused_with_the_names_or_the_reason() {
         for (text, reason) in [
-            ("rbf", format!("the names are {}", Target::TAGS.join(", "))),
+            ("rbf", format!("the names are {}", AnyKernel::TAGS.join(", "))),
             ("matern", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
             ("rational quadratic 1", "it needs α, such as “rational quadratic, α = 1”".into()),
             ("gaussian 1 2", "“2” has no meaning there".into()),
@@ -298,7 +298,7 @@ mod tests {
             ("matern -5/2", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
             ("softmax, α = 1", "“α” has no meaning there".into()),
         ] {
-            match text.parse::<Target>() {
+            match text.parse::<AnyKernel>() {
                 Err(Error::Text { reason: found, .. }) => assert_eq!(found, reason, "{text}"),
                 other => panic!("{text}: {other:?}"),
             }
@@ -310,7 +310,7 @@ mod tests {
             "gaussian lengthscales",
             "rational quadratic, α = 0",
         ] {
-            assert!(matches!(text.parse::<Target>(), Err(Error::Parameter { .. })), "{text}");
+            assert!(matches!(text.parse::<AnyKernel>(), Err(Error::Parameter { .. })), "{text}");
         }
     }
 

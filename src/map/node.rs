@@ -22,7 +22,7 @@ use crate::{Points, Real};
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
 ///
 /// Every map is used through this type: constructors of plain maps and hybrids return it, a [`Recipe`] builds it, and
-/// [`Map::new`] wraps a user-defined [`FeatureMap`]. A map does not change; clones are cheap and share memory.
+/// [`Map::of_feature_map`] wraps a user-defined [`FeatureMap`]. A map does not change; clones are cheap and share memory.
 ///
 /// Points are rows of arrays of any layout; standard layout is fastest. Every method gives bit-identical results for
 /// any number of threads and for any split of a batch. A row that contains NaN or an infinity, or whose squared norm
@@ -34,7 +34,7 @@ use crate::{Points, Real};
 /// use random_features::{Map, Positive, Side};
 /// let map: Map<f32> = Positive.softmax(Orthogonal.draw(2, 64, 1)?)?;
 /// let features = map.features(Side::X, &arr2(&[[0.1, 0.2], [0.3, -0.4]]))?;
-/// assert_eq!(features.values().dim(), (2, 64));
+/// assert_eq!(features.mantissas().dim(), (2, 64));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 pub struct Map<T: Real> {
@@ -81,7 +81,7 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Contract`](Error::Contract) if a test fails; [`Parameter`](Error::Parameter) if the facts have no dimension,
     /// no block or no feature, or too many.
-    pub fn new(map: impl FeatureMap<T> + 'static) -> Result<Self> {
+    pub fn of_feature_map(map: impl FeatureMap<T> + 'static) -> Result<Self> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
         let facts = map.facts().checked()?;
         check(map.as_ref(), &facts)?;
@@ -134,8 +134,8 @@ impl<T: Real> Map<T> {
     }
 
     /// d, the dimension of points.
-    pub fn input_dim(&self) -> usize {
-        self.facts().input_dim
+    pub fn dim(&self) -> usize {
+        self.facts().dim
     }
 
     /// D, the number of real features.
@@ -246,7 +246,7 @@ impl<T: Real> Map<T> {
         values: ArrayViewMut2<'_, T>,
         log_scales: ArrayViewMut2<'_, f64>,
     ) -> Result<()> {
-        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
+        check_size("the number of columns of x", self.dim(), x.ncols())?;
         check_size("the number of rows of values", x.nrows(), values.nrows())?;
         check_size("the number of columns of values", self.feature_dim(), values.ncols())?;
         check_size("the number of rows of log_scales", x.nrows(), log_scales.nrows())?;
@@ -320,7 +320,7 @@ impl<T: Real> Map<T> {
     /// not have this form.
     #[inline(never)]
     pub fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) -> Result<()> {
-        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
+        check_size("the number of columns of x", self.dim(), x.ncols())?;
         check_size("the number of rows of the tile", x.nrows(), tile.rows())?;
         check_size("the number of values in a row of the tile", self.feature_dim(), tile.width())?;
         check_size("the number of scales in a row of the tile", self.blocks().len(), tile.blocks())?;
@@ -362,7 +362,7 @@ impl<T: Real> Map<T> {
     }
 
     pub(super) fn check_points(&self, x: PointsView<'_, T>) -> Result<()> {
-        check_size("the number of columns of x", self.input_dim(), x.ncols())
+        check_size("the number of columns of x", self.dim(), x.ncols())
     }
 
     /// Rejects `rows` rows of features of `each` bytes, with their scales, if they do not fit in memory.
@@ -372,8 +372,8 @@ impl<T: Real> Map<T> {
     }
 
     pub(super) fn check_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<()> {
-        check_size("the dimension of x", self.input_dim(), x.len())?;
-        check_size("the dimension of y", self.input_dim(), y.len())
+        check_size("the dimension of x", self.dim(), x.len())?;
+        check_size("the dimension of y", self.dim(), y.len())
     }
 }
 

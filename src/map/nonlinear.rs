@@ -40,11 +40,11 @@ use crate::theory::{self, Pair, Radius};
 /// use random_features::kernel::Activation;
 /// use random_features::Nonlinear;
 /// let omega = Orthogonal.draw(2, 1024, 1)?;
-/// let map = Nonlinear::new(Activation::Relu).map(omega.clone(), 1.0)?;
+/// let map = Nonlinear::new(Activation::Relu).build(omega.clone(), 1.0)?;
 /// let x = arr1(&[1.0, 1.0]);
 /// let estimate: f64 = map.estimate(&x, &x)?;
 /// assert!((estimate - 1.0).abs() < 0.2);
-/// let shifted = Nonlinear::new(Activation::Relu).with_offset(1e-3)?.map(omega, 1.0)?;
+/// let shifted = Nonlinear::new(Activation::Relu).with_offset(1e-3)?.build(omega, 1.0)?;
 /// assert!(shifted.estimate(&x, &(-&x))? > 0.0);
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -116,7 +116,7 @@ impl Definition for Nonlinear {
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
         let kernel = self.activation.kernel().filter(|_| setting.radius() == Radius::Chi)?;
         let kernel = kernel.with_offset(self.offset).ok()?;
-        Some(Box::new(kernel.with_lengthscale(setting.target.lengthscale().clone()).ok()?))
+        Some(Box::new(kernel.with_lengthscale(setting.kernel.lengthscale().clone()).ok()?))
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], _: &Pair) -> Option<f64> {

@@ -79,13 +79,13 @@ impl Omega {
     }
 
     /// m, the number of frequencies, or of independent terms of a sketch; 0 if there are none.
-    pub fn count(&self) -> usize {
+    pub fn m(&self) -> usize {
         match self {
-            Omega::Frequencies(omega) => omega.count(),
-            Omega::Counts(omega) => omega.count(),
+            Omega::Frequencies(omega) => omega.m(),
+            Omega::Counts(omega) => omega.m(),
             Omega::Draw(draw) => draw.m,
             Omega::DrawCounts(draw) => draw.m,
-            Omega::Sketch(draw) => draw.count(),
+            Omega::Sketch(draw) => draw.m(),
             Omega::None(_) => 0,
         }
     }

@@ -96,14 +96,14 @@ impl<T: Real> Map<T> {
         sums: &ExponentSums,
         along: &Array1<f64>,
     ) -> Option<ParameterGradients> {
-        let Some(Recipe::Plain(PlainRecipe { mechanism, omega, target, matrix: None })) = self.recipe()
+        let Some(Recipe::Plain(PlainRecipe { mechanism, omega, kernel, matrix: None })) = self.recipe()
         else {
             return None;
         };
-        let setting = Setting { omega: &omega, target: &target };
+        let setting = Setting { omega: &omega, kernel: &kernel };
         let (frequencies, coefficients) = mechanism.pull_back(setting, sums)?;
         // Features are functions of x/ℓ alone.
-        let lengthscale = |(k, along): (usize, &f64)| -along / target.lengthscale().at(k);
+        let lengthscale = |(k, along): (usize, &f64)| -along / kernel.lengthscale().at(k);
         let lengthscales = along.iter().enumerate().map(lengthscale).collect();
         Some(ParameterGradients { lengthscales, frequencies, coefficients })
     }

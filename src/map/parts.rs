@@ -80,7 +80,7 @@ fn leaf_parts<T: Real>(leaf: &Leaf<T>, side: Side) -> Option<Parts> {
         lift: leaf.lift.on(side),
         row: leaf.row,
         constant: leaf.constant - top,
-        lengthscales: (0..projection.input_dim()).map(|k| leaf.lengthscale.at(k)).collect(),
+        lengthscales: (0..projection.dim()).map(|k| leaf.lengthscale.at(k)).collect(),
     })
 }
 

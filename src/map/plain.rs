@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayRef1};
 
 use super::compose::Part;
 use super::definition::Setting;
-use super::{Covariance, Map, Mechanism, Omega, Target};
+use super::{AnyKernel, Covariance, Map, Mechanism, Omega};
 use crate::digest::{Digest, Identify, Identity, identified};
 use crate::engine::Plan;
 use crate::error::{Error, Result, check_size};
@@ -17,7 +17,7 @@ use crate::once::once;
 use crate::theory::Pair;
 use crate::{Real, SignedLog};
 
-/// A map that is not made of others: its definition, its frequencies, and its target kernel.
+/// A map that is not made of others: its definition, its frequencies, and its kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlainRecipe {
     /// The definition with its parameters.
@@ -25,35 +25,39 @@ pub struct PlainRecipe {
     /// The frequencies, or what else is random.
     pub omega: Omega,
     /// The kernel and its lengthscale.
-    pub target: Target,
+    pub kernel: AnyKernel,
     /// M, d × d, if the map is for K(x, My).
     pub matrix: Option<Array2<f64>>,
 }
 
-identified! { PlainRecipe { mechanism, target, omega, matrix } }
+identified! { PlainRecipe { mechanism, kernel, omega, matrix } }
 
 impl PlainRecipe {
-    /// The recipe of a map on these frequencies, drawn or to be drawn, for a target kernel.
-    pub fn new(mechanism: impl Into<Mechanism>, omega: impl Into<Omega>, target: impl Into<Target>) -> Self {
-        PlainRecipe { mechanism: mechanism.into(), omega: omega.into(), target: target.into(), matrix: None }
+    /// The recipe of a map on these frequencies, drawn or to be drawn, for a kernel.
+    pub fn new(
+        mechanism: impl Into<Mechanism>,
+        omega: impl Into<Omega>,
+        kernel: impl Into<AnyKernel>,
+    ) -> Self {
+        PlainRecipe { mechanism: mechanism.into(), omega: omega.into(), kernel: kernel.into(), matrix: None }
     }
 
     /// The map of this recipe. Cost O(md), to round and pack the frequencies.
     ///
     /// # Errors
     /// [`Frequencies`](Error::Frequencies), [`NoFrequencies`](Error::NoFrequencies), [`NotDrawn`](Error::NotDrawn) or
-    /// [`Law`](Error::Law) if the frequencies are of the wrong kind or not drawn yet, [`Target`](Error::Target) if
+    /// [`Law`](Error::Law) if the frequencies are of the wrong kind or not drawn yet, [`Kernel`](Error::Kernel) if
     /// their stated law is that of another kernel, or the map does not estimate such kernels; [`Shape`](Error::Shape)
     /// if parameters are for another dimension, [`Parameter`](Error::Parameter) if a parameter is outside its domain,
     /// [`NotFinite`](Error::NotFinite) if a frequency divided by the lengthscale overflows `T`.
     #[inline(never)]
-    pub fn map<T: Real>(&self) -> Result<Map<T>> {
+    pub fn build<T: Real>(&self) -> Result<Map<T>> {
         Map::of_plain(self.clone())
     }
 
     /// Rejects a recipe that is known to be unsuitable before frequencies are drawn.
     pub(super) fn check(&self) -> Result<()> {
-        self.target.check(self.omega.dim())?;
+        self.kernel.check(self.omega.dim())?;
         match &self.omega {
             Omega::Draw(draw) => check_shape(draw.d, draw.m)?,
             Omega::DrawCounts(draw) => {
@@ -63,7 +67,7 @@ impl PlainRecipe {
             _ => {}
         }
         self.mechanism.check(self.setting())?;
-        if let Target::Own(kernel) = &self.target {
+        if let AnyKernel::Own(kernel) = &self.kernel {
             self.check_own(kernel)?;
         }
         self.matrix.as_ref().map_or(Ok(()), |m| self.check_matrix(m))
@@ -81,10 +85,10 @@ impl PlainRecipe {
         if radius.is_named() || radius == Radius::Unstated || agreement::agrees(&reference, kernel, omega) {
             return Ok(());
         }
-        Err(Error::Target {
+        Err(Error::Kernel {
             map: self.mechanism.name(),
             frequencies: "frequencies of another law than those that the kernel draws".into(),
-            target: format!("the kernel {}", self.target),
+            kernel: format!("the kernel {}", self.kernel),
         })
     }
 
@@ -112,7 +116,7 @@ impl PlainRecipe {
             None => form,
             Some(m) => form.with_matrix(m),
         };
-        form.plan((lift, self.mechanism.width()), &self.omega, self.target.lengthscale())
+        form.plan((lift, self.mechanism.width()), &self.omega, self.kernel.lengthscale())
     }
 
     /// The kernel that is estimated, if it is known.
@@ -137,7 +141,7 @@ impl PlainRecipe {
 
     /// Two points divided by the lengthscale, as the mechanism takes them, and their scalars.
     fn divided<T: Real>(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> (Vec<f64>, Vec<f64>, Pair) {
-        let lengthscale = self.target.lengthscale();
+        let lengthscale = self.kernel.lengthscale();
         let wide = |x: &ArrayRef1<T>| x.iter().map(|v| v.widen()).collect::<Vec<f64>>();
         let turned = |y: Vec<f64>| match &self.matrix {
             None => y,
@@ -165,7 +169,7 @@ impl PlainRecipe {
     }
 
     fn setting(&self) -> Setting<'_> {
-        Setting { omega: &self.omega, target: &self.target }
+        Setting { omega: &self.omega, kernel: &self.kernel }
     }
 }
 
@@ -173,14 +177,14 @@ impl std::fmt::Display for PlainRecipe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Omega::Sketch(draw) = &self.omega {
             let (d, features, name) = (draw.dim(), draw.feature_dim(), draw.name());
-            write!(f, "{name}, {features} features in dimension {d}, {}", self.target)?;
+            write!(f, "{name}, {features} features in dimension {d}, {}", self.kernel)?;
             return f.write_str(if self.omega.is_drawn() { "" } else { ", to be drawn" });
         }
-        let (d, m, name) = (self.omega.dim(), self.omega.count(), self.mechanism.name());
-        match (&self.target, m) {
-            (Target::Implied(_), 0) => write!(f, "{name} in dimension {d}"),
-            (target, _) => {
-                write!(f, "{name}, {m} frequencies in dimension {d}, {target}")?;
+        let (d, m, name) = (self.omega.dim(), self.omega.m(), self.mechanism.name());
+        match (&self.kernel, m) {
+            (AnyKernel::Implied(_), 0) => write!(f, "{name} in dimension {d}"),
+            (kernel, _) => {
+                write!(f, "{name}, {m} frequencies in dimension {d}, {kernel}")?;
                 match &self.omega {
                     Omega::Draw(draw) => write!(f, ", to be drawn: {}", draw.coupling),
                     Omega::DrawCounts(draw) => write!(f, ", to be drawn: {}", draw.law.name()),
@@ -217,4 +221,4 @@ impl<T: Real> Kernel<T> for Turned<T> {
     }
 }
 
-once!(PlainRecipe::map::<T>);
+once!(PlainRecipe::build::<T>);

@@ -122,14 +122,14 @@ impl Definition for Poisson {
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
-        if self.fits(setting) { setting.target.kernel() } else { None }
+        if self.fits(setting) { setting.kernel.kernel() } else { None }
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         if !self.fits(setting) {
             return None;
         }
-        let (rates, m) = (self.each(setting).ok()?, setting.omega.count());
+        let (rates, m) = (self.each(setting).ok()?, setting.omega.m());
         let gaussian = |u: &[f64], v: &[f64]| ln_poisson_variance_per_dimension(u, v, &rates, m);
         Some(counting::log_variance(setting, self.shift.as_ref(), u, v, pair, gaussian))
     }

@@ -143,23 +143,23 @@ impl Recipe {
     /// The map of this recipe, all of whose frequencies must be drawn.
     ///
     /// # Errors
-    /// The errors of [`PlainRecipe::map`], [`Hybrid::sum`](super::compose::Hybrid::sum),
+    /// The errors of [`PlainRecipe::build`], [`Hybrid::sum`](super::compose::Hybrid::sum),
     /// [`Clustered::from_bases`](super::compose::Clustered::from_bases) and [`conditioned`](Recipe::conditioned).
     #[inline(never)]
-    pub fn map<T: Real>(&self) -> Result<Map<T>> {
+    pub fn build<T: Real>(&self) -> Result<Map<T>> {
         match self {
-            Recipe::Plain(plain) => plain.map(),
-            Recipe::Composite(composite) => Map::of_composite(composite.try_map(Recipe::map)?),
+            Recipe::Plain(plain) => plain.build(),
+            Recipe::Composite(composite) => Map::of_composite(composite.try_map(Recipe::build)?),
         }
     }
 
     /// The map of this recipe, after drawing all missing frequencies from one seed.
     ///
     /// # Errors
-    /// The errors of [`drawn`](Recipe::drawn) and [`map`](Recipe::map).
+    /// The errors of [`drawn`](Recipe::drawn) and [`build`](Recipe::build).
     #[inline(never)]
     pub fn draw<T: Real>(&self, seed: u64) -> Result<Map<T>> {
-        self.drawn(seed)?.map()
+        self.drawn(seed)?.build()
     }
 
     /// The recipe of this map at the points that `conditioning` transforms, times their factors. **Biased** if the conditioning is
@@ -187,7 +187,7 @@ impl Recipe {
     /// `None` if no closed form is known. Cost O(d) for most maps; composites also compare their parts.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if a point does not have d entries; the errors of [`map`](Recipe::map) that do not
+    /// [`Shape`](crate::Error::Shape) if a point does not have d entries; the errors of [`build`](Recipe::build) that do not
     /// depend on the draw.
     pub fn log_variance(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Result<Option<f64>> {
         check_size("the dimension of x", self.dim(), x.len())?;
@@ -319,4 +319,4 @@ impl std::fmt::Display for Recipe {
     }
 }
 
-once!(Recipe::map::<T>, Recipe::draw::<T>);
+once!(Recipe::build::<T>, Recipe::draw::<T>);

@@ -19,8 +19,8 @@ use crate::{Real, rng_of_step};
 /// let recipe = Positive.recipe(Draw::new(16, 64, Orthogonal), Softmax::default());
 /// let redraw = Redraw::new(recipe, 42, 1000)?;
 /// assert_eq!(redraw.number(2500), 2);
-/// let (first, third) = (redraw.map::<f32>(999)?, redraw.map::<f32>(2500)?);
-/// assert_eq!(first.identity(), redraw.map::<f32>(0)?.identity());
+/// let (first, third) = (redraw.build::<f32>(999)?, redraw.build::<f32>(2500)?);
+/// assert_eq!(first.identity(), redraw.build::<f32>(0)?.identity());
 /// assert_ne!(first.identity(), third.identity());
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -67,11 +67,11 @@ impl Redraw {
     /// The map of a step.
     ///
     /// # Errors
-    /// The errors of [`Recipe::map`].
+    /// The errors of [`Recipe::build`].
     #[inline(never)]
-    pub fn map<T: Real>(&self, step: u64) -> Result<Map<T>> {
-        self.recipe(step)?.map()
+    pub fn build<T: Real>(&self, step: u64) -> Result<Map<T>> {
+        self.recipe(step)?.build()
     }
 }
 
-once!(Redraw::map::<T>);
+once!(Redraw::build::<T>);

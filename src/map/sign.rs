@@ -33,7 +33,7 @@ use crate::theory::{self, Pair};
 /// use ndarray::arr1;
 /// use random_features::frequency::Independent;
 /// use random_features::Sign;
-/// let map = Sign.map(Independent.draw(2, 1024, 1)?, 1.0)?;
+/// let map = Sign.build(Independent.draw(2, 1024, 1)?, 1.0)?;
 /// let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[20.0, 20.0]));
 /// let estimate: f64 = map.estimate(&x, &y)?;
 /// assert!((estimate - 0.5).abs() < 0.1);
@@ -73,7 +73,7 @@ impl Definition for Sign {
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
         // The kernel depends only on directions: it needs one lengthscale for all coordinates, and frequencies whose
         // directions are stated to be uniform.
-        let isotropic = matches!(setting.target.lengthscale(), Lengthscale::Isotropic(_));
+        let isotropic = matches!(setting.kernel.lengthscale(), Lengthscale::Isotropic(_));
         (isotropic && setting.radius().is_polar()).then(|| Box::new(Angular) as _)
     }
 

@@ -11,7 +11,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::compose::Composite;
-use super::{Identity, Map, Mechanism, Omega, PlainRecipe, Recipe, SketchDraw, Target};
+use super::{AnyKernel, Identity, Map, Mechanism, Omega, PlainRecipe, Recipe, SketchDraw};
 use crate::Real;
 use crate::frequency::{Counts, Draw, DrawCounts, Frequencies};
 use crate::sealed::{AnyScalar, ScalarName, seal, unseal};
@@ -76,7 +76,8 @@ named!(StoredMap, "a kind of map" {
 struct StoredPlain {
     mechanism: Mechanism,
     draw: usize,
-    target: Target,
+    #[serde(rename = "target")]
+    kernel: AnyKernel,
     #[serde(with = "crate::exact")]
     matrix: Option<Array2<f64>>,
 }
@@ -92,13 +93,13 @@ impl Writer<'_> {
     /// Appends the parts of a map, then the map, and returns its index.
     fn push(&mut self, recipe: &Recipe) -> usize {
         let map = match recipe {
-            Recipe::Plain(PlainRecipe { mechanism, omega, target, matrix }) => {
+            Recipe::Plain(PlainRecipe { mechanism, omega, kernel, matrix }) => {
                 let draw = self.draws.iter().position(|known| known.same(omega));
                 debug_assert!(draw.is_some(), "the draws of a recipe are those of its leaves");
                 StoredMap::Plain(StoredPlain {
                     mechanism: mechanism.clone(),
                     draw: draw.unwrap_or_default(),
-                    target: target.clone(),
+                    kernel: kernel.clone(),
                     matrix: matrix.clone(),
                 })
             }
@@ -124,10 +125,10 @@ impl Reader {
     fn push<E: Error>(&mut self, map: StoredMap) -> Result<(), E> {
         let mut depth = 0;
         let recipe = match map {
-            StoredMap::Plain(StoredPlain { mechanism, draw, target, matrix }) => {
+            StoredMap::Plain(StoredPlain { mechanism, draw, kernel, matrix }) => {
                 let missing = || E::custom(format!("there are no frequencies number {draw}"));
                 let omega = self.draws.get(draw).cloned().ok_or_else(missing)?;
-                Recipe::Plain(PlainRecipe { mechanism, omega, target, matrix })
+                Recipe::Plain(PlainRecipe { mechanism, omega, kernel, matrix })
             }
             StoredMap::Composite(composite) => {
                 let composite = composite.try_map(|part| self.take(*part, &mut depth))?;
@@ -237,7 +238,7 @@ impl<T: Real> Serialize for Map<T> {
 
 impl<'de, T: Real> Deserialize<'de> for Map<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read::<T, D>("Map", deserializer)?.map().map_err(D::Error::custom)
+        read::<T, D>("Map", deserializer)?.build().map_err(D::Error::custom)
     }
 }
 
@@ -253,8 +254,8 @@ mod tests {
     }
 
     fn elu() -> StoredMap {
-        let (mechanism, target) = (crate::EluPlusOne.into(), 1.0.into());
-        StoredMap::Plain(StoredPlain { mechanism, draw: 0, target, matrix: None })
+        let (mechanism, kernel) = (crate::EluPlusOne.into(), AnyKernel::implied(1.0));
+        StoredMap::Plain(StoredPlain { mechanism, draw: 0, kernel, matrix: None })
     }
 
     fn clustered(part: usize) -> StoredMap {

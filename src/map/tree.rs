@@ -86,7 +86,7 @@ impl<T: Real> Part for Map<T> {
     }
 
     fn dim(&self) -> usize {
-        self.input_dim()
+        self.dim()
     }
 
     fn width(&self) -> usize {

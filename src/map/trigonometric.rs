@@ -2,7 +2,7 @@
 
 use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
-use super::{Map, Omega, Target};
+use super::{AnyKernel, Map, Omega};
 use crate::Real;
 use crate::digest::identified;
 use crate::engine::Lift;
@@ -51,22 +51,22 @@ impl Trigonometric {
     /// ([`draw_with`](crate::frequency::draw_with) and a [`Smoothness`](crate::kernel::Smoothness)).
     ///
     /// # Errors
-    /// [`Target`](crate::Error::Target) if the frequencies were drawn for another kernel or their law is not known
-    /// (then state the kernel: [`map`](Trigonometric::map)); the errors of [`Matern::new`] and [`map`](Trigonometric::map).
+    /// [`Kernel`](crate::Error::Kernel) if the frequencies were drawn for another kernel or their law is not known
+    /// (then state the kernel: [`map`](Trigonometric::build)); the errors of [`Matern::new`] and [`map`](Trigonometric::build).
     pub fn matern<T: Real>(
         self,
         omega: impl Into<Omega>,
         lengthscale: impl Into<Lengthscale>,
     ) -> Result<Map<T>> {
-        let (omega, target) = (omega.into(), Target::Implied(lengthscale.into()));
-        let setting = Setting { omega: &omega, target: &target };
+        let (omega, kernel) = (omega.into(), AnyKernel::Implied(lengthscale.into()));
+        let setting = Setting { omega: &omega, kernel: &kernel };
         omega.check_real(self.name())?;
         let Radius::Matern(smoothness) = setting.radius() else {
-            let target = "a Matérn kernel: they were not drawn with a Matérn smoothness".into();
-            return Err(setting.does_not_estimate(self.name(), target));
+            let kernel = "a Matérn kernel: they were not drawn with a Matérn smoothness".into();
+            return Err(setting.does_not_estimate(self.name(), kernel));
         };
-        let kernel = Matern::new(smoothness, target.lengthscale().clone())?;
-        self.map(omega, kernel)
+        let kernel = Matern::new(smoothness, kernel.lengthscale().clone())?;
+        self.build(omega, kernel)
     }
 }
 
@@ -78,9 +78,9 @@ impl Definition for Trigonometric {
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
-        match setting.target {
+        match setting.kernel {
             // Any frequencies estimate the kernel that has their law as its spectral law.
-            Target::Implied(_) => setting.omega.check_real(self.name()),
+            AnyKernel::Implied(_) => setting.omega.check_real(self.name()),
             _ => setting.check_radii(self.name(), |radius| radius != Radius::RootDim),
         }
     }
@@ -90,22 +90,22 @@ impl Definition for Trigonometric {
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        Ok(NormalForm::new(0.5 + setting.target.row()))
+        Ok(NormalForm::new(0.5 + setting.kernel.row()))
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
-        let (law, target) = (setting.law()?, setting.target);
-        if let Some(kernel) = target.shift_invariant().filter(|_| target.radius() != Some(Radius::Chi)) {
+        let (law, kernel) = (setting.law()?, setting.kernel);
+        if let Some(kernel) = kernel.shift_invariant().filter(|_| kernel.radius() != Some(Radius::Chi)) {
             let delta: Vec<f64> = u.iter().zip(v).map(|(u, v)| u - v).collect();
             return theory::shift_invariant(kernel, &delta, &law);
         }
         let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, &law)?;
-        Some(relative + target.ln_norm_scale(pair))
+        Some(relative + kernel.ln_norm_scale(pair))
     }
 
     fn ln_range(&self, setting: Setting<'_>, pair: &Pair) -> Option<f64> {
         // Terms are a cosine times a factor of each point.
-        Some(std::f64::consts::LN_2 + 0.5 * setting.target.ln_norm_scale(pair))
+        Some(std::f64::consts::LN_2 + 0.5 * setting.kernel.ln_norm_scale(pair))
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {

@@ -81,7 +81,7 @@ pub fn features_are_numbers<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
 
 /// Features with their scales; values of absent blocks, which may be anything, are 0.
 fn present<T: Real>(map: &Map<T>, features: &Features<T>) -> (Array2<T>, Array2<f64>) {
-    let (mut values, scales) = (features.values().to_owned(), features.log_scales().to_owned());
+    let (mut values, scales) = (features.mantissas().to_owned(), features.log_scales().to_owned());
     mask(map, &mut values, &scales);
     (values, scales)
 }
@@ -219,7 +219,7 @@ fn outputs_change_nothing<T: Real>(
 #[inline(never)]
 pub fn promises_hold<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     check(map.blocks().iter().sum::<usize>() == map.feature_dim(), || "blocks do not add up".into())?;
-    check(map.input_dim() == x.ncols(), || "another dimension than that of the points".into())?;
+    check(map.dim() == x.ncols(), || "another dimension than that of the points".into())?;
     let (left, right) = (map.features(Side::X, x)?, map.features(Side::Y, x)?);
     let (values, scales) = present(map, &left);
     check(values.iter().all(|v| v.abs() <= T::one()), || "a value is larger than 1".into())?;
@@ -235,7 +235,7 @@ pub fn promises_hold<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
         "non-negative by its facts, but a feature is not".into()
     })?;
     let none = map.features(Side::X, x.slice(s![..0, ..]))?;
-    let empty = none.is_empty() && none.values().dim() == (0, map.feature_dim());
+    let empty = none.is_empty() && none.mantissas().dim() == (0, map.feature_dim());
     check(empty, || "no rows have features".into())?;
     let sides = (none.gram(&right)?.dim(), map.gram(x, &x.slice(s![..0, ..]))?.dim());
     check(sides == ((0, x.nrows()), (x.nrows(), 0)), || "Gram matrices of no rows have a wrong shape".into())

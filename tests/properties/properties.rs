@@ -21,7 +21,7 @@ fn finite<T: Real>(name: Name, d: usize, m: usize, norms: (f64, f64), seed: u64)
             let features = map.features_of(side, &x).unwrap();
             assert!(features.log_scales().iter().all(|s| s.is_finite()), "{name:?} {norms:?}: {features:?}");
             assert!(
-                features.values().iter().all(|v| v.abs() <= T::one()),
+                features.mantissas().iter().all(|v| v.abs() <= T::one()),
                 "{name:?} {norms:?}: {features:?}"
             );
         }
@@ -104,9 +104,11 @@ fn rubbish_stays_in_its_row() {
             let mut x = clean.clone();
             x[[2, 1]] = bad;
             let (good, mixed) = (map.features(Side::X, &clean).unwrap(), map.features(Side::X, &x).unwrap());
-            assert!(mixed.values().row(2).iter().all(|v| v.is_nan()) && mixed.log_scales()[[2, 0]].is_nan());
+            assert!(
+                mixed.mantissas().row(2).iter().all(|v| v.is_nan()) && mixed.log_scales()[[2, 0]].is_nan()
+            );
             for i in [0, 1, 3, 4] {
-                assert_eq!(mixed.values().row(i), good.values().row(i));
+                assert_eq!(mixed.mantissas().row(i), good.mantissas().row(i));
                 assert_eq!(mixed.log_scales().row(i), good.log_scales().row(i));
             }
             let gram = map.gram(&x, &clean).unwrap();
@@ -131,7 +133,7 @@ fn overflowing_parameters_are_refused() {
     assert!(matches!(Positive.gaussian::<f32>(omega(), 1e-60), Err(Error::NotFinite { .. })));
     assert!(Positive.gaussian::<f64>(omega(), 1e-60).is_ok());
     let huge = Frequencies::from_rows(Array2::from_elem((2, 2), 1e300)).unwrap();
-    assert!(Positive.map::<f32>(huge.clone(), Gaussian::default()).is_err());
+    assert!(Positive.build::<f32>(huge.clone(), Gaussian::default()).is_err());
     assert!(matches!(Positive.softmax::<f32>(huge.clone()), Err(Error::NotFinite { .. })));
     // Nothing overflows in double precision.
     let map = Positive.softmax::<f64>(huge).unwrap();
@@ -252,7 +254,7 @@ impl<T: Real> FeatureMap<T> for Absent {
 }
 
 fn absent_rows_weigh_nothing<T: Real>(logarithms: bool) {
-    let map = Map::<T>::new(Absent { logarithms }).unwrap();
+    let map = Map::<T>::of_feature_map(Absent { logarithms }).unwrap();
     // More than a run of sums, the first run absent as a whole.
     let n = 700;
     let which = |i: usize| if i < 300 { 0 } else { i % 3 };
@@ -365,7 +367,7 @@ fn frequencies_without_a_squared_norm_are_refused_by_gerf() {
             let rows = ndarray::arr2(&[[1e153, 0.0], [1.0, 2.0]]);
             let map = gerf.gaussian::<f64>(Frequencies::from_rows(rows).unwrap(), 1.0).unwrap();
             let phi = map.features_of(Side::X, &ndarray::arr1(&[0.3, -0.2])).unwrap();
-            assert!(phi.log_scales()[[0, 0]].is_finite() && phi.values().iter().all(|v| v.abs() <= 1.0));
+            assert!(phi.log_scales()[[0, 0]].is_finite() && phi.mantissas().iter().all(|v| v.abs() <= 1.0));
         }
     }
 }

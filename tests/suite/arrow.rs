@@ -70,7 +70,7 @@ fn any_form_of_the_arrays() {
         );
         assert!(matches!(points.select(&[0, 18]), Err(Error::Entry { row: 1, .. })));
         let features = map(3).features(Side::X, &points).unwrap();
-        assert_eq!(features.values(), map(3).features(Side::X, part).unwrap().values());
+        assert_eq!(features.mantissas(), map(3).features(Side::X, part).unwrap().mantissas());
     };
     let slice = batch.slice(11, 18);
     same(Points::of_columns(slice.columns()).unwrap());
@@ -89,7 +89,7 @@ fn any_form_of_the_arrays() {
     assert_eq!(Points::<f64>::of_columns(empty.columns()).unwrap().to_dense().unwrap().dim(), (0, 3));
     assert_eq!(Points::<f64>::of_list(&list.slice(40, 0)).unwrap().to_dense().unwrap().dim(), (0, 3));
     let none = map::<f64>(3).features(Side::X, Points::of_columns(empty.columns()).unwrap()).unwrap();
-    assert_eq!(none.values().dim(), (0, 80));
+    assert_eq!(none.mantissas().dim(), (0, 80));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn rows_that_are_not_finite() {
     let x = Points::of_columns(&columns).unwrap();
     let map = Positive.gaussian::<f32>(frequencies(5, 20, &Orthogonal, 1), 1.0).unwrap();
     let found = map.features(Side::X, &x).unwrap();
-    for (i, row) in found.values().rows().into_iter().enumerate() {
+    for (i, row) in found.mantissas().rows().into_iter().enumerate() {
         assert!(row.iter().all(|v| v.is_nan() == [8, 33].contains(&i)), "row {i}");
     }
     let y = Array2::zeros((40, 1));

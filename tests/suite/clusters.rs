@@ -8,7 +8,7 @@ use random_features::compose::{Centres, Clustered, Coefficient, Composite, Diago
 use random_features::data::Clustering;
 use random_features::frequency::{Coupling, Draw, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{Facts, Form, Recipe, Target, Tile, Transform};
+use random_features::map::{AnyKernel, Facts, Form, Recipe, Tile, Transform};
 use random_features::testing::conform;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::diagonal;
@@ -44,7 +44,7 @@ fn clusterings(norm: f64, spread: f64) -> [Clustering; 2] {
     })
 }
 
-fn map<T: Real>(norm: f64, formula: Formula, symmetry: Symmetry, target: Target, seed: u64) -> Map<T> {
+fn map<T: Real>(norm: f64, formula: Formula, symmetry: Symmetry, target: AnyKernel, seed: u64) -> Map<T> {
     let [queries, keys] = clusterings(norm, 0.2);
     let omega = frequencies(D, 7, &Independent, seed);
     let centres = Centres::new(&queries, &keys).with_diagonal(formula).with_symmetry(symmetry);
@@ -53,7 +53,7 @@ fn map<T: Real>(norm: f64, formula: Formula, symmetry: Symmetry, target: Target,
 
 /// Values with those of absent blocks, which may be anything, set to 0; and scales.
 fn present<T: Real>(features: &Features<T>) -> (Array2<T>, Array2<f64>) {
-    let (mut values, scales) = (features.values().to_owned(), features.log_scales().to_owned());
+    let (mut values, scales) = (features.mantissas().to_owned(), features.log_scales().to_owned());
     mask(&mut values, &scales, features.blocks());
     (values, scales)
 }
@@ -71,7 +71,7 @@ fn mask<T: Real>(values: &mut Array2<T>, scales: &Array2<f64>, blocks: &[usize])
 }
 
 /// Blocks and estimates are those of the base of the pair of clusters, made here on its own.
-fn is_its_bases<T: Real>(formula: Formula, symmetry: Symmetry, target: Target, norm: f64) {
+fn is_its_bases<T: Real>(formula: Formula, symmetry: Symmetry, target: AnyKernel, norm: f64) {
     let map = map::<T>(norm, formula, symmetry, target.clone(), 1);
     let [queries, keys] = clusterings(norm, 0.2);
     let (x, y) = (around::<T>(queries.centres(), 20, 0.2), around::<T>(keys.centres(), 30, 0.2));
@@ -88,7 +88,7 @@ fn is_its_bases<T: Real>(formula: Formula, symmetry: Symmetry, target: Target, n
         let a = Diagonal::from(formula).entries(&queries, i, &keys, j).unwrap();
         let omega = frequencies(D, 7, &Independent, 1);
         let a = Transform::diagonal(a).unwrap();
-        let base = ComplexExponential::new(a, symmetry).map::<T>(omega, target.clone()).unwrap();
+        let base = ComplexExponential::new(a, symmetry).build::<T>(omega, target.clone()).unwrap();
         let columns = start..start + base.feature_dim();
         start = columns.end;
         let check = |features: &Features<T>, side, points: &Array2<T>, here: &dyn Fn(usize) -> bool| {
@@ -97,7 +97,7 @@ fn is_its_bases<T: Real>(formula: Formula, symmetry: Symmetry, target: Target, n
                 let scale = features.log_scales()[[r, block]];
                 if here(r) {
                     assert_eq!(scale, own.log_scales()[[r, 0]]);
-                    assert_eq!(features.values().slice(s![r, columns.clone()]), own.values().row(r));
+                    assert_eq!(features.mantissas().slice(s![r, columns.clone()]), own.mantissas().row(r));
                 } else {
                     assert_eq!(scale, f64::NEG_INFINITY);
                 }
@@ -248,11 +248,11 @@ impl<T: Real> FeatureMap<T> for Poisoned<T> {
 
 fn poison_is_not_read<T: Real>(formula: Formula, norm: f64) {
     let clean = map::<T>(norm, formula, Symmetry::Plain, softmax(), 3);
-    let poisoned = Map::new(Poisoned(clean.clone())).unwrap();
+    let poisoned = Map::of_feature_map(Poisoned(clean.clone())).unwrap();
     assert!(poisoned.facts().logarithms);
     let [queries, keys] = centres(norm);
     let (x, y) = (around::<T>(&queries, 50, 0.3), around::<T>(&keys, 90, 0.3));
-    assert!(poisoned.features(Side::X, &x).unwrap().values().iter().any(|v| v.is_nan()));
+    assert!(poisoned.features(Side::X, &x).unwrap().mantissas().iter().any(|v| v.is_nan()));
     let gram = clean.gram(&x, &y).unwrap();
     assert!(gram.iter().all(|v| !v.is_nan()));
     assert_eq!(poisoned.gram(&x, &y).unwrap(), gram);
@@ -320,7 +320,7 @@ fn rows_that_are_not_finite() {
         let mut x = clean.clone();
         x[[7, 2]] = bad;
         let features = map.features(Side::X, &x).unwrap();
-        assert!(features.values().row(7).iter().all(|v| v.is_nan()));
+        assert!(features.mantissas().row(7).iter().all(|v| v.is_nan()));
         assert!(features.log_scales().row(7).iter().all(|v| v.is_nan()));
         let (mut gram, mut expected) = (map.gram(&x, &y).unwrap(), map.gram(&clean, &y).unwrap());
         assert!(gram.row(7).iter().all(|v| v.is_nan()));
@@ -471,7 +471,7 @@ fn entries_of_the_diagonals() {
 #[test]
 fn constructors_refuse_what_does_not_fit() {
     let [queries, keys] = clusterings(1.0, 0.2);
-    let make = |d, target: Target| {
+    let make = |d, target: AnyKernel| {
         let omega = frequencies(d, 4, &Independent, 1);
         Clustered::<Map<f64>>::by_centres(Centres::new(&queries, &keys), omega, target)
     };
@@ -592,7 +592,7 @@ fn nearest_centres() {
 #[test]
 fn absent_values_of_hybrids_stay() {
     let clusters = map::<f32>(1.5, Formula::Complex, Symmetry::Plain, softmax(), 3);
-    let d = clusters.input_dim();
+    let d = clusters.dim();
     let rest = Positive.softmax(frequencies(d, 6, &Independent, 1)).unwrap();
     let angular = Coefficient::angular(frequencies(d, 3, &Independent, 2)).unwrap();
     let half = Coefficient::constant(0.5).unwrap();

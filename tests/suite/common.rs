@@ -11,7 +11,7 @@ use random_features::frequency::{
     RotationLaw, Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{Target, Transform};
+use random_features::map::{AnyKernel, Transform};
 #[allow(unused_imports, reason = "not every test takes samples")]
 pub use random_features::testing::Sample;
 use random_features::theory::complex_exponential::Symmetry;
@@ -86,21 +86,21 @@ impl Written {
 }
 
 impl Name {
-    pub fn make<T: Real>(self, omega: Frequencies, target: Target) -> Map<T> {
+    pub fn make<T: Real>(self, omega: Frequencies, target: AnyKernel) -> Map<T> {
         let d = omega.dim();
         match self {
-            Name::Trigonometric => Trigonometric.map(omega, target).unwrap(),
-            Name::Positive => Positive.map(omega, target).unwrap(),
-            Name::Hyperbolic => Hyperbolic.map(omega, target).unwrap(),
-            Name::Gerf(a, sign) => Gerf::new(a, sign).unwrap().map(omega, target).unwrap(),
+            Name::Trigonometric => Trigonometric.build(omega, target).unwrap(),
+            Name::Positive => Positive.build(omega, target).unwrap(),
+            Name::Hyperbolic => Hyperbolic.build(omega, target).unwrap(),
+            Name::Gerf(a, sign) => Gerf::new(a, sign).unwrap().build(omega, target).unwrap(),
             Name::Complex(_, symmetry) => {
                 let entries = (0..d).map(|k| self.matrix(d)[[k, k]]).collect();
                 let a = Transform::diagonal(entries).unwrap();
-                ComplexExponential::new(a, symmetry).map(omega, target).unwrap()
+                ComplexExponential::new(a, symmetry).build(omega, target).unwrap()
             }
             Name::Full(_) => {
                 let a = Transform::full(self.matrix(d)).unwrap();
-                ComplexExponential::new(a, Symmetry::Plain).map(omega, target).unwrap()
+                ComplexExponential::new(a, Symmetry::Plain).build(omega, target).unwrap()
             }
         }
     }
@@ -268,11 +268,11 @@ pub fn frequencies(d: usize, m: usize, coupling: &dyn Coupling, seed: u64) -> Fr
     coupling.draw(d, m, seed).unwrap()
 }
 
-pub fn softmax() -> Target {
+pub fn softmax() -> AnyKernel {
     Softmax::default().into()
 }
 
-pub fn gaussian() -> Target {
+pub fn gaussian() -> AnyKernel {
     Gaussian::default().into()
 }
 

@@ -45,7 +45,8 @@ impl<T: Real> FeatureMap<T> for Sum<T> {
         let trigonometric = self.trigonometric.features(side, x).unwrap();
         for (i, x) in x.rows().into_iter().enumerate() {
             let row = tile.row(i);
-            let own = [positive.values().row(i).to_vec(), trigonometric.values().row(i).to_vec()].concat();
+            let own =
+                [positive.mantissas().row(i).to_vec(), trigonometric.mantissas().row(i).to_vec()].concat();
             row.values.copy_from_slice(&own);
             row.log_scales[0] = positive.log_scales()[[i, 0]] + 0.5 * self.boost;
             row.log_scales[1] = 0.0;
@@ -63,7 +64,7 @@ impl<T: Real> FeatureMap<T> for Sum<T> {
 
 fn agrees<T: Real>(tolerance: f64) {
     let parts = Sum::<T>::new(0.0, 1.0);
-    let map = Map::new(Sum::<T>::new(0.0, 1.0)).unwrap();
+    let map = Map::of_feature_map(Sum::<T>::new(0.0, 1.0)).unwrap();
     let (x, y) = (points::<T>(40, 3, 1.0), points::<T>(70, 3, 1.3));
     let gram = map.gram(&x, &y).unwrap();
     let (left, right) = (map.features(Side::X, &x).unwrap(), map.features(Side::Y, &y).unwrap());
@@ -103,7 +104,8 @@ fn absent_blocks_are_never_read() {
 #[test]
 fn large_blocks_may_cancel() {
     for boost in [100.0, 800.0] {
-        let [plus, minus] = [1.0, -1.0].map(|sign| Map::new(Sum::<f32>::new(boost, sign)).unwrap());
+        let [plus, minus] =
+            [1.0, -1.0].map(|sign| Map::of_feature_map(Sum::<f32>::new(boost, sign)).unwrap());
         let x = points::<f32>(5, 3, 0.5).mapv(f32::abs);
         assert!(plus.gram(&x, &x).unwrap().iter().all(|v| *v == f32::INFINITY));
         assert!(minus.gram(&x, &x).unwrap().iter().all(|v| *v == f32::NEG_INFINITY));
@@ -137,7 +139,7 @@ impl FeatureMap<f64> for Masked {
 }
 
 fn masked() -> Map<f64> {
-    Map::new(Masked(Positive.softmax(frequencies(2, 12, &Independent, 4)).unwrap())).unwrap()
+    Map::of_feature_map(Masked(Positive.softmax(frequencies(2, 12, &Independent, 4)).unwrap())).unwrap()
 }
 
 #[test]
@@ -164,7 +166,7 @@ fn answers_are_the_maps_own() {
     for map in [&map, &map.clone()] {
         assert_eq!(map.log_variance(&x, &y).unwrap(), Some(42.0));
         assert!(map.kernel().is_none() && map.recipe().is_none());
-        assert_eq!((map.input_dim(), map.blocks()), (2, &[12][..]));
+        assert_eq!((map.dim(), map.blocks()), (2, &[12][..]));
         assert!(map.facts().logarithms && map.facts().symmetric && map.facts().non_negative);
     }
     let rest = Positive.softmax::<f64>(frequencies(2, 7, &Independent, 5)).unwrap();
@@ -228,8 +230,8 @@ impl<T: Real> FeatureMap<T> for Halved<T> {
 }
 
 fn halves<T: Real>(map: &Map<T>, n: usize, present: impl Fn(f64) -> bool) {
-    let halved = Map::new(Halved(map.clone())).unwrap();
-    let x = points::<T>(n, map.input_dim(), 1.0);
+    let halved = Map::of_feature_map(Halved(map.clone())).unwrap();
+    let x = points::<T>(n, map.dim(), 1.0);
     for side in [Side::X, Side::Y] {
         let (whole, half) = (map.features(side, &x).unwrap(), halved.features(side, &x).unwrap());
         assert_eq!(whole.log_scales(), half.log_scales());
@@ -238,8 +240,11 @@ fn halves<T: Real>(map: &Map<T>, n: usize, present: impl Fn(f64) -> bool) {
             for (b, width) in map.blocks().iter().enumerate() {
                 if present(whole.log_scales()[[i, b]]) {
                     let columns = s![i, start..start + width];
-                    let pairs =
-                        whole.values().slice_move(columns).into_iter().zip(half.values().slice_move(columns));
+                    let pairs = whole
+                        .mantissas()
+                        .slice_move(columns)
+                        .into_iter()
+                        .zip(half.mantissas().slice_move(columns));
                     for (whole, half) in pairs {
                         assert!(*half == *whole / T::narrow(2.0), "row {i}, block {b}: {half} of {whole}");
                     }
@@ -260,7 +265,7 @@ fn rows_of_another_map_may_change() {
     let present = |scale: f64| scale != f64::NEG_INFINITY;
     let positive = Positive.softmax::<f32>(omega(256, 1)).unwrap();
     halves(&positive, 20_000, present);
-    halves(&Map::new(Halved(positive.clone())).unwrap(), 20_000, present);
+    halves(&Map::of_feature_map(Halved(positive.clone())).unwrap(), 20_000, present);
     halves(&Positive.softmax::<f64>(omega(96, 1)).unwrap(), 20_000, present);
     halves(&Trigonometric.softmax::<f32>(omega(128, 1)).unwrap(), 20_000, present);
     let hybrid = Hybrid::<Map<f32>>::angular(Bases::shared(omega(16, 1)), omega(3, 2)).unwrap();
@@ -271,7 +276,7 @@ fn rows_of_another_map_may_change() {
     // And of your own gradients, from those of the inner map.
     let x = points::<f32>(7, 3, 1.0);
     let c = points::<f32>(7, 256, 1.0);
-    let halved = Map::new(Halved(positive.clone())).unwrap();
+    let halved = Map::of_feature_map(Halved(positive.clone())).unwrap();
     let (whole, half) =
         (positive.pull_back(Side::X, &x, &c).unwrap(), halved.pull_back(Side::X, &x, &c).unwrap());
     assert_eq!(whole / 2.0, half);
@@ -290,7 +295,7 @@ impl FeatureMap<f64> for Few {
 
     fn fill(&self, side: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
         let features = self.1.features(side, x).unwrap();
-        for (i, own) in features.values().rows().into_iter().enumerate() {
+        for (i, own) in features.mantissas().rows().into_iter().enumerate() {
             let row = tile.row(i);
             row.values.iter_mut().zip(own).for_each(|(value, v)| *value = *v);
             row.log_scales[0] = features.log_scales()[[i, 0]];
@@ -303,8 +308,8 @@ impl FeatureMap<f64> for Few {
 #[test]
 fn foreign_parts_fill_themselves() {
     let omega = |seed| frequencies(3, 20, &Independent, seed);
-    let few = Map::new(Few(10, Positive.softmax(omega(1)).unwrap())).unwrap();
-    let halved = Map::new(Halved(Positive.softmax(omega(1)).unwrap())).unwrap();
+    let few = Map::of_feature_map(Few(10, Positive.softmax(omega(1)).unwrap())).unwrap();
+    let halved = Map::of_feature_map(Halved(Positive.softmax(omega(1)).unwrap())).unwrap();
     let rest = || Trigonometric.softmax::<f64>(omega(1)).unwrap();
     let half = || Coefficient::constant(0.5).unwrap();
     let (x, y) = (points::<f64>(9, 3, 1.0), points::<f64>(5, 3, 0.7));

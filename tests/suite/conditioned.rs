@@ -14,7 +14,7 @@ use random_features::frequency::{
     Antithetic, Counts, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal,
 };
 use random_features::kernel::{Gaussian, Kernel, Matern, RootDim, Smoothness, Softmax};
-use random_features::map::{Conditioning, Importance, Target, Transform};
+use random_features::map::{AnyKernel, Conditioning, Importance, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{
     ComplexExponential, DenseExponential, Error, Gerf, Hyperbolic, Map, Poisson, Positive, Real, Recipe,
@@ -47,7 +47,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// What a conditioned estimate is by its definition: that of the map at the images, times e^t.
-fn defined(map: &Map<f64>, c: &Conditioning, target: &Target, x: &Array1<f64>, y: &Array1<f64>) -> f64 {
+fn defined(map: &Map<f64>, c: &Conditioning, target: &AnyKernel, x: &Array1<f64>, y: &Array1<f64>) -> f64 {
     let scale = |k: usize| match target.lengthscale() {
         random_features::kernel::Lengthscale::Isotropic(scale) => *scale,
         random_features::kernel::Lengthscale::PerDimension(scales) => scales[k],
@@ -66,7 +66,7 @@ fn defined(map: &Map<f64>, c: &Conditioning, target: &Target, x: &Array1<f64>, y
 }
 
 /// Maps for a target: plain ones whose frequencies take in the matrix, structured ones, counts and hybrids.
-fn maps<T: Real>(d: usize, target: Target) -> Vec<Map<T>> {
+fn maps<T: Real>(d: usize, target: AnyKernel) -> Vec<Map<T>> {
     let dense = || frequencies(d, 24, &Orthogonal, 3);
     let fast = frequencies(d, 32, &Hadamard::default(), 4);
     let tau = frequencies(d, 8, &Independent, 5);
@@ -75,30 +75,30 @@ fn maps<T: Real>(d: usize, target: Target) -> Vec<Map<T>> {
     let lambda =
         Coefficient::gaussian(frequencies(d, 9, &Independent, 7), GaussianWeight { sigma: 0.5, r: 1.0 });
     let map = |map: random_features::Result<Map<T>>| map.unwrap();
-    let base = |seed| Positive.map::<T>(frequencies(d, 12, &Independent, seed), target.clone()).unwrap();
+    let base = |seed| Positive.build::<T>(frequencies(d, 12, &Independent, seed), target.clone()).unwrap();
     let complex = ComplexExponential::new(
         Transform::diagonal(vec![num_complex::Complex64::new(0.9, 0.3); d]).unwrap(),
         Symmetry::Plain,
     );
     vec![
-        map(Positive.map(dense(), target.clone())),
-        map(Hyperbolic.map(dense(), target.clone())),
-        map(Trigonometric.map(dense(), target.clone())),
-        map(Gerf::optimal(d, 2.0).unwrap().map(dense(), target.clone())),
+        map(Positive.build(dense(), target.clone())),
+        map(Hyperbolic.build(dense(), target.clone())),
+        map(Trigonometric.build(dense(), target.clone())),
+        map(Gerf::optimal(d, 2.0).unwrap().build(dense(), target.clone())),
         map(DenseExponential::new((0..d).map(|k| -0.1 * k as f64).collect())
             .unwrap()
-            .map(dense(), target.clone())),
-        map(ComplexExponential::new(diagonal, Symmetry::Symmetric).map(dense(), target.clone())),
-        map(complex.map(dense(), target.clone())),
-        map(Positive.map(fast.clone(), target.clone())),
-        map(Trigonometric.map(fast, target.clone())),
-        map(Poisson::default().map(counts, target.clone())),
+            .build(dense(), target.clone())),
+        map(ComplexExponential::new(diagonal, Symmetry::Symmetric).build(dense(), target.clone())),
+        map(complex.build(dense(), target.clone())),
+        map(Positive.build(fast.clone(), target.clone())),
+        map(Trigonometric.build(fast, target.clone())),
+        map(Poisson::default().build(counts, target.clone())),
         map(Hybrid::sum(vec![(lambda.unwrap(), base(8))], base(9))),
         map(Hybrid::sum(vec![(Coefficient::angular(tau).unwrap(), base(10))], base(11))),
     ]
 }
 
-fn targets(d: usize) -> Vec<Target> {
+fn targets(d: usize) -> Vec<AnyKernel> {
     let scales: Vec<f64> = (0..d).map(|k| 0.8 + 0.2 * (k % 3) as f64).collect();
     vec![
         Softmax::default().into(),
@@ -195,30 +195,30 @@ fn means_and_variances_are_those_stated() {
     let c = conditioning(d);
     let (x, y) = (point::<f64>(d, 1, 0.5), point::<f64>(d, 2, 0.4));
     // |z| < 4.5 fails by chance with probability 7e-6 for each of 24 numbers.
-    for target in [Target::from(Softmax::new(1.2).unwrap()), Gaussian::default().into()] {
+    for target in [AnyKernel::from(Softmax::new(1.2).unwrap()), Gaussian::default().into()] {
         let kernel: Box<dyn Kernel<f64>> = target.kernel().unwrap();
         let exact = kernel.value(&x, &y).unwrap();
         let dense = DenseExponential::new(vec![-0.3, 0.02, -0.05]).unwrap();
         for coupling in [&Independent as &dyn Coupling, &Antithetic(Independent)] {
             let omega = |seed| frequencies(d, 8, coupling, seed);
             let map =
-                |seed| Positive.map::<f64>(omega(seed), target.clone()).unwrap().conditioned(&c).unwrap();
+                |seed| Positive.build::<f64>(omega(seed), target.clone()).unwrap().conditioned(&c).unwrap();
             unbiased("positive", map, (&x, &y), exact, (20_000, 4.5));
             let map = |seed| {
-                dense.clone().map::<f64>(omega(seed), target.clone()).unwrap().conditioned(&c).unwrap()
+                dense.clone().build::<f64>(omega(seed), target.clone()).unwrap().conditioned(&c).unwrap()
             };
             unbiased("dense", map, (&x, &y), exact, (20_000, 4.5));
         }
         let map = |seed| {
             let omega = frequencies(d, 6, &Orthogonal, seed);
-            Trigonometric.map::<f64>(omega, target.clone()).unwrap().conditioned(&c).unwrap()
+            Trigonometric.build::<f64>(omega, target.clone()).unwrap().conditioned(&c).unwrap()
         };
         unbiased("trigonometric", map, (&x, &y), exact, (20_000, 4.5));
         // Truncated features estimate the truncated kernel.
         let two = c.truncated(2).unwrap();
         let map = |seed| {
             Positive
-                .map::<f64>(frequencies(2, 6, &Independent, seed), target.clone())
+                .build::<f64>(frequencies(2, 6, &Independent, seed), target.clone())
                 .unwrap()
                 .conditioned(&two)
                 .unwrap()
@@ -245,7 +245,7 @@ fn what_changes_nothing_changes_no_bit() {
     let far = map.conditioned(&far).unwrap();
     assert_ne!(far.identity(), map.identity());
     let (a, b) = (map.features(Side::X, &x).unwrap(), far.features(Side::X, &x).unwrap());
-    assert_eq!(a.values(), b.values());
+    assert_eq!(a.mantissas(), b.mantissas());
 }
 
 #[test]
@@ -277,13 +277,13 @@ fn dense_exponentials_contain_the_others() {
             unlike => assert!(unlike.1.is_none(), "{unlike:?}"),
         }
     };
-    for target in [Target::from(Softmax::default()), Gaussian::new(0.8).unwrap().into()] {
+    for target in [AnyKernel::from(Softmax::default()), Gaussian::new(0.8).unwrap().into()] {
         let dense =
-            |a: Vec<f64>| DenseExponential::new(a).unwrap().map::<f64>(&omega, target.clone()).unwrap();
-        same(&dense(vec![0.0; d]), &Positive.map(&omega, target.clone()).unwrap());
+            |a: Vec<f64>| DenseExponential::new(a).unwrap().build::<f64>(&omega, target.clone()).unwrap();
+        same(&dense(vec![0.0; d]), &Positive.build(&omega, target.clone()).unwrap());
         let a = -0.17;
         let gerf = Gerf::new(a, random_features::theory::gerf::GerfSign::Plus).unwrap();
-        same(&dense(vec![a; d]), &gerf.map(&omega, target.clone()).unwrap());
+        same(&dense(vec![a; d]), &gerf.build(&omega, target.clone()).unwrap());
         // Importance sampling from N(0, diag(1 − 4a)).
         let a = [-0.4, 0.05, 0.0, -1.0];
         let mut rows = omega.rows().into_owned();
@@ -297,7 +297,8 @@ fn dense_exponentials_contain_the_others() {
         };
         let densities = rows.rows().into_iter().map(density).collect();
         let importance = Importance::new(densities).unwrap();
-        let weighted = importance.map::<f64>(Frequencies::from_rows(rows).unwrap(), target.clone()).unwrap();
+        let weighted =
+            importance.build::<f64>(Frequencies::from_rows(rows).unwrap(), target.clone()).unwrap();
         assert_eq!(weighted.log_variance(&x, &y).unwrap(), None);
         assert!(weighted.kernel().is_some());
         same(&dense(a.to_vec()), &weighted);
@@ -379,7 +380,7 @@ fn extremes_stay_finite() {
     }
     let x = arr2(&[[0.0f32, f32::NAN, 0.0], [0.1, 0.2, 0.3], [f32::INFINITY, 0.0, 0.0]]);
     let features = map.features(Side::Y, &x).unwrap();
-    let nan = |i: usize| features.values().row(i).iter().all(|v| v.is_nan());
+    let nan = |i: usize| features.mantissas().row(i).iter().all(|v| v.is_nan());
     assert!(nan(0) && !nan(1) && nan(2));
     // Large and small factors in T.
     let extreme = Conditioning::new(arr2(&[[1e120, 0.0], [0.0, 1e-120]])).unwrap();
@@ -400,7 +401,7 @@ fn rows_without_a_factor_are_nan_in_large_batches() {
     let features = map.features(Side::X, &x).unwrap();
     let alone = map.features(Side::X, x.slice(s![299..302, ..])).unwrap();
     for (i, (row, expected)) in
-        features.values().rows().into_iter().skip(299).zip(alone.values().rows()).enumerate()
+        features.mantissas().rows().into_iter().skip(299).zip(alone.mantissas().rows()).enumerate()
     {
         assert!(row.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits() && a.is_nan() == (i == 1)));
     }
@@ -446,12 +447,12 @@ fn what_cannot_be_conditioned_is_refused() {
         .softmax::<f64>(Independent.with_radii(RootDim).draw(3, 8, rng(1).next_u64()).unwrap())
         .unwrap();
     let others: Vec<Map<f64>> = vec![
-        Trigonometric.map(radii, matern).unwrap(),
+        Trigonometric.build(radii, matern).unwrap(),
         regularised,
-        Sign.map(chi(), 1.0).unwrap(),
+        Sign.build(chi(), 1.0).unwrap(),
         Positive
             .softmax(Frequencies::from_rows(chi().rows().into_owned()).unwrap())
-            .unwrap_or_else(|_| Sign.map(chi(), 1.0).unwrap()),
+            .unwrap_or_else(|_| Sign.build(chi(), 1.0).unwrap()),
     ];
     for map in others {
         assert!(matches!(map.conditioned(&c), Err(Error::Unsupported { .. })), "{map:?}");
@@ -459,7 +460,7 @@ fn what_cannot_be_conditioned_is_refused() {
     let map = Positive.softmax::<f64>(chi()).unwrap();
     assert!(matches!(map.conditioned(&conditioning(4)), Err(Error::Shape { .. })));
     let per_dimension = Positive
-        .map::<f64>(frequencies(2, 8, &Independent, 1), Softmax::new(vec![1.0, 2.0]).unwrap())
+        .build::<f64>(frequencies(2, 8, &Independent, 1), Softmax::new(vec![1.0, 2.0]).unwrap())
         .unwrap();
     assert!(per_dimension.conditioned(&c.truncated(2).unwrap()).is_err());
     let singular = Conditioning::new(Array2::zeros((2, 2))).unwrap_err().to_string();
@@ -529,7 +530,7 @@ fn one_set_of_points_makes_symmetric_maps() {
     });
     let shape = Shaping::new().of_one_set(&x).unwrap();
     let omega = Arc::new(frequencies(d, 512, &Orthogonal, 1));
-    let shaped = shape.map::<Map<f64>>(&omega, Gaussian::default()).unwrap();
+    let shaped = shape.build::<Map<f64>>(&omega, Gaussian::default()).unwrap();
     assert!(shaped.facts().symmetric && shaped.facts().non_negative);
     let positive = Positive.gaussian::<f64>(&omega, 1.0).unwrap();
     let exact = Gaussian::default().gram(&x, &x).unwrap();
@@ -547,8 +548,8 @@ fn one_set_of_points_makes_symmetric_maps() {
     assert!(shaped < 1e-3 && shaped < 0.5 * positive, "{shaped} {positive}");
     // Truncated to the two coordinates that vary most.
     let two = Shaping::new().with_rank(2).unwrap().of_one_set(&x).unwrap();
-    let map = two.map::<Map<f64>>(frequencies(2, 64, &Orthogonal, 1), Gaussian::default()).unwrap();
-    assert!(map.facts().symmetric && map.input_dim() == d);
+    let map = two.build::<Map<f64>>(frequencies(2, 64, &Orthogonal, 1), Gaussian::default()).unwrap();
+    assert!(map.facts().symmetric && map.dim() == d);
 }
 
 /// Entries that scaled features lose are recomputed from both sides' own features.

@@ -7,7 +7,7 @@ use random_features::kernel::{
     Activation, Cauchy, Gaussian, Laplace, Matern, RegularisedSoftmax, RootDim, Smoothness, Softmax,
 };
 use random_features::map::MapConfig;
-use random_features::map::{Mechanism, Target};
+use random_features::map::{AnyKernel, Mechanism};
 use random_features::theory::gerf::GerfSign;
 use random_features::{
     EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Recipe, Sign,
@@ -197,6 +197,6 @@ fn any_format_for_people_will_do() {
     let missing = MapConfig::deserialize(MapDeserializer::<_, Words>::new(fields.into_iter()));
     let missing = missing.unwrap_err().to_string();
     assert!(missing.contains("missing field `d`"), "{missing}");
-    let own: Result<Target, Error> = "implied 2".parse();
-    assert_eq!(own, Ok(2.0.into()));
+    let own: Result<AnyKernel, Error> = "implied 2".parse();
+    assert_eq!(own, Ok(AnyKernel::implied(2.0)));
 }

@@ -11,7 +11,7 @@ use ndarray::{Array2, ArrayView2, s};
 use random_features::frequency::{
     Antithetic, Coupling, Givens, Hadamard, Orthogonal, RotationLaw, Simplex, Sobol,
 };
-use random_features::map::{Facts, FeatureMap, Form, Target, Tile};
+use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Tile};
 use random_features::{Error, Map, Positive, Real, Side, testing};
 use rayon::prelude::*;
 
@@ -152,7 +152,7 @@ fn gaussian_is_scaled_softmax<T: Real>() {
     for name in MAPS.into_iter().chain(MORE_MAPS) {
         let softmax = name.make::<T>(omega.clone(), softmax()).features(Side::X, &x).unwrap();
         let gaussian = name.make::<T>(omega.clone(), gaussian()).features(Side::X, &x).unwrap();
-        assert_eq!(softmax.values(), gaussian.values());
+        assert_eq!(softmax.mantissas(), gaussian.mantissas());
         for (i, x) in x.rows().into_iter().enumerate() {
             let half_norm = 0.5 * x.iter().map(|v| v.widen().powi(2)).sum::<f64>();
             let difference = softmax.log_scales()[[i, 0]] - gaussian.log_scales()[[i, 0]];
@@ -175,7 +175,7 @@ fn a_lengthscale_divides_the_points() {
     let scales = vec![0.5, 2.0, 3.0];
     let divided = &x / &ndarray::arr1(&scales);
     for name in MAPS.into_iter().chain(MORE_MAPS) {
-        let pairs: [(Target, Target); 2] = [
+        let pairs: [(AnyKernel, AnyKernel); 2] = [
             (Softmax::new(scales.clone()).unwrap().into(), softmax()),
             (Gaussian::new(scales.clone()).unwrap().into(), gaussian()),
         ];
@@ -226,12 +226,12 @@ fn arrays<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let phi = features(map, x.view());
     let plain = phi.to_array();
     let scale = phi.log_scales()[[0, 0]];
-    let first = phi.values()[[0, 0]].widen() * scale.exp();
+    let first = phi.mantissas()[[0, 0]].widen() * scale.exp();
     assert!((plain[[0, 0]].widen() - first).abs() <= T::epsilon().widen() * first.abs());
     assert_eq!(phi.lost_rows(), 0);
     assert_eq!(phi.clone().into_array(), plain);
-    let (values, scales) = phi.clone().into_arrays();
-    assert_eq!((values.view(), scales.view()), (phi.values(), phi.log_scales()));
+    let (values, scales) = phi.clone().into_parts();
+    assert_eq!((values.view(), scales.view()), (phi.mantissas(), phi.log_scales()));
 }
 
 #[test]
@@ -275,7 +275,7 @@ impl FeatureMap<f32> for Sides {
 
 #[test]
 fn broken_maps_are_found() {
-    let make = |nan, by_threads, scale| Map::new(Sides { nan, by_threads, scale }).unwrap();
+    let make = |nan, by_threads, scale| Map::of_feature_map(Sides { nan, by_threads, scale }).unwrap();
     let x = Array2::from_shape_fn((40, 1), |(i, _)| 0.37 * i as f32 - 3.0);
     testing::conform(&make(None, None, 0.0), &x).unwrap();
     testing::gram_is_estimates(&make(None, None, 40.0), &x).unwrap();

@@ -13,7 +13,7 @@ use random_features::compose::{Coefficient, Hybrid};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{Mechanism, PlainRecipe, Shift, Target};
+use random_features::map::{AnyKernel, Mechanism, PlainRecipe, Shift};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };
@@ -48,18 +48,18 @@ impl Name {
         }
     }
 
-    fn make<T: Real>(self, omega: Counts, target: Target) -> Map<T> {
+    fn make<T: Real>(self, omega: Counts, target: AnyKernel) -> Map<T> {
         match self {
-            Name::Geometric => Geometric::default().map(omega, target).unwrap(),
-            _ => Poisson::default().map(omega, target).unwrap(),
+            Name::Geometric => Geometric::default().build(omega, target).unwrap(),
+            _ => Poisson::default().build(omega, target).unwrap(),
         }
     }
 
-    fn shifted<T: Real>(self, omega: Counts, target: Target, shift: Vec<f64>) -> Map<T> {
+    fn shifted<T: Real>(self, omega: Counts, target: AnyKernel, shift: Vec<f64>) -> Map<T> {
         let shift = Shift::new(shift, EPSILON).unwrap();
         match self {
-            Name::Geometric => Geometric::default().shifted(shift).map(omega, target).unwrap(),
-            _ => Poisson::default().shifted(shift).map(omega, target).unwrap(),
+            Name::Geometric => Geometric::default().shifted(shift).build(omega, target).unwrap(),
+            _ => Poisson::default().shifted(shift).build(omega, target).unwrap(),
         }
     }
 
@@ -73,7 +73,7 @@ impl Name {
 
     /// The features of one point for the softmax kernel, straight from the definition, in `f64`.
     fn naive(self, omega: &Counts, x: &[f64]) -> Vec<f64> {
-        let (d, m) = (omega.dim(), omega.count() as f64);
+        let (d, m) = (omega.dim(), omega.m() as f64);
         let factorial = |k: u64| (1..=k).map(|i| i as f64).product::<f64>();
         let (rates, divisors) = (self.rates(d), self.divisors(d));
         let constant = match self {
@@ -187,13 +187,13 @@ fn refusals_are_sentences() {
         let law = CountLaw::Poisson(rates.clone().into());
         parameter(Counts::from_parts(Array2::zeros((1, 2)), law).unwrap_err());
         let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
-        parameter(Poisson::with_rates(rates).map::<f64>(omega, softmax()).unwrap_err());
+        parameter(Poisson::with_rates(rates).build::<f64>(omega, softmax()).unwrap_err());
     }
     for p in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
         parameter(Counts::geometric(2, 2, p, rng(1).next_u64()).unwrap_err());
         parameter(Counts::from_parts(Array2::zeros((1, 2)), CountLaw::Geometric(p)).unwrap_err());
         let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
-        parameter(Geometric::with_p(p).map::<f64>(omega, softmax()).unwrap_err());
+        parameter(Geometric::with_p(p).build::<f64>(omega, softmax()).unwrap_err());
     }
     for (d, m) in [(0, 3), (3, 0)] {
         parameter(Counts::poisson(d, m, 1.0, rng(1).next_u64()).unwrap_err());
@@ -228,8 +228,8 @@ fn refusals_are_sentences() {
     }
     let matern =
         random_features::kernel::Matern::new(random_features::kernel::Smoothness::Half, 1.0).unwrap();
-    let error = Poisson::default().map::<f64>(omega(), matern).unwrap_err();
-    assert!(matches!(error, Error::Target { .. }), "{error}");
+    let error = Poisson::default().build::<f64>(omega(), matern).unwrap_err();
+    assert!(matches!(error, Error::Kernel { .. }), "{error}");
     // The wrong law.
     let error = Geometric::default().softmax::<f64>(omega()).unwrap_err().to_string();
     assert!(error.contains("geometric") && error.contains("Poisson"), "{error}");
@@ -284,7 +284,7 @@ fn zeros_and_signs() {
     let signs = |x: [f64; 2]| {
         let phi = map.features_of(Side::X, &arr1(&x)).unwrap();
         assert!(phi.log_scales()[[0, 0]].is_finite());
-        phi.values().iter().map(|v| if *v == 0.0 { 0.0 } else { v.signum() }).collect::<Vec<_>>()
+        phi.mantissas().iter().map(|v| if *v == 0.0 { 0.0 } else { v.signum() }).collect::<Vec<_>>()
     };
     assert_eq!(signs([0.0, 0.0]), [1.0, 0.0, 0.0, 0.0, 0.0]);
     assert_eq!(signs([-0.0, 2.0]), [1.0, 0.0, 1.0, 0.0, 0.0]);
@@ -303,7 +303,7 @@ fn zeros_and_signs() {
     let zero = arr1(&[0.0, 1.0]);
     assert_eq!(nothing.log_estimate(&zero, &zero).unwrap().ln_abs, f64::NEG_INFINITY);
     let phi = nothing.features_of(Side::Y, &zero).unwrap();
-    assert!(phi.values()[[0, 0]] == 0.0 && phi.log_scales()[[0, 0]].is_finite());
+    assert!(phi.mantissas()[[0, 0]] == 0.0 && phi.log_scales()[[0, 0]].is_finite());
 }
 
 /// One-hot inputs and frequencies in more dimensions than a mask's word has bits: signs and zeros of single
@@ -352,7 +352,7 @@ fn keeps_promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let phi = features(map, x.view());
     assert!(map.facts().symmetric && phi.log_scales().iter().all(|v| v.is_finite()));
     // Scaled by the largest feature of a row, if it has any.
-    for row in phi.values().rows() {
+    for row in phi.mantissas().rows() {
         let largest = row.iter().fold(T::zero(), |a, v| a.max(v.abs()));
         assert!(largest == T::zero() || largest == T::one());
     }
@@ -377,9 +377,11 @@ fn not_finite<T: Real>(map: &Map<T>, x: &Array2<T>) {
         let phi = features(map, x.view());
         for i in 0..x.nrows() {
             if i == row {
-                assert!(phi.values().row(i).iter().all(|v| v.is_nan()) && phi.log_scales()[[i, 0]].is_nan());
+                assert!(
+                    phi.mantissas().row(i).iter().all(|v| v.is_nan()) && phi.log_scales()[[i, 0]].is_nan()
+                );
             } else {
-                assert_eq!(phi.values().row(i), plain.values().row(i));
+                assert_eq!(phi.mantissas().row(i), plain.mantissas().row(i));
                 assert_eq!(phi.log_scales().row(i), plain.log_scales().row(i));
             }
         }
@@ -408,7 +410,7 @@ fn exact_at_any_norm<T: Real>() {
             };
             let size = omega.rows().rows().into_iter().map(size).fold(0.0, f64::max);
             for target in [softmax(), gaussian()] {
-                let map = Poisson::default().map::<T>(omega.clone(), target).unwrap();
+                let map = Poisson::default().build::<T>(omega.clone(), target).unwrap();
                 let exact = map.kernel().unwrap().log_value(&x, &y).unwrap().ln_abs;
                 let log = map.log_estimate(&x, &y).unwrap();
                 let squared = widened(x.iter().chain(&y).copied()).iter().map(|v| v * v).sum::<f64>();
@@ -443,8 +445,8 @@ fn exponents_are_accurate<T: Real>() {
                 continue;
             }
             let omega = || Counts::from_rows(arr2(&[row]).slice(s![.., ..used]).to_owned()).unwrap();
-            let poisson = Poisson::with_rates(0.4).map::<T>(omega(), softmax()).unwrap();
-            let geometric = Geometric::with_p(P).map::<T>(omega(), softmax()).unwrap();
+            let poisson = Poisson::with_rates(0.4).build::<T>(omega(), softmax()).unwrap();
+            let geometric = Geometric::with_p(P).build::<T>(omega(), softmax()).unwrap();
             let logs = |divisor: f64| {
                 let log =
                     |x: &Array1<T>, l: usize| row[l] as f64 * (x[l].widen().abs() / divisor.sqrt()).ln();
@@ -485,7 +487,7 @@ fn finite_at_any_norm<T: Real>() {
                     let (x, y) = (point::<T>(d, 1, norm), point::<T>(d, 4, norm));
                     for map in [map, shifted] {
                         let phi = map.features_of(Side::X, &x).unwrap();
-                        assert!(phi.values().iter().all(|v| v.is_finite()));
+                        assert!(phi.mantissas().iter().all(|v| v.is_finite()));
                         assert!(phi.log_scales()[[0, 0]].is_finite());
                         let log = map.log_estimate(&x, &y).unwrap();
                         assert!(!log.ln_abs.is_nan() && log.ln_abs < f64::INFINITY && !log.sign.is_nan());
@@ -509,16 +511,16 @@ fn targets_and_lengthscales() {
     let scales = vec![0.5, 2.0, 3.0];
     let divided = &x / &arr1(&scales);
     for name in NAMES {
-        let make = |target: Target| name.make::<f64>(name.draw(3, 11, 2), target);
+        let make = |target: AnyKernel| name.make::<f64>(name.draw(3, 11, 2), target);
         let (plain, of_gaussian) = (make(softmax()), make(gaussian()));
         let (a, b) = (features(&plain, x.view()), features(&of_gaussian, x.view()));
-        assert_eq!(a.values(), b.values());
+        assert_eq!(a.mantissas(), b.mantissas());
         for (i, x) in x.rows().into_iter().enumerate() {
             let difference = a.log_scales()[[i, 0]] - b.log_scales()[[i, 0]];
             assert!((difference - 0.5 * x.dot(&x)).abs() < 1e-12);
         }
         assert!(a.gram(&b).is_err(), "features of different maps pair");
-        let pairs: [(Target, &Map<f64>); 2] = [
+        let pairs: [(AnyKernel, &Map<f64>); 2] = [
             (Softmax::new(scales.clone()).unwrap().into(), &plain),
             (Gaussian::new(scales.clone()).unwrap().into(), &of_gaussian),
         ];
@@ -538,7 +540,7 @@ fn closed_forms_exist_where_the_law_is_known() {
     let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
     let rows = Name::Poisson.draw(2, 5, 1).rows().to_owned();
     let unknown = || Counts::from_rows(rows.clone()).unwrap();
-    let map = Poisson::with_rates(0.4).map::<f64>(unknown(), softmax()).unwrap();
+    let map = Poisson::with_rates(0.4).build::<f64>(unknown(), softmax()).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), None);
     assert!(map.kernel().is_none());
     let mechanism = |map: &Map<f64>| match map.recipe() {
@@ -547,17 +549,17 @@ fn closed_forms_exist_where_the_law_is_known() {
     };
     let Mechanism::Poisson(poisson) = mechanism(&map) else { panic!("{map:?}") };
     assert_eq!(poisson.rates(), Some(&Rates::Same(0.4)));
-    let map = Geometric::with_p(0.4).map::<f64>(unknown(), softmax()).unwrap();
+    let map = Geometric::with_p(0.4).build::<f64>(unknown(), softmax()).unwrap();
     let Mechanism::Geometric(geometric) = mechanism(&map) else { panic!("{map:?}") };
     assert_eq!((map.log_variance(&x, &y).unwrap(), geometric.p()), (None, Some(0.4)));
     assert!(map.kernel().is_none());
     // Drawn for another λ than the map's.
-    let other = Poisson::with_rates(0.5).map::<f64>(Name::Poisson.draw(2, 5, 1), softmax()).unwrap();
+    let other = Poisson::with_rates(0.5).build::<f64>(Name::Poisson.draw(2, 5, 1), softmax()).unwrap();
     assert_eq!(other.log_variance(&x, &y).unwrap(), None);
     assert!(other.kernel().is_none());
     // One λ or the same for each coordinate.
     let omega = Counts::poisson(2, 5, vec![0.4, 0.4], rng(1).next_u64()).unwrap();
-    let same = Poisson::with_rates(0.4).map::<f64>(omega, gaussian()).unwrap();
+    let same = Poisson::with_rates(0.4).build::<f64>(omega, gaussian()).unwrap();
     let (a, b) = (x.as_slice().unwrap(), y.as_slice().unwrap());
     let expected = ln_poisson_variance(a, b, 0.4, 5);
     assert_eq!(same.log_variance(&x, &y).unwrap(), Some(expected));
@@ -581,18 +583,18 @@ fn unbiased_and_of_the_closed_form_variance() {
     let lengthscale = vec![0.9, 1.0, 1.2];
     // With the same lengthscale the two kernels differ by a scale, in features and in closed forms: see
     // `targets_and_lengthscales`.
-    let targets: [Target; 2] = [softmax(), Gaussian::new(lengthscale).unwrap().into()];
+    let targets: [AnyKernel; 2] = [softmax(), Gaussian::new(lengthscale).unwrap().into()];
     for target in targets {
         for rates in [Rates::Same(0.6), Rates::PerDimension(vec![0.8, 0.4, 0.5])] {
             unbiased(&format!("{rates:?}, {target:?}"), (&x, &y), |seed| {
                 let omega = Counts::poisson(3, 5, rates.clone(), rng(seed).next_u64()).unwrap();
-                Poisson::default().map(omega, target.clone()).unwrap()
+                Poisson::default().build(omega, target.clone()).unwrap()
             });
         }
         let p = optimal_p(&(&x * &y).to_vec());
         unbiased(&format!("p {p}, {target:?}"), (&x, &y), |seed| {
             let omega = Counts::geometric(3, 5, p, rng(seed).next_u64()).unwrap();
-            Geometric::default().map(omega, target.clone()).unwrap()
+            Geometric::default().build(omega, target.clone()).unwrap()
         });
     }
 }
@@ -609,18 +611,18 @@ fn shifted_maps_are_unbiased_where_nothing_is_clamped() {
     let (rates, p) = (pairs.poisson_per_dimension(), pairs.geometric());
     let shift = Shift::new(shift, 0.05).unwrap();
     assert_eq!(shift.clamped(&data, &1.3.into()).unwrap(), 0);
-    let targets: [Target; 2] = [Softmax::new(1.3).unwrap().into(), Gaussian::new(1.3).unwrap().into()];
+    let targets: [AnyKernel; 2] = [Softmax::new(1.3).unwrap().into(), Gaussian::new(1.3).unwrap().into()];
     for target in targets {
         unbiased(&format!("shifted Poisson, {target:?}"), (&x, &y), |seed| {
             let omega = Counts::poisson(2, 5, rates.clone(), rng(seed).next_u64()).unwrap();
-            let map = Poisson::default().shifted(shift.clone()).map(omega, target.clone()).unwrap();
-            assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
+            let map = Poisson::default().shifted(shift.clone()).build(omega, target.clone()).unwrap();
+            assert!(map.features(Side::X, &data).unwrap().mantissas().iter().all(|v| *v > 0.0));
             map
         });
         unbiased(&format!("shifted geometric, {target:?}"), (&x, &y), |seed| {
             let omega = Counts::geometric(2, 5, p, rng(seed).next_u64()).unwrap();
-            let map = Geometric::default().shifted(shift.clone()).map(omega, target.clone()).unwrap();
-            assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
+            let map = Geometric::default().shifted(shift.clone()).build(omega, target.clone()).unwrap();
+            assert!(map.features(Side::X, &data).unwrap().mantissas().iter().all(|v| *v > 0.0));
             map
         });
     }
@@ -654,12 +656,12 @@ fn clamped_are_counted<T: Real>() {
     assert_eq!(clamped(&x), 3);
     assert_eq!([0, 1, 2, 3, 4].map(|i| clamped(&x.slice(s![i..=i, ..]).to_owned())), [0, 0, 1, 2, 0]);
     assert_eq!(clamped(&Array2::zeros((0, 2))), 0);
-    assert!(phi.values().slice(s![..4, ..]).iter().all(|v| *v > T::zero()));
+    assert!(phi.mantissas().slice(s![..4, ..]).iter().all(|v| *v > T::zero()));
     // Clamped points have the features of the points that they are clamped to.
     let inside = arr2(&[[3.0, 0.0], [3.0, -1.0]]).mapv(T::narrow);
     assert_eq!(clamped(&inside), 0);
     let inside = map.features(Side::X, &inside).unwrap();
-    assert_eq!(phi.values().slice(s![2..4, ..]), inside.values());
+    assert_eq!(phi.mantissas().slice(s![2..4, ..]), inside.mantissas());
     assert_eq!(phi.log_scales().slice(s![2..4, ..]), inside.log_scales());
     // A lengthscale for each coordinate: 4 and 2 are inside from 6 and −1 on.
     let x = arr2(&[[6.0, -1.0], [5.9, -1.1]]).mapv(T::narrow);
@@ -730,7 +732,7 @@ fn geometric_counts_saturate() {
     assert!(omega.rows().iter().all(|count| *count == 1 << 53));
     let phi =
         Geometric::default().softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
-    assert!(phi.values().iter().all(|v| v.is_finite()) && phi.log_scales()[[0, 0]].is_finite());
+    assert!(phi.mantissas().iter().all(|v| v.is_finite()) && phi.log_scales()[[0, 0]].is_finite());
 }
 
 /// A recipe holds all that a map is made of: the map comes back to the bit, and what is wrong is refused.
@@ -740,12 +742,12 @@ fn recipes_make_the_same_map() {
     let omega = Name::PoissonPerDimension.draw(3, 7, 2);
     let map = Poisson::default().gaussian::<f32>(omega, vec![0.5, 1.0, 2.0]).unwrap();
     let Some(Recipe::Plain(recipe)) = map.recipe() else { panic!("not a plain map") };
-    let read = recipe.map::<f32>().unwrap();
+    let read = recipe.build::<f32>().unwrap();
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
     assert_eq!((read.identity(), read.recipe()), (map.identity(), map.recipe()));
     // Another map on the same counts.
     let other = PlainRecipe { mechanism: Geometric::default().into(), ..recipe.clone() };
-    let error = other.map::<f32>().unwrap_err().to_string();
+    let error = other.build::<f32>().unwrap_err().to_string();
     assert!(error.contains("Poisson") && error.contains("geometric"), "{error}");
     assert_ne!(Recipe::Plain(other).identity(), map.identity());
 
@@ -754,11 +756,11 @@ fn recipes_make_the_same_map() {
     let map = mechanism.clone().softmax::<f32>(Name::Geometric.draw(3, 7, 2)).unwrap();
     let Some(Recipe::Plain(recipe)) = map.recipe() else { panic!("not a plain map") };
     assert_eq!(recipe.mechanism, mechanism.into());
-    let read = recipe.map::<f32>().unwrap();
+    let read = recipe.build::<f32>().unwrap();
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
     assert_eq!(read.identity(), map.identity());
     let refused = |mechanism: Geometric| {
-        PlainRecipe { mechanism: mechanism.into(), ..recipe.clone() }.map::<f32>().is_err()
+        PlainRecipe { mechanism: mechanism.into(), ..recipe.clone() }.build::<f32>().is_err()
     };
     assert!(refused(Geometric::with_p(1.5)));
     assert!(refused(Geometric::default().shifted(Shift::new(vec![1.0], 1e-8).unwrap())));
@@ -766,7 +768,7 @@ fn recipes_make_the_same_map() {
     // To be drawn: one map for each seed, with the law of the draw.
     let draw = DrawCounts::new(3, 7, CountLaw::Poisson(0.4.into())).unwrap();
     let recipe = Poisson::default().recipe(draw, softmax());
-    assert!(matches!(recipe.map::<f32>(), Err(Error::NotDrawn)));
+    assert!(matches!(recipe.build::<f32>(), Err(Error::NotDrawn)));
     let map = recipe.draw::<f32>(2).unwrap();
     assert_eq!(map.identity(), recipe.draw::<f32>(2).unwrap().identity());
     assert_ne!(map.identity(), recipe.draw::<f32>(3).unwrap().identity());
@@ -808,7 +810,7 @@ fn shifts_in_both_precisions() {
     let clamped = shift.clamped(&x, &lengthscale.clone().into()).unwrap();
     assert_eq!(clamped, shift.clamped(&wide, &lengthscale.clone().into()).unwrap());
     assert!((5..60).contains(&clamped), "{clamped}");
-    let targets: [Target; 2] =
+    let targets: [AnyKernel; 2] =
         [Softmax::new(lengthscale.clone()).unwrap().into(), Gaussian::new(lengthscale).unwrap().into()];
     for name in NAMES {
         for target in targets.clone() {
@@ -847,8 +849,8 @@ fn laws_outside_their_domain_are_refused_when_they_are_made() {
     let mut draw = DrawCounts::new(4, 5, CountLaw::Poisson(0.3.into())).unwrap();
     draw.law = CountLaw::Poisson(Rates::Same(f64::NAN));
     let recipe = Poisson::default().recipe(draw, softmax());
-    assert!(recipe.map::<f64>().is_err() && recipe.draw::<f64>(1).is_err() && recipe.kernel().is_none());
+    assert!(recipe.build::<f64>().is_err() && recipe.draw::<f64>(1).is_err() && recipe.kernel().is_none());
     assert_eq!(recipe.draws().len(), 1);
     let sum = Hybrid::sum(vec![(Coefficient::constant(0.5).unwrap(), recipe.clone())], recipe);
-    assert!(sum.and_then(|sum: Recipe| sum.map::<f64>()).is_err());
+    assert!(sum.and_then(|sum: Recipe| sum.build::<f64>()).is_err());
 }

@@ -306,7 +306,7 @@ impl Coupling for Own {
         d: usize,
         size: usize,
         radii: &dyn Radii,
-        rng: &mut random_features::Generator,
+        rng: &mut random_features::extend::Generator,
     ) -> random_features::Result<Rows> {
         Independent.draw_block(d, size, radii, rng)
     }
@@ -321,7 +321,7 @@ impl Radii for Ones {
         &self,
         _: usize,
         count: usize,
-        _: &mut random_features::Generator,
+        _: &mut random_features::extend::Generator,
     ) -> random_features::Result<Vec<f64>> {
         Ok(vec![1.0; count])
     }
@@ -331,11 +331,11 @@ impl Radii for Ones {
 #[test]
 fn own_couplings_are_kept_apart() {
     let draws = [
-        Own(0).draw(3, 4, 7).unwrap(),
-        Own(1).draw(3, 4, 7).unwrap(),
-        Own(0).draw(3, 5, 7).unwrap(),
-        Own(0).draw(3, 4, 8).unwrap(),
-        Own(0).with_radii(Ones).draw(3, 4, 7).unwrap(),
+        Softmax::default().draw(&Own(0), 3, 4, 7).unwrap(),
+        Softmax::default().draw(&Own(1), 3, 4, 7).unwrap(),
+        Softmax::default().draw(&Own(0), 3, 5, 7).unwrap(),
+        Softmax::default().draw(&Own(0), 3, 4, 8).unwrap(),
+        draw_with(3, 4, &Own(0), &Ones, 7).unwrap(),
         Independent.with_radii(Ones).draw(3, 4, 7).unwrap(),
         draw_with(3, 4, &Independent, &Ones, 7).unwrap(),
         Independent.draw(3, 4, 7).unwrap(),
@@ -344,7 +344,7 @@ fn own_couplings_are_kept_apart() {
     assert_eq!(entries.len(), draws.len());
     let named = |omega: &Frequencies| omega.provenance().draw().is_some();
     assert_eq!(draws.iter().filter(|omega| named(omega)).count(), 1);
-    assert_eq!(draws[0], Own(0).draw(3, 4, 7).unwrap());
+    assert_eq!(draws[0], Softmax::default().draw(&Own(0), 3, 4, 7).unwrap());
     assert_eq!(*draws[0].law(), Law::blocks(4, 4, Dependence::Unknown, Radius::Chi));
     assert_eq!(*draws[4].law(), Law::blocks(4, 4, Dependence::Unknown, Radius::Other));
     assert_eq!(*draws[5].law(), Law::blocks(4, 4, Dependence::Independent, Radius::Other));
@@ -488,7 +488,7 @@ impl Coupling for Nowhere {
         _: usize,
         _: usize,
         _: &dyn Radii,
-        _: &mut random_features::Generator,
+        _: &mut random_features::extend::Generator,
     ) -> random_features::Result<Rows> {
         unreachable!("nothing to draw")
     }
@@ -497,7 +497,7 @@ impl Coupling for Nowhere {
 #[test]
 fn refusals_are_sentences() {
     for d in [1, 2] {
-        let error = Nowhere.draw(d, 2, rng(0).next_u64()).unwrap_err();
+        let error = draw_with(d, 2, &Nowhere, &Chi, rng(0).next_u64()).unwrap_err();
         assert!(matches!(error, Error::Parameter { .. }));
         assert!(
             error.to_string().ends_with("one in which the coupling exists: its capacity there is 0"),
@@ -508,7 +508,7 @@ fn refusals_are_sentences() {
     for coupling in [&Simplex::default() as &dyn Coupling, &SimplexPlus::default()] {
         let error = coupling.draw(1, 1, rng(0).next_u64()).unwrap_err();
         assert!(error.to_string().ends_with("take Orthogonal or Independent in one dimension"), "{error}");
-        assert_eq!(coupling.draw(4, 1, rng(0).next_u64()).unwrap().count(), 1);
+        assert_eq!(coupling.draw(4, 1, rng(0).next_u64()).unwrap().m(), 1);
     }
     let mut rng = rng(0);
     for coupling in couplings() {
@@ -604,6 +604,6 @@ fn passes_and_rounds_are_limited() {
         &Hadamard::default().with_rounds(64),
         &Givens::default().with_rounds(512),
     ] {
-        assert_eq!(coupling.draw(4, 4, rng(0).next_u64()).unwrap().count(), 4);
+        assert_eq!(coupling.draw(4, 4, rng(0).next_u64()).unwrap().m(), 4);
     }
 }

@@ -16,9 +16,9 @@ use random_features::frequency::{
     Counts, Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal,
 };
 use random_features::kernel::{
-    Activation, Gaussian, Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax,
+    Activation, Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
-use random_features::map::{Facts, Form, Omega, PlainRecipe, Shift, Target, Tile, Transform};
+use random_features::map::{AnyKernel, Facts, Form, Omega, PlainRecipe, Shift, Tile, Transform};
 use random_features::projection::Projection;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -40,7 +40,7 @@ fn half<T: Real>() -> Coefficient<Map<T>> {
 }
 
 /// Lengthscales of ℝ³: one, and one for each dimension.
-fn targets() -> [Target; 5] {
+fn targets() -> [AnyKernel; 5] {
     let scales = || vec![0.8, 1.3, 2.1];
     [
         softmax(),
@@ -54,10 +54,10 @@ fn targets() -> [Target; 5] {
 // ------------------------------------------------------------------------------------------------------ merging
 
 /// Hybrids whose parts ask for their frequencies one by one: bipolar, of three bases, and nested.
-fn on_shared<T: Real>(target: &Target, mut omega: impl FnMut() -> Omega, tau: Omega) -> [Map<T>; 3] {
-    let hyperbolic = Hyperbolic.map::<T>(omega(), target.clone()).unwrap();
-    let trigonometric = Trigonometric.map::<T>(omega(), target.clone()).unwrap();
-    let positive = Positive.map::<T>(omega(), target.clone()).unwrap();
+fn on_shared<T: Real>(target: &AnyKernel, mut omega: impl FnMut() -> Omega, tau: Omega) -> [Map<T>; 3] {
+    let hyperbolic = Hyperbolic.build::<T>(omega(), target.clone()).unwrap();
+    let trigonometric = Trigonometric.build::<T>(omega(), target.clone()).unwrap();
+    let positive = Positive.build::<T>(omega(), target.clone()).unwrap();
     let angular = Coefficient::angular(tau).unwrap();
     let bipolar = Hybrid::sum(vec![(angular.clone(), hyperbolic.clone())], trigonometric.clone()).unwrap();
     let three = vec![(angular, hyperbolic), (Coefficient::constant(0.3).unwrap(), positive)];
@@ -86,7 +86,7 @@ fn equal_projections_are_merged<T: Real>() {
                 assert_eq!(variance.is_some(), is_known(k, coupling));
             }
             // The parts alone give the same rows: what is merged is what each would have had.
-            let alone = Hyperbolic.map::<T>(&shared, target.clone()).unwrap();
+            let alone = Hyperbolic.build::<T>(&shared, target.clone()).unwrap();
             let (whole, part) =
                 (by_value[0].features(Side::X, &x).unwrap(), alone.features(Side::X, &x).unwrap());
             let ratio = 0.25f64.sqrt();
@@ -95,9 +95,9 @@ fn equal_projections_are_merged<T: Real>() {
                 let block = usize::from(whole.log_scales()[[i, 0]] == f64::NEG_INFINITY);
                 assert_eq!(whole.log_scales()[[i, 1 - block]], f64::NEG_INFINITY);
                 let columns = s![i, 12 * block..12 * (block + 1)];
-                let a: Vec<f64> = whole.values().slice(columns).iter().map(|v| v.widen()).collect();
+                let a: Vec<f64> = whole.mantissas().slice(columns).iter().map(|v| v.widen()).collect();
                 let shift = (whole.log_scales()[[i, block]] - part.log_scales()[[i, 0]]).exp();
-                for (a, b) in a.iter().zip(part.values().row(i)) {
+                for (a, b) in a.iter().zip(part.mantissas().row(i)) {
                     let expected = ratio * b.widen();
                     assert!(
                         (a * shift - expected).abs()
@@ -118,8 +118,8 @@ fn bits_agree<T: Real>(a: &Features<T>, b: &Features<T>) -> bool {
     let scales = a.log_scales().iter().zip(b.log_scales()).all(|(a, b)| a.to_bits() == b.to_bits());
     let bits = |v: &T| v.widen().to_bits();
     scales
-        && a.values().dim() == b.values().dim()
-        && a.values().iter().zip(b.values()).all(|(a, b)| bits(a) == bits(b))
+        && a.mantissas().dim() == b.mantissas().dim()
+        && a.mantissas().iter().zip(b.mantissas()).all(|(a, b)| bits(a) == bits(b))
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn other_sharings_have_no_closed_form() {
     // Two bases of other kinds, or for other targets.
     assert!(!known(&sum(vec![(angular(1), positive(2))], trigonometric(2))));
     assert!(!known(&sum(vec![(angular(1), hyperbolic(2))], hyperbolic(2))));
-    let wide = Trigonometric.map::<f64>(omega(d, 4, 2), Softmax::new(2.0).unwrap()).unwrap();
+    let wide = Trigonometric.build::<f64>(omega(d, 4, 2), Softmax::new(2.0).unwrap()).unwrap();
     assert!(!known(&sum(vec![(angular(1), hyperbolic(2))], wide)));
     // A coefficient and a base, and one coefficient in two terms, as a clone and drawn again.
     assert!(!known(&sum(vec![(angular(1), hyperbolic(1))], trigonometric(3))));
@@ -200,7 +200,7 @@ fn other_sharings_have_no_closed_form() {
     assert!(known(&sum(vec![(angular(1), routed(2))], trigonometric(3))));
     assert!(!known(&sum(vec![(angular(1), routed(3))], trigonometric(3))));
     // A foreign map in two places.
-    let own = Map::new(Own::new(omega(d, 4, 8), true)).unwrap();
+    let own = Map::of_feature_map(Own::new(omega(d, 4, 8), true)).unwrap();
     assert!(known(&sum(vec![(half(), own.clone())], trigonometric(3))));
     assert!(!known(&sum(vec![(half(), own.clone())], own)));
 }
@@ -211,7 +211,7 @@ fn other_sharings_have_no_closed_form() {
 fn off_kinks(x: Array2<f64>, omega: &Frequencies, lengthscale: &[f64]) -> Array2<f64> {
     let scales = if lengthscale.len() == 1 { vec![lengthscale[0]; x.ncols()] } else { lengthscale.to_vec() };
     let projection = Projection::<f64>::new(omega.clone(), scales).unwrap();
-    let (mut products, mut norms) = (Array2::zeros((x.nrows(), omega.count())), Array1::zeros(x.nrows()));
+    let (mut products, mut norms) = (Array2::zeros((x.nrows(), omega.m())), Array1::zeros(x.nrows()));
     projection.project_into(&x, &mut products, &mut norms).unwrap();
     let near: Vec<usize> =
         (0..x.nrows()).filter(|i| products.row(*i).iter().all(|u| u.abs() > 0.05)).collect();
@@ -221,7 +221,7 @@ fn off_kinks(x: Array2<f64>, omega: &Frequencies, lengthscale: &[f64]) -> Array2
 
 /// Gradients of Σ c φ e^{−s}, s those of the points themselves, against difference quotients of fourth order.
 fn gradients_agree(name: &str, map: &Map<f64>, x: &Array2<f64>) {
-    let (n, d, width) = (x.nrows(), map.input_dim(), map.feature_dim());
+    let (n, d, width) = (x.nrows(), map.dim(), map.feature_dim());
     let c = Array2::from_shape_fn((n, width), |(i, f)| ((i * 31 + f * 17 + 5) % 13) as f64 / 6.0 - 1.0);
     for side in SIDES {
         let base = map.features(side, x).unwrap();
@@ -238,7 +238,7 @@ fn gradients_agree(name: &str, map: &Map<f64>, x: &Array2<f64>) {
                     );
                     if own > f64::NEG_INFINITY {
                         for f in start..start + columns {
-                            let term = c[[i, f]] * moved.values()[[i, f]] * (own - fixed).exp();
+                            let term = c[[i, f]] * moved.mantissas()[[i, f]] * (own - fixed).exp();
                             (sum, size) = (sum + term, size + term.abs());
                         }
                     }
@@ -303,8 +303,9 @@ fn gradients_of_exponential_maps() {
     for step in [c(0.05, 0.03), c(0.05, 0.0)] {
         let a = Transform::full(Name::Full(step).matrix(3)).unwrap();
         for target in targets() {
-            let map =
-                ComplexExponential::new(a.clone(), Symmetry::Symmetric).map(omega(3, 5, 1), target).unwrap();
+            let map = ComplexExponential::new(a.clone(), Symmetry::Symmetric)
+                .build(omega(3, 5, 1), target)
+                .unwrap();
             gradients_agree("full and symmetric", &map, &points(5, 3, 1.0));
         }
     }
@@ -344,7 +345,8 @@ fn gradients_through_a_matrix() {
         for target in targets() {
             let (mechanism, omega) = (mechanism.clone(), omega(3, 5, 1).into());
             let name = format!("{mechanism:?}, {target:?}");
-            let map = PlainRecipe { mechanism, omega, target, matrix: Some(m.clone()) }.map().unwrap();
+            let map =
+                PlainRecipe { mechanism, omega, kernel: target, matrix: Some(m.clone()) }.build().unwrap();
             gradients_agree(&name, &map, &points(9, 3, 1.0));
         }
     }
@@ -375,7 +377,7 @@ fn gradients_of_maps_of_counts() {
         for m in [1, 3, 12] {
             let poisson = || Counts::poisson(3, m, vec![0.8, 1.5, 0.4], rng(seed).next_u64()).unwrap();
             let geometric = || Counts::geometric(3, m, 0.4, rng(seed).next_u64()).unwrap();
-            let targets: [Target; 4] = [
+            let targets: [AnyKernel; 4] = [
                 softmax(),
                 Softmax::new(scales.clone()).unwrap().into(),
                 Gaussian::new(0.9).unwrap().into(),
@@ -383,18 +385,19 @@ fn gradients_of_maps_of_counts() {
             ];
             for target in targets {
                 let name = format!("{target:?}, m = {m}, seed {seed}");
-                let map = Poisson::default().map(poisson(), target.clone()).unwrap();
+                let map = Poisson::default().build(poisson(), target.clone()).unwrap();
                 gradients_agree(&format!("Poisson, {name}"), &map, &x);
-                let map = Poisson::with_rates(0.7).map(poisson(), target.clone()).unwrap();
+                let map = Poisson::with_rates(0.7).build(poisson(), target.clone()).unwrap();
                 gradients_agree(&format!("Poisson with other rates, {name}"), &map, &x);
-                let map = Geometric::default().map(geometric(), target.clone()).unwrap();
+                let map = Geometric::default().build(geometric(), target.clone()).unwrap();
                 gradients_agree(&format!("geometric, {name}"), &map, &x);
                 // Shifted: everything inside, and some coordinates clamped.
                 for by in [-3.0, 0.013] {
                     let shift = || Shift::new(vec![by; 3], 1e-3).unwrap();
-                    let map = Poisson::default().shifted(shift()).map(poisson(), target.clone()).unwrap();
+                    let map = Poisson::default().shifted(shift()).build(poisson(), target.clone()).unwrap();
                     gradients_agree(&format!("Poisson by {by}, {name}"), &map, &x);
-                    let map = Geometric::default().shifted(shift()).map(geometric(), target.clone()).unwrap();
+                    let map =
+                        Geometric::default().shifted(shift()).build(geometric(), target.clone()).unwrap();
                     gradients_agree(&format!("geometric by {by}, {name}"), &map, &x);
                 }
             }
@@ -408,25 +411,25 @@ fn gradients_of_functions() {
         for (coupling, m) in [(&Independent as &dyn Coupling, 5), (&Givens::default(), 4)] {
             let omega = || frequencies(3, m, coupling, 1);
             let x = off_kinks(points(100, 3, 1.0), &omega(), &lengthscale);
-            let target = || -> Target {
+            let scale = || -> Lengthscale {
                 if lengthscale.len() == 1 { lengthscale[0].into() } else { lengthscale.clone().into() }
             };
             for activation in Activation::ALL {
                 for offset in [0.0, 0.1, 3.0] {
                     let definition = Nonlinear::new(activation).with_offset(offset).unwrap();
-                    let map = definition.map(omega(), target()).unwrap();
+                    let map = definition.build(omega(), scale()).unwrap();
                     gradients_agree(&format!("{activation:?} + {offset}, {lengthscale:?}"), &map, &x);
                 }
             }
-            let sign = Sign.map(omega(), target()).unwrap();
+            let sign = Sign.build(omega(), scale()).unwrap();
             gradients_agree("sign", &sign, &x);
             let zero = sign.pull_back(Side::X, &x, &Array2::ones((x.nrows(), m))).unwrap();
             assert!(zero.iter().all(|v| *v == 0.0));
             let away = x.mapv(|v| if v.abs() < 0.05 { v + 0.2 } else { v });
-            gradients_agree("elu + 1", &EluPlusOne.map(3, target()).unwrap(), &away);
+            gradients_agree("elu + 1", &EluPlusOne.build(3, scale()).unwrap(), &away);
             gradients_agree(
                 "elu + 1, negative",
-                &EluPlusOne.map(3, target()).unwrap(),
+                &EluPlusOne.build(3, scale()).unwrap(),
                 &-away.mapv(f64::abs),
             );
         }
@@ -442,8 +445,8 @@ fn gradients_of_functions_at_small_norms() {
         let x = arr2(&[[small]]);
         // Σ c (ωx)² e^{−s} over the features themselves is f e^{−s}, and its derivative 2f e^{−s}/x.
         for activation in [Activation::Square, Activation::ReluSquared] {
-            let map = Nonlinear::new(activation).map::<f64>(omega(), 1.0).unwrap();
-            let sum = map.features(Side::X, &x).unwrap().values().sum();
+            let map = Nonlinear::new(activation).build::<f64>(omega(), 1.0).unwrap();
+            let sum = map.features(Side::X, &x).unwrap().mantissas().sum();
             let found = map.pull_back(Side::X, &x, &c).unwrap()[[0, 0]];
             assert!(sum > 0.0 && found.is_finite(), "{activation:?} at {small:e}: {found}");
             assert!(
@@ -452,14 +455,14 @@ fn gradients_of_functions_at_small_norms() {
             );
         }
         for activation in [Activation::Identity, Activation::Relu, Activation::Abs, Activation::Gelu] {
-            let map = Nonlinear::new(activation).map::<f64>(omega(), 1.0).unwrap();
+            let map = Nonlinear::new(activation).build::<f64>(omega(), 1.0).unwrap();
             let found = map.pull_back(Side::X, &x, &c).unwrap();
             assert!(found[[0, 0]].is_finite(), "{activation:?} at {small:e}: {found}");
         }
     }
     // The gradient is beyond the range, but not that of features whose slope is 0.
     let one = Frequencies::from_rows(arr2(&[[1.0], [-1.0]])).unwrap();
-    let map = Nonlinear::new(Activation::Relu).map::<f64>(one, 1.0).unwrap();
+    let map = Nonlinear::new(Activation::Relu).build::<f64>(one, 1.0).unwrap();
     let found = map.pull_back(Side::X, &arr2(&[[1e-320]]), &arr2(&[[1.0, 1.0]])).unwrap();
     assert!(!found[[0, 0]].is_nan(), "{found}");
 }
@@ -480,7 +483,7 @@ fn gradients_of_hybrids_and_clusters() {
             // Hybrids as bases, as the rest and in a coefficient, with negative weights.
             let weight = Coefficient::affine(0.3, -0.4, map.clone()).unwrap();
             let poisson = Poisson::default()
-                .map(Counts::poisson(3, 4, 0.8, rng(3).next_u64()).unwrap(), target.clone());
+                .build(Counts::poisson(3, 4, 0.8, rng(3).next_u64()).unwrap(), target.clone());
             let terms = vec![(weight, poisson.unwrap()), (angular, gaussian)];
             let nested = Hybrid::sum(terms, map).unwrap();
             gradients_agree(&format!("nested, {target:?}"), &nested, &x.slice(s![..6, ..]).to_owned());
@@ -498,7 +501,7 @@ fn gradients_of_hybrids_and_clusters() {
                 let centres = Centres::new(&queries, &keys).with_diagonal(formula).with_symmetry(symmetry);
                 let map = Clustered::by_centres(centres, omega(3, 4, 1), target.clone()).unwrap();
                 gradients_agree(&format!("{formula:?}, {symmetry:?}, {target:?}"), &map, &x);
-                let rest = Trigonometric.map(omega(3, 4, 1), target.clone()).unwrap();
+                let rest = Trigonometric.build(omega(3, 4, 1), target.clone()).unwrap();
                 let hybrid = Hybrid::sum(vec![(Coefficient::constant(0.3).unwrap(), map)], rest).unwrap();
                 gradients_agree("hybrid of clusters", &hybrid, &x);
             }
@@ -542,8 +545,8 @@ fn gradients_in_single_precision() {
 
 #[test]
 fn foreign_maps_have_the_gradients_that_they_offer() {
-    let with = || Map::new(Own::new(omega(3, 5, 1), true)).unwrap();
-    let without = || Map::new(Own::new(omega(3, 5, 1), false)).unwrap();
+    let with = || Map::of_feature_map(Own::new(omega(3, 5, 1), true)).unwrap();
+    let without = || Map::of_feature_map(Own::new(omega(3, 5, 1), false)).unwrap();
     let x = points::<f64>(70, 3, 1.0);
     gradients_agree("own", &with(), &x);
     let positive = Positive.softmax::<f64>(omega(3, 5, 1)).unwrap();
@@ -591,7 +594,7 @@ fn different<T: Real>() -> Vec<Map<T>> {
     let complex = |a, symmetry| ComplexExponential::new(a, symmetry).softmax(o(1)).unwrap();
     let matrix = |m: Option<Array2<f64>>| {
         let (mechanism, target) = (Positive.into(), softmax());
-        PlainRecipe { mechanism, omega: o(1).into(), target, matrix: m }.map().unwrap()
+        PlainRecipe { mechanism, omega: o(1).into(), kernel: target, matrix: m }.build().unwrap()
     };
     let poisson = |rates: f64, seed| Counts::poisson(3, 4, rates, rng(seed).next_u64()).unwrap();
     let shift = |by: f64, least: f64| Poisson::default().shifted(Shift::new(vec![by; 3], least).unwrap());
@@ -599,7 +602,7 @@ fn different<T: Real>() -> Vec<Map<T>> {
     let function = |f: Activation, offset: f64| Nonlinear::new(f).with_offset(offset).unwrap();
     let positive = |seed| Positive.softmax::<T>(o(seed)).unwrap();
     let sum = |a: f64, c: f64, seed, rest| {
-        let coefficient = Coefficient::affine(a, c, Sign.map(o(seed), 1.0).unwrap()).unwrap();
+        let coefficient = Coefficient::affine(a, c, Sign.build(o(seed), 1.0).unwrap()).unwrap();
         Hybrid::sum(vec![(coefficient, positive(2))], rest).unwrap()
     };
     let side = |shift: f64| Clustering::new(arr2(&[[1.0, shift, 0.0], [-1.0, 0.0, shift]])).unwrap();
@@ -618,7 +621,7 @@ fn different<T: Real>() -> Vec<Map<T>> {
         Positive.gaussian(o(1), 1.0 + f64::EPSILON).unwrap(),
         Positive.gaussian(o(1), vec![1.0, 1.0, 2.0]).unwrap(),
         Positive.gaussian(o(1), vec![1.0, 2.0, 1.0]).unwrap(),
-        Positive.map(o(1), Softmax::new(2.0).unwrap()).unwrap(),
+        Positive.build(o(1), Softmax::new(2.0).unwrap()).unwrap(),
         Trigonometric.softmax(o(1)).unwrap(),
         Hyperbolic.softmax(o(1)).unwrap(),
         gerf(c(-0.2, 0.0), GerfSign::Plus),
@@ -645,14 +648,14 @@ fn different<T: Real>() -> Vec<Map<T>> {
         Geometric::default().gaussian(geometric(0.4), 1.0).unwrap(),
         Geometric::with_p(0.5).gaussian(geometric(0.4), 1.0).unwrap(),
         Geometric::default().gaussian(geometric(0.6), 1.0).unwrap(),
-        function(Activation::Relu, 1e-3).map(o(1), 1.0).unwrap(),
-        function(Activation::Relu, 1e-4).map(o(1), 1.0).unwrap(),
-        function(Activation::Relu, 0.0).map(o(1), 2.0).unwrap(),
-        Sign.map(o(1), 1.0).unwrap(),
-        EluPlusOne.map(3, 1.0).unwrap(),
-        EluPlusOne.map(4, 1.0).unwrap(),
-        EluPlusOne.map(3, 2.0).unwrap(),
-        EluPlusOne.map(3, vec![1.0, 2.0, 1.0]).unwrap(),
+        function(Activation::Relu, 1e-3).build(o(1), 1.0).unwrap(),
+        function(Activation::Relu, 1e-4).build(o(1), 1.0).unwrap(),
+        function(Activation::Relu, 0.0).build(o(1), 2.0).unwrap(),
+        Sign.build(o(1), 1.0).unwrap(),
+        EluPlusOne.build(3, 1.0).unwrap(),
+        EluPlusOne.build(4, 1.0).unwrap(),
+        EluPlusOne.build(3, 2.0).unwrap(),
+        EluPlusOne.build(3, vec![1.0, 2.0, 1.0]).unwrap(),
         sum(0.5, -0.5, 9, positive(3)),
         sum(0.5, 0.5, 9, positive(3)),
         sum(0.25, -0.5, 9, positive(3)),
@@ -670,7 +673,7 @@ fn different<T: Real>() -> Vec<Map<T>> {
         routed(0.5, 0.2, [1, 2, 3, 5]),
     ];
     for activation in Activation::ALL {
-        maps.push(function(activation, 0.0).map(o(1), 1.0).unwrap());
+        maps.push(function(activation, 0.0).build(o(1), 1.0).unwrap());
     }
     // Structured frequencies with the same numbers, of d = 5 and d = 7 in N = 8 and of 8 itself.
     for d in [5, 7, 8] {
@@ -688,13 +691,13 @@ fn identities_tell_maps_apart() {
         assert_eq!(map.identity(), single[i].identity(), "{i}");
         assert_eq!(map.identity(), map.clone().identity());
         assert_eq!(map.recipe().unwrap().identity(), map.identity());
-        let rebuilt = map.recipe().unwrap().map::<f64>().unwrap();
+        let rebuilt = map.recipe().unwrap().build::<f64>().unwrap();
         assert_eq!(rebuilt.identity(), map.identity());
         for (j, other) in maps.iter().enumerate().filter(|(j, _)| *j != i) {
             assert_ne!(map.identity(), other.identity(), "{i} and {j}");
             assert_ne!(map.recipe(), other.recipe(), "{i} and {j}");
         }
-        let x = points::<f64>(4, map.input_dim(), 1.0);
+        let x = points::<f64>(4, map.dim(), 1.0);
         let features = map.features(Side::X, &x).unwrap();
         let right = again[i].features(Side::Y, &x).unwrap();
         // In the order of products of features, which `Map::gram` may resolve further.
@@ -704,7 +707,7 @@ fn identities_tell_maps_apart() {
         );
         assert_eq!(features.gram(&features).is_ok(), map.facts().symmetric, "{i}");
     }
-    let x = |map: &Map<f64>| points::<f64>(2, map.input_dim(), 1.0);
+    let x = |map: &Map<f64>| points::<f64>(2, map.dim(), 1.0);
     let all: Vec<Features<f64>> = maps.iter().map(|map| map.features(Side::Y, &x(map)).unwrap()).collect();
     for (i, map) in maps.iter().enumerate() {
         let left = map.features(Side::X, &x(map)).unwrap();
@@ -746,7 +749,7 @@ fn threads_change_nothing<T: Real>(maps: &[Map<T>], x: &Array2<T>, y: &Array2<T>
             let scale = alone.log_scales()[[0, b]];
             assert_eq!(scale.to_bits(), one.0[0].log_scales()[[1, b]].to_bits(), "map {k}");
             if scale > f64::NEG_INFINITY {
-                let (a, b) = (alone.values(), one.0[0].values());
+                let (a, b) = (alone.mantissas(), one.0[0].mantissas());
                 assert_eq!(a.slice(s![0, range.clone()]), b.slice(s![1, range]), "map {k}");
             }
         }
@@ -776,7 +779,7 @@ fn wide_and_narrow<T: Real>(d: usize, width: usize) -> Vec<Map<T>> {
         Trigonometric.softmax(o(width / 2, 2)).unwrap(),
         Hyperbolic.gaussian(frequencies(d, width / 2, &Hadamard::default(), 3), 2.0).unwrap(),
         ComplexExponential::new(a, Symmetry::Plain).softmax(o(width / 2, 4)).unwrap(),
-        Nonlinear::new(Activation::Gelu).map(&all, 2.0).unwrap(),
+        Nonlinear::new(Activation::Gelu).build(&all, 2.0).unwrap(),
         Poisson::default()
             .gaussian(Counts::poisson(d, width / 4, 0.01, rng(8).next_u64()).unwrap(), 3.0)
             .unwrap(),
@@ -884,7 +887,7 @@ impl<T: Real> FeatureMap<T> for Own {
 
 fn own_maps_are_maps<T: Real>(tolerance: f64) {
     let (own, known) = (
-        Map::<T>::new(Own::new(omega(3, 30, 1), true)).unwrap(),
+        Map::<T>::of_feature_map(Own::new(omega(3, 30, 1), true)).unwrap(),
         Positive.softmax::<T>(omega(3, 30, 1)).unwrap(),
     );
     let close = |a: SignedLog, b: SignedLog| {
@@ -975,7 +978,7 @@ impl FeatureMap<f64> for Stated {
 
 #[test]
 fn facts_that_no_map_has_are_errors() {
-    let stated = |d, blocks: Vec<usize>| Map::new(Stated(Facts::new(d, blocks)));
+    let stated = |d, blocks: Vec<usize>| Map::of_feature_map(Stated(Facts::new(d, blocks)));
     let most = usize::MAX;
     for (d, blocks) in [
         (0, vec![1]),
@@ -1043,7 +1046,7 @@ impl FeatureMap<f64> for Halfway {
 /// What is absent is not read by anything that stands on a map of your own: hybrids, smoothers, Gram matrices, arrays.
 #[test]
 fn absent_blocks_of_ones_own_are_never_read() {
-    let map = Map::new(Halfway(Own::new(omega(3, 8, 1), false))).unwrap();
+    let map = Map::of_feature_map(Halfway(Own::new(omega(3, 8, 1), false))).unwrap();
     let known = Positive.softmax::<f64>(omega(3, 8, 1)).unwrap();
     let trigonometric = Trigonometric.softmax::<f64>(omega(3, 6, 2)).unwrap();
     let weight = Coefficient::affine(0.3, 0.1, map.clone()).unwrap();
@@ -1104,18 +1107,19 @@ fn errors_say_what_is_wrong() {
     let undrawn = "the frequencies are not drawn yet: Recipe::draw(seed) draws them";
     says(Positive.softmax(draw()), undrawn);
     says(Trigonometric.matern(Draw::new(2, 3, Orthogonal).with_radii(Smoothness::Half), 1.0), undrawn);
-    says(EluPlusOne.map(omega(2, 3, 1), 1.0), "the elu+1 map takes no frequencies: give the dimension d");
+    says(EluPlusOne.build(omega(2, 3, 1), 1.0), "the elu+1 map takes no frequencies: give the dimension d");
     says(
         Trigonometric.matern(omega(2, 3, 1), 1.0),
         "the trigonometric map with frequencies of radii χ does not estimate a Matérn kernel: they were not drawn with a \
          Matérn smoothness",
     );
     says(
-        Positive.map(omega(2, 3, 1), 1.0),
+        Positive.build(omega(2, 3, 1), AnyKernel::implied(1.0)),
         "the positive map with frequencies of radii χ does not estimate a kernel for a bare lengthscale, which names none",
     );
     says(
-        Nonlinear::new(Activation::Relu).map(omega(2, 3, 1), Softmax::new(2.0).unwrap()),
+        PlainRecipe::new(Nonlinear::new(Activation::Relu), omega(2, 3, 1), Softmax::new(2.0).unwrap())
+            .build(),
         "the nonlinear map with frequencies of radii χ does not estimate the kernel softmax, lengthscale 2",
     );
     let d1 = random_features::frequency::Simplex::default();
@@ -1130,11 +1134,11 @@ fn errors_say_what_is_wrong() {
 fn targets_recipes_and_identities_in_print() {
     let matern = Matern::new(Smoothness::ThreeHalves, 0.5).unwrap();
     for (target, expected) in [
-        (Target::from(Softmax::new(2.0).unwrap()), "softmax, lengthscale 2"),
+        (AnyKernel::from(Softmax::new(2.0).unwrap()), "softmax, lengthscale 2"),
         (Gaussian::new(vec![1.0, 0.5]).unwrap().into(), "Gaussian, lengthscales [1.0, 0.5]"),
         (matern.into(), "Matérn 3/2, lengthscale 0.5"),
         (RegularisedSoftmax::in_dimension(8).into(), "regularised softmax in dimension 8, lengthscale 1"),
-        (3.0.into(), "a lengthscale without a kernel: 3"),
+        (AnyKernel::implied(3.0), "a lengthscale without a kernel: 3"),
     ] {
         assert_eq!(target.to_string(), expected);
     }
@@ -1150,7 +1154,7 @@ fn targets_recipes_and_identities_in_print() {
 #[test]
 fn gradients_at_the_ends_of_the_range() {
     fn check<T: Real>(map: &Map<T>, size: f64) {
-        let x = points::<T>(4, map.input_dim(), 1.0).mapv(|v| T::narrow(v.widen().clamp(-1.0, 1.0) * size));
+        let x = points::<T>(4, map.dim(), 1.0).mapv(|v| T::narrow(v.widen().clamp(-1.0, 1.0) * size));
         for side in SIDES {
             let c = Array2::from_elem((4, map.feature_dim()), T::one());
             let gradient = map.pull_back(side, &x, &c).unwrap();
@@ -1180,7 +1184,7 @@ fn gradients_at_the_ends_of_the_range() {
     }
     // Gradients of parts beyond the range, and of features that are beyond it themselves: infinite, and a number.
     fn is_number<T: Real>(map: &Map<T>, size: f64) {
-        let x = points::<T>(4, map.input_dim(), 1.0).mapv(|v| T::narrow(v.widen().clamp(-1.0, 1.0) * size));
+        let x = points::<T>(4, map.dim(), 1.0).mapv(|v| T::narrow(v.widen().clamp(-1.0, 1.0) * size));
         for side in SIDES {
             let c = Array2::from_elem((4, map.feature_dim()), T::one());
             let gradient = map.pull_back(side, &x, &c).unwrap();
@@ -1199,15 +1203,15 @@ fn gradients_at_the_ends_of_the_range() {
             is_number(&Hyperbolic.softmax::<f32>(omega(1)).unwrap(), size);
         }
         for f in Activation::ALL {
-            let map = Nonlinear::new(f).map::<f64>(omega(1), 1.0).unwrap();
+            let map = Nonlinear::new(f).build::<f64>(omega(1), 1.0).unwrap();
             [5e-324, 1e-320, 1e-310].into_iter().for_each(|size| is_number(&map, size));
-            let map = Nonlinear::new(f).map::<f32>(omega(1), 1.0).unwrap();
+            let map = Nonlinear::new(f).build::<f32>(omega(1), 1.0).unwrap();
             [1e-45, 1e-40, 1e38, 3e38].into_iter().for_each(|size| is_number(&map, size));
         }
     }
     // Features as large as the points: gradients of scaled ones are as large as 1 over the points.
     for f in [Activation::Identity, Activation::Relu, Activation::Abs] {
-        let map = Nonlinear::new(f).map::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap();
+        let map = Nonlinear::new(f).build::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap();
         let x = points::<f64>(4, 4, 1.0).mapv(|v| (v * 16.0).round() / 16.0);
         let at = |exponent: i32| {
             // In two steps: powers of 2 below 2⁻¹⁰²³ are made from infinite ones.
@@ -1228,7 +1232,7 @@ fn gradients_at_the_ends_of_the_range() {
     // Relative to a scale of the points' size: below it, the gradient of a scaled feature is beyond the range.
     for f in Activation::ALL {
         for size in [1e-300, 1e-150] {
-            check(&Nonlinear::new(f).map::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap(), size);
+            check(&Nonlinear::new(f).build::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap(), size);
         }
     }
     let counts = Counts::poisson(4, 8, 1.0, rng(1).next_u64()).unwrap();

@@ -114,7 +114,7 @@ fn any_number_of_frequencies_in_any_dimension() {
     {
         for (d, m) in [(2, 1), (3, 7), (5, 13), (12, 30)] {
             let map = Positive.softmax::<f32>(frequencies(d, m, coupling.as_ref(), 1)).unwrap();
-            assert_eq!((map.input_dim(), map.feature_dim()), (d, m), "{coupling:?}");
+            assert_eq!((map.dim(), map.feature_dim()), (d, m), "{coupling:?}");
         }
     }
 }
@@ -144,9 +144,9 @@ fn a_map_is_the_same_map_every_time() {
     let x = points::<f32>(5, 4, 1.0);
     let (first, second) = (map.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
     assert_eq!(first, second);
-    assert_eq!(map.features(Side::Y, &x).unwrap().values(), first.values());
+    assert_eq!(map.features(Side::Y, &x).unwrap().mantissas(), first.mantissas());
     assert_eq!(
-        map.features(Side::X, x.slice(s![..1, ..])).unwrap().values(),
-        first.values().slice(s![..1, ..])
+        map.features(Side::X, x.slice(s![..1, ..])).unwrap().mantissas(),
+        first.mantissas().slice(s![..1, ..])
     );
 }

@@ -35,7 +35,7 @@ fn maps<T: Real>() -> Vec<Map<T>> {
         Hybrid::angular(Bases::shared(omega()), frequencies(D, 4, &Independent, 6)).unwrap(),
         Clustered::by_centres(Centres::new(&clusters, &clusters), omega(), Softmax::default()).unwrap(),
         Poisson::default().softmax(Counts::poisson(D, 20, 1.5, rng(4).next_u64()).unwrap()).unwrap(),
-        EluPlusOne.map(D, 1.0).unwrap(),
+        EluPlusOne.build(D, 1.0).unwrap(),
     ]);
     maps
 }
@@ -49,17 +49,17 @@ fn bits<T: Real>(numbers: impl IntoIterator<Item = T>) -> Vec<u64> {
 type Bits = [Vec<u64>; 3];
 
 fn of_run<T: Real>(run: FeatureRun<'_, T>) -> Bits {
-    let (values, scales) = (run.values(), run.log_scales());
+    let (values, scales) = (run.mantissas(), run.log_scales());
     assert_eq!(values.dim(), (run.rows().len(), run.feature_dim()));
-    assert_eq!(scales.dim(), (run.count(), run.blocks().len()));
-    let scaled = (0..run.count()).flat_map(|i| run.row(i).map(T::narrow).collect::<Vec<T>>());
+    assert_eq!(scales.dim(), (run.len(), run.blocks().len()));
+    let scaled = (0..run.len()).flat_map(|i| run.row(i).map(T::narrow).collect::<Vec<T>>());
     [bits(values.iter().copied()), bits(scales.iter().copied()), bits(scaled)]
 }
 
 /// What is stored of the same rows, where values of absent blocks are 0.
 fn stored<T: Real>(map: &Map<T>, side: Side, x: &Array2<T>) -> Bits {
     let features = map.features(side, x).unwrap();
-    let mut values = features.values().to_owned();
+    let mut values = features.mantissas().to_owned();
     for (mut row, scales) in values.rows_mut().into_iter().zip(features.log_scales().rows()) {
         let mut start = 0;
         for (width, scale) in features.blocks().iter().zip(scales) {
@@ -123,7 +123,7 @@ fn sums<T: Real>(map: &Map<T>, x: &Array2<T>) -> [Vec<f64>; 2] {
     let mut total = [vec![0.0; map.feature_dim()], vec![0.0; map.feature_dim()]];
     let part = |run: FeatureRun<'_, T>| {
         let mut sums = [vec![0.0; run.feature_dim()], vec![0.0; run.feature_dim()]];
-        for i in 0..run.count() {
+        for i in 0..run.len() {
             sums[0].iter_mut().zip(run.row(i)).for_each(|(sum, v)| *sum += 0.5 * v);
             run.add_row(i, 0.5, &mut sums[1]);
         }
@@ -197,7 +197,7 @@ fn what_is_stopped_has_added_the_first_runs() {
 
 #[test]
 fn points_of_another_dimension_are_refused_before_anything() {
-    let map: Map<f32> = EluPlusOne.map(D, 1.0).unwrap();
+    let map: Map<f32> = EluPlusOne.build(D, 1.0).unwrap();
     let mut added = 0;
     let found = map.fold(Side::X, &points::<f32>(9, D + 1, 1.0), |_| (), |()| added += 1);
     assert!(matches!(found, Err(Error::Shape { .. })) && added == 0);

@@ -14,7 +14,7 @@ use random_features::frequency::{
     Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{Activation, Gaussian, Kernel, Radius, Softmax};
-use random_features::map::{Facts, FeatureMap, Form, PlainRecipe, Target, Tile, Transform};
+use random_features::map::{AnyKernel, Facts, FeatureMap, Form, PlainRecipe, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law};
@@ -36,8 +36,8 @@ fn plain(recipe: Recipe, matrix: Option<Array2<f64>>) -> PlainRecipe {
 #[test]
 fn a_matrix_acts_before_the_lengthscale() {
     let (omega, m) = (frequencies(2, 16, &Independent, 3), arr2(&[[0.4, -0.7], [1.1, 0.3]]));
-    let target: Target = Gaussian::new(vec![0.5, 3.0]).unwrap().into();
-    let map = |matrix| plain(Positive.recipe(omega.clone(), target.clone()), matrix).map::<f64>().unwrap();
+    let target: AnyKernel = Gaussian::new(vec![0.5, 3.0]).unwrap().into();
+    let map = |matrix| plain(Positive.recipe(omega.clone(), target.clone()), matrix).build::<f64>().unwrap();
     let (turned, plain) = (map(Some(m.clone())), map(None));
     let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.5, 0.9]));
     let my = m.dot(&y);
@@ -80,15 +80,15 @@ fn bases_with_matrices_of_their_own_agree_on_no_kernel() {
     other[[10, 10]] = -1.0;
     let map = |m, seed| {
         let recipe = Positive.recipe(frequencies(d, 4, &Independent, seed), Softmax::default());
-        plain(recipe, Some(m)).map::<f64>().unwrap()
+        plain(recipe, Some(m)).build::<f64>().unwrap()
     };
     let half = || Coefficient::constant(0.5).unwrap();
     assert!(Hybrid::sum(vec![(half(), map(one.clone(), 1))], map(other, 2)).unwrap().kernel().is_none());
     // Hyperbolic and trigonometric features of turned points have no closed form together.
     let omega = frequencies(2, 5, &Independent, 1);
     let m = Some(Array2::eye(2));
-    let hyperbolic = plain(Hyperbolic.recipe(omega.clone(), Softmax::default()), m.clone()).map::<f64>();
-    let trigonometric = plain(Trigonometric.recipe(omega, Softmax::default()), m).map();
+    let hyperbolic = plain(Hyperbolic.recipe(omega.clone(), Softmax::default()), m.clone()).build::<f64>();
+    let trigonometric = plain(Trigonometric.recipe(omega, Softmax::default()), m).build();
     let hybrid = Hybrid::sum(vec![(half(), hyperbolic.unwrap())], trigonometric.unwrap()).unwrap();
     assert_eq!(hybrid.log_variance(&arr1(&[0.1, 0.2]), &arr1(&[0.3, 0.1])).unwrap(), None);
 }
@@ -181,7 +181,7 @@ fn streams_are_independent_and_couplings_are_themselves() {
     let identity = |counts: Counts| Geometric::with_p(0.5).recipe(counts, Gaussian::default()).identity();
     assert_ne!(identity(drawn), identity(unstated));
     fn same<C: Coupling + Clone + Into<AnyCoupling>>(coupling: C) {
-        let drawn = coupling.draw(4, 9, 3).unwrap();
+        let drawn = (&coupling as &dyn Coupling).draw(4, 9, 3).unwrap();
         assert_eq!(Draw::new(4, 9, coupling).of_seed(3).unwrap(), drawn);
     }
     same(Orthogonal);
@@ -197,10 +197,10 @@ fn streams_are_independent_and_couplings_are_themselves() {
 #[test]
 fn angular_moments_are_for_angular_coefficients() {
     let sign =
-        |lengthscale: Vec<f64>| Sign.map::<f64>(frequencies(2, 8, &Independent, 5), lengthscale).unwrap();
+        |lengthscale: Vec<f64>| Sign.build::<f64>(frequencies(2, 8, &Independent, 5), lengthscale).unwrap();
     let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 1.0]));
     for (a, c) in [(0.25, -0.5), (0.5, -0.25), (0.5, 0.5)] {
-        let map = Sign.map::<f64>(frequencies(2, 8, &Independent, 5), 1.0).unwrap();
+        let map = Sign.build::<f64>(frequencies(2, 8, &Independent, 5), 1.0).unwrap();
         let moments = Coefficient::affine(a, c, map).unwrap().moments(&x, &y).unwrap().unwrap();
         // K = ½, and its variance (1 − ¼)/8.
         assert!((moments.mean - (a + 0.5 * c)).abs() < 1e-12);
@@ -231,7 +231,7 @@ fn many_targets_are_single_ones_over_several_blocks() {
 #[test]
 fn smoothers_at_their_limits() {
     let one = Frequencies::from_rows(arr2(&[[1.0]])).unwrap();
-    let relu = Nonlinear::new(Activation::Relu).map::<f64>(one, 1.0).unwrap();
+    let relu = Nonlinear::new(Activation::Relu).build::<f64>(one, 1.0).unwrap();
     let mut smoother = Smoother::new(relu, 1).unwrap();
     smoother.update(&arr2(&[[1.0], [2.0]]), &arr2(&[[1.0], [2.0]])).unwrap();
     assert_eq!(smoother.predict(&arr2(&[[-1.0]])).unwrap()[[0, 0]], 1.5);
@@ -293,14 +293,14 @@ fn sides_and_shapes_are_compared() {
     let map = Positive.softmax::<f64>(frequencies(2, 4, &Independent, 1)).unwrap();
     let x = points::<f64>(2, 2, 1.0);
     let (a, b) = (map.features(Side::X, &x).unwrap(), map.features(Side::Y, &x).unwrap());
-    assert_eq!(a.values(), b.values());
+    assert_eq!(a.mantissas(), b.mantissas());
     assert_ne!(a, b);
     let (mut values, mut scales) = (Array2::zeros((2, 4)), Array2::zeros((3, 1)));
     assert!(map.features_into(Side::X, &x, &mut values, &mut scales).is_err());
     // A finite point whose norm overflows has no numbers for features.
     let features = map.features(Side::X, &arr2(&[[1e200, 0.0], [0.1, 0.2]])).unwrap();
-    assert!(features.values().row(0).iter().all(|v| v.is_nan()) && features.log_scales()[[0, 0]].is_nan());
-    assert!(features.values().row(1).iter().all(|v| v.is_finite()));
+    assert!(features.mantissas().row(0).iter().all(|v| v.is_nan()) && features.log_scales()[[0, 0]].is_nan());
+    assert!(features.mantissas().row(1).iter().all(|v| v.is_finite()));
     let wide = Array3::<f64>::zeros((1, 1, 2));
     let huge = wide.index_axis(Axis(0), 0);
     let huge = huge.broadcast((1 << 60, 2)).unwrap();
@@ -369,7 +369,7 @@ impl FeatureMap<f64> for Spoilt {
 
 #[test]
 fn maps_that_break_their_word_are_refused() {
-    let map = Map::new(Spoilt::Not).unwrap();
+    let map = Map::of_feature_map(Spoilt::Not).unwrap();
     let estimate = map.estimate(&arr1(&[1.0, 0.0]), &arr1(&[2.0, 0.0])).unwrap();
     assert!((estimate - 10.0).abs() < 1e-13);
     for (spoilt, word) in [
@@ -381,7 +381,7 @@ fn maps_that_break_their_word_are_refused() {
         (Spoilt::FormIgnored, "form"),
         (Spoilt::WrongSigns, "logarithms"),
     ] {
-        let error = Map::new(spoilt).unwrap_err();
+        let error = Map::of_feature_map(spoilt).unwrap_err();
         assert!(
             matches!(error, Error::Contract { .. }) && error.to_string().contains(word),
             "{spoilt:?}: {error}"
@@ -414,10 +414,10 @@ fn bounds_of_projections_hold_in_one_dimension() {
         let x = Array2::from_shape_fn((20_000, 1), |(i, _)| (i as f32 - 1e4) * 3.7e-4);
         for map in [map, twice] {
             let features = map.features(Side::X, &x).unwrap();
-            let largest = features.values().iter().fold(0.0f32, |top, v| top.max(*v));
+            let largest = features.mantissas().iter().fold(0.0f32, |top, v| top.max(*v));
             assert!(largest <= 1.0, "{largest}");
             // Where it is small the scale is the bound, which one frequency attains to the rounding that it allows for.
-            assert!(m > 1 || features.values().iter().any(|v| *v > 0.999_99));
+            assert!(m > 1 || features.mantissas().iter().any(|v| *v > 0.999_99));
         }
     }
 }

@@ -12,7 +12,7 @@ use random_features::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex,
 };
-use random_features::map::{Facts, FeatureMap, Form, Target, Tile};
+use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Tile};
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
 use random_features::{Error, Hyperbolic, Map, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng};
@@ -43,11 +43,11 @@ fn bases(d: usize, m: usize, seed: u64, shared: bool) -> Bases {
 }
 
 /// A hybrid of two terms with different blocks, one of them nested.
-fn composed<T: Real>(d: usize, target: &Target) -> (Map<T>, impl Fn(&Array1<T>, &Array1<T>) -> f64) {
+fn composed<T: Real>(d: usize, target: &AnyKernel) -> (Map<T>, impl Fn(&Array1<T>, &Array1<T>) -> f64) {
     let seeds = [11, 12, 13, 14, 15, 16, 17, 18];
     let [a, b, c, e, f, g, h, i] = seeds;
-    let positive = || Positive.map::<T>(omega(d, 5, a), target.clone()).unwrap();
-    let hyperbolic = || Hyperbolic.map::<T>(omega(d, 4, b), target.clone()).unwrap();
+    let positive = || Positive.build::<T>(omega(d, 5, a), target.clone()).unwrap();
+    let hyperbolic = || Hyperbolic.build::<T>(omega(d, 4, b), target.clone()).unwrap();
     let inner = || {
         Hybrid::<Map<T>>::bipolar(
             bases(d, 3, c, false),
@@ -58,13 +58,14 @@ fn composed<T: Real>(d: usize, target: &Target) -> (Map<T>, impl Fn(&Array1<T>, 
     };
     let first =
         || Coefficient::<Map<T>>::gaussian(omega(d, 6, g), GaussianWeight { sigma: 0.7, r: 1.2 }).unwrap();
-    let second = || Coefficient::<Map<T>>::affine(0.3, -0.2, Sign.map(omega(d, 2, h), 1.0).unwrap()).unwrap();
+    let second =
+        || Coefficient::<Map<T>>::affine(0.3, -0.2, Sign.build(omega(d, 2, h), 1.0).unwrap()).unwrap();
     let _ = (e, i);
     let hybrid = Hybrid::sum(vec![(first(), positive()), (second(), inner())], hyperbolic()).unwrap();
     let (p, q, r) = (positive(), inner(), hyperbolic());
     let rho = -(-2.0 * (0.7f64 * 1.2).powi(2)).exp_m1();
     let g1 = Trigonometric.gaussian::<T>(omega(d, 6, g), 0.7f64.recip()).unwrap();
-    let s1 = Sign.map::<T>(omega(d, 2, h), 1.0).unwrap();
+    let s1 = Sign.build::<T>(omega(d, 2, h), 1.0).unwrap();
     let estimate = move |x: &Array1<T>, y: &Array1<T>| {
         let value = |map: &Map<T>| map.log_estimate(x, y).unwrap().value();
         let (l1, l2) = ((1.0 - value(&g1)) / rho, 0.3 - 0.2 * value(&s1));
@@ -102,7 +103,7 @@ fn products_are_those_of_the_parts() {
 #[test]
 fn shares_of_several_signs() {
     let d = 3;
-    let sign = |seed| Sign.map::<f64>(omega(d, 4, seed), 1.0).unwrap();
+    let sign = |seed| Sign.build::<f64>(omega(d, 4, seed), 1.0).unwrap();
     let wave = Trigonometric.gaussian::<f64>(omega(d, 5, 23), 1.0).unwrap();
     let base = |seed| Positive.softmax::<f64>(omega(d, 6, seed)).unwrap();
     let coefficients = [(0.5, -0.5, sign(21)), (0.25, 0.5, sign(22)), (0.1, 0.3, wave)];
@@ -400,10 +401,10 @@ fn size_of_terms<T: Real>(map: &Map<T>, x: &Array1<T>, y: &Array1<T>) -> f64 {
     for (b, width) in map.blocks().iter().enumerate() {
         let columns = s![0, start..start + width];
         let sum: f64 = left
-            .values()
+            .mantissas()
             .slice(columns)
             .iter()
-            .zip(right.values().slice(columns))
+            .zip(right.mantissas().slice(columns))
             .map(|(a, b)| (*a * *b).abs().widen())
             .sum();
         terms.push(SignedLog::from(sum).scaled(left.log_scales()[[0, b]] + right.log_scales()[[0, b]]));
@@ -422,7 +423,7 @@ fn sharing_is_seen() {
         Hybrid::<Map<f64>>::angular(Bases::independent(shared.clone(), shared), omega(d, 4, 2)).unwrap();
     let x = points::<f64>(50, d, 1.0);
     let (a, b) = (angular.features(Side::Y, &x).unwrap(), twice.features(Side::Y, &x).unwrap());
-    assert_eq!((a.values(), a.log_scales()), (b.values(), b.log_scales()));
+    assert_eq!((a.mantissas(), a.log_scales()), (b.mantissas(), b.log_scales()));
     // Orthogonal shared frequencies have no closed form, orthogonal ones of their own have.
     let (p, q) = (x.row(0), x.row(1));
     let orthogonal = |seed| frequencies(d, 3, &Orthogonal, seed);
@@ -473,7 +474,7 @@ fn conforms<T: Real>() {
         for norm in [1e-8, 1.0, 20.0, 1e3] {
             let (a, b) = (point::<T>(16, 1, norm), point::<T>(16, 4, 0.9 * norm));
             let features = map.features_of(Side::X, &a).unwrap();
-            assert!(features.values().iter().all(|v| v.is_finite()));
+            assert!(features.mantissas().iter().all(|v| v.is_finite()));
             assert!(features.log_scales().iter().all(|v| v.is_finite() || *v == f64::NEG_INFINITY));
             let log = map.log_estimate(&a, &b).unwrap();
             assert!(!log.ln_abs.is_nan() && log.ln_abs < f64::INFINITY, "{norm}: {log:?}");
@@ -484,7 +485,7 @@ fn conforms<T: Real>() {
         assert!(features.log_scales().row(2).iter().all(|v| v.is_nan()));
         let clean = map.features(Side::X, x.slice(s![..4, ..])).unwrap();
         for i in [0, 1, 3] {
-            assert_eq!(features.values().row(i), clean.values().row(i));
+            assert_eq!(features.mantissas().row(i), clean.mantissas().row(i));
         }
         assert!(map.features(Side::X, &Array2::<T>::zeros((3, 5))).is_err());
     }
@@ -534,7 +535,7 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(Hybrid::sum(vec![(tau, positive(2, 1))], positive(2, 1)), Err(Error::Shape { .. })));
     for bad in [f64::NAN, f64::INFINITY] {
         assert!(Coefficient::<Map<f32>>::constant(bad).is_err());
-        assert!(Coefficient::<Map<f32>>::affine(0.0, bad, Sign.map(omega(2, 2, 1), 1.0).unwrap()).is_err());
+        assert!(Coefficient::<Map<f32>>::affine(0.0, bad, Sign.build(omega(2, 2, 1), 1.0).unwrap()).is_err());
     }
     for (sigma, r) in
         [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1e-200, 1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY)]
@@ -641,7 +642,7 @@ impl FeatureMap<f64> for NotANumber {
 fn bases_without_weight_do_not_count() {
     let rest = || Trigonometric.gaussian::<f64>(omega(1, 8, 1), 1.0).unwrap();
     let none = Coefficient::constant(0.0).unwrap();
-    let map = Hybrid::sum(vec![(none, Map::new(NotANumber).unwrap())], rest()).unwrap();
+    let map = Hybrid::sum(vec![(none, Map::of_feature_map(NotANumber).unwrap())], rest()).unwrap();
     let x = ndarray::arr2(&[[0.5], [7.0]]);
     let expected = rest().gram(&x, &x).unwrap();
     let gram = map.gram(&x, &x).unwrap();

@@ -16,7 +16,7 @@ use random_features::kernel::{
     Activation, Cauchy, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, RootDim,
     Smoothness, Softmax,
 };
-use random_features::map::{Omega, PlainRecipe, Shift, Transform};
+use random_features::map::{AnyKernel, Omega, PlainRecipe, Shift, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{
@@ -228,7 +228,7 @@ fn recipes_of_no_map_are_refused() {
 fn turned_signs_are_no_angular_coefficient() {
     let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 0.2]));
     let quarter = arr2(&[[0.0, -1.0], [1.0, 0.0]]);
-    let plain = PlainRecipe::new(Sign, Draw::new(2, 50, Independent), 1.0);
+    let plain = PlainRecipe::new(Sign, Draw::new(2, 50, Independent), AnyKernel::implied(1.0));
     let signs = Recipe::Plain(PlainRecipe { matrix: Some(quarter), ..plain });
     let moments = Coefficient::affine(0.5, -0.5, signs).unwrap().moments(&x, &y).unwrap();
     let angle = (0.2f64.atan() + std::f64::consts::FRAC_PI_2) / std::f64::consts::PI;

@@ -11,7 +11,7 @@ use random_features::kernel::{
     Cauchy, Chi, Gaussian, Kernel, Laplace, Lengthscale, Marginal, Matern, Radii, Radius, RationalQuadratic,
     RootDim, ShiftInvariant, Smoothness, Spectrum,
 };
-use random_features::map::Target;
+use random_features::map::AnyKernel;
 use random_features::testing::{check_unbiased, conform};
 use random_features::theory::{self, Law};
 use random_features::workbench::draw_with;
@@ -31,8 +31,8 @@ fn quadratic(alpha: f64) -> RationalQuadratic {
 type Make = Box<dyn Fn(u64) -> Frequencies>;
 
 /// Kernels with couplings for which the variance has a closed form.
-fn with_variance() -> Vec<(Target, Make)> {
-    let laplace = |scale: Lengthscale| -> Target { Laplace::new(scale).unwrap().into() };
+fn with_variance() -> Vec<(AnyKernel, Make)> {
+    let laplace = |scale: Lengthscale| -> AnyKernel { Laplace::new(scale).unwrap().into() };
     vec![
         (
             quadratic(2.0).into(),
@@ -57,7 +57,7 @@ fn unbiased_and_of_the_closed_form_variance() {
     for (target, omega) in with_variance() {
         let exact: f64 = target.kernel().unwrap().value(&x, &y).unwrap();
         assert!((0.2..0.9).contains(&exact), "{target}: {exact} says little");
-        let make = |seed| Trigonometric.map(omega(seed), target.clone()).unwrap();
+        let make = |seed| Trigonometric.build(omega(seed), target.clone()).unwrap();
         unbiased(&target.to_string(), make, (&x, &y), exact, (20_000, LIMIT));
     }
 }
@@ -72,7 +72,7 @@ fn radii_go_with_any_coupling() {
     for coupling in couplings {
         let estimate = |seed| {
             let omega = coupling.with_radii(kernel.clone()).draw(3, 6, seed).unwrap();
-            let map: Map<f64> = Trigonometric.map(omega, kernel.clone()).unwrap();
+            let map: Map<f64> = Trigonometric.build(omega, kernel.clone()).unwrap();
             assert_eq!(map.log_variance(&x, &y).unwrap(), None);
             map.estimate(&x, &y).unwrap()
         };
@@ -92,7 +92,7 @@ fn quasi_monte_carlo_serves_product_kernels() {
         [(&sobol, 1), (&sobol, 64), (&halton, 50), (&Antithetic(sobol), 11)];
     for (coupling, m) in couplings {
         let make =
-            |seed| Trigonometric.map::<f64>(coupling.draw(3, m, rng(seed).next_u64())?, kernel.clone());
+            |seed| Trigonometric.build::<f64>(coupling.draw(3, m, rng(seed).next_u64())?, kernel.clone());
         let found = check_unbiased(make, &x, &y, exact, 20_000).unwrap();
         assert!(found.z.abs() < LIMIT && found.error < 0.01, "{coupling:?}, m = {m}: {found}");
         // A single row is independent of itself: its closed form holds. Others have none.
@@ -109,9 +109,9 @@ fn quasi_monte_carlo_serves_product_kernels() {
     }
     // Other kernels refuse their frequencies, and they refuse other kernels.
     let omega = sobol.draw(3, 8, 1).unwrap();
-    assert!(matches!(Trigonometric.gaussian::<f64>(omega, 1.0), Err(Error::Target { .. })));
+    assert!(matches!(Trigonometric.gaussian::<f64>(omega, 1.0), Err(Error::Kernel { .. })));
     let normal = Sobol.draw(3, 8, 1).unwrap();
-    assert!(matches!(Trigonometric.map::<f64>(normal, kernel.clone()), Err(Error::Target { .. })));
+    assert!(matches!(Trigonometric.build::<f64>(normal, kernel.clone()), Err(Error::Kernel { .. })));
     assert!(matches!(sobol.draw(1112, 3, 1), Err(Error::Parameter { .. })));
 }
 
@@ -144,7 +144,7 @@ fn marginals_of_your_own() {
             &self,
             _: usize,
             count: usize,
-            _: &mut random_features::Generator,
+            _: &mut random_features::extend::Generator,
         ) -> random_features::Result<Vec<f64>> {
             Ok(vec![1.0; count])
         }
@@ -174,10 +174,12 @@ fn laws_with_a_name_are_drawn_by_it() {
 fn maps_conform() {
     let x = points::<f32>(150, 3, 1.0);
     for (target, omega) in with_variance() {
-        let map = Trigonometric.map(omega(1), target).unwrap();
+        let map = Trigonometric.build(omega(1), target).unwrap();
         conform(&map, &x).unwrap();
         conform(
-            &Trigonometric.map::<f64>(omega(1), map.kernel().map_or(1.0, |_| 2.0)).unwrap(),
+            &Trigonometric
+                .build::<f64>(omega(1), AnyKernel::implied(map.kernel().map_or(1.0, |_| 2.0)))
+                .unwrap(),
             &points(9, 3, 1.0),
         )
         .unwrap();
@@ -225,12 +227,13 @@ fn coordinates_have_the_cauchy_distribution() {
 /// estimated.
 #[test]
 fn product_laws_have_no_angular_kernel() {
-    let map = Sign.map::<f64>(Product(Cauchy).draw(2, 40_000, 1).unwrap(), 1.0).unwrap();
+    let map = Sign.build::<f64>(Product(Cauchy).draw(2, 40_000, 1).unwrap(), 1.0).unwrap();
     let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 2.0]));
     assert!(map.kernel().is_none() && map.log_variance(&x, &y).unwrap().is_none());
     // (4/π²) ∫ ln t/(t² − 1) from 2 on, within 5 standard deviations, and not 1 − 2θ/π = 0.295.
     assert!((map.estimate(&x, &y).unwrap() - 0.3632).abs() < 0.025);
-    let polar = Sign.map::<f64>(Independent.with_radii(quadratic(1.0)).draw(2, 9, 1).unwrap(), 1.0).unwrap();
+    let polar =
+        Sign.build::<f64>(Independent.with_radii(quadratic(1.0)).draw(2, 9, 1).unwrap(), 1.0).unwrap();
     assert!(polar.kernel().is_some() && polar.log_variance(&x, &y).unwrap().is_some());
 }
 
@@ -240,18 +243,18 @@ fn laws_that_do_not_fit_are_refused() {
     let chi = || Independent.draw(2, 3, 1).unwrap();
     let radii = || Independent.with_radii(quadratic(2.0)).draw(3, 3, 1).unwrap();
     let refused = [
-        Trigonometric.map::<f32>(chi(), Laplace::default()).map(drop),
+        Trigonometric.build::<f32>(chi(), Laplace::default()).map(drop),
         Trigonometric.gaussian::<f32>(cauchy(), 1.0).map(drop),
-        Trigonometric.map::<f32>(radii(), RationalQuadratic::new(3.0, 1.0).unwrap()).map(drop),
-        Positive.map::<f32>(cauchy(), Laplace::default()).map(drop),
-        Positive.map::<f32>(radii(), quadratic(2.0)).map(drop),
-        Trigonometric.map::<f32>(chi(), Target::own(TwoShells::default())).map(drop),
+        Trigonometric.build::<f32>(radii(), RationalQuadratic::new(3.0, 1.0).unwrap()).map(drop),
+        Positive.build::<f32>(cauchy(), Laplace::default()).map(drop),
+        Positive.build::<f32>(radii(), quadratic(2.0)).map(drop),
+        Trigonometric.build::<f32>(chi(), AnyKernel::own(TwoShells::default())).map(drop),
     ];
     for found in refused {
-        assert!(matches!(found, Err(Error::Target { .. })), "{found:?}");
+        assert!(matches!(found, Err(Error::Kernel { .. })), "{found:?}");
     }
     let error = Trigonometric
-        .map::<f32>(cauchy(), RationalQuadratic::new(2.0, 1.0).unwrap())
+        .build::<f32>(cauchy(), RationalQuadratic::new(2.0, 1.0).unwrap())
         .unwrap_err()
         .to_string();
     assert!(
@@ -267,7 +270,7 @@ fn a_kernel_of_ones_own_has_features_and_a_variance() {
         let exact = TwoShells::default().value(&x, &y).unwrap();
         let make = |seed| {
             let omega = Independent.with_radii(TwoShells::default()).draw(3, 5, seed).unwrap();
-            Trigonometric.map(omega, Target::own(TwoShells::default())).unwrap()
+            Trigonometric.build(omega, AnyKernel::own(TwoShells::default())).unwrap()
         };
         let map = make(0);
         assert_eq!(map.kernel().unwrap().value(&x, &y).unwrap(), exact);
@@ -300,7 +303,7 @@ fn kernels_and_draws_are_stored() {
     assert_eq!(draw(1.0), draw(2.0));
     // What no file can hold says so.
     let omega = Independent.with_radii(TwoShells::default()).draw(3, 5, 1).unwrap();
-    let own = Trigonometric.recipe(omega, Target::own(TwoShells::default()));
+    let own = Trigonometric.recipe(omega, AnyKernel::own(TwoShells::default()));
     assert!(
         serde_json::to_string(&own)
             .unwrap_err()
@@ -328,7 +331,7 @@ impl Radii for Stretched {
         &self,
         d: usize,
         count: usize,
-        rng: &mut random_features::Generator,
+        rng: &mut random_features::extend::Generator,
     ) -> random_features::Result<Vec<f64>> {
         Ok(Chi.draw(d, count, rng)?.iter().map(|radius| radius * self.1.sqrt()).collect())
     }
@@ -394,7 +397,7 @@ impl Coupling for Triples {
         d: usize,
         size: usize,
         radii: &dyn Radii,
-        rng: &mut random_features::Generator,
+        rng: &mut random_features::extend::Generator,
     ) -> random_features::Result<random_features::frequency::Rows> {
         let radius = radii.draw(d, 1, rng)?[0];
         let mut rows = Orthogonal.draw(d, size, rng.next_u64())?.rows().into_owned();
@@ -409,26 +412,29 @@ impl Coupling for Triples {
 /// Laws without a name are compared by what they draw.
 #[test]
 fn laws_of_ones_own_are_verified() {
-    let shells = || Target::own(TwoShells::default());
+    let shells = || AnyKernel::own(TwoShells::default());
     let stretched = |a, b| Stretched(a, b, Lengthscale::default());
-    let refused = |omega: Frequencies, target: Target| {
-        let error = Trigonometric.map::<f64>(omega, target).unwrap_err();
-        assert!(matches!(error, Error::Target { .. }), "{error}");
+    let refused = |omega: Frequencies, target: AnyKernel| {
+        let error = Trigonometric.build::<f64>(omega, target).unwrap_err();
+        assert!(matches!(error, Error::Kernel { .. }), "{error}");
         assert!(error.to_string().contains("another law than those that the kernel draws"), "{error}");
     };
     // Radii of another law than the kernel's, and the right kind at another scale.
     refused(draw_with(3, 256, &Orthogonal, &stretched(1.0, 1.0), 1).unwrap(), shells());
     refused(
         draw_with(3, 64, &Orthogonal, &stretched(4.0, 4.0), 1).unwrap(),
-        Target::own(stretched(0.5, 0.5)),
+        AnyKernel::own(stretched(0.5, 0.5)),
     );
     refused(
         Orthogonal.with_radii(stretched(1.0, 1.0)).draw(2, 1000, 1).unwrap(),
-        Target::own(stretched(0.5, 0.5)),
+        AnyKernel::own(stretched(0.5, 0.5)),
     );
-    refused(draw_with(3, 300, &Triples, &stretched(4.0, 4.0), 1).unwrap(), Target::own(stretched(0.5, 0.5)));
+    refused(
+        draw_with(3, 300, &Triples, &stretched(4.0, 4.0), 1).unwrap(),
+        AnyKernel::own(stretched(0.5, 0.5)),
+    );
     let rational = |b| Rational(b, Lengthscale::default());
-    refused(Product(rational(3.0)).draw(3, 200, 1).unwrap(), Target::own(rational(1.0)));
+    refused(Product(rational(3.0)).draw(3, 200, 1).unwrap(), AnyKernel::own(rational(1.0)));
     // Those of the kernel, for every coupling, whatever the seed.
     for seed in 0..20 {
         let couplings: [&dyn Coupling; 7] = [
@@ -443,23 +449,25 @@ fn laws_of_ones_own_are_verified() {
         for coupling in couplings {
             for m in [3, 30, 300] {
                 let of = |radii: &dyn Radii| draw_with(3, m, coupling, radii, seed).unwrap();
-                let map = Trigonometric.map::<f64>(of(&TwoShells::default()), shells()).unwrap();
+                let map = Trigonometric.build::<f64>(of(&TwoShells::default()), shells()).unwrap();
                 assert!(map.kernel().is_some(), "{coupling:?} {m} {seed}");
-                Trigonometric.map::<f64>(of(&stretched(0.5, 0.5)), Target::own(stretched(0.5, 0.5))).unwrap();
+                Trigonometric
+                    .build::<f64>(of(&stretched(0.5, 0.5)), AnyKernel::own(stretched(0.5, 0.5)))
+                    .unwrap();
             }
         }
         for omega in
             [Product(rational(2.0)).draw(3, 50, seed), Sobol.with_marginal(rational(2.0)).draw(3, 64, seed)]
         {
-            Trigonometric.map::<f64>(omega.unwrap(), Target::own(rational(2.0))).unwrap();
+            Trigonometric.build::<f64>(omega.unwrap(), AnyKernel::own(rational(2.0))).unwrap();
         }
     }
     // A kernel that is not that of its own law, whatever the frequencies are.
     let omega = draw_with(3, 10, &Orthogonal, &stretched(1.0, 0.5), 1).unwrap();
-    let error = Trigonometric.map::<f64>(omega, Target::own(stretched(1.0, 0.5))).unwrap_err();
+    let error = Trigonometric.build::<f64>(omega, AnyKernel::own(stretched(1.0, 0.5))).unwrap_err();
     assert!(error.to_string().contains("the mean of cos ω·δ over its own spectral law"), "{error}");
     // Numbers of which no law is stated are accepted, and no kernel is promised.
     let rows = Orthogonal.with_radii(Chi).draw(3, 64, 1).unwrap().rows().into_owned();
-    let map = Trigonometric.map::<f64>(Frequencies::from_rows(rows).unwrap(), shells()).unwrap();
+    let map = Trigonometric.build::<f64>(Frequencies::from_rows(rows).unwrap(), shells()).unwrap();
     assert!(map.kernel().is_none());
 }

@@ -43,9 +43,9 @@ pub fn maps<T: Real>(d: usize) -> Vec<Map<T>> {
     let scales: Vec<f64> = (0..d).map(|k| 0.7 + k as f64 / d as f64).collect();
     maps.push(Trigonometric.gaussian(omega(33, 1), scales).unwrap());
     maps.push(Trigonometric.gaussian(Hadamard::default().draw(d, 2000, 1).unwrap(), 1.0).unwrap());
-    maps.push(Sign.map(omega(70, 1), 1.0).unwrap());
-    maps.push(Nonlinear::new(Activation::Relu).map(omega(70, 1), 1.0).unwrap());
-    maps.push(EluPlusOne.map(d, 1.0).unwrap());
+    maps.push(Sign.build(omega(70, 1), 1.0).unwrap());
+    maps.push(Nonlinear::new(Activation::Relu).build(omega(70, 1), 1.0).unwrap());
+    maps.push(EluPlusOne.build(d, 1.0).unwrap());
     maps.push(
         Poisson::default().gaussian(Counts::poisson(d, 20, 1.0, rng(1).next_u64()).unwrap(), 2.0).unwrap(),
     );
@@ -55,7 +55,7 @@ pub fn maps<T: Real>(d: usize) -> Vec<Map<T>> {
     let clusters = Clustering::new(Array2::from_shape_fn((2, d), |(i, k)| (i + k) as f64 / 9.0)).unwrap();
     let centres = Centres::new(&clusters, &clusters);
     maps.push(Clustered::by_centres(centres, omega(7, 3), gaussian()).unwrap());
-    maps.push(Map::new(Coordinates(d)).unwrap());
+    maps.push(Map::of_feature_map(Coordinates(d)).unwrap());
     maps
 }
 
@@ -64,13 +64,13 @@ pub fn same_features<T: Real>(x: &Points<'_, T>, dense: &Array2<T>) {
     for map in maps::<T>(dense.ncols()) {
         for side in SIDES {
             let (found, expected) = (map.features(side, x).unwrap(), map.features(side, dense).unwrap());
-            assert_eq!(found.values(), expected.values(), "{map:?}");
+            assert_eq!(found.mantissas(), expected.mantissas(), "{map:?}");
             assert_eq!(found.log_scales(), expected.log_scales(), "{map:?}");
-            let (mut values, mut log_scales) = found.into_arrays();
+            let (mut values, mut log_scales) = found.into_parts();
             values.fill(T::zero());
             log_scales.fill(f64::NAN);
             map.features_into(side, x, &mut values, &mut log_scales).unwrap();
-            assert_eq!((values.view(), log_scales.view()), (expected.values(), expected.log_scales()));
+            assert_eq!((values.view(), log_scales.view()), (expected.mantissas(), expected.log_scales()));
             if map.facts().logarithms {
                 let [found, expected] =
                     [map.log_features(side, x), map.log_features(side, dense)].map(Result::unwrap);

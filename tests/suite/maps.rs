@@ -15,7 +15,7 @@ use random_features::kernel::{
     Activation, Gaussian, Matern, Radius, RegularisedSoftmax, RootDim, Smoothness, Softmax,
 };
 use random_features::map::Lift;
-use random_features::map::{Conditioning, Target, Transform};
+use random_features::map::{AnyKernel, Conditioning, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{self, BlockLaw, Dependence, Law, Pair, diagonal, gerf};
@@ -86,7 +86,12 @@ fn radii_of_root_d_estimate_the_regularised_kernel() {
         let omega = |seed| coupling.with_radii(RootDim).draw(d, 7, rng(seed).next_u64()).unwrap();
         let case = format!("{coupling:?}");
         check(&case, |seed| Positive.softmax(omega(seed)).unwrap(), pair, true);
-        check(&case, |seed| Hyperbolic.map(omega(seed), RegularisedSoftmax::default()).unwrap(), pair, true);
+        check(
+            &case,
+            |seed| Hyperbolic.build(omega(seed), RegularisedSoftmax::default()).unwrap(),
+            pair,
+            true,
+        );
     }
     let sobol = |seed| Sobol.with_radii(RootDim).draw(d, 7, rng(seed).next_u64()).unwrap();
     check("Sobol", |seed| Positive.softmax(sobol(seed)).unwrap(), pair, false);
@@ -110,7 +115,7 @@ fn spectral_radii_estimate_matern_kernels() {
 
 /// Features of two maps agree to rounding.
 fn same(a: &Map<f64>, b: &Map<f64>) {
-    let x = points::<f64>(9, a.input_dim(), 1.3);
+    let x = points::<f64>(9, a.dim(), 1.3);
     for side in [Side::X, Side::Y] {
         let (a, b) = (a.features(side, &x).unwrap().to_array(), b.features(side, &x).unwrap().to_array());
         assert_eq!(a.dim(), b.dim());
@@ -122,27 +127,27 @@ fn same(a: &Map<f64>, b: &Map<f64>) {
 fn limits_between_maps() {
     for d in [1, 2, 5] {
         let omega = || frequencies(d, 6, &Independent, 3);
-        let complex = |entry: Complex64, symmetry, target: Target| {
+        let complex = |entry: Complex64, symmetry, target: AnyKernel| {
             let a = Transform::diagonal(vec![entry; d]).unwrap();
-            ComplexExponential::new(a, symmetry).map(omega(), target).unwrap()
+            ComplexExponential::new(a, symmetry).build(omega(), target).unwrap()
         };
         let zero = |sign| Gerf::new(0.0, sign).unwrap();
         for target in
             [softmax(), gaussian(), Gaussian::new(0.7).unwrap().into(), Softmax::new(2.0).unwrap().into()]
         {
-            let positive = Positive.map(omega(), target.clone()).unwrap();
-            let trigonometric = Trigonometric.map(omega(), target.clone()).unwrap();
+            let positive = Positive.build(omega(), target.clone()).unwrap();
+            let trigonometric = Trigonometric.build(omega(), target.clone()).unwrap();
             same(&complex(Complex64::ONE, Symmetry::Plain, target.clone()), &positive);
             same(&complex(Complex64::I, Symmetry::Plain, target.clone()), &trigonometric);
-            let hyperbolic = Hyperbolic.map(omega(), target.clone()).unwrap();
+            let hyperbolic = Hyperbolic.build(omega(), target.clone()).unwrap();
             same(&complex(Complex64::ONE, Symmetry::Symmetric, target.clone()), &hyperbolic);
-            same(&zero(GerfSign::Plus).map(omega(), target.clone()).unwrap(), &positive);
-            same(&zero(GerfSign::Minus).map(omega(), target.clone()).unwrap(), &trigonometric);
+            same(&zero(GerfSign::Plus).build(omega(), target.clone()).unwrap(), &positive);
+            same(&zero(GerfSign::Minus).build(omega(), target.clone()).unwrap(), &trigonometric);
             // A full matrix that is diagonal.
             let entry = Complex64::new(0.8, 0.3);
             let full = Array2::from_diag(&Array1::from_elem(d, entry));
             let full = ComplexExponential::new(Transform::full(full).unwrap(), Symmetry::Plain)
-                .map(omega(), target.clone());
+                .build(omega(), target.clone());
             same(&full.unwrap(), &complex(entry, Symmetry::Plain, target));
         }
     }
@@ -210,7 +215,7 @@ fn padding_uses_the_padded_dimension_throughout() {
     let omega = |seed| Hadamard::default().with_radii(RootDim).draw(5, 8, rng(seed).next_u64()).unwrap();
     let map = Positive.softmax::<f64>(omega(0)).unwrap();
     let Some(random_features::Recipe::Plain(recipe)) = map.recipe() else { panic!("{map:?}") };
-    assert_eq!(recipe.target, RegularisedSoftmax::in_dimension(16).into());
+    assert_eq!(recipe.kernel, RegularisedSoftmax::in_dimension(16).into());
     let kernel = map.kernel().unwrap().value(&x, &y).unwrap();
     let sample: Vec<f64> =
         (0..DRAWS).map(|s| Positive.softmax(omega(s)).unwrap().estimate(&x, &y).unwrap()).collect();
@@ -222,8 +227,8 @@ fn padding_uses_the_padded_dimension_throughout() {
     );
     // The kernel of dimension 5 is another one and is refused.
     assert!(matches!(
-        Positive.map::<f64>(omega(0), RegularisedSoftmax::default()),
-        Err(Error::Target { .. })
+        Positive.build::<f64>(omega(0), RegularisedSoftmax::default()),
+        Err(Error::Kernel { .. })
     ));
 }
 
@@ -271,7 +276,7 @@ fn any_norm_is_finite() {
                     let map = name.make::<f32>(frequencies(d, m, &Independent, 4), target);
                     let (x, y) = (point::<f32>(d, 2, norm), point::<f32>(d, 7, 0.5 * norm));
                     let features = map.features_of(Side::X, &x).unwrap();
-                    assert!(features.values().iter().all(|v| v.abs() <= 1.0), "{name:?}, {norm}");
+                    assert!(features.mantissas().iter().all(|v| v.abs() <= 1.0), "{name:?}, {norm}");
                     assert!(features.log_scales()[[0, 0]].is_finite());
                     let log = map.log_estimate(&x, &y).unwrap();
                     assert!(!log.ln_abs.is_nan() && log.ln_abs < f64::INFINITY, "{name:?}, {norm}: {log:?}");
@@ -286,7 +291,7 @@ fn any_norm_is_finite() {
         let map = name.make::<f32>(frequencies(2, 3, &Independent, 4), softmax());
         let x = ndarray::arr2(&[[0.5, 1.0], [f32::NAN, 1.0], [f32::INFINITY, 0.0], [0.1, 0.2]]);
         let features = map.features(Side::Y, &x).unwrap();
-        for (i, row) in features.values().rows().into_iter().enumerate() {
+        for (i, row) in features.mantissas().rows().into_iter().enumerate() {
             assert_eq!(row.iter().all(|v| v.is_nan()), i == 1 || i == 2, "{name:?}, row {i}");
             assert_eq!(row.iter().any(|v| v.is_nan()), i == 1 || i == 2, "{name:?}, row {i}");
         }
@@ -305,7 +310,7 @@ fn steep_maps_are_finite_to_the_end_of_the_range() {
         let x = ndarray::arr1(&[norm as f32, 2.0 * norm as f32]);
         for side in [Side::X, Side::Y] {
             let features = map.features_of(side, &x).unwrap();
-            assert!(features.values().iter().all(|v| v.abs() <= 1.0), "{gerf:?}, {norm}");
+            assert!(features.mantissas().iter().all(|v| v.abs() <= 1.0), "{gerf:?}, {norm}");
             assert!(features.log_scales()[[0, 0]].is_finite(), "{gerf:?}, {norm}");
         }
         let log = map.log_estimate(&x, &x).unwrap();
@@ -514,20 +519,20 @@ fn targets_go_with_radii() {
     let half = || Matern::new(Smoothness::Half, 1.0).unwrap();
     let gerf = Gerf::new(-0.1, GerfSign::Plus).unwrap();
     let refused = [
-        Positive.map::<f32>(root(), Softmax::default()).map(drop),
-        Positive.map::<f32>(chi(), RegularisedSoftmax::default()).map(drop),
-        Positive.map::<f32>(matern(), half()).map(drop),
-        Trigonometric.map::<f32>(matern(), other).map(drop),
-        Trigonometric.map::<f32>(root(), RegularisedSoftmax::default()).map(drop),
+        Positive.build::<f32>(root(), Softmax::default()).map(drop),
+        Positive.build::<f32>(chi(), RegularisedSoftmax::default()).map(drop),
+        Positive.build::<f32>(matern(), half()).map(drop),
+        Trigonometric.build::<f32>(matern(), other).map(drop),
+        Trigonometric.build::<f32>(root(), RegularisedSoftmax::default()).map(drop),
         Trigonometric.matern::<f32>(chi(), 1.0).map(drop),
         Trigonometric.gaussian::<f32>(matern(), 1.0).map(drop),
         gerf.gaussian::<f32>(root(), 1.0).map(drop),
-        gerf.map::<f32>(matern(), half()).map(drop),
+        gerf.build::<f32>(matern(), half()).map(drop),
         gerf.softmax::<f32>(root()).map(drop),
     ];
     for (i, refused) in refused.into_iter().enumerate() {
         let error = refused.unwrap_err();
-        assert!(matches!(error, Error::Target { .. }), "case {i}: {error}");
+        assert!(matches!(error, Error::Kernel { .. }), "case {i}: {error}");
         assert!(error.to_string().contains("does not estimate"), "{error}");
     }
 }
@@ -554,7 +559,7 @@ fn kernels_are_known_where_laws_are_stated() {
         let conditioned = ComplexExponential::new(identity(), Symmetry::Plain).softmax::<f64>(omega.clone());
         [
             Positive.softmax::<f64>(omega.clone()).unwrap().kernel().is_some(),
-            Positive.map::<f64>(omega.clone(), Softmax::default()).unwrap().kernel().is_some(),
+            Positive.build::<f64>(omega.clone(), Softmax::default()).unwrap().kernel().is_some(),
             Trigonometric.gaussian::<f64>(omega.clone(), 1.0).unwrap().kernel().is_some(),
             gerf.softmax::<f64>(omega.clone()).unwrap().kernel().is_some(),
             conditioned.unwrap().kernel().is_some(),
@@ -562,10 +567,10 @@ fn kernels_are_known_where_laws_are_stated() {
     };
     let target = || Matern::new(smoothness, 1.0).unwrap();
     assert_eq!(known(&stated), [true; 5]);
-    assert!(Trigonometric.map::<f64>(matern, target()).unwrap().kernel().is_some());
+    assert!(Trigonometric.build::<f64>(matern, target()).unwrap().kernel().is_some());
     for omega in unknown {
         assert_eq!(known(&omega), [false; 5], "{:?}", omega.law());
-        assert!(Trigonometric.map::<f64>(omega, target()).unwrap().kernel().is_none());
+        assert!(Trigonometric.build::<f64>(omega, target()).unwrap().kernel().is_none());
     }
 }
 
@@ -578,8 +583,8 @@ fn frequencies_are_shared() {
     let omega = Arc::new(frequencies(3, 8, &Orthogonal, 1));
     let target = || Gaussian::new(0.5).unwrap();
     let (shared, other) = (
-        Positive.map::<f64>(&omega, target()).unwrap(),
-        Trigonometric.map::<f64>(omega.clone(), target()).unwrap(),
+        Positive.build::<f64>(&omega, target()).unwrap(),
+        Trigonometric.build::<f64>(omega.clone(), target()).unwrap(),
     );
     same(&shared, &Positive.gaussian(frequencies(3, 8, &Orthogonal, 1), 0.5).unwrap());
     for map in [&shared, &other] {
@@ -588,16 +593,16 @@ fn frequencies_are_shared() {
         assert!(Arc::ptr_eq(&own, &omega));
     }
     for wrong in [vec![0.5; 2], vec![0.5; 4]] {
-        let refused = Positive.map::<f64>(&omega, Gaussian::new(wrong).unwrap());
+        let refused = Positive.build::<f64>(&omega, Gaussian::new(wrong).unwrap());
         assert!(matches!(refused, Err(Error::Shape { .. })));
     }
     // Frequencies of counts are another kind, and a transform is for one dimension.
     let a = |d| Transform::diagonal(vec![Complex64::I; d]).unwrap();
-    let narrow = ComplexExponential::new(a(2), Symmetry::Plain).map::<f64>(&omega, target());
+    let narrow = ComplexExponential::new(a(2), Symmetry::Plain).build::<f64>(&omega, target());
     assert!(matches!(narrow, Err(Error::Shape { .. })));
     let counts =
         random_features::frequency::Counts::poisson(3, 8, 1.0, random_features::rng(1).next_u64()).unwrap();
-    assert!(matches!(Positive.map::<f64>(counts, target()), Err(Error::Frequencies { .. })));
+    assert!(matches!(Positive.build::<f64>(counts, target()), Err(Error::Frequencies { .. })));
     // What overflows T once the lengthscale has divided it is refused, not made smaller.
     let large = || Frequencies::from_rows(ndarray::arr2(&[[1e38, 1.0]])).unwrap();
     assert!(Positive.gaussian::<f64>(large(), 0.1).is_ok() && Positive.softmax::<f32>(large()).is_ok());
@@ -642,12 +647,12 @@ fn features_follow_from_the_parts() {
     let each = Gaussian::new(vec![0.5, 1.0, 2.0, 1.5]).unwrap();
     let complex = Gerf::new(Complex64::new(0.02, 0.05), GerfSign::Minus).unwrap();
     let maps: Vec<Map<f64>> = vec![
-        Positive.map(omega(), each.clone()).unwrap(),
-        Trigonometric.map(omega(), each.clone()).unwrap(),
+        Positive.build(omega(), each.clone()).unwrap(),
+        Trigonometric.build(omega(), each.clone()).unwrap(),
         Hyperbolic.softmax(omega()).unwrap(),
         Gerf::new(Complex64::new(-0.1, 0.0), GerfSign::Plus).unwrap().softmax(omega()).unwrap(),
         complex.gaussian(omega(), 1.5).unwrap(),
-        Nonlinear::new(Activation::Relu).map(omega(), 2.0).unwrap(),
+        Nonlinear::new(Activation::Relu).build(omega(), 2.0).unwrap(),
         Positive
             .softmax(Hadamard::default().with_radii(RootDim).draw(d, m, rng(4).next_u64()).unwrap())
             .unwrap(),

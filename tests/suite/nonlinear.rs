@@ -7,7 +7,7 @@ use crate::common::{
 use ndarray::{Array1, Array2, arr1, s};
 use random_features::frequency::{Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex};
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, RootDim, angle};
-use random_features::map::{Omega, PlainRecipe};
+use random_features::map::{AnyKernel, Omega, PlainRecipe};
 use random_features::workbench::draw_with;
 use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
@@ -50,7 +50,7 @@ fn value(f: Activation, u: f64) -> f64 {
 }
 
 fn nonlinear<T: Real>(omega: &Frequencies, f: Activation, offset: f64) -> Map<T> {
-    Nonlinear::new(f).with_offset(offset).unwrap().map(omega.clone(), 1.0).unwrap()
+    Nonlinear::new(f).with_offset(offset).unwrap().build(omega.clone(), 1.0).unwrap()
 }
 
 /// The features of a point from the definition, each with a bound of its error: what a projection may be off
@@ -59,7 +59,7 @@ fn naive<T: Real>(f: Activation, offset: f64, omega: &Frequencies, x: &[f64]) ->
     let epsilon = T::epsilon().widen();
     let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
     let length = norm(&mut x.iter().copied());
-    let mean = (omega.count() as f64).sqrt();
+    let mean = (omega.m() as f64).sqrt();
     let feature = |row: ndarray::ArrayView1<'_, f64>| {
         let u: f64 = row.iter().zip(x).map(|(w, v)| w * v).sum();
         let error = epsilon * (x.len() + 8) as f64 * length * norm(&mut row.iter().copied());
@@ -104,17 +104,17 @@ fn features_are_the_definition() {
 
 fn sign_is_the_definition<T: Real>() {
     let omega = frequencies(5, 30, &Orthogonal, 2);
-    let map = Sign.map::<T>(omega.clone(), 1.0).unwrap();
+    let map = Sign.build::<T>(omega.clone(), 1.0).unwrap();
     let same = nonlinear::<T>(&omega, Activation::Sign, 0.0);
     for norm in [0.0, 1e-30, 1e-8, 1.0, 1e3, 1e30] {
         let x = points::<T>(20, 5, norm);
         let phi = map.features(Side::X, &x).unwrap();
-        assert!(phi.values().iter().all(|v| v.abs() == T::one()));
+        assert!(phi.mantissas().iter().all(|v| v.abs() == T::one()));
         assert!(phi.log_scales().iter().all(|s| *s == -0.5 * 30f64.ln()));
-        assert_eq!(phi.values(), same.features(Side::X, &x).unwrap().values());
+        assert_eq!(phi.mantissas(), same.features(Side::X, &x).unwrap().mantissas());
         let unit = map.features(Side::X, &points::<T>(20, 5, 1.0)).unwrap();
         let zero = map.features(Side::X, &Array2::zeros((20, 5))).unwrap();
-        assert!(zero.values().iter().all(|v| *v == T::one()));
+        assert!(zero.mantissas().iter().all(|v| *v == T::one()));
         // The length of a point does not matter.
         assert_eq!(phi, if norm == 0.0 { zero } else { unit });
     }
@@ -147,7 +147,7 @@ fn homogeneous<T: Real>() {
             for power in [100, -100] {
                 let factor = T::narrow(2f64.powi(power));
                 let scaled = map.features(Side::X, &x.mapv(|v| v * factor)).unwrap();
-                assert_eq!(scaled.values(), phi.values(), "{f:?}");
+                assert_eq!(scaled.mantissas(), phi.mantissas(), "{f:?}");
                 let shift = degree * f64::from(power) * std::f64::consts::LN_2;
                 let scales = scaled.log_scales().to_owned() - phi.log_scales();
                 assert!(scales.iter().all(|s| (s - shift).abs() < 1e-12));
@@ -173,10 +173,10 @@ fn is_finite_at<T: Real>(norm: f64) {
     for f in Activation::ALL {
         for offset in [0.0, 1e-3, -2.0, 1e300, 5e-324] {
             let phi = nonlinear::<T>(&omega, f, offset).features(Side::X, &x).unwrap();
-            assert!(phi.values().iter().all(|v| v.abs() <= T::one()), "{f:?} + {offset} at {norm}");
+            assert!(phi.mantissas().iter().all(|v| v.abs() <= T::one()), "{f:?} + {offset} at {norm}");
             assert!(phi.log_scales().iter().all(|s| s.is_finite()), "{f:?} + {offset} at {norm}");
             if offset == 1e300 && norm < 1e3 {
-                let log = phi.log_scales()[[0, 0]] + phi.values()[[0, 0]].widen().ln() + 0.5 * 33f64.ln();
+                let log = phi.log_scales()[[0, 0]] + phi.mantissas()[[0, 0]].widen().ln() + 0.5 * 33f64.ln();
                 assert!((log - 1e300f64.ln()).abs() < 1e-6, "{f:?}: {log}");
             }
         }
@@ -207,7 +207,7 @@ fn exponents_at_any_norm() {
         let log = map.log_estimate(&x, &y).unwrap();
         assert!((log.ln_abs - exact).abs() < 1e-5 * norm.max(1.0), "{log:?} {exact}");
         let phi = map.features_of(Side::X, &x).unwrap();
-        assert!(phi.values().iter().all(|v| *v <= 1.0) && phi.log_scales()[[0, 0]].is_finite());
+        assert!(phi.mantissas().iter().all(|v| *v <= 1.0) && phi.log_scales()[[0, 0]].is_finite());
     }
     // Scaled features cannot resolve it, exponents can.
     let x = point::<f32>(6, 1, 200.0).insert_axis(ndarray::Axis(0));
@@ -219,10 +219,10 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>)) {
     for (n, d, m) in [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 64, 130)] {
         let omega = frequencies(d, m, &Orthogonal, 5);
         let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
-        check(&Sign.map(omega.clone(), 1.0).unwrap(), &x);
-        check(&EluPlusOne.map(d, 0.5).unwrap(), &x);
+        check(&Sign.build(omega.clone(), 1.0).unwrap(), &x);
+        check(&EluPlusOne.build(d, 0.5).unwrap(), &x);
         for f in Activation::ALL {
-            check(&Nonlinear::new(f).map(omega.clone(), 1.0).unwrap(), &x);
+            check(&Nonlinear::new(f).build(omega.clone(), 1.0).unwrap(), &x);
             check(&nonlinear(&omega, f, 0.5), &x);
         }
     }
@@ -241,10 +241,10 @@ fn keeps_promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
         spoilt[[2, 0]] = T::neg_infinity();
         let phi = features(map, spoilt.view());
         for i in [1, 2] {
-            assert!(phi.values().row(i).iter().all(|v| v.is_nan()) && phi.log_scales()[[i, 0]].is_nan());
+            assert!(phi.mantissas().row(i).iter().all(|v| v.is_nan()) && phi.log_scales()[[i, 0]].is_nan());
         }
-        assert_eq!(phi.values().slice(s![3.., ..]), batch.values().slice(s![3.., ..]));
-        assert_eq!(phi.values().row(0), batch.values().row(0));
+        assert_eq!(phi.mantissas().slice(s![3.., ..]), batch.mantissas().slice(s![3.., ..]));
+        assert_eq!(phi.mantissas().row(0), batch.mantissas().row(0));
     }
 }
 
@@ -275,7 +275,7 @@ fn unbiased_where_there_is_a_kernel() {
         for f in Activation::ALL.into_iter().filter(|f| f.kernel().is_some()) {
             for (offset, scale) in [(0.0, 1.0), (-0.4, 1.7)] {
                 let make = |omega| -> Map<f64> {
-                    Nonlinear::new(f).with_offset(offset).unwrap().map(omega, scale).unwrap()
+                    Nonlinear::new(f).with_offset(offset).unwrap().build(omega, scale).unwrap()
                 };
                 let map = make(frequencies(4, 7, coupling, 0));
                 let exact = map.kernel().unwrap().value(&x, &y).unwrap();
@@ -287,7 +287,7 @@ fn unbiased_where_there_is_a_kernel() {
                 assert!(LIMIT * mean.error < 0.07 * (size[0] * size[1]).sqrt(), "{f:?}: too few draws");
             }
         }
-        let make = |omega| -> Map<f64> { Sign.map(omega, 1.0).unwrap() };
+        let make = |omega| -> Map<f64> { Sign.build(omega, 1.0).unwrap() };
         let mean = Sample::of(&estimates(20_000, coupling, make, (&x, &y)));
         let exact: f64 = Angular.value(&x, &y).unwrap();
         assert!(mean.z(exact).abs() < LIMIT && exact.abs() > 0.1, "{} of {exact}", mean.mean);
@@ -304,7 +304,7 @@ fn of_the_closed_form_variance() {
     for f in Activation::ALL {
         for (coupling, offset) in couplings.into_iter().map(|c| (c, 0.0)).chain([(couplings[0], 0.3)]) {
             let make = |omega| -> Map<f64> {
-                Nonlinear::new(f).with_offset(offset).unwrap().map(omega, 1.2).unwrap()
+                Nonlinear::new(f).with_offset(offset).unwrap().build(omega, 1.2).unwrap()
             };
             let map = make(frequencies(4, 7, coupling, 0));
             let Some(log) = map.log_variance(&x, &y).unwrap() else { continue };
@@ -392,7 +392,7 @@ fn kernels_and_variances_are_their_integrals() {
 fn variances_of_signs() {
     let (x, y, zero) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
     let map = |coupling: &dyn Coupling, radii: &dyn random_features::kernel::Radii| {
-        Sign.map::<f64>(draw_with(2, 5, coupling, radii, rng(1).next_u64()).unwrap(), 1.0).unwrap()
+        Sign.build::<f64>(draw_with(2, 5, coupling, radii, rng(1).next_u64()).unwrap(), 1.0).unwrap()
     };
     let sign = map(&Independent, &RootDim);
     let variance = |x: &Array1<f64>, y: &Array1<f64>| sign.log_variance(x, y).unwrap().unwrap().exp();
@@ -408,7 +408,7 @@ fn variances_of_signs() {
     let Some(Recipe::Plain(recipe)) = sign.recipe() else { panic!("{sign:?}") };
     let Omega::Frequencies(omega) = recipe.omega else { panic!("{sign:?}") };
     let own = Frequencies::from_rows(omega.rows().into_owned()).unwrap();
-    assert!(Sign.map::<f64>(own, 1.0).unwrap().kernel().is_none());
+    assert!(Sign.build::<f64>(own, 1.0).unwrap().kernel().is_none());
     // Four of five are pairs: three independent terms of weights 2, 2 and 1.
     let paired = map(&Antithetic(Independent), &RootDim).log_variance(&x, &y).unwrap().unwrap().exp();
     assert!((paired - 0.75 * 9.0 / 25.0).abs() < 1e-15);
@@ -416,23 +416,24 @@ fn variances_of_signs() {
     // Between 0 and another point pairs cancel, and the row that is left alone has all the variance.
     let antithetic = map(&Antithetic(Independent), &RootDim);
     assert!((antithetic.log_variance(&zero, &y).unwrap().unwrap().exp() - 1.0 / 25.0).abs() < 1e-15);
-    let pairs = Sign.map::<f64>(frequencies(2, 4, &Antithetic(Independent), 1), 1.0).unwrap();
+    let pairs = Sign.build::<f64>(frequencies(2, 4, &Antithetic(Independent), 1), 1.0).unwrap();
     assert_eq!(pairs.estimate(&zero, &y).unwrap(), 0.0);
     assert_eq!(pairs.log_variance(&zero, &y).unwrap(), Some(f64::NEG_INFINITY));
     // The step of 0 is ½, and a pair's steps add up to 1.
     let steps =
-        Nonlinear::new(Activation::Step).map::<f64>(frequencies(2, 4, &Antithetic(Independent), 1), 1.0);
+        Nonlinear::new(Activation::Step).build::<f64>(frequencies(2, 4, &Antithetic(Independent), 1), 1.0);
     let steps = steps.unwrap();
     assert!((steps.estimate(&zero, &y).unwrap() - 0.25).abs() < 1e-15);
     assert_eq!(steps.log_variance(&zero, &y).unwrap(), Some(f64::NEG_INFINITY));
 
-    let step = Nonlinear::new(Activation::Step).map::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
+    let step =
+        Nonlinear::new(Activation::Step).build::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
     let variance = |x: &Array1<f64>, y: &Array1<f64>| step.log_variance(x, y).unwrap().unwrap().exp();
     assert!((variance(&x, &zero) - 0.0625 / 5.0).abs() < 1e-15);
     assert_eq!(variance(&zero, &zero), 0.0);
     assert!((step.estimate(&zero, &zero).unwrap() - 0.25).abs() < 1e-15);
     for f in Activation::ALL {
-        let map = Nonlinear::new(f).map::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
+        let map = Nonlinear::new(f).build::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
         if let (Some(log), false) =
             (map.log_variance(&zero, &x).unwrap(), matches!(f, Activation::Sign | Activation::Step))
         {
@@ -471,11 +472,11 @@ fn kernels_and_closed_forms_are_known_where_they_are() {
     let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.9));
     let omega = frequencies(4, 7, &Independent, 1);
     for f in Activation::ALL {
-        let map = Nonlinear::new(f).map::<f64>(omega.clone(), 1.0).unwrap();
+        let map = Nonlinear::new(f).build::<f64>(omega.clone(), 1.0).unwrap();
         assert_eq!(map.kernel().is_none(), WITHOUT_KERNEL.contains(&f));
         let sphere = Independent.with_radii(RootDim).draw(4, 7, rng(1).next_u64()).unwrap();
-        assert!(Nonlinear::new(f).map::<f64>(sphere, 1.0).unwrap().kernel().is_none());
-        let orthogonal = Nonlinear::new(f).map::<f64>(frequencies(4, 7, &Orthogonal, 1), 1.0).unwrap();
+        assert!(Nonlinear::new(f).build::<f64>(sphere, 1.0).unwrap().kernel().is_none());
+        let orthogonal = Nonlinear::new(f).build::<f64>(frequencies(4, 7, &Orthogonal, 1), 1.0).unwrap();
         assert_eq!(orthogonal.kernel().is_none(), map.kernel().is_none());
         let any_angle = matches!(f, Activation::Exp | Activation::Identity | Activation::Square);
         assert_eq!(orthogonal.log_variance(&x, &y).unwrap().is_some(), any_angle);
@@ -490,7 +491,7 @@ fn kernels_and_closed_forms_are_known_where_they_are() {
         );
     }
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
-    let angular = Sign.map::<f64>(omega, 1.0).unwrap().kernel().unwrap().value(&x, &y).unwrap();
+    let angular = Sign.build::<f64>(omega, 1.0).unwrap().kernel().unwrap().value(&x, &y).unwrap();
     assert!((angular - (1.0 - 2.0 * theta / std::f64::consts::PI)).abs() < 1e-15);
 }
 
@@ -513,7 +514,7 @@ fn offsets_make_features_non_negative() {
         let map = nonlinear::<f32>(&omega, f, offset);
         assert_eq!(map.facts().non_negative, non_negative, "{f:?} + {offset}");
         let phi = map.features(Side::X, &x).unwrap();
-        assert!(!non_negative || phi.values().iter().all(|v| *v >= 0.0), "{f:?} + {offset}");
+        assert!(!non_negative || phi.mantissas().iter().all(|v| *v >= 0.0), "{f:?} + {offset}");
     }
 }
 
@@ -521,15 +522,15 @@ fn offsets_make_features_non_negative() {
 fn identities_tell_maps_apart() {
     let omega = frequencies(3, 8, &Independent, 1);
     let mut all = vec![
-        Sign.map::<f64>(omega.clone(), 1.0).unwrap().identity(),
-        Sign.map::<f64>(frequencies(3, 8, &Independent, 2), 1.0).unwrap().identity(),
-        EluPlusOne.map::<f64>(3, 1.0).unwrap().identity(),
-        EluPlusOne.map::<f64>(3, 2.0).unwrap().identity(),
+        Sign.build::<f64>(omega.clone(), 1.0).unwrap().identity(),
+        Sign.build::<f64>(frequencies(3, 8, &Independent, 2), 1.0).unwrap().identity(),
+        EluPlusOne.build::<f64>(3, 1.0).unwrap().identity(),
+        EluPlusOne.build::<f64>(3, 2.0).unwrap().identity(),
     ];
     for f in Activation::ALL {
         let identity = |offset, lengthscale: f64| {
             let mechanism = Nonlinear::new(f).with_offset(offset).unwrap();
-            mechanism.map::<f64>(omega.clone(), lengthscale).unwrap().identity()
+            mechanism.build::<f64>(omega.clone(), lengthscale).unwrap().identity()
         };
         all.extend([identity(0.0, 1.0), identity(1e-3, 1.0), identity(0.0, 2.0)]);
         assert_eq!(identity(-0.0, 1.0), identity(0.0, 1.0));
@@ -550,7 +551,7 @@ fn a_lengthscale_divides_the_points() {
         for offset in [0.0, 0.3] {
             let other = nonlinear::<f64>(&omega, f, offset);
             let mechanism = Nonlinear::new(f).with_offset(offset).unwrap();
-            let one = mechanism.map::<f64>(omega.clone(), scales.clone()).unwrap();
+            let one = mechanism.build::<f64>(omega.clone(), scales.clone()).unwrap();
             let (a, b) = (one.gram(&x, &x).unwrap(), other.gram(&divided, &divided).unwrap());
             let size = b.iter().fold(0.0f64, |a, v| a.max(v.abs()));
             assert!((a - b).iter().all(|v| v.abs() < 1e-13 * size));
@@ -571,19 +572,19 @@ fn wrong_parameters_are_refused() {
         assert!(error.contains("offset") && error.contains("finite"), "{error}");
         assert!(Activation::Relu.kernel().unwrap().with_offset(wrong).is_err());
     }
-    assert!(matches!(relu.map::<f32>(omega(), 0.0), Err(Error::Parameter { .. })));
-    assert!(matches!(relu.map::<f32>(omega(), vec![1.0]), Err(Error::Shape { .. })));
-    assert!(matches!(relu.map::<f32>(omega(), 1e-80), Err(Error::NotFinite { .. })));
-    assert!(matches!(EluPlusOne.map::<f32>(0, 1.0), Err(Error::Parameter { .. })));
-    assert!(matches!(EluPlusOne.map::<f32>(2, -1.0), Err(Error::Parameter { .. })));
-    assert!(matches!(EluPlusOne.map::<f32>(2, vec![1.0; 3]), Err(Error::Shape { .. })));
+    assert!(matches!(relu.build::<f32>(omega(), 0.0), Err(Error::Parameter { .. })));
+    assert!(matches!(relu.build::<f32>(omega(), vec![1.0]), Err(Error::Shape { .. })));
+    assert!(matches!(relu.build::<f32>(omega(), 1e-80), Err(Error::NotFinite { .. })));
+    assert!(matches!(EluPlusOne.build::<f32>(0, 1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne.build::<f32>(2, -1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne.build::<f32>(2, vec![1.0; 3]), Err(Error::Shape { .. })));
     assert_eq!(Activation::ALL.map(ActivationKernel::new).iter().flatten().count(), 11);
 }
 
 fn elu_is_the_definition<T: Real>() {
     let elu = |u: f64| if u > 0.0 { 1.0 + u } else { u.exp() };
     for scale in [1.0, 0.3] {
-        let map = EluPlusOne.map(4, scale).unwrap();
+        let map = EluPlusOne.build(4, scale).unwrap();
         for norm in [0.0, 1e-8, 1.0, 20.0, 1e3] {
             let x = points::<T>(40, 4, norm);
             let phi = map.features(Side::X, &x).unwrap().to_array();
@@ -598,7 +599,7 @@ fn elu_is_the_definition<T: Real>() {
             }
         }
     }
-    let map = EluPlusOne.map(2, 1.0).unwrap();
+    let map = EluPlusOne.build(2, 1.0).unwrap();
     let huge = arr1(&[1e30, -1e30].map(T::narrow));
     let log = map.log_estimate(&huge, &huge).unwrap().ln_abs;
     assert!((log - 2.0 * huge[0].widen().ln()).abs() < 1e-4, "{log}");
@@ -623,17 +624,17 @@ fn elu_plus_one_is_the_definition() {
 fn recipes_make_the_same_map() {
     let survives = |map: &Map<f32>| {
         let recipe = map.recipe().unwrap();
-        let read = recipe.map::<f32>().unwrap();
-        let x = points::<f32>(10, map.input_dim(), 1.0);
+        let read = recipe.build::<f32>().unwrap();
+        let x = points::<f32>(10, map.dim(), 1.0);
         assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
         assert_eq!((read.identity(), read.recipe()), (map.identity(), Some(recipe)));
     };
     let omega = frequencies(3, 8, &Orthogonal, 4);
-    survives(&Sign.map(omega.clone(), 1.0).unwrap());
-    survives(&EluPlusOne.map(3, vec![1.0, 2.0, 3.0]).unwrap());
+    survives(&Sign.build(omega.clone(), 1.0).unwrap());
+    survives(&EluPlusOne.build(3, vec![1.0, 2.0, 3.0]).unwrap());
     for f in Activation::ALL {
-        survives(&Nonlinear::new(f).map(omega.clone(), 1.0).unwrap());
-        survives(&Nonlinear::new(f).with_offset(0.1).unwrap().map(omega.clone(), 2.0).unwrap());
+        survives(&Nonlinear::new(f).build(omega.clone(), 1.0).unwrap());
+        survives(&Nonlinear::new(f).with_offset(0.1).unwrap().build(omega.clone(), 2.0).unwrap());
     }
     let plain = |map: &Map<f32>| match map.recipe() {
         Some(Recipe::Plain(recipe)) => recipe,
@@ -643,17 +644,17 @@ fn recipes_make_the_same_map() {
     let tanh = plain(&nonlinear(&omega, Activation::Tanh, 0.1));
     assert_eq!(tanh.mechanism, Nonlinear::new(Activation::Tanh).with_offset(0.1).unwrap().into());
     let sign = PlainRecipe { mechanism: Sign.into(), ..tanh.clone() };
-    assert_ne!(sign.map::<f32>().unwrap().identity(), tanh.map::<f32>().unwrap().identity());
+    assert_ne!(sign.build::<f32>().unwrap().identity(), tanh.build::<f32>().unwrap().identity());
     assert!(matches!(
-        PlainRecipe { target: (-1.0).into(), ..tanh.clone() }.map::<f32>(),
+        PlainRecipe { kernel: AnyKernel::implied(-1.0), ..tanh.clone() }.build::<f32>(),
         Err(Error::Parameter { .. })
     ));
-    assert!(PlainRecipe { mechanism: EluPlusOne.into(), ..tanh.clone() }.map::<f32>().is_err());
-    assert!(PlainRecipe { omega: 3.into(), ..tanh }.map::<f32>().is_err());
-    assert!(EluPlusOne.recipe(0, 1.0).map::<f32>().is_err());
+    assert!(PlainRecipe { mechanism: EluPlusOne.into(), ..tanh.clone() }.build::<f32>().is_err());
+    assert!(PlainRecipe { omega: 3.into(), ..tanh }.build::<f32>().is_err());
+    assert!(EluPlusOne.recipe(0, 1.0).build::<f32>().is_err());
     // To be drawn: one map for each seed.
     let recipe = Sign.recipe(Draw::new(3, 8, Orthogonal), 1.0);
-    assert!(recipe.map::<f32>().is_err());
+    assert!(recipe.build::<f32>().is_err());
     assert_eq!(recipe.draw::<f32>(4).unwrap().identity(), recipe.draw::<f32>(4).unwrap().identity());
     assert_ne!(recipe.draw::<f32>(4).unwrap().identity(), recipe.draw::<f32>(5).unwrap().identity());
 }
@@ -691,7 +692,7 @@ fn offsets_survive<T: Real>() {
             assert_eq!(log.sign, 1.0, "{f:?} + {offset} at {x}");
             assert!((log.ln_abs - exact).abs() <= tolerance, "{f:?} + {offset} at {x}: {log:?} not {exact}");
             let phi = map.features_of(Side::X, &x).unwrap();
-            assert!(phi.values().iter().all(|v| v.abs() <= T::one() && v.widen() * offset > 0.0));
+            assert!(phi.mantissas().iter().all(|v| v.abs() <= T::one() && v.widen() * offset > 0.0));
             // Against another point: ε(f(v) + ε).
             let other = nonlinear::<T>(&omega, f, offset).log_estimate(&x, &zero).unwrap();
             let at = value(f, 0.0) + offset;

@@ -9,7 +9,12 @@ use random_features::{Result, SignedLog};
 pub struct TwoShells(Lengthscale);
 
 impl Radii for TwoShells {
-    fn draw(&self, _d: usize, count: usize, rng: &mut random_features::Generator) -> Result<Vec<f64>> {
+    fn draw(
+        &self,
+        _d: usize,
+        count: usize,
+        rng: &mut random_features::extend::Generator,
+    ) -> Result<Vec<f64>> {
         Ok((0..count).map(|_| if rng.random::<bool>() { 1.0 } else { 2.0 }).collect())
     }
 }

@@ -67,16 +67,16 @@ fn kinds<T: Real>() -> Vec<Map<T>> {
         Geometric::default()
             .gaussian(Counts::geometric(D, 12, 0.4, rng(1).next_u64()).unwrap(), 1.0)
             .unwrap(),
-        Nonlinear::new(Activation::Relu).map(o(10, 1), 1.0).unwrap(),
-        Sign.map(o(10, 1), 1.0).unwrap(),
-        EluPlusOne.map(D, 1.0).unwrap(),
+        Nonlinear::new(Activation::Relu).build(o(10, 1), 1.0).unwrap(),
+        Sign.build(o(10, 1), 1.0).unwrap(),
+        EluPlusOne.build(D, 1.0).unwrap(),
         Positive.softmax(o(10, 1)).unwrap().conditioned(&conditioning).unwrap(),
         angular.conditioned(&conditioning).unwrap(),
         angular,
         nested.unwrap(),
         mixture.unwrap(),
         Clustered::from_bases(clusters[0].clone(), clusters[1].clone(), routed).unwrap(),
-        Map::new(Own(o(6, 8).rows().into_owned())).unwrap(),
+        Map::of_feature_map(Own(o(6, 8).rows().into_owned())).unwrap(),
     ]);
     maps
 }
@@ -166,7 +166,7 @@ fn relative_errors_are_those_of_draws() {
         for target in [softmax(), gaussian()] {
             let make = |seed| {
                 let omega = frequencies(3, 6, coupling.as_ref(), seed);
-                Positive.map::<f64>(omega, target.clone()).unwrap()
+                Positive.build::<f64>(omega, target.clone()).unwrap()
             };
             let stated = make(0).relative_error(&x, &y).unwrap().unwrap();
             let exact = make(0).kernel().unwrap().value(&x, &y).unwrap();
@@ -232,7 +232,7 @@ fn relative_errors_at_any_norm() {
 #[test]
 fn relative_errors_where_the_kernel_is_zero_or_unknown() {
     // Right angles: the kernel 1 − 2θ/π of signs is 0, and estimates are not.
-    let sign = Sign.map::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
+    let sign = Sign.build::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
     let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[0.0, 1.0]));
     assert_eq!(sign.kernel().unwrap().value(&x, &y).unwrap(), 0.0);
     assert_eq!(sign.relative_error(&x, &y).unwrap(), Some(f64::INFINITY));
@@ -241,7 +241,8 @@ fn relative_errors_where_the_kernel_is_zero_or_unknown() {
     let approximate = Positive.softmax::<f64>(frequencies(2, 5, &Hadamard::default(), 1)).unwrap();
     assert!(approximate.kernel().is_some());
     assert_eq!(approximate.relative_error(&x, &y).unwrap(), None);
-    let own = Map::<f64>::new(Own(frequencies(D, 6, &Independent, 8).rows().into_owned())).unwrap();
+    let own =
+        Map::<f64>::of_feature_map(Own(frequencies(D, 6, &Independent, 8).rows().into_owned())).unwrap();
     assert_eq!(own.relative_error(&point(D, 1, 1.0), &point(D, 2, 1.0)).unwrap(), None);
     let wrong = sign.relative_error(&x, &arr1(&[1.0]));
     assert!(matches!(wrong, Err(Error::Shape { .. })));
@@ -265,7 +266,7 @@ fn gram_matrices_of_rows_that_share_cache_sets() {
         let plain = |x| {
             let features = map.features(Side::X, x).unwrap();
             let scales = features.log_scales().column(0).mapv(f64::exp).insert_axis(ndarray::Axis(1));
-            features.values().mapv(|v| v.widen()) * scales
+            features.mantissas().mapv(|v| v.widen()) * scales
         };
         let expected = plain(&x).dot(&plain(&y).t());
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

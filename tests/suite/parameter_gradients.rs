@@ -26,7 +26,7 @@ fn cotangents(columns: usize) -> Array2<f64> {
 fn loss(map: &Map<f64>, scales: &Array2<f64>, side: Side) -> f64 {
     let features = map.features(side, &points()).unwrap();
     let factors = (&features.log_scales() - scales).mapv(f64::exp);
-    (&features.values() * &factors * cotangents(map.feature_dim())).sum()
+    (&features.mantissas() * &factors * cotangents(map.feature_dim())).sum()
 }
 
 /// The slope of a function of one number at 0.
@@ -101,13 +101,13 @@ fn omega(rows: Array2<f64>) -> Frequencies {
 fn maps_without_coefficients() {
     let softmax = |l: Vec<f64>| Softmax::new(l).unwrap();
     let gaussian = |l: Vec<f64>| Gaussian::new(l).unwrap();
-    agree("positive", rows(5, 1), &[], |w, l, _| Positive.map(omega(w), softmax(l)).unwrap());
-    agree("positive, Gaussian", rows(5, 1), &[], |w, l, _| Positive.map(omega(w), gaussian(l)).unwrap());
-    agree("hyperbolic", rows(4, 2), &[], |w, l, _| Hyperbolic.map(omega(w), softmax(l)).unwrap());
-    agree("trigonometric", rows(5, 3), &[], |w, l, _| Trigonometric.map(omega(w), gaussian(l)).unwrap());
-    agree("waves", rows(5, 3), &[], |w, l, _| Trigonometric.map(omega(w), softmax(l)).unwrap());
+    agree("positive", rows(5, 1), &[], |w, l, _| Positive.build(omega(w), softmax(l)).unwrap());
+    agree("positive, Gaussian", rows(5, 1), &[], |w, l, _| Positive.build(omega(w), gaussian(l)).unwrap());
+    agree("hyperbolic", rows(4, 2), &[], |w, l, _| Hyperbolic.build(omega(w), softmax(l)).unwrap());
+    agree("trigonometric", rows(5, 3), &[], |w, l, _| Trigonometric.build(omega(w), gaussian(l)).unwrap());
+    agree("waves", rows(5, 3), &[], |w, l, _| Trigonometric.build(omega(w), softmax(l)).unwrap());
     for activation in Activation::ALL {
-        let map = |w, l: Vec<f64>, _: &[f64]| Nonlinear::new(activation).map(omega(w), l).unwrap();
+        let map = |w, l: Vec<f64>, _: &[f64]| Nonlinear::new(activation).build(omega(w), l).unwrap();
         agree(&format!("{activation:?}"), rows(4, 4), &[], map);
     }
 }
@@ -117,16 +117,16 @@ fn maps_with_coefficients() {
     let softmax = |l: Vec<f64>| Softmax::new(l).unwrap();
     for a in [-0.3, 0.1] {
         agree("OPRF", rows(5, 1), &[a], |w, l, a| {
-            Gerf::new(a[0], GerfSign::Plus).unwrap().map(omega(w), softmax(l)).unwrap()
+            Gerf::new(a[0], GerfSign::Plus).unwrap().build(omega(w), softmax(l)).unwrap()
         });
     }
     for sign in [GerfSign::Plus, GerfSign::Minus] {
         agree(&format!("GERF, {sign:?}"), rows(4, 2), &[-0.2, 0.15], |w, l, a| {
-            Gerf::new(Complex64::new(a[0], a[1]), sign).unwrap().map(omega(w), softmax(l)).unwrap()
+            Gerf::new(Complex64::new(a[0], a[1]), sign).unwrap().build(omega(w), softmax(l)).unwrap()
         });
     }
     agree("dense", rows(5, 3), &[-0.4, 0.05, -0.1], |w, l, a| {
-        DenseExponential::new(a.to_vec()).unwrap().map(omega(w), softmax(l)).unwrap()
+        DenseExponential::new(a.to_vec()).unwrap().build(omega(w), softmax(l)).unwrap()
     });
 }
 
@@ -209,7 +209,7 @@ fn other_maps_are_refused() {
 #[test]
 fn points_that_are_not_finite_show() {
     for activation in Activation::ALL {
-        let map: Map<f64> = Nonlinear::new(activation).map(omega(rows(4, 4)), 1.0).unwrap();
+        let map: Map<f64> = Nonlinear::new(activation).build(omega(rows(4, 4)), 1.0).unwrap();
         for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let (mut x, c) = (points(), cotangents(4));
             x[[4, 1]] = odd;

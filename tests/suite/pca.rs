@@ -66,7 +66,7 @@ fn components_are_those_of_the_gram_matrix_of_estimates() {
     // Of other points, by definition.
     let plain = |x: &Array2<f64>| {
         let features = map.features(Side::X, x).unwrap();
-        features.values().to_owned() * &features.log_scales().mapv(f64::exp)
+        features.mantissas().to_owned() * &features.log_scales().mapv(f64::exp)
     };
     let expected = (plain(&other) - plain(&x).mean_axis(Axis(0)).unwrap()).dot(&pca.directions().t());
     assert!(distance(&pca.transform(&other).unwrap(), &expected) < 1e-10);

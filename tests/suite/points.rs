@@ -18,7 +18,7 @@ fn of_reference<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Result<Features<T>> 
 /// A caller that passes on whatever it is given.
 fn of_points<'a, T: Real>(map: &Map<T>, x: impl Into<Points<'a, T>>) -> Result<Features<T>> {
     let points = x.into();
-    assert_eq!(map.input_dim(), points.ncols());
+    assert_eq!(map.dim(), points.ncols());
     map.features(Side::X, points)
 }
 
@@ -26,8 +26,8 @@ fn of_points<'a, T: Real>(map: &Map<T>, x: impl Into<Points<'a, T>>) -> Result<F
 fn dense_points_in_any_form() {
     let map = map::<f32>();
     let x: Array2<f32> = array![[0.1, 0.2, 0.3], [-0.4, 0.5, 0.0]];
-    let expected = map.features(Side::X, &x).unwrap().into_arrays().0;
-    let same = |features: Result<Features<f32>>| assert_eq!(features.unwrap().values(), expected);
+    let expected = map.features(Side::X, &x).unwrap().into_parts().0;
+    let same = |features: Result<Features<f32>>| assert_eq!(features.unwrap().mantissas(), expected);
     same(map.features(Side::X, x.view()));
     same(map.features(Side::X, &x.view()));
     same(map.features(Side::X, &x.slice(s![.., ..])));

@@ -302,7 +302,7 @@ fn ridges_are_cross_validated() {
     assert_eq!(of(1, 3).ridge, 1.0);
     let (x, y) = (points(64, 5, 22), points(40, 5, 23));
     let shape =
-        AttentionShaping::new(options.clone()).scale(1.0).unwrap().choose(&x, &y, 32, 4).unwrap().shape;
+        AttentionShaping::new(options.clone()).with_scale(1.0).unwrap().choose(&x, &y, 32, 4).unwrap().shape;
     assert!(ridges.contains(&shape.ridge));
     let fold = |i: usize| moments(&x.slice(s![i..;2, ..]).to_owned(), &y.slice(s![i..;2, ..]).to_owned());
     let folds = options.of_folds(&[fold(0), fold(1)]).unwrap();
@@ -367,7 +367,7 @@ fn heavy_keys_are_found() {
     };
     let expected = totals(&x);
     // Points are their own queries and keys.
-    let shaping = AttentionShaping::new(Shaping::new()).scale(1.0).unwrap();
+    let shaping = AttentionShaping::new(Shaping::new()).with_scale(1.0).unwrap();
     let keys = shaping.heaviest_keys(&x, &y, 1000, 5).unwrap();
     let least = keys.iter().map(|j| expected[*j]).fold(f64::INFINITY, f64::min);
     assert!((0..40).all(|j| keys.contains(&j) || expected[j] <= least) && keys.is_sorted());
@@ -412,14 +412,17 @@ fn shaping_reads_tokens_as_attention_does() {
         x / &norms.insert_axis(Axis(1))
     };
     let plain = |x: &Array2<f64>, y: &Array2<f64>| {
-        AttentionShaping::new(Shaping::new()).scale(1.0).unwrap().choose(x, y, 20, 3).unwrap()
+        AttentionShaping::new(Shaping::new()).with_scale(1.0).unwrap().choose(x, y, 20, 3).unwrap()
     };
     let (root, scale, temperature) = ((d as f64).powf(-0.25), 0.3, 0.2);
     let options: [(AttentionShaping, [Array2<f64>; 2]); 3] = [
         (AttentionShaping::new(Shaping::new()), [&q, &k].map(|x| x * root)),
-        (AttentionShaping::new(Shaping::new()).scale(scale).unwrap(), [&q, &k].map(|x| x * scale.sqrt())),
         (
-            AttentionShaping::new(Shaping::new()).cosine(temperature).unwrap(),
+            AttentionShaping::new(Shaping::new()).with_scale(scale).unwrap(),
+            [&q, &k].map(|x| x * scale.sqrt()),
+        ),
+        (
+            AttentionShaping::new(Shaping::new()).with_cosine(temperature).unwrap(),
             [&q, &k].map(|x| unit(x) / temperature.sqrt()),
         ),
     ];
@@ -431,8 +434,14 @@ fn shaping_reads_tokens_as_attention_does() {
         assert!(off.iter().all(|v| v.abs() < 1e-8), "{off}");
     }
     for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(matches!(AttentionShaping::new(Shaping::new()).scale(wrong), Err(Error::Parameter { .. })));
-        assert!(matches!(AttentionShaping::new(Shaping::new()).cosine(wrong), Err(Error::Parameter { .. })));
+        assert!(matches!(
+            AttentionShaping::new(Shaping::new()).with_scale(wrong),
+            Err(Error::Parameter { .. })
+        ));
+        assert!(matches!(
+            AttentionShaping::new(Shaping::new()).with_cosine(wrong),
+            Err(Error::Parameter { .. })
+        ));
     }
     // As many queries as both rules ask, or more.
     for n in [40, 150] {
@@ -542,9 +551,9 @@ fn exact_pairs_have_no_weight() {
     let wave = |(i, k): (usize, usize)| (1.7 * i as f64 + 2.3 * (k * k) as f64).sin();
     let x = Array2::from_shape_fn((30, 3), wave);
     let y = Array2::from_shape_fn((20, 3), |(j, k)| wave((3 * j + 1, k + 1)));
-    let shaping = AttentionShaping::new(Shaping::new()).scale(1.0).unwrap();
+    let shaping = AttentionShaping::new(Shaping::new()).with_scale(1.0).unwrap();
     let rows: Vec<usize> = (0..30).step_by(3).collect();
-    let found = shaping.clone().window(3, 2).choose_rows(&x, &rows, &y, 2).unwrap();
+    let found = shaping.clone().with_window(3, 2).choose_rows(&x, &rows, &y, 2).unwrap();
     let plain = shaping.choose_rows(&x, &rows, &y, 2).unwrap();
     assert_eq!(found.exact_keys, plain.exact_keys);
     let mut weights = x.select(Axis(0), &rows).dot(&y.t()).mapv(f64::exp);
@@ -560,7 +569,7 @@ fn exact_pairs_have_no_weight() {
     }
     assert!((found.shape.report.dense / expected.report.dense - 1.0).abs() < 1e-9);
     assert_ne!(found.shape, plain.shape);
-    let all = shaping.clone().window(100, 100).choose_rows(&x, &rows, &y, 2).unwrap();
+    let all = shaping.clone().with_window(100, 100).choose_rows(&x, &rows, &y, 2).unwrap();
     let equal = Shaping::new().of_pairs(&x, &rows, &y, &Array2::ones((10, 20))).unwrap();
     assert_eq!(all.shape, equal);
 }

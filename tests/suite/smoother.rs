@@ -101,7 +101,7 @@ fn part<T: Real>(map: &Map<T>, x: &Array2<T>, y: &Array2<T>, rows: Range<usize>)
 fn merges<T: Real>(tolerance: f64) {
     let omega = || frequencies(3, 40, &Independent, 2);
     let mut maps: Vec<Map<T>> = MAPS.iter().map(|name| name.make(omega(), gaussian())).collect();
-    maps.push(Nonlinear::new(Activation::Relu).map(omega(), 1.0).unwrap());
+    maps.push(Nonlinear::new(Activation::Relu).build(omega(), 1.0).unwrap());
     let x = points::<T>(1300, 3, 1.2);
     let cuts = [0..200, 200..201, 201..900, 900..1300];
     for (map, columns) in maps.iter().flat_map(|map| [(map, 2), (map, 9)]) {

@@ -42,25 +42,25 @@ fn any_form_of_the_matrix() {
     let x = sparse::<f32>(40, d, 4, 0.5);
     let expected = map.features(Side::X, &x.to_dense()).unwrap();
     fn values<'a>(map: &Map<f32>, x: impl Into<Points<'a, f32>>) -> Array2<f32> {
-        map.features(Side::X, x).unwrap().into_arrays().0
+        map.features(Side::X, x).unwrap().into_parts().0
     }
-    assert_eq!(values(&map, &x), expected.values());
-    assert_eq!(values(&map, x.view()), expected.values());
+    assert_eq!(values(&map, &x), expected.mantissas());
+    assert_eq!(values(&map, x.view()), expected.mantissas());
     let columns = x.to_csc();
-    assert_eq!(values(&map, &columns), expected.values());
+    assert_eq!(values(&map, &columns), expected.mantissas());
     let converted = Points::from(columns.view());
-    assert_eq!(values(&map, &converted), expected.values());
-    assert_eq!(values(&map, converted), expected.values());
-    assert_eq!(values(&map, x.slice_outer(11..29)), expected.values().slice(s![11..29, ..]));
+    assert_eq!(values(&map, &converted), expected.mantissas());
+    assert_eq!(values(&map, converted), expected.mantissas());
+    assert_eq!(values(&map, x.slice_outer(11..29)), expected.mantissas().slice(s![11..29, ..]));
     assert_eq!(values(&map, x.slice_outer(7..7)).dim(), (0, 30));
     // Columns of the transposed matrix are rows of points.
-    assert_eq!(values(&map, columns.transpose_view().to_csr().transpose_view()), expected.values());
+    assert_eq!(values(&map, columns.transpose_view().to_csr().transpose_view()), expected.mantissas());
     // Zeros that are stored.
     let stored =
         CsMat::new((40, d), (0..=40).map(|i| i * d).collect(), (0..40 * d).map(|i| i % d).collect(), {
             x.to_dense().into_raw_vec_and_offset().0
         });
-    assert_eq!(values(&map, &stored), expected.values());
+    assert_eq!(values(&map, &stored), expected.mantissas());
     assert_eq!(values(&map, &CsMat::zero((0, d))).dim(), (0, 30));
     assert_eq!(values(&map, &CsMat::zero((2, d))), values(&map, &Array2::zeros((2, d))));
 }
@@ -177,7 +177,7 @@ fn rows_that_are_not_finite_or_large() {
     let map = Trigonometric.gaussian::<f32>(frequencies(9, 20, &Orthogonal, 1), 1.0).unwrap();
     let found = map.features(Side::X, x.view()).unwrap();
     let lost: Vec<bool> =
-        found.values().rows().into_iter().map(|row| row.iter().all(|v| v.is_nan())).collect();
+        found.mantissas().rows().into_iter().map(|row| row.iter().all(|v| v.is_nan())).collect();
     assert_eq!(lost, [true, false, false, false, false, true]);
     // Products that would overflow.
     for size in [1e-30, 1e20, 1e37, 3e38] {
@@ -185,8 +185,11 @@ fn rows_that_are_not_finite_or_large() {
             let x = sparse::<f32>(6, 9, 2, size);
             let expected = map.features(Side::Y, &x.to_dense()).unwrap();
             let found = map.features(Side::Y, x.view()).unwrap();
-            assert_eq!((found.values(), found.log_scales()), (expected.values(), expected.log_scales()));
-            assert!(found.values().iter().all(|v| v.is_finite()), "{size}");
+            assert_eq!(
+                (found.mantissas(), found.log_scales()),
+                (expected.mantissas(), expected.log_scales())
+            );
+            assert!(found.mantissas().iter().all(|v| v.is_finite()), "{size}");
         }
     }
 }

@@ -15,7 +15,7 @@ use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Independent, Orthogonal, Rows, Simplex, SimplexPlus,
 };
 use random_features::kernel::{Chi, Radii, RootDim};
-use random_features::map::Target;
+use random_features::map::AnyKernel;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;
 use random_features::workbench::draw_with;
@@ -69,7 +69,7 @@ fn unbiased_and_of_the_closed_form_variance() {
 
 /// Estimates, kernel values and variances for the Gaussian kernel are those for the softmax kernel times a number, to rounding,
 /// so that their z-scores are the same and need no draws of their own.
-fn gaussian_is_a_multiple(case: &str, make: impl Fn(u64, Target) -> Map<f64>) {
+fn gaussian_is_a_multiple(case: &str, make: impl Fn(u64, AnyKernel) -> Map<f64>) {
     let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.5));
     let ln_ratio = -0.5 * (x.dot(&x) + y.dot(&y));
     for seed in 0..100 {
@@ -161,7 +161,7 @@ impl Radii for Ones {
         &self,
         _: usize,
         count: usize,
-        _: &mut random_features::Generator,
+        _: &mut random_features::extend::Generator,
     ) -> random_features::Result<Vec<f64>> {
         Ok(vec![1.0; count])
     }
@@ -186,14 +186,17 @@ fn kernels_are_known_where_the_law_is() {
     assert!(Trigonometric.gaussian::<f32>(drawn(), 1.0).unwrap().kernel().is_some());
     // A law that is stated and that of another kernel is refused.
     let error = Trigonometric.gaussian::<f32>(sphere(), 1.0).unwrap_err();
-    assert!(matches!(error, Error::Target { .. }), "{error}");
+    assert!(matches!(error, Error::Kernel { .. }), "{error}");
     assert!(Positive.softmax::<f32>(sphere()).unwrap().kernel().is_some(), "the regularised kernel");
     let stated = Frequencies::from_parts(drawn().rows().into_owned(), Law::orthogonal(4, 7)).unwrap();
     assert!(Trigonometric.gaussian::<f32>(stated, 1.0).unwrap().kernel().is_some());
     // Directions alone matter to signs, whatever the radii.
-    let sign = |omega| Sign.map::<f32>(omega, 1.0).unwrap().kernel().is_some();
+    let sign = |omega| Sign.build::<f32>(omega, 1.0).unwrap().kernel().is_some();
     assert!(sign(drawn()) && sign(sphere()) && sign(other()) && !sign(own()));
-    assert!(Trigonometric.map::<f32>(drawn(), 1.0).unwrap().kernel().is_none(), "none has been named");
+    assert!(
+        Trigonometric.build::<f32>(drawn(), AnyKernel::implied(1.0)).unwrap().kernel().is_none(),
+        "none has been named"
+    );
 }
 
 /// Frequencies of independent Laplace coordinates are the spectrum of Π 1/(1 + (xₗ−yₗ)²/ℓ²): the target that they imply.
@@ -216,7 +219,7 @@ fn own_frequencies_estimate_the_kernel_that_they_imply() {
             let mut laplace = laplace;
             move || laplace(())
         }));
-        let map = Trigonometric.map::<f64>(omega.unwrap(), lengthscale).unwrap();
+        let map = Trigonometric.build::<f64>(omega.unwrap(), AnyKernel::implied(lengthscale)).unwrap();
         assert!(map.kernel().is_none() && map.log_variance(&x, &y).unwrap().is_none());
         assert!((map.estimate(&x, &x).unwrap() - 1.0).abs() < 1e-15);
         map.estimate(&x, &y).unwrap()

@@ -27,7 +27,7 @@ fn all_stop<T: Real>() {
     let features = map.features(Side::X, &x).unwrap();
     let cotangents = Array2::from_elem((4000, map.feature_dim()), T::one());
     let right = map.features(Side::Y, &y).unwrap();
-    let (mut values, mut scales) = features.clone().into_arrays();
+    let (mut values, mut scales) = features.clone().into_parts();
     let cancelled = Err(Error::Cancelled);
     assert_eq!(stopped(|| map.features(Side::X, &x)), cancelled);
     assert_eq!(stopped(|| map.features_into(Side::X, &x, &mut values, &mut scales)), cancelled);

@@ -25,7 +25,7 @@ use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, Radii, Radius, RegularisedSoftmax,
     RootDim, Smoothness, Softmax,
 };
-use random_features::map::{Facts, FeatureMap, Form, Shift, Target, Tile, Transform};
+use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Shift, Tile, Transform};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -97,7 +97,7 @@ fn survives<V: Serialize + DeserializeOwned + Debug>(value: &V) -> [V; 2] {
 
 /// As [`survives`], for maps, which are what they are made of; and so are their recipes.
 fn map_survives(map: &Map<f64>) {
-    let x = points::<f64>(5, map.input_dim(), 1.0);
+    let x = points::<f64>(5, map.dim(), 1.0);
     let recipe = map.recipe().unwrap();
     for read in survives(&recipe) {
         assert_eq!(read, recipe);
@@ -243,7 +243,7 @@ fn kernels_survive() {
     for offset in numbers(100, 3) {
         survives(&relu.clone().with_offset(offset).unwrap());
     }
-    survives(&Target::from(Gaussian::new(each()).unwrap()));
+    survives(&AnyKernel::from(Gaussian::new(each()).unwrap()));
 }
 
 #[test]
@@ -337,12 +337,12 @@ fn every_map_survives_in_every_format() {
     let omega = |m| frequencies(3, m, &Orthogonal, 4);
     let each = || scales(3, 7);
     let gaussian = || Gaussian::new(each()).unwrap();
-    map_survives(&Positive.map(omega(8), gaussian()).unwrap());
-    map_survives(&Hyperbolic.map(omega(8), gaussian()).unwrap());
+    map_survives(&Positive.build(omega(8), gaussian()).unwrap());
+    map_survives(&Hyperbolic.build(omega(8), gaussian()).unwrap());
     map_survives(&Trigonometric.softmax(omega(8)).unwrap());
-    map_survives(&Trigonometric.map(omega(8), each()).unwrap());
-    map_survives(&Sign.map(omega(8), 1.0).unwrap());
-    map_survives(&EluPlusOne.map(3, each()).unwrap());
+    map_survives(&Trigonometric.build(omega(8), AnyKernel::implied(each())).unwrap());
+    map_survives(&Sign.build(omega(8), 1.0).unwrap());
+    map_survives(&EluPlusOne.build(3, each()).unwrap());
     for (k, scale) in scales(30, 8).into_iter().enumerate() {
         let a = Complex64::new(0.1 - scale, 1.0 / scale);
         map_survives(&Gerf::new(a, GerfSign::Minus).unwrap().softmax(omega(5)).unwrap());
@@ -353,12 +353,12 @@ fn every_map_survives_in_every_format() {
             survives(&a).into_iter().for_each(|read| assert_eq!(read, a));
             for symmetry in [Symmetry::Plain, Symmetry::Symmetric] {
                 map_survives(
-                    &ComplexExponential::new(a.clone(), symmetry).map(omega(5), gaussian()).unwrap(),
+                    &ComplexExponential::new(a.clone(), symmetry).build(omega(5), gaussian()).unwrap(),
                 );
             }
         }
         let map = Nonlinear::new(Activation::Relu).with_offset(scale).unwrap();
-        map_survives(&map.map(omega(5), each()).unwrap());
+        map_survives(&map.build(omega(5), each()).unwrap());
         let counts = Counts::poisson(3, 6, vec![scale, 1.0, 2.0], rng(1).next_u64()).unwrap();
         let shift = Shift::new(numbers(3, k as u64), 1.0 / scale).unwrap();
         map_survives(&Poisson::default().gaussian(counts.clone(), each()).unwrap());
@@ -417,14 +417,14 @@ fn recipes_that_are_not_drawn_survive() {
             assert_ne!(map.identity(), recipe.draw::<f64>(8).unwrap().identity());
             map_survives(&map);
         }
-        assert!(recipe.map::<f64>().is_err());
+        assert!(recipe.build::<f64>().is_err());
     }
 }
 
 /// As deep as may be: no format runs out of depth, and what is deeper is refused both ways.
 #[test]
 fn deep_maps_survive() {
-    let base: Map<f64> = EluPlusOne.map(2, 1.0).unwrap();
+    let base: Map<f64> = EluPlusOne.build(2, 1.0).unwrap();
     let deeper =
         |map: Map<f64>| Hybrid::sum(vec![(Coefficient::constant(0.5).unwrap(), map)], base.clone()).unwrap();
     let map = (0..64).fold(base.clone(), |map, _| deeper(map));
@@ -532,8 +532,9 @@ fn samplers_survive() {
         let (c, h) = (points::<T>(90, 3, 1.3), points::<T>(5, 3, 0.9));
         for (leaf, exact) in [(1, 0), (8, 0), (1, usize::MAX)] {
             let map = Trigonometric.softmax::<T>(frequencies(3, 7, &Orthogonal, 1)).unwrap();
-            let proposal = Proposal::new(map).uniform(0.1).unwrap().cosine(0.7).unwrap().with_diagnostics();
-            let proposal = proposal.leaf_size(leaf).unwrap().exact_below(exact);
+            let proposal =
+                Proposal::new(map).with_uniform(0.1).unwrap().with_cosine(0.7).unwrap().with_diagnostics();
+            let proposal = proposal.with_leaf_size(leaf).unwrap().with_exact_below(exact);
             let mut layer = SampledSoftmax::new(proposal, &c.slice(s![..70, ..])).unwrap();
             layer.replace(&[3, 69], &c.slice(s![80..82, ..])).unwrap();
             layer.remove(&[5, 6, 40]).unwrap();
@@ -564,7 +565,7 @@ fn samplers_that_cannot_be_are_refused() {
     let c = points::<f64>(30, 3, 1.0);
     let proposal = |exact| {
         let map = Positive.softmax::<f64>(frequencies(3, 8, &Orthogonal, 1)).unwrap();
-        Proposal::new(map).exact_below(exact)
+        Proposal::new(map).with_exact_below(exact)
     };
     let mut sampler = proposal(0).build(&c).unwrap();
     sampler.remove(&[4]).unwrap();
@@ -644,9 +645,9 @@ fn damage_is_noticed() {
     noticed(&attention.state(1, 2, 2).unwrap());
     let proposal = |exact| {
         let map = Positive.softmax::<f64>(frequencies(3, 8, &Orthogonal, 1)).unwrap();
-        Proposal::new(map).exact_below(exact)
+        Proposal::new(map).with_exact_below(exact)
     };
-    for proposal in [proposal(0), proposal(0).leaf_size(8).unwrap(), proposal(usize::MAX)] {
+    for proposal in [proposal(0), proposal(0).with_leaf_size(8).unwrap(), proposal(usize::MAX)] {
         let mut layer = SampledSoftmax::new(proposal, &x).unwrap();
         layer.remove(&[3, 7]).unwrap();
         noticed(layer.sampler());
@@ -745,7 +746,7 @@ fn what_is_wrong_is_refused() {
         }
     }
     // Nobody could read it back.
-    let foreign = Map::new(Ones).unwrap();
+    let foreign = Map::of_feature_map(Ones).unwrap();
     assert!(foreign.recipe().is_none() && to_string(&foreign).is_err());
     let half = Coefficient::constant(0.5).unwrap();
     assert!(to_string(&Hybrid::sum(vec![(half, map)], foreign).unwrap()).is_err());
@@ -783,7 +784,7 @@ fn forms_of_other_types_are_named() {
 fn numbers_are_numbers_in_text_where_that_is_exact() {
     let gerf = Gerf::new(Complex64::new(-0.2, 0.1 + 0.2), GerfSign::Minus).unwrap();
     let omega = Frequencies::from_rows(ndarray::arr2(&[[0.5, 1.0 / 3.0], [-2.0, 0.0]])).unwrap();
-    let map = gerf.map::<f64>(omega, Gaussian::new(vec![0.25, 1e-3]).unwrap()).unwrap();
+    let map = gerf.build::<f64>(omega, Gaussian::new(vec![0.25, 1e-3]).unwrap()).unwrap();
     let stored = to_string(&map).unwrap();
     for numbers in ["[-0.2,\"0.30000000000000004\"]", "[0.25,0.001]", "[0.5,\"0.3333333333333333\",-2.0,0.0]"]
     {

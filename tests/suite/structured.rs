@@ -17,7 +17,7 @@ use random_features::{Error, Positive, Real, rng};
 
 /// Exponents of all points and the squared norms, by a projection.
 fn project<T: Real>(projection: &Projection<T>, x: &Array2<T>) -> (Array2<T>, Vec<f64>) {
-    let (n, m) = (x.nrows(), projection.count());
+    let (n, m) = (x.nrows(), projection.m());
     let (mut values, mut norms) = (Array2::from_elem((n, m), T::nan()), Array1::from_elem(n, f64::NAN));
     projection.project_into(x, &mut values, &mut norms).unwrap();
     (values, norms.to_vec())
@@ -28,7 +28,7 @@ fn products_agree<T: Real>(d: usize) {
         // Less than a block, and a block and a part.
         for m in [d.div_ceil(2), coupling.capacity(d) + 3] {
             let omega = coupling.as_ref().draw(d, m, rng(d as u64).next_u64()).unwrap();
-            assert!(omega.structured().is_some() && omega.count() == m && omega.dim() == d);
+            assert!(omega.structured().is_some() && omega.m() == m && omega.dim() == d);
             let (rows, radii) = (omega.rows().into_owned(), radii(&omega));
             let x = points::<T>(19, d, 1.0);
             let per_dimension: Vec<f64> = (0..d).map(|k| 0.5 + (k % 3) as f64).collect();
@@ -39,7 +39,7 @@ fn products_agree<T: Real>(d: usize) {
                 };
                 let (fast, dense) = (projection(Method::Structured), projection(Method::Dense));
                 assert_eq!((fast.method(), dense.method()), (Method::Structured, Method::Dense));
-                assert_eq!((fast.count(), fast.input_dim()), (m, d));
+                assert_eq!((fast.m(), fast.dim()), (m, d));
                 let ((p, norms), (_, dense_norms)) = (project(&fast, &x), project(&dense, &x));
                 assert_eq!(norms, dense_norms);
                 let divided = Array2::from_shape_fn(x.dim(), |(i, k)| {
@@ -455,7 +455,7 @@ fn extensions_that_break_their_promise_are_refused() {
             &self,
             _: usize,
             _: usize,
-            _: &mut random_features::Generator,
+            _: &mut random_features::extend::Generator,
         ) -> random_features::Result<Vec<f64>> {
             Ok(vec![1.0; self.0])
         }

@@ -508,7 +508,7 @@ fn angular_coefficients_from_pairs() {
     // Seven rows: three pairs, and one that is alone.
     let coefficients = |seed| {
         let omega = crate::common::frequencies(2, 7, &Antithetic(Independent), seed);
-        0.5 - 0.5 * Sign.map::<f64>(omega, 1.0).unwrap().estimate(&x, &y).unwrap()
+        0.5 - 0.5 * Sign.build::<f64>(omega, 1.0).unwrap().estimate(&x, &y).unwrap()
     };
     let sample: Vec<f64> = (0..20_000).map(coefficients).collect();
     let moments = coefficient::angular_of_law(angle, &Law::independent(7).antithetic()).unwrap();

@@ -55,7 +55,7 @@ impl<T: Precision> LinearAttention<T> {
 
     /// The dimension of queries and keys.
     pub fn dim(&self) -> usize {
-        self.attention.maps()[0].input_dim()
+        self.attention.maps()[0].dim()
     }
 
     /// The outputs, with a gradient.

@@ -33,7 +33,7 @@ impl<T: Precision> Cache<T> {
         self.state.lengths()
     }
 
-    /// The state itself: sequences come and go there ([`select`](CausalState::select), [`join`](CausalState::join)).
+    /// The state itself: sequences come and go there ([`select`](CausalState::select), [`append`](CausalState::append)).
     pub fn state_mut(&mut self) -> &mut CausalState<T> {
         &mut self.state
     }

@@ -136,10 +136,10 @@ impl Model {
     /// d.
     pub fn dim(&self) -> usize {
         match &self.fitted {
-            Fitted::RidgeSingle(ridge) => ridge.map().input_dim(),
-            Fitted::RidgeDouble(ridge) => ridge.map().input_dim(),
-            Fitted::PcaSingle(pca) => pca.map().input_dim(),
-            Fitted::PcaDouble(pca) => pca.map().input_dim(),
+            Fitted::RidgeSingle(ridge) => ridge.map().dim(),
+            Fitted::RidgeDouble(ridge) => ridge.map().dim(),
+            Fitted::PcaSingle(pca) => pca.map().dim(),
+            Fitted::PcaDouble(pca) => pca.map().dim(),
         }
     }
 

@@ -29,7 +29,7 @@ pub fn nystrom(points: &Array2<f64>, count: usize, kernel: Gaussian, seed: u64) 
     let largest = eigen.values.last().copied().unwrap_or(0.0);
     let weights = eigen.values.mapv(|v| if v > RANK * largest { v.sqrt().recip() } else { 0.0 });
     let root = (&eigen.vectors * &weights).dot(&eigen.vectors.t());
-    Map::new(Nystrom { kernel, landmarks, root })
+    Map::of_feature_map(Nystrom { kernel, landmarks, root })
 }
 
 impl FeatureMap<f64> for Nystrom {

@@ -93,7 +93,7 @@ pub fn train(words: &Words, method: Option<Method>, size: Size, seed: u64) -> Re
     let proposal = training::proposal_of(method, Equal::Operations, seed)?;
     let proposal = match method {
         None | Some(Method::Uniform) => proposal,
-        Some(_) => proposal.uniform(UNIFORM)?,
+        Some(_) => proposal.with_uniform(UNIFORM)?,
     };
     let model = Model::new(proposal, words.classes, CONTEXT * D, &mut rng)?;
     let squares = training::squares(embeddings.view());

@@ -145,7 +145,7 @@ fn difference(function: &Function, theta: f64) -> f64 {
 fn tails(
     g: fn(f64) -> f64,
     thresholds: &[f64],
-    coupling: &(dyn Coupling + Sync),
+    coupling: &dyn Coupling,
     seed: u64,
     draws: u64,
 ) -> Result<Vec<f64>, Stop> {

@@ -107,5 +107,5 @@ impl Method {
 /// What draws from a map's estimates.
 pub fn proposal(map: Map<f32>) -> Result<Proposal<f32>> {
     let weight = if map.facts().non_negative { 0.0 } else { UNIFORM };
-    Proposal::new(map).uniform(weight)
+    Proposal::new(map).with_uniform(weight)
 }

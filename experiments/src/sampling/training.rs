@@ -171,9 +171,9 @@ pub fn proposal_of(method: Option<Method>, equal: Equal, seed: u64) -> Result<Pr
     let map = method.map(|method| method.map(D, FEATURES, equal, r, seed)).transpose()?;
     let least = || Positive.softmax(Orthogonal.draw(D, 1, seed)?);
     match map {
-        None => Ok(Proposal::new(least()?).exact_below(usize::MAX)),
-        Some(None) => Proposal::new(least()?).exact_below(0).uniform(1.0),
-        Some(Some(map)) => proposal(map)?.exact_below(0).cosine(TEMPERATURE),
+        None => Ok(Proposal::new(least()?).with_exact_below(usize::MAX)),
+        Some(None) => Proposal::new(least()?).with_exact_below(0).with_uniform(1.0),
+        Some(Some(map)) => proposal(map)?.with_exact_below(0).with_cosine(TEMPERATURE),
     }
 }
 

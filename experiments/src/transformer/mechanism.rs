@@ -69,7 +69,7 @@ impl<T: Real> Mechanism<T> {
             Mechanism::Exact => ExactAttention::new().causal(&heads)?.output,
             Mechanism::Blocks(block) => {
                 let offsets = offsets(queries.dim().2, *block);
-                ExactAttention::new().causal(&heads.sequences(&offsets, &offsets)?)?.output
+                ExactAttention::new().causal(&heads.with_sequences(&offsets, &offsets)?)?.output
             }
             Mechanism::Linear(attention) => attention.causal(&heads)?.output,
             Mechanism::Wide(attention) => {
@@ -95,7 +95,10 @@ impl<T: Real> Mechanism<T> {
             Mechanism::Exact => parts(ExactAttention::new().causal_backward(&all, &upstream)?),
             Mechanism::Blocks(block) => {
                 let offsets = offsets(length, *block);
-                parts(ExactAttention::new().causal_backward(&all.sequences(&offsets, &offsets)?, &upstream)?)
+                parts(
+                    ExactAttention::new()
+                        .causal_backward(&all.with_sequences(&offsets, &offsets)?, &upstream)?,
+                )
             }
             Mechanism::Linear(attention) => parts(attention.causal_backward(&all, &upstream)?),
             Mechanism::Wide(attention) => {

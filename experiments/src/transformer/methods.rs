@@ -209,8 +209,8 @@ impl Method {
             self.map(d, tokens, &mut rng)
         };
         let attention = Attention::signed((0..heads).map(map).collect::<Result<_>>()?)?;
-        let attention = attention.normalised(!self.sum);
-        Ok(Box::new(if self.near { attention.window(NEAR, 0)? } else { attention }))
+        let attention = if self.sum { attention.without_normalisers() } else { attention };
+        Ok(Box::new(if self.near { attention.with_window(NEAR, 0)? } else { attention }))
     }
 
     /// For queries and keys that a model has read, if there are any.
@@ -232,8 +232,8 @@ impl Method {
             }
             (Kind::Function(activation), _) => Nonlinear::new(activation)
                 .with_offset(OFFSET)?
-                .map(Orthogonal.draw(d, m, rng.next_u64())?, 1.0),
-            (Kind::EluPlusOne, _) => EluPlusOne.map(d, 1.0),
+                .build(Orthogonal.draw(d, m, rng.next_u64())?, 1.0),
+            (Kind::EluPlusOne, _) => EluPlusOne.build(d, 1.0),
             (Kind::Angular(bases), _) => {
                 let bases = Bases::shared(Orthogonal.draw(d, bases, rng.next_u64())?);
                 Hybrid::angular(bases, Orthogonal.draw(d, ANGULAR, rng.next_u64())?)
@@ -252,9 +252,9 @@ impl Method {
             }
             (Kind::Shaped, Some([queries, keys])) => {
                 let shaping = AttentionShaping::new(Shaping::new());
-                let shaping = if self.near { shaping.window(NEAR, 0) } else { shaping };
+                let shaping = if self.near { shaping.with_window(NEAR, 0) } else { shaping };
                 let chosen = shaping.choose(&queries, &keys, ROWS, 0)?;
-                chosen.shape.map(Orthogonal.draw(d, m, rng.next_u64())?, Softmax::default())
+                chosen.shape.build(Orthogonal.draw(d, m, rng.next_u64())?, Softmax::default())
             }
             _ => Positive.softmax(Orthogonal.draw(d, m, rng.next_u64())?),
         }

@@ -16,12 +16,13 @@ mod gradient;
 mod inspect;
 // What computes does not judge.
 mod judge;
+// Attention with the usual maps.
+mod usual;
 
 pub use self::decode::{CausalState, Step};
 pub use self::gradient::Gradients;
 pub(crate) use self::input::TokenScale;
 pub use self::input::{Attended, Attention, Element, Heads};
-pub use self::inspect::WeightRows;
 pub use self::judge::{AttentionCandidate, AttentionChoice, ErrorReport, Sample, Way};
 pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

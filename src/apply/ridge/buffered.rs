@@ -72,7 +72,7 @@ impl<T: Real> BufferedRidge<T> {
     /// The errors of [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the weight is negative or not finite.
     #[inline(never)]
     pub fn push_weighted(&mut self, x: &ArrayRef1<T>, targets: &ArrayRef1<T>, weight: f64) -> Result<()> {
-        check_size("the dimension of x", self.statistics.map().input_dim(), x.len())?;
+        check_size("the dimension of x", self.statistics.map().dim(), x.len())?;
         check_size("the number of targets", self.statistics.targets(), targets.len())?;
         let finite = [("x", x), ("the targets", targets)];
         if let Some((what, _)) = finite.into_iter().find(|(_, row)| row.iter().any(|v| !v.is_finite())) {
@@ -112,7 +112,7 @@ impl<T: Real> BufferedRidge<T> {
             return Ok(());
         }
         let (rows, statistics) = (self.pending(), &mut self.statistics);
-        let x = matrix_view(rows, statistics.map().input_dim(), &self.points);
+        let x = matrix_view(rows, statistics.map().dim(), &self.points);
         let targets = matrix_view(rows, statistics.targets(), &self.targets);
         if self.weights.iter().all(|weight| *weight == 1.0) {
             statistics.update(x, &targets)?;

@@ -169,7 +169,7 @@ impl<T: Real> Ridge<T> {
         mut out: ArrayViewMut2<'_, U>,
         narrow: impl Fn(f64) -> U + Sync,
     ) -> Result<()> {
-        check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
+        check_size("the number of columns of x", self.map.dim(), x.ncols())?;
         check_size("the number of rows of the predictions", x.nrows(), out.nrows())?;
         check_size("the number of columns of the predictions", self.weights.nrows(), out.ncols())?;
         let (program, weights) = (self.map.program(), PreparedWeights::new(&self.map, &self.weights));

@@ -162,7 +162,7 @@ impl<T: Real> Predictor<T> {
     #[inline(never)]
     pub fn predict_into(&mut self, x: &ArrayRef1<T>, out: &mut [T]) -> Result<()> {
         let Predictor { model, weights, features, buffers } = self;
-        check_size("the dimension of x", model.map.input_dim(), x.len())?;
+        check_size("the dimension of x", model.map.dim(), x.len())?;
         check_size("the number of predictions", model.weights.nrows(), out.len())?;
         let program = model.map.program();
         FeatureSource::standardised(program, model.inputs.as_ref())

@@ -63,7 +63,7 @@ impl<T: Real> TryFrom<StoredRidge<T>> for Ridge<T> {
         if !finite || intercepts.is_empty() || weights.dim() != (intercepts.len(), map.feature_dim()) {
             return Err("weights of another shape than that of the map and the targets");
         }
-        if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != map.input_dim()) {
+        if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != map.dim()) {
             return Err("a standardisation for another dimension than that of the map");
         }
         Ok(Ridge { map, inputs, weights: weights.into_shared(), intercepts: Array1::from(intercepts) })

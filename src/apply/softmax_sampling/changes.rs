@@ -39,7 +39,7 @@ impl<T: Real> SoftmaxSampler<T> {
 
     /// Adds classes with these vectors, in rows, and returns their numbers, which follow the others. Cost O(m d + D log C) for
     /// each, in parallel. Now and then all sums are copied and their memory at least doubles: O(D) for each class in the mean. If
-    /// draws were exact and there are now [too many classes](super::Proposal::exact_below) for that, the tree is built, O(C m d).
+    /// draws were exact and there are now [too many classes](super::Proposal::with_exact_below) for that, the tree is built, O(C m d).
     ///
     /// ```
     /// use ndarray::Array2;
@@ -110,7 +110,7 @@ impl<T: Real> SoftmaxSampler<T> {
     }
 
     fn check_columns_of(&self, vectors: &ArrayRef2<T>) -> Result<()> {
-        check_size("the number of columns of the vectors", self.map().input_dim(), vectors.ncols())
+        check_size("the number of columns of the vectors", self.map().dim(), vectors.ncols())
     }
 
     /// Refuses numbers of classes that are not present.

@@ -49,7 +49,7 @@ impl Draws {
     /// use random_features::Positive;
     /// let classes = Array2::from_shape_fn((300, 8), |(i, k)| ((i * (k + 3)) as f64).sin());
     /// let map = Positive.softmax(Orthogonal.draw(8, 128, 1)?)?;
-    /// let sampler = Proposal::new(map).exact_below(0).with_diagnostics().build(&classes)?;
+    /// let sampler = Proposal::new(map).with_exact_below(0).with_diagnostics().build(&classes)?;
     /// let h = ndarray::concatenate![ndarray::Axis(0), &classes * 0.1, &classes * 4.0];
     /// let draws = sampler.sample(&h, 1, 7)?;
     /// // Of the 128 features small points have all behind them, most of the large ones a few.

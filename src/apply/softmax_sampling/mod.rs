@@ -6,7 +6,7 @@
 //! and [`Partition`] gives Z without bias, with its error.
 //!
 //! [`SampledSoftmax`], the layer to train, owns class vectors and sampler and changes them together. A [`Proposal`] has the
-//! options; for [few classes](Proposal::exact_below) draws are from the softmax itself. A [`ProposalReport`] says whether draws
+//! options; for [few classes](Proposal::with_exact_below) draws are from the softmax itself. A [`ProposalReport`] says whether draws
 //! are better than uniform ones, and what would help.
 //!
 //! ```

@@ -39,10 +39,10 @@ const EXACT_BELOW: usize = 4096;
 /// let classes = arr2(&[[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]);
 /// let map = Trigonometric.softmax::<f64>(Orthogonal.draw(2, 32, 1)?)?;
 /// // In proportion to exp(2 cos(h, cᵢ)), 9 times of 10, however few classes there are.
-/// let proposal = Proposal::new(map).uniform(0.1)?.cosine(0.5)?.leaf_size(16)?.exact_below(0);
+/// let proposal = Proposal::new(map).with_uniform(0.1)?.with_cosine(0.5)?.with_leaf_size(16)?.with_exact_below(0);
 /// assert!(!proposal.clone().build(&classes)?.is_exact());
 /// // In proportion to exp(h·cᵢ) as long as there are fewer than 100.
-/// assert!(proposal.exact_below(100).build(&classes)?.is_exact());
+/// assert!(proposal.with_exact_below(100).build(&classes)?.is_exact());
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl<T: Real> Proposal<T> {
     /// are correlated, or have means away from 0. Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are
     /// enough, and [`report`](SoftmaxSampler::report) shows the gain. If all coordinates are alike and norms are large, shaped
     /// features may be far worse than plain ones (a share of 6e-7 instead of 6e-5 at norm 5 in 32 dimensions). For
-    /// [cosines](Proposal::cosine) shape the scaled points by [`Shape::map`](crate::data::shaping::Shape::map).
+    /// [cosines](Proposal::with_cosine) shape the scaled points by [`Shape::build`](crate::data::shaping::Shape::build).
     ///
     /// ```
     /// use ndarray::Array2;
@@ -93,7 +93,7 @@ impl<T: Real> Proposal<T> {
     ///
     /// # Errors
     /// The errors of [`Shaping::of_points`](crate::data::shaping::Shaping::of_points) and
-    /// [`Shape::map`](crate::data::shaping::Shape::map).
+    /// [`Shape::build`](crate::data::shaping::Shape::build).
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn shaped(omega: impl Into<Omega>, h: &ArrayRef2<T>, classes: &ArrayRef2<T>) -> Result<Self> {
         Ok(Proposal::new(shaped_map(omega.into(), h, classes)?))
@@ -104,7 +104,7 @@ impl<T: Real> Proposal<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless 0 ≤ ε ≤ 1.
-    pub fn uniform(self, weight: f64) -> Result<Self> {
+    pub fn with_uniform(self, weight: f64) -> Result<Self> {
         if (0.0..=1.0).contains(&weight) {
             return Ok(Proposal { uniform: weight, ..self });
         }
@@ -120,7 +120,7 @@ impl<T: Real> Proposal<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
-    pub fn cosine(self, temperature: f64) -> Result<Self> {
+    pub fn with_cosine(self, temperature: f64) -> Result<Self> {
         if temperature > 0.0 && temperature.is_finite() {
             return Ok(Proposal { temperature: Some(temperature), ..self });
         }
@@ -132,7 +132,7 @@ impl<T: Real> Proposal<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless L is from 1 to 4096.
-    pub fn leaf_size(self, leaf: usize) -> Result<Self> {
+    pub fn with_leaf_size(self, leaf: usize) -> Result<Self> {
         if (1..=LARGEST_LEAF).contains(&leaf) {
             return Ok(Proposal { leaf: Some(leaf), ..self });
         }
@@ -142,18 +142,20 @@ impl<T: Real> Proposal<T> {
     /// Sets the number of classes below which draws are from the softmax of h·cᵢ itself, q = p, whatever the map, the temperature
     /// and the weight of the uniform distribution are: all logits then cost less than a tree. The default is 4096; with 0 draws
     /// are never exact, with `usize::MAX` always.
-    pub fn exact_below(self, classes: usize) -> Self {
+    #[must_use]
+    pub fn with_exact_below(self, classes: usize) -> Self {
         Proposal { exact_below: classes, ..self }
     }
 
     /// Makes [`Draws`](super::Draws::effective_features) and [`Partition`](super::Partition::effective_features) say how many
     /// features are behind them, at a cost of O(D) for each point.
+    #[must_use]
     pub fn with_diagnostics(self) -> Self {
         Proposal { diagnosed: true, ..self }
     }
 
     /// The sampler over classes with these vectors, C × d, in any layout. Cost O(C m d), in parallel; features are computed
-    /// in tiles, and only their sums are kept. If draws are [exact](Proposal::exact_below), the cost is O(C d).
+    /// in tiles, and only their sums are kept. If draws are [exact](Proposal::with_exact_below), the cost is O(C d).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `classes` does not have d columns, [`Memory`](Error::Memory) if sums and vectors do not fit in
@@ -161,7 +163,7 @@ impl<T: Real> Proposal<T> {
     /// [`NotFinite`](Error::NotFinite) if a vector or its features are not finite.
     #[inline(never)]
     pub fn build(self, classes: &ArrayRef2<T>) -> Result<SoftmaxSampler<T>> {
-        check_size("the number of columns of the classes", self.map.input_dim(), classes.ncols())?;
+        check_size("the number of columns of the classes", self.map.dim(), classes.ncols())?;
         check_positive("the number of classes", classes.nrows())?;
         self.check()?;
         // This comes before all classes are read: a broadcast view may have more of them than any memory.
@@ -178,7 +180,7 @@ impl<T: Real> Proposal<T> {
         }
         let (name, domain) = (
             "the weight of the uniform distribution",
-            "above 0 (by Proposal::uniform) where features may be negative",
+            "above 0 (by Proposal::with_uniform) where features may be negative",
         );
         Err(Error::Parameter { name, value: 0.0, domain })
     }
@@ -206,7 +208,7 @@ impl<T: Real> Proposal<T> {
 
     /// Rejects so many classes if there is no memory for them.
     pub(super) fn check_memory(&self, classes: usize) -> Result<()> {
-        let d = self.map.input_dim().saturating_mul(size_of::<T>());
+        let d = self.map.dim().saturating_mul(size_of::<T>());
         let values = self.map.feature_dim().saturating_mul(size_of::<T>());
         let row = values.saturating_add(self.map.blocks().len().saturating_mul(size_of::<f64>()));
         // There is a third of a node above each leaf.
@@ -216,7 +218,7 @@ impl<T: Real> Proposal<T> {
 
     /// L, the number of classes of a leaf.
     pub(super) fn classes_of_a_leaf(&self) -> usize {
-        let (features, d) = (self.map.feature_dim(), self.map.input_dim());
+        let (features, d) = (self.map.feature_dim(), self.map.dim());
         self.leaf.unwrap_or_else(|| features.div_ceil(FEATURES.saturating_mul(d)).min(LARGEST_LEAF))
     }
 
@@ -237,7 +239,7 @@ impl<T: Real> Proposal<T> {
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 #[inline(never)]
 pub(super) fn shaped_map<T: Real>(omega: Omega, h: &ArrayRef2<T>, classes: &ArrayRef2<T>) -> Result<Map<T>> {
-    Shaping::new().of_points(h, classes)?.map(omega, Softmax::default())
+    Shaping::new().of_points(h, classes)?.build(omega, Softmax::default())
 }
 
 once!(Proposal::<T>::build);

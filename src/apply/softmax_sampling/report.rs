@@ -138,7 +138,7 @@ impl<T: Real> SoftmaxSampler<T> {
             _ => factors.iter().fold(2, |sum: usize, factor| sum.saturating_add(factor.saturating_mul(2))),
         };
         let each = match self.is_exact() {
-            true => self.map().input_dim(),
+            true => self.map().dim(),
             false => self.map().feature_dim().saturating_mul(sizes),
         };
         (PRODUCTS / each.saturating_mul(self.present_classes()).max(1)).max(POINTS)
@@ -261,7 +261,7 @@ impl std::fmt::Display for ProposalReport {
         }
         let none_helps = alternatives.iter().all(|other| other.quality.is_worse_than(uniform));
         if self.is_worse_than_uniform() && !alternatives.is_empty() && none_helps {
-            let advice = "smaller norms, Proposal::cosine, or uniform draws";
+            let advice = "smaller norms, Proposal::with_cosine, or uniform draws";
             writeln!(f, "Nothing that was tried is better than uniform: consider {advice}.")?;
         }
         Ok(())
@@ -286,7 +286,7 @@ mod tests {
     fn sampler() -> SoftmaxSampler<f64> {
         let map = Positive.softmax(Orthogonal.draw(4, 256, 1).unwrap()).unwrap();
         let classes = Array2::from_shape_fn((200, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
-        Proposal::new(map).exact_below(0).build(&classes).unwrap()
+        Proposal::new(map).with_exact_below(0).build(&classes).unwrap()
     }
 
     #[test]

@@ -18,12 +18,12 @@ use crate::once::once;
 /// estimates stand for exp(h·cᵢ). But the probability that is stated with each draw is exact.
 ///
 /// # Definition
-/// With fewer than [4096 classes](Proposal::exact_below) (the default), draws are from the softmax itself, q = p. With more,
+/// With fewer than [4096 classes](Proposal::with_exact_below) (the default), draws are from the softmax itself, q = p. With more,
 /// a tree holds the sums S_v = Σ ψ(cᵢ) of the features of the classes below each node v. A walk goes from the root down; among
 /// the children v of a node it takes one with probability max(φ(h)·S_v, 0) / Σ, and so among the classes of a leaf. If no
 /// child has a positive estimate, it takes one in proportion to the number of its classes. w(i) is the product of these
 /// probabilities on the way to class i, and q(i) = (1 − ε) w(i) + ε/C with the weight ε of the uniform distribution
-/// ([`uniform`](Proposal::uniform)). For any map, q adds up to 1 over the classes, up to rounding.
+/// ([`uniform`](Proposal::with_uniform)). For any map, q adds up to 1 over the classes, up to rounding.
 ///
 /// For maps without negative features w(i) = φ(h)·ψ(cᵢ) / Σⱼ φ(h)·ψ(cⱼ), up to rounding, since the sums of the children add up
 /// to that of the node. For maps with negative features (trigonometric, hybrids) w depends on how classes are ordered, and may
@@ -35,7 +35,7 @@ use crate::once::once;
 /// feature of a class is lost if, relative to its reference, it is below e⁻⁸⁷ times the largest of a sum that it enters.
 ///
 /// # Cost
-/// L is the [leaf size](Proposal::leaf_size), D the number of features. A draw costs O(D log C + L m d); draws for one h share
+/// L is the [leaf size](Proposal::with_leaf_size), D the number of features. A draw costs O(D log C + L m d); draws for one h share
 /// the features of h and the nodes that they have in common. [Replacing](SoftmaxSampler::replace),
 /// [adding](SoftmaxSampler::add) or [removing](SoftmaxSampler::remove) a class costs as much as a draw. Memory is C·D·(4/3)/L
 /// numbers for the sums and, unless L = 1, C·d for the points. With 10⁶ classes, d = 64 and 128 features in `f32`, L = 1, the
@@ -116,7 +116,7 @@ impl<T: Real> SoftmaxSampler<T> {
         self.engine.classes().is_present(class)
     }
 
-    /// Whether draws are from the [softmax itself](Proposal::exact_below), q = p up to rounding.
+    /// Whether draws are from the [softmax itself](Proposal::with_exact_below), q = p up to rounding.
     pub fn is_exact(&self) -> bool {
         matches!(self.engine, Engine::Exact(_))
     }
@@ -205,7 +205,7 @@ impl<T: Real> SoftmaxSampler<T> {
         seed: u64,
     ) -> Result<Partition> {
         check_size("the number of class vectors", self.classes(), vectors.nrows())?;
-        check_size("the number of columns of the class vectors", self.map().input_dim(), vectors.ncols())?;
+        check_size("the number of columns of the class vectors", self.map().dim(), vectors.ncols())?;
         let draws = self.sample_of(h, k, seed)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
         let z = Partition::new(&logits, slice_of(&draws.log_probabilities))?;
@@ -247,7 +247,7 @@ impl<T: Real> SoftmaxSampler<T> {
     }
 
     pub(super) fn check_columns(&self, h: &ArrayRef2<T>) -> Result<()> {
-        check_size("the number of columns of h", self.map().input_dim(), h.ncols())
+        check_size("the number of columns of h", self.map().dim(), h.ncols())
     }
 
     fn room(&self, n: usize, k: usize) -> Result<Draws> {

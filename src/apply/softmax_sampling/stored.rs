@@ -120,7 +120,7 @@ impl<T: Real> TryFrom<StoredSampler<T>> for SoftmaxSampler<T> {
         let StoredSampler { proposal, classes, reference, rows, log_scales } = stored;
         let (proposal, words) = (Proposal::try_from(proposal)?, |error: crate::Error| error.to_string());
         let (map, leaf) = (&proposal.map, proposal.classes_of_a_leaf());
-        let (count, d) = (classes.count, map.input_dim());
+        let (count, d) = (classes.count, map.dim());
         let is_exact = proposal.is_exact(count);
         let (width, blocks) =
             if is_exact || leaf > 1 { (d, 0) } else { (map.feature_dim(), map.blocks().len()) };
@@ -175,8 +175,7 @@ impl<T: Real> TryFrom<StoredLayer<T>> for SampledSoftmax<T> {
         let StoredLayer { proposal, removed, reference, vectors } = stored;
         let (proposal, words) = (Proposal::try_from(proposal)?, |error: crate::Error| error.to_string());
         let classes = Classes::from_parts(vectors.nrows(), removed).ok_or(NUMBERS)?;
-        check_size("the number of stored columns", proposal.map.input_dim(), vectors.ncols())
-            .map_err(words)?;
+        check_size("the number of stored columns", proposal.map.dim(), vectors.ncols()).map_err(words)?;
         let (vectors, reference) = (narrowed(&vectors)?, reference.into_iter().map(T::narrow).collect());
         let reference = match proposal.is_exact(vectors.nrows()) {
             true => None,

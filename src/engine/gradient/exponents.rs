@@ -20,7 +20,7 @@ pub(super) fn gradient<T: Real>(
     scratch: &mut Scratch<T>,
 ) -> Array2<f64> {
     let PulledRows { side, x, cotangents } = rows;
-    let (n, m) = (x.nrows(), projection.count());
+    let (n, m) = (x.nrows(), projection.m());
     let projected = match leaf.lift {
         Lift::Function { .. } => projections(projection, x.view(), scratch),
         _ => Array2::zeros((0, 0)),
@@ -76,7 +76,7 @@ pub(super) fn of_logarithms<T: Real>(
     let cotangents = cotangents.as_standard_layout();
     let along = match leaf.lift {
         Lift::ExpPair => {
-            let (plus, minus) = cotangents.view().split_at(Axis(1), projection.count());
+            let (plus, minus) = cotangents.view().split_at(Axis(1), projection.m());
             projection.times_frequencies((&plus - &minus).view())
         }
         _ => projection.times_frequencies(cotangents.view()),
@@ -149,7 +149,7 @@ pub(super) fn derivative<T: Real>(
     values: &[T],
     j: usize,
 ) -> (Complex64, Complex64) {
-    let (m, half) = (leaf.projection.count(), values.len() / 2);
+    let (m, half) = (leaf.projection.m(), values.len() / 2);
     let slope = leaf.slopes[side as usize];
     let real = |f: usize| c[f].widen() * values[f].widen();
     match leaf.lift {
@@ -205,8 +205,8 @@ pub(super) fn projections<T: Real>(
     x: ArrayView2<'_, T>,
     scratch: &mut Scratch<T>,
 ) -> Array2<T> {
-    let (mut values, mut norms) = (vec![T::zero(); x.nrows() * projection.count()], vec![0.0; x.nrows()]);
-    let shape = TileShape { rows: x.nrows(), width: projection.count(), blocks: 1 };
+    let (mut values, mut norms) = (vec![T::zero(); x.nrows() * projection.m()], vec![0.0; x.nrows()]);
+    let shape = TileShape { rows: x.nrows(), width: projection.m(), blocks: 1 };
     projection.project(x.into(), &mut Tile::new(&mut values, &mut [], &mut norms, shape), scratch, None);
-    matrix_of(x.nrows(), projection.count(), values)
+    matrix_of(x.nrows(), projection.m(), values)
 }

@@ -100,8 +100,8 @@ pub(crate) fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
         Plan::Routed(routed) => routed.plans().all(|plan| has_gradients(plan, side)),
         Plan::Conditioned(conditioned) => has_gradients(conditioned.base(), side),
         Plan::Foreign(map, facts) => {
-            let (x, c) = (Array2::zeros((0, facts.input_dim)), Array2::zeros((0, facts.feature_dim())));
-            let mut out = Array2::zeros((0, facts.input_dim));
+            let (x, c) = (Array2::zeros((0, facts.dim)), Array2::zeros((0, facts.feature_dim())));
+            let mut out = Array2::zeros((0, facts.dim));
             map.pull_back(side, x.view(), c.view(), out.view_mut())
         }
     }
@@ -244,10 +244,10 @@ fn features<T: Real>(leaf: &Leaf<T>, side: Side, x: ArrayView2<'_, T>, scratch: 
 impl<T: Real> Projection<T> {
     /// Σⱼ wᵢⱼ ωⱼ, n × d, for each row of weights, n × m; not yet divided by the lengthscale.
     fn times_frequencies(&self, weights: ArrayView2<'_, T>) -> Array2<T> {
-        let mut out = Array2::zeros((weights.nrows(), self.input_dim()));
-        let (weights, d) = (weights.as_standard_layout(), self.input_dim());
+        let mut out = Array2::zeros((weights.nrows(), self.dim()));
+        let (weights, d) = (weights.as_standard_layout(), self.dim());
         let (weights, elements) = (numeric::slice_of(&weights), numeric::slice_of_mut(&mut out));
-        numeric::product(Isa::best(), weights, self.count(), self.transposed().all(), elements, d);
+        numeric::product(Isa::best(), weights, self.m(), self.transposed().all(), elements, d);
         out
     }
 }

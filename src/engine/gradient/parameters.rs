@@ -58,7 +58,7 @@ pub(crate) fn sums_of_logarithms<T: Real>(
 ) -> Option<ExponentSums> {
     let leaf = leaf_of_points(program)?;
     Some(sums_of_runs(leaf, x, cotangents, |_, cotangents| {
-        let (m, slope) = (leaf.projection.count(), leaf.slopes[side as usize].re);
+        let (m, slope) = (leaf.projection.m(), leaf.slopes[side as usize].re);
         let wide = cotangents.mapv(|c| c.widen());
         let minus = matches!(leaf.lift, Lift::ExpPair).then(|| wide.slice(s![.., m..]));
         let plus = wide.slice(s![.., ..m]);
@@ -100,7 +100,7 @@ fn sums_of_runs<T: Real>(
         let slopes = ndarray::Zip::from(&re).and(&im).map_collect(|re, im| Complex64::new(*re, *im));
         ExponentSums { weights, slopes }
     };
-    let mut all = ExponentSums::zeros(leaf.projection.count(), x.ncols());
+    let mut all = ExponentSums::zeros(leaf.projection.m(), x.ncols());
     threads::map(runs, sums).iter().for_each(|sums| all.add(sums));
     all
 }
@@ -111,7 +111,7 @@ fn slopes_of_rows<T: Real>(
     x: ArrayView2<'_, T>,
     cotangents: ArrayView2<'_, T>,
 ) -> Slopes {
-    let (n, m, mut scratch) = (x.nrows(), leaf.projection.count(), Scratch::default());
+    let (n, m, mut scratch) = (x.nrows(), leaf.projection.m(), Scratch::default());
     let features = features(leaf, side, x.view(), &mut scratch);
     let projected = match leaf.lift {
         Lift::Function { .. } => projections(&leaf.projection, x.view(), &mut scratch),

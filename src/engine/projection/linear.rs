@@ -105,7 +105,7 @@ impl<T: Real> Projection<T> {
         if method == Method::Dense {
             frequencies.check_rows()?;
             let each = frequencies.dim().saturating_mul(size_of::<T>());
-            check_memory("frequencies divided by the lengthscale", frequencies.count(), each)?;
+            check_memory("frequencies divided by the lengthscale", frequencies.m(), each)?;
         }
         match first_overflow::<T>(&frequencies, &lengthscale) {
             None => Ok(Self::pack(frequencies, &lengthscale, method)),
@@ -149,15 +149,15 @@ impl<T: Real> Projection<T> {
     }
 
     /// m, the number of projections.
-    pub fn count(&self) -> usize {
+    pub fn m(&self) -> usize {
         match &self.matrix {
             Factors::Dense(packed) => packed.rows(),
-            Factors::Structured(fast) => fast.count(),
+            Factors::Structured(fast) => fast.m(),
         }
     }
 
     /// d, the dimension of the points.
-    pub fn input_dim(&self) -> usize {
+    pub fn dim(&self) -> usize {
         match &self.matrix {
             Factors::Dense(packed) => packed.depth(),
             Factors::Structured(fast) => fast.dim(),
@@ -209,14 +209,14 @@ impl<T: Real> Projection<T> {
         products: &mut Array2<T>,
         squared_norms: &mut Array1<f64>,
     ) -> Result<()> {
-        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
+        check_size("the number of columns of x", self.dim(), x.ncols())?;
         check_size("the number of rows of the products", x.nrows(), products.nrows())?;
-        check_size("the number of columns of the products", self.count(), products.ncols())?;
+        check_size("the number of columns of the products", self.m(), products.ncols())?;
         check_size("the number of squared norms", x.nrows(), squared_norms.len())?;
-        let shape = TileShape { rows: x.nrows(), width: self.count(), blocks: 1 };
+        let shape = TileShape { rows: x.nrows(), width: self.m(), blocks: 1 };
         let (values, norms) = (products.as_slice_mut(), squared_norms.as_slice_mut());
         let (Some(values), Some(norms)) = (values, norms) else {
-            let (what, expected, found) = ("the stride of a row of the products", self.count(), 0);
+            let (what, expected, found) = ("the stride of a row of the products", self.m(), 0);
             return Err(Error::Shape { what, expected, found });
         };
         self.project(
@@ -266,7 +266,7 @@ impl<T: Real> Projection<T> {
             }
             _ => self.multiply(x, x_stride, out, stride, work),
         }
-        let (rows, d, safe) = (tile.rows(), self.input_dim(), self.safe());
+        let (rows, d, safe) = (tile.rows(), self.dim(), self.safe());
         match norms {
             Some(norms) => norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm),
             None => {
@@ -278,7 +278,7 @@ impl<T: Real> Projection<T> {
         for i in 0..rows {
             if *tile.scale(i) > safe {
                 let x = &x[i * x_stride..][..d];
-                self.project_saturating(x, &mut tile.row(i).values[..self.count()], work);
+                self.project_saturating(x, &mut tile.row(i).values[..self.m()], work);
             }
         }
     }
@@ -299,14 +299,14 @@ impl<T: Real> Projection<T> {
         let isa = Isa::best();
         for i in 0..tile.rows() {
             let ((columns, values), row) = (x.row(i), tile.row(i));
-            numeric::sparse_product(isa, columns, values, packed.all(), &mut row.values[..self.count()]);
+            numeric::sparse_product(isa, columns, values, packed.all(), &mut row.values[..self.m()]);
             let squared_norm =
                 numeric::sparse_squared_norm(isa, columns, values, self.inverse, &self.inverses);
             row.log_scales[0] = squared_norm;
             if squared_norm > self.safe() {
                 let mut all = scratch.take(x.dim);
                 x.write_row(i, &mut all);
-                self.project_saturating(&all, &mut row.values[..self.count()], &mut Buffer::default());
+                self.project_saturating(&all, &mut row.values[..self.m()], &mut Buffer::default());
                 scratch.give(all);
             }
         }
@@ -331,7 +331,7 @@ impl<T: Real> Projection<T> {
         // Entries of at most 1/d keep every sum below the largest frequency.
         let scale = largest.widen() * x.len() as f64;
         let small: Vec<T> = x.iter().map(|v| T::narrow(v.widen() / scale)).collect();
-        self.multiply(&small, x.len(), out, self.count(), work);
+        self.multiply(&small, x.len(), out, self.m(), work);
         let limit = T::max_value() / T::narrow(4.0);
         for p in out {
             *p = T::narrow(p.widen() * scale).max(-limit).min(limit);
@@ -398,7 +398,7 @@ fn faster(frequencies: &Frequencies) -> Method {
         Rotation::Givens(rotations) => givens_cost(rotations.len(), padded),
     };
     let cost: f64 = structured.blocks().iter().map(|block| factors(&block.rotation)).sum();
-    let dense = structured.count() as f64 * structured.dim() as f64;
+    let dense = structured.m() as f64 * structured.dim() as f64;
     // A matrix is written out by products with all unit vectors.
     let written = cost * structured.dim() as f64;
     if cost < dense || written > WRITTEN { Method::Structured } else { Method::Dense }

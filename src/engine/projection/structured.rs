@@ -11,7 +11,7 @@ use crate::numeric::{self, Buffer, Isa, POINTS, Plane, hadamard_rounds, rotate_p
 pub(super) struct Fast<T> {
     dim: usize,
     padded: usize,
-    count: usize,
+    m: usize,
     /// 1/ℓₖ for each coordinate, if they differ.
     inverses: Vec<T>,
     blocks: Vec<FactoredBlock<T>>,
@@ -47,14 +47,14 @@ impl<T: Real> Fast<T> {
         Fast {
             dim: structured.dim(),
             padded: structured.padded(),
-            count: structured.count(),
+            m: structured.m(),
             inverses,
             blocks: structured.blocks().iter().map(|block| FactoredBlock::new(block, inverse)).collect(),
         }
     }
 
-    pub fn count(&self) -> usize {
-        self.count
+    pub fn m(&self) -> usize {
+        self.m
     }
 
     pub fn dim(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Frequencies from cells of the unit interval.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::{Array2, ArrayViewMut2};
 
 use crate::error::Result;

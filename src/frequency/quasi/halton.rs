@@ -1,6 +1,6 @@
 //! Halton frequencies, and the radical inverse that makes them.
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::ArrayViewMut2;
 
 use super::WithMarginal;

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use crate::Generator;
+use crate::generator::Generator;
 use ndarray::ArrayViewMut2;
 
 use super::WithMarginal;

@@ -1,6 +1,6 @@
 //! [`WithMarginal`]: quasi-Monte-Carlo frequencies with coordinates of any law.
 
-use crate::Generator;
+use crate::generator::Generator;
 
 use super::cells::{Net, from_cell, law};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ use crate::theory::BlockLaw;
 /// use random_features::frequency::Sobol;
 /// use random_features::kernel::{Cauchy, Kernel, Laplace};
 /// use random_features::{Map, Trigonometric};
-/// let map: Map<f64> = Trigonometric.map(Sobol.with_marginal(Cauchy).draw(2, 1024, 7)?, Laplace::new(2.0)?)?;
+/// let map: Map<f64> = Trigonometric.build(Sobol.with_marginal(Cauchy).draw(2, 1024, 7)?, Laplace::new(2.0)?)?;
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
 /// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.02);
 /// # Ok::<(), random_features::Error>(())

@@ -3,7 +3,7 @@
 use super::{Coefficient, GaussianWeight, Hybrid, Operand};
 use crate::error::Result;
 use crate::kernel::Softmax;
-use crate::map::{Omega, PlainRecipe, Target};
+use crate::map::{AnyKernel, Omega, PlainRecipe};
 use crate::{Hyperbolic, Trigonometric};
 
 /// The frequencies of the two bases of a bipolar hybrid: [`shared`](Bases::shared) or
@@ -52,21 +52,21 @@ impl<M: Operand> Hybrid<M> {
         Self::bipolar(bases, Coefficient::gaussian(tau, weight)?, Softmax::default())
     }
 
-    /// The hybrid λ̂ P + (1 − λ̂) Q of hyperbolic features P and trigonometric ones Q, for a target kernel (softmax or Gaussian)
+    /// The hybrid λ̂ P + (1 − λ̂) Q of hyperbolic features P and trigonometric ones Q, for a kernel (softmax or Gaussian)
     /// and any coefficient.
     ///
     /// # Errors
-    /// The errors of [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum).
-    pub fn bipolar(bases: Bases, coefficient: Coefficient<M>, target: impl Into<Target>) -> Result<M> {
-        let target = target.into();
+    /// The errors of [`PlainRecipe::build`](crate::map::PlainRecipe::build) and [`sum`](Hybrid::sum).
+    pub fn bipolar(bases: Bases, coefficient: Coefficient<M>, kernel: impl Into<AnyKernel>) -> Result<M> {
+        let kernel = kernel.into();
         let (first, second) = match bases {
             Bases::Independent(first, second) => (first, second),
             Bases::Shared(omega) => (omega.clone(), omega),
         };
-        let hyperbolic = M::of_plain(PlainRecipe::new(Hyperbolic, first, target.clone()))?;
+        let hyperbolic = M::of_plain(PlainRecipe::new(Hyperbolic, first, kernel.clone()))?;
         Self::sum(
             vec![(coefficient, hyperbolic)],
-            M::of_plain(PlainRecipe::new(Trigonometric, second, target))?,
+            M::of_plain(PlainRecipe::new(Trigonometric, second, kernel))?,
         )
     }
 }

@@ -8,7 +8,7 @@ use crate::data::Clustering;
 use crate::digest::{Digest, Identify};
 use crate::engine::{Plan, Routed};
 use crate::error::{Result, check_size};
-use crate::map::{Map, Omega, PlainRecipe, Target, Transform};
+use crate::map::{AnyKernel, Map, Omega, PlainRecipe, Transform};
 use crate::{ComplexExponential, Real};
 
 /// The cluster hybrid: a separate feature map for each pair of a query cluster and a key cluster.
@@ -70,20 +70,24 @@ pub struct Clustered<M> {
 impl<M: Operand> Clustered<M> {
     /// A complex-exponential map for each pair of clusters, with A from their centres and one set of frequencies for all.
     ///
-    /// Clusters are of the original points, before division by the target's lengthscale, which does not change A.
+    /// Clusters are of the original points, before division by the kernel's lengthscale, which does not change A.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the frequencies, the clusters or the target's lengthscales are for different
-    /// dimensions, [`Parameter`](crate::Error::Parameter) if ε is outside (0, 1], [`Target`](crate::Error::Target) if the
-    /// frequencies or the map do not serve the target.
-    pub fn by_centres(centres: Centres<'_>, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<M> {
+    /// [`Shape`](crate::Error::Shape) if the frequencies, the clusters or the kernel's lengthscales are for different
+    /// dimensions, [`Parameter`](crate::Error::Parameter) if ε is outside (0, 1], [`Kernel`](crate::Error::Kernel) if the
+    /// frequencies or the map do not serve the kernel.
+    pub fn by_centres(
+        centres: Centres<'_>,
+        omega: impl Into<Omega>,
+        kernel: impl Into<AnyKernel>,
+    ) -> Result<M> {
         let Centres { queries, keys, diagonal, symmetry } = centres;
-        let (omega, target) = (omega.into(), target.into());
+        let (omega, kernel) = (omega.into(), kernel.into());
         let mut bases = Vec::with_capacity(queries.len() * keys.len());
         for entries in diagonal.of_pairs(queries, keys) {
             let a = Transform::diagonal(entries?)?;
             let map = ComplexExponential::new(a, symmetry);
-            bases.push(M::of_plain(PlainRecipe::new(map, omega.clone(), target.clone()))?);
+            bases.push(M::of_plain(PlainRecipe::new(map, omega.clone(), kernel.clone()))?);
         }
         Self::from_bases(queries.clone(), keys.clone(), bases)
     }

@@ -7,7 +7,7 @@ use crate::Real;
 use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_size, checked_positive};
 use crate::kernel::{Gaussian, Lengthscale};
-use crate::map::{Mechanism, Omega, PlainRecipe, Target};
+use crate::map::{AnyKernel, Mechanism, Omega, PlainRecipe};
 use crate::theory::Radius;
 use crate::theory::coefficient::{self, CoefficientMoments};
 use crate::{Positive, Sign, Trigonometric};
@@ -79,16 +79,16 @@ impl<M: Operand> Coefficient<M> {
     /// 2.4, equation 19.
     ///
     /// # Errors
-    /// The errors of [`PlainRecipe::map`].
+    /// The errors of [`PlainRecipe::build`].
     pub fn angular(tau: impl Into<Omega>) -> Result<Self> {
-        Self::affine(0.5, -0.5, M::of_plain(PlainRecipe::new(Sign, tau, 1.0))?)
+        Self::affine(0.5, -0.5, M::of_plain(PlainRecipe::new(Sign, tau, AnyKernel::implied(1.0)))?)
     }
 
     /// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from trigonometric
     /// features: 0 at x = y, 1 at x = −y with norms r. Hybrid Random Features, appendix F.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; the errors of [`PlainRecipe::map`].
+    /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; the errors of [`PlainRecipe::build`].
     pub fn gaussian(tau: impl Into<Omega>, weight: GaussianWeight) -> Result<Self> {
         let kernel = Gaussian::new(checked_positive("σ", weight.sigma)?.recip())?;
         Self::normalised(M::of_plain(PlainRecipe::new(Trigonometric, tau, kernel))?, weight)
@@ -111,7 +111,7 @@ impl<M: Operand> Coefficient<M> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, [`Shape`](Error::Shape) if M does not fit,
-    /// [`NotFinite`](Error::NotFinite) if M holds a number that is not finite; the errors of [`PlainRecipe::map`].
+    /// [`NotFinite`](Error::NotFinite) if M holds a number that is not finite; the errors of [`PlainRecipe::build`].
     pub fn gaussian_trigonometric(tau: impl Into<Omega>, m: Array2<f64>, c: f64) -> Result<Self> {
         let kernel = Gaussian::new(checked_positive("c", c)?)?;
         Self::affine(0.0, 1.0, turned(Trigonometric, tau, kernel, -m)?)
@@ -150,7 +150,7 @@ impl<M: Operand> Coefficient<M> {
             let independent = |law: crate::theory::Law| law.with_radius(Radius::Chi).is_independent();
             matches!(plain.mechanism, Mechanism::Sign(_))
                 && plain.matrix.is_none()
-                && *plain.target.lengthscale() == Lengthscale::default()
+                && *plain.kernel.lengthscale() == Lengthscale::default()
                 && plain.omega.law().is_some_and(independent)
         };
         self.constant == 0.5 && self.factor == -0.5 && self.map.as_ref().and_then(M::plain).is_some_and(signs)
@@ -214,10 +214,10 @@ impl<M: std::fmt::Display> std::fmt::Display for Coefficient<M> {
 pub(super) fn turned<M: Operand>(
     mechanism: impl Into<Mechanism>,
     omega: impl Into<Omega>,
-    target: impl Into<Target>,
+    kernel: impl Into<AnyKernel>,
     m: Array2<f64>,
 ) -> Result<M> {
-    M::of_plain(PlainRecipe { matrix: Some(m), ..PlainRecipe::new(mechanism, omega, target) })
+    M::of_plain(PlainRecipe { matrix: Some(m), ..PlainRecipe::new(mechanism, omega, kernel) })
 }
 
 fn finite(name: &'static str, value: f64) -> Result<f64> {

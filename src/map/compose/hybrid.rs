@@ -149,10 +149,10 @@ impl<M: Operand> Hybrid<M> {
         let independent = terms.into_iter().fold(rest, ln_add_exp);
         match &known.covariance {
             BaseCovariance::Zero => Some(independent),
-            BaseCovariance::Bipolar(target, m) => {
-                let lengthscale = target.lengthscale();
+            BaseCovariance::Bipolar(kernel, m) => {
+                let lengthscale = kernel.lengthscale();
                 let pair = Pair::new(lengthscale.divide(x).zip(lengthscale.divide(y)));
-                let scale = target.ln_squared_scale(&pair);
+                let scale = kernel.ln_squared_scale(&pair);
                 Some(theory::hybrid::ln_with_bipolar_covariance(independent, product, &pair, scale, *m))
             }
             BaseCovariance::Unknown => None,
@@ -281,7 +281,7 @@ fn covariance<M: Operand>(bases: &[&M], shared: &[(usize, usize)]) -> BaseCovari
     }
 }
 
-/// The covariance of hyperbolic and trigonometric features for one target on shared frequencies, independent or in antithetic
+/// The covariance of hyperbolic and trigonometric features for one kernel on shared frequencies, independent or in antithetic
 /// pairs: both bases are even in ω, so a pair counts once.
 fn bipolar<M: Operand>(first: &M, second: &M) -> Option<BaseCovariance> {
     let (first, second) = (first.plain()?, second.plain()?);
@@ -289,9 +289,9 @@ fn bipolar<M: Operand>(first: &M, second: &M) -> Option<BaseCovariance> {
         (&first.mechanism, &second.mechanism),
         (Mechanism::Hyperbolic(_), Mechanism::Trigonometric(_))
     );
-    let plain = first.matrix.is_none() && second.matrix.is_none() && first.target == second.target;
+    let plain = first.matrix.is_none() && second.matrix.is_none() && first.kernel == second.kernel;
     let count = first.omega.law()?.effective_count()?;
-    (kinds && plain).then(|| BaseCovariance::Bipolar(first.target.clone(), count))
+    (kinds && plain).then(|| BaseCovariance::Bipolar(first.kernel.clone(), count))
 }
 
 /// ln of a squared weight times a variance; −∞ for weight 0, even if the variance is infinite.

@@ -22,7 +22,7 @@ impl<M: Operand> Coefficient<M> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, or an entry is 0, not finite, or neither real
-    /// nor imaginary; the errors of [`PlainRecipe::map`](crate::map::PlainRecipe::map).
+    /// nor imaginary; the errors of [`PlainRecipe::build`](crate::map::PlainRecipe::build).
     pub fn around(tau: impl Into<Omega>, entries: &[Complex64], c: f64) -> Result<Self> {
         Self::around_by(Trigonometric, tau, entries, c)
     }
@@ -124,7 +124,7 @@ impl<M: Operand> Hybrid<M> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Coefficient::around`], [`PlainRecipe::map`](crate::map::PlainRecipe::map), [`sum`](Hybrid::sum) and
+    /// The errors of [`Coefficient::around`], [`PlainRecipe::build`](crate::map::PlainRecipe::build), [`sum`](Hybrid::sum) and
     /// the draws.
     pub fn clustered<W: Into<Omega>>(
         mixture: Mixture<'_>,

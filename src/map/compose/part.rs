@@ -10,7 +10,7 @@ use crate::Real;
 use crate::digest::Identity;
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::map::{Omega, PlainRecipe, Target};
+use crate::map::{AnyKernel, Omega, PlainRecipe};
 
 /// A part of other maps: a [`Map`](crate::Map), whose frequencies are drawn, or a [`Recipe`](crate::Recipe), whose frequencies
 /// may still have to be drawn. The type that is asked for decides which of the two a constructor makes.
@@ -128,8 +128,8 @@ pub struct Known<S> {
 pub enum BaseCovariance {
     /// 0: the bases are independent.
     Zero,
-    /// Hyperbolic and trigonometric features share frequencies that are worth m independent ones, for this target.
-    Bipolar(Target, f64),
+    /// Hyperbolic and trigonometric features share frequencies that are worth m independent ones, for this kernel.
+    Bipolar(AnyKernel, f64),
     /// Bases share frequencies in another way.
     Unknown,
 }

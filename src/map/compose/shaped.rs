@@ -3,7 +3,7 @@
 use super::{Conditioning, Operand, conditioned};
 use crate::data::shaping::Shape;
 use crate::error::Result;
-use crate::map::{DenseExponential, Omega, PlainRecipe, Target};
+use crate::map::{AnyKernel, DenseExponential, Omega, PlainRecipe};
 
 impl Shape {
     /// The transformation of the points: shifts, T and r coordinates of the basis. **Biased** if the shape is
@@ -35,16 +35,16 @@ impl Shape {
     /// let x = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [0.7, 1.9, 0.3, 1.1][k]).sin() * [3.0, 1.0, 0.3, 0.1][k]);
     /// let y = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [1.1, 0.3, 2.3, 0.9][k]).cos() * [0.1, 1.0, 0.3, 3.0][k]);
     /// let shape = Shaping::new().of_points(&x, &y)?;
-    /// let map: random_features::Map<f64> = shape.map(Orthogonal.draw(4, 256, 1)?, Softmax::default())?;
+    /// let map: random_features::Map<f64> = shape.build(Orthogonal.draw(4, 256, 1)?, Softmax::default())?;
     /// let (x, y) = (x.row(3), y.row(7));
     /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 0.2);
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
     /// # Errors
-    /// The errors of [`DenseExponential::map`] and [`Map::conditioned`](crate::Map::conditioned).
-    pub fn map<M: Operand>(&self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<M> {
-        let features = M::of_plain(PlainRecipe::new(self.dense_exponential()?, omega, target))?;
+    /// The errors of [`DenseExponential::build`] and [`Map::conditioned`](crate::Map::conditioned).
+    pub fn build<M: Operand>(&self, omega: impl Into<Omega>, kernel: impl Into<AnyKernel>) -> Result<M> {
+        let features = M::of_plain(PlainRecipe::new(self.dense_exponential()?, omega, kernel))?;
         conditioned(&features, &self.conditioning()?)
     }
 }

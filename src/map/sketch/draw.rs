@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::erased::{AnySketch, Widened, of_scalar};
-use super::{FeatureMap, Sketch, Target};
+use super::{AnyKernel, FeatureMap, Sketch};
 use crate::digest::{Digest, identified};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -92,8 +92,8 @@ impl SketchDraw {
     }
 
     /// m, the number of independent terms of an estimate.
-    pub(in crate::map) fn count(&self) -> usize {
-        self.sketch.count()
+    pub(in crate::map) fn m(&self) -> usize {
+        self.sketch.m()
     }
 
     /// Rejects impossible sizes.
@@ -101,18 +101,18 @@ impl SketchDraw {
         Facts::new(self.dim(), vec![self.feature_dim()]).checked().map(drop)
     }
 
-    pub(super) fn serves(&self, target: &Target) -> bool {
-        self.sketch.serves(target)
+    pub(super) fn serves(&self, kernel: &AnyKernel) -> bool {
+        self.sketch.serves(kernel)
     }
 
     /// The features, drawn anew from the seed.
-    pub(super) fn features<T: Real>(&self, target: &Target) -> Result<Arc<dyn FeatureMap<T>>> {
+    pub(super) fn features<T: Real>(&self, kernel: &AnyKernel) -> Result<Arc<dyn FeatureMap<T>>> {
         let seed = self.seed.ok_or(Error::NotDrawn)?;
         let mut rng = rng_of_step(seed, Digest::of(&("sketch", [self.digest, self.stream])));
-        let map = of_scalar::<T>(self.sketch.draw(target, &mut rng)?)
+        let map = of_scalar::<T>(self.sketch.draw(kernel, &mut rng)?)
             .ok_or(Error::Unsupported { what: "a sketch of this scalar" })?;
         let facts = map.facts().checked()?;
-        if facts.input_dim != self.dim() || facts.blocks != [self.feature_dim()] {
+        if facts.dim != self.dim() || facts.blocks != [self.feature_dim()] {
             let what = "its facts state another dimension or other features than its sketch";
             return Err(Error::Contract { what });
         }
@@ -121,12 +121,12 @@ impl SketchDraw {
     }
 
     /// The kernel that is estimated, if it is known.
-    pub(super) fn kernel<T: Real>(&self, target: &Target) -> Option<Box<dyn Kernel<T>>> {
-        self.sketch.kernel(target).map(|kernel| Box::new(Widened(kernel)) as _)
+    pub(super) fn kernel<T: Real>(&self, kernel: &AnyKernel) -> Option<Box<dyn Kernel<T>>> {
+        self.sketch.kernel(kernel).map(|kernel| Box::new(Widened(kernel)) as _)
     }
 
-    pub(super) fn log_variance(&self, target: &Target, u: &[f64], v: &[f64]) -> Option<f64> {
-        self.sketch.log_variance(target, u, v)
+    pub(super) fn log_variance(&self, kernel: &AnyKernel, u: &[f64], v: &[f64]) -> Option<f64> {
+        self.sketch.log_variance(kernel, u, v)
     }
 }
 

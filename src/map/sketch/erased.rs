@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::Generator;
+use crate::generator::Generator;
 
-use super::{FeatureMap, Sketch, SketchNumbers, Target};
+use super::{AnyKernel, FeatureMap, Sketch, SketchNumbers};
 use crate::digest::Identity;
 use crate::error::Result;
 use crate::kernel::{Exponential, Kernel};
@@ -19,11 +19,11 @@ pub(super) trait AnySketch: std::fmt::Debug + Send + Sync + Any {
     fn numbers(&self) -> SketchNumbers;
     #[cfg(feature = "serde")]
     fn of_numbers(&self, numbers: &SketchNumbers) -> Result<Arc<dyn AnySketch>>;
-    fn serves(&self, target: &Target) -> bool;
-    fn draw(&self, target: &Target, rng: &mut Generator) -> Result<Arc<dyn DrawnMap>>;
-    fn kernel(&self, target: &Target) -> Option<Arc<dyn Kernel<f64>>>;
-    fn log_variance(&self, target: &Target, u: &[f64], v: &[f64]) -> Option<f64>;
-    fn count(&self) -> usize;
+    fn serves(&self, kernel: &AnyKernel) -> bool;
+    fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Arc<dyn DrawnMap>>;
+    fn kernel(&self, kernel: &AnyKernel) -> Option<Arc<dyn Kernel<f64>>>;
+    fn log_variance(&self, kernel: &AnyKernel, u: &[f64], v: &[f64]) -> Option<f64>;
+    fn m(&self) -> usize;
 }
 
 impl<S: Sketch> AnySketch for S {
@@ -48,24 +48,24 @@ impl<S: Sketch> AnySketch for S {
         Ok(Arc::new(S::of_numbers(numbers)?))
     }
 
-    fn serves(&self, target: &Target) -> bool {
-        self.serves(target)
+    fn serves(&self, kernel: &AnyKernel) -> bool {
+        self.serves(kernel)
     }
 
-    fn draw(&self, target: &Target, rng: &mut Generator) -> Result<Arc<dyn DrawnMap>> {
-        Ok(Arc::new(self.draw(target, rng)?))
+    fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Arc<dyn DrawnMap>> {
+        Ok(Arc::new(self.draw(kernel, rng)?))
     }
 
-    fn kernel(&self, target: &Target) -> Option<Arc<dyn Kernel<f64>>> {
-        self.kernel(target)
+    fn kernel(&self, kernel: &AnyKernel) -> Option<Arc<dyn Kernel<f64>>> {
+        self.kernel(kernel)
     }
 
-    fn log_variance(&self, target: &Target, u: &[f64], v: &[f64]) -> Option<f64> {
-        self.log_variance(target, u, v)
+    fn log_variance(&self, kernel: &AnyKernel, u: &[f64], v: &[f64]) -> Option<f64> {
+        self.log_variance(kernel, u, v)
     }
 
-    fn count(&self) -> usize {
-        self.count()
+    fn m(&self) -> usize {
+        self.m()
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// their kinds are known:
 ///
 /// ```
-/// # use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Target, Tile};
+/// # use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, AnyKernel, Tile};
 /// # #[derive(Debug)] struct One;
 /// # impl Sketch for One {
 /// #     const NAME: &'static str = "one";
@@ -25,8 +25,8 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// #     fn feature_dim(&self) -> usize { 1 }
 /// #     fn numbers(&self) -> SketchNumbers { SketchNumbers::default() }
 /// #     fn of_numbers(_: &SketchNumbers) -> random_features::Result<Self> { Ok(One) }
-/// #     fn serves(&self, _: &Target) -> bool { true }
-/// #     fn draw(&self, _: &Target, _: &mut random_features::Generator) -> random_features::Result<One> { Ok(One) }
+/// #     fn serves(&self, _: &AnyKernel) -> bool { true }
+/// #     fn draw(&self, _: &AnyKernel, _: &mut random_features::extend::Generator) -> random_features::Result<One> { Ok(One) }
 /// # }
 /// # impl<T: random_features::Real> FeatureMap<T> for One {
 /// #     fn facts(&self) -> Facts { Facts::new(1, vec![1]) }
@@ -37,7 +37,7 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// use random_features::Recipe;
 /// use random_features::map::{SketchKinds, Sketched};
 /// // `One` is a sketch without parameters, whose only feature is 1.
-/// let recipe = Sketched.recipe(One, 1.0);
+/// let recipe = Sketched.recipe(One, AnyKernel::implied(1.0));
 /// let text = serde_json::to_string(&recipe).unwrap();
 /// assert!(serde_json::from_str::<Recipe>(&text).is_err());
 /// let kinds = SketchKinds::new().with::<One>();

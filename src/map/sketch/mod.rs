@@ -8,9 +8,9 @@ mod sketched;
 
 use std::sync::Arc;
 
-use crate::Generator;
+use crate::generator::Generator;
 
-use super::{FeatureMap, Target};
+use super::{AnyKernel, FeatureMap};
 use crate::digest::identified;
 use crate::error::Result;
 use crate::kernel::Kernel;
@@ -40,8 +40,9 @@ pub use sketched::Sketched;
 /// use std::sync::Arc;
 /// use ndarray::{ArrayView2, arr1};
 /// use random_features::kernel::{Kernel, Lengthscale};
-/// use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Sketched, Target, Tile};
-/// use random_features::Generator;
+/// use random_features::extend::{Facts, FeatureMap, Form, Generator, Sketch, SketchNumbers, Tile};
+/// use random_features::map::{AnyKernel, Side, Sketched};
+/// use random_features::rand::RngExt;
 /// use random_features::{Error, Map, Real, Result, SignedLog};
 ///
 /// #[derive(Debug)]
@@ -66,19 +67,19 @@ pub use sketched::Sketched;
 ///         }
 ///     }
 ///
-///     fn serves(&self, target: &Target) -> bool { matches!(target, Target::Implied(_)) }
+///     fn serves(&self, kernel: &AnyKernel) -> bool { matches!(kernel, AnyKernel::Implied(_)) }
 ///
-///     fn draw(&self, target: &Target, rng: &mut Generator) -> Result<Buckets> {
+///     fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Buckets> {
 ///         let place = |_| (rng.random_range(0..self.buckets), if rng.random() { 1.0 } else { -1.0 });
 ///         let places = (0..self.d).map(place).collect();
-///         Ok(Buckets { places, buckets: self.buckets, lengthscale: target.lengthscale().clone() })
+///         Ok(Buckets { places, buckets: self.buckets, lengthscale: kernel.lengthscale().clone() })
 ///     }
 ///
-///     fn kernel(&self, target: &Target) -> Option<Arc<dyn Kernel<f64>>> {
-///         Some(Arc::new(Linear(target.lengthscale().clone())))
+///     fn kernel(&self, kernel: &AnyKernel) -> Option<Arc<dyn Kernel<f64>>> {
+///         Some(Arc::new(Linear(kernel.lengthscale().clone())))
 ///     }
 ///
-///     fn log_variance(&self, _: &Target, u: &[f64], v: &[f64]) -> Option<f64> {
+///     fn log_variance(&self, _: &AnyKernel, u: &[f64], v: &[f64]) -> Option<f64> {
 ///         let sum = |term: fn(f64, f64) -> f64| u.iter().zip(v).map(|(u, v)| term(*u, *v)).sum::<f64>();
 ///         let norms = sum(|u, _| u * u) * sum(|_, v| v * v);
 ///         let variance = norms + sum(|u, v| u * v).powi(2) - 2.0 * sum(|u, v| u * u * v * v);
@@ -122,7 +123,7 @@ pub use sketched::Sketched;
 ///     }
 /// }
 ///
-/// let recipe = Sketched.recipe(CountSketch { d: 3, buckets: 256 }, 1.0);
+/// let recipe = Sketched.recipe(CountSketch { d: 3, buckets: 256 }, AnyKernel::implied(1.0));
 /// let (x, y) = (arr1(&[1.0, -2.0, 0.5]), arr1(&[0.5, -1.0, 2.0]));
 /// let map: Map<f64> = recipe.draw(7)?;
 /// // Exact unless two coordinates meet in a bucket.
@@ -158,28 +159,28 @@ pub trait Sketch: std::fmt::Debug + Send + Sync + Sized + 'static {
     /// Any error, for numbers that no sketch of this kind has.
     fn of_numbers(numbers: &SketchNumbers) -> Result<Self>;
 
-    /// Whether the map estimates this kernel; for [`Target::Implied`] whether it estimates a kernel of its own.
-    fn serves(&self, target: &Target) -> bool;
+    /// Whether the map estimates this kernel; for [`AnyKernel::Implied`] whether it estimates a kernel of its own.
+    fn serves(&self, kernel: &AnyKernel) -> bool;
 
     /// Draws the map for a kernel that the sketch [serves](Sketch::serves). It must take all randomness from `rng`.
     ///
     /// # Errors
     /// Any error, for parameters of which no map can be made.
-    fn draw(&self, target: &Target, rng: &mut Generator) -> Result<Self::Drawn>;
+    fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Self::Drawn>;
 
-    /// The exact kernel that is estimated; `None` if it is not known. By default the target itself.
-    fn kernel(&self, target: &Target) -> Option<Arc<dyn Kernel<f64>>> {
-        target.kernel().map(Arc::from)
+    /// The exact kernel that is estimated; `None` if it is not known. By default the kernel itself.
+    fn kernel(&self, kernel: &AnyKernel) -> Option<Arc<dyn Kernel<f64>>> {
+        kernel.kernel().map(Arc::from)
     }
 
     /// ln of the variance of an estimate at two points divided by the lengthscale, u = x/ℓ and v = y/ℓ; `None`, as by default, without a
     /// closed form.
-    fn log_variance(&self, _target: &Target, _u: &[f64], _v: &[f64]) -> Option<f64> {
+    fn log_variance(&self, _kernel: &AnyKernel, _u: &[f64], _v: &[f64]) -> Option<f64> {
         None
     }
 
     /// m, the number of independent terms of an estimate, by which reports state its size. By default D.
-    fn count(&self) -> usize {
+    fn m(&self) -> usize {
         self.feature_dim()
     }
 }

@@ -19,7 +19,7 @@ use crate::theory::Pair;
 /// matrix, and its parameters have no gradients.
 ///
 /// # Example
-/// `Sketched.recipe(sketch, target)` is a recipe, which [`draw`](crate::Recipe::draw) makes a map of; see
+/// `Sketched.recipe(sketch, kernel)` is a recipe, which [`draw`](crate::Recipe::draw) makes a map of; see
 /// [`Sketch`](super::Sketch#example).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -41,7 +41,7 @@ impl Definition for Sketched {
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         let draw = self.draw(setting)?;
         draw.check()?;
-        if draw.serves(setting.target) { Ok(()) } else { Err(setting.refused(draw.name())) }
+        if draw.serves(setting.kernel) { Ok(()) } else { Err(setting.refused(draw.name())) }
     }
 
     fn lift(&self) -> Option<Lift> {
@@ -57,14 +57,14 @@ impl Definition for Sketched {
     }
 
     fn features<T: Real>(&self, setting: Setting<'_>) -> Result<Arc<dyn FeatureMap<T>>> {
-        self.draw(setting)?.features(setting.target)
+        self.draw(setting)?.features(setting.kernel)
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
-        self.draw(setting).ok()?.kernel(setting.target)
+        self.draw(setting).ok()?.kernel(setting.kernel)
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], _: &Pair) -> Option<f64> {
-        self.draw(setting).ok()?.log_variance(setting.target, u, v)
+        self.draw(setting).ok()?.log_variance(setting.kernel, u, v)
     }
 }

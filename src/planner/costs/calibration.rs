@@ -189,8 +189,8 @@ fn points<T: Real>(n: usize, d: usize) -> Array2<T> {
 /// The nanoseconds that the features of a point take, the mean of both sides.
 fn time<T: Real>(recipe: &Recipe) -> Result<f64> {
     let map: Map<T> = recipe.draw(0)?;
-    let n = POINTS.min(NUMBERS / map.input_dim().max(map.feature_dim()));
-    let x = points(n, map.input_dim());
+    let n = POINTS.min(NUMBERS / map.dim().max(map.feature_dim()));
+    let x = points(n, map.dim());
     let mut values = Array2::zeros((n, map.feature_dim()));
     let mut scales = Array2::zeros((n, map.blocks().len()));
     let mut least = |side| -> Result<f64> {

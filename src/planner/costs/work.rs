@@ -94,7 +94,7 @@ impl Work {
         let mut sum = Work::default();
         for (i, part) in parts.iter().enumerate() {
             let known = |other: &&Recipe| match (other, part) {
-                (Recipe::Plain(a), Recipe::Plain(b)) => a.omega.same(&b.omega) && a.target == b.target,
+                (Recipe::Plain(a), Recipe::Plain(b)) => a.omega.same(&b.omega) && a.kernel == b.kernel,
                 _ => false,
             };
             let projections = [Operation::Dense, Operation::Hadamard, Operation::Givens];
@@ -108,7 +108,7 @@ impl Work {
     }
 
     fn of_plain(plain: &PlainRecipe) -> Self {
-        let (d, m) = (plain.omega.dim() as f64, plain.omega.count() as f64);
+        let (d, m) = (plain.omega.dim() as f64, plain.omega.m() as f64);
         let lifted = match (&plain.omega, plain.mechanism.lift()) {
             (Omega::Counts(_) | Omega::DrawCounts(_), _) => Operation::Power,
             (_, Some(Lift::Polar)) => Operation::Sinusoid,

@@ -3,14 +3,14 @@
 use super::expected::{Forecast, or_infinite};
 use super::pairs::Pairs;
 use crate::error::Result;
-use crate::map::{Recipe, Target};
+use crate::map::{AnyKernel, Recipe};
 use crate::numeric::special::ln_add_exp;
 use crate::planner::question::Loss;
 use crate::progress;
 use crate::theory::Basis;
 
 /// ln E(K̂ − K)² of each pair; `None` where there is no closed form.
-pub(crate) fn closed(recipe: &Recipe, target: &Target, pairs: &Pairs) -> Result<Option<Vec<f64>>> {
+pub(crate) fn closed(recipe: &Recipe, target: &AnyKernel, pairs: &Pairs) -> Result<Option<Vec<f64>>> {
     let laws = recipe.laws()?;
     let same = match (laws.kernel().and_then(|kernel| kernel.identity()), target.kernel::<f64>()) {
         (Some(own), Some(exact)) => exact.identity() == Some(own),

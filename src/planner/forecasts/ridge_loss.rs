@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 use super::expected::{Expected, or_infinite};
 use crate::apply::{Criterion, KernelRidge, LambdaChoice};
 use crate::error::{Error, Result};
-use crate::map::{Recipe, Target};
+use crate::map::{AnyKernel, Recipe};
 use crate::planner::question::PlannedPoints;
 use crate::progress;
 use crate::theory::Basis;
@@ -29,7 +29,7 @@ pub(crate) struct RidgeLoss {
 }
 
 impl RidgeLoss {
-    pub fn new(data: &PlannedPoints, target: &Target, targets: &Array2<f64>, seed: u64) -> Result<Self> {
+    pub fn new(data: &PlannedPoints, target: &AnyKernel, targets: &Array2<f64>, seed: u64) -> Result<Self> {
         let points = &data.sides[0].points;
         // Rows that are kept are in the order of the data, which may be sorted or have a period.
         let mut train: Vec<usize> = (0..points.nrows()).collect();

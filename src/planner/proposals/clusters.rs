@@ -10,7 +10,7 @@ use crate::data::Clustering;
 use crate::error::{Error, Result};
 use crate::frequency::{Draw, Independent};
 use crate::kernel::Softmax;
-use crate::map::{Recipe, Target};
+use crate::map::{AnyKernel, Recipe};
 
 /// Numbers of clusters of each side that are proposed, and the formula for their diagonals.
 const CLUSTERED: [(usize, Formula); 3] =
@@ -40,7 +40,7 @@ pub(super) fn clustered(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
 
 /// Clusters of each side, with the diagonal that is best on average over their points. Each part has a draw of its own.
 pub(super) fn mixtures(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
-    if !matches!(input.target, Target::Softmax(softmax) if *softmax == Softmax::default()) {
+    if !matches!(input.target, AnyKernel::Softmax(softmax) if *softmax == Softmax::default()) {
         return Ok(Vec::new());
     }
     let (d, points) = (input.dim(), some_points(&input));

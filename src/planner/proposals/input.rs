@@ -7,7 +7,7 @@ use crate::data::{PairStatistics, Statistics};
 use crate::error::Result;
 use crate::frequency::{CountLaw, Draw, DrawCounts};
 use crate::kernel::RegularisedSoftmax;
-use crate::map::{Mechanism, Omega, PlainRecipe, Recipe, Target};
+use crate::map::{AnyKernel, Mechanism, Omega, PlainRecipe, Recipe};
 use crate::theory::Radius;
 
 /// What parameters of maps are fitted to: the kernel, and points of both sides.
@@ -18,7 +18,7 @@ use crate::theory::Radius;
 )]
 pub(crate) struct FitInput<'a> {
     /// The kernel.
-    pub target: &'a Target,
+    pub target: &'a AnyKernel,
     /// Statistics of the points of each side, divided by the lengthscale.
     pub statistics: [&'a Statistics; 2],
     /// Some points of each side, divided by the lengthscale.
@@ -46,17 +46,17 @@ impl<'a> FitInput<'a> {
 
     /// Whether the kernel is the softmax or the Gaussian kernel.
     pub fn is_exponential(&self) -> bool {
-        matches!(self.target, Target::Softmax(_) | Target::Gaussian(_))
+        matches!(self.target, AnyKernel::Softmax(_) | AnyKernel::Gaussian(_))
     }
 
     /// A map for the softmax and the Gaussian kernel, and for the softmax kernel also its biased form on frequencies of norm √d.
     pub fn exact_and_regularised(&self, mechanism: impl Into<Mechanism>) -> Vec<MapFamily> {
         let (mechanism, d) = (mechanism.into(), self.dim());
         let mut all = Vec::new();
-        if self.is_exponential() || matches!(self.target, Target::RegularisedSoftmax(_)) {
+        if self.is_exponential() || matches!(self.target, AnyKernel::RegularisedSoftmax(_)) {
             all.push(self.plain(mechanism.name(), mechanism.clone()));
         }
-        if let Target::Softmax(softmax) = self.target {
+        if let AnyKernel::Softmax(softmax) = self.target {
             let lengthscale = softmax.lengthscale().clone();
             all.push(MapFamily::coupled(format!("{}, regularised", mechanism.name()), move |m, coupling| {
                 let draw = Draw { radii: Radius::RootDim, ..Draw::new(d, m, coupling) };
@@ -87,6 +87,6 @@ impl<'a> FitInput<'a> {
     }
 }
 
-fn recipe(mechanism: Mechanism, draw: impl Into<Omega>, target: Target) -> Recipe {
+fn recipe(mechanism: Mechanism, draw: impl Into<Omega>, target: AnyKernel) -> Recipe {
     Recipe::Plain(PlainRecipe::new(mechanism, draw, target))
 }

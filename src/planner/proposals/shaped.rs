@@ -45,7 +45,7 @@ fn shape(input: FitInput<'_>, shaping: &Shaping) -> Result<Shape> {
     let [x, y] = input.points;
     if input.attention {
         // Points are scaled already.
-        return Ok(AttentionShaping::new(shaping.clone()).scale(1.0)?.choose(x, y, ROWS, 0)?.shape);
+        return Ok(AttentionShaping::new(shaping.clone()).with_scale(1.0)?.choose(x, y, ROWS, 0)?.shape);
     }
     if input.one_set { shaping.of_one_set(x) } else { shaping.of_points(x, y) }
 }
@@ -53,6 +53,6 @@ fn shape(input: FitInput<'_>, shaping: &Shaping) -> Result<Shape> {
 fn of_shape(input: FitInput<'_>, name: String, shape: Shape) -> MapFamily {
     let target = input.target.clone();
     MapFamily::coupled(name, move |m, coupling| {
-        shape.map(Draw::new(shape.rank(), m, coupling), target.clone())
+        shape.build(Draw::new(shape.rank(), m, coupling), target.clone())
     })
 }

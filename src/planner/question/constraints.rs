@@ -2,7 +2,7 @@
 
 use crate::frequency::{AnyCoupling, Draw};
 use crate::kernel::Radius;
-use crate::map::{Recipe, Target};
+use crate::map::{AnyKernel, Recipe};
 
 /// Which maps and couplings are wanted.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct Constraints {
 
 impl Constraints {
     /// The couplings for a kernel of points in ℝᵈ.
-    pub fn couplings(&self, target: &Target, d: usize) -> Vec<AnyCoupling> {
+    pub fn couplings(&self, target: &AnyKernel, d: usize) -> Vec<AnyCoupling> {
         let law = target.radius().unwrap_or(Radius::Chi);
         let all = self.couplings.clone().unwrap_or_else(|| AnyCoupling::all(law));
         // Couplings of a product law hold it themselves.
@@ -31,7 +31,7 @@ impl Constraints {
     }
 
     /// Whether the map of a small recipe of the same kind is wanted.
-    pub fn allow(&self, small: &Recipe, target: &Target) -> crate::Result<bool> {
+    pub fn allow(&self, small: &Recipe, target: &AnyKernel) -> crate::Result<bool> {
         if self.unbiased && is_biased(small, target) {
             return Ok(false);
         }
@@ -43,7 +43,7 @@ impl Constraints {
 
 /// Whether estimates of the recipe's map are of another kernel, or of this one only for points within a shift or with frequencies of
 /// nearly this law.
-pub(crate) fn is_biased(recipe: &Recipe, target: &Target) -> bool {
+pub(crate) fn is_biased(recipe: &Recipe, target: &AnyKernel) -> bool {
     let exact = target.kernel::<f64>().and_then(|kernel| kernel.identity());
     let own = recipe.kernel().and_then(|kernel| kernel.identity());
     let approximate = |omega: &crate::map::Omega| omega.law().is_some_and(|law| law.is_approximate());

@@ -12,7 +12,7 @@ use crate::apply::attention::TokenScale;
 use crate::data::Reservoir;
 use crate::error::{Error, Result, check_finite, check_positive};
 use crate::kernel::Gaussian;
-use crate::map::{Recipe, Target};
+use crate::map::{AnyKernel, Recipe};
 use crate::once::once;
 use crate::planner::costs::{Calibration, Cost, Measure};
 use crate::{Real, Targets};
@@ -54,7 +54,7 @@ const FEATURES: usize = 256;
 #[derive(Clone, Debug)]
 pub struct Planner {
     pub(crate) data: PlannedPoints,
-    pub(crate) target: Target,
+    pub(crate) target: AnyKernel,
     pub(crate) goal: Goal,
     pub(crate) loss: Loss,
     pub(crate) constraints: Constraints,
@@ -147,7 +147,7 @@ impl Planner {
     }
 
     /// The kernel; the softmax kernel with ℓ = 1 unless stated. Errors of parameters come with the [plan](Planner::plan).
-    pub fn kernel(self, kernel: impl Into<Target>) -> Self {
+    pub fn kernel(self, kernel: impl Into<AnyKernel>) -> Self {
         Planner { target: kernel.into(), ..self }
     }
 

@@ -6,7 +6,7 @@ use crate::apply::attention::{AttentionCosts, ExactPairs};
 use crate::error::Result;
 use crate::frequency::{Draw, Independent};
 use crate::kernel::Kernel;
-use crate::map::{Gerf, PlainRecipe, Recipe, Target};
+use crate::map::{AnyKernel, Gerf, PlainRecipe, Recipe};
 use crate::planner::forecasts::{Pairs, TaskLoss, closed};
 use crate::planner::plan::{Advice, HOPELESS, SMALL, USELESS};
 use crate::planner::question::{Goal, Loss};
@@ -65,7 +65,7 @@ impl Advice {
 
 /// The advice for a plan whose best recipe, with m frequencies and these errors, leaves too many pairs beyond 1.
 pub(crate) fn advice(
-    target: &Target,
+    target: &AnyKernel,
     kernel: &dyn Kernel<f64>,
     pairs: &Pairs,
     works: bool,
@@ -96,8 +96,8 @@ pub(crate) fn advice(
 }
 
 /// The largest factor of points for which a tenth of the pairs have errors above 1.
-fn shrink(target: &Target, kernel: &dyn Kernel<f64>, pairs: &Pairs, m: usize) -> Result<f64> {
-    if !matches!(target, Target::Softmax(_) | Target::Gaussian(_)) {
+fn shrink(target: &AnyKernel, kernel: &dyn Kernel<f64>, pairs: &Pairs, m: usize) -> Result<f64> {
+    if !matches!(target, AnyKernel::Softmax(_) | AnyKernel::Gaussian(_)) {
         return Ok(f64::NAN);
     }
     let works = |factor: f64| -> Result<bool> {

@@ -36,7 +36,7 @@ fn work(candidate: &Candidate) -> f64 {
     let (points, features) = (2.0 * SIDE as f64, candidate.cost.features as f64);
     // Drawing takes some fifty operations for each number.
     let drawn =
-        50.0 * candidate.recipe.draws().iter().map(|omega| (omega.count() * omega.dim()) as f64).sum::<f64>();
+        50.0 * candidate.recipe.draws().iter().map(|omega| (omega.m() * omega.dim()) as f64).sum::<f64>();
     points * candidate.cost.multiplications + 0.25 * points * points * features + drawn
 }
 

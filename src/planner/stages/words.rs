@@ -2,7 +2,7 @@
 
 use super::ranking::Scored;
 use crate::kernel::Lengthscale;
-use crate::map::Target;
+use crate::map::AnyKernel;
 use crate::planner::costs::Measure;
 use crate::planner::forecasts::Expected;
 use crate::planner::plan::number;
@@ -34,7 +34,7 @@ pub(crate) fn title(planner: &Planner, pairs: usize) -> String {
 }
 
 /// The kernel and its lengthscale, with three digits.
-fn kernel(target: &Target) -> String {
+fn kernel(target: &AnyKernel) -> String {
     let lengthscale = match target.lengthscale() {
         Lengthscale::Isotropic(ell) => format!("ℓ = {}", number(*ell)),
         Lengthscale::PerDimension(all) => {

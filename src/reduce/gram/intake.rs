@@ -99,6 +99,6 @@ impl<T: Real> GramIntake<T> {
 
     /// Whether inputs are badly scaled for the map's kernel.
     pub fn scale_warning(&self) -> Option<ScaleWarning> {
-        self.sums.ranges.warning(self.map.plain_recipe().map(|plain| plain.target.lengthscale()))
+        self.sums.ranges.warning(self.map.plain_recipe().map(|plain| plain.kernel.lengthscale()))
     }
 }

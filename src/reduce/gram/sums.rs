@@ -91,7 +91,7 @@ pub(super) struct MapIdentity {
 
 impl MapIdentity {
     pub fn of<T: Real>(map: &Map<T>) -> Self {
-        let (input_dim, feature_dim) = (map.input_dim(), map.feature_dim());
+        let (input_dim, feature_dim) = (map.dim(), map.feature_dim());
         MapIdentity { identity: map.identity(), input_dim, feature_dim }
     }
 }

@@ -136,7 +136,7 @@ impl<T: Real> GramIntake<T> {
         first: u64,
         sign: f64,
     ) -> Result<NewTotals<T>> {
-        check_training(x, self.map.input_dim(), targets, self.sums.targets())?;
+        check_training(x, self.map.dim(), targets, self.sums.targets())?;
         check_weights(weights, x.nrows())?;
         let x = x.rows(0..x.nrows());
         let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };

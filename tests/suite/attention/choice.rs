@@ -1,5 +1,6 @@
 //! The choice among exact, windowed and linear attention, against all candidates one by one.
 
+use super::oracle;
 use ndarray::{Array2, Array4, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{
@@ -93,17 +94,17 @@ fn crossovers_are_where_costs_cross() {
         let all: Vec<usize> = (0..keys).collect();
         let map = Positive.softmax::<f64>(Orthogonal.draw(D, m, 1).unwrap()).unwrap();
         let attention = Attention::new(map).unwrap().with_keys_exact(&all).unwrap();
-        let attention = attention.window(window[0], window[1]).unwrap();
+        let attention = attention.with_window(window[0], window[1]).unwrap();
         for causal in [false, true] {
             let rule = Rule { d: D, d_v, causal };
             let faster = |n: &usize| rule.exact([*n, *n]) >= rule.linear([*n, *n], m, window, keys);
-            let crossover = attention.crossover(d_v, causal);
+            let crossover = oracle::crossover(&attention, d_v, causal);
             assert_eq!(Some(crossover), (1..100_000).find(faster), "{m}, {window:?}, {keys}, {causal}");
             assert!((crossover..2 * crossover).all(|n| faster(&n)));
         }
     }
     // Windows of all keys are never faster.
-    assert_eq!(attention(M, 1).window(usize::MAX, 0).unwrap().crossover(4, true), usize::MAX);
+    assert_eq!(attention(M, 1).with_window(usize::MAX, 0).unwrap().causal_crossover(4), usize::MAX);
 }
 
 /// Every candidate of a choice by its own: cost by the rule, error by the report of attention with that window and that many
@@ -113,7 +114,7 @@ fn choices_are_the_best_of_all_candidates() {
     let (n, own) = (64, [5, 3]);
     let (x, v) = (local(n, 0.8), normal(n, 4, 1.0, 3));
     for (causal, keys) in [(false, vec![]), (true, vec![]), (true, vec![0, 1])] {
-        let start = attention(M, 5).window(own[0], own[1]).unwrap().with_keys_exact(&keys).unwrap();
+        let start = attention(M, 5).with_window(own[0], own[1]).unwrap().with_keys_exact(&keys).unwrap();
         let sample = Sample::new(&x, &x).values(&v);
         let sample = if causal { sample.causal() } else { sample };
         let rule = Rule { d: D, d_v: 4, causal };
@@ -124,7 +125,7 @@ fn choices_are_the_best_of_all_candidates() {
         for window in &windows {
             for (up, down) in FACTORS {
                 let m = M * up / down;
-                let redrawn = attention(m, 5).window(window[0], window[1]).unwrap();
+                let redrawn = attention(m, 5).with_window(window[0], window[1]).unwrap();
                 let report = redrawn.with_keys_exact(&keys).unwrap().error_report(&sample).unwrap();
                 errors.push((*window, m, report.output_error()));
             }
@@ -206,7 +207,7 @@ fn chosen_attention_errs_as_expected() {
         };
         let mut errors: Vec<f64> = (100..120)
             .map(|seed| {
-                let attention = attention(best.frequencies, seed).window(before, after).unwrap();
+                let attention = attention(best.frequencies, seed).with_window(before, after).unwrap();
                 norm(&(attention.causal(&heads).unwrap().output - &exact)) / norm(&exact)
             })
             .collect();
@@ -237,7 +238,7 @@ fn choices_attend() {
             _ => (0, 0),
         };
         // Its own seed with its own number of frequencies.
-        let own = attention(best.frequencies, 5).window(before, after).unwrap();
+        let own = attention(best.frequencies, 5).with_window(before, after).unwrap();
         assert_eq!(choice.attend(&heads).unwrap(), run(&own), "{choice}");
         assert_eq!(run(choice.attention().unwrap()), run(&own));
         let exact = attention(M, 5).choose(&sample, [8, 8], 0.2).unwrap();
@@ -282,9 +283,9 @@ fn windows_and_sizes_that_are_tried() {
     assert_eq!(windows(&own, &all.causal(), [101, 101]), [[8, 0], [16, 0], [32, 0]]);
     // Queries that need not stand beside keys have no neighbours but those that were asked for.
     assert!(windows(&own, &all, [500, 400]).is_empty());
-    assert_eq!(windows(&own.clone().window(7, 1).unwrap(), &all, [500, 400]), [[7, 1]]);
+    assert_eq!(windows(&own.clone().with_window(7, 1).unwrap(), &all, [500, 400]), [[7, 1]]);
     assert_eq!(
-        windows(&own.clone().window(8, 9).unwrap(), &all.causal(), [90, 90]),
+        windows(&own.clone().with_window(8, 9).unwrap(), &all.causal(), [90, 90]),
         [[8, 0], [16, 0], [32, 0], [64, 0]]
     );
     // Sizes are those that can be drawn: in antithetic pairs too, and of frequencies without a name just one.
@@ -362,7 +363,7 @@ fn choices_that_make_no_sense_are_refused() {
         own.choose(&Sample::new(&x, &x).values(&v.select(Axis(0), &[1])), [9, 9], 0.1),
         Err(Error::Shape { .. })
     ));
-    for unknown in [own.clone().normalised(false), own.clone().biased_epsilon(0.1).unwrap()] {
+    for unknown in [own.clone().without_normalisers(), own.clone().with_biased_epsilon(0.1).unwrap()] {
         assert!(matches!(unknown.choose(&sample, [9, 9], 0.1), Err(Error::Unsupported { .. })));
         assert!(matches!(unknown.error_report(&sample), Err(Error::Unsupported { .. })));
     }

@@ -25,14 +25,14 @@ fn variants<T: Real>() -> Vec<Attention<T>> {
     let each = Attention::per_head(vec![positive::<T>(6, 20), positive(6, 33)]).unwrap();
     vec![
         one(),
-        one().window(5, 0).unwrap(),
-        one().window(64, 3).unwrap(),
-        one().window(usize::MAX, 0).unwrap(),
+        one().with_window(5, 0).unwrap(),
+        one().with_window(64, 3).unwrap(),
+        one().with_window(usize::MAX, 0).unwrap(),
         one().with_keys_exact(&[0, 1, 2, 70, 4000]).unwrap(),
-        one().with_keys_exact(&[0, 1, 64, 129]).unwrap().window(7, 0).unwrap(),
-        each.clone().window(100, 0).unwrap().with_keys_exact(&[3, 99]).unwrap(),
-        each.normalised(false).biased_epsilon(1e-3).unwrap(),
-        one().cosine(0.2).unwrap().window(9, 0).unwrap(),
+        one().with_keys_exact(&[0, 1, 64, 129]).unwrap().with_window(7, 0).unwrap(),
+        each.clone().with_window(100, 0).unwrap().with_keys_exact(&[3, 99]).unwrap(),
+        each.without_normalisers().with_biased_epsilon(1e-3).unwrap(),
+        one().with_cosine(0.2).unwrap().with_window(9, 0).unwrap(),
     ]
 }
 
@@ -45,7 +45,7 @@ fn parts_are_the_whole<T: Real>(
     mut store: impl FnMut(CausalState<T>) -> CausalState<T>,
 ) {
     let heads = Heads::new(q, k, v).unwrap();
-    let whole = attention.causal(&mask.map_or(heads.clone(), |mask| heads.mask(mask).unwrap())).unwrap();
+    let whole = attention.causal(&mask.map_or(heads.clone(), |mask| heads.with_mask(mask).unwrap())).unwrap();
     let mut state = attention.state(k.dim().0, k.dim().1, v.dim().3).unwrap();
     let (mut at, mut lost) = (0, Vec::new());
     for (turn, &cut) in cuts.iter().enumerate() {
@@ -64,7 +64,7 @@ fn parts_are_the_whole<T: Real>(
                 Heads::new(&q, &k, &v).unwrap()
             };
             let heads = match &mask {
-                Some(mask) => heads.mask(mask).unwrap(),
+                Some(mask) => heads.with_mask(mask).unwrap(),
                 None => heads,
             };
             let out = state.prefill(&heads).unwrap();
@@ -121,7 +121,8 @@ fn long_prompts_in_parts_are_the_whole() {
     for size in [0.6, 25.0] {
         let [q, k, v] = [1, 2, 3].map(|seed| tokens::<f32>([1, 1, 3300, 4], size, seed));
         let map = || Attention::new(positive::<f32>(4, 16)).unwrap();
-        let variants = [map(), map().window(70, 0).unwrap(), map().with_keys_exact(&[0, 5, 2000]).unwrap()];
+        let variants =
+            [map(), map().with_window(70, 0).unwrap(), map().with_keys_exact(&[0, 5, 2000]).unwrap()];
         for attention in &variants {
             for cuts in [&[3300][..], &[1024, 2048, 3300], &[1100, 1101, 2124, 3300], &[70, 1094, 1200, 3300]]
             {
@@ -146,8 +147,8 @@ fn ragged_prompts_go_on_together() {
     for attention in variants::<f64>() {
         for masked in [false, true] {
             let heads = Heads::new(&packed[0], &packed[1], &packed[2]).unwrap();
-            let heads = heads.sequences(&offsets, &offsets).unwrap();
-            let heads = if masked { heads.mask(&mask).unwrap() } else { heads };
+            let heads = heads.with_sequences(&offsets, &offsets).unwrap();
+            let heads = if masked { heads.with_mask(&mask).unwrap() } else { heads };
             let mut state = attention.state(8, 2, 5).unwrap();
             let read = state.prefill(&heads).unwrap();
             assert_eq!(read.output, attention.causal(&heads).unwrap().output);
@@ -173,7 +174,7 @@ fn ragged_prompts_go_on_together() {
                 let [q, k, v] = [alone(&q), alone(&k), alone(&v)];
                 let seen = |(_, j): (usize, usize)| !masked || j >= end - start || mask[[b, start + j]];
                 let seen = Array2::from_shape_fn((1, end - start + 60), seen);
-                let heads = Heads::new(&q, &k, &v).unwrap().mask(&seen).unwrap();
+                let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&seen).unwrap();
                 let whole = attention.causal(&heads).unwrap().output;
                 for (i, step) in steps.iter().enumerate() {
                     assert_eq!(step.slice(s![n, .., ..]), whole.slice(s![0, .., end - start + i, ..]));
@@ -232,7 +233,7 @@ fn sequences_are_selected_and_joined() {
                 let mut late = attention.state(1, 2, 5).unwrap();
                 let own = [&q, &k, &v].map(|x| x.slice(s![1..2, .., ..i, ..]));
                 late.prefill(&Heads::new(&own[0], &own[1], &own[2]).unwrap()).unwrap();
-                state.join(late).unwrap();
+                state.append(late).unwrap();
                 of.push(1);
             }
             let out = state.step(&token(&q, i, &of), &token(&k, i, &of), &token(&v, i, &of)).unwrap().output;
@@ -275,13 +276,13 @@ fn what_does_not_fit_is_refused() {
         let mut wrong = wrong.unwrap();
         assert!(matches!(wrong.prefill(&heads), Err(Error::Shape { .. })));
         assert!(wrong.lengths().iter().all(|length| *length == 0));
-        assert!(matches!(state.join(wrong), Err(Error::Merge { .. })) || state.lengths().len() == 5);
+        assert!(matches!(state.append(wrong), Err(Error::Merge { .. })) || state.lengths().len() == 5);
         state.clone_from(&before);
     }
     // Sequences that are packed are as many as those of the state.
-    let packed = heads.clone().sequences(&[0, 4, 9], &[0, 4, 9]).unwrap();
+    let packed = heads.clone().with_sequences(&[0, 4, 9], &[0, 4, 9]).unwrap();
     assert!(matches!(state.prefill(&packed), Err(Error::Shape { .. })));
-    let uneven = heads.clone().sequences(&[0, 4, 9], &[0, 5, 9]).unwrap();
+    let uneven = heads.clone().with_sequences(&[0, 4, 9], &[0, 5, 9]).unwrap();
     let mut four = attention.state(4, 2, 5).unwrap();
     assert!(matches!(four.prefill(&uneven), Err(Error::Shape { .. })));
     assert_eq!(four.lengths(), [0; 4]);
@@ -291,16 +292,16 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(narrow.clone().prefill(&heads), Err(Error::Shape { .. })));
     assert!(matches!(state.select(&[0, 1, 2]), Err(Error::Entry { row: 2, .. })));
     for other in [
-        attention.clone().window(3, 0),
-        attention.clone().scale(0.3),
+        attention.clone().with_window(3, 0),
+        attention.clone().with_scale(0.3),
         attention.clone().with_keys_exact(&[1]),
-        attention.clone().biased_epsilon(1e-3),
-        attention.clone().cosine(1.0),
-        Ok(attention.clone().normalised(false)),
+        attention.clone().with_biased_epsilon(1e-3),
+        attention.clone().with_cosine(1.0),
+        Ok(attention.clone().without_normalisers()),
         Attention::new(Positive.softmax(frequencies(6, 20, &Orthogonal, 4)).unwrap()),
     ] {
         let other = other.unwrap().state(2, 2, 5).unwrap();
-        assert!(matches!(state.join(other), Err(Error::Merge { .. })));
+        assert!(matches!(state.append(other), Err(Error::Merge { .. })));
     }
     let token = |x: &Array4<f64>, heads: usize| x.slice(s![.., ..heads, 0, ..]).to_owned();
     assert!(matches!(state.step(&token(&q, 3), &token(&k, 2), &token(&v, 2)), Err(Error::Multiple { .. })));
@@ -361,7 +362,7 @@ fn queries_before_the_first_token_see_none() {
 /// Tokens that have left the window are not kept.
 #[test]
 fn states_do_not_grow() {
-    let attention = Attention::new(positive::<f32>(6, 5)).unwrap().window(5, 0).unwrap();
+    let attention = Attention::new(positive::<f32>(6, 5)).unwrap().with_window(5, 0).unwrap();
     let x = tokens::<f32>([1, 1, 64, 6], 0.7, 1);
     let mut state = attention.state(1, 1, 6).unwrap();
     let mut size = || {

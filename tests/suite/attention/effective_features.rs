@@ -1,5 +1,6 @@
 //! The effective number of features behind each normaliser, against its definition.
 
+use super::oracle::diagnosed;
 use crate::common::{features, frequencies};
 use ndarray::{Array1, Array2, Array3, Array4, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads};
@@ -16,7 +17,7 @@ fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
 
 /// Features as they are, scales included.
 fn whole<T: Real>(features: &Features<T>) -> Array2<f64> {
-    let mut all = features.values().mapv(|v| v.widen());
+    let mut all = features.mantissas().mapv(|v| v.widen());
     for (mut row, scales) in all.rows_mut().into_iter().zip(features.log_scales().rows()) {
         let mut first = 0;
         for (width, scale) in features.blocks().iter().zip(scales) {
@@ -76,9 +77,9 @@ fn agrees<T: Real>(tolerance: f64) {
         let attention = Attention::signed(vec![map.clone()]).unwrap();
         for masked in [false, true] {
             let heads = Heads::new(&q, &k, &v).unwrap();
-            let heads = if masked { heads.mask(&mask).unwrap() } else { heads };
+            let heads = if masked { heads.with_mask(&mask).unwrap() } else { heads };
             for causal in [false, true] {
-                let found = attention.diagnosed(&heads, causal).unwrap();
+                let found = diagnosed(&attention, &heads, causal).unwrap();
                 let plain = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
                 let plain = plain.unwrap();
                 assert!(plain.effective_features.is_none() && plain.share_below(1.0).is_none());
@@ -117,14 +118,14 @@ fn numbers_survive_large_norms() {
         let map = Positive.softmax::<f64>(frequencies(d, m, &Orthogonal, 3)).unwrap();
         let attention = Attention::new(map.clone()).unwrap();
         for causal in [false, true] {
-            let found = attention.diagnosed(&Heads::new(&q, &k, &k).unwrap(), causal).unwrap();
+            let found = diagnosed(&attention, &Heads::new(&q, &k, &k).unwrap(), causal).unwrap();
             let found = numbers(&found);
             assert!(found.iter().all(|n| (1.0 - 1e-9..=m as f64).contains(n)), "{size}: {found}");
             let single: Array4<f32> = q.mapv(|v| v as f32);
             let keys: Array4<f32> = k.mapv(|v| v as f32);
             let narrow = Attention::new(Positive.softmax::<f32>(frequencies(d, m, &Orthogonal, 3)).unwrap());
             let narrow =
-                narrow.unwrap().diagnosed(&Heads::new(&single, &keys, &keys).unwrap(), causal).unwrap();
+                diagnosed(&narrow.unwrap(), &Heads::new(&single, &keys, &keys).unwrap(), causal).unwrap();
             assert!(numbers(&narrow).iter().all(|n| (0.999..=m as f64).contains(n)), "{size}");
             if size < 10.0 {
                 let sees = |i: usize, j: usize| !causal || j <= i;
@@ -145,7 +146,7 @@ fn exact_keys_are_not_counted() {
     let attention = Attention::new(map.clone()).unwrap().with_keys_exact(&[0, 1, 7, 40]).unwrap();
     let heads = Heads::new(&q, &k, &k).unwrap();
     for causal in [false, true] {
-        let found = attention.diagnosed(&heads, causal).unwrap();
+        let found = diagnosed(&attention, &heads, causal).unwrap();
         let sees = |i: usize, j: usize| ![0, 1, 7, 40].contains(&j) && (!causal || j <= i);
         let expected = naive(&map, (head(&q, 0, 0), head(&k, 0, 0)), sees);
         let all = numbers(&found);
@@ -168,20 +169,19 @@ fn rows_without_keys_have_no_number() {
     let attention =
         Attention::new(Positive.softmax::<f64>(frequencies(4, 8, &Orthogonal, 3)).unwrap()).unwrap();
     let none = Array2::from_elem((1, 5), false);
-    let heads = Heads::new(&x, &x, &x).unwrap().mask(&none).unwrap();
-    let found = attention.diagnosed(&heads, false).unwrap();
+    let heads = Heads::new(&x, &x, &x).unwrap().with_mask(&none).unwrap();
+    let found = attention.bidirectional_diagnosed(&heads).unwrap();
     assert!(numbers(&found).iter().all(|n| n.is_nan()) && found.share_below(3.0).unwrap()[[0, 0]].is_nan());
     // A NaN reaches those that may see it.
     let mut bad = x.clone();
     bad[[0, 0, 2, 1]] = f64::NAN;
-    let found = attention.diagnosed(&Heads::new(&x, &bad, &x).unwrap(), true).unwrap();
+    let found = attention.causal_diagnosed(&Heads::new(&x, &bad, &x).unwrap()).unwrap();
     let nan: Vec<bool> = numbers(&found).iter().map(|n| n.is_nan()).collect();
     assert_eq!(nan, [false, false, true, true, true]);
     assert!(
         attention
-            .diagnosed(
-                &Heads::new(&x, &tokens([1, 1, 6, 4], 1.0, 1), &tokens([1, 1, 6, 2], 1.0, 1)).unwrap(),
-                true
+            .causal_diagnosed(
+                &Heads::new(&x, &tokens([1, 1, 6, 4], 1.0, 1), &tokens([1, 1, 6, 2], 1.0, 1)).unwrap()
             )
             .is_err()
     );

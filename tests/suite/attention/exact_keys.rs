@@ -3,7 +3,7 @@
 use super::oracle::{naive, positive, with_exact};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, s};
-use random_features::apply::attention::{Attention, ExactAttention, Heads, WeightRows};
+use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::map::Conditioning;
 use random_features::{Error, Map, Positive, Side, Trigonometric};
@@ -38,9 +38,7 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
         let expected =
             naive(&map, [&head(&q, h), &head(&k, 0), &head(&v, 0)], with_exact(&heavy, |_, _| true), true);
         near(&head(&out.output, h), &expected, 1e-12);
-        let rows = attention
-            .weights(&heads, WeightRows { batch: 0, head: h, rows: &[0, 40], causal: false })
-            .unwrap();
+        let rows = attention.bidirectional_weights(&heads, 0, h, &[0, 40]).unwrap();
         near(&rows.dot(&head(&v, 0)), &expected.select(ndarray::Axis(0), &[0, 40]), 1e-12);
     }
     // f32 too.
@@ -52,7 +50,7 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
     assert!(found.iter().zip(&out.output).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5));
     // Masked keys are neither.
     let mask = Array2::from_shape_fn((1, n), |(_, j)| j != 31 && j % 7 != 3);
-    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
     let out = Attention::new(map.clone())
         .unwrap()
         .with_heaviest_keys_exact(2)
@@ -150,7 +148,7 @@ fn the_first_keys_are_exact_in_causal_attention() {
     // Sequences one after the other have first keys of their own.
     let offsets = [0, 50, 50, 150];
     let [q, _, v] = inputs(1, n, d, &[]);
-    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_sequences(&offsets, &offsets).unwrap();
     let out = attention.causal(&heads).unwrap();
     let (q, k, v) = (head(&q, 0), head(&k, 0), head(&v, 0));
     let expected = naive(
@@ -160,9 +158,7 @@ fn the_first_keys_are_exact_in_causal_attention() {
         true,
     );
     near(&head(&out.output, 0), &expected, 1e-12);
-    let rows = attention
-        .weights(&heads, WeightRows { batch: 0, head: 0, rows: &[1, 49, 77], causal: true })
-        .unwrap();
+    let rows = attention.causal_weights(&heads, 0, 0, &[1, 49, 77]).unwrap();
     near(&rows.dot(&v), &expected.select(ndarray::Axis(0), &[1, 49, 77]), 1e-12);
 }
 
@@ -182,7 +178,10 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     let v = tokens::<f64>([1, 1, n, 3], 1.0, 3);
     let map = Positive.softmax::<f64>(frequencies(d, 12, &Orthogonal, 7)).unwrap();
     let scaled = Positive
-        .map::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(scale).unwrap())
+        .build::<f64>(
+            frequencies(d, 12, &Orthogonal, 7),
+            random_features::kernel::Softmax::new(scale).unwrap(),
+        )
         .unwrap();
     let attention = Attention::new(scaled).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
@@ -197,20 +196,19 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     }
     // Masked keys that were asked for are not taken.
     let mask = Array2::from_shape_fn((1, n), |(_, j)| j != 9);
-    let masked = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let masked = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
     let out = attention.with_keys_exact(&[9, 40]).unwrap().bidirectional(&masked).unwrap().output;
     let (q, k) = (head(&q, 0) / scale, head(&k, 0) / scale);
     near(&head(&out, 0), &naive(&map, [&q, &k, &head(&v, 0)], with_exact(&[40], |_, j| j != 9), true), 1e-12);
     // Weights of sequences in any batch and head are those of the output.
     let offsets = [0, 30, n];
     let [q, k, v] = [(5, d), (6, d), (7, 2)].map(|(seed, width)| tokens::<f64>([2, 2, n, width], 0.9, seed));
-    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_sequences(&offsets, &offsets).unwrap();
     let attention = Attention::new(map).unwrap().with_heaviest_keys_exact(3).unwrap();
     let out = attention.bidirectional(&heads).unwrap().output;
     for (batch, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let rows = [3, 29, 30, 69];
-        let weights =
-            attention.weights(&heads, WeightRows { batch, head, rows: &rows, causal: false }).unwrap();
+        let weights = attention.bidirectional_weights(&heads, batch, head, &rows).unwrap();
         let found = weights.dot(&v.slice(s![batch, head, .., ..]));
         near(&found, &out.slice(s![batch, head, .., ..]).select(ndarray::Axis(0), &rows), 1e-12);
     }
@@ -248,7 +246,7 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     near(&head(&out, 0), &expected, 1e-12);
     // Two heads, each as if it were alone.
     let longer = Positive
-        .map::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(1.7).unwrap())
+        .build::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(1.7).unwrap())
         .unwrap();
     let [q, k, v] = [(1, d), (2, d), (3, 3)].map(|(seed, width)| tokens::<f64>([1, 2, n, width], 0.9, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
@@ -351,11 +349,11 @@ fn queries_of_normalised_attention_need_no_factor() {
         let expected = naive(&map, inputs, with_exact(&[3], |_, _| true), true);
         let exact = attention.clone().with_heaviest_keys_exact(1).unwrap();
         near(&head(&exact.bidirectional(&heads).unwrap().output, 0), &expected, 1e-12);
-        let sums = attention.normalised(false).bidirectional(&heads).unwrap().output;
+        let sums = attention.without_normalisers().bidirectional(&heads).unwrap().output;
         let scale = (d as f64).powf(-0.25);
         let weights = map.gram(&(inputs[0] * scale), &(inputs[1] * scale)).unwrap();
         near(&head(&sums, 0), &weights.dot(inputs[2]), 1e-10);
-        assert_eq!(map.features(Side::X, inputs[0]).unwrap().values().ncols(), 20);
+        assert_eq!(map.features(Side::X, inputs[0]).unwrap().mantissas().ncols(), 20);
     }
 }
 
@@ -367,8 +365,8 @@ fn what_does_not_go_together_is_refused() {
     let heads = Heads::new(&x, &x, &x).unwrap();
     assert!(matches!(heaviest.causal(&heads), Err(Error::Unsupported { .. })));
     // Whichever way it would go.
-    assert!(matches!(heaviest.auto(&heads, true), Err(Error::Unsupported { .. })));
-    assert!(heaviest.auto(&heads, false).is_ok());
+    assert!(matches!(heaviest.causal_auto(&heads), Err(Error::Unsupported { .. })));
+    assert!(heaviest.bidirectional_auto(&heads).is_ok());
     assert!(matches!(heaviest.state(1, 1, 4), Err(Error::Unsupported { .. })));
     let gaussian = Positive.gaussian::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap();
     assert!(matches!(

@@ -1,6 +1,6 @@
 //! Gradients of linear attention: against differences of the forward pass, against the quadratic loop, and where precision is short.
 
-use super::oracle::{Pair, positive};
+use super::oracle::{self, Pair, positive};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
 use rand_distr::{Distribution, StandardNormal};
@@ -75,10 +75,11 @@ pub fn naive(
         let blocks = map.blocks();
         let columns: Vec<usize> = (0..blocks.len()).flat_map(|b| vec![b; blocks[b]]).collect();
         let scales = features.log_scales().to_owned();
-        let scales = Array2::from_shape_fn(features.values().dim(), |(i, f)| scales[[i, columns[f]]].exp());
+        let scales =
+            Array2::from_shape_fn(features.mantissas().dim(), |(i, f)| scales[[i, columns[f]]].exp());
         // What a scale of −∞ stands before may be anything.
         let clean = |v: &f64, scale: &f64| if *scale == 0.0 { 0.0 } else { v * scale };
-        (ndarray::Zip::from(features.values()).and(&scales).map_collect(clean), scales)
+        (ndarray::Zip::from(features.mantissas()).and(&scales).map_collect(clean), scales)
     };
     let ((phi, at_x), (psi, at_y)) = (features(Side::X, &x), features(Side::Y, &y));
     let kernel = Array2::from_shape_fn((q.nrows(), k.nrows()), |(i, j)| match pair(i, j) {
@@ -127,13 +128,13 @@ fn agrees<T: Real>(
     size: f64,
     tolerances: [f64; 2],
 ) {
-    let d = map.input_dim();
+    let d = map.dim();
     let (q, k) = (tokens::<T>([1, 1, n, d], size, 1), tokens::<T>([1, 1, l, d], size, 2));
     let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
     let wide = [&q, &k, &v, &g].map(widened);
     let heads = Heads::new(&q, &k, &v).unwrap();
     for (normalised, tolerance) in [false, true].into_iter().zip(tolerances) {
-        let attention = attention.clone().normalised(normalised);
+        let attention = oracle::normalised(attention.clone(), normalised);
         for causal in [false, true].into_iter().filter(|causal| !causal || n == l) {
             let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
             let expected = naive(map, wide.each_ref().map(|x| x.view()), normalised, |i, j| {
@@ -184,14 +185,14 @@ fn every_map_is_the_quadratic_loop() {
     agree!("positive", 1e-12, NEVER_NEGATIVE, Positive.softmax(omega()));
     agree!("hyperbolic", 1e-12, NEVER_NEGATIVE, Hyperbolic.softmax(omega()));
     agree!("OPRF", 1e-12, NEVER_NEGATIVE, Gerf::optimal(d, 2.0).unwrap().softmax(omega()));
-    agree!("ELU + 1", 1e-12, NEVER_NEGATIVE, EluPlusOne.map(d, 1.0));
+    agree!("ELU + 1", 1e-12, NEVER_NEGATIVE, EluPlusOne.build(d, 1.0));
     agree!(
         "ReLU",
         1e-12,
         NEVER_NEGATIVE,
-        Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().map(omega(), 1.0)
+        Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().build(omega(), 1.0)
     );
-    agree!("exp", 1e-12, NEVER_NEGATIVE, Nonlinear::new(Activation::Exp).map(omega(), 1.0));
+    agree!("exp", 1e-12, NEVER_NEGATIVE, Nonlinear::new(Activation::Exp).build(omega(), 1.0));
     agree!("Poisson", 1e-8, SIGNED, Poisson::default().softmax(counts()));
     agree!("trigonometric", 1e-8, SIGNED, Trigonometric.softmax(omega()));
     let shape = |(k, l)| if k == l { 0.8 + 0.1 * k as f64 } else { 0.05 * (k as f64 - l as f64) };
@@ -221,7 +222,8 @@ fn sequences_agree<T: Real>(attention: &Attention<T>, map: &Map<f64>, tolerance:
     let [q, g] = [1, 4].map(|seed| tokens::<T>([1, 4, l, 6], 0.6, seed));
     let [k, v] = [2, 3].map(|seed| tokens::<T>([1, 2, l, 6], 0.6, seed));
     let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 3 != 0 && !(100..240).contains(&j));
-    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap().sequences(&offsets, &offsets).unwrap();
+    let heads =
+        Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap().with_sequences(&offsets, &offsets).unwrap();
     for causal in [false, true] {
         let all = backward(attention, &heads, &g, causal);
         for h in [0, 1] {
@@ -287,13 +289,13 @@ fn gradients_are_slopes_of_the_forward_pass() {
         let of_keys = if grouped { 1 } else { 2 };
         let (k, v) = (tokens::<f64>([1, of_keys, 6, 3], 0.8, 2), tokens::<f64>([1, of_keys, 6, 2], 1.0, 3));
         let attention = Attention::new(positive::<f64>(3, 8)).unwrap();
-        let attention = if cosine { attention.cosine(0.7) } else { attention.scale(0.9) }.unwrap();
-        let attention = attention.normalised(normalised);
+        let attention = if cosine { attention.with_cosine(0.7) } else { attention.with_scale(0.9) }.unwrap();
+        let attention = oracle::normalised(attention, normalised);
         let offsets = if causal { [[0, 2, 2, 6], [0, 2, 2, 6]] } else { [[0, 2, 2, 6], [0, 0, 2, 6]] };
         let run = |[q, k, v]: [&Array4<f64>; 3]| {
             let heads = Heads::new(q, k, v).unwrap();
-            let heads = if masked { heads.mask(&mask).unwrap() } else { heads };
-            let heads = if ragged { heads.sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
+            let heads = if masked { heads.with_mask(&mask).unwrap() } else { heads };
+            let heads = if ragged { heads.with_sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
             let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
             ((out.unwrap().output * &g).sum(), backward(&attention, &heads, &g, causal))
         };
@@ -392,7 +394,7 @@ fn same_on_any_threads<T: Real>(map: Map<T>) {
     for queries in [1, 2] {
         let [q, g] = [1, 4].map(|seed| uneven::<T>(l, queries, seed));
         let run = |threads| {
-            let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+            let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
             pool(threads).install(|| [false, true].map(|causal| backward(&attention, &heads, &g, causal)))
         };
         let one = run(1);
@@ -406,7 +408,7 @@ fn threads_change_no_bit() {
     same_on_any_threads(positive::<f32>(6, 16));
     same_on_any_threads(positive::<f64>(6, 16));
     same_on_any_threads::<f32>(
-        Nonlinear::new(Activation::Relu).map(frequencies(6, 16, &Independent, 1), 1.0).unwrap(),
+        Nonlinear::new(Activation::Relu).build(frequencies(6, 16, &Independent, 1), 1.0).unwrap(),
     );
 }
 
@@ -421,7 +423,7 @@ pub fn sees_nothing_else<T: Real>(places: &[usize], of: impl Fn(&Heads<'_, T>, &
     let [q, g] = [1, 4].map(|seed| uneven::<T>(l, 2, seed));
     let [k, v] = [2, 3].map(|seed| uneven::<T>(l, 1, seed));
     let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1);
-    let of = |[q, k, v, g]: [&Array4<T>; 4]| of(&Heads::new(q, k, v).unwrap().mask(&mask).unwrap(), g);
+    let of = |[q, k, v, g]: [&Array4<T>; 4]| of(&Heads::new(q, k, v).unwrap().with_mask(&mask).unwrap(), g);
     let whole = of([&q, &k, &v, &g]);
     for &at in places {
         for odd in [T::narrow(30.0), T::nan(), T::infinity(), T::max_value()] {
@@ -456,12 +458,12 @@ fn nothing_comes_from_the_future() {
             backward(&positive, heads, g, true)
         });
         for attention in [
-            positive.clone().cosine(0.7).unwrap(),
-            positive.normalised(false),
+            positive.clone().with_cosine(0.7).unwrap(),
+            positive.without_normalisers(),
             of(Hyperbolic.softmax(omega()).unwrap()),
             of(Trigonometric.softmax(omega()).unwrap()),
-            of(Nonlinear::new(Activation::Relu).map(omega(), 1.0).unwrap()),
-            of(EluPlusOne.map(6, 1.0).unwrap()),
+            of(Nonlinear::new(Activation::Relu).build(omega(), 1.0).unwrap()),
+            of(EluPlusOne.build(6, 1.0).unwrap()),
             of(Hybrid::angular(Bases::shared(omega()), frequencies(6, 4, &Independent, 6)).unwrap()),
         ] {
             sees_nothing_else(&[64, 100], |heads, g| backward(&attention, heads, g, true));
@@ -479,7 +481,7 @@ fn what_has_no_part_has_no_gradient() {
     // Even NaN where nothing is seen.
     let nan = Array4::from_elem(k.dim(), f64::NAN);
     for causal in [false, true] {
-        let heads = Heads::new(&q, &nan, &nan).unwrap().mask(&none).unwrap();
+        let heads = Heads::new(&q, &nan, &nan).unwrap().with_mask(&none).unwrap();
         let Gradients { queries, keys, values, .. } = backward(&attention, &heads, &g, causal);
         assert!([queries, keys, values].iter().all(|x| x.iter().all(|v| *v == 0.0)), "causal {causal}");
     }
@@ -487,7 +489,7 @@ fn what_has_no_part_has_no_gradient() {
     let rest = Array2::from_shape_fn((1, 70), |(_, j)| j >= 10);
     let mut odd = k.clone();
     odd.slice_mut(s![.., .., ..10, ..]).fill(f64::NAN);
-    let got = backward(&attention, &Heads::new(&q, &odd, &v).unwrap().mask(&rest).unwrap(), &g, true);
+    let got = backward(&attention, &Heads::new(&q, &odd, &v).unwrap().with_mask(&rest).unwrap(), &g, true);
     assert!(got.queries.slice(s![0, 0, ..10, ..]).iter().all(|v| *v == 0.0));
     assert!(got.keys.slice(s![0, 0, ..10, ..]).iter().all(|v| *v == 0.0));
     let parts = [&q, &k, &v, &g].map(|x| x.slice(s![.., .., 10.., ..]).to_owned());
@@ -501,7 +503,8 @@ fn what_has_no_part_has_no_gradient() {
 #[test]
 fn queries_without_a_positive_normaliser_have_none() {
     let omega = Frequencies::from_rows(array![[1.0], [2.0]]).unwrap();
-    let attention = Attention::new(Nonlinear::new(Activation::Relu).map::<f64>(omega, 1.0).unwrap()).unwrap();
+    let attention =
+        Attention::new(Nonlinear::new(Activation::Relu).build::<f64>(omega, 1.0).unwrap()).unwrap();
     let one = |x: [f64; 3]| Array4::from_shape_vec((1, 1, 3, 1), x.to_vec()).unwrap();
     let (q, k, v, g) =
         (one([1.0, -1.0, 2.0]), one([0.5, 3.0, -2.0]), one([1.0, 2.0, 5.0]), one([1.0, 1.0, 1.0]));
@@ -572,7 +575,7 @@ fn nan_stays_in_its_sequence_and_head() {
             x
         };
         let of = |q: &Array4<T>, k: &Array4<T>, causal: bool| {
-            let heads = Heads::new(q, k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
+            let heads = Heads::new(q, k, &v).unwrap().with_sequences(&offsets, &offsets).unwrap();
             let all = backward(&attention, &heads, &g, causal);
             [&all.queries, &all.keys, &all.values].map(places)
         };
@@ -685,9 +688,9 @@ fn what_does_not_fit_is_refused() {
     let other = Attention::new(positive::<f64>(5, 12)).unwrap();
     assert!(matches!(other.bidirectional_backward(&heads, &x), Err(Error::Shape { .. })));
     for refused in [
-        Attention::new(Map::new(Ones).unwrap()).unwrap(),
+        Attention::new(Map::of_feature_map(Ones).unwrap()).unwrap(),
         attention.clone().with_heaviest_keys_exact(1).unwrap(),
-        attention.clone().biased_epsilon(1e-3).unwrap(),
+        attention.clone().with_biased_epsilon(1e-3).unwrap(),
     ] {
         assert!(matches!(refused.causal_backward(&heads, &x), Err(Error::Unsupported { .. })));
     }
@@ -701,16 +704,16 @@ fn half_inputs_have_gradients_in_single() {
         let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f32>([1, 1, 100, 4], 0.8, seed));
         let half = [&q, &k, &v].map(|x| x.mapv(narrow));
         let single = half.each_ref().map(|x| x.mapv(wide));
-        let near = plain.clone().window(9, 0).unwrap().with_keys_exact(&[0, 40]).unwrap();
+        let near = plain.clone().with_window(9, 0).unwrap().with_keys_exact(&[0, 40]).unwrap();
         let ([q, k, v], [x, y, z]) = (&half, &single);
         let (half, single) = (Heads::new(q, k, v).unwrap(), Heads::new(x, y, z).unwrap());
         for causal in [false, true] {
-            for attention in [plain.clone(), plain.clone().cosine(0.5).unwrap(), near.clone()] {
+            for attention in [plain.clone(), plain.clone().with_cosine(0.5).unwrap(), near.clone()] {
                 let [half, single] =
                     [backward(&attention, &half, &g, causal), backward(&attention, &single, &g, causal)];
                 assert!(half == single, "causal {causal}");
             }
-            for attention in [ExactAttention::new(), ExactAttention::new().cosine(0.5).unwrap()] {
+            for attention in [ExactAttention::new(), ExactAttention::new().with_cosine(0.5).unwrap()] {
                 let of_half = exact_backward(&attention, &half, &g, causal);
                 assert!(of_half == exact_backward(&attention, &single, &g, causal), "exact, causal {causal}");
             }
@@ -726,8 +729,8 @@ fn what_is_zero_stays_so_beside_what_overflows() {
     let one = |x: &[f32]| Array4::from_shape_vec((1, 1, 1, x.len()), x.to_vec()).unwrap();
     // ReLU(x): the first feature of the query is 0, and its cotangent k₁ v beyond the range.
     let omega = Frequencies::from_rows(array![[1.0, 0.0], [0.0, 1.0]]).unwrap();
-    let relu = Nonlinear::new(Activation::Relu).map::<f32>(omega, 1.0).unwrap();
-    let attention = Attention::new(relu).unwrap().normalised(false).scale(1.0).unwrap();
+    let relu = Nonlinear::new(Activation::Relu).build::<f32>(omega, 1.0).unwrap();
+    let attention = Attention::new(relu).unwrap().without_normalisers().with_scale(1.0).unwrap();
     for (first, v) in [(1e10, 1e30), (1e25, 1e15)] {
         let (q, k, v, g) = (one(&[-1.0, 1.0]), one(&[first, 1.0]), one(&[v]), one(&[1.0]));
         let heads = Heads::new(&q, &k, &v).unwrap();
@@ -742,8 +745,8 @@ fn what_is_zero_stays_so_beside_what_overflows() {
     }
     // Values of 0 beside a kernel beyond the range.
     let omega = Frequencies::from_rows(array![[200.0]]).unwrap();
-    let map = Positive.map::<f32>(omega, Softmax::default()).unwrap();
-    let attention = Attention::new(map).unwrap().normalised(false);
+    let map = Positive.build::<f32>(omega, Softmax::default()).unwrap();
+    let attention = Attention::new(map).unwrap().without_normalisers();
     let (x, v) = (one(&[60.0]), one(&[0.0]));
     let heads = Heads::new(&x, &x, &v).unwrap();
     for (causal, g) in [(false, 1.0), (false, -1.0), (true, 1.0), (true, -1.0)] {
@@ -763,8 +766,9 @@ fn features_that_are_all_zero_have_slopes() {
         [(false, true, 6), (true, true, 6), (false, false, 6), (true, false, 6), (true, true, 70)]
     {
         for activation in functions {
-            let map = Nonlinear::new(activation).map::<f64>(frequencies(3, 8, &Orthogonal, 5), 1.0).unwrap();
-            let attention = Attention::signed(vec![map]).unwrap().normalised(normalised);
+            let map =
+                Nonlinear::new(activation).build::<f64>(frequencies(3, 8, &Orthogonal, 5), 1.0).unwrap();
+            let attention = oracle::normalised(Attention::signed(vec![map]).unwrap(), normalised);
             let [mut q, mut k] = [1, 2].map(|seed| tokens::<f64>([1, 1, l, 3], 0.4, seed).mapv(f64::abs));
             let [v, g] = [3, 4].map(|seed| tokens::<f64>([1, 1, l, 2], 1.0, seed));
             // Normalised, a query whose features are 0 has no output.
@@ -811,7 +815,7 @@ fn zeros_have_no_sign() {
         let heads = Heads::new(&q, &k, &v).unwrap();
         let signed: Map<T> = Trigonometric.softmax(frequencies(4, 30, &Orthogonal, 7)).unwrap();
         for attention in [Attention::new(positive::<T>(4, 12)), Attention::signed(vec![signed])] {
-            let near = attention.clone().unwrap().window(3, 2).unwrap();
+            let near = attention.clone().unwrap().with_window(3, 2).unwrap();
             for attention in [attention.unwrap(), near] {
                 for (causal, sign) in [(false, 1.0), (false, -1.0), (true, 1.0), (true, -1.0)] {
                     let none = Array4::from_elem(v.dim(), T::narrow(sign * 0.0));

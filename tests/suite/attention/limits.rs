@@ -3,10 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use super::oracle::{auto, diagnosed};
 use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, arr1, s};
-use random_features::apply::attention::{
-    Attended, Attention, ExactAttention, Heads, Sample, Step, WeightRows,
-};
+use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads, Sample, Step};
 use random_features::frequency::{Draw, Independent};
 use random_features::kernel::Softmax;
 use random_features::linalg::Backend;
@@ -43,10 +42,10 @@ fn four(one: &Array4<f64>, shape: [usize; 4]) -> ArrayView4<'_, f64> {
 /// What attends to heads, bidirectionally or causally.
 fn every_way(heads: &Heads<'_, f64>, causal: bool) -> Vec<Result<Attended<f64>>> {
     let (linear, exact) = (attention(), ExactAttention::new());
-    let signed = attention().normalised(false);
-    let windowed = attention().window(4, if causal { 0 } else { 4 }).unwrap();
+    let signed = attention().without_normalisers();
+    let windowed = attention().with_window(4, if causal { 0 } else { 4 }).unwrap();
     let chosen = attention().with_keys_exact(&[0]).unwrap();
-    let mut all = vec![linear.auto(heads, causal), linear.diagnosed(heads, causal)];
+    let mut all = vec![auto(&linear, heads, causal), diagnosed(&linear, heads, causal)];
     for linear in [linear, signed, windowed, chosen] {
         all.push(if causal { linear.causal(heads) } else { linear.bidirectional(heads) });
     }
@@ -101,11 +100,9 @@ fn work_beyond_memory_is_refused() {
     refused(ExactAttention::new().bidirectional(&heads));
     refused(attention().with_heaviest_keys_exact(3).unwrap().bidirectional(&heads));
     refused(attention().with_keys_exact(&[0, 5]).unwrap().bidirectional(&heads));
-    let rows = WeightRows { batch: 0, head: 0, rows: &[0], causal: false };
-    refused(attention().weights(&heads, rows));
+    refused(attention().bidirectional_weights(&heads, 0, 0, &[0]));
     let (many, k) = (vec![0; 1 << 16], four(&one, [1, 1, 1 << 32, 1]));
-    let rows = WeightRows { batch: 0, head: 0, rows: &many, causal: false };
-    refused(attention().weights(&Heads::new(&q, &k, &k).unwrap(), rows));
+    refused(attention().bidirectional_weights(&Heads::new(&q, &k, &k).unwrap(), 0, 0, &many));
     // Features that are recorded, of gradients that there is memory for.
     let wide = Attention::new(map(1, 1 << 20)).unwrap();
     let k = four(&one, [1, 1, 1 << 20, 1]);
@@ -131,7 +128,7 @@ fn states_beyond_memory_are_not_made() {
     refused(state.prefill(&Heads::new(&q, &k, &k).unwrap()));
     assert_eq!(state.lengths(), [0]);
     let long = four(&one, [1, 1, MANY, 1]);
-    for attention in [attention().window(3, 0).unwrap(), attention().with_keys_exact(&[1]).unwrap()] {
+    for attention in [attention().with_window(3, 0).unwrap(), attention().with_keys_exact(&[1]).unwrap()] {
         let mut state = attention.state(1, 1, 1).unwrap();
         state.prefill(&Heads::without_queries(&k, &k).unwrap()).unwrap();
         refused(state.prefill(&Heads::without_queries(&long, &long).unwrap()));
@@ -198,8 +195,8 @@ fn long_passes_can_be_stopped() {
     let endless = four(&one, [1, 1, 1 << 45, 1]);
     let heads = Heads::new(&few, &endless, &endless).unwrap();
     cancelled(watch(stop, || attention().bidirectional(&heads)));
-    cancelled(watch(stop, || attention().window(8, 8).unwrap().bidirectional(&heads)));
-    cancelled(watch(stop, || attention().diagnosed(&heads, false)));
+    cancelled(watch(stop, || attention().with_window(8, 8).unwrap().bidirectional(&heads)));
+    cancelled(watch(stop, || attention().bidirectional_diagnosed(&heads)));
     let long = four(&one, [1, 1, 1 << 23, 1]);
     let heads = Heads::new(&long, &long, &long).unwrap();
     let start = Instant::now();
@@ -223,7 +220,7 @@ fn a_stopped_state_is_what_it_was() {
     let long = four(&one, [1, 2, 1 << 23, 1]);
     let long = Heads::without_queries(&long, &long).unwrap();
     for attention in
-        [attention(), attention().window(70, 0).unwrap(), attention().with_keys_exact(&[3]).unwrap()]
+        [attention(), attention().with_window(70, 0).unwrap(), attention().with_keys_exact(&[3]).unwrap()]
     {
         let (mut state, mut other) = (attention.state(1, 2, 1).unwrap(), attention.state(1, 2, 1).unwrap());
         for state in [&mut state, &mut other] {
@@ -271,15 +268,14 @@ fn reports_can_be_stopped() {
 fn weights_can_be_stopped() {
     let x = Array4::from_shape_fn((1, 1, 30, 1), |(_, _, i, _)| i as f64 / 30.0);
     let heads = Heads::new(&x, &x, &x).unwrap();
-    let rows = WeightRows { batch: 0, head: 0, rows: &[0, 3], causal: false };
     let sample = x.slice(s![0, 0, .., ..]);
     watch(stop, || {
         // The first step stops it.
         cancelled(
             attention().choose(&Sample::new(&sample, &sample), [9, 9], 0.1).map(|choice| choice.to_string()),
         );
-        cancelled(attention().weights(&heads, rows));
-        cancelled(attention().auto(&heads, false));
+        cancelled(attention().bidirectional_weights(&heads, 0, 0, &[0, 3]));
+        cancelled(attention().bidirectional_auto(&heads));
     });
-    assert_eq!(attention().weights(&heads, rows).unwrap().dim(), (2, 30));
+    assert_eq!(attention().bidirectional_weights(&heads, 0, 0, &[0, 3]).unwrap().dim(), (2, 30));
 }

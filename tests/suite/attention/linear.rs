@@ -1,9 +1,9 @@
 //! Linear attention against the quadratic loop over the same features, on every path.
 
-use super::oracle::{by_features, naive, positive};
+use super::oracle::{self, by_features, naive, positive};
 use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
-use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
+use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads};
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Counts, Draw, Frequencies, Independent, Orthogonal, Simplex};
 use random_features::kernel::{Activation, RootDim, Softmax};
@@ -40,8 +40,8 @@ fn maps(d: usize, m: usize) -> Vec<(&'static str, Map<f32>, Map<f64>, bool)> {
         map!("SimRF", false, Positive.softmax(frequencies(d, m, &Simplex::default(), 3))),
         map!("regularised", false, Positive.softmax(regularised())),
         map!("shifted Poisson", false, Poisson::default().shifted(shift()).softmax(counts())),
-        map!("ReLU", false, Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().map(omega(), 1.0)),
-        map!("ELU + 1", false, EluPlusOne.map(d, 1.0)),
+        map!("ReLU", false, Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().build(omega(), 1.0)),
+        map!("ELU + 1", false, EluPlusOne.build(d, 1.0)),
         map!("trigonometric", true, Trigonometric.softmax(omega())),
         map!(
             "angular hybrid",
@@ -90,13 +90,13 @@ fn every_map_is_the_quadratic_loop() {
 }
 
 fn relu<T: Real>(d: usize, m: usize) -> Map<T> {
-    Nonlinear::new(Activation::Relu).map(frequencies(d, m, &Independent, 1), 1.0).unwrap()
+    Nonlinear::new(Activation::Relu).build(frequencies(d, m, &Independent, 1), 1.0).unwrap()
 }
 
 /// The positive and the negative part of a number.
 fn signs<T: Real>() -> Map<T> {
     let omega = Frequencies::from_rows(array![[1.0], [-1.0]]).unwrap();
-    Nonlinear::new(Activation::Relu).map(omega, 1.0).unwrap()
+    Nonlinear::new(Activation::Relu).build(omega, 1.0).unwrap()
 }
 
 fn pool(threads: usize) -> rayon::ThreadPool {
@@ -108,7 +108,7 @@ fn same_on_any_threads<T: Real>(name: &str, map: Map<T>, [q, k, v]: [&Array4<T>;
     let mask = Array2::from_shape_fn((1, k.dim().2), |(_, j)| j % 5 != 1 && !(100..300).contains(&j));
     let run = |threads| {
         let heads = Heads::new(q, k, v).unwrap();
-        let both = [heads.clone(), heads.mask(&mask).unwrap()];
+        let both = [heads.clone(), heads.with_mask(&mask).unwrap()];
         let of = |heads| (attention.bidirectional(heads).unwrap(), attention.causal(heads).unwrap());
         pool(threads).install(|| both.each_ref().map(of))
     };
@@ -178,7 +178,7 @@ fn masks_leave_keys_out() {
         k.slice_mut(s![0, 0, j, ..]).fill(if j % 2 == 0 { f64::NAN } else { 1e300 });
         v.slice_mut(s![0, 0, j, ..]).fill(f64::INFINITY);
     }
-    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
     for causal in [false, true] {
         let sees = |i: usize, j: usize| !j.is_multiple_of(3) && (!causal || j <= i);
         let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
@@ -191,7 +191,7 @@ fn masks_leave_keys_out() {
         );
     }
     let nothing = Array2::from_elem((1, 150), false);
-    let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap().mask(&nothing).unwrap()).unwrap();
+    let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap().with_mask(&nothing).unwrap()).unwrap();
     assert!(out.output.iter().all(|v| *v == 0.0) && out.non_positive.is_empty());
 }
 
@@ -203,7 +203,7 @@ fn each_batch_has_its_own_mask() {
     let map = positive::<f64>(6, 20);
     let attention = Attention::new(map.clone()).unwrap();
     let mask = Array2::from_shape_fn((2, n), |(b, j)| (j * j + b) % 7 < 4 && (b == 0 || j >= 300));
-    let heads = Heads::new(&x, &x, &v).unwrap().mask(&mask).unwrap();
+    let heads = Heads::new(&x, &x, &v).unwrap().with_mask(&mask).unwrap();
     for causal in [false, true] {
         let (exact, out): (Array4<f64>, _) = if causal {
             (ExactAttention::new().causal(&heads).unwrap().output, attention.causal(&heads).unwrap())
@@ -225,9 +225,10 @@ fn each_batch_has_its_own_mask() {
             let expected = weights.dot(&v) / totals.insert_axis(Axis(1));
             assert!((&head(&exact, b, 0) - &expected).iter().all(|e| e.abs() < 1e-13));
         }
-        let which = WeightRows { batch: 1, head: 0, rows: &[2, 310, 599], causal };
-        let found = attention.weights(&heads, which).unwrap().dot(&head(&v, 1, 0));
-        let expected = head(&out.output, 1, 0).select(Axis(0), which.rows);
+        let which = [2, 310, 599];
+        let found =
+            oracle::weights(&attention, &heads, ([1, 0], &which), causal).unwrap().dot(&head(&v, 1, 0));
+        let expected = head(&out.output, 1, 0).select(Axis(0), &which);
         assert!((found - expected).iter().all(|e| e.abs() < 1e-12));
     }
 }
@@ -245,7 +246,7 @@ fn unmet_queries_are_reported_where_they_see_a_key() {
     for first in [0, 1, 63, 64, 65, 130, 1023, 1024, 1100, 2048, n - 1, n] {
         for one in [false, true] {
             let mask = Array2::from_shape_fn((1, n), |(_, j)| j == first || (!one && j > first));
-            let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+            let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
             for threads in [1, 4] {
                 let run = || (attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
                 let (causal, whole) = pool(threads).install(run);
@@ -258,7 +259,7 @@ fn unmet_queries_are_reported_where_they_see_a_key() {
     // In order, with the rows of the whole batch, of heads that share keys and of sequences.
     let q = concatenate(Axis(1), &[q.view(), q.view()]).unwrap();
     let offsets = [0, 30, 1500, n];
-    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_sequences(&offsets, &offsets).unwrap();
     let expected: Vec<_> = (0..2).flat_map(|h| (0..n).map(move |i| [0, h, i])).collect();
     for threads in [1, 4] {
         let run = || (attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
@@ -280,7 +281,7 @@ fn unmet_queries_are_reported_where_they_see_a_key() {
     let attention = Attention::new(positive::<f32>(16, 48)).unwrap();
     let x = tokens::<f32>([1, 1, 70, 16], 25.0, 1);
     let mask = Array2::from_shape_fn((1, 70), |(_, j)| j >= 3);
-    let out = attention.causal(&Heads::new(&x, &x, &x).unwrap().mask(&mask).unwrap()).unwrap();
+    let out = attention.causal(&Heads::new(&x, &x, &x).unwrap().with_mask(&mask).unwrap()).unwrap();
     assert!(out.non_positive.is_empty());
     assert!(
         out.output.rows().into_iter().enumerate().all(|(i, row)| (i < 3) == row.iter().all(|v| *v == 0.0))
@@ -297,7 +298,7 @@ fn sequences_do_not_see_each_other() {
         tokens([2, 2, 200, 3], 1.0, 3),
     );
     let (of_q, of_k) = ([0, 70, 70, 180], [0, 0, 150, 200]);
-    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&of_q, &of_k).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_sequences(&of_q, &of_k).unwrap();
     let out = attention.bidirectional(&heads).unwrap().output;
     let exact: Array4<f32> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     for s in 0..3 {
@@ -317,7 +318,7 @@ fn sequences_do_not_see_each_other() {
     assert!(matches!(attention.causal(&heads), Err(Error::Shape { .. })));
     let (of_q, k) = ([0, 1, 130, 180], k.slice(s![.., .., ..180, ..]).to_owned());
     let v = v.slice(s![.., .., ..180, ..]).to_owned();
-    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&of_q, &of_q).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_sequences(&of_q, &of_q).unwrap();
     let out = attention.causal(&heads).unwrap().output;
     let (q, k, v) =
         (q.slice(s![.., .., 1..130, ..]), k.slice(s![.., .., 1..130, ..]), v.slice(s![.., .., 1..130, ..]));
@@ -480,7 +481,7 @@ fn prompts_and_copies_after_queries() {
 #[cfg(feature = "serde")]
 #[test]
 fn a_stored_state_goes_on_to_the_bit() {
-    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().cosine(0.3).unwrap();
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().with_cosine(0.3).unwrap();
     let x = tokens::<f32>([2, 2, 90, 6], 0.7, 1);
     for length in [0, 10, 64, 80] {
         let mut state = attention.state(2, 2, 6).unwrap();
@@ -514,10 +515,10 @@ fn stored_attention_has_all_options() {
     let heads = Heads::new(&x, &x, &x).unwrap();
     let plain = new().causal(&heads).unwrap();
     for attention in [
-        new().scale(0.3).unwrap(),
-        new().cosine(0.3).unwrap(),
-        new().normalised(false),
-        new().biased_epsilon(0.1).unwrap(),
+        new().with_scale(0.3).unwrap(),
+        new().with_cosine(0.3).unwrap(),
+        new().without_normalisers(),
+        new().with_biased_epsilon(0.1).unwrap(),
         new().with_keys_exact(&[0, 1]).unwrap(),
     ] {
         let read: Attention<f64> = serde_json::from_str(&serde_json::to_string(&attention).unwrap()).unwrap();
@@ -562,7 +563,7 @@ fn values_that_are_not_finite_show_beside_larger_keys() {
         let rows = |x: [f64; 2]| Array4::from_shape_fn((1, 1, 2, 1), |(_, _, i, _)| T::narrow(x[i]));
         // In all outputs that see it and, of normalised attention, in all gradients of queries.
         let shown = |normalised: bool, attention: &Attention<T>, q: f64, k: [f64; 2], v: [f64; 2]| {
-            let attention = attention.clone().normalised(normalised);
+            let attention = oracle::normalised(attention.clone(), normalised);
             let (x, y, z) = (rows([q; 2]), rows(k), rows(v));
             let heads = Heads::new(&x, &y, &z).unwrap();
             let all = attention.bidirectional(&heads).unwrap().output;
@@ -578,7 +579,7 @@ fn values_that_are_not_finite_show_beside_larger_keys() {
         let positive = Attention::new(Positive.softmax::<T>(omega()).unwrap()).unwrap();
         let hyperbolic = Attention::new(Hyperbolic.softmax::<T>(omega()).unwrap()).unwrap();
         // The first key is read by features, the second one exactly.
-        let near = positive.clone().window(1, 0).unwrap();
+        let near = positive.clone().with_window(1, 0).unwrap();
         let options = [f64::NAN, f64::INFINITY].into_iter().flat_map(|odd| [(odd, true), (odd, false)]);
         for (odd, normalised) in options {
             for q in [1.0, -40.0] {
@@ -725,17 +726,19 @@ fn options_are_their_definitions() {
         )
     };
     let close = |a: ArrayView2<'_, f64>, b: &Array2<f64>| (&a - b).iter().all(|e| e.abs() < 1e-12);
-    let scaled = Attention::new(map.clone()).unwrap().scale(0.25).unwrap().bidirectional(&heads).unwrap();
+    let scaled =
+        Attention::new(map.clone()).unwrap().with_scale(0.25).unwrap().bidirectional(&heads).unwrap();
     assert!(close(head(&scaled.output, 0, 0), &expected(&inputs[0], &inputs[1], 0.5)));
     let unit = |x: &Array2<f64>| {
         let norms = x.mapv(|v| v * v).sum_axis(Axis(1)).mapv(f64::sqrt).insert_axis(Axis(1));
         x / &norms
     };
-    let cosine = Attention::new(map.clone()).unwrap().cosine(0.25).unwrap().bidirectional(&heads).unwrap();
+    let cosine =
+        Attention::new(map.clone()).unwrap().with_cosine(0.25).unwrap().bidirectional(&heads).unwrap();
     assert!(close(head(&cosine.output, 0, 0), &expected(&unit(&inputs[0]), &unit(&inputs[1]), 2.0)));
 
     // Not normalised: the plain sum of estimates.
-    let plain = Attention::new(map.clone()).unwrap().scale(1.0).unwrap().normalised(false);
+    let plain = Attention::new(map.clone()).unwrap().with_scale(1.0).unwrap().without_normalisers();
     let gram = map.gram(&inputs[0], &inputs[1]).unwrap();
     let sum = gram.dot(&inputs[2]);
     assert!(
@@ -746,7 +749,8 @@ fn options_are_their_definitions() {
     assert!((&head(&plain.causal(&heads).unwrap().output, 0, 0) - &last).iter().all(|e| e.abs() < 1e-10));
 
     // ε beside keys' features and queries' features relative to their largest.
-    let epsilon = Attention::new(map.clone()).unwrap().scale(1.0).unwrap().biased_epsilon(0.01).unwrap();
+    let epsilon =
+        Attention::new(map.clone()).unwrap().with_scale(1.0).unwrap().with_biased_epsilon(0.01).unwrap();
     let (mut left, right) = (
         map.features(Side::X, &inputs[0]).unwrap().to_array(),
         map.features(Side::Y, &inputs[1]).unwrap().to_array() + 0.01,
@@ -761,10 +765,10 @@ fn options_are_their_definitions() {
 
     for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let attention = || Attention::new(map.clone()).unwrap();
-        assert!(attention().scale(wrong).is_err() && attention().cosine(wrong).is_err());
+        assert!(attention().with_scale(wrong).is_err() && attention().with_cosine(wrong).is_err());
         assert!(
-            ExactAttention::new().scale(wrong).is_err()
-                && (wrong == 0.0 || attention().biased_epsilon(wrong).is_err())
+            ExactAttention::new().with_scale(wrong).is_err()
+                && (wrong == 0.0 || attention().with_biased_epsilon(wrong).is_err())
         );
     }
 }
@@ -847,15 +851,15 @@ fn exact_attention_is_the_definition() {
 
     let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
     let exact = attention.exact_counterpart().unwrap();
-    let crossover = attention.crossover(5, false);
-    assert!(crossover > 2 && attention.crossover(5, true) > crossover);
+    let crossover = attention.bidirectional_crossover(5);
+    assert!(crossover > 2 && attention.causal_crossover(5) > crossover);
     // Exact pairs move it up, by a rule that the suite `attention_choice` has again.
-    let near = attention.clone().window(9, 4).unwrap();
+    let near = attention.clone().with_window(9, 4).unwrap();
     let heavy = attention.clone().with_keys_exact(&[3, 5]).unwrap();
     for (attention, causal) in
         [(&attention, false), (&attention, true), (&near, false), (&near, true), (&heavy, false)]
     {
-        let crossover = attention.crossover(5, causal);
+        let crossover = oracle::crossover(attention, 5, causal);
         for n in [crossover - 1, crossover] {
             let part = |x: &Array4<f64>| x.slice(s![.., .., ..n, ..]).to_owned();
             let (k, v) = (part(&k), part(&v));
@@ -867,7 +871,7 @@ fn exact_attention_is_the_definition() {
                 (false, true) => attention.causal(&heads),
             };
             assert_eq!(
-                attention.auto(&heads, causal).unwrap().output,
+                oracle::auto(attention, &heads, causal).unwrap().output,
                 expected.unwrap().output,
                 "{n}, {causal}"
             );
@@ -880,35 +884,36 @@ fn exact_attention_is_the_definition() {
         [Heads::new(&one, &k_part, &v_part), Heads::new(&k_part, &one, &part(&v, 1))].map(Result::unwrap)
     {
         let expected: Array4<f64> = exact.bidirectional(&heads).unwrap().output;
-        assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
+        assert_eq!(attention.bidirectional_auto(&heads).unwrap().output, expected);
     }
     let heads = Heads::new(&k_part, &k_part, &v_part).unwrap();
     let expected: Array4<f64> = exact.causal(&heads).unwrap().output;
-    assert_eq!(attention.auto(&heads, true).unwrap().output, expected);
+    assert_eq!(attention.causal_auto(&heads).unwrap().output, expected);
     let few = part(&k, 3);
     let wrong = Heads::new(&few, &few, &few).unwrap();
     let other = Attention::new(positive::<f64>(5, 20)).unwrap();
-    assert!(matches!(other.auto(&wrong, false), Err(Error::Shape { .. })));
+    assert!(matches!(other.bidirectional_auto(&wrong), Err(Error::Shape { .. })));
     // What is not divided, or not softmax attention, has no other way.
-    let sums = attention.clone().normalised(false);
-    assert_eq!(sums.auto(&wrong, false).unwrap(), sums.bidirectional(&wrong).unwrap());
-    assert_eq!(attention.clone().biased_epsilon(0.1).unwrap().exact_counterpart(), None);
+    let sums = attention.clone().without_normalisers();
+    assert_eq!(sums.bidirectional_auto(&wrong).unwrap(), sums.bidirectional(&wrong).unwrap());
+    assert_eq!(attention.clone().with_biased_epsilon(0.1).unwrap().exact_counterpart(), None);
     let cosine: Array4<f64> = attention
         .clone()
-        .cosine(0.3)
+        .with_cosine(0.3)
         .unwrap()
         .exact_counterpart()
         .unwrap()
         .bidirectional(&wrong)
         .unwrap()
         .output;
-    let own: Array4<f64> = ExactAttention::new().cosine(0.3).unwrap().bidirectional(&wrong).unwrap().output;
+    let own: Array4<f64> =
+        ExactAttention::new().with_cosine(0.3).unwrap().bidirectional(&wrong).unwrap().output;
     assert!((cosine - own).iter().all(|e| e.abs() < 1e-13));
     // Another kernel has no exact softmax attention.
     let gaussian = Positive.gaussian::<f64>(frequencies(6, 8, &Orthogonal, 1), 1.0).unwrap();
     assert_eq!(Attention::new(gaussian).unwrap().exact_counterpart(), None);
     let longer = Positive
-        .map::<f64>(frequencies(6, 8, &Orthogonal, 1), random_features::kernel::Softmax::new(2.0).unwrap())
+        .build::<f64>(frequencies(6, 8, &Orthogonal, 1), random_features::kernel::Softmax::new(2.0).unwrap())
         .unwrap();
     let mixed = Attention::per_head(vec![positive(6, 20), longer.clone()]).unwrap();
     assert_eq!(mixed.exact_counterpart(), None);
@@ -916,7 +921,7 @@ fn exact_attention_is_the_definition() {
     let own: Array4<f64> =
         Attention::new(longer).unwrap().exact_counterpart().unwrap().bidirectional(&heads).unwrap().output;
     let quarter: Array4<f64> =
-        ExactAttention::new().scale(0.25 / 6f64.sqrt()).unwrap().bidirectional(&heads).unwrap().output;
+        ExactAttention::new().with_scale(0.25 / 6f64.sqrt()).unwrap().bidirectional(&heads).unwrap().output;
     assert!((own - quarter).iter().all(|e| e.abs() < 1e-13));
 }
 
@@ -927,37 +932,35 @@ fn weights_are_those_of_the_outputs() {
     let (q, k, v) =
         (tokens::<f64>([2, 4, 90, 6], 0.7, 1), tokens([2, 2, 90, 6], 0.7, 2), tokens([2, 2, 90, 3], 1.0, 3));
     let (mask, offsets) = (Array2::from_shape_fn((2, 90), |(b, j)| (j + 2 * b) % 4 != 1), [0, 40, 90]);
-    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap().sequences(&offsets, &offsets).unwrap();
+    let heads =
+        Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap().with_sequences(&offsets, &offsets).unwrap();
     for causal in [false, true] {
         let out =
             if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap().output;
-        let which = WeightRows { batch: 1, head: 3, rows: &[0, 39, 40, 89], causal };
+        let which = [0, 39, 40, 89];
         for own in 0..4 {
-            let weights = attention.weights(&heads, WeightRows { head: own, ..which }).unwrap();
+            let weights = oracle::weights(&attention, &heads, ([1, own], &which), causal).unwrap();
             assert!(weights.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
             let expected = weights.dot(&head(&v, 1, own / 2));
-            for (row, expected) in which.rows.iter().zip(expected.rows()) {
+            for (row, expected) in which.iter().zip(expected.rows()) {
                 assert!((&head(&out, 1, own).row(*row) - &expected).iter().all(|e| e.abs() < 1e-12));
             }
         }
-        for wrong in [
-            WeightRows { batch: 2, ..which },
-            WeightRows { head: 4, ..which },
-            WeightRows { rows: &[90], ..which },
-        ] {
-            assert!(matches!(attention.weights(&heads, wrong), Err(Error::Parameter { .. })));
+        for (place, rows) in [([2, 3], &which[..]), ([1, 4], &which), ([1, 3], &[90])] {
+            let refused = oracle::weights(&attention, &heads, (place, rows), causal);
+            assert!(matches!(refused, Err(Error::Parameter { .. })));
         }
     }
     // Sequences with fewer or more keys than queries: places count from where each begins. Without a key all weights are 0.
     let (few_k, few_v) = (k.slice(s![.., .., ..70, ..]), v.slice(s![.., .., ..70, ..]));
     let nothing = Array2::from_elem((2, 70), false);
-    let heads = Heads::new(&q, &few_k, &few_v).unwrap().sequences(&offsets, &[0, 10, 70]).unwrap();
-    let which = WeightRows { batch: 0, head: 0, rows: &[4, 30, 45, 89], causal: true };
-    let weights = attention.weights(&heads, which).unwrap();
+    let heads = Heads::new(&q, &few_k, &few_v).unwrap().with_sequences(&offsets, &[0, 10, 70]).unwrap();
+    let which = [4, 30, 45, 89];
+    let weights = attention.causal_weights(&heads, 0, 0, &which).unwrap();
     for (row, seen) in weights.rows().into_iter().zip([0..5, 0..10, 10..16, 10..60]) {
         assert!(row.indexed_iter().all(|(j, w)| (*w > 0.0) == seen.contains(&j)), "{seen:?} {row}");
     }
-    let weights = attention.weights(&heads.mask(&nothing).unwrap(), which).unwrap();
+    let weights = attention.causal_weights(&heads.with_mask(&nothing).unwrap(), 0, 0, &which).unwrap();
     assert!(weights.iter().all(|w| *w == 0.0));
 }
 
@@ -980,14 +983,14 @@ fn wrong_shapes_are_errors() {
     assert!(matches!(none, Some(Error::Parameter { .. })), "{none:?}");
     assert!(matches!(Heads::new(&q, &k, &zeros(1, 2, 7, 0)), Err(Error::Parameter { .. })));
     let short = Array2::from_elem((1, 5), true);
-    assert!(Heads::new(&q, &k, &v).unwrap().mask(&short).is_err());
+    assert!(Heads::new(&q, &k, &v).unwrap().with_mask(&short).is_err());
     for (queries, keys) in
         [(vec![0, 5], vec![0, 6]), (vec![0, 5], vec![0, 3, 7]), (vec![1, 5], vec![0, 7]), (vec![5], vec![7])]
     {
-        assert!(Heads::new(&q, &k, &v).unwrap().sequences(&queries, &keys).is_err());
+        assert!(Heads::new(&q, &k, &v).unwrap().with_sequences(&queries, &keys).is_err());
     }
     let heads = || Heads::new(&q, &k, &v).unwrap();
-    let decreasing = heads().sequences(&[0, 4, 2, 5], &[0, 1, 2, 7]);
+    let decreasing = heads().with_sequences(&[0, 4, 2, 5], &[0, 1, 2, 7]);
     assert!(matches!(decreasing, Err(Error::Entry { row: 2, .. })));
     assert!(matches!(attention.causal(&heads()), Err(Error::Shape { .. })));
     let narrow = Attention::new(positive::<f64>(5, 20)).unwrap();
@@ -1028,7 +1031,7 @@ fn half_precision_is_converted() {
 fn redraws_follow_their_schedule() {
     let recipe = Positive.recipe(Draw::new(6, 20, Orthogonal), Softmax::default());
     let redraw = Redraw::new(recipe.clone(), 7, 100).unwrap();
-    let identity = |redraw: &Redraw, step| redraw.map::<f32>(step).unwrap().identity();
+    let identity = |redraw: &Redraw, step| redraw.build::<f32>(step).unwrap().identity();
     assert_eq!(identity(&redraw, 99), recipe.draw::<f32>(7).unwrap().identity());
     let mut known: Vec<_> = (0..50).map(|number| identity(&redraw, 100 * number + 3)).collect();
     known.push(identity(&Redraw::new(recipe.clone(), 8, 100).unwrap(), 250));
@@ -1070,8 +1073,8 @@ fn keys_without_a_common_feature_hide_none() {
             }
             let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
             assert!((step.output[[0, 0, 0]] - 3.0).abs() < 1e-5, "{size} {gap}");
-            let which = WeightRows { batch: 0, head: 0, rows: &[0], causal: false };
-            assert!((attention.weights(&heads, which).unwrap()[[0, n - 1]] - 1.0).abs() < 1e-12);
+            let weights = attention.bidirectional_weights(&heads, 0, 0, &[0]).unwrap();
+            assert!((weights[[0, n - 1]] - 1.0).abs() < 1e-12);
         }
     }
 }
@@ -1175,7 +1178,7 @@ fn keys_of_any_size_are_seen_by_their_own_sign_alone() {
     assert!(!out[[0, 0, 0, 0]].is_finite() && (out[[0, 0, 1, 0]] - 3.0).abs() < 1e-15);
     // What is shared may be the least of the features on both sides.
     let omega = Frequencies::from_rows(Array2::eye(3)).unwrap();
-    let attention = Attention::new(Nonlinear::new(Activation::Relu).map(omega, 1.0).unwrap()).unwrap();
+    let attention = Attention::new(Nonlinear::new(Activation::Relu).build(omega, 1.0).unwrap()).unwrap();
     for share in [1e-5f32, 1e-10, 1e-20, 1e-30] {
         let q = array![[[[1.0, -1.0, share], [1.0, -1.0, share]]]];
         let k = array![[[[-1.0, 1.0, share], [-1.0, 1.0, 3.0 * share]]]];
@@ -1215,7 +1218,7 @@ fn values_of_a_map_may_be_of_any_size() {
     let [q, k] = [1, 2].map(|seed| tokens::<f32>([1, 1, 150, 1], 1.0, seed));
     let v = tokens::<f32>([1, 1, 150, 2], 1.0, 3);
     let run = |size: f64| {
-        let attention = Attention::new(Map::<f32>::new(Sized(size)).unwrap()).unwrap();
+        let attention = Attention::new(Map::<f32>::of_feature_map(Sized(size)).unwrap()).unwrap();
         let heads = Heads::new(&q, &k, &v).unwrap();
         (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap())
     };
@@ -1232,8 +1235,8 @@ fn values_of_a_map_may_be_of_any_size() {
 /// Norms of any size have the same direction.
 #[test]
 fn cosines_do_not_depend_on_norms() {
-    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().cosine(0.5).unwrap();
-    let exact = ExactAttention::new().cosine(0.5).unwrap();
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().with_cosine(0.5).unwrap();
+    let exact = ExactAttention::new().with_cosine(0.5).unwrap();
     let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 1, 40, d], 1.0, seed));
     let run = |a: f32, b: f32| {
         let (q, k) = (q.mapv(|v| v * a), k.mapv(|v| v * b));
@@ -1257,8 +1260,8 @@ fn a_tiny_epsilon_changes_little() {
         let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 1, 70, d], size, seed));
         let heads = Heads::new(&q, &k, &v).unwrap();
         let run = |epsilon| {
-            let attention = Attention::new(map.clone()).unwrap().normalised(normalised);
-            attention.biased_epsilon(epsilon).unwrap().causal(&heads).unwrap()
+            let attention = oracle::normalised(Attention::new(map.clone()).unwrap(), normalised);
+            attention.with_biased_epsilon(epsilon).unwrap().causal(&heads).unwrap()
         };
         let (none, tiny) = (run(0.0), run(1e-300));
         assert!(tiny.non_positive.is_empty(), "{size}");
@@ -1278,7 +1281,7 @@ fn epsilon_is_its_definition_for_features_of_any_size() {
     ] {
         let [q, k] = [1, 2].map(|seed| tokens::<f32>([1, 1, 70, 1], size, seed));
         let v = tokens::<f32>([1, 1, 70, 2], 1.0, 3);
-        let attention = Attention::new(single).unwrap().biased_epsilon(0.01).unwrap();
+        let attention = Attention::new(single).unwrap().with_biased_epsilon(0.01).unwrap();
         let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap();
         let features =
             |side, x: &Array4<f32>| double.features(side, &widened(head(x, 0, 0))).unwrap().to_array();
@@ -1299,7 +1302,7 @@ fn epsilon_is_its_definition_for_features_of_any_size() {
 fn outputs_that_are_not_divided_reach_the_ends_of_the_range() {
     // One frequency: φ = exp(ω x − ½x²), so the scale is far beyond the range where ω x is.
     let map = positive::<f64>(1, 1);
-    let attention = Attention::new(map.clone()).unwrap().scale(1.0).unwrap().normalised(false);
+    let attention = Attention::new(map.clone()).unwrap().with_scale(1.0).unwrap().without_normalisers();
     for x in [-40.0, -30.0, 30.0, 40.0] {
         let log = map.log_estimate(&arr1(&[x]), &arr1(&[x])).unwrap().ln_abs;
         // The output e^±600.
@@ -1350,15 +1353,14 @@ fn sequences_and_nan_reach_the_side_doors() {
     let attention = Attention::new(positive::<f64>(6, 100)).unwrap();
     let x = tokens::<f64>([1, 1, 2000, 6], 0.7, 1);
     let offsets: Vec<usize> = (0..=100).map(|s| 20 * s).collect();
-    let heads = Heads::new(&x, &x, &x).unwrap().sequences(&offsets, &offsets).unwrap();
-    assert!(attention.crossover(6, false) > 20);
+    let heads = Heads::new(&x, &x, &x).unwrap().with_sequences(&offsets, &offsets).unwrap();
+    assert!(attention.bidirectional_crossover(6) > 20);
     let expected: Array4<f64> = attention.exact_counterpart().unwrap().bidirectional(&heads).unwrap().output;
-    assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
+    assert_eq!(attention.bidirectional_auto(&heads).unwrap().output, expected);
     let mut k = x.clone();
     k[[0, 0, 25, 0]] = f64::NAN;
-    let heads = Heads::new(&x, &k, &x).unwrap().sequences(&offsets, &offsets).unwrap();
-    let weights =
-        attention.weights(&heads, WeightRows { batch: 0, head: 0, rows: &[3, 30], causal: false }).unwrap();
+    let heads = Heads::new(&x, &k, &x).unwrap().with_sequences(&offsets, &offsets).unwrap();
+    let weights = attention.bidirectional_weights(&heads, 0, 0, &[3, 30]).unwrap();
     assert!(weights.row(0).iter().all(|w| w.is_finite()) && weights.row(1).iter().any(|w| w.is_nan()));
     assert!(attention.state(usize::MAX, 2, 1).is_err() && attention.state(1, 1, usize::MAX / 2).is_err());
 }
@@ -1367,7 +1369,7 @@ fn sequences_and_nan_reach_the_side_doors() {
 #[test]
 fn zeros_stay_zeros() {
     let positive = Attention::new(positive::<f64>(1, 1)).unwrap();
-    let raw = positive.clone().scale(1.0).unwrap().normalised(false);
+    let raw = positive.clone().with_scale(1.0).unwrap().without_normalisers();
     // A weight of e^1600 and values 0 and 1.
     let (x, v) = (array![[[[40.0]]]], array![[[[0.0, 1.0]]]]);
     let heads = Heads::new(&x, &x, &v).unwrap();
@@ -1377,7 +1379,7 @@ fn zeros_stay_zeros() {
     let (mut q, k) = (tokens::<f64>([1, 1, 70, 1], 0.5, 1), tokens::<f64>([1, 1, 70, 1], 0.5, 2));
     q[[0, 0, 0, 0]] = f64::NAN;
     let mask = Array2::from_shape_fn((1, 70), |(_, j)| j > 0);
-    let heads = Heads::new(&q, &k, &k).unwrap().mask(&mask).unwrap();
+    let heads = Heads::new(&q, &k, &k).unwrap().with_mask(&mask).unwrap();
     for attended in [positive.causal(&heads).unwrap(), raw.causal(&heads).unwrap()] {
         assert_eq!(attended.output[[0, 0, 0, 0]], 0.0);
         assert!(attended.non_positive.is_empty());
@@ -1385,7 +1387,7 @@ fn zeros_stay_zeros() {
     let exact: Array4<f64> = ExactAttention::new().causal(&heads).unwrap().output;
     assert_eq!(exact[[0, 0, 0, 0]], 0.0);
     let none = Array2::from_elem((1, 70), false);
-    let heads = Heads::new(&q, &k, &k).unwrap().mask(&none).unwrap();
+    let heads = Heads::new(&q, &k, &k).unwrap().with_mask(&none).unwrap();
     assert!(positive.bidirectional(&heads).unwrap().output.iter().all(|out| *out == 0.0));
     let mut state = positive.state(1, 1, 2).unwrap();
     assert!(state.query(&array![[[f64::NAN]]]).unwrap().output.iter().all(|out| *out == 0.0));
@@ -1456,7 +1458,8 @@ fn sentences_name_arguments() {
     says(error, "the number of heads of the keys is 0, but must be at least 1");
     let error = Attention::per_head(vec![map.clone(); 3]).unwrap().state(1, 2, 4).unwrap_err();
     says(error, "the number of heads of the keys, of which each has its own map, is 2, but must be 3");
-    let offsets = |q: &[usize], k: &[usize]| Heads::new(&x, &x, &x).unwrap().sequences(q, k).err().unwrap();
+    let offsets =
+        |q: &[usize], k: &[usize]| Heads::new(&x, &x, &x).unwrap().with_sequences(q, k).err().unwrap();
     says(offsets(&[0, 5], &[0, 2, 5]), "the number of key offsets is 3, but must be 2");
     says(
         offsets(&[5], &[5]),
@@ -1469,18 +1472,17 @@ fn sentences_name_arguments() {
         "row 2 of the query offsets is 2, but must be at least the one before",
     );
     let all = Heads::new(&x, &x, &x).unwrap();
-    let row = |batch, head, row: usize| {
-        attention.weights(&all, WeightRows { batch, head, rows: &[row], causal: false }).unwrap_err()
-    };
+    let row =
+        |batch, head, row: usize| attention.bidirectional_weights(&all, batch, head, &[row]).unwrap_err();
     says(row(1, 0, 0), "the batch is 1, but must be less than the batch size");
     says(row(0, 2, 0), "the head is 2, but must be less than the number of heads of the queries");
     says(row(0, 0, 5), "a row of queries is 5, but must be less than the number of queries");
     says(
-        attention.clone().scale(0.0).unwrap_err(),
+        attention.clone().with_scale(0.0).unwrap_err(),
         "the scale of the logits is 0, but must be positive and finite",
     );
     says(
-        ExactAttention::new().cosine(-1.0).unwrap_err(),
+        ExactAttention::new().with_cosine(-1.0).unwrap_err(),
         "the temperature of the cosines is -1, but must be positive and finite",
     );
     let error = attention.state(1 << 40, 1 << 10, 64).unwrap_err();

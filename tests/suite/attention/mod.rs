@@ -13,4 +13,5 @@ mod parameters;
 mod report;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shaped;
+mod usual;
 mod window;

@@ -1,8 +1,9 @@
 //! Attention by its definition, pair by pair.
 
 use ndarray::Array2;
+use random_features::apply::attention::{Attended, Attention, Element, Heads};
 use random_features::frequency::Orthogonal;
-use random_features::{Map, Positive, Real, Side};
+use random_features::{Error, Map, Positive, Real, Side};
 
 use crate::common::frequencies;
 
@@ -33,6 +34,47 @@ pub fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
 }
 
+/// Attention with outputs that are divided by their normalisers, or not.
+pub fn normalised<T: Real>(attention: Attention<T>, normalised: bool) -> Attention<T> {
+    if normalised { attention } else { attention.without_normalisers() }
+}
+
+/// The cheaper of linear and exact attention, causal or not.
+pub fn auto<T: Real, E: Element<T>>(
+    attention: &Attention<T>,
+    heads: &Heads<'_, E>,
+    causal: bool,
+) -> Result<Attended<T>, Error> {
+    if causal { attention.causal_auto(heads) } else { attention.bidirectional_auto(heads) }
+}
+
+/// Attention with effective numbers of features, causal or not.
+pub fn diagnosed<T: Real, E: Element<T>>(
+    attention: &Attention<T>,
+    heads: &Heads<'_, E>,
+    causal: bool,
+) -> Result<Attended<T>, Error> {
+    if causal { attention.causal_diagnosed(heads) } else { attention.bidirectional_diagnosed(heads) }
+}
+
+/// The length from which on linear attention is cheaper, causal or not.
+pub fn crossover<T: Real>(attention: &Attention<T>, d_v: usize, causal: bool) -> usize {
+    if causal { attention.causal_crossover(d_v) } else { attention.bidirectional_crossover(d_v) }
+}
+
+/// Rows of the matrix of weights of a batch and a head of queries, causal or not.
+pub fn weights<T: Real, E: Element<T>>(
+    attention: &Attention<T>,
+    heads: &Heads<'_, E>,
+    ([batch, head], rows): ([usize; 2], &[usize]),
+    causal: bool,
+) -> Result<Array2<f64>, Error> {
+    match causal {
+        true => attention.causal_weights(heads, batch, head, rows),
+        false => attention.bidirectional_weights(heads, batch, head, rows),
+    }
+}
+
 /// The logarithms and factors of all features of some tokens.
 fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
     let column = |f: usize| {
@@ -53,8 +95,9 @@ fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Ar
         return (logs, features.signs);
     }
     let features = map.features(side, x).unwrap();
-    let logs = Array2::from_shape_fn(features.values().dim(), |(i, f)| features.log_scales()[[i, column(f)]]);
-    (logs, features.values().to_owned())
+    let logs =
+        Array2::from_shape_fn(features.mantissas().dim(), |(i, f)| features.log_scales()[[i, column(f)]]);
+    (logs, features.mantissas().to_owned())
 }
 
 /// The outputs of one head, of all pairs in logarithms; not divided by the normaliser unless so asked.

@@ -25,8 +25,8 @@ fn slopes(
     let offsets = if causal { [[0, 2, 2, 7], [0, 2, 2, 7]] } else { [[0, 2, 2, 7], [0, 0, 2, 7]] };
     let run = |[q, k, v]: [&Array4<f64>; 3]| {
         let heads = Heads::new(q, k, v).unwrap();
-        let heads = if masked { heads.mask(&mask).unwrap() } else { heads };
-        let heads = if ragged { heads.sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
+        let heads = if masked { heads.with_mask(&mask).unwrap() } else { heads };
+        let heads = if ragged { heads.with_sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
         let (output, gradients) = run(&heads, &g, causal);
         ((output * &g).sum(), gradients)
     };
@@ -46,7 +46,7 @@ fn cases() -> impl Iterator<Item = [bool; 4]> {
 #[test]
 fn gradients_of_exact_attention_are_slopes() {
     for case in cases() {
-        for attention in [ExactAttention::new(), ExactAttention::new().cosine(0.4).unwrap()] {
+        for attention in [ExactAttention::new(), ExactAttention::new().with_cosine(0.4).unwrap()] {
             slopes("exact", case, |heads, g, causal| {
                 let out = if causal { attention.causal(heads) } else { attention.bidirectional(heads) };
                 (out.unwrap().output, exact_backward(&attention, heads, g, causal))
@@ -60,7 +60,7 @@ fn kinds<T: Real>(attention: &Attention<T>, causal: bool) -> Vec<(String, Attent
     let windows = [(0, 0), (1, 0), (3, 0), (0, 2), (2, 1), (70, 5), (usize::MAX, usize::MAX)];
     let mut all = Vec::new();
     for (before, after) in windows {
-        let near = attention.clone().window(before, after).unwrap();
+        let near = attention.clone().with_window(before, after).unwrap();
         let name = |keys: &str| format!("window {before} {after}, {keys}");
         all.push((name("keys 1 and 4"), near.clone().with_keys_exact(&[4, 1]).unwrap()));
         if !causal {
@@ -82,10 +82,10 @@ fn gradients_beside_exact_pairs_are_slopes() {
             });
         }
     }
-    let others = [attention.clone().normalised(false), attention.cosine(0.7).unwrap()];
+    let others = [attention.clone().without_normalisers(), attention.with_cosine(0.7).unwrap()];
     for (kind, attention) in others.into_iter().enumerate() {
         for causal in [false, true] {
-            let attention = attention.clone().window(2, 1).unwrap().with_keys_exact(&[2]).unwrap();
+            let attention = attention.clone().with_window(2, 1).unwrap().with_keys_exact(&[2]).unwrap();
             slopes(["not normalised", "cosine"][kind], [causal, true, true, false], |heads, g, causal| {
                 let out = if causal { attention.causal(heads) } else { attention.bidirectional(heads) };
                 (out.unwrap().output, backward(&attention, heads, g, causal))
@@ -108,7 +108,7 @@ fn agrees<T: Real>([n, l]: [usize; 2], tolerance: f64) {
             .map(|window| (window, &[0, 65, 130][..]));
         for ((before, after), keys) in few.into_iter().chain([((5, 2), &many[..])]) {
             let attention = Attention::new(positive::<T>(d, m)).unwrap();
-            let attention = attention.window(before, after).unwrap().with_keys_exact(keys).unwrap();
+            let attention = attention.with_window(before, after).unwrap().with_keys_exact(keys).unwrap();
             let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
             let near = |i: usize, j: usize| j + before > i && j <= i + after;
             let pair = |i: usize, j: usize| match (causal && j > i, near(i, j) || keys.contains(&j)) {
@@ -140,7 +140,7 @@ fn many_chunks_are_the_quadratic_loop() {
 fn windows_that_hold_all_are_exact_attention() {
     let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([2, 2, 150, 4], 1.5, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let attention = Attention::new(positive::<f64>(4, 12)).unwrap().window(150, 150).unwrap();
+    let attention = Attention::new(positive::<f64>(4, 12)).unwrap().with_window(150, 150).unwrap();
     for causal in [false, true] {
         let (all, exact) = (
             backward(&attention, &heads, &g, causal),
@@ -203,22 +203,22 @@ fn norms_may_be_large() {
     for causal in [false, true] {
         let exact = exact_backward(&ExactAttention::new(), &heads, &g, causal);
         let attention = Attention::new(positive::<f64>(8, 12)).unwrap();
-        let near = backward(&attention.clone().window(90, 90).unwrap(), &heads, &g, causal);
+        let near = backward(&attention.clone().with_window(90, 90).unwrap(), &heads, &g, causal);
         assert_near("a window of all", &of_head(&near, 0, 0), &of_head(&exact, 0, 0), 1e-11);
-        let some = backward(&attention.window(5, 5).unwrap(), &heads, &g, causal);
+        let some = backward(&attention.with_window(5, 5).unwrap(), &heads, &g, causal);
         assert!([&some.queries, &some.keys, &some.values].iter().all(|x| x.iter().all(|v| v.is_finite())));
     }
 }
 
 fn same_on_any_threads<T: Real>() {
     let l = 2300;
-    let attention = Attention::new(positive::<T>(6, 16)).unwrap().window(40, 9).unwrap();
+    let attention = Attention::new(positive::<T>(6, 16)).unwrap().with_window(40, 9).unwrap();
     let attention = attention.with_keys_exact(&[0, 7, 1500]).unwrap();
     let [k, v] = [2, 3].map(|seed| uneven::<T>(l, 1, seed));
     let [q, g] = [1, 4].map(|seed| uneven::<T>(l, 2, seed));
     let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1 && !(100..300).contains(&j));
     let run = |threads| {
-        let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+        let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
         pool(threads).install(|| {
             [false, true].map(|causal| {
                 let exact = exact_backward(&ExactAttention::new(), &heads, &g, causal);
@@ -240,7 +240,7 @@ fn threads_change_no_bit() {
 #[test]
 fn nothing_comes_from_the_future() {
     fn check<T: Real>() {
-        let attention = Attention::new(positive::<T>(6, 16)).unwrap().window(20, 0).unwrap();
+        let attention = Attention::new(positive::<T>(6, 16)).unwrap().with_window(20, 0).unwrap();
         let attention = attention.with_keys_exact(&[0, 50, 120]).unwrap();
         let places = [1, 63, 64, 100, 1000, 1024, 1130];
         sees_nothing_else(&places, |heads, g| backward(&attention, heads, g, true));
@@ -254,14 +254,14 @@ fn nothing_comes_from_the_future() {
 fn what_has_no_part_has_no_gradient() {
     let [q, v, g] = [1, 3, 4].map(|seed| tokens::<f64>([1, 1, 70, 4], 0.8, seed));
     let (none, nan) = (Array2::from_elem((1, 70), false), Array4::from_elem(v.dim(), f64::NAN));
-    let near = Attention::new(positive::<f64>(4, 12)).unwrap().window(9, 3).unwrap();
+    let near = Attention::new(positive::<f64>(4, 12)).unwrap().with_window(9, 3).unwrap();
     let near = near.with_keys_exact(&[1, 2]).unwrap();
     for causal in [false, true] {
         for q in [&q, &nan] {
-            let heads = Heads::new(q, &nan, &nan).unwrap().mask(&none).unwrap();
+            let heads = Heads::new(q, &nan, &nan).unwrap().with_mask(&none).unwrap();
             for all in [
                 backward(&near, &heads, &g, causal),
-                backward(&near.clone().normalised(false), &heads, &g, causal),
+                backward(&near.clone().without_normalisers(), &heads, &g, causal),
                 exact_backward(&ExactAttention::new(), &heads, &g, causal),
             ] {
                 let Gradients { queries, keys, values, .. } = all;
@@ -289,7 +289,7 @@ fn what_has_no_part_has_no_gradient() {
 fn nan_shows_where_all_logits_are_nan() {
     fn check<T: Real>() {
         let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<T>([1, 1, 70, 4], 0.8, seed));
-        let near = Attention::new(positive::<T>(4, 12)).unwrap().window(usize::MAX, usize::MAX).unwrap();
+        let near = Attention::new(positive::<T>(4, 12)).unwrap().with_window(usize::MAX, usize::MAX).unwrap();
         let with_nan = |x: &Array4<T>, row| {
             let mut x = x.clone();
             x[[0, 0, row, 1]] = T::nan();
@@ -331,7 +331,7 @@ fn queries_without_a_positive_normaliser_have_none() {
     let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 80, 4], 2.5, seed));
     let map: Map<f64> = Trigonometric.softmax(frequencies(4, 6, &Orthogonal, 7)).unwrap();
     let attention =
-        Attention::signed(vec![map]).unwrap().window(1, 1).unwrap().with_keys_exact(&[70]).unwrap();
+        Attention::signed(vec![map]).unwrap().with_window(1, 1).unwrap().with_keys_exact(&[70]).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
     for causal in [false, true] {
         let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };

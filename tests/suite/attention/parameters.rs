@@ -36,33 +36,33 @@ fn softmax(parts: &Parts) -> Softmax {
 }
 
 fn positive(parts: &Parts) -> Map<f64> {
-    Positive.map(omega(parts), softmax(parts)).unwrap()
+    Positive.build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn hyperbolic(parts: &Parts) -> Map<f64> {
-    Hyperbolic.map(omega(parts), softmax(parts)).unwrap()
+    Hyperbolic.build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn oprf(parts: &Parts) -> Map<f64> {
-    Gerf::new(parts.coefficients[0], GerfSign::Plus).unwrap().map(omega(parts), softmax(parts)).unwrap()
+    Gerf::new(parts.coefficients[0], GerfSign::Plus).unwrap().build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn gerf(parts: &Parts) -> Map<f64> {
     let a = Complex64::new(parts.coefficients[0], parts.coefficients[1]);
-    Gerf::new(a, GerfSign::Minus).unwrap().map(omega(parts), softmax(parts)).unwrap()
+    Gerf::new(a, GerfSign::Minus).unwrap().build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn dense(parts: &Parts) -> Map<f64> {
-    DenseExponential::new(parts.coefficients.clone()).unwrap().map(omega(parts), softmax(parts)).unwrap()
+    DenseExponential::new(parts.coefficients.clone()).unwrap().build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn gelu(parts: &Parts) -> Map<f64> {
     let map = Nonlinear::new(Activation::Gelu).with_offset(0.5).unwrap();
-    map.map(omega(parts), parts.lengthscales.clone()).unwrap()
+    map.build(omega(parts), parts.lengthscales.clone()).unwrap()
 }
 
 fn trigonometric(parts: &Parts) -> Map<f64> {
-    Trigonometric.map(omega(parts), softmax(parts)).unwrap()
+    Trigonometric.build(omega(parts), softmax(parts)).unwrap()
 }
 
 fn rows(seed: u64) -> Array2<f64> {
@@ -153,8 +153,8 @@ fn with_cases(test: impl Fn(&str, bool, &Run<'_>)) {
         let mask = Array2::from_shape_fn((1, 7), |(_, j)| j != 0 && j != 3);
         let offsets = if causal { [[0, 2, 2, 7], [0, 2, 2, 7]] } else { [[0, 2, 2, 7], [0, 0, 2, 7]] };
         let heads = Heads::new(&q, &k, &v).unwrap();
-        let heads = if masked { heads.mask(&mask).unwrap() } else { heads };
-        let heads = if ragged { heads.sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
+        let heads = if masked { heads.with_mask(&mask).unwrap() } else { heads };
+        let heads = if ragged { heads.with_sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
         let name = format!("causal {causal}, masked {masked}, grouped {grouped}, ragged {ragged}");
         test(&name, causal, &|attention| {
             let (gradients, parameters) = backward(&attention, &heads, &g, causal);
@@ -173,10 +173,10 @@ fn gradients_of_parameters_are_slopes() {
     };
     with_cases(|name, _, run| {
         agree(&format!("positive, {name}"), &[parts(1, &[])], positive, |a| a, run);
-        agree(&format!("OPRF, {name}"), &[parts(1, &[-0.2])], oprf, |a| a.cosine(0.7).unwrap(), run);
+        agree(&format!("OPRF, {name}"), &[parts(1, &[-0.2])], oprf, |a| a.with_cosine(0.7).unwrap(), run);
         agree(&format!("dense, {name}"), &[parts(1, &[-0.4, 0.05, -0.1])], dense, |a| a, run);
-        agree(&format!("GERF, {name}"), &[parts(2, &[-0.2, 0.15])], gerf, |a| a.normalised(false), run);
-        agree(&format!("GELU, {name}"), &[parts(2, &[])], gelu, |a| a.normalised(false), run);
+        agree(&format!("GERF, {name}"), &[parts(2, &[-0.2, 0.15])], gerf, |a| a.without_normalisers(), run);
+        agree(&format!("GELU, {name}"), &[parts(2, &[])], gelu, |a| a.without_normalisers(), run);
     });
     let [q, k, v, g] = inputs(2);
     let heads = Heads::new(&q, &k, &v).unwrap();
@@ -186,7 +186,7 @@ fn gradients_of_parameters_are_slopes() {
     };
     // A map for each head.
     agree("hyperbolic", &[parts(3, &[]), parts(4, &[])], hyperbolic, |a| a, run);
-    let sums = |a: Attention<f64>| a.normalised(false);
+    let sums = |a: Attention<f64>| a.without_normalisers();
     agree("trigonometric", &[parts(3, &[]), parts(4, &[])], trigonometric, sums, run);
 }
 
@@ -198,9 +198,9 @@ fn exact_pairs_have_their_part() {
         for (before, after) in [(0, 0), (2, 0), (2, 1), (usize::MAX, usize::MAX)] {
             for cosine in [false, true] {
                 let options = |attention: Attention<f64>| {
-                    let attention = attention.window(before, after).unwrap();
+                    let attention = attention.with_window(before, after).unwrap();
                     let attention = attention.with_keys_exact(&[4, 1]).unwrap();
-                    if cosine { attention.cosine(0.6).unwrap() } else { attention }
+                    if cosine { attention.with_cosine(0.6).unwrap() } else { attention }
                 };
                 let name = format!("window {before} {after}, cosine {cosine}, {name}");
                 agree(&name, &[parts(1)], positive, options, run);
@@ -221,10 +221,10 @@ fn threads_chunks_and_precision_change_nothing() {
             [0, 1, 2, 3].map(|seed| tokens::<f64>(shape, if seed < 2 { size } else { 1.0 }, seed));
         let map = |lengthscale: f64| {
             let omega = Independent.draw(3, 6, 3).unwrap();
-            Positive.map::<f64>(omega, Softmax::new(lengthscale).unwrap()).unwrap()
+            Positive.build::<f64>(omega, Softmax::new(lengthscale).unwrap()).unwrap()
         };
         for causal in [false, true] {
-            let of = |lengthscale: f64| Attention::new(map(lengthscale)).unwrap().window(3, 0).unwrap();
+            let of = |lengthscale: f64| Attention::new(map(lengthscale)).unwrap().with_window(3, 0).unwrap();
             let heads = Heads::new(&q, &k, &v).unwrap();
             let all = |threads| on_threads(threads, || backward(&of(1.1), &heads, &g, causal));
             let (one, three) = (all(1), all(3));
@@ -275,7 +275,7 @@ fn single_precision_is_near_double() {
     let [q, k, v, g] = [0, 1, 2, 3].map(|seed| tokens::<f64>([1, 2, 150, 3], 1.2, seed));
     fn attention<T: Real>() -> Attention<T> {
         let softmax = Softmax::new(vec![0.9, 1.3, 1.1]).unwrap();
-        let map = Gerf::new(-0.1, GerfSign::Plus).unwrap().map(Orthogonal.draw(3, 8, 3).unwrap(), softmax);
+        let map = Gerf::new(-0.1, GerfSign::Plus).unwrap().build(Orthogonal.draw(3, 8, 3).unwrap(), softmax);
         Attention::new(map.unwrap()).unwrap()
     }
     let of = |x: &Array4<f64>| x.mapv(|v| v as f32);
@@ -304,7 +304,7 @@ fn masked_keys_have_no_part() {
     }))
     .unwrap();
     let of = |k: &Array4<f64>| {
-        let heads = Heads::new(&q, k, &v).unwrap().mask(&mask).unwrap();
+        let heads = Heads::new(&q, k, &v).unwrap().with_mask(&mask).unwrap();
         backward(&attention, &heads, &g, false).1
     };
     let before = of(&k);
@@ -313,7 +313,7 @@ fn masked_keys_have_no_part() {
     k.slice_mut(ndarray::s![.., .., 2, ..]).fill(f64::NAN);
     assert!(of(&k)[0].frequencies.iter().all(|v| v.is_nan()));
     let none = Array2::from_elem((1, 7), false);
-    let heads = Heads::new(&q, &q, &v).unwrap().mask(&none).unwrap();
+    let heads = Heads::new(&q, &q, &v).unwrap().with_mask(&none).unwrap();
     let zero = &backward(&attention, &heads, &g, false).1[0];
     assert!(zero.frequencies.iter().chain(&zero.lengthscales).all(|v| *v == 0.0));
 }

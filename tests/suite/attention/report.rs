@@ -760,7 +760,7 @@ fn it_is_hopeless_at_usual_norms() {
 #[test]
 fn reports_refuse_what_they_cannot_say() {
     let x = normal(5, 4, 0.5, 1);
-    let attention = Attention::new(EluPlusOne.map::<f64>(4, 1.0).unwrap()).unwrap();
+    let attention = Attention::new(EluPlusOne.build::<f64>(4, 1.0).unwrap()).unwrap();
     assert!(matches!(
         attention.error_report(&Sample::new(&x, &x).values(&x)),
         Err(Error::Unsupported { .. })
@@ -887,7 +887,7 @@ fn exact_pairs_have_no_errors() {
         map.conditioned(&conditioning(d, 2)).unwrap()
     };
     let with = |map: Map<f64>, before, after| {
-        Attention::new(map).unwrap().window(before, after).unwrap().with_keys_exact(&[0, 17]).unwrap()
+        Attention::new(map).unwrap().with_window(before, after).unwrap().with_keys_exact(&[0, 17]).unwrap()
     };
     for name in ["positive", "truncated"] {
         let draw = |seed| if name == "positive" { positive.draw(seed).unwrap() } else { truncated(seed) };
@@ -940,8 +940,9 @@ fn causal_reports_are_of_causal_attention() {
     let positive = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let sample = Sample::new(&q, &k).values(&v).causal();
     for before in [0, 5] {
-        let with =
-            |seed| Attention::<f64>::new(positive.draw(seed).unwrap()).unwrap().window(before, 9).unwrap();
+        let with = |seed| {
+            Attention::<f64>::new(positive.draw(seed).unwrap()).unwrap().with_window(before, 9).unwrap()
+        };
         let mut error = 0.0;
         for seed in 0..draws {
             let out = with(1000 + seed).causal(&heads).unwrap().output;
@@ -996,7 +997,7 @@ fn queries_stand_at_their_places() {
         }
         let order: Vec<usize> = (0..n).rev().collect();
         let turned = q.select(Axis(0), &order);
-        let near = attention.clone().window(3, 2).unwrap();
+        let near = attention.clone().with_window(3, 2).unwrap();
         for attention in [&attention, &near] {
             for causal in [false, true] {
                 let [one, other] =
@@ -1063,7 +1064,7 @@ fn samples_that_do_not_fit_are_refused() {
         refused(&attention, &Sample::new(&q, &k).causal()),
         Error::Parameter { value: 9.0, .. }
     ));
-    let near = attention.clone().window(1, 1).unwrap();
+    let near = attention.clone().with_window(1, 1).unwrap();
     assert!(matches!(refused(&near, &Sample::new(&q, &k)), Error::Parameter { value: 9.0, .. }));
     assert!(matches!(refused(&near, &Sample::new(&q, &k).places(&[0; 11])), Error::Shape { .. }));
     let heaviest = attention.with_heaviest_keys_exact(2).unwrap();
@@ -1105,7 +1106,7 @@ fn keys_behind_a_place_change_nothing() {
     let recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     for (name, map) in [("positive", recipe.draw::<f64>(5).unwrap()), shaped(d, m, 5).swap_remove(6)] {
         for before in [0, 3] {
-            let attention = Attention::new(map.clone()).unwrap().window(before, 2).unwrap();
+            let attention = Attention::new(map.clone()).unwrap().with_window(before, 2).unwrap();
             let reports = [&k, &huge].map(|k| {
                 let sample = Sample::new(&few, k).values(&v).places(&places).causal();
                 let closed = attention.error_report(&sample).unwrap();
@@ -1132,7 +1133,12 @@ fn hopeless_reports_are_of_estimated_pairs() {
     let (n, d, m) = (20, 4, 32);
     let [q, k] = [1, 2].map(|seed| normal(n, d, 1.6, seed));
     let attention = |map: &Map<f64>| {
-        Attention::signed(vec![map.clone()]).unwrap().window(4, 3).unwrap().with_keys_exact(&[0]).unwrap()
+        Attention::signed(vec![map.clone()])
+            .unwrap()
+            .with_window(4, 3)
+            .unwrap()
+            .with_keys_exact(&[0])
+            .unwrap()
     };
     let all = maps(d, m, 5);
     let positive = attention(&Positive.softmax(Independent.draw(d, m, rng(5).next_u64()).unwrap()).unwrap());
@@ -1319,7 +1325,7 @@ fn hopeless_reports_give_a_rough_number() {
 fn no_error_is_no_worse_than_none() {
     let (q, row) = (normal(4, 4, 0.5, 1), normal(1, 4, 0.5, 2));
     let k = Array2::from_shape_fn((4, 4), |(_, c)| row[[0, c]]);
-    let attention = Attention::<f64>::new(maps(4, 16, 1)[0].clone()).unwrap().window(4, 4).unwrap();
+    let attention = Attention::<f64>::new(maps(4, 16, 1)[0].clone()).unwrap().with_window(4, 4).unwrap();
     let report = attention.error_report(&Sample::new(&q, &k)).unwrap();
     assert_eq!((report.weight_error(), report.mean_error), (Some(0.0), 0.0));
     assert_eq!(report.is_worse_than_uniform(), Some(false));

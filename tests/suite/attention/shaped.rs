@@ -32,7 +32,7 @@ fn error_near(
     let exact: Array4<f32> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     let norm = |x: &Array4<f32>| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
     let one = |seed| {
-        let attention = Attention::new(draw(seed)).unwrap().window(before, after).unwrap();
+        let attention = Attention::new(draw(seed)).unwrap().with_window(before, after).unwrap();
         let attention = attention.with_heaviest_keys_exact(exact_keys).unwrap();
         norm(&(attention.bidirectional(&heads).unwrap().output - &exact)) / norm(&exact)
     };
@@ -64,11 +64,11 @@ fn each_step_helps_on_trained_heads() {
         let softmax = Softmax::default;
         let errors = [
             error(&tokens, 0, |seed| Positive.softmax(orthogonal(seed)).unwrap()),
-            error(&tokens, 0, |seed| plain.map(orthogonal(seed), softmax()).unwrap()),
-            error(&tokens, 0, |seed| weighted.map(orthogonal(seed), softmax()).unwrap()),
-            error(&tokens, 4, |seed| beside.map(orthogonal(seed), softmax()).unwrap()),
+            error(&tokens, 0, |seed| plain.build(orthogonal(seed), softmax()).unwrap()),
+            error(&tokens, 0, |seed| weighted.build(orthogonal(seed), softmax()).unwrap()),
+            error(&tokens, 4, |seed| beside.build(orthogonal(seed), softmax()).unwrap()),
             error(&tokens, 4, |seed| {
-                short.map(Sobol.draw(short.rank(), m, seed).unwrap(), softmax()).unwrap()
+                short.build(Sobol.draw(short.rank(), m, seed).unwrap(), softmax()).unwrap()
             }),
         ];
         sums.iter_mut().zip(errors).for_each(|(sum, error)| *sum += error / 2.0);
@@ -87,16 +87,18 @@ fn neighbours_are_worth_more_than_features() {
     for head in 0..tokens.heads() {
         let tokens = tokens.head(head);
         let [q, k, _] = &tokens;
-        let near = |shaping| AttentionShaping::new(shaping).window(9, 8);
+        let near = |shaping| AttentionShaping::new(shaping).with_window(9, 8);
         let unbiased = near(Shaping::new()).choose(q, k, 64, 4).unwrap().shape;
         let of = |window, m: usize| {
             let shape = near(Shaping::new().with_rank_for(m).unwrap()).choose(q, k, 64, 4).unwrap().shape;
             let dense = |seed| Orthogonal.draw(q.ncols(), m, seed).unwrap();
             [
                 error_near(&tokens, 4, window, |seed| Positive.softmax(dense(seed)).unwrap()),
-                error_near(&tokens, 4, window, |seed| unbiased.map(dense(seed), Softmax::default()).unwrap()),
                 error_near(&tokens, 4, window, |seed| {
-                    shape.map(Sobol.draw(shape.rank(), m, seed).unwrap(), Softmax::default()).unwrap()
+                    unbiased.build(dense(seed), Softmax::default()).unwrap()
+                }),
+                error_near(&tokens, 4, window, |seed| {
+                    shape.build(Sobol.draw(shape.rank(), m, seed).unwrap(), Softmax::default()).unwrap()
                 }),
             ]
         };

@@ -1,9 +1,9 @@
 //! Attention with exact neighbours against the quadratic loop over all pairs, on every path.
 
-use super::oracle::{Pair, naive, positive};
+use super::oracle::{self, Pair, naive, positive};
 use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array4, Axis, s};
-use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
+use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads};
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::map::Conditioning;
 use random_features::{Error, Hyperbolic, Positive, Real, Side, Trigonometric};
@@ -34,7 +34,7 @@ fn agrees<T: Real>(length: usize, window: [usize; 2], size: f64, tolerance: f64)
     let v = tokens::<T>([2, 2, length, 3], 1.0, 3);
     let double = positive::<f64>(d, 20);
     let exact = [0, 7, 64];
-    let plain = Attention::new(positive::<T>(d, 20)).unwrap().window(window[0], window[1]).unwrap();
+    let plain = Attention::new(positive::<T>(d, 20)).unwrap().with_window(window[0], window[1]).unwrap();
     let mask = Array2::from_shape_fn((2, length), |(b, j)| (j + b) % 5 != 2);
     for (attention, exact, masked) in [
         (plain.clone(), &[][..], false),
@@ -42,7 +42,7 @@ fn agrees<T: Real>(length: usize, window: [usize; 2], size: f64, tolerance: f64)
         (plain.with_keys_exact(&exact).unwrap(), &exact, true),
     ] {
         let heads = Heads::new(&q, &k, &v).unwrap();
-        let heads = if masked { heads.mask(&mask).unwrap() } else { heads };
+        let heads = if masked { heads.with_mask(&mask).unwrap() } else { heads };
         for causal in [false, true] {
             let out = if causal {
                 attention.causal(&heads).unwrap()
@@ -61,8 +61,8 @@ fn agrees<T: Real>(length: usize, window: [usize; 2], size: f64, tolerance: f64)
                     format!("length {length}, {window:?}, causal {causal}, masked {masked}, {exact:?}");
                 near(&head(&out.output, b, h), &expected, tolerance, &what);
                 let all: Vec<usize> = (0..length).step_by(31).collect();
-                let which = WeightRows { batch: b, head: h, rows: &all, causal };
-                let weights = attention.weights(&heads, which).unwrap().dot(&inputs[2]);
+                let weights =
+                    oracle::weights(&attention, &heads, ([b, h], &all), causal).unwrap().dot(&inputs[2]);
                 near(&weights, &expected.select(Axis(0), &all), tolerance, &what);
             }
             let seen = |place: &[usize; 3]| !masked || mask[[place[0], 0]] || place[2] > 0;
@@ -100,9 +100,9 @@ fn masks_of_all_keys_but_one() {
     let inputs = [&q, &k, &v].map(|x| head(x, 0, 0));
     for only in [None, Some(0), Some(70), Some(n - 1)] {
         let mask = Array2::from_shape_fn((1, n), |(_, j)| Some(j) == only);
-        let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+        let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
         for window in [[1, 0], [3, 2], [0, 4], [64, 64]] {
-            let attention = Attention::new(map.clone()).unwrap().window(window[0], window[1]).unwrap();
+            let attention = Attention::new(map.clone()).unwrap().with_window(window[0], window[1]).unwrap();
             for causal in [false, true] {
                 let pair = |i: usize, j: usize| match () {
                     () if (causal && j > i) || Some(j) != only => Pair::Unseen,
@@ -137,8 +137,8 @@ fn any_map_of_the_softmax_kernel_has_windows() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     for (number, map) in maps.into_iter().enumerate() {
         for normalised in [true, false] {
-            let attention = Attention::signed(vec![map.clone()]).unwrap().normalised(normalised);
-            let attention = attention.window(9, 8).unwrap().with_heaviest_keys_exact(0).unwrap();
+            let attention = oracle::normalised(Attention::signed(vec![map.clone()]).unwrap(), normalised);
+            let attention = attention.with_window(9, 8).unwrap().with_heaviest_keys_exact(0).unwrap();
             for causal in [false, true] {
                 let pair = |i: usize, j: usize| match () {
                     () if causal && j > i => Pair::Unseen,
@@ -156,9 +156,9 @@ fn any_map_of_the_softmax_kernel_has_windows() {
     let map = positive(d, 20);
     let attention = Attention::new(map.clone()).unwrap();
     let alone = attention.clone().with_heaviest_keys_exact(3).unwrap();
-    let which = WeightRows { batch: 0, head: 0, rows: &[0, 1, 70], causal: false };
-    let estimated = attention.weights(&heads, which).unwrap();
-    let chosen = alone.weights(&heads, which).unwrap();
+    let which = [0, 1, 70];
+    let estimated = attention.bidirectional_weights(&heads, 0, 0, &which).unwrap();
+    let chosen = alone.bidirectional_weights(&heads, 0, 0, &which).unwrap();
     let ratios = &chosen / &estimated;
     let common = |i: usize| {
         let mut all = ratios.row(i).to_vec();
@@ -171,7 +171,7 @@ fn any_map_of_the_softmax_kernel_has_windows() {
     let pair = |i: usize, j: usize| {
         if heavy.contains(&j) || is_near([4, 3], i, j) { Pair::Exact } else { Pair::Features }
     };
-    let out = alone.window(4, 3).unwrap().bidirectional(&heads).unwrap().output;
+    let out = alone.with_window(4, 3).unwrap().bidirectional(&heads).unwrap().output;
     near(&head(&out, 0, 0), &naive(&map, inputs.each_ref(), pair, true), 1e-12, "heavy keys");
 }
 
@@ -184,7 +184,7 @@ fn places_are_rows_of_the_sequence() {
             .map(|(seed, length, width)| tokens::<f64>([1, 1, length, width], 0.8, seed));
         let heads = Heads::new(&q, &k, &v).unwrap();
         for window in WINDOWS {
-            let attention = Attention::new(map.clone()).unwrap().window(window[0], window[1]).unwrap();
+            let attention = Attention::new(map.clone()).unwrap().with_window(window[0], window[1]).unwrap();
             let out = attention.bidirectional(&heads).unwrap();
             let pair = |i, j| if is_near(window, i, j) { Pair::Exact } else { Pair::Features };
             let inputs = [&q, &k, &v].map(|x| head(x, 0, 0));
@@ -197,8 +197,8 @@ fn places_are_rows_of_the_sequence() {
     let (k, v) = (tokens::<f64>([2, 1, 240, d], 0.8, 2), tokens::<f64>([2, 1, 240, 3], 1.0, 3));
     let of = |offsets: &[usize], row: usize| offsets.iter().rposition(|start| *start <= row).unwrap();
     for (causal, queries) in [(false, queries), (true, keys)] {
-        let heads = Heads::new(&q, &k, &v).unwrap().sequences(&queries, &keys).unwrap();
-        let attention = Attention::new(map.clone()).unwrap().window(6, 3).unwrap();
+        let heads = Heads::new(&q, &k, &v).unwrap().with_sequences(&queries, &keys).unwrap();
+        let attention = Attention::new(map.clone()).unwrap().with_window(6, 3).unwrap();
         let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
         let pair = |i: usize, j: usize| {
             let (own, other) = (of(&queries, i), of(&keys, j));
@@ -214,8 +214,7 @@ fn places_are_rows_of_the_sequence() {
             let expected = naive(&map, inputs.each_ref(), pair, true);
             near(&head(&out.output, b, h), &expected, 1e-12, "sequences");
             let rows = [0, 69, 70, 75, 229];
-            let weights =
-                attention.weights(&heads, WeightRows { batch: b, head: h, rows: &rows, causal }).unwrap();
+            let weights = oracle::weights(&attention, &heads, ([b, h], &rows), causal).unwrap();
             near(&weights.dot(&inputs[2]), &expected.select(Axis(0), &rows), 1e-12, "weights");
         }
     }
@@ -227,7 +226,7 @@ fn windows_of_all_keys_are_exact_attention() {
         let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<T>([1, 2, n, d], size, seed));
         let heads = Heads::new(&q, &k, &v).unwrap();
         for window in [n, n + 1, usize::MAX] {
-            let attention = Attention::new(positive::<T>(6, 8)).unwrap().window(window, window).unwrap();
+            let attention = Attention::new(positive::<T>(6, 8)).unwrap().with_window(window, window).unwrap();
             let exact: Array4<T> = ExactAttention::new().bidirectional(&heads).unwrap().output;
             let out = attention.bidirectional(&heads).unwrap();
             assert!(out.non_positive.is_empty());
@@ -254,13 +253,13 @@ fn logits_are_scaled_as_those_of_features() {
     let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f64>([1, 2, 90, d], 1.0, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
     let longer = random_features::kernel::Softmax::new(1.7).unwrap();
-    let map = Positive.map::<f64>(frequencies(6, 12, &Orthogonal, 7), longer).unwrap();
+    let map = Positive.build::<f64>(frequencies(6, 12, &Orthogonal, 7), longer).unwrap();
     let attention = Attention::new(map).unwrap();
     for attention in
-        [attention.clone(), attention.clone().scale(0.9).unwrap(), attention.cosine(0.3).unwrap()]
+        [attention.clone(), attention.clone().with_scale(0.9).unwrap(), attention.with_cosine(0.3).unwrap()]
     {
         let exact: Array4<f64> = attention.exact_counterpart().unwrap().bidirectional(&heads).unwrap().output;
-        let out = attention.window(90, 90).unwrap().bidirectional(&heads).unwrap().output;
+        let out = attention.with_window(90, 90).unwrap().bidirectional(&heads).unwrap().output;
         near(&head(&out, 0, 1), &head(&exact, 0, 1), 1e-12, "exact");
     }
 }
@@ -270,7 +269,7 @@ fn logits_are_scaled_as_those_of_features() {
 fn half_precision_is_converted() {
     let [q, k, v] = [(1, 6), (2, 6), (3, 3)]
         .map(|(seed, d)| tokens::<f32>([1, 2, 150, d], 0.8, seed).mapv(half::bf16::from_f32));
-    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().window(9, 8).unwrap();
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().with_window(9, 8).unwrap();
     let wide = [&q, &k, &v].map(|x| x.mapv(f32::from));
     let (narrow, wide) = (Heads::new(&q, &k, &v).unwrap(), Heads::new(&wide[0], &wide[1], &wide[2]).unwrap());
     assert_eq!(attention.bidirectional(&narrow).unwrap(), attention.bidirectional(&wide).unwrap());
@@ -288,17 +287,17 @@ fn no_window_is_no_window() {
     let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 2, 200, d], 0.8, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
     let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
-    let none = attention.clone().window(5, 5).unwrap().window(0, 0).unwrap();
+    let none = attention.clone().with_window(5, 5).unwrap().with_window(0, 0).unwrap();
     assert_eq!(none.causal(&heads).unwrap(), attention.causal(&heads).unwrap());
     assert_eq!(none.bidirectional(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
     // Of what comes after there is nothing causally.
-    let [one, other] = [0, 7].map(|after| attention.clone().window(3, after).unwrap());
+    let [one, other] = [0, 7].map(|after| attention.clone().with_window(3, after).unwrap());
     assert_eq!(one.causal(&heads).unwrap(), other.causal(&heads).unwrap());
     // Trigonometric features of another kernel have no exact weights.
     let gaussian = Positive.gaussian::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap();
     let gaussian = Attention::new(gaussian).unwrap();
-    assert!(matches!(gaussian.clone().window(1, 0), Err(Error::Unsupported { .. })));
-    assert!(gaussian.window(0, 0).is_ok());
+    assert!(matches!(gaussian.clone().with_window(1, 0), Err(Error::Unsupported { .. })));
+    assert!(gaussian.with_window(0, 0).is_ok());
 }
 
 fn in_pool<R: Send>(threads: usize, run: impl FnOnce() -> R + Send) -> R {
@@ -316,7 +315,7 @@ fn threads_change_no_bit() {
         }
         for window in [[9, 8], [64, 0], [100, 1500]] {
             let attention =
-                Attention::new(positive::<T>(6, 20)).unwrap().window(window[0], window[1]).unwrap();
+                Attention::new(positive::<T>(6, 20)).unwrap().with_window(window[0], window[1]).unwrap();
             let heads = Heads::new(&q, &k, &v).unwrap();
             let both = || (attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
             let one = in_pool(1, both);
@@ -332,7 +331,8 @@ fn threads_change_no_bit() {
 #[test]
 fn the_future_changes_no_bit() {
     for window in [[1, 0], [9, 3], [64, 0], [150, 0]] {
-        let attention = Attention::new(positive::<f32>(6, 20)).unwrap().window(window[0], window[1]).unwrap();
+        let attention =
+            Attention::new(positive::<f32>(6, 20)).unwrap().with_window(window[0], window[1]).unwrap();
         let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 1, 1300, d], 0.8, seed));
         let out = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
         for place in [1, 63, 64, 100, 1100] {
@@ -360,7 +360,8 @@ fn what_is_not_finite_stays_where_it_is_seen() {
     bad_k[[0, 1, 70, 0]] = f64::NAN;
     bad_v[[0, 0, 100, 1]] = f64::NAN;
     for window in [[1, 0], [20, 10], [64, 64]] {
-        let attention = Attention::new(positive::<f64>(6, 20)).unwrap().window(window[0], window[1]).unwrap();
+        let attention =
+            Attention::new(positive::<f64>(6, 20)).unwrap().with_window(window[0], window[1]).unwrap();
         let heads = Heads::new(&bad_q, &bad_k, &bad_v).unwrap();
         let good = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
         let out = attention.causal(&heads).unwrap();
@@ -377,8 +378,8 @@ fn what_is_not_finite_stays_where_it_is_seen() {
     }
     // Masked keys are not seen, whatever they are, and queries that see none get 0.
     let mask = Array2::from_shape_fn((1, 200), |(_, j)| j != 70 && j >= 5);
-    let attention = Attention::new(positive::<f64>(6, 20)).unwrap().window(20, 10).unwrap();
-    let heads = Heads::new(&q, &bad_k, &v).unwrap().mask(&mask).unwrap();
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap().with_window(20, 10).unwrap();
+    let heads = Heads::new(&q, &bad_k, &v).unwrap().with_mask(&mask).unwrap();
     let out = attention.causal(&heads).unwrap();
     assert!(out.output.iter().all(|v| !v.is_nan()) && out.non_positive.is_empty());
     assert!(out.output.slice(s![.., .., ..5, ..]).iter().all(|v| *v == 0.0));
@@ -391,10 +392,10 @@ fn estimates_of_no_key_count_for_nothing() {
     let [mut q, mut k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f64>([1, 1, n, d], 0.7, seed));
     k.slice_mut(s![.., .., .., 0]).mapv_inplace(|v| -v.abs() - 0.1);
     let mask = Array2::from_shape_fn((1, n), |(_, j)| seen.contains(&j));
-    let attention = Attention::new(positive::<f64>(6, 20)).unwrap().window(20, 20).unwrap();
-    let good = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap()).unwrap();
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap().with_window(20, 20).unwrap();
+    let good = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap()).unwrap();
     q[[0, 0, place, 0]] = f64::INFINITY;
-    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
     for attended in [attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap()] {
         assert!(attended.output.slice(s![0, 0, place, ..]).iter().all(|v| *v == 0.0), "{attended:?}");
         assert_eq!(attended.non_positive, [[0, 0, place]]);
@@ -404,7 +405,7 @@ fn estimates_of_no_key_count_for_nothing() {
     // Two such logits, of which one is finite, are the value of that.
     k[[0, 0, place, 0]] = f64::NEG_INFINITY;
     q[[0, 0, place, 0]] = 0.3;
-    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
     let out = attention.bidirectional(&heads).unwrap().output;
     assert!(out.slice(s![0, 0, place, ..]).iter().all(|v| v.is_finite()));
     assert_ne!(out.slice(s![0, 0, place, ..]), good.output.slice(s![0, 0, place, ..]));
@@ -450,11 +451,11 @@ fn steps_are_the_batch() {
         {
             let [q, k, v] = [(1, 4, 6), (2, 2, 6), (3, 2, 5)]
                 .map(|(seed, heads, d)| tokens::<f32>([2, heads, length, d], size, seed));
-            let attention = Attention::new(positive::<f32>(6, 20)).unwrap().window(before, 0).unwrap();
+            let attention = Attention::new(positive::<f32>(6, 20)).unwrap().with_window(before, 0).unwrap();
             steps(&attention, [&q, &k, &v], prefixes, |state| state.clone());
             let maps = vec![positive::<f64>(6, 20), positive(6, 33)];
             let wide = [&q, &k, &v].map(|x| x.mapv(f64::from));
-            let attention = Attention::per_head(maps).unwrap().window(before, 7).unwrap();
+            let attention = Attention::per_head(maps).unwrap().with_window(before, 7).unwrap();
             steps(&attention, wide.each_ref(), prefixes, |state| state);
         }
     }
@@ -466,9 +467,9 @@ fn heads_of_a_state_have_lengthscales_of_their_own() {
     let [q, k, v] = [(1, 4), (2, 2), (3, 2)].map(|(seed, heads)| tokens::<f64>([2, heads, 90, 6], 0.7, seed));
     let map = |lengthscale: f64| {
         let target = random_features::kernel::Softmax::new(lengthscale).unwrap();
-        Positive.map::<f64>(frequencies(6, 12, &Orthogonal, 7), target).unwrap()
+        Positive.build::<f64>(frequencies(6, 12, &Orthogonal, 7), target).unwrap()
     };
-    let attention = Attention::per_head(vec![map(1.0), map(1.7)]).unwrap().window(5, 0).unwrap();
+    let attention = Attention::per_head(vec![map(1.0), map(1.7)]).unwrap().with_window(5, 0).unwrap();
     steps(&attention, [&q, &k, &v], &[10], |state| state);
 }
 
@@ -477,10 +478,10 @@ fn heads_of_a_state_have_lengthscales_of_their_own() {
 fn stored_states_go_on_to_the_bit() {
     use crate::stored::resealed;
 
-    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().cosine(0.3).unwrap();
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().with_cosine(0.3).unwrap();
     let x = tokens::<f32>([2, 2, 150, 6], 0.7, 1);
     for before in [0, 3, 64, 90] {
-        let attention = attention.clone().window(before, 4).unwrap();
+        let attention = attention.clone().with_window(before, 4).unwrap();
         let through_text = |state: CausalState<f32>| -> CausalState<f32> {
             serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap()
         };
@@ -490,7 +491,7 @@ fn stored_states_go_on_to_the_bit() {
         assert_eq!(read.bidirectional(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
     }
     // A window that is not full, of tokens that have left it, has never been.
-    let mut state = attention.window(3, 0).unwrap().state(1, 1, 6).unwrap();
+    let mut state = attention.with_window(3, 0).unwrap().state(1, 1, 6).unwrap();
     let one = x.slice(s![..1, ..1, ..10, ..]);
     read_tokens(&mut state, &one, &one);
     for (field, length) in [("keys", 12), ("values", 12), ("keys", 0)] {
@@ -526,18 +527,18 @@ fn effective_features_are_those_of_the_rest() {
     let map = Positive.softmax::<f64>(frequencies(d, 24, &Orthogonal, 3)).unwrap();
     let [q, k, v] = [(1, d), (2, d), (3, 2)].map(|(seed, width)| tokens::<f64>([1, 1, n, width], 0.8, seed));
     let mask = Array2::from_shape_fn((1, n), |(_, j)| j % 6 != 1);
-    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
     let scale = (d as f64).powf(-0.25);
     let whole = |side, x: &Array4<f64>| {
         let features = map.features(side, &(head(x, 0, 0) * scale)).unwrap();
-        &features.values() * &features.log_scales().mapv(f64::exp)
+        &features.mantissas() * &features.log_scales().mapv(f64::exp)
     };
     let (phi, psi) = (whole(Side::X, &q), whole(Side::Y, &k));
     for window in [[1, 0], [3, 2], [70, 64], [0, 4]] {
-        let attention = Attention::new(map.clone()).unwrap().window(window[0], window[1]).unwrap();
+        let attention = Attention::new(map.clone()).unwrap().with_window(window[0], window[1]).unwrap();
         let attention = attention.with_keys_exact(&[4]).unwrap();
         for causal in [false, true] {
-            let attended = attention.diagnosed(&heads, causal).unwrap();
+            let attended = oracle::diagnosed(&attention, &heads, causal).unwrap();
             let found = attended.effective_features.unwrap();
             for i in 0..n {
                 let mut sums = ndarray::Array1::<f64>::zeros(psi.ncols());

@@ -9,7 +9,7 @@ use random_features::kernel::{
     Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, RegularisedSoftmax, ShiftInvariant,
     Smoothness, Softmax, Spectrum,
 };
-use random_features::map::Target;
+use random_features::map::AnyKernel;
 use random_features::planner::{Loss, Measure, Plan, Planner};
 use random_features::{Error, Map, Positive, SignedLog};
 
@@ -38,7 +38,7 @@ fn sound(plan: &Plan, case: &str) {
 
 /// Plans of these points with both kernels, one set and two, by mean and by quantile. Closed forms of the simplex take long.
 fn sound_plans(x: &Array2<f64>, case: &str) {
-    for target in [Target::from(Softmax::default()), Gaussian::default().into()] {
+    for target in [AnyKernel::from(Softmax::default()), Gaussian::default().into()] {
         for (sides, planner) in
             [Planner::of_one_set(x).unwrap(), Planner::new(x, x).unwrap()].iter().enumerate()
         {
@@ -150,7 +150,7 @@ fn kernels_for_other_points() {
     let recipe = Positive.recipe(Draw::new(4, 8, Independent), Softmax::default());
     refused(planner.forecast(&recipe), "the dimension of the recipe is 4, but must be 3");
     refused(planner.measure(&recipe, 4, 0), "the dimension of the recipe is 4, but must be 3");
-    refused(planner.clone().kernel(1.0).plan(), "a plan without a named kernel");
+    refused(planner.clone().kernel(AnyKernel::implied(1.0)).plan(), "a plan without a named kernel");
     refused(planner.clone().loss(Loss::AttentionOutput).plan(), "output without values");
     refused(planner.clone().loss(Loss::Ridge).plan(), "a regression without targets");
     let each =
@@ -186,13 +186,13 @@ impl ShiftInvariant for Own {
 #[test]
 fn other_kernels_have_plans() {
     let x = normal(40, 3, 0.6, 1);
-    let targets: [Target; 6] = [
+    let targets: [AnyKernel; 6] = [
         Matern::new(Smoothness::ThreeHalves, 1.0).unwrap().into(),
         RationalQuadratic::new(1.5, 1.0).unwrap().into(),
         Laplace::new(1.0).unwrap().into(),
         RegularisedSoftmax::default().into(),
         Gaussian::new(vec![0.5, 1.0, 2.0]).unwrap().into(),
-        Target::own(Own(1.0.into())),
+        AnyKernel::own(Own(1.0.into())),
     ];
     for target in targets {
         let planner = Planner::of_one_set(&x).unwrap().kernel(target.clone()).features(64);
@@ -204,7 +204,7 @@ fn other_kernels_have_plans() {
         let measured = planner.measure(&best.recipe, 200, 99).unwrap();
         let off = measured.gram.value / best.forecast.gram.value - 1.0;
         assert!(off.abs() < 0.15, "{target}: {:?} and {:?}", best.forecast.gram, measured.gram);
-        if let Target::RegularisedSoftmax(_) = target {
+        if let AnyKernel::RegularisedSoftmax(_) = target {
             continue;
         }
         let map: Map<f64> = best.recipe.draw(3).unwrap();

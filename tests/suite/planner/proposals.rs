@@ -158,7 +158,7 @@ fn every_map_is_proposed() {
     let plan = planner.plan().unwrap();
     let shaped = plan.choices.iter().find(|one| one.map == "shaped").unwrap();
     let shape = Shaping::new().of_points(&x, &y).unwrap();
-    let by_hand: Recipe = shape.map(Draw::new(3, 64, Independent), Softmax::default()).unwrap();
+    let by_hand: Recipe = shape.build(Draw::new(3, 64, Independent), Softmax::default()).unwrap();
     let of = |recipe: &Recipe| planner.forecast(recipe).unwrap().unwrap().gram.value;
     near(of(&shaped.recipe), of(&by_hand), "shaped");
 }

@@ -37,7 +37,7 @@ impl FeatureMap<f64> for Fragile {
 }
 
 fn fragile() -> Map<f64> {
-    Map::new(Fragile).unwrap()
+    Map::of_feature_map(Fragile).unwrap()
 }
 
 /// Whether a call panics as planned.

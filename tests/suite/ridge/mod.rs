@@ -50,7 +50,7 @@ pub fn weights(n: usize) -> Array1<f64> {
 /// Features as plain values.
 pub fn features<T: Real>(map: &Map<T>, x: &Array2<T>) -> Array2<f64> {
     let features = map.features(Side::X, x).unwrap();
-    let mut plain = features.values().mapv(|v| v.widen());
+    let mut plain = features.mantissas().mapv(|v| v.widen());
     for (mut row, scales) in plain.rows_mut().into_iter().zip(features.log_scales().rows()) {
         let mut first = 0;
         for (width, scale) in map.blocks().iter().zip(scales) {

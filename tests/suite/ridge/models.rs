@@ -46,7 +46,7 @@ fn the_dense_solve_on_the_same_features() {
     agrees(&trigonometric::<f64>(100, 1.0), 1e-3, 1e-9);
     let omega = || frequencies(3, 40, &Independent, 3);
     agrees(&Positive.gaussian::<f64>(omega(), 2.0).unwrap(), 1e-3, 1e-9);
-    agrees(&Map::new(Blocks).unwrap(), 1e-3, 1e-10);
+    agrees(&Map::of_feature_map(Blocks).unwrap(), 1e-3, 1e-10);
 }
 
 /// Blocks of two features and one, with scales that differ by 10³⁰⁰ from the values; the second block is absent from some
@@ -73,7 +73,7 @@ impl FeatureMap<f64> for Blocks {
 /// With many targets, weights are packed block by block.
 #[test]
 fn many_targets_of_a_map_of_blocks() {
-    let (map, (x, y)) = (Map::new(Blocks).unwrap(), data::<f64>(300));
+    let (map, (x, y)) = (Map::of_feature_map(Blocks).unwrap(), data::<f64>(300));
     let y = Array2::from_shape_fn((300, 9), |(i, j)| y[[i, j % 2]] + x[[i, j % 3]] * j as f64);
     let (beta, b) = naive(&features(&map, &x), &y, &Array1::ones(300), (1e-3, true));
     let model = statistics(&map, &x, &y).solve(1e-3).unwrap();
@@ -126,7 +126,7 @@ fn a_closed_form() {
             }
         }
     }
-    let map = Map::new(Plain).unwrap();
+    let map = Map::of_feature_map(Plain).unwrap();
     let statistics = statistics(&map, &arr2(&[[1.0], [3.0]]), &arr2(&[[2.0], [8.0]]));
     // Centred: A = 2, c = 6.
     for (lambda, beta) in [(0.0, 3.0), (1.0, 2.0), (4.0, 1.0)] {

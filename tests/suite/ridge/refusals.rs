@@ -107,9 +107,9 @@ impl FeatureMap<f64> for Dependent {
 #[test]
 fn rounding_is_not_a_feature() {
     let (x, y) = data::<f64>(300);
-    singular(&statistics(&Map::new(Dependent([0.0; 2])).unwrap(), &(&x * 0.0), &y));
+    singular(&statistics(&Map::of_feature_map(Dependent([0.0; 2])).unwrap(), &(&x * 0.0), &y));
     for k in 0..30 {
-        let map = Map::new(Dependent([0.1 + 0.3 * k as f64, 1.7 - 0.11 * k as f64])).unwrap();
+        let map = Map::of_feature_map(Dependent([0.1 + 0.3 * k as f64, 1.7 - 0.11 * k as f64])).unwrap();
         singular(&statistics(&map, &x, &y));
         singular(&statistics(&map, &x, &y).without_intercept());
     }
@@ -323,14 +323,15 @@ fn scales_of_any_size() {
     let (x, y) = data::<f64>(700);
     for (scale, size) in [(-800.0, 1.0), (-1e4, 1.0), (0.0, 1e-315)] {
         let tiny = &x * size;
-        let model = statistics(&Map::new(Scaled(scale)).unwrap(), &tiny, &y).solve(1.0).unwrap();
+        let model = statistics(&Map::of_feature_map(Scaled(scale)).unwrap(), &tiny, &y).solve(1.0).unwrap();
         let (predicted, mean) = (model.predict(&tiny).unwrap(), y.mean_axis(ndarray::Axis(0)).unwrap());
         assert!((&predicted - &mean).iter().all(|e| e.abs() < 1e-12), "{scale} {size}");
     }
-    let mut statistics = RidgeStatistics::new(Map::new(Scaled(f64::INFINITY)).unwrap(), 2).unwrap();
+    let mut statistics =
+        RidgeStatistics::new(Map::of_feature_map(Scaled(f64::INFINITY)).unwrap(), 2).unwrap();
     let error = statistics.update(&x, &y).unwrap_err();
     assert_eq!(error, Error::NotFinite { what: "the features of x", row: 0 });
-    let mut statistics = RidgeStatistics::new(Map::new(Scaled(1e4)).unwrap(), 2).unwrap();
+    let mut statistics = RidgeStatistics::new(Map::of_feature_map(Scaled(1e4)).unwrap(), 2).unwrap();
     assert!(statistics.update(&x, &y).unwrap_err().to_string().contains("below 1e288"));
 }
 
@@ -413,8 +414,8 @@ fn row_numbers_end() {
 /// Sums of more features or targets than any machine has memory for.
 #[test]
 fn sums_beyond_memory_are_refused() {
-    let wide = |d: usize| EluPlusOne.map::<f64>(d, 1.0).unwrap();
-    let narrow = EluPlusOne.map::<f32>(1 << 26, 1.0).unwrap();
+    let wide = |d: usize| EluPlusOne.build::<f64>(d, 1.0).unwrap();
+    let narrow = EluPlusOne.build::<f32>(1 << 26, 1.0).unwrap();
     assert!(matches!(RidgeStatistics::new(narrow, 1), Err(Error::Memory { .. })));
     for (map, targets) in [(wide(1 << 26), 1), (wide(20), 1 << 48), (wide(1 << 22), 1 << 26)] {
         let refused = RidgeStatistics::new(map, targets).unwrap_err();

@@ -14,6 +14,7 @@ use random_features::apply::{
 use random_features::data::{Statistics, lengthscale};
 use random_features::frequency::{Frequencies, Orthogonal};
 use random_features::kernel::{Activation, Gaussian, Kernel, Lengthscale, Softmax};
+use random_features::map::AnyKernel;
 use random_features::progress::{self, Progress};
 use random_features::{Error, Map, Nonlinear, Positive, Real, Trigonometric, rng};
 
@@ -206,7 +207,7 @@ fn numbers_of_frequencies_share_a_draw() {
     let leading =
         random_features::frequency::Frequencies::from_rows(omega.rows().slice(s![..30, ..]).to_owned())
             .unwrap();
-    let map: Map<f64> = Trigonometric.map(leading, 1.0).unwrap();
+    let map: Map<f64> = Trigonometric.build(leading, AnyKernel::implied(1.0)).unwrap();
     let mut grid = RidgeGrid::new([map], 2).unwrap().standardised(&Standardisation::of(&x).unwrap()).unwrap();
     grid.update(&x, &y).unwrap();
     let by_hand = grid.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
@@ -400,7 +401,7 @@ fn a_report_may_work_in_parallel() {
 #[test]
 fn a_refused_batch_leaves_the_bits_of_all_maps() {
     let exponential: Map<f32> =
-        Nonlinear::new(Activation::Exp).map(Orthogonal.draw(3, 10, 1).unwrap(), 1.0).unwrap();
+        Nonlinear::new(Activation::Exp).build(Orthogonal.draw(3, 10, 1).unwrap(), 1.0).unwrap();
     let mut grid = RidgeGrid::new([trigonometric::<f32>(10, 1.0), exponential], 2).unwrap();
     let (x, y) = data::<f32>(50);
     grid.update(&x, &y).unwrap();
@@ -662,7 +663,7 @@ fn a_map_that_cannot_be_fitted_ends_no_search() {
     let mut normal = |d| Array2::from_shape_fn((300, d), |_| generator.sample::<f64, _>(StandardNormal));
     let (x, y) = (normal(3), normal(1));
     let search =
-        || RidgeSearch::<f64>::of(|ell| Trigonometric.map(Orthogonal.draw(3, 20, 1)?, Softmax::new(ell)?));
+        || RidgeSearch::<f64>::of(|ell| Trigonometric.build(Orthogonal.draw(3, 20, 1)?, Softmax::new(ell)?));
     let given = search().with_lengthscales([1e-3, 1.0]).fit(&x, &y).unwrap();
     assert_eq!(given.trials().len(), 1, "{given}");
     let failed = given.warnings().iter().find_map(|warning| match warning {

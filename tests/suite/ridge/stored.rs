@@ -81,7 +81,7 @@ fn what_does_not_fit_is_refused() {
     assert!(changed(&|v| v["map"]["feature_dim"] = u64::MAX.into()).unwrap_err().contains("addressed"));
     assert!(changed(&|v| v["map"]["input_dim"] = 2.into()).unwrap_err().contains("another dimension"));
     let mut value = to_value(fitted()).unwrap();
-    value["data"]["intake"]["map"] = to_value(EluPlusOne.map::<f32>(1 << 20, 1.0).unwrap()).unwrap();
+    value["data"]["intake"]["map"] = to_value(EluPlusOne.build::<f32>(1 << 20, 1.0).unwrap()).unwrap();
     assert!(resealed::<RidgeStatistics<f32>>(value).unwrap_err().contains("their maps differ"));
     let ranges = |of: Value| {
         changed(&|v| {

@@ -150,10 +150,10 @@ impl FeatureMap<f64> for Ones {
 
 #[test]
 fn sums_of_a_user_defined_map_belong_to_its_clones() {
-    let (map, (x, y)) = (Map::new(Ones(4)).unwrap(), data::<f64>(20));
+    let (map, (x, y)) = (Map::of_feature_map(Ones(4)).unwrap(), data::<f64>(20));
     let sums = sent(statistics(&map, &x, &y).sums());
     assert!(RidgeStatistics::of_sums(map.clone(), sums.clone()).is_ok());
-    let twin = Map::new(Ones(4)).unwrap();
+    let twin = Map::of_feature_map(Ones(4)).unwrap();
     assert!(matches!(RidgeStatistics::of_sums(twin, sums), Err(Error::Merge { .. })));
 }
 

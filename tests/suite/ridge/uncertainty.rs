@@ -270,7 +270,7 @@ fn posteriors_refuse_what_makes_no_sense() {
 #[test]
 fn landmarks_of_a_kernel_that_vanishes() {
     let (x, y) = data::<f64>(60);
-    let map = Nonlinear::new(Activation::Relu).map(Orthogonal.draw(3, 20, 1).unwrap(), 1.0).unwrap();
+    let map = Nonlinear::new(Activation::Relu).build(Orthogonal.draw(3, 20, 1).unwrap(), 1.0).unwrap();
     let posterior = spectrum(&map, &x, &y, true).posterior(0.1).unwrap();
     let at = Array2::zeros((1, 3));
     let plain = posterior.predict(&at).unwrap();

@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 use random_features::kernel::Lengthscale;
-use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Target, Tile};
+use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Tile};
 use random_features::rand::RngExt;
 use random_features::{Error, Real, Result};
 
@@ -41,7 +41,7 @@ impl Sketch for RandomBinning {
         self.grids.saturating_mul(self.buckets)
     }
 
-    fn count(&self) -> usize {
+    fn m(&self) -> usize {
         self.grids
     }
 
@@ -60,16 +60,16 @@ impl Sketch for RandomBinning {
         }
     }
 
-    fn serves(&self, target: &Target) -> bool {
-        matches!(target, Target::Laplace(_))
+    fn serves(&self, target: &AnyKernel) -> bool {
+        matches!(target, AnyKernel::Laplace(_))
     }
 
-    fn draw(&self, target: &Target, rng: &mut random_features::Generator) -> Result<Grids> {
+    fn draw(&self, target: &AnyKernel, rng: &mut random_features::extend::Generator) -> Result<Grids> {
         let grids = (0..self.grids).map(|_| Grid::draw(self.d, rng)).collect();
         Ok(Grids { sketch: *self, grids, lengthscale: target.lengthscale().clone() })
     }
 
-    fn log_variance(&self, _: &Target, u: &[f64], v: &[f64]) -> Option<f64> {
+    fn log_variance(&self, _: &AnyKernel, u: &[f64], v: &[f64]) -> Option<f64> {
         let distance: f64 = u.iter().zip(v).map(|(u, v)| (u - v).abs()).sum();
         let (kernel, rest) = ((-distance).exp(), -(-distance).exp_m1());
         Some((rest * (kernel + 1.0 / self.buckets as f64) / self.grids as f64).ln())
@@ -95,9 +95,10 @@ struct Grid {
 const PRIME: u64 = (1 << 61) - 1;
 
 impl Grid {
-    fn draw(d: usize, rng: &mut random_features::Generator) -> Self {
+    fn draw(d: usize, rng: &mut random_features::extend::Generator) -> Self {
         let mut axis = || {
-            let exponential = |rng: &mut random_features::Generator| -(1.0 - rng.random::<f64>()).ln();
+            let exponential =
+                |rng: &mut random_features::extend::Generator| -(1.0 - rng.random::<f64>()).ln();
             let pitch = exponential(rng) + exponential(rng);
             (pitch, rng.random::<f64>(), rng.random_range(0..PRIME))
         };

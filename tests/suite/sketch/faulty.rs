@@ -1,7 +1,7 @@
 //! Sketches that do not keep what a sketch must.
 
 use ndarray::ArrayView2;
-use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Target, Tile};
+use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Tile};
 use random_features::{Real, Result};
 
 /// What is wrong with a sketch of one feature, 1, of points in ℝ¹.
@@ -38,11 +38,11 @@ impl Sketch for Faulty {
         Ok(Faulty(Fault::Facts))
     }
 
-    fn serves(&self, target: &Target) -> bool {
-        matches!(target, Target::Implied(_))
+    fn serves(&self, target: &AnyKernel) -> bool {
+        matches!(target, AnyKernel::Implied(_))
     }
 
-    fn draw(&self, _: &Target, _: &mut random_features::Generator) -> Result<Faulty> {
+    fn draw(&self, _: &AnyKernel, _: &mut random_features::extend::Generator) -> Result<Faulty> {
         Ok(*self)
     }
 }

@@ -12,7 +12,7 @@ use ndarray::{Array2, ArrayView2, arr1, arr2};
 use random_features::compose::{Coefficient, Hybrid};
 use random_features::frequency::{Draw, Independent, Product};
 use random_features::kernel::{Cauchy, Gaussian, Kernel, Laplace, Softmax};
-use random_features::map::{Omega, Redraw, SketchDraw, Sketched};
+use random_features::map::{AnyKernel, Omega, Redraw, SketchDraw, Sketched};
 use random_features::planner::{Basis, Planner};
 use random_features::testing::{check_unbiased, conform};
 use random_features::{Error, Map, Positive, Real, Recipe, Side, Trigonometric};
@@ -83,15 +83,15 @@ fn laws_come_before_draws_and_seeds_repeat_them() {
     assert_eq!(recipe.log_variance(&a, &b).unwrap(), map.log_variance(&a, &b).unwrap());
     assert_eq!(recipe.kernel().unwrap().identity(), map.kernel().unwrap().identity());
     assert_eq!(map.kernel().unwrap().value(&a, &b).unwrap(), laplace().value(&a, &b).unwrap());
-    assert_eq!((recipe.dim(), recipe.feature_dim(), recipe.draws()[0].count()), (3, 32, 8));
+    assert_eq!((recipe.dim(), recipe.feature_dim(), recipe.draws()[0].m()), (3, 32, 8));
     assert!(!recipe.is_drawn() && recipe.drawn(7).unwrap().is_drawn());
     assert_eq!(recipe.drawn(7).unwrap().drawn(8).unwrap(), recipe.drawn(7).unwrap());
     let features = |recipe: &Recipe, seed| recipe.draw::<f64>(seed).unwrap().features(Side::X, &x).unwrap();
     assert_eq!(features(&recipe, 7), features(&of_stream(0), 7));
-    assert_ne!(features(&recipe, 7).values(), features(&recipe, 8).values());
-    assert_ne!(features(&recipe, 7).values(), features(&of_stream(1), 7).values());
+    assert_ne!(features(&recipe, 7).mantissas(), features(&recipe, 8).mantissas());
+    assert_ne!(features(&recipe, 7).mantissas(), features(&of_stream(1), 7).mantissas());
     let redraw = Redraw::new(recipe.clone(), 42, 1000).unwrap();
-    let [first, again, later] = [0, 999, 2500].map(|step| redraw.map::<f32>(step).unwrap());
+    let [first, again, later] = [0, 999, 2500].map(|step| redraw.build::<f32>(step).unwrap());
     assert_eq!(first.identity(), again.identity());
     assert_ne!(first.identity(), later.identity());
     assert_eq!(redraw.recipe(0).unwrap(), recipe.drawn(42).unwrap());
@@ -116,15 +116,15 @@ fn identities_are_of_what_is_drawn() {
         assert_eq!(a, &a.clone());
     }
     let x = arr2(&[[0.5, -0.25, 1.0]]);
-    let narrow = all[0].map::<f32>().unwrap().features(Side::X, &x.mapv(|v: f64| v as f32)).unwrap();
-    let wide = all[0].map::<f64>().unwrap().features(Side::X, &x).unwrap();
-    assert_eq!(narrow.values().mapv(f64::from), wide.values());
+    let narrow = all[0].build::<f32>().unwrap().features(Side::X, &x.mapv(|v: f64| v as f32)).unwrap();
+    let wide = all[0].build::<f64>().unwrap().features(Side::X, &x).unwrap();
+    assert_eq!(narrow.mantissas().mapv(f64::from), wide.mantissas());
     // Stored identities are compared with later ones: a change here is a change of the format and of the streams.
     assert_eq!(all[0].identity().to_string(), "7bf5d8b1026ab72d");
     let buckets = |features: ArrayView2<'_, f64>| -> Vec<(usize, f64)> {
         features.iter().copied().enumerate().filter(|(_, v)| *v != 0.0).collect()
     };
-    assert_eq!(buckets(wide.values())[..3], [(2, 1.0), (5, -1.0), (8, -1.0)]);
+    assert_eq!(buckets(wide.mantissas())[..3], [(2, 1.0), (5, -1.0), (8, -1.0)]);
 }
 
 /// Half of each of two maps: with draws of their own a quarter of the sum of their variances, and of the same draw the same map.
@@ -184,25 +184,25 @@ fn what_does_not_fit_is_refused() {
     };
     refused(Positive.softmax(sketch()), "the positive map needs real frequencies, but got a sketch");
     let omega = Independent.draw(3, 8, 1).unwrap();
-    refused(Sketched.map(omega, laplace()), "the sketched map needs a sketch, but got real frequencies");
+    refused(Sketched.build(omega, laplace()), "the sketched map needs a sketch, but got real frequencies");
     let gaussian = "the random binning map with no frequencies does not estimate the kernel Gaussian";
-    refused(Sketched.map(sketch(), Gaussian::default()), gaussian);
-    refused(Sketched.map(sketch(), Softmax::default()), "does not estimate the kernel softmax");
-    assert!(matches!(Sketched.map::<f64>(binning(8, 4), laplace()), Err(Error::NotDrawn)));
+    refused(Sketched.build(sketch(), Gaussian::default()), gaussian);
+    refused(Sketched.build(sketch(), Softmax::default()), "does not estimate the kernel softmax");
+    assert!(matches!(Sketched.build::<f64>(binning(8, 4), laplace()), Err(Error::NotDrawn)));
     for (d, grids, buckets) in [(0, 8, 4), (3, 0, 4), (3, 8, 0), (3, 1 << 40, 1 << 40)] {
         let recipe = Sketched.recipe(RandomBinning { d, grids, buckets }, laplace());
         assert!(matches!(recipe.draw::<f32>(1), Err(Error::Parameter { .. })));
     }
     let per_dimension = Laplace::new(vec![1.0, 2.0]).unwrap();
-    assert!(matches!(Sketched.map::<f64>(sketch(), per_dimension), Err(Error::Shape { .. })));
+    assert!(matches!(Sketched.build::<f64>(sketch(), per_dimension), Err(Error::Shape { .. })));
     for (fault, words) in [
         (Fault::Facts, "its facts state another dimension or other features than its sketch"),
         (Fault::Unwritten, "it leaves values or scales of a present block unwritten"),
     ] {
-        refused(Sketched.recipe(Faulty(fault), 1.0).draw(1), words);
+        refused(Sketched.recipe(Faulty(fault), AnyKernel::implied(1.0)).draw(1), words);
     }
     // Numbers are asked for where a sketch is stored.
-    assert!(Sketched.recipe(Faulty(Fault::Numbers), 1.0).draw::<f64>(1).is_ok());
+    assert!(Sketched.recipe(Faulty(Fault::Numbers), AnyKernel::implied(1.0)).draw::<f64>(1).is_ok());
     let m = Array2::eye(3);
     let Recipe::Plain(mut plain) = of_stream(0) else { panic!("a sketch is a plain map") };
     plain.matrix = Some(m);

@@ -9,7 +9,7 @@ use random_features::apply::Smoother;
 use random_features::compose::{Coefficient, Hybrid};
 use random_features::frequency::{Draw, Product};
 use random_features::kernel::Cauchy;
-use random_features::map::{SketchKinds, Sketched};
+use random_features::map::{AnyKernel, SketchKinds, Sketched};
 use random_features::{Map, Recipe, Side, Trigonometric};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -95,7 +95,8 @@ fn unknown_kinds_and_damaged_numbers_are_refused() {
 /// A sketch that could not be read again is refused when it is written.
 #[test]
 fn sketches_that_numbers_do_not_give_again_are_not_written() {
-    let error = to_string(&Sketched.recipe(Faulty(Fault::Numbers), 1.0)).unwrap_err().to_string();
+    let error =
+        to_string(&Sketched.recipe(Faulty(Fault::Numbers), AnyKernel::implied(1.0))).unwrap_err().to_string();
     assert!(error.contains("the numbers of a faulty do not give it again"), "{error}");
     assert!(to_string(&Sketched.recipe(binning(1, 1), laplace())).is_ok());
 }

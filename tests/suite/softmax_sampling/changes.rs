@@ -11,7 +11,7 @@ use crate::common::points;
 /// Maps, and the weights of the uniform distribution that they need.
 fn proposals() -> Vec<Proposal<f64>> {
     let positive = non_negative(4, 12).into_iter().map(tree);
-    positive.chain(signed(4, 12).into_iter().map(|map| tree(map).uniform(0.1).unwrap())).collect()
+    positive.chain(signed(4, 12).into_iter().map(|map| tree(map).with_uniform(0.1).unwrap())).collect()
 }
 
 fn same(a: &SoftmaxSampler<f64>, b: &SoftmaxSampler<f64>, h: &Array2<f64>) {
@@ -30,7 +30,7 @@ fn adding_classes_is_building_again() {
     let (c, h) = data::<f64>(700, 4);
     for proposal in proposals() {
         for leaf in [1, 3, 8, 64] {
-            let proposal = proposal.clone().leaf_size(leaf).unwrap();
+            let proposal = proposal.clone().with_leaf_size(leaf).unwrap();
             let mut sampler = proposal.clone().build(&c.slice(s![..1, ..])).unwrap();
             let mut first = 1;
             for last in [2, 2, 5, 9, 64, 65, 70, 300, 700] {
@@ -50,7 +50,7 @@ fn removed_classes_have_no_probability() {
     let present: Vec<usize> = (0..70).filter(|class| !removed.contains(class)).collect();
     for (map, uniform) in non_negative::<f64>(4, 12).into_iter().zip([0.0, 0.2, 1.0]) {
         for leaf in [1, 3, 8, 4096] {
-            let proposal = tree(map.clone()).leaf_size(leaf).unwrap().uniform(uniform).unwrap();
+            let proposal = tree(map.clone()).with_leaf_size(leaf).unwrap().with_uniform(uniform).unwrap();
             let mut sampler = proposal.clone().build(&c).unwrap();
             sampler.remove(&removed[..4]).unwrap();
             sampler.remove(&removed[4..7]).unwrap();
@@ -74,7 +74,7 @@ fn draws_after_changes_have_the_stated_probabilities() {
     let (c, h) = data::<f64>(150, 4);
     for proposal in proposals() {
         for (leaf, exact) in [(1, 0), (8, 0), (1, usize::MAX)] {
-            let proposal = proposal.clone().leaf_size(leaf).unwrap().exact_below(exact);
+            let proposal = proposal.clone().with_leaf_size(leaf).unwrap().with_exact_below(exact);
             let mut sampler = proposal.build(&c.slice(s![..90, ..])).unwrap();
             let gone: Vec<usize> = (8..40).chain([89]).collect();
             sampler.remove(&gone).unwrap();
@@ -101,7 +101,8 @@ fn changes_are_made_as_a_whole_or_not_at_all() {
     let (c, h) = data::<f64>(70, 4);
     let far = points::<f64>(9, 4, 1e200);
     for (leaf, exact) in [(1, 0), (8, 0), (1, usize::MAX)] {
-        let proposal = tree(non_negative(4, 12).remove(0)).leaf_size(leaf).unwrap().exact_below(exact);
+        let proposal =
+            tree(non_negative(4, 12).remove(0)).with_leaf_size(leaf).unwrap().with_exact_below(exact);
         let mut sampler = proposal.build(&c).unwrap();
         sampler.remove(&[7]).unwrap();
         let before = sampler.sample(&h, 50, 1).unwrap();

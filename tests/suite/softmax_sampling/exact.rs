@@ -12,7 +12,13 @@ fn softmaxes<T: Real>(tolerance: f64) {
         let (c, h) = data::<T>(classes, 5);
         // Whatever the options of the tree are.
         let map = signed(5, 6).remove(0);
-        let proposal = Proposal::new(map).uniform(0.3).unwrap().cosine(0.1).unwrap().leaf_size(7).unwrap();
+        let proposal = Proposal::new(map)
+            .with_uniform(0.3)
+            .unwrap()
+            .with_cosine(0.1)
+            .unwrap()
+            .with_leaf_size(7)
+            .unwrap();
         let sampler = proposal.build(&c).unwrap();
         assert!(sampler.is_exact());
         let wide = c.mapv(|v| v.widen());
@@ -68,7 +74,7 @@ fn exact_draws_do_not_depend_on_threads_or_neighbours() {
 #[test]
 fn a_tree_takes_over_from_some_number_of_classes_on() {
     let (c, h) = data::<f64>(100, 4);
-    let proposal = tree(non_negative(4, 16).remove(0)).exact_below(80);
+    let proposal = tree(non_negative(4, 16).remove(0)).with_exact_below(80);
     let mut sampler = proposal.clone().build(&c.slice(s![..40, ..])).unwrap();
     sampler.remove(&[5, 6]).unwrap();
     sampler.add(&c.slice(s![40..79, ..])).unwrap();

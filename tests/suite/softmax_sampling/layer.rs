@@ -10,16 +10,16 @@ use crate::common::points;
 fn layer(leaf: usize, exact: usize) -> (SampledSoftmax<f64>, Array2<f64>) {
     let (c, h) = data::<f64>(50, 4);
     // Mixed, so that the classes that grow most are seen.
-    let proposal = tree(non_negative(4, 16).remove(0)).uniform(0.2).unwrap();
-    let proposal = proposal.leaf_size(leaf).unwrap().exact_below(exact);
+    let proposal = tree(non_negative(4, 16).remove(0)).with_uniform(0.2).unwrap();
+    let proposal = proposal.with_leaf_size(leaf).unwrap().with_exact_below(exact);
     (SampledSoftmax::new(proposal, &c).unwrap(), h)
 }
 
 /// The sampler is the one that is built of the vectors.
 fn in_step(layer: &SampledSoftmax<f64>, h: &Array2<f64>) {
     let sampler = layer.sampler();
-    let proposal = tree(sampler.map().clone()).uniform(sampler.uniform_weight()).unwrap();
-    let proposal = proposal.exact_below(if sampler.is_exact() { usize::MAX } else { 0 });
+    let proposal = tree(sampler.map().clone()).with_uniform(sampler.uniform_weight()).unwrap();
+    let proposal = proposal.with_exact_below(if sampler.is_exact() { usize::MAX } else { 0 });
     let mut fresh = proposal.build(&layer.vectors()).unwrap();
     let removed: Vec<usize> = (0..sampler.classes()).filter(|class| !sampler.is_present(*class)).collect();
     fresh.remove(&removed).unwrap();
@@ -104,7 +104,8 @@ fn a_layer_can_be_made_anew() {
         in_step(&layer, &h);
         layer.rebuild().unwrap();
         in_step(&layer, &h);
-        let proposal = tree(layer.sampler().map().clone()).uniform(0.2).unwrap().leaf_size(leaf).unwrap();
+        let proposal =
+            tree(layer.sampler().map().clone()).with_uniform(0.2).unwrap().with_leaf_size(leaf).unwrap();
         let mut built = proposal.build(&layer.vectors()).unwrap();
         built.remove(&[3]).unwrap();
         assert_eq!(layer.sample(&h, 30, 1).unwrap(), built.sample(&h, 30, 1).unwrap());

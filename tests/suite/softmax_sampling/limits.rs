@@ -25,7 +25,7 @@ fn large_norms_neither_overflow_nor_vanish() {
         for (narrow, wide) in non_negative::<f32>(d, 64).into_iter().zip(non_negative::<f64>(d, 64)).take(2) {
             let exact = linear_scan(&wide, h.mapv(f64::from).view(), &c.mapv(f64::from));
             for leaf in [1, 4] {
-                let sampler = tree(narrow.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
+                let sampler = tree(narrow.clone()).with_leaf_size(leaf).unwrap().build(&c).unwrap();
                 let found = sampler.log_probabilities(&h, &all(40)).unwrap();
                 let likely = exact.iter().zip(&found).filter(|(exact, _)| **exact > -30.0);
                 for (exact, found) in likely {
@@ -47,7 +47,7 @@ fn probabilities_below_the_range_have_logarithms() {
     c.row_mut(7).assign(&h);
     c.row_mut(21).assign(&-&h);
     for leaf in [1, 4, 64] {
-        let sampler = tree(map.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
+        let sampler = tree(map.clone()).with_leaf_size(leaf).unwrap().build(&c).unwrap();
         let found = sampler.log_probabilities(&h, &all(30)).unwrap();
         let exact = linear_scan(&map, h.view(), &c);
         assert!(exact.iter().any(|log| *log < -750.0), "{exact:?}");
@@ -67,7 +67,7 @@ fn a_class_may_have_all_the_mass() {
         let (h, top) = (point::<f64>(3, 1, 2.0), classes / 2);
         c.row_mut(top).fill(0.0);
         for uniform in [0.0, 0.1] {
-            let sampler = tree(map.clone()).uniform(uniform).unwrap().build(&c).unwrap();
+            let sampler = tree(map.clone()).with_uniform(uniform).unwrap().build(&c).unwrap();
             let q = sampler.log_probabilities(&h, &all(classes)).unwrap();
             let expected = 1.0 - uniform + uniform / classes as f64;
             assert!(q[top] <= 0.0 && (q[top] - expected.ln()).abs() < 1e-8, "{classes}: {q:?}");
@@ -92,7 +92,7 @@ fn many_walks_are_those_of_few() {
 #[test]
 fn no_draws_and_more_than_there_is_memory_for() {
     let (c, h) = data::<f64>(30, 3);
-    let sampler = tree(signed(3, 8).remove(0)).uniform(0.1).unwrap().build(&c).unwrap();
+    let sampler = tree(signed(3, 8).remove(0)).with_uniform(0.1).unwrap().build(&c).unwrap();
     let none = sampler.sample(&h, 0, 1).unwrap();
     assert_eq!(none.classes.dim(), (4, 0));
     assert!(none.clipped.iter().all(|clipped| clipped.to_bits() == 0), "no sign: {:?}", none.clipped);
@@ -109,7 +109,7 @@ fn memory_is_that_of_the_leaves() {
     let (c, _) = data::<f64>(100, 4);
     let bytes = |leaf: Option<usize>| {
         let proposal = tree(non_negative::<f64>(4, 64).remove(0));
-        let proposal = if let Some(leaf) = leaf { proposal.leaf_size(leaf).unwrap() } else { proposal };
+        let proposal = if let Some(leaf) = leaf { proposal.with_leaf_size(leaf).unwrap() } else { proposal };
         proposal.build(&c).unwrap().bytes()
     };
     let (row, points) = (65 * 8, 100 * 4 * 8);
@@ -134,10 +134,10 @@ fn what_is_wrong_is_refused() {
     }
     let proposal = || tree(positive.clone());
     for bad in [-0.1, 1.1, f64::NAN] {
-        assert!(matches!(proposal().uniform(bad), Err(Error::Parameter { .. })));
+        assert!(matches!(proposal().with_uniform(bad), Err(Error::Parameter { .. })));
     }
-    assert!(proposal().cosine(0.0).is_err() && proposal().cosine(f64::NAN).is_err());
-    assert!(proposal().leaf_size(0).is_err() && proposal().leaf_size(5000).is_err());
+    assert!(proposal().with_cosine(0.0).is_err() && proposal().with_cosine(f64::NAN).is_err());
+    assert!(proposal().with_leaf_size(0).is_err() && proposal().with_leaf_size(5000).is_err());
     let mut sampler = new(&c).unwrap();
     assert!(matches!(sampler.sample(&h.slice(s![.., ..3]), 2, 1), Err(Error::Shape { .. })));
     let mut wrong = h.clone();
@@ -189,7 +189,7 @@ fn more_points_than_there_is_memory_for_are_refused_at_once() {
     for exact_below in [0, usize::MAX] {
         let proposal = || {
             let map = signed(3, 8).remove(0);
-            tree(map).uniform(0.1).unwrap().exact_below(exact_below)
+            tree(map).with_uniform(0.1).unwrap().with_exact_below(exact_below)
         };
         assert!(memory(proposal().build(&many).err()));
         assert!(memory(SampledSoftmax::new(proposal(), &many).err()));

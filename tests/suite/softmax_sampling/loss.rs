@@ -70,7 +70,7 @@ fn losses_and_gradients_are_those_of_the_definition() {
 fn the_sum_within_the_loss_has_no_bias() {
     let (c, h) = data::<f64>(40, 3);
     for (map, uniform) in [(non_negative::<f64>(3, 8).remove(0), 0.0), (signed(3, 8).remove(0), 0.2)] {
-        let sampler = tree(map).uniform(uniform).unwrap().build(&c).unwrap();
+        let sampler = tree(map).with_uniform(uniform).unwrap().build(&c).unwrap();
         let runs = 20_000;
         let h = h.row(0).broadcast((runs, 3)).unwrap().to_owned();
         let draws = sampler.sample(&h, 5, 4).unwrap();
@@ -132,7 +132,7 @@ fn corrected_logits_and_variance_by_hand() {
 fn intervals_cover() {
     let (c, h) = data::<f64>(60, 3);
     for (map, uniform) in [(non_negative::<f64>(3, 16).remove(0), 0.0), (signed(3, 32).remove(0), 0.3)] {
-        let sampler = tree(map).uniform(uniform).unwrap().build(&c).unwrap();
+        let sampler = tree(map).with_uniform(uniform).unwrap().build(&c).unwrap();
         let (runs, k) = (4000, 300);
         let logits = c.dot(&h.row(1));
         let exact = log_sum(logits.as_slice().unwrap());
@@ -162,7 +162,7 @@ fn intervals_cover() {
 #[test]
 fn a_sampler_gives_the_partition_function_in_one_call() {
     let (c, h) = data::<f64>(60, 3);
-    let sampler = tree(non_negative::<f64>(3, 16).remove(0)).cosine(0.5).unwrap().build(&c).unwrap();
+    let sampler = tree(non_negative::<f64>(3, 16).remove(0)).with_cosine(0.5).unwrap().build(&c).unwrap();
     let h = h.row(1);
     let draws = sampler.sample_of(&h, 200, 5).unwrap();
     let logits: Vec<f64> = draws.classes.iter().map(|class| c.row(*class).dot(&h)).collect();
@@ -352,7 +352,7 @@ fn a_loss_carries_its_effective_draws() {
 #[test]
 fn effective_draws_tell_the_bias() {
     let (c, h) = data::<f64>(60, 3);
-    let sampler = tree(signed(3, 8).remove(0)).uniform(1.0).unwrap().build(&c).unwrap();
+    let sampler = tree(signed(3, 8).remove(0)).with_uniform(1.0).unwrap().build(&c).unwrap();
     let (runs, k) = (4000, 20);
     let h = (&h.row(1) * 2.0).broadcast((runs, 3)).unwrap().to_owned();
     let logits = c.dot(&h.row(0));

@@ -21,7 +21,7 @@ use crate::common::points;
 
 /// What draws from a tree, however few classes there are.
 fn tree<T: Real>(map: Map<T>) -> Proposal<T> {
-    Proposal::new(map).exact_below(0)
+    Proposal::new(map).with_exact_below(0)
 }
 
 /// Maps without negative features.

@@ -42,7 +42,7 @@ impl Setting {
         let (vectors, h) = (normal(self.classes), normal(1).row(0).to_owned());
         let h = &h * (self.norm / h.dot(&h).sqrt());
         let map = (self.map)(self.d, self.m, seed + 100);
-        let sampler = tree(map).uniform(self.uniform).unwrap().build(&vectors).unwrap();
+        let sampler = tree(map).with_uniform(self.uniform).unwrap().build(&vectors).unwrap();
         let exact = log_sum(vectors.dot(&h).as_slice().unwrap());
         (sampler, h, vectors, exact)
     }

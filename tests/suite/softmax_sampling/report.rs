@@ -18,7 +18,7 @@ fn normal(n: usize, d: usize, scale: f64, seed: u64) -> Array2<f64> {
 #[test]
 fn quality_is_that_of_the_definition() {
     let (c, h) = data::<f64>(60, 4);
-    let mut sampler = tree(non_negative(4, 6).remove(0)).uniform(0.1).unwrap().build(&c).unwrap();
+    let mut sampler = tree(non_negative(4, 6).remove(0)).with_uniform(0.1).unwrap().build(&c).unwrap();
     for removed in [vec![], vec![3, 17]] {
         sampler.remove(&removed).unwrap();
         let present: Vec<usize> = (0..60).filter(|class| !removed.contains(class)).collect();

@@ -26,7 +26,7 @@ fn scans<T: Real>(tolerance: f64) {
         let (c, h) = data::<T>(classes, 5);
         for map in non_negative::<T>(5, 12) {
             for leaf in LEAVES {
-                let sampler = tree(map.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
+                let sampler = tree(map.clone()).with_leaf_size(leaf).unwrap().build(&c).unwrap();
                 for h in h.rows() {
                     let found = sampler.log_probabilities(&h, &all(classes)).unwrap();
                     for (found, exact) in found.iter().zip(linear_scan(&map, h, &c)) {
@@ -86,8 +86,8 @@ fn signed_maps_follow_the_definition() {
         let (c, h) = data::<f64>(classes, 3);
         for map in signed::<f64>(3, 6) {
             for leaf in LEAVES {
-                let proposal = tree(map.clone()).leaf_size(leaf).unwrap();
-                let sampler = proposal.uniform(0.05).unwrap().build(&c).unwrap();
+                let proposal = tree(map.clone()).with_leaf_size(leaf).unwrap();
+                let sampler = proposal.with_uniform(0.05).unwrap().build(&c).unwrap();
                 for h in h.rows() {
                     let found = sampler.log_probabilities(&h, &all(classes)).unwrap();
                     let w = naive_walk(&map, h, &c, leaf);
@@ -136,7 +136,7 @@ fn draws_have_the_stated_probabilities() {
     for (classes, leaf) in [(2, 8), (37, 1), (150, 4), (150, 64)] {
         let (c, h) = data::<f64>(classes, 3);
         for (map, uniform) in cases.clone() {
-            let proposal = tree(map).leaf_size(leaf).unwrap().uniform(uniform).unwrap();
+            let proposal = tree(map).with_leaf_size(leaf).unwrap().with_uniform(uniform).unwrap();
             let sampler = proposal.build(&c).unwrap();
             let mut generator = rng(7);
             let draws = sampler.sample_of(&h.row(0), DRAWS, generator.next_u64()).unwrap();
@@ -186,7 +186,7 @@ fn threads_and_layouts_change_nothing() {
     let (c, _) = data::<f32>(3000, 6);
     let h = points::<f32>(40, 6, 1.0);
     for (map, uniform) in [(non_negative(6, 16).remove(0), 0.0), (signed(6, 16).remove(1), 0.2)] {
-        let proposal = tree(map).uniform(uniform).unwrap();
+        let proposal = tree(map).with_uniform(uniform).unwrap();
         let draws = |c: &Array2<f32>, h: &Array2<f32>| {
             let sampler = proposal.clone().build(c).unwrap();
             let all = sampler.log_probabilities(&h.row(0), &all(3000)).unwrap();
@@ -207,7 +207,7 @@ fn replaced<T: Real>(tolerance: f64) {
     for (map, uniform) in [(non_negative::<T>(4, 12).remove(0), 0.0), (signed(4, 12).remove(1), 0.1)] {
         for (classes, leaf) in [(1, 8), (60, 1), (300, 1), (300, 8), (300, 64), (9, 8)] {
             let (mut c, h) = data::<T>(classes, 4);
-            let proposal = tree(map.clone()).leaf_size(leaf).unwrap().uniform(uniform).unwrap();
+            let proposal = tree(map.clone()).with_leaf_size(leaf).unwrap().with_uniform(uniform).unwrap();
             let mut sampler = proposal.clone().build(&c).unwrap();
             // The last one counts.
             let which: Vec<usize> = [0, classes / 2, classes - 1, classes / 3, 0].to_vec();
@@ -245,7 +245,7 @@ fn points_that_propose_may_be_normalised() {
         let norms = x.map_axis(ndarray::Axis(1), |row| row.dot(&row).sqrt() * t.sqrt());
         x / &norms.insert_axis(ndarray::Axis(1))
     };
-    let sampler = tree(map.clone()).cosine(0.3).unwrap().build(&c).unwrap();
+    let sampler = tree(map.clone()).with_cosine(0.3).unwrap().build(&c).unwrap();
     let other = tree(map.clone()).build(&unit(&c, 0.3)).unwrap();
     for (h, unit) in h.rows().into_iter().zip(unit(&h, 0.3).rows()) {
         let found = sampler.log_probabilities(&h, &all(50)).unwrap();
@@ -255,7 +255,7 @@ fn points_that_propose_may_be_normalised() {
     // Directions alone count, at any norm; a zero vector is no direction.
     let mut far = &c * 1e200;
     far.row_mut(3).fill(0.0);
-    let other = tree(map).cosine(0.3).unwrap();
+    let other = tree(map).with_cosine(0.3).unwrap();
     let sampler = other.clone().build(&far).unwrap();
     let q = sampler.log_probabilities(&(&h.row(0) * 1e-200), &all(50)).unwrap();
     assert!(log_sum(&q).abs() < 1e-12);
@@ -270,7 +270,7 @@ fn equal_classes_are_equally_likely() {
     for classes in [1, 3, 64, 77] {
         let c = Array2::from_elem((classes, 3), 0.7f32);
         for (map, uniform) in [(non_negative(3, 8).remove(1), 0.0), (signed(3, 8).remove(0), 0.3)] {
-            let sampler = tree(map).uniform(uniform).unwrap().build(&c).unwrap();
+            let sampler = tree(map).with_uniform(uniform).unwrap().build(&c).unwrap();
             let q = sampler.log_probabilities(&point(3, 1, 1.0), &all(classes)).unwrap();
             assert!(q.iter().all(|q| (q + (classes as f64).ln()).abs() < 1e-5), "{q:?}");
         }
@@ -284,7 +284,7 @@ fn clipped_mass_is_reported() {
     assert_eq!(positive.sample(&h, 20, 1).unwrap().clipped, vec![0.0; 4]);
     let clipped = |m| {
         let map = Trigonometric.softmax(Independent.draw(4, m, 2).unwrap()).unwrap();
-        let sampler = tree(map).uniform(0.1).unwrap().build(&(&c * 2.0)).unwrap();
+        let sampler = tree(map).with_uniform(0.1).unwrap().build(&(&c * 2.0)).unwrap();
         sampler.sample(&(&h * 2.0), 200, 1).unwrap().clipped.iter().sum::<f64>() / 4.0
     };
     let (few, many) = (clipped(4), clipped(4096));
@@ -298,7 +298,7 @@ fn clipped_mass_is_that_of_the_ways() {
     let (c, h) = data::<f64>(CLASSES, 3);
     let map = signed::<f64>(3, 4).remove(0);
     for (leaf, spans) in [(1, vec![16, 4, 1]), (4, vec![16, 4, 1]), (64, vec![1])] {
-        let proposal = tree(map.clone()).leaf_size(leaf).unwrap().uniform(0.3).unwrap();
+        let proposal = tree(map.clone()).with_leaf_size(leaf).unwrap().with_uniform(0.3).unwrap();
         let draws = proposal.build(&(&c * 2.0)).unwrap().sample(&(&h * 2.0), 50, 2).unwrap();
         for (i, h) in h.rows().into_iter().enumerate() {
             let estimate = |class: usize| map.estimate(&(&h * 2.0), &(&c.row(class) * 2.0)).unwrap();
@@ -333,7 +333,7 @@ fn effective_features_are_those_of_the_definition() {
         let all = psi.sum_axis(ndarray::Axis(0));
         let gone = psi.select(ndarray::Axis(0), &removed).sum_axis(ndarray::Axis(0));
         for leaf in [1, 8, 4096] {
-            let proposal = tree(map.clone()).uniform(0.1).unwrap().leaf_size(leaf).unwrap();
+            let proposal = tree(map.clone()).with_uniform(0.1).unwrap().with_leaf_size(leaf).unwrap();
             let mut plain = proposal.clone().build(&c).unwrap();
             let mut asked = proposal.with_diagnostics().build(&c).unwrap();
             for sums in [all.clone(), &all - &gone] {
@@ -358,7 +358,8 @@ fn effective_features_are_those_of_the_definition() {
             }
         }
         // No feature is behind exact draws.
-        let exact = tree(map).uniform(0.1).unwrap().with_diagnostics().exact_below(100).build(&c).unwrap();
+        let exact =
+            tree(map).with_uniform(0.1).unwrap().with_diagnostics().with_exact_below(100).build(&c).unwrap();
         assert!(exact.sample(&h, 5, 1).unwrap().effective_features.is_none());
     }
 }

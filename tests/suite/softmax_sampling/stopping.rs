@@ -30,7 +30,7 @@ fn a_stopped_change_changes_nothing() {
     let (c, h) = data::<f64>(70, 3);
     let maps = [non_negative::<f64>(3, 16).remove(0), signed(3, 16).remove(0)];
     for (map, leaf) in maps.into_iter().flat_map(|map| [(map.clone(), 1), (map, 8)]) {
-        let proposal = tree(map).uniform(0.1).unwrap().leaf_size(leaf).unwrap();
+        let proposal = tree(map).with_uniform(0.1).unwrap().with_leaf_size(leaf).unwrap();
         assert_eq!(stopped(|| proposal.clone().build(&c)).err(), Some(Error::Cancelled));
         let mut sampler = proposal.build(&c).unwrap();
         let before = probabilities(&sampler, &h);

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ndarray::{Array2, Array4, ArrayRef, Axis, Dimension, s};
 use num_complex::Complex64;
-use random_features::apply::attention::{Attention, ExactAttention, Heads, Sample, WeightRows};
+use random_features::apply::attention::{Attention, ExactAttention, Heads, Sample};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
@@ -108,7 +108,7 @@ fn bits_of_maps(maps: Vec<Map<f64>>) -> u64 {
         for map in maps {
             for side in [Side::X, Side::Y] {
                 let features = map.features(side, &x).unwrap();
-                bits.array(&features.values());
+                bits.array(&features.mantissas());
                 bits.array(&features.log_scales());
             }
             bits.array(&map.gram(&y, &x).unwrap());
@@ -128,9 +128,9 @@ fn maps() -> u64 {
         Gerf::new(Complex64::new(-0.1, 0.05), GerfSign::Plus).unwrap().softmax(omega(20, 4)).unwrap(),
         ComplexExponential::new(transform, Symmetry::Symmetric).softmax(omega(20, 5)).unwrap(),
         Poisson::default().gaussian(counts, 1.0).unwrap(),
-        Sign.map(omega(40, 6), 1.0).unwrap(),
-        Nonlinear::new(Activation::Relu).map(omega(40, 7), 1.0).unwrap(),
-        EluPlusOne.map(4, 1.0).unwrap(),
+        Sign.build(omega(40, 6), 1.0).unwrap(),
+        Nonlinear::new(Activation::Relu).build(omega(40, 7), 1.0).unwrap(),
+        EluPlusOne.build(4, 1.0).unwrap(),
         Positive.softmax(structured(&Hadamard::default())).unwrap(),
         Trigonometric.gaussian(structured(&Givens::default()), 1.0).unwrap(),
     ])
@@ -204,7 +204,7 @@ fn inputs(length: usize) -> [Array4<f64>; 3] {
 
 fn near() -> Attention<f64> {
     let attention = Attention::new(positive(20)).unwrap();
-    attention.window(7, 0).unwrap().with_keys_exact(&[0, 3, 70]).unwrap()
+    attention.with_window(7, 0).unwrap().with_keys_exact(&[0, 3, 70]).unwrap()
 }
 
 fn attention() -> u64 {
@@ -214,10 +214,9 @@ fn attention() -> u64 {
     bits(|bits| {
         bits.array(&plain.bidirectional(&heads).unwrap().output);
         bits.array(&plain.causal(&heads).unwrap().output);
-        bits.array(&plain.auto(&heads, true).unwrap().output);
-        bits.all(&plain.diagnosed(&heads, false).unwrap());
-        let rows = WeightRows { batch: 1, head: 2, rows: &[0, 7, 200], causal: true };
-        bits.array(&plain.weights(&heads, rows).unwrap());
+        bits.array(&plain.causal_auto(&heads).unwrap().output);
+        bits.all(&plain.bidirectional_diagnosed(&heads).unwrap());
+        bits.array(&plain.causal_weights(&heads, 1, 2, &[0, 7, 200]).unwrap());
     })
 }
 
@@ -270,8 +269,9 @@ fn sampling() -> u64 {
     let targets: Vec<usize> = (0..40).map(|i| 3 * i).collect();
     bits(|bits| {
         for (leaf, exact) in [(1, 0), (8, 0), (1, usize::MAX)] {
-            let proposal = Proposal::new(positive(16)).uniform(0.1).unwrap().leaf_size(leaf).unwrap();
-            let mut layer = SampledSoftmax::new(proposal.exact_below(exact), &classes).unwrap();
+            let proposal =
+                Proposal::new(positive(16)).with_uniform(0.1).unwrap().with_leaf_size(leaf).unwrap();
+            let mut layer = SampledSoftmax::new(proposal.with_exact_below(exact), &classes).unwrap();
             bits.all(&layer.sample(&h, 30, 7).unwrap());
             let loss = layer.loss(&h, &targets, 20, 3).unwrap();
             bits.array(loss.class_gradients());

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ndarray::{Array1, Array2, Array4, ArrayView2, arr1, arr2};
-use random_features::apply::attention::{Attention, ExactAttention, Heads, WeightRows};
+use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
 use random_features::data::{Clustering, Reservoir, Statistics};
@@ -51,7 +51,7 @@ fn trigonometric() -> Map<f64> {
 }
 
 fn draw(coupling: impl Coupling, d: usize, m: usize) -> Result<(), Error> {
-    coupling.draw(d, m, 1).map(drop)
+    (&coupling as &dyn Coupling).draw(d, m, 1).map(drop)
 }
 
 const MAPS: &[Case] = &[
@@ -137,13 +137,13 @@ const SUMS: &[Case] = &[
 ];
 
 fn sampler(exact: usize) -> Proposal<f64> {
-    Proposal::new(positive()).exact_below(exact)
+    Proposal::new(positive()).with_exact_below(exact)
 }
 
 const SAMPLING: &[Case] = &[
     ("a sampler", || {
         let map = Hyperbolic.softmax(Hadamard::default().draw(1, 1 << 19, 1)?)?;
-        Proposal::new(map).exact_below(0).leaf_size(1)?.build(&rows(MANY, 1)).map(drop)
+        Proposal::new(map).with_exact_below(0).with_leaf_size(1)?.build(&rows(MANY, 1)).map(drop)
     }),
     ("draws", || sampler(0).build(&rows(9, 1))?.sample(&rows(MANY, 1), MANY, 1).map(drop)),
     ("exact draws", || sampler(99).build(&rows(9, 1))?.sample(&rows(MANY, 1), MANY, 1).map(drop)),
@@ -205,10 +205,10 @@ const OUTPUTS: &[Case] = &[
     }),
     ("causal attention", || attend((MANY, MANY), |attention, heads| attention.causal(heads).map(drop))),
     ("whichever attention is cheaper", || {
-        attend_one((MANY, MANY), |attention, heads| attention.auto(heads, false).map(drop))
+        attend_one((MANY, MANY), |attention, heads| attention.bidirectional_auto(heads).map(drop))
     }),
     ("diagnosed attention", || {
-        attend_one((MANY, MANY), |attention, heads| attention.diagnosed(heads, false).map(drop))
+        attend_one((MANY, MANY), |attention, heads| attention.bidirectional_diagnosed(heads).map(drop))
     }),
     ("exact attention", || {
         attend_one((MANY, MANY), |_, heads| ExactAttention::new().bidirectional::<f64, _>(heads).map(drop))
@@ -225,8 +225,7 @@ const OUTPUTS: &[Case] = &[
     ("weights of attention", || {
         let x = Array4::from_elem((1, 1, MANY, 1), 0.3);
         let rows = vec![1; MANY];
-        let rows = WeightRows { batch: 0, head: 0, rows: &rows, causal: false };
-        Attention::new(positive())?.weights(&Heads::new(&x, &x, &x)?, rows).map(drop)
+        Attention::new(positive())?.bidirectional_weights(&Heads::new(&x, &x, &x)?, 0, 0, &rows).map(drop)
     }),
     ("chosen sequences of a state", || {
         attend((1, MANY), |attention, heads| {

@@ -48,7 +48,7 @@ impl FeatureMap<f64> for Fragile {
 }
 
 fn fragile() -> Map<f64> {
-    Map::new(Fragile).unwrap()
+    Map::of_feature_map(Fragile).unwrap()
 }
 
 fn good(n: usize) -> Array2<f64> {
@@ -135,7 +135,7 @@ fn statistics_are_whole() {
 #[test]
 fn grids_are_whole() {
     // One map after the other takes the batch, and the second panics.
-    let sturdy = random_features::EluPlusOne.map(2, 1.0).unwrap();
+    let sturdy = random_features::EluPlusOne.build(2, 1.0).unwrap();
     let mut grid = RidgeGrid::new([sturdy, fragile()], 1).unwrap();
     grid.update(&good(ROWS), &targets(ROWS)).unwrap();
     stays_whole(
@@ -164,7 +164,7 @@ fn smoothers_are_whole() {
 }
 
 fn sampler(leaf: usize) -> SoftmaxSampler<f64> {
-    let proposal = Proposal::new(fragile()).exact_below(0).leaf_size(leaf).unwrap();
+    let proposal = Proposal::new(fragile()).with_exact_below(0).with_leaf_size(leaf).unwrap();
     proposal.build(&good(ROWS)).unwrap()
 }
 
@@ -192,7 +192,7 @@ fn layers_are_whole() {
         Ok((first, layer.sample(&good(9), 30, 2)?, layer.vectors().to_owned(), classes))
     };
     for leaf in [1, 8] {
-        let proposal = || Proposal::new(fragile()).exact_below(0).leaf_size(leaf).unwrap();
+        let proposal = || Proposal::new(fragile()).with_exact_below(0).with_leaf_size(leaf).unwrap();
         let layer = SampledSoftmax::new(proposal(), &good(ROWS)).unwrap();
         stays_whole(&layer, |layer| drop(layer.add(&bad(ROWS))), draw);
         stays_whole(&layer, |layer| drop(layer.replace(&all, &bad(ROWS))), draw);
@@ -223,7 +223,7 @@ fn prompt(length: usize, is_bad: bool) -> Array4<f64> {
 #[test]
 fn states_of_attention_are_whole() {
     // A scale of 1: the map sees tokens as they are.
-    let attention = Attention::new(fragile()).unwrap().scale(1.0).unwrap();
+    let attention = Attention::new(fragile()).unwrap().with_scale(1.0).unwrap();
     let mut state = attention.state(2, 2, 2).unwrap();
     let x = prompt(90, false);
     state.prefill(&Heads::new(&x, &x, &x).unwrap()).unwrap();

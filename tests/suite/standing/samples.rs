@@ -19,7 +19,7 @@ use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, Radius,
     RationalQuadratic, RegularisedSoftmax, RootDim, Smoothness, Softmax,
 };
-use random_features::map::{Conditioning, Importance, Shift, Transform};
+use random_features::map::{AnyKernel, Conditioning, Importance, Shift, Transform};
 use random_features::planner::{Calibration, Plan, Planner};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
@@ -104,7 +104,7 @@ fn trigonometric() -> Map<f64> {
 fn use_map<T: Real>(map: &Map<T>) -> Result<Vec<f64>, Error> {
     words(map)?;
     assert!(!format!("{:?} {:?}", map.facts(), map.identity()).is_empty());
-    let x = points_of::<T>(5, map.input_dim())?;
+    let x = points_of::<T>(5, map.dim())?;
     if map.feature_dim() > 10_000 {
         return Err(Error::Unsupported { what: "so many features, in a test" });
     }
@@ -138,13 +138,13 @@ fn use_recipe(recipe: &Recipe) -> Result<Vec<f64>, Error> {
 fn use_omega(omega: Frequencies) -> Result<Vec<f64>, Error> {
     assert!(!format!("{:?} {:?}", omega.law(), omega.provenance()).is_empty());
     points_of::<f64>(1, omega.padded_dim())?;
-    if omega.count() > 10_000 {
+    if omega.m() > 10_000 {
         return Err(Error::Unsupported { what: "so many frequencies, in a test" });
     }
     let mut all = numbers(&omega.rows());
     all.extend(omega.squared_norms());
     // With the kernel that the law of their radii implies; other maps take some laws alone.
-    all.extend(use_map::<f64>(&Trigonometric.map(omega.clone(), 1.0)?)?);
+    all.extend(use_map::<f64>(&Trigonometric.build(omega.clone(), AnyKernel::implied(1.0))?)?);
     if let Ok(map) = Positive.softmax::<f32>(omega) {
         use_map(&map)?;
     }
@@ -207,7 +207,7 @@ fn laws() -> Vec<Sample> {
         Sample::new("Frequencies, Hadamard", &rotation, use_omega),
         Sample::new("Frequencies, Givens", &structured(&Givens::default()), use_omega),
         Sample::new("Structured", rotation.structured().unwrap(), |structured: Structured| {
-            points_of::<f64>(structured.count().min(10_000), structured.padded())?;
+            points_of::<f64>(structured.m().min(10_000), structured.padded())?;
             let x = arr1(&[0.3, 0.2, 0.1]);
             let mut all = numbers(&structured.project(x.view())?);
             all.extend(structured.to_rows());
@@ -308,12 +308,12 @@ fn maps() -> Vec<Sample> {
             "Map, geometric",
             Geometric::with_p(0.3).softmax(Counts::geometric(2, 4, 0.3, 1).unwrap()).unwrap(),
         ),
-        map("Map, sign", Sign.map(omega(3, 1), 1.0).unwrap()),
+        map("Map, sign", Sign.build(omega(3, 1), 1.0).unwrap()),
         map(
             "Map, ReLU",
-            Nonlinear::new(Activation::Relu).with_offset(0.1).unwrap().map(omega(3, 1), 1.0).unwrap(),
+            Nonlinear::new(Activation::Relu).with_offset(0.1).unwrap().build(omega(3, 1), 1.0).unwrap(),
         ),
-        map("Map, ELU", EluPlusOne.map(2, 1.0).unwrap()),
+        map("Map, ELU", EluPlusOne.build(2, 1.0).unwrap()),
         map(
             "Map, dense exponential",
             DenseExponential::new(vec![-0.1, -0.2]).unwrap().softmax(omega(3, 1)).unwrap(),
@@ -413,13 +413,13 @@ fn applications() -> Vec<Sample> {
     let mut exact = ExactSmoother::new(Gaussian::new(0.8).unwrap(), 2, 2).unwrap();
     exact.update(&x, &y).unwrap();
     let attention =
-        Attention::new(positive()).unwrap().window(2, 0).unwrap().with_keys_exact(&[0, 3]).unwrap();
+        Attention::new(positive()).unwrap().with_window(2, 0).unwrap().with_keys_exact(&[0, 3]).unwrap();
     let mut state = attention.state(1, 2, 2).unwrap();
     let prompt = tokens::<f64>([1, 2, 7, 2], 0.6, 1);
     state.prefill(&Heads::new(&prompt, &prompt, &prompt).unwrap()).unwrap();
     let layer = |leaf, exact| {
-        let proposal = Proposal::new(positive()).uniform(0.1).unwrap().leaf_size(leaf).unwrap();
-        let mut layer = SampledSoftmax::new(proposal.exact_below(exact), &x).unwrap();
+        let proposal = Proposal::new(positive()).with_uniform(0.1).unwrap().with_leaf_size(leaf).unwrap();
+        let mut layer = SampledSoftmax::new(proposal.with_exact_below(exact), &x).unwrap();
         layer.remove(&[3, 7]).unwrap();
         layer
     };
@@ -447,7 +447,7 @@ fn applications() -> Vec<Sample> {
 }
 
 fn use_smoother(mut smoother: Smoother<f64>) -> Result<Vec<f64>, Error> {
-    let (x, y) = (points_of::<f64>(5, smoother.map().input_dim())?, points::<f64>(5, 2, 0.9));
+    let (x, y) = (points_of::<f64>(5, smoother.map().dim())?, points::<f64>(5, 2, 0.9));
     let mut found = numbers(&smoother.predict(&x)?);
     smoother.merge(&smoother.clone()).err();
     smoother.update(&x, &y)?;
@@ -457,14 +457,14 @@ fn use_smoother(mut smoother: Smoother<f64>) -> Result<Vec<f64>, Error> {
 }
 
 fn use_attention(attention: Attention<f64>) -> Result<Vec<f64>, Error> {
-    let d = attention.maps()[0].input_dim();
+    let d = attention.maps()[0].dim();
     points_of::<f64>(1, d)?;
     let x: Array4<f64> = tokens([1, attention.maps().len(), 9, d], 0.6, 1);
     let heads = Heads::new(&x, &x, &x)?;
     let mut all = numbers(&attention.bidirectional(&heads)?.output);
     all.extend(numbers(&attention.causal(&heads)?.output));
     attention.causal_backward(&heads, &x)?;
-    attention.auto(&heads, true)?;
+    attention.causal_auto(&heads)?;
     Ok(all)
 }
 
@@ -477,7 +477,7 @@ fn use_state(mut state: CausalState<f64>) -> Result<Vec<f64>, Error> {
     }
     all.extend(numbers(&state.prefill(&Heads::new(&x, &x, &x)?)?.output));
     assert!(!state.lengths().is_empty());
-    state.join(state.clone())?;
+    state.append(state.clone())?;
     state.select(&[1, 0, 1])?;
     use_attention(state.attention().clone())?;
     Ok(all)
@@ -487,7 +487,7 @@ fn use_sampler(mut sampler: SoftmaxSampler<f64>) -> Result<Vec<f64>, Error> {
     if sampler.classes() > 10_000 {
         return Err(Error::Unsupported { what: "so many classes, in a test" });
     }
-    let h = points_of::<f64>(3, sampler.map().input_dim())?;
+    let h = points_of::<f64>(3, sampler.map().dim())?;
     let mut all = numbers(&sampler.sample(&h, 9, 1)?.log_probabilities);
     let present: Vec<usize> = (0..sampler.classes()).filter(|class| sampler.is_present(*class)).collect();
     all.extend(sampler.log_probabilities(&h.row(0), &present)?.into_iter().filter(|log| log.is_nan()));
@@ -598,12 +598,12 @@ mod solvers {
             }),
             Sample::new("Ridge", &model, use_model),
             Sample::new("RidgeClassifier", &classifier, |classifier: RidgeClassifier<f64>| {
-                let x = points_of::<f64>(5, classifier.map().input_dim())?;
+                let x = points_of::<f64>(5, classifier.map().dim())?;
                 classifier.classify(&x)?;
                 Ok(numbers(&classifier.probabilities(&x)?))
             }),
             Sample::new("RidgePosterior", &posterior, |posterior: RidgePosterior<f64>| {
-                let x = points_of::<f64>(5, posterior.model().map().input_dim())?;
+                let x = points_of::<f64>(5, posterior.model().map().dim())?;
                 let prediction = posterior.predict(&x)?;
                 let mut all = numbers(&prediction.interval(0.9)?.0);
                 all.extend(numbers(&prediction.variance_of_targets()));
@@ -619,7 +619,7 @@ mod solvers {
             Sample::new("PcaStatistics", &sums, |mut sums: PcaStatistics<f64>| {
                 sums.merge(&sums.clone()).err();
                 let found = use_components(sums.components(2)?)?;
-                sums.update(&points_of::<f64>(5, sums.map().input_dim())?)?;
+                sums.update(&points_of::<f64>(5, sums.map().dim())?)?;
                 Ok(found)
             }),
             Sample::new("KernelPca", &sums.components(2).unwrap(), use_components),
@@ -636,7 +636,7 @@ mod solvers {
     }
 
     fn use_statistics(mut statistics: RidgeStatistics<f64>) -> Result<Vec<f64>, Error> {
-        let (x, y) = (points_of::<f64>(5, statistics.map().input_dim())?, points::<f64>(5, 2, 0.9));
+        let (x, y) = (points_of::<f64>(5, statistics.map().dim())?, points::<f64>(5, 2, 0.9));
         statistics.merge(&statistics.clone()).err();
         statistics.scale_warning();
         let spectrum = statistics.spectrum()?;
@@ -649,7 +649,7 @@ mod solvers {
     }
 
     fn use_model(model: Ridge<f64>) -> Result<Vec<f64>, Error> {
-        let x = points_of::<f64>(5, model.map().input_dim())?;
+        let x = points_of::<f64>(5, model.map().dim())?;
         let mut out = vec![0.0; model.intercepts().len()];
         model.predictor().predict_into(&x.row(0), &mut out)?;
         model.classify(&x)?;
@@ -657,7 +657,7 @@ mod solvers {
     }
 
     fn use_components(model: KernelPca<f64>) -> Result<Vec<f64>, Error> {
-        let x = points_of::<f64>(5, model.map().input_dim())?;
+        let x = points_of::<f64>(5, model.map().dim())?;
         let mut all = numbers(&model.transform(&x)?);
         all.extend(model.explained_variance_ratio());
         Ok(all)
@@ -669,7 +669,7 @@ mod solvers {
         shape.conditioning()?;
         shape.dense_exponential()?;
         let omega = Orthogonal.draw(shape.rank(), 3, 1)?;
-        use_map::<f64>(&shape.map(omega, Softmax::default())?)
+        use_map::<f64>(&shape.build(omega, Softmax::default())?)
     }
 }
 

@@ -72,7 +72,7 @@ fn of_devices() -> Outcome {
 #[test]
 fn of_what_has_no_gradients() -> Outcome {
     let map = Positive.softmax::<f32>(Orthogonal.draw(DIM, 16, 1)?)?;
-    let biased = LinearAttention::causal(Attention::new(map)?.biased_epsilon(1e-6)?);
+    let biased = LinearAttention::causal(Attention::new(map)?.with_biased_epsilon(1e-6)?);
     let x = Var::from_tensor(&zeros(&[1, 1, 6, DIM], DType::F32)?)?;
     let output = biased.apply(&x, &x, &x)?;
     says(output.sum_all()?.backward(), "gradients");

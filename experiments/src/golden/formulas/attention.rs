@@ -21,7 +21,7 @@ pub fn attention(case: &Case) -> Found {
         }
         "attention.generalized_relu" => {
             let (omega, relu) = (omega()?, Nonlinear::new(Activation::Relu));
-            let map = relu.with_offset(case.number("kernel_eps")?).and_then(|relu| relu.map(omega, 1.0));
+            let map = relu.with_offset(case.number("kernel_eps")?).and_then(|relu| relu.build(omega, 1.0));
             linear(case, causal, map.map_err(|e| e.to_string())?)?
         }
         "attention.favor_plus.reference_eps" => reference(case, causal)?,

@@ -33,7 +33,7 @@ impl Radii for Known<'_> {
         &self,
         _: usize,
         _: usize,
-        _: &mut random_features::Generator,
+        _: &mut random_features::extend::Generator,
     ) -> random_features::Result<Vec<f64>> {
         Ok(self.0.to_vec())
     }

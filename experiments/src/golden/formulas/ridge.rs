@@ -31,7 +31,7 @@ pub fn ridge(case: &Case<'_>) -> Found {
     }
     let (z, y, at) = (case.matrix("Z")?, case.matrix("Y")?, case.matrix("Zstar")?);
     let text = |error: random_features::Error| error.to_string();
-    let map = Map::<f64>::new(Given(z.ncols())).map_err(text)?;
+    let map = Map::<f64>::of_feature_map(Given(z.ncols())).map_err(text)?;
     let mut statistics = RidgeStatistics::new(map, y.ncols()).map_err(text)?.without_intercept();
     statistics.update(&z, &y).map_err(text)?;
     let model = statistics.solve(case.number("phi")?).map_err(text)?;

@@ -18,9 +18,9 @@ impl<T: Real> CausalState<T> {
     /// [any](Heads::without_queries): those of [`causal`](super::super::Attention::causal) attention over all tokens so far, to the bit. Features are
     /// computed once for both.
     ///
-    /// Prompts of different lengths are best packed one after the other, as [`Heads::sequences`]: the state's sequences are then those of
-    /// the first batch, of the second, and so on. In a padded batch a [mask](Heads::mask) leaves tokens out; these keep their non_positive, which
-    /// count for the [window](super::super::Attention::window): pad on the left then, so that the last non_positive are those of tokens.
+    /// Prompts of different lengths are best packed one after the other, as [`Heads::with_sequences`]: the state's sequences are then those of
+    /// the first batch, of the second, and so on. In a padded batch a [mask](Heads::with_mask) leaves tokens out; these keep their non_positive, which
+    /// count for the [window](super::super::Attention::with_window): pad on the left then, so that the last non_positive are those of tokens.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, or a sequence has another number of keys than of queries although there are queries;
@@ -36,7 +36,7 @@ impl<T: Real> CausalState<T> {
     /// let attention = Attention::new(Positive.softmax::<f32>(Orthogonal.draw(8, 32, 5)?)?)?;
     /// // Prompts of 3 and of 5 tokens, for 4 heads of queries and 2 of keys.
     /// let (q, kv) = (Array4::<f32>::ones((1, 4, 8, 8)), Array4::ones((1, 2, 8, 8)));
-    /// let prompts = Heads::new(&q, &kv, &kv)?.sequences(&[0, 3, 8], &[0, 3, 8])?;
+    /// let prompts = Heads::new(&q, &kv, &kv)?.with_sequences(&[0, 3, 8], &[0, 3, 8])?;
     /// let mut state = attention.state(2, 2, 8)?;
     /// assert_eq!(state.prefill(&prompts)?.output.dim(), (1, 4, 8, 8));
     /// // Then a token of each.
@@ -55,7 +55,7 @@ impl<T: Real> CausalState<T> {
             sequences,
         )?;
         check_size("the number of heads of the keys", of_keys, found)?;
-        check_size("the dimension of the queries and the keys", self.input_dim(), d)?;
+        check_size("the dimension of the queries and the keys", self.dim(), d)?;
         check_size("the dimension of the values", d_v, heads.values.dim().3)?;
         if n > 0 {
             heads.check_causal()?;
@@ -121,7 +121,7 @@ impl<T: Real> CausalState<T> {
     /// # Errors
     /// [`Merge`](Error::Merge) if it is a state of another attention, or of other numbers of heads or dimensions; nothing has changed then.
     #[inline(never)]
-    pub fn join(&mut self, other: Self) -> Result<()> {
+    pub fn append(&mut self, other: Self) -> Result<()> {
         if self.shape[1..] != other.shape[1..] || !self.attention.is_same(&other.attention) {
             return Err(Error::Merge { reason: "their attention, numbers of heads or dimensions differ" });
         }
@@ -147,4 +147,4 @@ fn in_order_of_heads<'b, T: Real, E>(
     jobs.into_iter().map(|(_, job)| job).collect()
 }
 
-once!(CausalState::<T>::take_in, CausalState::<T>::select, CausalState::<T>::join);
+once!(CausalState::<T>::take_in, CausalState::<T>::select, CausalState::<T>::append);

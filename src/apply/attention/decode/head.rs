@@ -230,7 +230,7 @@ pub(super) mod stored {
         ) -> Option<Head<T>> {
             let ([before, held], window) = (self.length(), pairs.window());
             let StoredHead { sequence, recent, exact } = self;
-            let dims = [setup.program.facts().input_dim, targets];
+            let dims = [setup.program.facts().dim, targets];
             // Nothing leaves a window before it is full.
             let full = if before == 0 { held <= window } else { held == window };
             let keys = pairs.keys.as_ref().map_or((&[][..], None), |(rows, reading)| (*rows, Some(reading)));

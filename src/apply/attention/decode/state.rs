@@ -13,12 +13,12 @@ use crate::once::once;
 /// each sequence. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
 /// A state keeps sums of O(m d_v) numbers over the tokens so far for each head of keys, and the features of the last few tokens, up to
-/// 64, whatever the length; with [neighbours](Attention::window) and [exact keys](Attention::with_keys_exact) their keys and values too.
+/// 64, whatever the length; with [neighbours](Attention::with_window) and [exact keys](Attention::with_keys_exact) their keys and values too.
 /// With the feature `serde` it can be stored, with its maps, and goes on to the bit.
 ///
 /// # Batches
 /// Sequences may differ in length, and keys may be masked: see [`prefill`](CausalState::prefill). Sequences come and go by
-/// [`join`](CausalState::join) and [`select`](CausalState::select), which also makes copies of some, as beam search does.
+/// [`append`](CausalState::append) and [`select`](CausalState::select), which also makes copies of some, as beam search does.
 ///
 /// # Forks
 /// A clone is a fork, and a snapshot to which `state.clone_from(&saved)` goes back. Clones share the sums over whole chunks of 64 tokens
@@ -119,7 +119,7 @@ impl<T: Real> Attention<T> {
     /// As [`state_bytes`](Attention::state_bytes), for so many tokens in the window.
     fn bytes_with(&self, d_v: usize, near: usize) -> usize {
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let dims = [self.maps[0].input_dim(), d_v];
+        let dims = [self.maps[0].dim(), d_v];
         // Rows that have left a window are dropped when they are as many as those in it.
         let rows = near.saturating_mul(2).saturating_add(self.exact.count());
         let exact = rows.saturating_mul(dims[0].saturating_add(d_v));
@@ -145,7 +145,7 @@ impl<T: Real> CausalState<T> {
     pub(super) fn bytes_of_fork(&self) -> usize {
         let (attention, [_, _, d_v]) = (&self.attention, self.shape);
         let width = attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let dims = [self.input_dim(), d_v];
+        let dims = [self.dim(), d_v];
         let rows = attention.window.before.saturating_mul(2).saturating_add(attention.exact.count());
         let exact = rows.min(self.longest()).saturating_mul(dims[0].saturating_add(d_v));
         Sequence::<T>::bytes_of_fork(width, dims)
@@ -158,8 +158,8 @@ impl<T: Real> CausalState<T> {
         self.heads.iter().map(Head::length).fold(0, usize::max)
     }
 
-    pub(super) fn input_dim(&self) -> usize {
-        self.attention.maps[0].input_dim()
+    pub(super) fn dim(&self) -> usize {
+        self.attention.maps[0].dim()
     }
 }
 

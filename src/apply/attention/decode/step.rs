@@ -83,7 +83,7 @@ impl<T: Real> CausalState<T> {
         check_shape(
             ["the batch size of the keys", "the number of heads of the keys", "the dimension of the keys"],
             keys.shape(),
-            [batch, heads, self.input_dim()],
+            [batch, heads, self.dim()],
         )?;
         check_shape(
             [
@@ -108,10 +108,10 @@ impl<T: Real> CausalState<T> {
                 "the dimension of the queries",
             ],
             queries.shape(),
-            [batch, count, self.input_dim()],
+            [batch, count, self.dim()],
         )?;
         // Queries whose rows do not follow each other are copied.
-        let each = d_v.saturating_add(self.input_dim()).saturating_mul(size_of::<T>());
+        let each = d_v.saturating_add(self.dim()).saturating_mul(size_of::<T>());
         check_memory("outputs", batch.max(1).saturating_mul(count), each)?;
         Ok(count / heads.max(1))
     }
@@ -177,7 +177,7 @@ impl<T: Real> CausalState<T> {
     /// Heads that a thread takes, for so many queries each: all if they are not worth another thread.
     fn share(&self, group: usize) -> usize {
         let width = self.attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let of_head = (group + 1).saturating_mul(width).saturating_mul(self.input_dim() + self.shape[2]);
+        let of_head = (group + 1).saturating_mul(width).saturating_mul(self.dim() + self.shape[2]);
         let alone = self.heads.len().saturating_mul(of_head) < SHARED;
         self.heads.len().div_ceil(if alone { 1 } else { threads::count() }).max(1)
     }

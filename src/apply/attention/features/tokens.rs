@@ -126,7 +126,7 @@ impl<T: Real> Tokens<T> {
     pub fn fill_points(&mut self, setup: Setup<'_, T>, side: Side, points: &[T], scratch: &mut Scratch<T>) {
         self.points.clear();
         self.points.extend_from_slice(points);
-        self.lift(setup, side, points.len() / setup.program.facts().input_dim, scratch);
+        self.lift(setup, side, points.len() / setup.program.facts().dim, scratch);
     }
 
     /// The features of `n` points.
@@ -140,7 +140,7 @@ impl<T: Real> Tokens<T> {
         self.precision.clear();
         self.shifts.clear();
         self.logged = 0..0;
-        let points = matrix_view(n, program.facts().input_dim, &self.points);
+        let points = matrix_view(n, program.facts().dim, &self.points);
         self.features.fill(program, side, Form::Values, points.into(), scratch);
         let own = is_own(program);
         for i in 0..n {
@@ -251,7 +251,7 @@ impl<T: Real> Tokens<T> {
             return row.scaled(self.row(i), scale);
         }
         row.clear();
-        let (d, form) = (program.facts().input_dim, program.best_form());
+        let (d, form) = (program.facts().dim, program.best_form());
         if !self.logged.contains(&i) {
             self.logged = i..self.len();
             let points = matrix_view(self.logged.len(), d, &self.points[i * d..]);

@@ -201,7 +201,7 @@ impl<T: Real> Cotangents<T> {
     /// From cotangents of features to gradients with respect to points.
     fn through_map(&mut self, setup: Setup<'_, T>, points: &[T], form: Form, scratch: &mut Scratch<T>) {
         let (program, side) = (setup.program, setup.reading_side());
-        let (d, width) = (program.facts().input_dim, program.width());
+        let (d, width) = (program.facts().dim, program.width());
         let count = self.features.len() / width;
         self.of_points = Array2::zeros((count, d));
         let (x, cotangents) = (matrix_view(count, d, points), matrix_view(count, width, &self.features));

@@ -23,7 +23,7 @@ impl ExactAttention {
     /// are computed again, block by block.
     ///
     /// With weights p and gradients gᵢ with respect to outputs oᵢ: ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂qᵢ is s Σⱼ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) kⱼ, and ∂/∂kⱼ is
-    /// s Σᵢ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) qᵢ; through lengths too after [`cosine`](ExactAttention::cosine). A query that sees no key has no part in any.
+    /// s Σᵢ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) qᵢ; through lengths too after [`cosine`](ExactAttention::with_cosine). A query that sees no key has no part in any.
     ///
     /// # Cost
     /// Some four times that of the forward pass, O(n l (d + d_v)) time for each head, O((n + l) (d + d_v)) memory.

@@ -24,8 +24,8 @@ impl<T: Real> Attention<T> {
     /// # Definition
     /// With weights pᵢⱼ = K̂(qᵢ, kⱼ)/Nᵢ, normalisers Nᵢ = Σⱼ K̂(qᵢ, kⱼ), outputs oᵢ = Σⱼ pᵢⱼ vⱼ and gradients gᵢ with respect to these:
     /// ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂φ(qᵢ) is Σⱼ ψ(kⱼ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ, and ∂/∂ψ(kⱼ) is Σᵢ φ(qᵢ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ; features pass theirs on to
-    /// points ([`Map::pull_back`]), points to tokens, through lengths too after [`cosine`](Attention::cosine). Not
-    /// [normalised](Attention::normalised), Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of [neighbours](Attention::window) and of
+    /// points ([`Map::pull_back`]), points to tokens, through lengths too after [`cosine`](Attention::with_cosine). Not
+    /// [normalised](Attention::without_normalisers), Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of [neighbours](Attention::with_window) and of
     /// [exact keys](Attention::with_keys_exact), have exp(q·k·scale) for K̂ and its gradient. They are the gradients of the estimate, not estimates of those of exact
     /// attention, to which they tend as features become many.
     ///
@@ -45,7 +45,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
-    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]) and with an [ε](Attention::biased_epsilon).
+    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]) and with an [ε](Attention::with_biased_epsilon).
     /// [`Memory`](Error::Memory) if there is none for the gradients, [`Cancelled`](Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it.
     ///
@@ -171,7 +171,7 @@ impl<T: Real> Attention<T> {
         let refused = |what| Err(Error::Unsupported { what });
         if self.reading.epsilon > 0.0 {
             refused(
-                "gradients of attention with an ε: leave Attention::biased_epsilon out, since nothing here needs it",
+                "gradients of attention with an ε: leave Attention::with_biased_epsilon out, since nothing here needs it",
             )
         } else if !self.maps.iter().all(known) {
             refused("gradients of attention with a map that does not implement FeatureMap::pull_back")

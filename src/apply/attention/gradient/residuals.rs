@@ -75,7 +75,7 @@ impl<T: Real> Residuals<T> {
 impl<'p, T: Real> Parameters<'p, T> {
     /// Zeros for a map; `None` if its parameters have no gradients.
     pub fn new(program: &'p Program<T>, side: Side) -> Option<Self> {
-        let d = program.facts().input_dim;
+        let d = program.facts().dim;
         let none = (Array2::zeros((0, d)), Array2::zeros((0, program.width())));
         let sums = exponent_sums(program, side, none.0.view(), none.1.view())?;
         Some(Parameters { program, sums, slopes: Array1::zeros(d) })

@@ -13,7 +13,7 @@ pub struct Attended<T> {
     pub output: Array4<T>,
     /// Batch, head and row of queries whose normaliser was not positive, in order; their output is 0.
     pub non_positive: Vec<[usize; 3]>,
-    /// \[batch, heads, queries\]: the [effective number of features](super::super::Attention::diagnosed) behind each normaliser, if it was
+    /// \[batch, heads, queries\]: the [effective number of features](super::super::Attention::bidirectional_diagnosed) behind each normaliser, if it was
     /// asked for.
     pub effective_features: Option<Array3<T>>,
 }

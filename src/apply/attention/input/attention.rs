@@ -15,7 +15,7 @@ use crate::once::once;
 ///
 /// # Definition
 /// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k), s = 1/√d unless
-/// [stated otherwise](Attention::scale), over all keys or, causally, those up to the query's own place. The map is one of
+/// [stated otherwise](Attention::with_scale), over all keys or, causally, those up to the query's own place. The map is one of
 /// the kernel exp(x·y), with lengthscale 1 since points are scaled before, as [`Positive.softmax(ω)`](crate::Positive) is (FAVOR+), [`Gerf`](crate::Gerf) with OPRF
 /// parameters (FAVOR++), or any other. A lengthscale ℓ of the map divides points once more: the scale is then s/ℓ².
 ///
@@ -29,7 +29,7 @@ use crate::once::once;
 /// last bit.
 ///
 /// # Exact weights
-/// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::window) may be computed exactly; features are
+/// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::with_window) may be computed exactly; features are
 /// left with the other pairs. Which of exact, windowed and linear attention is the cheapest for an error is
 /// [estimated](Attention::choose) from a sample.
 ///
@@ -39,7 +39,7 @@ use crate::once::once;
 /// A query or a key that is not finite makes the outputs NaN that may see it, and no others (where weights are exact, an
 /// infinite coordinate counts through its logits: those of −∞ have the weight 0); a value that is not finite does so, or
 /// makes them infinite, in its own coordinate. Whether normalisers rest on many features or on a few is said
-/// [on request](Attention::diagnosed), and what error to expect [before](Attention::error_report).
+/// [on request](Attention::bidirectional_diagnosed), and what error to expect [before](Attention::error_report).
 ///
 /// # Gradients
 /// With respect to queries, keys and values: [`bidirectional_backward`](Attention::bidirectional_backward) and
@@ -112,9 +112,9 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     pub fn signed(maps: Vec<Map<T>>) -> Result<Self> {
         check_positive("the number of maps", maps.len())?;
-        let d = maps[0].input_dim();
+        let d = maps[0].dim();
         maps.iter().try_for_each(|map| {
-            check_size("the dimension of a map, which is that of the first,", d, map.input_dim())
+            check_size("the dimension of a map, which is that of the first,", d, map.dim())
         })?;
         let reading = Reading::new(TokenScale::of_dim(d));
         let attention = Attention {
@@ -137,11 +137,11 @@ impl<T: Real> Attention<T> {
         self
     }
 
-    /// Sets the scale: logits are q·k·`scale`; after [`cosine`](Attention::cosine) for `scale` times the cosine.
+    /// Sets the scale: logits are q·k·`scale`; after [`cosine`](Attention::with_cosine) for `scale` times the cosine.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
-    pub fn scale(mut self, scale: f64) -> Result<Self> {
+    pub fn with_scale(mut self, scale: f64) -> Result<Self> {
         self.reading.factor = TokenScale::of_scale(scale)?.factor;
         Ok(self)
     }
@@ -151,26 +151,27 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
-    pub fn cosine(mut self, temperature: f64) -> Result<Self> {
+    pub fn with_cosine(mut self, temperature: f64) -> Result<Self> {
         self.reading =
             Reading { epsilon: self.reading.epsilon, ..Reading::new(TokenScale::of_cosine(temperature)?) };
         Ok(self)
     }
 
-    /// Whether outputs are divided by their normaliser, as they are by default. Without, they are Σⱼ K̂(q, kⱼ) vⱼ, which is
-    /// ±∞ or 0 where it leaves the range of `T`; with hybrids of norms of 10¹⁰ and more NaN, where parts of a sum are ∞ − ∞.
-    pub fn normalised(mut self, normalised: bool) -> Self {
-        self.normalised = normalised;
+    /// Leaves outputs undivided: they are Σⱼ K̂(q, kⱼ) vⱼ, which is ±∞ or 0 where it leaves the range of `T`. With hybrids of norms
+    /// of 10¹⁰ and more they are NaN, where parts of a sum are ∞ − ∞.
+    #[must_use]
+    pub fn without_normalisers(mut self) -> Self {
+        self.normalised = false;
         self.prepared()
     }
 
-    /// Biased: adds ε to every feature ψ of a key, which has its factor m^(−½), and ε maxⱼ φⱼ(q) to every feature of a query.
+    /// Adds ε, which is **biased**, to every feature ψ of a key, which has its factor m^(−½), and ε maxⱼ φⱼ(q) to every feature of a query.
     /// Nothing here needs it. The reference code of FAVOR+ adds such an ε against division by 0, for keys relative to the
     /// largest feature of all keys, future ones included.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless ε is at least 0 and finite.
-    pub fn biased_epsilon(mut self, epsilon: f64) -> Result<Self> {
+    pub fn with_biased_epsilon(mut self, epsilon: f64) -> Result<Self> {
         self.reading.epsilon = checked_not_negative("ε", epsilon)?;
         Ok(self)
     }
@@ -221,7 +222,9 @@ mod stored {
                 return Err("a scale that is not positive, or an ε that is negative".into());
             }
             let exactly = Attention { reading, normalised, ..whole }.exactly(exact);
-            exactly.and_then(|attention| attention.window(before, after)).map_err(|error| error.to_string())
+            exactly
+                .and_then(|attention| attention.with_window(before, after))
+                .map_err(|error| error.to_string())
         }
     }
 }

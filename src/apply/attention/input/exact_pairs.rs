@@ -148,7 +148,7 @@ impl<T: Real> Attention<T> {
 
     /// Gives neighbours exact weights: for the query at place i the keys at places j with
     /// i − `before` < j ≤ i + `after`. So `before` counts keys up to the query's own place, its own key first (1 is its own alone,
-    /// 64 are it and the 63 before it), and `after` those behind it; `window(0, 0)` is attention without neighbours, to the bit.
+    /// 64 are it and the 63 before it), and `after` those behind it; `with_window(0, 0)` is attention without neighbours, to the bit.
     /// Places are rows in the sequence, of queries and keys alike, whatever is masked. Causally nothing comes after, whatever
     /// `after` says.
     ///
@@ -163,7 +163,7 @@ impl<T: Real> Attention<T> {
     /// # What it is worth
     /// Much where attention is local ([measured](crate::manual::shaped#neighbours) on trained heads and on long sequences): positive
     /// features add little to the neighbours alone at large norms, features that are shaped by the other pairs
-    /// ([`AttentionShaping::window`](crate::apply::attention::AttentionShaping::window)) add much. Where attention looks far it may cost: the errors
+    /// ([`AttentionShaping::with_window`](crate::apply::attention::AttentionShaping::with_window)) add much. Where attention looks far it may cost: the errors
     /// of a query's estimates have much in common, which cancels in the normaliser only if all of its weights are estimates.
     ///
     /// # Accuracy
@@ -195,16 +195,16 @@ impl<T: Real> Attention<T> {
     ///     Ok((attention.causal(&heads)?.output - &exact).mapv(|v| v * v).sum().sqrt())
     /// };
     /// let features = Attention::new(Positive.softmax(Orthogonal.draw(8, 64, 5)?)?)?;
-    /// let near = features.clone().window(32, 0)?;
+    /// let near = features.clone().with_window(32, 0)?;
     /// assert!(error(&near)? < 0.5 * error(&features)?);
     /// // All keys in the window.
-    /// assert!(error(&features.window(200, 0)?)? < 1e-10);
+    /// assert!(error(&features.with_window(200, 0)?)? < 1e-10);
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
     /// # References
     /// Exact neighbours inside the normaliser of unbiased features: new.
-    pub fn window(mut self, before: usize, after: usize) -> Result<Self> {
+    pub fn with_window(mut self, before: usize, after: usize) -> Result<Self> {
         let window = Window { before, after };
         if !window.is_none() {
             self.check_softmax(

@@ -21,7 +21,7 @@ use crate::memory::{check_addressable, check_memory};
 /// let heads = Heads::new(&q, &kv, &kv)?;
 /// // Keys 10 and 11 of the first sequence are padding.
 /// let mask = Array2::from_shape_fn((2, 12), |(b, j)| b == 1 || j < 10);
-/// let masked = heads.mask(&mask)?;
+/// let masked = heads.with_mask(&mask)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl<'a, E> Heads<'a, E> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one entry for each key.
-    pub fn mask(self, mask: &'a ArrayRef<bool, Ix2>) -> Result<Self> {
+    pub fn with_mask(self, mask: &'a ArrayRef<bool, Ix2>) -> Result<Self> {
         check_size("the number of rows of the mask", self.keys.dim().0, mask.nrows())?;
         check_size("the number of columns of the mask", self.keys.dim().2, mask.ncols())?;
         Ok(Heads { mask: Some(mask.view()), ..self })
@@ -85,7 +85,7 @@ impl<'a, E> Heads<'a, E> {
     /// # Errors
     /// [`Shape`](Error::Shape) if the lists differ in length or do not go from 0 to the lengths,
     /// [`Parameter`](Error::Parameter) if there are fewer than two offsets, [`Entry`](Error::Entry) if one decreases.
-    pub fn sequences(self, queries: &'a [usize], keys: &'a [usize]) -> Result<Self> {
+    pub fn with_sequences(self, queries: &'a [usize], keys: &'a [usize]) -> Result<Self> {
         check_size("the number of key offsets", queries.len(), keys.len())?;
         if queries.len() < 2 {
             let (name, value) = ("the number of query offsets", queries.len() as f64);

@@ -2,7 +2,7 @@
 
 use crate::Real;
 use crate::kernel::Lengthscale;
-use crate::map::{Map, Recipe, Target};
+use crate::map::{AnyKernel, Map, Recipe};
 
 /// ℓ of a map of the softmax kernel, if it is the same for all coordinates.
 pub(in super::super) fn kernel_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
@@ -19,8 +19,8 @@ pub(in super::super) fn estimated_lengthscale<T: Real>(map: &Map<T>) -> Option<f
 /// The lengthscale of the softmax kernel that a map estimates, or would without truncation.
 pub(in super::super) fn softmax_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
     match recipe {
-        Recipe::Plain(plain) if plain.matrix.is_none() => match &plain.target {
-            Target::Softmax(softmax) => Some(softmax.lengthscale().clone()),
+        Recipe::Plain(plain) if plain.matrix.is_none() => match &plain.kernel {
+            AnyKernel::Softmax(softmax) => Some(softmax.lengthscale().clone()),
             _ => None,
         },
         // The last part of a composite map is a base.

@@ -37,7 +37,7 @@ pub(in super::super) struct Reading {
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub factor: f64,
     pub unit: bool,
-    /// ε of [`Attention::biased_epsilon`](super::super::Attention::biased_epsilon).
+    /// ε of [`Attention::with_biased_epsilon`](super::super::Attention::with_biased_epsilon).
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub epsilon: f64,
 }

@@ -22,8 +22,8 @@ use crate::threads::{self, Pool};
 type JobWithNumbers<'a, T> = (Job<'a, T>, Vec<ArrayViewMut2<'a, T>>);
 
 impl<T: Real> Attention<T> {
-    /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal) attention, with
-    /// [`effective_features`](Attended::effective_features): whether normalisers rest on many features or on a few lucky ones.
+    /// [Bidirectional](Attention::bidirectional) attention with [`effective_features`](Attended::effective_features), which say whether
+    /// normalisers rest on many features or on a few lucky ones.
     ///
     /// # Definition
     /// The normaliser of a query is Σ_f w_f with w_f = φ_f(q) S_f and S_f = Σⱼ ψ_f(kⱼ) over the keys that it sees; the effective
@@ -34,16 +34,16 @@ impl<T: Real> Attention<T> {
     ///
     /// Where features may be negative the w_f cancel and the number falls below 1: it is then the squared ratio of the normaliser to
     /// the root of Σ_f w_f², near 0 where the normaliser is but a remainder. 0 where all w_f are 0. NaN where a query sees no key, or
-    /// one that is not finite. Keys with exact weights, [chosen](Attention::with_keys_exact) ones and [neighbours](Attention::window), are not counted: it
+    /// one that is not finite. Keys with exact weights, [chosen](Attention::with_keys_exact) ones and [neighbours](Attention::with_window), are not counted: it
     /// is about the part that features estimate, NaN where there is none. The scales of a map's blocks, ε and masks count as in the outputs.
     ///
     /// # Cost
     /// The cost of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of
     /// keys: in all some five times that of attention (8 heads of 4096 tokens, d = 64, D = 256, `f32`). Attention that is not
-    /// asked costs what it did. With [neighbours](Attention::window) on both sides, sums of features for each 64 queries are kept.
+    /// asked costs what it did. With [neighbours](Attention::with_window) on both sides, sums of features for each 64 queries are kept.
     ///
     /// # Errors
-    /// As [`bidirectional`](Attention::bidirectional) and [`causal`](Attention::causal).
+    /// The errors of [`bidirectional`](Attention::bidirectional).
     ///
     /// # Example
     /// ```
@@ -55,15 +55,28 @@ impl<T: Real> Attention<T> {
     /// let x = Array4::from_shape_fn((1, 2, 50, 8), token);
     /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(8, 128, 5)?)?)?;
     /// let (small, large) = (x.clone(), &x * 20.0);
-    /// let diagnosed = attention.diagnosed(&Heads::new(&small, &small, &x)?, false)?;
+    /// let diagnosed = attention.bidirectional_diagnosed(&Heads::new(&small, &small, &x)?)?;
     /// assert!(diagnosed.effective_features.iter().flatten().all(|n| *n > 50.0));
     /// // The share of queries whose normaliser rests on fewer than ten features, for each head.
     /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share == 0.0));
-    /// let diagnosed = attention.diagnosed(&Heads::new(&large, &large, &x)?, false)?;
+    /// let diagnosed = attention.bidirectional_diagnosed(&Heads::new(&large, &large, &x)?)?;
     /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share > 0.9));
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    pub fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
+    pub fn bidirectional_diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        self.diagnosed(heads, false)
+    }
+
+    /// [Causal](Attention::causal) attention with [`effective_features`](Attended::effective_features), the numbers of
+    /// [`bidirectional_diagnosed`](Attention::bidirectional_diagnosed) over the keys up to each query's own place.
+    ///
+    /// # Errors
+    /// The errors of [`causal`](Attention::causal).
+    pub fn causal_diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        self.diagnosed(heads, true)
+    }
+
+    fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
         let (_, _, n, _) = heads.queries.dim();
         heads.check_output::<T>(size_of::<T>())?;
         if !self.window.of(causal).is_none() {
@@ -97,7 +110,7 @@ impl<T: Real> Attention<T> {
 
 impl<T: Real> Attended<T> {
     /// The share of each head's queries, \[batch, heads\], whose normaliser rests on fewer
-    /// [effective features](Attention::diagnosed) than `threshold`, of those for which the number is known; NaN if it is known for
+    /// [effective features](Attention::bidirectional_diagnosed) than `threshold`, of those for which the number is known; NaN if it is known for
     /// none. `None` if effective features were not asked for.
     pub fn share_below(&self, threshold: f64) -> Option<Array2<f64>> {
         let numbers = self.effective_features.as_ref()?;

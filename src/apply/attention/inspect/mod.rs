@@ -2,5 +2,3 @@
 
 mod effective;
 mod weights;
-
-pub use self::weights::WeightRows;

@@ -15,31 +15,66 @@ use crate::once::once;
 use crate::progress;
 use crate::reduce::LogRow;
 
-/// Which rows of the attention matrix.
-#[derive(Clone, Copy, Debug)]
-pub struct WeightRows<'a> {
-    /// The batch.
-    pub batch: usize,
-    /// The head of queries.
-    pub head: usize,
-    /// Rows of queries.
-    pub rows: &'a [usize],
-    /// Whether a query sees the keys up to its own place only, of which there may be fewer or more than queries.
-    pub causal: bool,
+/// Which rows of the attention matrix: some queries of a head, which see all keys or those up to their own place.
+#[derive(Clone, Copy)]
+struct WeightRows<'a> {
+    batch: usize,
+    head: usize,
+    rows: &'a [usize],
+    causal: bool,
 }
 
 impl<T: Real> Attention<T> {
-    /// Rows of the attention matrix, rows × l: the weights with which these queries take the values. Sums to 1 where the
-    /// normaliser is positive; 0 elsewhere. For inspection: cost O(rows · l · m) exponentials.
+    /// Rows of the attention matrix, rows × l, for inspection: the weights with which these queries of a batch and of a head of queries
+    /// take the values.
     ///
-    /// Where a batch holds several sequences, as by [`Heads::sequences`], keys of other sequences have no weight.
+    /// ```
+    /// use ndarray::Array4;
+    /// use random_features::apply::attention::{Attention, Heads};
+    /// let x = Array4::<f64>::ones((1, 2, 5, 8));
+    /// let attention = Attention::favor_plus(8, 64, 7)?;
+    /// let heads = Heads::new(&x, &x, &x)?;
+    /// // Queries 0 and 3 of head 1: all keys are alike.
+    /// let weights = attention.bidirectional_weights(&heads, 0, 1, &[0, 3])?;
+    /// assert!(weights.iter().all(|weight| (weight - 0.2).abs() < 1e-12));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// A row sums to 1 where the normaliser is positive, and is 0 elsewhere. Where a batch holds
+    /// [several sequences](Heads::with_sequences), keys of other sequences have no weight. The cost is O(rows · l · m) exponentials.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads do not fit, [`Parameter`](Error::Parameter) if there is no such batch,
     /// head or row, [`Memory`](Error::Memory) if there is no memory for the rows or for the features of their queries and all keys,
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
-    pub fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<Array2<f64>> {
+    pub fn bidirectional_weights<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        batch: usize,
+        head: usize,
+        rows: &[usize],
+    ) -> Result<Array2<f64>> {
+        self.weights(heads, WeightRows { batch, head, rows, causal: false })
+    }
+
+    /// Rows of the matrix of [causal](Attention::causal) attention, rows × l, in which a query sees the keys up to its own place. There
+    /// may be fewer or more keys than queries.
+    ///
+    /// # Errors
+    /// The errors of [`bidirectional_weights`](Attention::bidirectional_weights).
+    #[inline(never)]
+    pub fn causal_weights<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        batch: usize,
+        head: usize,
+        rows: &[usize],
+    ) -> Result<Array2<f64>> {
+        self.weights(heads, WeightRows { batch, head, rows, causal: true })
+    }
+
+    fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<Array2<f64>> {
         self.check_rows(heads, which)?;
         let key_head = heads.key_head(which.head);
         let setup = self.setup(key_head);
@@ -174,4 +209,4 @@ fn product(query: &LogRow, key: &LogRow) -> (f64, f64) {
     (top, logs().zip(factors).map(|(log, factor)| factor * (log - top).exp()).sum())
 }
 
-once!(Attention::<T>::weights::<T>);
+once!(Attention::<T>::bidirectional_weights::<T>, Attention::<T>::causal_weights::<T>);

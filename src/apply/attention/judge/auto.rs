@@ -9,19 +9,32 @@ use crate::map::Map;
 use crate::once::once;
 
 impl<T: Real> Attention<T> {
-    /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal), by linear or by
-    /// [exact](Attention::exact_counterpart) attention, whichever is estimated to take fewer operations, those of exact pairs among
-    /// them: the exact one for short sequences, up to the [crossover](Attention::crossover) where there are as many queries as keys, and for few queries or
-    /// few keys. Always the linear one where [`exact_counterpart`](Attention::exact_counterpart) is `None`. The choice depends on shapes alone;
-    /// [`choose`](Attention::choose) looks at errors too.
+    /// Every query attends to all keys, by linear attention or by its [exact counterpart](Attention::exact_counterpart), whichever is
+    /// estimated to take fewer operations.
+    ///
+    /// The exact one is taken for short sequences, up to the [crossover](Attention::bidirectional_crossover) where there are as many
+    /// queries as keys, and for few queries or few keys; never where there is no exact counterpart. The choice depends on shapes
+    /// alone. [`choose`](Attention::choose) looks at errors too.
     ///
     /// # Errors
-    /// As theirs.
+    /// The errors of [`bidirectional`](Attention::bidirectional).
     #[inline(never)]
-    pub fn auto<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
-        if causal {
-            self.check_causal()?;
-        }
+    pub fn bidirectional_auto<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        self.auto(heads, false)
+    }
+
+    /// Every query attends to the keys up to its own place, by linear or by exact attention, whichever is estimated to take fewer
+    /// operations, as by [`bidirectional_auto`](Attention::bidirectional_auto).
+    ///
+    /// # Errors
+    /// The errors of [`causal`](Attention::causal).
+    #[inline(never)]
+    pub fn causal_auto<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        self.check_causal()?;
+        self.auto(heads, true)
+    }
+
+    fn auto<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
         match self.exact_counterpart().filter(|_| self.normalised && self.is_short(heads, causal)) {
             Some(exact) => {
                 self.check_inputs(heads)?;
@@ -47,16 +60,26 @@ impl<T: Real> Attention<T> {
         let same = self.maps.iter().all(|map| lengthscale(map) == Some(first));
         let scale = (self.reading.factor / first).powi(2);
         let exact = ExactAttention::new();
-        let exact = if self.reading.unit { exact.cosine(scale.recip()) } else { exact.scale(scale) };
+        let exact =
+            if self.reading.unit { exact.with_cosine(scale.recip()) } else { exact.with_scale(scale) };
         exact.ok().filter(|_| same && self.reading.epsilon == 0.0)
     }
 
-    /// The length from which on linear attention is estimated to be faster than the exact one, for as many queries as keys:
-    /// from operations alone, whose weights are fitted to times by the experiment `attention`.
-    /// For lengths and an error to reach there is [`choose`](Attention::choose).
+    /// The length from which on bidirectional linear attention is estimated to be faster than the exact one, for as many queries as
+    /// keys and values in ℝ^d_v.
+    ///
+    /// It follows from operations alone, whose weights are fitted to times by the experiment `attention`. For lengths and an error to
+    /// reach there is [`choose`](Attention::choose).
     #[inline(never)]
-    pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
-        self.costs(d_v).crossover(causal, self.exact_pairs())
+    pub fn bidirectional_crossover(&self, d_v: usize) -> usize {
+        self.costs(d_v).crossover(false, self.exact_pairs())
+    }
+
+    /// The length from which on causal linear attention is estimated to be faster than the exact one, for values in ℝ^d_v, by the rule
+    /// of [`bidirectional_crossover`](Attention::bidirectional_crossover).
+    #[inline(never)]
+    pub fn causal_crossover(&self, d_v: usize) -> usize {
+        self.costs(d_v).crossover(true, self.exact_pairs())
     }
 
     /// Whether exact attention is estimated to take fewer operations.
@@ -73,4 +96,9 @@ impl<T: Real> Attention<T> {
     }
 }
 
-once!(Attention::<T>::auto::<T>, Attention::<T>::crossover);
+once!(
+    Attention::<T>::bidirectional_auto::<T>,
+    Attention::<T>::causal_auto::<T>,
+    Attention::<T>::bidirectional_crossover,
+    Attention::<T>::causal_crossover,
+);

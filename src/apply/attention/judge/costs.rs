@@ -110,7 +110,7 @@ impl Lengths {
 impl<T: Real> Attention<T> {
     /// The costs of this attention, by its first map.
     pub(in super::super) fn costs(&self, d_v: usize) -> AttentionCosts {
-        AttentionCosts::new(self.maps[0].input_dim(), self.maps[0].feature_dim(), d_v)
+        AttentionCosts::new(self.maps[0].dim(), self.maps[0].feature_dim(), d_v)
     }
 
     /// The pairs whose weights are exact.

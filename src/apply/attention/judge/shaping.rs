@@ -27,9 +27,9 @@ pub struct AttentionShape {
 /// The choice of a shape for softmax attention, from queries and keys as [`Attention`](super::super::Attention) takes them, not scaled.
 ///
 /// # Definition
-/// Logits are q·k/√d unless [stated otherwise](AttentionShaping::scale). The weights of some queries are computed exactly. Keys with the
+/// Logits are q·k/√d unless [stated otherwise](AttentionShaping::with_scale). The weights of some queries are computed exactly. Keys with the
 /// largest sums of these weights may get exact weights themselves. The [`Shape`] is chosen from the pairs that are left, with these
-/// weights, or with equal weights if they all underflow: neither the exact keys nor exact [neighbours](AttentionShaping::window) count.
+/// weights, or with equal weights if they all underflow: neither the exact keys nor exact [neighbours](AttentionShaping::with_window) count.
 ///
 /// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
 /// frequencies do not depend on it, but not for causal attention of the same tokens.
@@ -72,25 +72,26 @@ impl AttentionShaping {
         AttentionShaping { shaping, tokens: None, window: Window::default() }
     }
 
-    /// Sets the logits to q·k·`scale` instead of q·k/√d, as [`Attention::scale`](super::super::Attention::scale) does.
+    /// Sets the logits to q·k·`scale` instead of q·k/√d, as [`Attention::with_scale`](super::super::Attention::with_scale) does.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
-    pub fn scale(self, scale: f64) -> Result<Self> {
+    pub fn with_scale(self, scale: f64) -> Result<Self> {
         Ok(AttentionShaping { tokens: Some(TokenScale::of_scale(scale)?), ..self })
     }
 
-    /// Sets the logits to q·k/(‖q‖ ‖k‖ `temperature`), as [`Attention::cosine`](super::super::Attention::cosine) does.
+    /// Sets the logits to q·k/(‖q‖ ‖k‖ `temperature`), as [`Attention::with_cosine`](super::super::Attention::with_cosine) does.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
-    pub fn cosine(self, temperature: f64) -> Result<Self> {
+    pub fn with_cosine(self, temperature: f64) -> Result<Self> {
         Ok(AttentionShaping { tokens: Some(TokenScale::of_cosine(temperature)?), ..self })
     }
 
-    /// Sets the window of exact neighbours, as [`Attention::window`](super::super::Attention::window) does: pairs in it get no weight. Row
+    /// Sets the window of exact neighbours, as [`Attention::with_window`](super::super::Attention::with_window) does: pairs in it get no weight. Row
     /// i of queries and keys is at place i of the sequence. The heaviest keys are those of all pairs.
-    pub fn window(self, before: usize, after: usize) -> Self {
+    #[must_use]
+    pub fn with_window(self, before: usize, after: usize) -> Self {
         AttentionShaping { window: Window { before, after }, ..self }
     }
 

@@ -272,7 +272,7 @@ pub(super) mod stored {
     impl<T: Real> StoredSequence<T> {
         /// The sequence; `None` if sizes are not those of the map and of so many targets.
         pub fn restored(self, setup: Setup<'_, T>, targets: usize) -> Option<Sequence<T>> {
-            let (features, d) = (setup.program.width(), setup.program.facts().input_dim);
+            let (features, d) = (setup.program.width(), setup.program.facts().dim);
             let StoredSequence { length, before, last, points, values, mask } = self;
             let open = if length == 0 { 0 } else { (length - 1) % CHUNK + 1 };
             let fits = before.fits(features, targets)

@@ -70,7 +70,7 @@ impl ExactAttention {
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the scale is positive and finite.
-    pub fn scale(self, scale: f64) -> Result<Self> {
+    pub fn with_scale(self, scale: f64) -> Result<Self> {
         Ok(ExactAttention { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
     }
 
@@ -78,7 +78,7 @@ impl ExactAttention {
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
-    pub fn cosine(self, temperature: f64) -> Result<Self> {
+    pub fn with_cosine(self, temperature: f64) -> Result<Self> {
         Ok(ExactAttention {
             scale: Some(checked_positive("the temperature of the cosines", temperature)?.recip()),
             unit: true,

@@ -232,7 +232,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     fn check_rows(&self, rows: &RidgeRows<'_, T>) -> Result<()> {
-        check_training(rows.x.view(), self.map.input_dim(), &rows.targets.view(), self.rotated.ncols())?;
+        check_training(rows.x.view(), self.map.dim(), &rows.targets.view(), self.rotated.ncols())?;
         check_weights(rows.weights, rows.x.nrows())
     }
 }

@@ -40,7 +40,7 @@ impl Share {
 impl<T: Real> Landmarks<T> {
     /// Landmarks at these points, l × d, before standardisation.
     pub fn new(map: &Map<T>, inputs: Option<&Standardisation>, points: &ArrayRef2<T>) -> Result<Self> {
-        check_size("the number of columns of the landmarks", map.input_dim(), points.ncols())?;
+        check_size("the number of columns of the landmarks", map.dim(), points.ncols())?;
         Self::of_inputs(map, inputs, standardised(inputs, points)?)
     }
 
@@ -49,7 +49,7 @@ impl<T: Real> Landmarks<T> {
         let Some(kernel) = map.kernel() else {
             return Err(Error::Unsupported { what: "kernel in closed form, which landmarks need" });
         };
-        check_size("the number of columns of the landmarks", map.input_dim(), points.ncols())?;
+        check_size("the number of columns of the landmarks", map.dim(), points.ncols())?;
         if points.nrows() == 0 {
             return Err(Error::NoData { what: "a correction by landmarks" });
         }

@@ -31,7 +31,7 @@ impl<T: Real> LeafBuffers<T> {
         reference: &Reference<T>,
         write: &impl Fn(usize, &mut [T]),
     ) -> Result<(), usize> {
-        let d = program.facts().input_dim;
+        let d = program.facts().dim;
         self.points.resize(self.classes.len() * d, T::zero());
         self.classes.iter().zip(self.points.chunks_exact_mut(d)).for_each(|(class, row)| write(*class, row));
         let x = matrix_view(self.classes.len(), d, &self.points);

@@ -135,7 +135,7 @@ impl<T: Real> Walker<T> {
         for group in groups(walks) {
             self.points.extend_from_slice(tree.points(tree.leaf(group[0].place)));
         }
-        let d = program.facts().input_dim;
+        let d = program.facts().dim;
         let x = matrix_view(self.points.len() / d, d, &self.points);
         let form = tree.reference.form;
         self.batch.fill(program, Side::Y, form, x.into(), &mut self.scratch);

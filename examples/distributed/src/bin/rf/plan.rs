@@ -55,7 +55,7 @@ fn forecast(sampled: &Sampled, map: &MapSpec, plan: &Plan) -> Result<(), String>
     let x = sampled.points()?;
     let planner = Planner::of_one_set(&x).map_err(|error| error.to_string())?;
     let kernel = match &map.recipe {
-        random_features::map::Recipe::Plain(plain) => plain.target.clone(),
+        random_features::map::Recipe::Plain(plain) => plain.kernel.clone(),
         _ => return Err("the recipe is not plain".into()),
     };
     let planner =

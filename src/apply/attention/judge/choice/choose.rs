@@ -21,7 +21,7 @@ impl<T: Real> Attention<T> {
     /// # Candidates
     /// - [Exact attention](ExactAttention), whose error is 0.
     /// - These maps with 8, 16, … 256 neighbours, all before the query if the sample is causal and else half of them on either side, and
-    ///   with the attention's own [window](Attention::window). Where there are more or fewer queries than keys, which need not stand side
+    ///   with the attention's own [window](Attention::with_window). Where there are more or fewer queries than keys, which need not stand side
     ///   by side, its own window only.
     /// - These maps without neighbours.
     ///
@@ -38,7 +38,7 @@ impl<T: Real> Attention<T> {
     /// out then, since it says too little of the pairs beyond them. Windows of all keys are left out as well.
     ///
     /// # AttentionCosts
-    /// Operations from shapes alone, by the rule that [`auto`](Attention::auto) and [`crossover`](Attention::crossover) go by, for values of
+    /// Operations from shapes alone, by the rule that [`bidirectional_auto`](Attention::bidirectional_auto) goes by, for values of
     /// the sample's dimension, or that of the keys. Fitted to times of one machine, so that close
     /// calls may go the other way on yours.
     ///
@@ -122,7 +122,7 @@ impl<T: Real> Attention<T> {
         let count = windows.len();
         for (done, window) in windows.into_iter().enumerate() {
             progress::step("windows tried", done, count)?;
-            let attention = self.clone().window(window.before, window.after)?;
+            let attention = self.clone().with_window(window.before, window.after)?;
             let report = attention.own_errors(sample)?;
             candidates.extend(sizes.iter().map(|size| AttentionCandidate {
                 way: way(window),
@@ -170,7 +170,7 @@ impl<T: Real> Attention<T> {
         };
         let size = sizes.iter().find(|size| size.frequencies == best.frequencies);
         let attention = size.map_or_else(|| Ok(self.clone()), |size| self.of_size(size))?;
-        Ok(Chosen::Linear(Box::new(attention.window(before, after)?)))
+        Ok(Chosen::Linear(Box::new(attention.with_window(before, after)?)))
     }
 }
 

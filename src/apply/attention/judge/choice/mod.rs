@@ -37,8 +37,8 @@ pub struct AttentionCandidate {
     pub way: Way,
     /// m, the number of frequencies of the map; 0 for exact attention.
     pub frequencies: usize,
-    /// For a head of one sequence, in multiplications of exact attention: by the rule of [`auto`](Attention::auto) and
-    /// [`crossover`](Attention::crossover).
+    /// For a head of one sequence, in multiplications of exact attention: by the rule of
+    /// [`bidirectional_auto`](Attention::bidirectional_auto).
     pub operations: f64,
     /// The expected error of the output relative to its norm, or of the weights for a sample without values; `None` if normalisers vary
     /// too much for an expectation ([hopeless](super::ErrorReport::is_hopeless)), or outputs are 0.
@@ -51,7 +51,7 @@ pub struct AttentionCandidate {
 pub enum Way {
     /// All weights: [`ExactAttention`].
     Exact,
-    /// Weights of neighbours: [`Attention::window`].
+    /// Weights of neighbours: [`Attention::with_window`].
     Windowed {
         /// Keys up to the query's own place.
         before: usize,

@@ -23,7 +23,7 @@ pub(super) struct SizedMaps {
 impl<T: Real> Attention<T> {
     /// Its own size, and those that its maps can be drawn in again: if they were drawn by name, all that their couplings draw.
     pub(super) fn sizes(&self, sample: &Sample<'_, T>) -> Result<Vec<SizedMaps>> {
-        let (d, d_v) = (self.maps[0].input_dim(), d_v(sample));
+        let (d, d_v) = (self.maps[0].dim(), d_v(sample));
         let own = self.map_of(sample.head)?.recipe().map_or(0, |recipe| frequencies(&recipe));
         let mut sizes = vec![SizedMaps { frequencies: own, costs: self.costs(d_v), redraws: None }];
         let less = |k: u32| move |m: usize| m.is_multiple_of(1 << k).then_some(m >> k).filter(|m| *m > 0);
@@ -58,7 +58,7 @@ impl<T: Real> Attention<T> {
 
 /// The number of frequencies of a map that has closed forms, whose frequencies are of one draw.
 fn frequencies(recipe: &Recipe) -> usize {
-    recipe.draws().first().map_or(0, |omega| omega.count())
+    recipe.draws().first().map_or(0, |omega| omega.m())
 }
 
 /// The dimension of a sample's values, or of its keys if it has none.

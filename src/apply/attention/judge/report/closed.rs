@@ -14,7 +14,7 @@ use crate::compose::{Composite, Conditioned, Conditioning};
 use crate::error::{Error, Result};
 use crate::frequency::{Draw, Independent};
 use crate::kernel::{Gaussian, Kernel, Softmax};
-use crate::map::{Covariance, Mechanism, PlainRecipe, Recipe, Target};
+use crate::map::{AnyKernel, Covariance, Mechanism, PlainRecipe, Recipe};
 use crate::memory::check_memory;
 use crate::theory::Basis;
 
@@ -102,7 +102,7 @@ impl Closed {
         let MappedTokens { sample, images, products, .. } = self.seen(tokens, mask)?;
         let pairs = SamplePairs { sample: &sample, images: &images, products: &products };
         let errors = pairs.errors(&self.covariance)?;
-        Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.count(), sample.has_values(), errors))
+        Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.m(), sample.has_values(), errors))
     }
 
     /// Tokens as the map sees them.
@@ -113,12 +113,12 @@ impl Closed {
         check_memory("pairs of queries and keys", queries.saturating_mul(keys), 8 * float)?;
         let ln_kernel =
             if self.kernel.exponential().is_none() { Some(self.kernel.log_gram(&x, &y)?) } else { None };
-        let points = [x, y].map(|x| self.plain.target.lengthscale().divide_rows(x));
+        let points = [x, y].map(|x| self.plain.kernel.lengthscale().divide_rows(x));
         let images = match &self.conditioning {
             None => points.clone(),
             Some(conditioning) => [0, 1].map(|side| conditioning.images(side, &points[side])),
         };
-        let itself = AttentionSample::new(points, values, self.plain.target.is_shift_invariant());
+        let itself = AttentionSample::new(points, values, self.plain.kernel.is_shift_invariant());
         let itself = itself.with_mask(mask);
         // ln of the features' kernel less that of the softmax or the Gaussian kernel.
         let log_ratio = ln_kernel.map(|ln_kernel| ln_kernel - itself.ln_kernel());
@@ -128,7 +128,7 @@ impl Closed {
 
     /// The report without alternatives.
     fn of_pairs(&self, pairs: SamplePairs<'_>) -> Result<ErrorReport> {
-        let frequencies = self.plain.omega.count();
+        let frequencies = self.plain.omega.m();
         let (errors, most) = (pairs.errors(&self.covariance)?, frequencies as f64 * RELIABLE);
         let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, pairs.sample.has_values(), errors);
         let reliable = errors.normaliser < most;
@@ -138,7 +138,7 @@ impl Closed {
 
     /// Other mechanisms with the relative variance of their normalisers, the least first.
     fn alternatives(&self, pairs: SamplePairs<'_>) -> Result<Vec<(Mechanism, f64)>> {
-        let frequencies = self.plain.omega.count() as f64;
+        let frequencies = self.plain.omega.m() as f64;
         let same = self.conditioning.is_none() && !self.covariance.spherical;
         let mechanisms = [
             Mechanism::Positive(crate::Positive),
@@ -160,8 +160,8 @@ impl Closed {
 
     /// Another mechanism for the kernel that the features are meant for, on as many independent frequencies.
     fn other(&self, mechanism: Mechanism) -> PlainRecipe {
-        let (d, m) = (self.plain.omega.dim(), self.plain.omega.count());
-        let target: Target = match self.plain.target.is_shift_invariant() {
+        let (d, m) = (self.plain.omega.dim(), self.plain.omega.m());
+        let target: AnyKernel = match self.plain.kernel.is_shift_invariant() {
             true => Gaussian::default().into(),
             false => Softmax::default().into(),
         };

@@ -16,7 +16,7 @@ use crate::once::once;
 
 impl<T: Real> Attention<T> {
     /// The errors that are expected for a [sample](Sample) of tokens, by closed forms. Pairs that are computed exactly have no error:
-    /// those with [exact keys](Attention::with_keys_exact), rows of the sample's keys, and with [neighbours](Attention::window). Cost
+    /// those with [exact keys](Attention::with_keys_exact), rows of the sample's keys, and with [neighbours](Attention::with_window). Cost
     /// O(n l² d_v + l² d) time, of which n l² exponentials for each of five mechanisms, and twice that if it is hopeless; O(l²)
     /// memory. 64 × 500 tokens with d = d_v = 64 take 0.06 s on two cores, 0.1 s if it is hopeless.
     ///
@@ -25,7 +25,7 @@ impl<T: Real> Attention<T> {
     /// [`simulated_report`](Attention::simulated_report): all but trigonometric, positive, hyperbolic, generalised and dense
     /// exponential ones for the softmax or the Gaussian kernel, positive and hyperbolic ones for the regularised softmax
     /// kernel, and any of these conditioned, truncated or not; and for antithetic pairs over a coupling of unknown law, as Sobol'
-    /// points are; for attention that is not [normalised](Attention::normalised) or has an [ε](Attention::biased_epsilon).
+    /// points are; for attention that is not [normalised](Attention::without_normalisers) or has an [ε](Attention::with_biased_epsilon).
     /// [`Shape`](Error::Shape) if sizes do not fit,
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample, a head
     /// without a map or a query without a place, [`Memory`](Error::Memory) for too many tokens, [`Cancelled`](Error::Cancelled) if
@@ -61,7 +61,7 @@ impl<T: Real> Attention<T> {
     /// As [`error_report`](Attention::error_report).
     #[inline(never)]
     pub fn expected_report(&self, recipe: &Recipe, sample: &Sample<'_, T>) -> Result<ErrorReport> {
-        check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
+        check_size("the dimension of the recipe", self.maps[0].dim(), recipe.dim())?;
         expected_errors(Some(recipe), self.scaled_tokens(sample)?, self.mask(sample)?)
     }
 
@@ -106,7 +106,7 @@ impl<T: Real> Attention<T> {
             let (name, domain) = ("the number of redraws", "at least 2");
             return Err(Error::Parameter { name, value: draws as f64, domain });
         }
-        check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
+        check_size("the dimension of the recipe", self.maps[0].dim(), recipe.dim())?;
         let (tokens, mask) = ([self.scaled_tokens(sample)?], self.mask(sample)?);
         let mut reports = errors_beside(recipe, 0..draws as u64, &tokens, &mask)?;
         reports.pop().ok_or(Error::NoData { what: "a report" })
@@ -146,11 +146,11 @@ impl<T: Real> Attention<T> {
     fn scaled_tokens(&self, sample: &Sample<'_, T>) -> Result<[Array2<f64>; 3]> {
         if !self.normalised || self.reading.epsilon != 0.0 {
             return Err(Error::Unsupported {
-                what: "error reports of attention that is not normalised or has an ε (Attention::biased_epsilon)",
+                what: "error reports of attention that is not normalised or has an ε (Attention::with_biased_epsilon)",
             });
         }
         let Sample { queries, keys, values, .. } = *sample;
-        let d = self.maps[0].input_dim();
+        let d = self.maps[0].dim();
         check_positive("the number of queries", queries.nrows())?;
         check_positive("the number of keys", keys.nrows())?;
         check_size("the dimension of the queries", d, queries.ncols())?;

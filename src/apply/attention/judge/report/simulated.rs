@@ -64,7 +64,7 @@ fn redraws(
     mask: &Mask,
 ) -> Result<Vec<Redraws>> {
     let draws_of = recipe.draws();
-    let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
+    let frequencies = draws_of.iter().map(|omega| omega.m()).fold(1, usize::max);
     if draws_of.iter().any(|omega| omega.is_drawn() && !matches!(omega, Omega::None(_))) {
         let what = "redraws of a recipe whose frequencies are drawn already: give one made with a Draw";
         return Err(Error::Unsupported { what });

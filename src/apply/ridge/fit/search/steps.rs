@@ -201,7 +201,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         check_positive("the number of numbers of frequencies", counts.len())?;
         counts.iter().try_for_each(|count| check_positive("the number of frequencies m", *count))?;
         let part = |count: &usize| {
-            if *count >= omega.count() { Ok(omega.clone()) } else { omega.leading(*count).map(Arc::new) }
+            if *count >= omega.m() { Ok(omega.clone()) } else { omega.leading(*count).map(Arc::new) }
         };
         counts.iter().map(part).collect()
     }

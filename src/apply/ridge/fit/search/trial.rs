@@ -52,8 +52,8 @@ impl RidgeTrial {
         let map = spectrum.map();
         let plain = map.plain_recipe();
         Ok(RidgeTrial {
-            lengthscale: plain.map(|plain| plain.target.lengthscale().clone()),
-            frequencies: plain.map(|plain| plain.omega.count()),
+            lengthscale: plain.map(|plain| plain.kernel.lengthscale().clone()),
+            frequencies: plain.map(|plain| plain.omega.m()),
             features: map.feature_dim(),
             lambdas,
             errors,

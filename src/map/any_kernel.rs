@@ -1,8 +1,7 @@
-//! [`Target`]: the kernel that a map approximates.
+//! [`AnyKernel`]: a kernel of the crate as data.
 
 use crate::Real;
 use crate::error::{Error, Result};
-use crate::kernel::lengthscale::from_numbers;
 use crate::kernel::{
     Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic, RegularisedSoftmax,
     ShiftInvariant, Softmax,
@@ -11,9 +10,9 @@ use crate::once::once;
 use crate::tagged::tagged;
 use crate::theory::{Pair, Radius};
 
-/// Defines [`Target`] from one line for each kernel: its variant, its conversion, and whether it is a function of x − y
+/// Defines [`AnyKernel`] from one line for each kernel: its variant, its conversion, and whether it is a function of x − y
 /// (`shift_invariant`) or not (`exponential_of_products`). Each line says so itself: there is no default.
-macro_rules! targets {
+macro_rules! kernels {
     ($($(#[$doc:meta])* $tag:literal => $kernel:ident: $kind:ident),* $(,)?) => {
         /// The kernel that a map approximates, with its lengthscale.
         ///
@@ -26,16 +25,16 @@ macro_rules! targets {
         ///
         /// ```
         /// use random_features::kernel::{Gaussian, Matern, Smoothness};
-        /// use random_features::map::Target;
-        /// assert_eq!("gaussian 0.5".parse::<Target>()?, Gaussian::new(0.5)?.into());
-        /// let matern = Target::from(Matern::new(Smoothness::ThreeHalves, 2.0)?);
+        /// use random_features::map::AnyKernel;
+        /// assert_eq!("gaussian 0.5".parse::<AnyKernel>()?, Gaussian::new(0.5)?.into());
+        /// let matern = AnyKernel::from(Matern::new(Smoothness::ThreeHalves, 2.0)?);
         /// assert_eq!(matern.to_string(), "Matérn 3/2, lengthscale 2");
-        /// assert_eq!(matern.to_string().parse::<Target>()?, matern);
+        /// assert_eq!(matern.to_string().parse::<AnyKernel>()?, matern);
         /// # Ok::<(), random_features::Error>(())
         /// ```
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
-        pub enum Target {
+        pub enum AnyKernel {
             $($(#[$doc])* $kernel($kernel),)*
             /// No named kernel, but the one that the frequencies and the map imply, of points divided by this lengthscale.
             Implied(Lengthscale),
@@ -43,44 +42,44 @@ macro_rules! targets {
             Own(OwnKernel),
         }
 
-        tagged!(Target, "a kernel" {
+        tagged!(AnyKernel, "a kernel" {
             $($tag => $kernel(kernel: $kernel),)*
             "implied" => Implied(lengthscale: Lengthscale),
         } never {
             "own" => Own(kernel): "a kernel of your own cannot be stored",
         });
 
-        $(impl From<$kernel> for Target {
+        $(impl From<$kernel> for AnyKernel {
             fn from(kernel: $kernel) -> Self {
-                Target::$kernel(kernel)
+                AnyKernel::$kernel(kernel)
             }
         })*
 
-        impl Target {
+        impl AnyKernel {
             /// The kernel, if it is a shift-invariant one with a known spectrum.
             pub fn shift_invariant(&self) -> Option<&dyn ShiftInvariant> {
                 match self {
-                    $(Target::$kernel(_kernel) => targets!(@$kind _kernel),)*
-                    Target::Own(kernel) => Some(kernel),
-                    Target::Implied(_) => None,
+                    $(AnyKernel::$kernel(_kernel) => kernels!(@$kind _kernel),)*
+                    AnyKernel::Own(kernel) => Some(kernel),
+                    AnyKernel::Implied(_) => None,
                 }
             }
 
             /// Whether the kernel is a function of x − y.
             pub fn is_shift_invariant(&self) -> bool {
                 match self {
-                    $(Target::$kernel(_) => targets!(@is $kind),)*
+                    $(AnyKernel::$kernel(_) => kernels!(@is $kind),)*
                     // Both are kernels of the law of the frequencies, which is a function of x − y.
-                    Target::Own(_) | Target::Implied(_) => true,
+                    AnyKernel::Own(_) | AnyKernel::Implied(_) => true,
                 }
             }
 
             /// The lengthscale.
             pub fn lengthscale(&self) -> &Lengthscale {
                 match self {
-                    $(Target::$kernel(kernel) => kernel.lengthscale(),)*
-                    Target::Own(kernel) => kernel.lengthscale(),
-                    Target::Implied(lengthscale) => lengthscale,
+                    $(AnyKernel::$kernel(kernel) => kernel.lengthscale(),)*
+                    AnyKernel::Own(kernel) => kernel.lengthscale(),
+                    AnyKernel::Implied(lengthscale) => lengthscale,
                 }
             }
 
@@ -88,9 +87,9 @@ macro_rules! targets {
             #[inline(never)]
             pub fn kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
                 match self {
-                    $(Target::$kernel(kernel) => Some(Box::new(kernel.clone())),)*
-                    Target::Own(kernel) => Some(Box::new(kernel.clone())),
-                    Target::Implied(_) => None,
+                    $(AnyKernel::$kernel(kernel) => Some(Box::new(kernel.clone())),)*
+                    AnyKernel::Own(kernel) => Some(Box::new(kernel.clone())),
+                    AnyKernel::Implied(_) => None,
                 }
             }
         }
@@ -101,7 +100,7 @@ macro_rules! targets {
     (@is exponential_of_products) => { false };
 }
 
-targets! {
+kernels! {
     /// exp(x·y/ℓ²); radii χ.
     "softmax" => Softmax: exponential_of_products,
     /// exp(−‖x−y‖²/(2ℓ²)); radii χ.
@@ -116,28 +115,29 @@ targets! {
     "laplace" => Laplace: shift_invariant,
 }
 
-from_numbers!(Target, Target::Implied);
-
-impl From<Vec<f64>> for Target {
-    fn from(lengthscales: Vec<f64>) -> Self {
-        Target::Implied(lengthscales.into())
+impl AnyKernel {
+    /// The kernel that frequencies and map imply, of points divided by this lengthscale.
+    ///
+    /// ```
+    /// use random_features::frequency::Frequencies;
+    /// use random_features::map::AnyKernel;
+    /// use random_features::{Map, Trigonometric};
+    /// let omega = Frequencies::from_rows(ndarray::arr2(&[[0.5, -1.0], [2.0, 0.25]]))?;
+    /// let map: Map<f64> = Trigonometric.build(omega, AnyKernel::implied(2.0))?;
+    /// assert!(map.kernel().is_none());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn implied(lengthscale: impl Into<Lengthscale>) -> Self {
+        AnyKernel::Implied(lengthscale.into())
     }
-}
 
-impl From<Lengthscale> for Target {
-    fn from(lengthscale: Lengthscale) -> Self {
-        Target::Implied(lengthscale)
-    }
-}
-
-impl Target {
     /// Your own shift-invariant kernel, which a map on frequencies of its spectral law estimates.
     ///
     /// Kernel, law and frequencies are compared by samples when a map of nine frequencies or more is made, and the map is refused
     /// if they differ. The kernel must be the mean of cos ω·δ over its own law, and frequencies of a law without a name must be of
     /// that law. m frequencies show another law if its distribution function differs by more than about 3/√m + 0.05.
     pub fn own(kernel: impl ShiftInvariant + 'static) -> Self {
-        Target::Own(OwnKernel::new(kernel))
+        AnyKernel::Own(OwnKernel::new(kernel))
     }
 
     /// Sets the lengthscale ℓ.
@@ -148,14 +148,16 @@ impl Target {
     pub fn with_lengthscale(self, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
         let lengthscale = lengthscale.into().checked()?;
         Ok(match self {
-            Target::Softmax(_) => Softmax::new(lengthscale)?.into(),
-            Target::Gaussian(_) => Gaussian::new(lengthscale)?.into(),
-            Target::RegularisedSoftmax(kernel) => kernel.with_lengthscale(lengthscale)?.into(),
-            Target::Matern(kernel) => Matern::new(kernel.smoothness(), lengthscale)?.into(),
-            Target::RationalQuadratic(kernel) => RationalQuadratic::new(kernel.alpha(), lengthscale)?.into(),
-            Target::Laplace(_) => Laplace::new(lengthscale)?.into(),
-            Target::Implied(_) => Target::Implied(lengthscale),
-            Target::Own(_) => {
+            AnyKernel::Softmax(_) => Softmax::new(lengthscale)?.into(),
+            AnyKernel::Gaussian(_) => Gaussian::new(lengthscale)?.into(),
+            AnyKernel::RegularisedSoftmax(kernel) => kernel.with_lengthscale(lengthscale)?.into(),
+            AnyKernel::Matern(kernel) => Matern::new(kernel.smoothness(), lengthscale)?.into(),
+            AnyKernel::RationalQuadratic(kernel) => {
+                RationalQuadratic::new(kernel.alpha(), lengthscale)?.into()
+            }
+            AnyKernel::Laplace(_) => Laplace::new(lengthscale)?.into(),
+            AnyKernel::Implied(_) => AnyKernel::Implied(lengthscale),
+            AnyKernel::Own(_) => {
                 return Err(Error::Unsupported { what: "another lengthscale of a kernel of your own" });
             }
         })
@@ -164,8 +166,8 @@ impl Target {
     /// The law of the frequencies that the kernel needs; `None` if any law will do.
     pub fn radius(&self) -> Option<Radius> {
         match self {
-            Target::Softmax(_) => Some(Radius::Chi),
-            Target::RegularisedSoftmax(_) => Some(Radius::RootDim),
+            AnyKernel::Softmax(_) => Some(Radius::Chi),
+            AnyKernel::RegularisedSoftmax(_) => Some(Radius::RootDim),
             _ => self.shift_invariant().map(|kernel| kernel.spectrum().law()),
         }
     }
@@ -179,7 +181,7 @@ impl Target {
     /// The padded dimension that a regularised kernel is for, with frequencies in ℝᵈ.
     pub(crate) fn padded_dim(&self, d: usize) -> Option<usize> {
         match self {
-            Target::RegularisedSoftmax(kernel) => Some(kernel.dim().unwrap_or(d)),
+            AnyKernel::RegularisedSoftmax(kernel) => Some(kernel.dim().unwrap_or(d)),
             _ => None,
         }
     }
@@ -202,26 +204,26 @@ impl Target {
     }
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for AnyKernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Target::Softmax(_) => write!(f, "softmax")?,
-            Target::RegularisedSoftmax(kernel) => {
+            AnyKernel::Softmax(_) => write!(f, "softmax")?,
+            AnyKernel::RegularisedSoftmax(kernel) => {
                 write!(f, "regularised softmax")?;
                 if let Some(dim) = kernel.dim() {
                     write!(f, " in dimension {dim}")?;
                 }
             }
-            Target::Implied(_) => write!(f, "a lengthscale without a kernel")?,
+            AnyKernel::Implied(_) => write!(f, "a lengthscale without a kernel")?,
             _ => self.shift_invariant().map_or(Ok(()), |kernel| f.write_str(&kernel.name()))?,
         }
         match (self, self.lengthscale()) {
-            (Target::Implied(_), Lengthscale::Isotropic(scale)) => write!(f, ": {scale}"),
-            (Target::Implied(_), Lengthscale::PerDimension(scales)) => write!(f, ": {scales:?}"),
+            (AnyKernel::Implied(_), Lengthscale::Isotropic(scale)) => write!(f, ": {scale}"),
+            (AnyKernel::Implied(_), Lengthscale::PerDimension(scales)) => write!(f, ": {scales:?}"),
             (_, Lengthscale::Isotropic(scale)) => write!(f, ", lengthscale {scale}"),
             (_, Lengthscale::PerDimension(scales)) => write!(f, ", lengthscales {scales:?}"),
         }
     }
 }
 
-once!(Target::kernel::<T>);
+once!(AnyKernel::kernel::<T>);

@@ -1,0 +1,16 @@
+//! Traits for maps, couplings, kernels and laws of your own, and the types that their signatures need.
+//!
+//! # Which trait?
+//! | you have | implement | and use it by |
+//! |---|---|---|
+//! | a feature map | [`FeatureMap`] | [`Map::of_feature_map`](crate::Map::of_feature_map) |
+//! | a feature map that is drawn from seeds and stored | [`Sketch`] | [`Sketched`](crate::map::Sketched) |
+//!
+//! An item stands here if only those who implement such a trait name it. What a program names that uses maps is in
+//! [`map`](crate::map), [`frequency`](crate::frequency) and [`kernel`](crate::kernel).
+
+pub use crate::engine::{Facts, FeatureMap, Form, Row, Tile};
+pub use crate::generator::Generator;
+#[cfg(feature = "serde")]
+pub use crate::map::SketchKinds;
+pub use crate::map::{Sketch, SketchNumbers};
