@@ -5,12 +5,17 @@
 //! |---|---|---|
 //! | a feature map | [`FeatureMap`] | [`Map::of_feature_map`](crate::Map::of_feature_map) |
 //! | a feature map that is drawn from seeds and stored | [`Sketch`] | [`Sketched`](crate::map::Sketched) |
+//! | a coupling of frequencies | [`Coupling`] | the `draw` of a kernel |
+//! | a shift-invariant kernel | [`ShiftInvariant`], with [`Radii`] or [`Marginal`] for its law | [`AnyKernel::own`](crate::map::AnyKernel::own) |
 //!
 //! An item stands here if only those who implement such a trait name it. What a program names that uses maps is in
 //! [`map`](crate::map), [`frequency`](crate::frequency) and [`kernel`](crate::kernel).
 
 pub use crate::engine::{Facts, FeatureMap, Form, Row, Tile};
+pub use crate::frequency::coupling::{Coupling, Rows};
 pub use crate::generator::Generator;
+pub use crate::kernel::shift_invariant::ShiftInvariant;
+pub use crate::kernel::spectrum::{Marginal, Radii, Radius, Spectrum};
 #[cfg(feature = "serde")]
 pub use crate::map::SketchKinds;
 pub use crate::map::{Sketch, SketchNumbers};

@@ -2,3 +2,8 @@
 //!
 //! A [`Recipe`](crate::Recipe) says which map it is, on which draw, for which kernel. An item stands here if it occurs
 //! within a recipe and programs that only draw or read recipes do not name it.
+
+pub use crate::frequency::any_coupling::AnyCoupling;
+pub use crate::frequency::counts::{CountLaw, Rates};
+pub use crate::frequency::draw::Draw;
+pub use crate::frequency::draw_counts::DrawCounts;

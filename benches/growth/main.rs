@@ -10,7 +10,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::Array2;
-use random_features::frequency::{Coupling, Hadamard, Independent};
+use random_features::extend::Coupling;
+use random_features::frequency::{Hadamard, Independent};
 use random_features::projection::{Method, Projection};
 use random_features::{Positive, Result, Side, rng};
 

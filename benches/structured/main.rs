@@ -9,8 +9,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::{Array2, Axis};
-use random_features::frequency::{Coupling, Givens, Hadamard, RotationLaw, Simplex};
+use random_features::extend::Coupling;
+use random_features::frequency::{Givens, Hadamard, Simplex};
 use random_features::projection::{Method, Projection};
+use random_features::workbench::RotationLaw;
 use random_features::workbench::{Scratch, project};
 use random_features::{Real, Result, rng};
 

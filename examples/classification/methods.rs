@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use ndarray::Array2;
 use random_features::apply::{Criterion, ExactSmoother, KernelRidge, LambdaChoice, RidgeSearch, Smoother};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{Counts, Coupling, Independent, Orthogonal, Simplex, SimplexPlus};
+use random_features::extend::Coupling;
+use random_features::frequency::{Counts, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::kernel::{Gaussian, Kernel, Lengthscale};
 use random_features::theory::gerf::GerfSign;
 use random_features::{

@@ -1,8 +1,9 @@
 //! A coupling of your own: how a block of frequencies is drawn, and what is known about its law.
 
 use random_features::Result;
-use random_features::frequency::{Coupling, Independent, Rows};
-use random_features::kernel::{Radii, Radius};
+use random_features::extend::{Coupling, Rows};
+use random_features::extend::{Radii, Radius};
+use random_features::frequency::Independent;
 use random_features::theory::{BlockLaw, Dependence};
 
 /// Pairs of frequencies at right angles: ω₁ has a uniform direction, and ω₂ is another one without its component along ω₁.

@@ -1,6 +1,7 @@
 //! A kernel of your own: its exact value, and the law of the frequencies that estimate it.
 
-use random_features::kernel::{Lengthscale, Radii, ShiftInvariant, Spectrum};
+use random_features::extend::{Radii, ShiftInvariant, Spectrum};
+use random_features::kernel::Lengthscale;
 use random_features::{Result, SignedLog};
 
 /// k(δ) = sin ‖δ‖/‖δ‖ on ℝ³: the mean of cos ω·δ over the unit sphere, so that every radius is 1.

@@ -3,10 +3,11 @@
 use experiments::dataset::{Part, Split};
 use random_features::apply::{ExactSmoother, RidgeStatistics, Smoother};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{AnyCoupling, Counts, Rates};
+use random_features::frequency::Counts;
 use random_features::kernel::Gaussian;
 use random_features::map::Shift;
 use random_features::ndarray::{Array1, Array2};
+use random_features::recipe::{AnyCoupling, Rates};
 use random_features::theory::gerf::GerfSign;
 use random_features::{Geometric, Gerf, Map, Poisson, Positive, Trigonometric, rng_of_step};
 

@@ -72,7 +72,7 @@ fn saved(setup: &Setup, (name, x, y): &(&'static str, Array2<f64>, Array2<f64>))
     let shape = Shaping::new().of_points(x, y)?;
     // Independent frequencies have closed forms for any coefficients.
     let independent = random_features::frequency::Independent;
-    let omega = |coupling: &dyn random_features::frequency::Coupling, repeat: u64| {
+    let omega = |coupling: &dyn random_features::extend::Coupling, repeat: u64| {
         let mut rng = rng_of_step(setup.seed, (1 << 40) + repeat);
         coupling.draw(D, M, rng.next_u64())
     };

@@ -4,9 +4,9 @@ use ndarray::{Array4, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::Attention;
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::Coupling;
-use random_features::kernel::RootDim;
+use random_features::extend::Coupling;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::RootDim;
 use random_features::{Gerf, Hyperbolic, Positive, Result, Trigonometric, rng_of_step};
 
 /// A kind of map.

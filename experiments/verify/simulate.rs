@@ -1,9 +1,8 @@
 //! Estimators are drawn, and their sample errors compared with the closed forms.
 
 use ndarray::{Array1, arr1};
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Partial, Simplex, SimplexPlus,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric, rng};
 
 /// z-scores beyond this are failures: with some 100 of them, one false alarm in 10 000 runs.
@@ -38,7 +37,7 @@ pub fn run(draws: u64) -> Result<(String, bool)> {
         Box::new(Independent),
         Box::new(Orthogonal),
         Box::new(Simplex::default()),
-        Box::new(Simplex::default().with_partial(Partial::Truncated)),
+        Box::new(Simplex::default().with_truncated_blocks()),
         Box::new(SimplexPlus::default()),
         Box::new(Antithetic(Independent)),
         Box::new(Antithetic(Orthogonal)),

@@ -176,9 +176,9 @@ impl Counts {
         &self.law
     }
 
-    /// Where the counts come from.
-    pub fn provenance(&self) -> &Provenance<DrawCounts> {
-        &self.provenance
+    /// The draw and the seed that give these counts again; `None` if they were given as numbers.
+    pub fn drawn_from(&self) -> Option<(&DrawCounts, u64)> {
+        self.provenance.draw().zip(self.provenance.seed())
     }
 
     /// Whether both have one provenance, and so equal counts, whatever is stated of their law.

@@ -33,8 +33,10 @@ use crate::theory::BlockLaw;
 /// ```
 /// use ndarray::Array2;
 /// use random_features::extend::Generator;
-/// use random_features::frequency::{Coupling, Orthogonal, Rows};
-/// use random_features::kernel::{Radii, Softmax};
+/// use random_features::extend::{Coupling, Rows};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::extend::Radii;
+/// use random_features::kernel::Softmax;
 /// use random_features::Result;
 ///
 /// #[derive(Debug)]

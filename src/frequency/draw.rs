@@ -17,7 +17,8 @@ use crate::theory::Law;
 /// number is a hash of the whole draw.
 ///
 /// ```
-/// use random_features::frequency::{Draw, Orthogonal};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::recipe::Draw;
 /// let draw = Draw::new(16, 40, Orthogonal);
 /// assert_eq!(draw.of_seed(7)?, Orthogonal.draw(16, 40, 7)?);
 /// assert_eq!(&draw.law(), draw.of_seed(7)?.law());
@@ -132,8 +133,8 @@ impl Identify for Own {
 mod tests {
     use super::*;
     use crate::frequency::{
-        Antithetic, Givens, Hadamard, Halton, Independent, Orthogonal, Partial, Product, RotationLaw,
-        Simplex, SimplexPlus, Sobol,
+        Antithetic, Givens, Hadamard, Halton, Independent, Orthogonal, Product, RotationLaw, Simplex,
+        SimplexPlus, Sobol,
     };
     use crate::kernel::{Cauchy, Smoothness};
 
@@ -147,7 +148,7 @@ mod tests {
             (of(Independent.into()), "4080a9fd1da7c21c"),
             (of(Orthogonal.into()), "8200b060af57e493"),
             (of(Simplex::default().into()), "64e9ddbf08289203"),
-            (of(Simplex::default().with_partial(Partial::Truncated).into()), "9920b5e349982e49"),
+            (of(Simplex::default().with_truncated_blocks().into()), "9920b5e349982e49"),
             (of(Simplex::on(RotationLaw::Hadamard(hadamard)).into()), "4a17331ea21672e3"),
             (of(Simplex::on(RotationLaw::Givens(Givens::default())).into()), "9a754758a0ebe7dc"),
             (of(SimplexPlus::default().into()), "41a6b7c5b482fcdb"),

@@ -16,7 +16,8 @@ use crate::memory;
 /// Equal draws of one seed give equal counts. Unequal draws share no numbers, since each has a stream of its own.
 ///
 /// ```
-/// use random_features::frequency::{CountLaw, Counts, DrawCounts};
+/// use random_features::frequency::Counts;
+/// use random_features::recipe::{CountLaw, DrawCounts};
 /// let draw = DrawCounts::new(3, 100, CountLaw::Geometric(0.4))?;
 /// assert_eq!(draw.of_seed(7)?, Counts::geometric(3, 100, 0.4, 7)?);
 /// # Ok::<(), random_features::Error>(())

@@ -11,30 +11,17 @@
 //!
 //! A draw is data: a [`Draw`] knows its law and its padded dimension before anything is drawn, and with a seed it is the
 //! [provenance](Provenance) of frequencies. Equal draws of one seed give equal frequencies; unequal draws share no numbers.
-//!
-//! Files, in the order of their use:
-//!
-//! - `shape`: checks of sizes
-//! - `radii`: norms and normal numbers; `haar`: uniform directions; `simplex_matrix`, `rotation`: directions as
-//!   products of factors
-//! - `structured`: blocks of such products
-//! - `coupling`: the trait and the rows of a block; `blocks`: rows and law of a draw
-//! - couplings: `independent`, `product`, `orthogonal`, `hadamard`, `givens`, `simplex`, `simplex_plus`, `quasi`; couplings
-//!   made of others: `antithetic` and `with_radii`; `any_coupling`: all couplings as plain data; `coupling_names`: their
-//!   names in text
-//! - `draw` and `draw_counts`: draws as plain data, and with them `provenance`, `frequencies` and `counts`, what is drawn
-//! - `agreement`: whether frequencies are of a kernel's law
 
 pub(crate) mod agreement;
 mod antithetic;
-mod any_coupling;
+pub(crate) mod any_coupling;
 mod blocks;
-mod counts;
-mod coupling;
+pub(crate) mod counts;
+pub(crate) mod coupling;
 mod coupling_names;
 mod direct;
 pub(crate) mod draw;
-mod draw_counts;
+pub(crate) mod draw_counts;
 mod frequencies;
 mod givens;
 mod haar;
@@ -45,34 +32,34 @@ mod leading;
 pub(crate) mod of_kernel;
 mod orthogonal;
 mod product;
-mod provenance;
+pub(crate) mod provenance;
 mod quasi;
 mod radii;
 mod rotation;
 mod shape;
-mod simplex;
+pub(crate) mod simplex;
 mod simplex_matrix;
 mod simplex_plus;
-pub mod structured;
-mod with_radii;
+pub(crate) mod structured;
+pub(crate) mod with_radii;
 
 pub use antithetic::Antithetic;
-pub use any_coupling::{AnyCoupling, PlainCoupling};
-pub(crate) use counts::check_probability;
-pub use counts::{CountLaw, Counts, Rates};
-pub use coupling::{Coupling, Rows};
-pub use draw::Draw;
-pub use draw_counts::DrawCounts;
+pub(crate) use any_coupling::{AnyCoupling, PlainCoupling};
+pub use counts::Counts;
+pub(crate) use counts::{CountLaw, Rates, check_probability};
+pub(crate) use coupling::Coupling;
+pub(crate) use draw::Draw;
+pub(crate) use draw_counts::DrawCounts;
 pub use frequencies::Frequencies;
 pub use givens::Givens;
 pub use hadamard::Hadamard;
 pub use independent::Independent;
 pub use orthogonal::Orthogonal;
 pub use product::Product;
-pub use provenance::Provenance;
-pub use quasi::{Halton, Sobol, WithMarginal};
+pub use quasi::{Halton, Sobol};
 pub(crate) use shape::check_shape;
-pub use simplex::{Partial, RotationLaw, Simplex};
+pub use simplex::Simplex;
+pub(crate) use simplex::{Partial, RotationLaw};
 pub(crate) use simplex_matrix::coefficients as simplex_coefficients;
 pub use simplex_plus::SimplexPlus;
-pub use with_radii::WithRadii;
+pub(crate) use with_radii::WithRadii;

@@ -31,8 +31,8 @@ use crate::theory::{BlockLaw, Dependence};
 /// # Example
 /// ```
 /// use random_features::frequency::Product;
-/// use random_features::kernel::Cauchy;
-/// let omega = Product(Cauchy).draw(8, 32, 1)?;
+/// use random_features::extend::Radius;
+/// let omega = Product(Radius::Cauchy).draw(8, 32, 1)?;
 /// assert_eq!(omega.rows().dim(), (32, 8));
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -23,16 +23,16 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Definition
 /// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the vertices of a regular simplex: unit rows with
-/// inner products −1/(d−1). A block of r < d rows is either an r-vertex simplex ([`Partial::Fitted`]) or the first r rows of
-/// the d-vertex simplex ([`Partial::Truncated`]). A single row is uniform on the sphere. Q may instead follow a fast
-/// [`RotationLaw`]: with an HD product no matrix is formed and S costs O(1) per row ("fast SimRF").
+/// inner products −1/(d−1). A block of r < d rows is an r-vertex simplex, or the first r rows of the d-vertex simplex
+/// ([`with_truncated_blocks`](Simplex::with_truncated_blocks)). A single row is uniform on the sphere. Q may instead be a fast
+/// rotation ([`on`](Simplex::on)): with an HD product no matrix is formed and S costs O(1) per row ("fast SimRF").
 ///
 /// # Variance
 /// Optimal for positive features among all couplings whose directions do not depend on the radii. For the hyperbolic
 /// and trigonometric maps [`Orthogonal`](super::Orthogonal) is better. [`theory`](crate::theory) has closed forms.
 ///
 /// # Exact where
-/// With [`RotationLaw::Haar`] the law is exact: each row ~ N(0, I). With other rotations it is approximate, and no
+/// With a uniform rotation the law is exact: each row ~ N(0, I). With fast rotations it is approximate, and no
 /// closed form is known. d = 1 is an error, since one dimension has no simplex.
 ///
 /// # Cost
@@ -56,9 +56,9 @@ use crate::theory::{BlockLaw, Dependence};
 #[non_exhaustive]
 pub struct Simplex {
     /// What a block with fewer than d rows consists of.
-    pub partial: Partial,
+    pub(crate) partial: Partial,
     /// The law of the rotation Q.
-    pub rotation: RotationLaw,
+    pub(crate) rotation: RotationLaw,
 }
 
 /// What a simplex block of r < d rows consists of.
@@ -98,6 +98,18 @@ tagged!(RotationLaw, "a law of rotations" {
     "givens" => Givens(factors: Givens),
 });
 
+impl From<Hadamard> for RotationLaw {
+    fn from(factors: Hadamard) -> Self {
+        RotationLaw::Hadamard(factors)
+    }
+}
+
+impl From<Givens> for RotationLaw {
+    fn from(factors: Givens) -> Self {
+        RotationLaw::Givens(factors)
+    }
+}
+
 impl RotationLaw {
     /// What is known about rows in ℝᵈ without a closed form.
     pub(super) fn dependence(self, d: usize) -> Dependence {
@@ -118,14 +130,17 @@ impl RotationLaw {
 }
 
 impl Simplex {
-    /// A simplex with this rotation: `Simplex::on(RotationLaw::Hadamard(Hadamard::default()))` is fast SimRF.
-    pub fn on(rotation: RotationLaw) -> Self {
-        Simplex { rotation, ..Simplex::default() }
+    /// A simplex with a fast rotation: `Simplex::on(Hadamard::default())` is fast SimRF, `Simplex::on(Givens::default())`
+    /// takes plane rotations. Both are **approximate**.
+    pub fn on(rotation: impl Into<RotationLaw>) -> Self {
+        Simplex { rotation: rotation.into(), ..Simplex::default() }
     }
 
-    /// Sets what a block of fewer than d rows consists of.
-    pub fn with_partial(self, partial: Partial) -> Self {
-        Simplex { partial, ..self }
+    /// Takes the first r vertices of the d-vertex simplex for a block of r < d rows, with inner products −1/(d−1). The
+    /// default, an r-vertex simplex with inner products −1/(r−1), has lower variance.
+    #[must_use]
+    pub fn with_truncated_blocks(self) -> Self {
+        Simplex { partial: Partial::Truncated, ..self }
     }
 
     /// The number of vertices of the simplex of a block in ℝᵈ.

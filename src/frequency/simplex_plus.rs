@@ -22,14 +22,14 @@ use crate::theory::{BlockLaw, Dependence};
 /// # Definition
 /// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, new for every block, and Q Haar-distributed. The rows sᵢ of S come from
 /// coordinate descent on ‖Σ rᵢ sᵢ‖, which starts from the regular simplex; a block of r < d rows starts from the r-vertex
-/// simplex. Q may instead follow a fast [`RotationLaw`]: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, truncated to the
+/// simplex. Q may instead be a fast rotation: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, truncated to the
 /// first d coordinates.
 ///
 /// # Variance
 /// Lower than with [`Simplex`](super::Simplex) for positive features. No closed form is known.
 ///
 /// # Exact where
-/// With [`RotationLaw::Haar`] each row is exactly N(0, I), because the rotation is uniform and independent of the
+/// With a uniform rotation each row is exactly N(0, I), because the rotation is uniform and independent of the
 /// radii. With other rotations the law is **approximate**. d = 1 is an error, since one dimension has no simplex.
 ///
 /// # Cost
@@ -56,9 +56,9 @@ use crate::theory::{BlockLaw, Dependence};
 #[non_exhaustive]
 pub struct SimplexPlus {
     /// The number of passes over the rows of a block, from 1 to [`MAX_PASSES`](SimplexPlus::MAX_PASSES).
-    pub passes: usize,
+    pub(crate) passes: usize,
     /// The law of the rotation Q.
-    pub rotation: RotationLaw,
+    pub(crate) rotation: RotationLaw,
 }
 
 identified! { SimplexPlus { passes, rotation } }
@@ -70,10 +70,10 @@ impl Default for SimplexPlus {
 }
 
 impl SimplexPlus {
-    /// SimRF+ with this rotation: `SimplexPlus::on(RotationLaw::Hadamard(Hadamard::default()))` is drawn in O(d² log
+    /// SimRF+ with this rotation: `SimplexPlus::on(Hadamard::default())` is drawn in O(d² log
     /// d).
-    pub fn on(rotation: RotationLaw) -> Self {
-        SimplexPlus { rotation, ..SimplexPlus::default() }
+    pub fn on(rotation: impl Into<RotationLaw>) -> Self {
+        SimplexPlus { rotation: rotation.into(), ..SimplexPlus::default() }
     }
 
     /// The largest number of passes. A few make the sum as short as it gets.

@@ -15,8 +15,8 @@ use crate::theory::BlockLaw;
 /// ```
 /// use random_features::Positive;
 /// use random_features::frequency::Orthogonal;
-/// use random_features::kernel::RootDim;
-/// let omega = Orthogonal.with_radii(RootDim).draw(16, 40, 7)?;
+/// use random_features::extend::Radius;
+/// let omega = Orthogonal.with_radii(Radius::RootDim).draw(16, 40, 7)?;
 /// assert!((omega.squared_norms()[39] - 16.0).abs() < 1e-12);
 /// let map = Positive.softmax::<f32>(omega)?; // the regularised softmax kernel
 /// # Ok::<(), random_features::Error>(())

@@ -21,13 +21,13 @@ use crate::error::Result;
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::Product;
-/// use random_features::kernel::{Cauchy, Kernel, Laplace};
+/// use random_features::frequency::Independent;
+/// use random_features::kernel::{Kernel, Laplace};
 /// use random_features::{Map, Trigonometric};
 /// let kernel = Laplace::new(2.0)?;
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
 /// assert_eq!(kernel.value(&x, &y)?, (-1f64).exp());
-/// let map: Map<f64> = Trigonometric.build(Product(Cauchy).draw(2, 1000, 7)?, kernel)?;
+/// let map: Map<f64> = Trigonometric.build(kernel.draw(&Independent, 2, 1000, 7)?, kernel)?;
 /// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.1);
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -23,7 +23,8 @@ use crate::{Real, SignedLog};
 /// use ndarray::arr1;
 /// use random_features::extend::Generator;
 /// use random_features::frequency::Orthogonal;
-/// use random_features::kernel::{Chi, Kernel, Lengthscale, Radii, ShiftInvariant, Spectrum};
+/// use random_features::extend::{Radii, Radius, ShiftInvariant, Spectrum};
+/// use random_features::kernel::{Kernel, Lengthscale};
 /// use random_features::map::AnyKernel;
 /// use random_features::{Map, Result, SignedLog, Trigonometric};
 ///
@@ -32,7 +33,7 @@ use crate::{Real, SignedLog};
 ///
 /// impl Radii for Wide {
 ///     fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
-///         Ok(Chi.draw(d, count, rng)?.iter().map(|radius| radius / 2f64.sqrt()).collect())
+///         Ok(Radius::Chi.draw(d, count, rng)?.iter().map(|radius| radius / 2f64.sqrt()).collect())
 ///     }
 /// }
 ///

@@ -41,7 +41,7 @@ impl Spectrum<'_> {
 /// ```
 /// use random_features::extend::Generator;
 /// use random_features::frequency::Orthogonal;
-/// use random_features::kernel::Radii;
+/// use random_features::extend::Radii;
 ///
 /// /// The kernel E cos(r u·(x−y)) with r uniform on [0, 1].
 /// #[derive(Debug)]
@@ -185,6 +185,28 @@ impl Radius {
     /// Whether directions are stated to be uniform.
     pub(crate) fn is_polar(self) -> bool {
         self.named_marginal().is_none() && !matches!(self, Radius::OtherProduct | Radius::Unstated)
+    }
+}
+
+/// Laws with a name draw radii themselves: `Orthogonal.with_radii(Radius::RootDim)`.
+impl Radii for Radius {
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
+        self.radii()?.draw(d, count, rng)
+    }
+
+    fn law(&self) -> Radius {
+        *self
+    }
+}
+
+/// Laws with a name give quantiles themselves: `Product(Radius::Cauchy)`.
+impl Marginal for Radius {
+    fn lower_quantile(&self, u: f64) -> f64 {
+        self.marginal().map_or(f64::NAN, |marginal| marginal.lower_quantile(u))
+    }
+
+    fn law(&self) -> Radius {
+        *self
     }
 }
 

@@ -12,7 +12,8 @@ use crate::{Real, rng_of_step};
 /// [`Recipe::drawn`].
 ///
 /// ```
-/// use random_features::frequency::{Draw, Orthogonal};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::recipe::Draw;
 /// use random_features::kernel::Softmax;
 /// use random_features::map::Redraw;
 /// use random_features::Positive;

@@ -10,12 +10,13 @@ use ndarray::{Array1, Array2, arr1, arr2, s};
 use random_features::apply::RidgeStatistics;
 use random_features::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::data::shaping::Shaping;
-use random_features::frequency::{
-    Antithetic, Counts, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal,
-};
-use random_features::kernel::{Gaussian, Kernel, Matern, RootDim, Smoothness, Softmax};
+use random_features::extend::Coupling;
+use random_features::frequency::{Antithetic, Counts, Frequencies, Hadamard, Independent, Orthogonal};
+use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness, Softmax};
 use random_features::map::{AnyKernel, Conditioning, Importance, Transform};
+use random_features::recipe::Draw;
 use random_features::theory::complex_exponential::Symmetry;
+use random_features::workbench::RootDim;
 use random_features::{
     ComplexExponential, DenseExponential, Error, Gerf, Hyperbolic, Map, Poisson, Positive, Real, Recipe,
     Side, Sign, Trigonometric, rng,

@@ -11,9 +11,10 @@ use crate::common::{
 use ndarray::{Array1, Array2, ShapeBuilder, arr1, arr2, s};
 use random_features::compose::{Coefficient, Hybrid};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates};
+use random_features::frequency::Counts;
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{AnyKernel, Mechanism, PlainRecipe, Shift};
+use random_features::recipe::{CountLaw, DrawCounts, Rates};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };

@@ -8,16 +8,21 @@ use crate::common::{
 use approx::assert_abs_diff_eq;
 use ndarray::Array2;
 use rand::Rng;
+use random_features::extend::{Coupling, Rows};
+use random_features::extend::{Radii, Radius};
 use random_features::frequency::{
-    Antithetic, AnyCoupling, Coupling, Draw, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal,
-    Partial, Product, RotationLaw, Rows, Simplex, SimplexPlus, Sobol,
+    Antithetic, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Product, Simplex,
+    SimplexPlus, Sobol,
 };
 use random_features::kernel::{
-    Cauchy, Chi, Gaussian, Laplace, Matern, Radii, Radius, RationalQuadratic, RegularisedSoftmax, RootDim,
-    Smoothness, Softmax,
+    Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
-use random_features::theory::{BlockLaw, Dependence, Law, Run};
+use random_features::recipe::{AnyCoupling, Draw};
+use random_features::theory::{BlockLaw, Dependence, Law};
+use random_features::workbench::RotationLaw;
+use random_features::workbench::Run;
 use random_features::workbench::draw_with;
+use random_features::workbench::{Cauchy, Chi, RootDim};
 use random_features::{Error, rng, rng_of_step};
 
 #[test]
@@ -250,7 +255,7 @@ fn unequal_draws_share_no_numbers() {
         Independent.into(),
         Orthogonal.into(),
         Simplex::default().into(),
-        Simplex::default().with_partial(Partial::Truncated).into(),
+        Simplex::default().with_truncated_blocks().into(),
         Simplex::on(RotationLaw::Hadamard(hadamard)).into(),
         Simplex::on(RotationLaw::Givens(Givens::default())).into(),
         SimplexPlus::default().into(),
@@ -284,7 +289,7 @@ fn unequal_draws_share_no_numbers() {
     let omega = Draw::new(8, 64, Orthogonal).with_radii(RootDim).of_seed(seed).unwrap();
     assert_eq!(Orthogonal.with_radii(RootDim).draw(8, 64, seed).unwrap(), omega);
     assert_eq!(Orthogonal.with_radii(RootDim).draw(8, 64, seed).unwrap(), omega);
-    assert_eq!(Box::new(Orthogonal.with_radii(RootDim)).draw(8, 64, seed).unwrap(), omega);
+    assert_eq!(Orthogonal.with_radii(RootDim).draw(8, 64, seed).unwrap(), omega);
     let pairs = Draw::new(8, 64, Antithetic(Orthogonal)).with_radii(RootDim).of_seed(seed).unwrap();
     assert_eq!(Antithetic(Orthogonal.with_radii(RootDim)).draw(8, 64, seed).unwrap(), pairs);
     assert!(pairs.law().runs().iter().all(|run| run.block.radius == Radius::RootDim && run.block.antithetic));
@@ -342,7 +347,7 @@ fn own_couplings_are_kept_apart() {
     ];
     let entries: HashSet<u64> = draws.iter().map(|omega| omega.rows()[[0, 0]].to_bits()).collect();
     assert_eq!(entries.len(), draws.len());
-    let named = |omega: &Frequencies| omega.provenance().draw().is_some();
+    let named = |omega: &Frequencies| omega.drawn_from().is_some();
     assert_eq!(draws.iter().filter(|omega| named(omega)).count(), 1);
     assert_eq!(draws[0], Softmax::default().draw(&Own(0), 3, 4, 7).unwrap());
     assert_eq!(*draws[0].law(), Law::blocks(4, 4, Dependence::Unknown, Radius::Chi));
@@ -430,12 +435,12 @@ fn orthogonal_blocks_are_orthogonal_and_independent() {
 
 #[test]
 fn simplex_blocks_have_the_angles_that_they_state() {
-    for partial in [Partial::Fitted, Partial::Truncated] {
-        let omega = frequencies(5, 13, &Simplex::default().with_partial(partial), 1);
+    for simplex in [Simplex::default(), Simplex::default().with_truncated_blocks()] {
+        let omega = frequencies(5, 13, &simplex, 1);
         let mut start = 0;
         for block in omega.law().runs().iter().flat_map(|run| vec![&run.block; run.count]) {
             let Dependence::Angle { cos } = block.dependence else { panic!("{block:?}") };
-            let vertices = if partial == Partial::Fitted { block.size } else { 5 };
+            let vertices = if simplex == Simplex::default() { block.size } else { 5 };
             assert_abs_diff_eq!(cos, -1.0 / (vertices as f64 - 1.0), epsilon = 1e-15);
             for i in start..start + block.size {
                 for j in start..i {
@@ -446,9 +451,9 @@ fn simplex_blocks_have_the_angles_that_they_state() {
             }
             start += block.size;
         }
-        let single = frequencies(5, 6, &Simplex::default().with_partial(partial), 1);
+        let single = frequencies(5, 6, &simplex, 1);
         assert_eq!(single.law().runs()[1].block.dependence, Dependence::Independent);
-        let error = Simplex::default().with_partial(partial).draw(1, 3, rng(0).next_u64()).unwrap_err();
+        let error = simplex.draw(1, 3, rng(0).next_u64()).unwrap_err();
         assert!(error.to_string().contains("dimension d is 1"), "{error}");
     }
 }
@@ -560,7 +565,7 @@ fn draws_beyond_memory_are_refused() {
     memory(1, 1 << 46, &Orthogonal);
     memory(1, 1 << 46, &Antithetic(Orthogonal));
     // One row of a huge block: a rotation of its dimension, a whole simplex, a sieve of primes.
-    let truncated = Simplex::default().with_partial(Partial::Truncated);
+    let truncated = Simplex::default().with_truncated_blocks();
     let one: [&dyn Coupling; 8] = [
         &Hadamard::default(),
         &Givens::default(),

@@ -12,14 +12,14 @@ use num_complex::Complex64;
 use random_features::apply::Smoother;
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
 use random_features::data::Clustering;
-use random_features::frequency::{
-    Counts, Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Counts, Frequencies, Givens, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{
     Activation, Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Facts, Form, Omega, PlainRecipe, Shift, Tile, Transform};
 use random_features::projection::Projection;
+use random_features::recipe::Draw;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{

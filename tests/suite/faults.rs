@@ -4,8 +4,9 @@
 
 use crate::common::{Sample, couplings_from_two_dimensions, frequencies, points, quasi_couplings};
 use ndarray::{Array1, Axis, s};
-use random_features::frequency::structured::Rotation;
-use random_features::frequency::{Coupling, Givens, Hadamard, Independent, Orthogonal, SimplexPlus};
+use random_features::extend::Coupling;
+use random_features::frequency::{Givens, Hadamard, Independent, Orthogonal, SimplexPlus};
+use random_features::workbench::structured::Rotation;
 use random_features::{Positive, Side, Trigonometric, rng, rng_of_step};
 
 const LIMIT: f64 = 4.5;

@@ -9,12 +9,14 @@ use random_features::compose::{Bases, Clustered, Coefficient, Diagonal, Hybrid};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, lengthscale};
+use random_features::extend::Coupling;
+use random_features::extend::Radius;
 use random_features::frequency::{
-    Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Halton,
-    Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
+    Antithetic, Counts, Frequencies, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
-use random_features::kernel::{Activation, Gaussian, Kernel, Radius, Softmax};
+use random_features::kernel::{Activation, Gaussian, Kernel, Softmax};
 use random_features::map::{AnyKernel, Facts, FeatureMap, Form, PlainRecipe, Tile, Transform};
+use random_features::recipe::{AnyCoupling, CountLaw, Draw, DrawCounts};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law};

@@ -9,9 +9,8 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use random_features::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Antithetic, Frequencies, Hadamard, Independent, Orthogonal, Simplex};
 use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Tile};
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};

@@ -10,15 +10,16 @@ use random_features::compose::{
 };
 use random_features::data::Clustering;
 use random_features::frequency::{
-    Antithetic, CountLaw, Draw, DrawCounts, Frequencies, Hadamard, Independent, Orthogonal, Product, Simplex,
+    Antithetic, Frequencies, Hadamard, Independent, Orthogonal, Product, Simplex,
 };
 use random_features::kernel::{
-    Activation, Cauchy, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, RootDim,
-    Smoothness, Softmax,
+    Activation, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Omega, PlainRecipe, Shift, Transform};
+use random_features::recipe::{CountLaw, Draw, DrawCounts};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::{Cauchy, RootDim};
 use random_features::{
     ComplexExponential, DenseExponential, EluPlusOne, Geometric, Gerf, Hyperbolic, Importance, Map,
     Nonlinear, Poisson, Positive, Recipe, Sign, Trigonometric,

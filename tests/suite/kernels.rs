@@ -4,17 +4,20 @@
 use crate::common::{Sample, point, points, unbiased};
 use crate::own_kernel::TwoShells;
 use ndarray::arr1;
+use random_features::extend::Coupling;
+use random_features::extend::{Marginal, Radii, Radius, ShiftInvariant, Spectrum};
 use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
+    Antithetic, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
 use random_features::kernel::{
-    Cauchy, Chi, Gaussian, Kernel, Laplace, Lengthscale, Marginal, Matern, Radii, Radius, RationalQuadratic,
-    RootDim, ShiftInvariant, Smoothness, Spectrum,
+    Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic, Smoothness,
 };
 use random_features::map::AnyKernel;
+use random_features::recipe::Draw;
 use random_features::testing::{check_unbiased, conform};
 use random_features::theory::{self, Law};
 use random_features::workbench::draw_with;
+use random_features::workbench::{Cauchy, Chi, RootDim};
 use random_features::{Error, Map, Positive, Sign, SignedLog, Trigonometric, rng};
 
 /// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
@@ -282,7 +285,7 @@ fn a_kernel_of_ones_own_has_features_and_a_variance() {
 #[test]
 fn kernels_and_draws_are_stored() {
     use random_features::Recipe;
-    use random_features::frequency::Draw;
+    use random_features::recipe::Draw;
     let recipes = [
         Trigonometric.recipe(Draw::new(3, 5, Orthogonal).with_radii(quadratic(0.1)), quadratic(0.1)),
         Trigonometric.recipe(Draw::new(3, 5, Product(Cauchy)), Laplace::new(each()).unwrap()),
@@ -314,7 +317,8 @@ fn kernels_and_draws_are_stored() {
 
 #[test]
 fn quantiles_of_cauchy_invert_its_distribution() {
-    use random_features::kernel::{Cauchy, Marginal};
+    use random_features::extend::Marginal;
+    use random_features::workbench::Cauchy;
 
     for u in [1e-9, 0.1, 0.249, 0.25, 0.3, 0.49, 0.5] {
         let quantile = Cauchy.lower_quantile(u);
@@ -398,14 +402,14 @@ impl Coupling for Triples {
         size: usize,
         radii: &dyn Radii,
         rng: &mut random_features::extend::Generator,
-    ) -> random_features::Result<random_features::frequency::Rows> {
+    ) -> random_features::Result<random_features::extend::Rows> {
         let radius = radii.draw(d, 1, rng)?[0];
         let mut rows = Orthogonal.draw(d, size, rng.next_u64())?.rows().into_owned();
         for mut row in rows.rows_mut() {
             let norm = row.dot(&row).sqrt();
             row *= radius / norm;
         }
-        Ok(random_features::frequency::Rows::Dense(rows))
+        Ok(random_features::extend::Rows::Dense(rows))
     }
 }
 

@@ -8,17 +8,18 @@ use crate::common::{MORE_MAPS, Name, Sample, frequencies, gaussian, point, point
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::compose::{Bases, Hybrid};
+use random_features::extend::Coupling;
+use random_features::extend::Radius;
 use random_features::frequency::{
-    Antithetic, Counts, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex, Sobol,
+    Antithetic, Counts, Frequencies, Hadamard, Independent, Orthogonal, Simplex, Sobol,
 };
-use random_features::kernel::{
-    Activation, Gaussian, Matern, Radius, RegularisedSoftmax, RootDim, Smoothness, Softmax,
-};
+use random_features::kernel::{Activation, Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::map::Lift;
 use random_features::map::{AnyKernel, Conditioning, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{self, BlockLaw, Dependence, Law, Pair, diagonal, gerf};
+use random_features::workbench::RootDim;
 use random_features::{
     ComplexExponential, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Side, Trigonometric, rng,
 };

@@ -5,9 +5,12 @@ use crate::common::{
     Sample, couplings_from_two_dimensions, features, frequencies, normal_cdf, point, points,
 };
 use ndarray::{Array1, Array2, arr1, s};
-use random_features::frequency::{Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex};
-use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, RootDim, angle};
+use random_features::extend::Coupling;
+use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex};
+use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::map::{AnyKernel, Omega, PlainRecipe};
+use random_features::recipe::Draw;
+use random_features::workbench::RootDim;
 use random_features::workbench::draw_with;
 use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
@@ -391,7 +394,7 @@ fn kernels_and_variances_are_their_integrals() {
 #[test]
 fn variances_of_signs() {
     let (x, y, zero) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
-    let map = |coupling: &dyn Coupling, radii: &dyn random_features::kernel::Radii| {
+    let map = |coupling: &dyn Coupling, radii: &dyn random_features::extend::Radii| {
         Sign.build::<f64>(draw_with(2, 5, coupling, radii, rng(1).next_u64()).unwrap(), 1.0).unwrap()
     };
     let sign = map(&Independent, &RootDim);

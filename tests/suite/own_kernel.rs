@@ -1,6 +1,7 @@
 //! A kernel that the crate does not have, as a user would define it.
 
-use random_features::kernel::{Lengthscale, Radii, ShiftInvariant, Spectrum};
+use random_features::extend::{Radii, ShiftInvariant, Spectrum};
+use random_features::kernel::Lengthscale;
 use random_features::rand::RngExt;
 use random_features::{Result, SignedLog};
 

@@ -11,14 +11,14 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, arr1};
 use rand::RngExt;
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Rows, Simplex, SimplexPlus,
-};
-use random_features::kernel::{Chi, Radii, RootDim};
+use random_features::extend::Radii;
+use random_features::extend::{Coupling, Rows};
+use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::map::AnyKernel;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;
 use random_features::workbench::draw_with;
+use random_features::workbench::{Chi, RootDim};
 use random_features::{Error, Map, Positive, Sign, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;

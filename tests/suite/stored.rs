@@ -16,21 +16,26 @@ use random_features::apply::{
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
 use random_features::data::{Clustering, Reservoir, Statistics};
-use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
+use random_features::extend::Coupling;
+use random_features::extend::{Radii, Radius};
 use random_features::frequency::{
-    Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
-    Halton, Independent, Orthogonal, Partial, Rates, RotationLaw, Simplex, SimplexPlus, Sobol,
+    Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
+    Sobol,
 };
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, Radii, Radius, RegularisedSoftmax,
-    RootDim, Smoothness, Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, RegularisedSoftmax, Smoothness,
+    Softmax,
 };
 use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Shift, Tile, Transform};
+use random_features::recipe::{AnyCoupling, CountLaw, Draw, DrawCounts, Rates};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
+use random_features::workbench::RootDim;
+use random_features::workbench::RotationLaw;
 use random_features::workbench::draw_with;
+use random_features::workbench::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,
     Real, Recipe, Side, Sign, Trigonometric, rng,
@@ -201,7 +206,7 @@ fn stored_draws_are_what_they_say() {
 
     let omega = Orthogonal.draw(3, 7, 5).unwrap();
     for read in survives(&omega) {
-        assert_eq!(read.provenance(), omega.provenance());
+        assert_eq!(read.drawn_from(), omega.drawn_from());
     }
     let stored = to_value(&omega).unwrap();
     let not_theirs = |place: &str, value: serde_json::Value| {
@@ -295,7 +300,7 @@ fn couplings_survive() {
     survives(Independent);
     survives(Orthogonal);
     survives(Antithetic(SimplexPlus::default().with_passes(2)));
-    survives(Simplex::default().with_partial(Partial::Truncated));
+    survives(Simplex::default().with_truncated_blocks());
     survives(Simplex::on(RotationLaw::Hadamard(Hadamard::default().with_rounds(2))));
     survives(Givens::default().with_rounds(7));
     survives(Halton);

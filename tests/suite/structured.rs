@@ -5,14 +5,16 @@ use crate::common::{
     Name, Sample, approximate_couplings, couplings_from_two_dimensions, points, quasi_couplings, softmax,
 };
 use ndarray::{Array1, Array2, s};
-use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, RotationLaw, Rows, Simplex, SimplexPlus,
-};
-use random_features::kernel::{Chi, Kernel, Radii, RegularisedSoftmax, RootDim};
+use random_features::extend::Radii;
+use random_features::extend::{Coupling, Rows};
+use random_features::frequency::{Antithetic, Frequencies, Givens, Hadamard, Simplex, SimplexPlus};
+use random_features::kernel::{Kernel, RegularisedSoftmax};
 use random_features::projection::{Method, Projection};
 use random_features::theory::{self, Law, Pair};
+use random_features::workbench::RotationLaw;
 use random_features::workbench::draw_with;
+use random_features::workbench::structured::{PlaneRotation, Rotated, Rotation, Structured};
+use random_features::workbench::{Chi, RootDim};
 use random_features::{Error, Positive, Real, rng};
 
 /// Exponents of all points and the squared norms, by a projection.
@@ -220,7 +222,7 @@ fn simplices_placed_by_radii_take_fast_rotations() {
         .with_radii(RootDim)
         .draw(5, 16, 1)
         .unwrap();
-    assert_eq!(cut.law().radius(), random_features::kernel::Radius::Other);
+    assert_eq!(cut.law().radius(), random_features::extend::Radius::Other);
 }
 
 /// The mean of ‖ω‖² is d for rows that are cut from N dimensions too: z-scores beyond 4.5 have probability 7e-6 each.

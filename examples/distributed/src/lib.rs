@@ -12,7 +12,8 @@
 //!
 //! # Example
 //! ```
-//! use random_features::frequency::{Draw, Orthogonal};
+//! use random_features::frequency::Orthogonal;
+//! use random_features::recipe::Draw;
 //! use random_features::map::{PlainRecipe, Recipe};
 //! use random_features::{Trigonometric, kernel::Gaussian};
 //! use random_features_distributed::{fit, generate, map::MapSpec, session, table::RowTable};

@@ -1,12 +1,14 @@
 //! Theorems 4.1 to 4.3: what orthogonality gains, and large deviations.
 
 use ndarray::Array2;
-use random_features::frequency::{AnyCoupling, Independent, Orthogonal};
-use random_features::kernel::{Kernel, RootDim, Softmax};
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::kernel::{Kernel, Softmax};
 use random_features::num_complex::Complex64;
+use random_features::recipe::AnyCoupling;
 use random_features::theory::concentration::{chebyshev_count, hoeffding_count, ln_hoeffding, uniform_count};
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Law, Pair};
+use random_features::workbench::RootDim;
 use random_features::{Gerf, Map, rng_of_step};
 use rayon::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView1, Axis, concatenate};
 use random_features::frequency::{Independent, Orthogonal};
-use random_features::kernel::RootDim;
+use random_features::workbench::RootDim;
 use random_features::{Result, rng};
 
 use super::cluster_paper as paper;

@@ -4,8 +4,9 @@ use std::f64::consts::PI;
 
 use rand::Rng;
 use random_features::compose::{Bases, GaussianWeight, Hybrid};
-use random_features::frequency::{Draw, Independent, Simplex};
+use random_features::frequency::{Independent, Simplex};
 use random_features::num_complex::Complex64;
+use random_features::recipe::Draw;
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Pair, coefficient, hybrid, relative_error};
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};

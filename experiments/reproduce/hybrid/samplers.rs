@@ -3,9 +3,10 @@
 use experiments::dataset::Dataset;
 use rand::RngExt;
 use random_features::compose::{Bases, GaussianWeight, Hybrid};
-use random_features::frequency::{AnyCoupling, Hadamard, Halton, Independent, Orthogonal, Simplex};
+use random_features::frequency::{Hadamard, Halton, Independent, Orthogonal, Simplex};
 use random_features::ndarray::{Array2, ArrayView1, Axis, s};
 use random_features::planner::{Measure, Planner};
+use random_features::recipe::AnyCoupling;
 use random_features::{Map, Positive, Trigonometric, rng_of_step};
 use rayon::prelude::*;
 

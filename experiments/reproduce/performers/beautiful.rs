@@ -1,8 +1,9 @@
 //! Theorem 6: orthogonality for any function with a power series of non-negative terms.
 
-use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex};
-use random_features::kernel::RootDim;
+use random_features::extend::Coupling;
+use random_features::frequency::{Independent, Orthogonal, Simplex};
 use random_features::rng_of_step;
+use random_features::workbench::RootDim;
 use rayon::prelude::*;
 
 use crate::item::{Item, Outcome, Paper, Stop};

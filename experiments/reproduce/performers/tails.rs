@@ -3,9 +3,11 @@
 use std::f64::consts::{PI, TAU};
 
 use ndarray::{Array2, Axis, concatenate, s};
-use random_features::frequency::{Coupling, Independent, Orthogonal};
-use random_features::kernel::{Kernel, RootDim, Softmax};
+use random_features::extend::Coupling;
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::kernel::{Kernel, Softmax};
 use random_features::theory::concentration::{ln_chernoff, uniform_order_trigonometric};
+use random_features::workbench::RootDim;
 use random_features::{Map, Trigonometric, rng_of_step};
 use rayon::prelude::*;
 

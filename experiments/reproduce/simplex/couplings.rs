@@ -5,10 +5,11 @@
 //! sampler gets the same ones.
 
 use ndarray::Array1;
+use random_features::extend::Coupling;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial,
-    RotationLaw, Simplex, SimplexPlus, Sobol,
+    Antithetic, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
+use random_features::workbench::RotationLaw;
 use random_features::{Map, Positive, Result, Trigonometric, rng_of_step};
 use rayon::prelude::*;
 
@@ -23,7 +24,7 @@ pub fn samplers() -> Vec<(&'static str, Box<dyn Coupling>)> {
         ("orthogonal", Box::new(Orthogonal)),
         ("hadamard", Box::new(hadamard)),
         ("givens", Box::new(Givens::default())),
-        ("simplex, truncated", Box::new(Simplex::default().with_partial(Partial::Truncated))),
+        ("simplex, truncated", Box::new(Simplex::default().with_truncated_blocks())),
         ("simplex, fitted", Box::new(Simplex::default())),
         ("simplex on hadamard", Box::new(Simplex::on(RotationLaw::Hadamard(hadamard)))),
         ("simplex+", Box::new(SimplexPlus::default())),

@@ -1,7 +1,8 @@
 //! Figure 5: densities of ‖ωᵢ+ωⱼ‖.
 
 use experiments::plot::{Panel, Series};
-use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex};
+use random_features::extend::Coupling;
+use random_features::frequency::{Independent, Orthogonal, Simplex};
 use random_features::rng_of_step;
 use random_features::theory::sum_norm::{ln_density, ln_density_of_independent};
 

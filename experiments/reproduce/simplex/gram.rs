@@ -4,9 +4,8 @@ use experiments::plot::{Panel, Series};
 use random_features::apply::Standardisation;
 use random_features::apply::metrics::frobenius_error;
 use random_features::data::{PairStatistics, Statistics, lengthscale};
-use random_features::frequency::{
-    Coupling, Frequencies, Independent, Orthogonal, Partial, Simplex, SimplexPlus,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Frequencies, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::ndarray::{Array2, s};
 use random_features::theory::gerf::GerfSign;
@@ -121,7 +120,7 @@ fn methods() -> Vec<Method> {
     vec![
         method("independent", Positive, Box::new(Independent)),
         method("orthogonal", Positive, Box::new(Orthogonal)),
-        method("simplex", Positive, Box::new(Simplex::default().with_partial(Partial::Truncated))),
+        method("simplex", Positive, Box::new(Simplex::default().with_truncated_blocks())),
         method("beyond: simplex, fitted", Positive, simplex()),
         method("beyond: SimRF+", Positive, Box::<SimplexPlus>::default()),
         method("beyond: OPRF, simplex, fitted", Optimal, simplex()),

@@ -5,11 +5,13 @@ use random_features::apply::attention::{Attention, AttentionShaping};
 use random_features::compose::{Bases, Centres, Clustered, Formula, Hybrid};
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, PairStatistics, Statistics};
-use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex};
-use random_features::kernel::{Activation, RootDim, Softmax};
+use random_features::extend::Coupling;
+use random_features::frequency::{Independent, Orthogonal, Simplex};
+use random_features::kernel::{Activation, Softmax};
 use random_features::linalg::Scalar;
 use random_features::rand::Rng;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::RootDim;
 use random_features::{
     EluPlusOne, Gerf, Hyperbolic, Map, Nonlinear, Positive, Real, Result, Trigonometric, rng_of_step,
 };

@@ -36,9 +36,10 @@ use crate::theory::BlockLaw;
 /// ```
 /// use ndarray::arr1;
 /// use random_features::frequency::Sobol;
-/// use random_features::kernel::{Cauchy, Kernel, Laplace};
+/// use random_features::kernel::{Kernel, Laplace};
+/// use random_features::extend::Radius;
 /// use random_features::{Map, Trigonometric};
-/// let map: Map<f64> = Trigonometric.build(Sobol.with_marginal(Cauchy).draw(2, 1024, 7)?, Laplace::new(2.0)?)?;
+/// let map: Map<f64> = Trigonometric.build(Sobol.with_marginal(Radius::Cauchy).draw(2, 1024, 7)?, Laplace::new(2.0)?)?;
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
 /// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.02);
 /// # Ok::<(), random_features::Error>(())

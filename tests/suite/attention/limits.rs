@@ -6,11 +6,12 @@ use std::time::Instant;
 use super::oracle::{auto, diagnosed};
 use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, arr1, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads, Sample, Step};
-use random_features::frequency::{Draw, Independent};
+use random_features::frequency::Independent;
 use random_features::kernel::Softmax;
 use random_features::linalg::Backend;
 use random_features::map::{Conditioning, Recipe};
 use random_features::progress::{Progress, watch};
+use random_features::recipe::Draw;
 use random_features::{Error, Map, Positive, Result};
 
 fn map(d: usize, m: usize) -> Map<f64> {

@@ -5,9 +5,11 @@ use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads};
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Counts, Draw, Frequencies, Independent, Orthogonal, Simplex};
-use random_features::kernel::{Activation, RootDim, Softmax};
+use random_features::frequency::{Counts, Frequencies, Independent, Orthogonal, Simplex};
+use random_features::kernel::{Activation, Softmax};
 use random_features::map::{Facts, FeatureMap, Form, Redraw, Shift, Tile};
+use random_features::recipe::Draw;
+use random_features::workbench::RootDim;
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };

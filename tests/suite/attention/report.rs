@@ -4,13 +4,15 @@ use ndarray::{Array1, Array2, Array4, Axis, s};
 use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, Sample, Way};
-use random_features::frequency::{Antithetic, Draw, Frequencies, Independent, Orthogonal, Simplex, Sobol};
-use random_features::kernel::{Kernel, Matern, RegularisedSoftmax, RootDim, Smoothness, Softmax};
+use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex, Sobol};
+use random_features::kernel::{Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::map::{Conditioning, Mechanism, PlainRecipe, Recipe};
+use random_features::recipe::Draw;
 use random_features::theory::Basis;
 use random_features::theory::covariance;
 use random_features::theory::dense::optimal;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::RootDim;
 use random_features::{
     DenseExponential, EluPlusOne, Error, Gerf, Hyperbolic, Map, Positive, Trigonometric, rng,
 };

@@ -4,9 +4,10 @@ use super::data::{half, normal};
 use super::{couplings, near};
 use ndarray::{Array2, Array4, Axis, s};
 use random_features::data::Reservoir;
-use random_features::frequency::{Draw, Halton, Independent, Orthogonal};
+use random_features::frequency::{Halton, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness, Softmax};
 use random_features::planner::{Basis, Expected, Forecast, Loss, Planner};
+use random_features::recipe::Draw;
 use random_features::{Positive, Recipe, Trigonometric};
 
 fn trigonometric(d: usize, m: usize) -> Recipe {

@@ -5,9 +5,10 @@ use super::near;
 use ndarray::{Array2, Axis, array};
 use random_features::Recipe;
 use random_features::data::shaping::Shaping;
-use random_features::frequency::{Draw, Independent};
+use random_features::frequency::Independent;
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::Planner;
+use random_features::recipe::Draw;
 
 /// The points of both sides count: 18 of them, with 153 distances.
 #[test]

@@ -7,9 +7,10 @@ use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use random_features::Error;
 use random_features::apply::{Criterion, KernelRidge};
-use random_features::frequency::{Draw, Independent, Orthogonal};
+use random_features::frequency::{Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness};
 use random_features::planner::{Basis, Loss, Planner};
+use random_features::recipe::Draw;
 use random_features::{Map, Trigonometric};
 
 /// Points in three dimensions and a smooth target of the first coordinate, with some noise.

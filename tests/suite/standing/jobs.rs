@@ -10,12 +10,12 @@ use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::{Clustering, Reservoir, Statistics, lengthscale};
-use random_features::frequency::{
-    Counts, Coupling, Draw, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, Sobol,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Counts, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, Sobol};
 use random_features::kernel::{Activation, Gaussian, Kernel, Matern, Smoothness, Softmax};
 use random_features::map::{Conditioning, Transform};
 use random_features::planner::Planner;
+use random_features::recipe::Draw;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{

@@ -10,12 +10,13 @@ use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
 use random_features::data::{Clustering, Reservoir, Statistics};
+use random_features::extend::Coupling;
 use random_features::frequency::{
-    Antithetic, Counts, Coupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
-    SimplexPlus, Sobol,
+    Antithetic, Counts, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::map::Conditioning;
+use random_features::recipe::Draw;
 use random_features::{Error, Hyperbolic, Map, Points, Positive, Side, Trigonometric};
 
 use super::{role, run_alone, this_program};

@@ -10,21 +10,25 @@ use random_features::apply::{ExactSmoother, Smoother, Standardisation};
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments};
 use random_features::data::{Clustering, PairStatistics, Reservoir, Statistics};
-use random_features::frequency::structured::Structured;
+use random_features::extend::Coupling;
+use random_features::extend::Radius;
 use random_features::frequency::{
-    Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
-    Halton, Independent, Orthogonal, Rates, Simplex, SimplexPlus, Sobol,
+    Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
+    Sobol,
 };
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, Radius,
-    RationalQuadratic, RegularisedSoftmax, RootDim, Smoothness, Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic,
+    RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Conditioning, Importance, Shift, Transform};
 use random_features::planner::{Calibration, Plan, Planner};
+use random_features::recipe::{AnyCoupling, CountLaw, Draw, DrawCounts, Rates};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
+use random_features::workbench::RootDim;
+use random_features::workbench::structured::Structured;
 use random_features::{
     ComplexExponential, DenseExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear,
     Poisson, Positive, Real, Recipe, Side, Sign, Trigonometric,
@@ -136,7 +140,7 @@ fn use_recipe(recipe: &Recipe) -> Result<Vec<f64>, Error> {
 }
 
 fn use_omega(omega: Frequencies) -> Result<Vec<f64>, Error> {
-    assert!(!format!("{:?} {:?}", omega.law(), omega.provenance()).is_empty());
+    assert!(!format!("{:?} {:?}", omega.law(), omega.drawn_from()).is_empty());
     points_of::<f64>(1, omega.padded_dim())?;
     if omega.m() > 10_000 {
         return Err(Error::Unsupported { what: "so many frequencies, in a test" });
@@ -180,7 +184,7 @@ fn small_draw(draw: &Draw) -> Result<Vec<f64>, Error> {
 }
 
 fn use_counts(counts: Counts) -> Result<Vec<f64>, Error> {
-    assert!(!format!("{:?} {:?}", counts.law(), counts.provenance()).is_empty());
+    assert!(!format!("{:?} {:?}", counts.law(), counts.drawn_from()).is_empty());
     let drawn = Poisson::default().gaussian::<f64>(counts.clone(), 1.0);
     match drawn.or_else(|_| Geometric::default().gaussian(counts, 1.0)) {
         Ok(map) => use_map(&map),

@@ -3,7 +3,8 @@
 use ndarray::{Array2, Axis, s};
 use random_features::apply::{RidgeSearch, Standardisation};
 use random_features::data::{Reservoir, lengthscale};
-use random_features::frequency::{Draw, Orthogonal};
+use random_features::frequency::Orthogonal;
+use random_features::recipe::Draw;
 use random_features::kernel::{Gaussian, Lengthscale};
 use random_features::map::{PlainRecipe, Recipe};
 use random_features::Trigonometric;

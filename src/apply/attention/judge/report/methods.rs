@@ -74,7 +74,8 @@ impl<T: Real> Attention<T> {
     /// ```
     /// # use ndarray::Array2;
     /// use random_features::apply::attention::{Attention, Sample};
-    /// use random_features::frequency::{Draw, Simplex};
+    /// use random_features::frequency::Simplex;
+    /// use random_features::recipe::Draw;
     /// use random_features::kernel::Softmax;
     /// use random_features::Positive;
     /// use random_features::theory::Basis;
