@@ -49,6 +49,8 @@ use crate::theory::{BlockLaw, Dependence};
 /// # References
 /// Yu et al., *Orthogonal Random Features*, section 4; Choromanski et al., *The Unreasonable Effectiveness of
 /// Structured Random Orthogonal Embeddings*.
+#[doc(alias = "SORF")]
+#[doc(alias = "HD3")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",

@@ -5,12 +5,12 @@
 //! [`theory::Law`](crate::theory::Law), from which closed forms follow; projections and maps are built on draws.
 //!
 //! Except for quasi-Monte-Carlo frequencies ([`Halton`], [`Sobol`]) and [`Product`], couplings have the polar form ω = r·u:
-//! the [radii](crate::kernel::Radii) r of a block are drawn before its directions u. Radii determine the kernel, directions
+//! the [radii](crate::extend::Radii) r of a block are drawn before its directions u. Radii determine the kernel, directions
 //! the variance. [`Counts`] are the integer frequencies of the Poisson and the geometric map. Draws are made in `f64` for
 //! every map, so `f32` and `f64` share a stream. Streams are pinned by tests; the changelog announces any change.
 //!
 //! A draw is data: a [`Draw`] knows its law and its padded dimension before anything is drawn, and with a seed it is the
-//! [provenance](Provenance) of frequencies. Equal draws of one seed give equal frequencies; unequal draws share no numbers.
+//! origin of frequencies ([`Frequencies::drawn_from`]). Equal draws of one seed give equal frequencies; unequal draws share no numbers.
 
 pub(crate) mod agreement;
 mod antithetic;

@@ -40,6 +40,7 @@ use crate::theory::{BlockLaw, Dependence};
 /// # References
 /// Yu et al., *Orthogonal Random Features*; Choromanski et al., *Rethinking Attention with Performers*,
 /// section 2.4; Mezzadri, *How to generate random matrices from the classical compact groups*.
+#[doc(alias = "ORF")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Orthogonal;

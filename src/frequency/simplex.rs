@@ -51,6 +51,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 8 and 9; fitted blocks: new.
+#[doc(alias = "SimRF")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

@@ -47,6 +47,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 12–17.
+#[doc(alias = "SimRF+")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",

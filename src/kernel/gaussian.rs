@@ -28,6 +28,8 @@ use crate::error::Result;
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.
+#[doc(alias = "RBF")]
+#[doc(alias = "squared exponential")]
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gaussian {

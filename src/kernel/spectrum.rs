@@ -10,6 +10,7 @@ use crate::tagged::tagged;
 
 /// The spectral law of a kernel: the law of ω with E cos(ω·δ) = k(δ). By Bochner's theorem every continuous
 /// shift-invariant kernel with k(0) = 1 has one.
+#[doc(alias = "Bochner")]
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Spectrum<'a> {

@@ -45,6 +45,8 @@ use crate::theory::BlockLaw;
 /// Halton, *On the efficiency of certain quasi-random sequences of points in evaluating multi-dimensional
 /// integrals*; Cranley and Patterson, *Randomization of number theoretic methods for multiple integration*;
 /// for features: Yang et al., *Quasi-Monte Carlo Feature Maps for Shift-Invariant Kernels*.
+#[doc(alias = "QMC")]
+#[doc(alias = "quasi-Monte Carlo")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Halton;

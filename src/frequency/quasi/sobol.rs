@@ -53,6 +53,8 @@ use crate::theory::BlockLaw;
 /// Sobol, *On the distribution of points in a cube and the approximate evaluation of integrals*; Joe and Kuo,
 /// *Constructing Sobol sequences with better two-dimensional projections*; Owen, *Randomly permuted
 /// (t,m,s)-nets and (t,s)-sequences*.
+#[doc(alias = "QMC")]
+#[doc(alias = "quasi-Monte Carlo")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sobol;
