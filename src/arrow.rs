@@ -11,7 +11,7 @@
 //! use random_features::apply::RidgeStatistics;
 //! use random_features::arrow::column;
 //! use random_features::arrow_array::{ArrayRef, Float64Array, RecordBatch};
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! use random_features::ndarray::Axis;
 //! use random_features::{Points, Trigonometric};
 //!

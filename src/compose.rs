@@ -7,7 +7,8 @@
 //!
 //! ```
 //! use ndarray::arr1;
-//! use random_features::frequency::{Coupling, Independent};
+//! use random_features::extend::Coupling;
+//! use random_features::frequency::Independent;
 //! use random_features::compose::{Bases, Hybrid};
 //! use random_features::Map;
 //! let omega = Independent.draw(3, 64, 1)?;

@@ -7,11 +7,17 @@
 //! | an application of features | – | [`Map::fold`](crate::Map::fold), which shows a [`FeatureRun`] after the other |
 //! | a device or a language of your own | – | [`Map::parts`](crate::Map::parts), which gives a map as arrays ([`Parts`]) |
 //! | a feature map that is drawn from seeds and stored | [`Sketch`] | [`Sketched`](crate::map::Sketched) |
+//! | a coupling of frequencies | [`Coupling`] | the `draw` of a kernel |
+//! | a shift-invariant kernel | [`ShiftInvariant`], with [`Radii`] or [`Marginal`] for its law | [`AnyKernel::own`](crate::map::AnyKernel::own) |
 //!
 //! An item stands here if only those who implement such a trait name it. What a program names that uses maps is in
 //! [`map`](crate::map), [`frequency`](crate::frequency) and [`kernel`](crate::kernel).
 
 pub use crate::engine::{Facts, FeatureMap, Form, Lift, Tile};
+pub use crate::frequency::coupling::{Coupling, Rows};
+pub use crate::generator::Generator;
+pub use crate::kernel::shift_invariant::ShiftInvariant;
+pub use crate::kernel::spectrum::{Marginal, Radii, Radius, Spectrum};
 pub use crate::map::fold::FeatureRun;
 pub use crate::map::parts::Parts;
 #[cfg(feature = "serde")]

@@ -6,7 +6,7 @@
 //!
 //! # The flow
 //! ```
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! use random_features::{Positive, Side};
 //! # let queries = ndarray::Array2::<f32>::from_elem((5, 64), 0.1);
 //! # let keys = ndarray::Array2::<f32>::from_elem((7, 64), -0.1);
@@ -24,7 +24,7 @@
 //! [`Sketch`](extend::Sketch) if it shall be stored and drawn from seeds; a [`Recipe`] is a map as plain data. The
 //! [first hour](manual::first_hour) continues from here.
 //!
-//! All randomness enters at [`draw`](frequency::Coupling::draw), when a map is constructed. A map then gives
+//! All randomness enters at [`draw`](frequency::Orthogonal::draw), when a map is constructed. A map then gives
 //! bit-identical features for the same points on any number of threads.
 //!
 //! # Which map?
@@ -113,6 +113,7 @@
 #[cfg(feature = "sparse")]
 mod compressed;
 mod error;
+mod generator;
 mod memory;
 mod names;
 mod once;
@@ -171,7 +172,7 @@ pub mod npy;
 pub mod testing;
 
 pub use error::{Error, Result};
-pub use frequency::generator::{rng, rng_of_step};
+pub use generator::{rng, rng_of_step};
 pub use map::{
     ComplexExponential, DenseExponential, EluPlusOne, Features, Geometric, Gerf, Hyperbolic, Importance, Map,
     Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,

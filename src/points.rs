@@ -48,7 +48,7 @@ use crate::once::once;
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::ndarray::{Array2, s};
 /// use random_features::{Points, Side, Trigonometric};
 ///

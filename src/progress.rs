@@ -6,7 +6,7 @@
 //! ```
 //! use std::ops::ControlFlow;
 //! use std::time::{Duration, Instant};
-//! use random_features::{Error, Trigonometric, apply::RidgeSearch, frequency::{Coupling, Orthogonal}, progress};
+//! use random_features::{Error, Trigonometric, apply::RidgeSearch, frequency::Orthogonal, progress};
 //! # let x = random_features::ndarray::Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 10.0);
 //! # let y = x.mapv(f64::sin);
 //! let start = Instant::now();

@@ -6,3 +6,8 @@
 pub use crate::map::omega::Omega;
 pub use crate::map::plain::PlainRecipe;
 pub use crate::map::sketch::SketchDraw;
+
+pub use crate::frequency::any_coupling::AnyCoupling;
+pub use crate::frequency::counts::{CountLaw, Rates};
+pub use crate::frequency::draw::Draw;
+pub use crate::frequency::draw_counts::DrawCounts;

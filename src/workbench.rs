@@ -6,11 +6,25 @@ use ndarray::ArrayView2;
 use crate::Real;
 pub use crate::engine::{Method, Projection, Scratch};
 use crate::engine::{Tile, TileShape};
+pub use crate::frequency::any_coupling::PlainCoupling;
+pub use crate::frequency::draw::draw_with;
+pub use crate::frequency::simplex::RotationLaw;
+pub use crate::generator::zeros;
+pub use crate::kernel::gaussian::Chi;
+pub use crate::kernel::laplace::Cauchy;
+pub use crate::kernel::regularised::RootDim;
 pub use crate::map::compose::{Composite, Conditioned, Formula};
 pub use crate::numeric::special::normal_quantile;
 use crate::numeric::{self, Isa};
 #[cfg(feature = "planner")]
 use crate::planner::{Advice, Calibration, Plan};
+pub use crate::testing::unbiased::Sample;
+pub use crate::theory::law::Run;
+
+pub mod structured {
+    //! Structured frequencies.
+    pub use crate::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
+}
 
 /// The instruction sets of this machine that the crate's loops are compiled for, in increasing order: `portable`, the
 /// baseline of the target, and on x86-64 `avx2` and `avx512`.

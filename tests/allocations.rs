@@ -11,7 +11,7 @@ use std::{panic, thread};
 use ndarray::{Array2, Array4, ArrayView1, s};
 use random_features::apply::attention::{Attention, Gradients, Heads};
 use random_features::apply::{RidgeStatistics, Standardisation};
-use random_features::frequency::{Coupling, Hadamard, Orthogonal};
+use random_features::frequency::{Hadamard, Orthogonal};
 use random_features::kernel::Activation;
 use random_features::{EluPlusOne, Hyperbolic, Map, Nonlinear, Positive, Real, Sign, Trigonometric};
 

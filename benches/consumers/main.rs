@@ -15,10 +15,10 @@ use std::time::Instant;
 
 use ndarray::Array2;
 use random_features::apply::Smoother;
-use random_features::frequency::{Frequencies, Independent, draw, draw_poisson};
+use random_features::frequency::{Counts, Frequencies, Independent};
 use random_features::workbench::Projection;
 use random_features::workbench::{Scratch, project};
-use random_features::{Map, Poisson, Positive, Real, Side, rng};
+use random_features::{Map, Poisson, Positive, Real, Side};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Alternations.
@@ -29,7 +29,7 @@ const DIM: usize = 64;
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 fn frequencies(dim: usize, count: usize) -> Outcome<Frequencies> {
-    Ok(draw(dim, count, &Independent, &mut rng(1))?)
+    Ok(Independent.draw(dim, count, 1)?)
 }
 
 fn points<T: Real>(n: usize, dim: usize) -> Array2<T> {
@@ -129,7 +129,7 @@ fn smoothers<T: Real>(name: &str) -> Outcome {
 fn counts<T: Real>(name: &str) -> Outcome {
     let (n, m) = (16384, 256);
     let positive = Positive.softmax::<T>(frequencies(DIM, m)?)?;
-    let counts = draw_poisson(DIM, m, 1.0 / (3 * DIM) as f64, &mut rng(1))?;
+    let counts = Counts::poisson(DIM, m, 1.0 / (3 * DIM) as f64, 1)?;
     let poisson = Poisson::default().softmax::<T>(counts)?;
     let x = points::<T>(n, DIM);
     let (mut values, mut scales) = positive.features(Side::X, &x)?.into_parts();

@@ -1,6 +1,6 @@
 //! Draws of orthogonal frequencies, on the threads of the machine.
 
-use random_features::frequency::{Orthogonal, draw};
+use random_features::frequency::Orthogonal;
 use random_features::rng;
 
 use crate::Bench;
@@ -11,7 +11,7 @@ pub fn orthogonal(c: &mut Bench) {
     for (d, m) in [(64, 256), (256, 1024), (1024, 4096)] {
         let mut rng = rng(2);
         group.bench_function(format!("d{d}/m{m}"), |b| {
-            b.iter(|| draw(d, m, &Orthogonal, &mut rng).expect("a valid shape"));
+            b.iter(|| Orthogonal.draw(d, m, rng.next_u64()).expect("a valid shape"));
         });
     }
 }

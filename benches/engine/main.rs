@@ -13,7 +13,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use ndarray::Array2;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::extend::Lift;
-use random_features::frequency::{Independent, draw};
+use random_features::frequency::Independent;
 use random_features::workbench::Projection;
 use random_features::workbench::{Scratch, project};
 use random_features::{Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng};
@@ -75,7 +75,7 @@ where
     let mut group = c.benchmark_group(format!("projection/{}", type_name::<T>()));
     let n = 132;
     for (d, m) in [(4, 256), (64, 16), (64, 256), (64, 4096), (128, 512), (512, 512), (1024, 4096)] {
-        let omega = draw(d, m, &Independent, &mut rng(2)).expect("a valid shape");
+        let omega = Independent.draw(d, m, 2).expect("a valid shape");
         let projection = Projection::<T>::new(omega, 1.0).expect("a valid lengthscale");
         let (x, mut values, mut scales) = (points::<T>(n, d), vec![T::zero(); n * m], vec![0.0; n]);
         group.throughput(Throughput::Elements((n * m) as u64));
@@ -98,7 +98,7 @@ fn map<T: Real>(
     let mut group = c.benchmark_group(format!("map/{name}/{}", type_name::<T>()));
     group.sample_size(20);
     for (n, d, m) in SHAPES {
-        let map = make(draw(d, m, &Independent, &mut rng(2)).expect("a valid shape")).expect("a valid map");
+        let map = make(Independent.draw(d, m, 2).expect("a valid shape")).expect("a valid map");
         let x = points::<T>(n, d);
         let (mut values, mut scales) = (Array2::zeros((n, map.feature_dim())), Array2::zeros((n, 1)));
         group.throughput(Throughput::Elements(values.len() as u64));
@@ -112,7 +112,7 @@ fn map<T: Real>(
 fn calls(c: &mut Bench) {
     let mut group = c.benchmark_group("call/positive/f32");
     for (n, m) in [(1, 16), (1, 256), (16, 16)] {
-        let map = Positive.softmax::<f32>(draw(64, m, &Independent, &mut rng(2)).expect("a valid shape"));
+        let map = Positive.softmax::<f32>(Independent.draw(64, m, 2).expect("a valid shape"));
         let map = map.expect("a valid map");
         let x = points::<f32>(n, 64);
         let (mut values, mut scales) = (Array2::zeros((n, m)), Array2::zeros((n, 1)));

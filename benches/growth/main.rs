@@ -10,9 +10,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::Array2;
-use random_features::frequency::{Coupling, Hadamard, Independent, draw};
+use random_features::extend::Coupling;
+use random_features::frequency::{Hadamard, Independent};
 use random_features::workbench::{Method, Projection};
-use random_features::{Positive, Result, Side, rng};
+use random_features::{Positive, Result, Side};
 
 /// Repetitions, and the seconds after which no other one begins.
 const REPEATS: usize = 200;
@@ -22,7 +23,7 @@ const LEAST: f64 = 1e-4;
 
 /// Nanoseconds for each point, and whether the projection is structured.
 fn time(coupling: &dyn Coupling, n: usize, d: usize, m: usize) -> Result<(f64, bool)> {
-    let omega = draw(d, m, coupling, &mut rng(1))?;
+    let omega = coupling.draw(d, m, 1)?;
     let method = Projection::<f32>::new(omega.clone(), 1.0)?.method();
     let map = Positive.softmax::<f32>(omega)?;
     let scale = (d as f32).sqrt().recip();

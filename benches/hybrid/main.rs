@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use ndarray::Array2;
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Frequencies, Independent, draw};
+use random_features::frequency::{Frequencies, Independent};
 use random_features::workbench::Projection;
 use random_features::workbench::{Scratch, project};
 use random_features::{Hyperbolic, Map, Real, Result, Side, Trigonometric, rng};
@@ -137,7 +137,7 @@ fn nanoseconds(mut work: impl FnMut()) -> f64 {
 }
 
 fn frequencies(count: usize, seed: u64) -> Result<Frequencies> {
-    draw(DIM, count, &Independent, &mut rng(seed))
+    Independent.draw(DIM, count, rng(seed).next_u64())
 }
 
 fn compare<T: Real>(model: &Model, m: usize, n: usize, shared: bool) -> Result<()> {

@@ -10,7 +10,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use ndarray::Array2;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::apply::softmax_sampling::{Proposal, SoftmaxSampler};
-use random_features::frequency::{Coupling, Independent};
+use random_features::frequency::Independent;
 use random_features::{Positive, rng};
 
 const D: usize = 64;

@@ -9,10 +9,12 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::{Array2, Axis};
-use random_features::frequency::{Coupling, Givens, Hadamard, RotationLaw, Simplex, draw};
+use random_features::extend::Coupling;
+use random_features::frequency::{Givens, Hadamard, Simplex};
+use random_features::workbench::RotationLaw;
 use random_features::workbench::{Method, Projection};
 use random_features::workbench::{Scratch, project};
-use random_features::{Real, Result, rng};
+use random_features::{Real, Result};
 
 /// Points of a tile, and tiles of points.
 const POINTS: usize = 48;
@@ -52,7 +54,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn compare<T: Real>(name: &str, coupling: &dyn Coupling, d: usize, m: usize) -> Result<()> {
-    let omega = draw(d, m, coupling, &mut rng(1))?;
+    let omega = coupling.draw(d, m, 1)?;
     let chosen = Projection::<T>::new(omega.clone(), 1.0)?.method();
     let dense = Projection::<T>::with_method(omega.clone(), 1.0, Method::Dense)?;
     let structured = Projection::<T>::with_method(omega, 1.0, Method::Structured)?;

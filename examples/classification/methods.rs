@@ -5,9 +5,8 @@ use std::ops::RangeInclusive;
 use ndarray::Array2;
 use random_features::apply::{Criterion, ExactSmoother, KernelRidge, RidgeSearch, Smoother};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{
-    Coupling, Independent, Orthogonal, Simplex, SimplexPlus, draw, draw_geometric, draw_poisson,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Counts, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::kernel::{Gaussian, Kernel, Lengthscale};
 use random_features::theory::gerf::GerfSign;
 use random_features::{
@@ -199,19 +198,21 @@ impl MapName {
             CouplingName::SimplexPlus => &SimplexPlus::default(),
         };
         match self {
-            MapName::Trigonometric => Trigonometric.gaussian(draw(d, m, coupling, &mut rng)?, lengthscale),
-            MapName::Positive => Positive.gaussian(draw(d, m, coupling, &mut rng)?, lengthscale),
-            MapName::Hyperbolic => Hyperbolic.gaussian(draw(d, m, coupling, &mut rng)?, lengthscale),
+            MapName::Trigonometric => {
+                Trigonometric.gaussian(coupling.draw(d, m, rng.next_u64())?, lengthscale)
+            }
+            MapName::Positive => Positive.gaussian(coupling.draw(d, m, rng.next_u64())?, lengthscale),
+            MapName::Hyperbolic => Hyperbolic.gaussian(coupling.draw(d, m, rng.next_u64())?, lengthscale),
             MapName::Oprf => {
                 let gerf = Gerf::optimal(d, pairs.mean_squared_sum(GerfSign::Plus))?;
-                gerf.gaussian(draw(d, m, coupling, &mut rng)?, lengthscale)
+                gerf.gaussian(coupling.draw(d, m, rng.next_u64())?, lengthscale)
             }
             MapName::Poisson => {
-                let counts = draw_poisson(d, m, pairs.poisson_per_dimension(), &mut rng)?;
+                let counts = Counts::poisson(d, m, pairs.poisson_per_dimension(), rng.next_u64())?;
                 Poisson::default().gaussian(counts, lengthscale)
             }
             MapName::Geometric => {
-                let counts = draw_geometric(d, m, pairs.geometric(), &mut rng)?;
+                let counts = Counts::geometric(d, m, pairs.geometric(), rng.next_u64())?;
                 Geometric::default().gaussian(counts, lengthscale)
             }
         }

@@ -1,9 +1,9 @@
 //! A coupling of your own: how a block of frequencies is drawn, and what is known about its law.
 
 use random_features::Result;
-use random_features::frequency::{Coupling, Independent, Rows};
-use random_features::kernel::{Radii, Radius};
-use random_features::rand::Rng;
+use random_features::extend::{Coupling, Rows};
+use random_features::extend::{Radii, Radius};
+use random_features::frequency::Independent;
 use random_features::theory::{BlockLaw, Dependence};
 
 /// Pairs of frequencies at right angles: ω₁ has a uniform direction, and ω₂ is another one without its component along ω₁.
@@ -15,10 +15,16 @@ impl Coupling for RightAngles {
         d.min(2)
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(
+        &self,
+        d: usize,
+        size: usize,
+        radii: &dyn Radii,
+        rng: &mut random_features::extend::Generator,
+    ) -> Result<Rows> {
         // Radii first, then directions, as in every coupling of the crate.
         let radii_drawn = radii.draw(d, size, rng)?;
-        let mut rows = Independent.draw(d, size, rng)?.rows().into_owned();
+        let mut rows = Independent.draw(d, size, rng.next_u64())?.rows().into_owned();
         for j in 0..size {
             for i in 0..j {
                 let (first, second) = (rows.row(i).to_owned(), rows.row(j).to_owned());

@@ -1,7 +1,7 @@
 //! A kernel of your own: its exact value, and the law of the frequencies that estimate it.
 
-use random_features::kernel::{Lengthscale, Radii, ShiftInvariant, Spectrum};
-use random_features::rand::Rng;
+use random_features::extend::{Radii, ShiftInvariant, Spectrum};
+use random_features::kernel::Lengthscale;
 use random_features::{Result, SignedLog};
 
 /// k(δ) = sin ‖δ‖/‖δ‖ on ℝ³: the mean of cos ω·δ over the unit sphere, so that every radius is 1.
@@ -9,7 +9,12 @@ use random_features::{Result, SignedLog};
 pub struct Sinc(Lengthscale);
 
 impl Radii for Sinc {
-    fn draw(&self, _d: usize, count: usize, _rng: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(
+        &self,
+        _d: usize,
+        count: usize,
+        _rng: &mut random_features::extend::Generator,
+    ) -> Result<Vec<f64>> {
         Ok(vec![1.0; count])
     }
 }

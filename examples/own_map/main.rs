@@ -16,8 +16,8 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-use random_features::frequency::{Coupling, Independent};
-use random_features::kernel::{Gaussian, Kernel};
+use random_features::frequency::Independent;
+use random_features::kernel::{Gaussian, Kernel, Softmax};
 use random_features::map::AnyKernel;
 use random_features::ndarray::{Array1, Array2, arr1};
 use random_features::testing::{check_unbiased, conform};
@@ -78,7 +78,7 @@ fn run(runs: u64) -> std::result::Result<bool, Box<dyn Error>> {
             Trigonometric.build(omega, AnyKernel::own(sinc.clone()))
         })?,
         verify("coupling: right angles, by positive features", x.dot(&y).exp(), runs, |seed| {
-            Positive.softmax(coupling::RightAngles.draw(3, 8, seed)?)
+            Positive.softmax(Softmax::default().draw(&coupling::RightAngles, 3, 8, seed)?)
         })?,
     ];
     Ok(all.iter().all(|well| *well))

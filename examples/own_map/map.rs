@@ -1,7 +1,7 @@
 //! A feature map of your own: a random phase for each frequency instead of a sine for each cosine.
 
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
-use random_features::frequency::{Coupling, Independent};
+use random_features::frequency::Independent;
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::ndarray::{Array1, Array2, ArrayRef1, ArrayView2};
 use random_features::rand::RngExt;
@@ -18,7 +18,7 @@ pub struct Phases {
 impl Phases {
     pub fn map(d: usize, m: usize, seed: u64) -> Result<Map<f64>> {
         let mut rng = rng(seed);
-        let omega = Independent.draw(d, m, &mut rng)?.rows().into_owned();
+        let omega = Independent.draw(d, m, rng.next_u64())?.rows().into_owned();
         let phases = (0..m).map(|_| rng.random_range(0.0..std::f64::consts::TAU)).collect();
         Map::of_feature_map(Phases { omega, phases, kernel: Gaussian::default() })
     }

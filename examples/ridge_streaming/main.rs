@@ -20,7 +20,7 @@ use std::time::Instant;
 use ndarray::Array2;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::RidgeStatistics;
-use random_features::frequency::{Orthogonal, draw};
+use random_features::frequency::Orthogonal;
 use random_features::{Trigonometric, rng_of_step};
 
 const USAGE: &str = "usage: ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]\n\
@@ -142,7 +142,7 @@ fn run(Stream { rows, features, batch, seed }: Stream) -> Result<(), Box<dyn Err
     let (x, truth) = function.points(TEST, 0.0, (seed, u64::MAX));
     let mean = truth.mean().unwrap_or_default();
     let spread = root_mean_square(truth.iter().map(|y| f64::from(y - mean)));
-    let omega = draw(DIM, features / 2, &Orthogonal, &mut rng_of_step(seed, 1))?;
+    let omega = Orthogonal.draw(DIM, features / 2, rng_of_step(seed, 1).next_u64())?;
     let mut statistics = RidgeStatistics::new(Trigonometric.gaussian(omega, WIDTH)?, 1)?;
     writeln!(
         stdout(),

@@ -1,12 +1,12 @@
 //! The kernels that can be asked for, and their lengthscales.
 
 use ndarray::{Array2, Axis, concatenate};
+use random_features::Result;
 use random_features::data::lengthscale;
 use random_features::kernel::{
     Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::AnyKernel;
-use random_features::{Result, rng};
 
 use crate::data::{Data, Points};
 
@@ -59,5 +59,5 @@ fn of(name: &str, ell: f64) -> Option<Result<AnyKernel>> {
 fn median(points: &Points, seed: u64) -> Result<f64, String> {
     let all = |keys: &Array2<f64>| concatenate(Axis(0), &[points.x.view(), keys.view()]);
     let all = points.keys.as_ref().map_or_else(|| Ok(points.x.clone()), all).map_err(|e| e.to_string())?;
-    lengthscale::median(&all, SUBSAMPLE, &mut rng(seed)).map_err(|error| error.to_string())
+    lengthscale::median(&all, SUBSAMPLE, seed).map_err(|error| error.to_string())
 }

@@ -3,10 +3,11 @@
 use experiments::dataset::{Part, Split};
 use random_features::apply::{ExactSmoother, RidgeStatistics, Smoother};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{AnyCoupling, Rates, draw, draw_geometric, draw_poisson};
+use random_features::frequency::Counts;
 use random_features::kernel::Gaussian;
 use random_features::map::Shift;
 use random_features::ndarray::{Array1, Array2};
+use random_features::recipe::{AnyCoupling, Rates};
 use random_features::theory::gerf::GerfSign;
 use random_features::{Geometric, Gerf, Map, Poisson, Positive, Trigonometric, rng_of_step};
 
@@ -67,21 +68,23 @@ impl Source {
         let half = (m / 2).max(1);
         Ok(Some(match self {
             Source::Exact => return Ok(None),
-            Source::Positive(coupling) => Positive.gaussian(draw(d, m, &coupling, &mut rng)?, lengthscale)?,
+            Source::Positive(coupling) => {
+                Positive.gaussian(coupling.draw(d, m, rng.next_u64())?, lengthscale)?
+            }
             Source::Trigonometric(coupling) => {
-                Trigonometric.gaussian(draw(d, half, &coupling, &mut rng)?, lengthscale)?
+                Trigonometric.gaussian(coupling.draw(d, half, rng.next_u64())?, lengthscale)?
             }
             Source::Optimal(coupling) => {
                 let statistics = Statistics::of(&scaled())?;
                 let pairs = PairStatistics::new(&statistics, &statistics)?;
                 let gerf = Gerf::optimal(d, pairs.mean_squared_sum(GerfSign::Plus))?;
-                gerf.gaussian(draw(d, m, &coupling, &mut rng)?, lengthscale)?
+                gerf.gaussian(coupling.draw(d, m, rng.next_u64())?, lengthscale)?
             }
             Source::Gerf(coupling) => {
                 let statistics = Statistics::of(&scaled())?;
                 let (a, sign) = PairStatistics::new(&statistics, &statistics)?.gerf_of_features();
                 let m = if sign == GerfSign::Plus { m } else { half };
-                Gerf::new(a, sign)?.gaussian(draw(d, m, &coupling, &mut rng)?, lengthscale)?
+                Gerf::new(a, sign)?.gaussian(coupling.draw(d, m, rng.next_u64())?, lengthscale)?
             }
             Source::Poisson { each, shifted } => {
                 let (shift, rates) = counting(&scaled(), shifted, |pairs| match each {
@@ -90,13 +93,13 @@ impl Source {
                 })?;
                 let plain = Poisson::default();
                 let map = shift.map_or(plain.clone(), |shift| plain.shifted(shift));
-                map.gaussian(draw_poisson(d, m, rates, &mut rng)?, lengthscale)?
+                map.gaussian(Counts::poisson(d, m, rates, rng.next_u64())?, lengthscale)?
             }
             Source::Geometric { shifted } => {
                 let (shift, p) = counting(&scaled(), shifted, |pairs| pairs.geometric())?;
                 let plain = Geometric::default();
                 let map = shift.map_or(plain.clone(), |shift| plain.shifted(shift));
-                map.gaussian(draw_geometric(d, m, p, &mut rng)?, lengthscale)?
+                map.gaussian(Counts::geometric(d, m, p, rng.next_u64())?, lengthscale)?
             }
         }))
     }

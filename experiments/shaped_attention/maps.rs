@@ -3,9 +3,9 @@
 use ndarray::{Array2, Array4, ArrayView2, Axis};
 use random_features::apply::attention::{Attention, AttentionShaping, Heads};
 use random_features::data::shaping::{Shape, Shaping};
-use random_features::frequency::{Orthogonal, Sobol, draw};
+use random_features::frequency::{Orthogonal, Sobol};
 use random_features::kernel::Softmax;
-use random_features::{Positive, Result, rng};
+use random_features::{Positive, Result, rng_of_step};
 
 /// Keys that are taken exactly.
 const EXACT_KEYS: usize = 4;
@@ -142,15 +142,14 @@ impl Chosen {
 
     /// Attention with frequencies of a stream of their own.
     pub fn attention(&self, keys: Keys, (seed, stream): (u64, u64)) -> Result<Attention<f32>> {
-        let mut rng = rng(seed);
-        rng.set_stream(stream);
+        let mut rng = rng_of_step(seed, stream);
         let (d, m) = (self.shape.dim(), self.m);
         let map = match self.kind.choice {
-            Choice::Positive => Positive.softmax(draw(d, m, &Orthogonal, &mut rng)?)?,
+            Choice::Positive => Positive.softmax(Orthogonal.draw(d, m, rng.next_u64())?)?,
             Choice::Truncated => {
-                self.shape.build(draw(self.shape.rank(), m, &Sobol, &mut rng)?, Softmax::default())?
+                self.shape.build(Sobol.draw(self.shape.rank(), m, rng.next_u64())?, Softmax::default())?
             }
-            _ => self.shape.build(draw(d, m, &Orthogonal, &mut rng)?, Softmax::default())?,
+            _ => self.shape.build(Orthogonal.draw(d, m, rng.next_u64())?, Softmax::default())?,
         };
         let [before, after] = self.kind.exact.window();
         let attention = Attention::new(map)?.with_window(before, after)?;

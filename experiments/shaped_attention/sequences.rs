@@ -4,9 +4,9 @@ use ndarray::{Array2, Array4};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, AttentionShaping, ExactAttention, Heads};
 use random_features::data::shaping::Shaping;
-use random_features::frequency::{Orthogonal, Sobol, draw};
+use random_features::frequency::{Orthogonal, Sobol};
 use random_features::kernel::Softmax;
-use random_features::{Map, Positive, Result, rng};
+use random_features::{Map, Positive, Result, rng, rng_of_step};
 
 use crate::alone;
 use crate::maps::{distance, one_head};
@@ -86,11 +86,10 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
         Ok(sum / setup.repeat as f64)
     };
     let stream = |repeat: u64| {
-        let mut rng = rng(setup.seed);
-        rng.set_stream((1 << 41) + repeat);
+        let rng = rng_of_step(setup.seed, (1 << 41) + repeat);
         rng
     };
-    let dense = |repeat| draw(D, M, &Orthogonal, &mut stream(repeat));
+    let dense = |repeat| Orthogonal.draw(D, M, stream(repeat).next_u64());
     let positive = |repeat| Positive.softmax(dense(repeat)?);
     let errors = [
         error(&alone::output(&tokens, |i, j| j <= i && j + WINDOW > i)),
@@ -99,7 +98,7 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
         mean(0, &|repeat| weighted.build(dense(repeat)?, Softmax::default()))?,
         mean(WINDOW, &|repeat| beside.build(dense(repeat)?, Softmax::default()))?,
         mean(WINDOW, &|repeat| {
-            short.build(draw(short.rank(), M, &Sobol, &mut stream(repeat))?, Softmax::default())
+            short.build(Sobol.draw(short.rank(), M, stream(repeat).next_u64())?, Softmax::default())
         })?,
     ];
     Ok(Errors { name, errors })

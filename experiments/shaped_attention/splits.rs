@@ -1,7 +1,7 @@
 //! On what features are chosen, and on what they are evaluated.
 
 use rand::seq::SliceRandom;
-use random_features::rng;
+use random_features::rng_of_step;
 
 use crate::maps::{Exact, Keys};
 
@@ -34,8 +34,7 @@ impl Fit {
     pub fn splits(self, queries: usize, keys: usize, seed: u64) -> Vec<Split> {
         let all = |n: usize| -> Vec<usize> { (0..n).collect() };
         let halves = |n: usize, fold: u64| -> [Vec<usize>; 2] {
-            let mut rng = rng(seed);
-            rng.set_stream(fold / 2);
+            let mut rng = rng_of_step(seed, fold / 2);
             let mut order = all(n);
             order.shuffle(&mut rng);
             let mut second = order.split_off(n.div_ceil(2));

@@ -4,9 +4,9 @@ use ndarray::{Array2, ArrayView1};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{ExactAttention, Heads};
 use random_features::data::shaping::Shaping;
-use random_features::frequency::{Orthogonal, draw};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::Softmax;
-use random_features::{DenseExponential, Map, Positive, Result, rng};
+use random_features::{DenseExponential, Map, Positive, Result, rng_of_step};
 
 use crate::maps::{one_head, relative_error};
 use crate::trained::Setup;
@@ -38,8 +38,7 @@ fn points(
     size: impl Fn(usize) -> f64,
     centre: impl Fn(usize, usize) -> f64,
 ) -> Array2<f64> {
-    let mut rng = rng(seed);
-    rng.set_stream(stream);
+    let mut rng = rng_of_step(seed, stream);
     let mut normal = || Distribution::<f64>::sample(&StandardNormal, &mut rng);
     Array2::from_shape_fn((N, D), |(i, k)| centre(i, k) + size(k) * normal())
 }
@@ -73,10 +72,9 @@ fn saved(setup: &Setup, (name, x, y): &(&'static str, Array2<f64>, Array2<f64>))
     let shape = Shaping::new().of_points(x, y)?;
     // Independent frequencies have closed forms for any coefficients.
     let independent = random_features::frequency::Independent;
-    let omega = |coupling: &dyn random_features::frequency::Coupling, repeat: u64| {
-        let mut rng = rng(setup.seed);
-        rng.set_stream((1 << 40) + repeat);
-        draw(D, M, coupling, &mut rng)
+    let omega = |coupling: &dyn random_features::extend::Coupling, repeat: u64| {
+        let mut rng = rng_of_step(setup.seed, (1 << 40) + repeat);
+        coupling.draw(D, M, rng.next_u64())
     };
     let positive: Map<f64> = DenseExponential::new(vec![0.0; D])?.softmax(omega(&independent, 0)?)?;
     let shaped: Map<f64> = shape.build(omega(&independent, 0)?, Softmax::default())?;

@@ -4,10 +4,10 @@ use ndarray::{Array4, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::Attention;
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{Coupling, draw, draw_with};
-use random_features::kernel::RootDim;
+use random_features::extend::Coupling;
 use random_features::theory::gerf::GerfSign;
-use random_features::{Gerf, Hyperbolic, Positive, Result, Trigonometric, rng};
+use random_features::workbench::RootDim;
+use random_features::{Gerf, Hyperbolic, Positive, Result, Trigonometric, rng_of_step};
 
 /// A kind of map.
 #[derive(Clone, Copy, PartialEq)]
@@ -49,11 +49,10 @@ pub fn attention(
     squared_sum: f64,
     stream: Stream,
 ) -> Result<Attention<f32>> {
-    let mut rng = rng(stream.seed);
-    rng.set_stream(stream.number);
+    let mut rng = rng_of_step(stream.seed, stream.number);
     let omega = match kind {
-        Kind::Regularised => draw_with(d, m, coupling, &RootDim, &mut rng)?,
-        _ => draw(d, m, coupling, &mut rng)?,
+        Kind::Regularised => coupling.with_radii(RootDim).draw(d, m, rng.next_u64())?,
+        _ => coupling.draw(d, m, rng.next_u64())?,
     };
     match kind {
         // Its weights may be negative.
@@ -73,8 +72,7 @@ pub fn squared_sum(queries: ArrayView2<'_, f32>, keys: ArrayView2<'_, f32>) -> R
 
 /// Random tokens with entries N(0, size²), as one head. Nothing but them is allocated.
 pub fn tokens((length, d): (usize, usize), size: f64, stream: Stream) -> Array4<f32> {
-    let mut rng = rng(stream.seed);
-    rng.set_stream(stream.number);
+    let mut rng = rng_of_step(stream.seed, stream.number);
     let entry = || (size * Distribution::<f64>::sample(&StandardNormal, &mut rng)) as f32;
     Array4::from_shape_simple_fn((1, 1, length, d), entry)
 }

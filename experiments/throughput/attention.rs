@@ -7,7 +7,8 @@ use ndarray::{Array4, s};
 use rand::distr::{Distribution, StandardUniform};
 use random_features::apply::attention::{Attention, Heads};
 use random_features::extend::Lift;
-use random_features::frequency::{Coupling, Independent};
+
+use random_features::frequency::Independent;
 use random_features::{Positive, Real, rng};
 
 use crate::request::{Case, Request};

@@ -10,7 +10,7 @@ use rand::distr::{Distribution, StandardUniform};
 use random_features::apply::RidgeStatistics;
 use random_features::compose::{Bases, Hybrid};
 use random_features::extend::Lift;
-use random_features::frequency::{Frequencies, Hadamard, Independent, Orthogonal, draw, draw_poisson};
+use random_features::frequency::{Counts, Frequencies, Hadamard, Independent, Orthogonal};
 use random_features::linalg::{Backend, Scalar};
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::{Method, Projection};
@@ -62,7 +62,7 @@ where
 {
     let Request { case, d, m, .. } = *request;
     let mut rng = rng(1);
-    let mut omega = |count| draw(d, count, &Independent, &mut rng);
+    let mut omega = |count| Independent.draw(d, count, rng.next_u64());
     match case {
         Case::Positive => map::<T>(request, Positive.softmax(omega(m)?)?, &[Lift::Exp]),
         Case::Trigonometric => map::<T>(request, Trigonometric.softmax(omega(m)?)?, &[Lift::Polar]),
@@ -78,7 +78,7 @@ where
         }
         Case::Poisson => {
             // The root mean square of a coordinate of x times the same one of y.
-            let counts = draw_poisson(d, m, 1.0 / (3 * d) as f64, &mut rng)?;
+            let counts = Counts::poisson(d, m, 1.0 / (3 * d) as f64, rng.next_u64())?;
             map::<T>(request, Poisson::default().softmax(counts)?, &[])
         }
         Case::AngularHybrid => {
@@ -200,7 +200,7 @@ where
 {
     let Request { n, d, m, threads, .. } = *request;
     let hadamard = Hadamard::default();
-    let omega = draw(d, m, &hadamard, &mut rng(1))?;
+    let omega = hadamard.draw(d, m, rng(1).next_u64())?;
     let flops = match method {
         Method::Dense => product(request, m),
         Method::Structured => n as f64 * transforms(hadamard.rounds, omega.padded_dim(), m),
@@ -237,7 +237,7 @@ fn project_tiles<T: Real>(
 
 /// Orthogonal frequencies.
 fn draw_orthogonal(d: usize, m: usize) -> Work {
-    let run = timed(move || Ok(draw(d, m, &Orthogonal, &mut rng(black_box(1)))?));
+    let run = timed(move || Ok(Orthogonal.draw(d, m, rng(black_box(1)).next_u64())?));
     let flops = (m / d) as f64 * reflections(d, d) + reflections(d, m % d);
     let written = (d * m * size_of::<f64>()) as f64;
     Work::new(run, Cost { flops, written, ..Cost::default() })

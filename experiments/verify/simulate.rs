@@ -1,9 +1,8 @@
 //! Estimators are drawn, and their sample errors compared with the closed forms.
 
 use ndarray::{Array1, arr1};
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Partial, Simplex, SimplexPlus, draw,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric, rng};
 
 /// z-scores beyond this are failures: with some 100 of them, one false alarm in 10 000 runs.
@@ -38,7 +37,7 @@ pub fn run(draws: u64) -> Result<(String, bool)> {
         Box::new(Independent),
         Box::new(Orthogonal),
         Box::new(Simplex::default()),
-        Box::new(Simplex::default().with_partial(Partial::Truncated)),
+        Box::new(Simplex::default().with_truncated_blocks()),
         Box::new(SimplexPlus::default()),
         Box::new(Antithetic(Independent)),
         Box::new(Antithetic(Orthogonal)),
@@ -57,12 +56,12 @@ pub fn run(draws: u64) -> Result<(String, bool)> {
         for coupling in &couplings {
             for m in [2, 4, 7, 16] {
                 let estimates = (0..draws)
-                    .map(|seed| map(draw(4, m, coupling.as_ref(), &mut rng(seed))?)?.estimate(&x, &y))
+                    .map(|seed| map(coupling.as_ref().draw(4, m, rng(seed).next_u64())?)?.estimate(&x, &y))
                     .collect::<Result<Vec<f64>>>()?;
                 let exact = x.dot(&y).exp();
                 let (bias, error) = mean(estimates.iter().map(|v| v - exact));
                 let (mse, mse_error) = mean(estimates.iter().map(|v| (v - exact).powi(2)));
-                let law = map(draw(4, m, coupling.as_ref(), &mut rng(0))?);
+                let law = map(coupling.as_ref().draw(4, m, rng(0).next_u64())?);
                 let (closed, z) = match law?.log_variance(&x, &y)? {
                     Some(ln) => (format!("{:.6}", ln.exp()), (mse - ln.exp()) / mse_error),
                     None => ("none".into(), 0.0),

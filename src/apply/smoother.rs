@@ -28,7 +28,8 @@ fn run(targets: usize) -> usize {
 /// use ndarray::arr2;
 /// use random_features::Positive;
 /// use random_features::apply::Smoother;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::extend::Coupling;
+/// use random_features::frequency::Orthogonal;
 /// let omega = Orthogonal.draw(2, 256, 5)?;
 /// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;
 /// smoother.update_labels(

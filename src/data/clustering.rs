@@ -1,11 +1,12 @@
 //! [`Clustering`]: cluster centres, found by k-means or given.
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2};
-use rand::{Rng, RngExt};
+use rand::RngExt;
 
 use super::Statistics;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::generator::{Generator, rng};
 use crate::memory::check_memory;
 use crate::numeric::{Isa, matrix_of, nearest, slice_of, squared_distance, squared_norm};
 use crate::once::once;
@@ -63,12 +64,12 @@ impl Clustering {
     /// whose square is 0 in `f64` are not distinct), [`NotFinite`](Error::NotFinite) with the first row that holds NaN
     /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points, [`Memory`](Error::Memory) if copies
     /// of the points do not fit in memory, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
-    pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, mut rng: &mut R) -> Result<Self> {
-        Self::by(points, k, &mut rng)
+    pub fn of<T: Real>(points: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Self> {
+        Self::by(points, k, &mut rng(seed))
     }
 
     #[inline(never)]
-    fn by<T: Real>(points: &ArrayRef2<T>, k: usize, rng: &mut dyn Rng) -> Result<Self> {
+    pub(crate) fn by<T: Real>(points: &ArrayRef2<T>, k: usize, rng: &mut Generator) -> Result<Self> {
         check_positive("the number of clusters k", k)?;
         let points = ValidatedPoints::new(points)?;
         let centres = lloyd(&points, first_centres(&points, k, rng)?)?;
@@ -220,7 +221,7 @@ fn pause(point: usize) -> Result<()> {
 }
 
 /// Initial centres by k-means++.
-fn first_centres(points: &ValidatedPoints, k: usize, rng: &mut dyn Rng) -> Result<Array2<f64>> {
+fn first_centres(points: &ValidatedPoints, k: usize, rng: &mut Generator) -> Result<Array2<f64>> {
     let n = points.rows().len();
     if n == 0 {
         return Err(Error::NoData { what: "k-means" });
@@ -267,7 +268,7 @@ fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> Re
 }
 
 /// An index drawn with probability proportional to its weight; `None` if all weights are 0.
-fn draw(weights: &[f64], rng: &mut dyn Rng) -> Option<usize> {
+fn draw(weights: &[f64], rng: &mut Generator) -> Option<usize> {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     let shares =
         || weights.iter().map(|weight| weight / largest).enumerate().filter(|(_, share)| *share > 0.0);

@@ -6,19 +6,20 @@
 use std::collections::BTreeSet;
 
 use ndarray::{ArrayRef2, ArrayView2, Axis};
-use rand::{Rng, RngExt};
+use rand::RngExt;
 
 use super::Statistics;
 use super::statistics::is_constant;
 use crate::Real;
 use crate::error::{Error, Result, check_finite};
+use crate::generator::{Generator, rng};
 use crate::kernel::Lengthscale;
 use crate::once::once;
 
 /// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j among k = min(n, `subsample`, 8192)
 /// rows of `points`, n × d.
 ///
-/// Rows are drawn without replacement; if k = n, all are used and `rng` is not. With 1000 normal points the standard deviation
+/// Rows are drawn without replacement; if k = n, all are used and the seed is not. With 1000 normal points the standard deviation
 /// of the result is 2.5 % in one dimension and 0.6 % in ten. For an even number of distances the two middle ones are averaged.
 ///
 /// **The factor √2.** The result is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}. In the
@@ -32,10 +33,10 @@ use crate::once::once;
 ///
 /// ```
 /// use ndarray::arr2;
-/// use random_features::{data::lengthscale, kernel::Gaussian, rng};
+/// use random_features::{data::lengthscale, kernel::Gaussian};
 /// let points = arr2(&[[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]);
 /// // The distances are 1, √18 and 5.
-/// let ell = lengthscale::median(&points, 1000, &mut rng(1))?;
+/// let ell = lengthscale::median(&points, 1000, 1)?;
 /// assert_eq!(ell, 18f64.sqrt());
 /// let kernel = Gaussian::new(ell)?;
 /// # Ok::<(), random_features::Error>(())
@@ -46,16 +47,8 @@ use crate::once::once;
 /// points are all equal, or if ℓ² or 1/ℓ² would overflow; [`NotFinite`](Error::NotFinite) with the first row
 /// of all `points` that is not finite.
 #[doc(alias = "median heuristic")]
-pub fn median<T, R>(points: &ArrayRef2<T>, subsample: usize, mut rng: &mut R) -> Result<f64>
-where
-    T: Real,
-    R: Rng + ?Sized,
-{
-    median_by(points, subsample, &mut rng)
-}
-
 #[inline(never)]
-fn median_by<T: Real>(points: &ArrayRef2<T>, subsample: usize, rng: &mut dyn Rng) -> Result<f64> {
+pub fn median<T: Real>(points: &ArrayRef2<T>, subsample: usize, seed: u64) -> Result<f64> {
     check_pairs("the number of points", points.nrows())?;
     check_pairs("the size of the subsample", subsample)?;
     check_finite("the points", points)?;
@@ -63,7 +56,7 @@ fn median_by<T: Real>(points: &ArrayRef2<T>, subsample: usize, rng: &mut dyn Rng
     let mut squares = if points.nrows() <= subsample {
         squared_distances(points.view())
     } else {
-        squared_distances(points.select(Axis(0), &choose(points.nrows(), subsample, rng)).view())
+        squared_distances(points.select(Axis(0), &choose(points.nrows(), subsample, &mut rng(seed))).view())
     };
     let mut median = root_median(&mut squares);
     if median == Some(0.0) {
@@ -119,7 +112,7 @@ fn checked(scale: f64) -> Result<f64> {
 }
 
 /// A uniform random subset of `k` of the numbers below `n`, in ascending order (Floyd's algorithm).
-pub(crate) fn choose(n: usize, k: usize, rng: &mut dyn Rng) -> Vec<usize> {
+pub(crate) fn choose(n: usize, k: usize, rng: &mut Generator) -> Vec<usize> {
     let mut chosen = BTreeSet::new();
     for last in n - k..n {
         let any = rng.random_range(0..=last);
@@ -153,4 +146,4 @@ fn root_median(squares: &mut [f64]) -> Option<f64> {
     Some(if even { 0.5 * below + 0.5 * middle } else { middle })
 }
 
-once!(median_by::<T>);
+once!(median::<T>);

@@ -34,7 +34,7 @@ use crate::once::once;
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::draw_poisson;
+/// use random_features::frequency::Counts;
 /// use random_features::map::Shift;
 /// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::Poisson;
@@ -43,7 +43,7 @@ use crate::once::once;
 /// let shift = PairStatistics::new(&x, &y)?.shift(1e-8)?;
 /// let (x, y) = (x.shifted(&shift)?, y.shifted(&shift)?);
 /// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
-/// let omega = draw_poisson(2, 512, rates, &mut random_features::rng(1))?;
+/// let omega = Counts::poisson(2, 512, rates, 1)?;
 /// let shift = Shift::new(shift, 1e-8)?;
 /// let map = Poisson::default().shifted(shift.clone()).gaussian(omega, 2.0)?;
 /// assert!(map.gram(&queries, &keys)?.iter().all(|v: &f64| *v > 0.0));

@@ -1,7 +1,7 @@
 //! Antithetic pairs over any coupling.
 
+use crate::generator::Generator;
 use ndarray::Array2;
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -29,7 +29,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Antithetic, Coupling, Independent};
+/// use random_features::frequency::{Antithetic, Independent};
 /// let omega = Antithetic(Independent).draw(8, 4, 1)?;
 /// assert_eq!(omega.rows().row(3), -&omega.rows().row(2));
 /// # Ok::<(), random_features::Error>(())
@@ -46,7 +46,7 @@ impl<C: Coupling> Coupling for Antithetic<C> {
         self.0.capacity(d).saturating_mul(2)
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         let sign = |j: usize| if j.is_multiple_of(2) { 1.0 } else { -1.0 };
         Ok(match self.0.draw_block(d, size.div_ceil(2), radii, rng)? {
             Rows::Dense(half) => {

@@ -1,6 +1,6 @@
 //! [`AnyCoupling`]: the couplings of this crate as plain data.
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::coupling::{Coupling, Rows};
 use super::quasi::WithMarginal;
@@ -21,7 +21,8 @@ use crate::theory::BlockLaw;
 /// `halton product` and `sobol product` are followed by the law of coordinates: `sobol product, cauchy`.
 ///
 /// ```
-/// use random_features::frequency::{Antithetic, AnyCoupling, Orthogonal};
+/// use random_features::frequency::{Antithetic, Orthogonal};
+/// use random_features::recipe::AnyCoupling;
 /// assert_eq!("antithetic orthogonal".parse::<AnyCoupling>()?, Antithetic(Orthogonal).into());
 /// let message = "ortho".parse::<AnyCoupling>().unwrap_err().to_string();
 /// assert!(message.starts_with("“ortho” cannot be read as a coupling: the names are independent, orthogonal,"));
@@ -97,12 +98,12 @@ macro_rules! of_each {
             PlainCoupling::Givens(own) => of_each!(*own, $coupling, $answer),
             PlainCoupling::Halton => of_each!(Halton, $coupling, $answer),
             PlainCoupling::Sobol => of_each!(Sobol, $coupling, $answer),
-            PlainCoupling::Product(law) => of_each!(Product(Named(*law)), $coupling, $answer),
+            PlainCoupling::Product(law) => of_each!(Product(*law), $coupling, $answer),
             PlainCoupling::HaltonProduct(law) => {
-                of_each!(Halton.with_marginal(Named(*law)), $coupling, $answer)
+                of_each!(Halton.with_marginal(*law), $coupling, $answer)
             }
             PlainCoupling::SobolProduct(law) => {
-                of_each!(Sobol.with_marginal(Named(*law)), $coupling, $answer)
+                of_each!(Sobol.with_marginal(*law), $coupling, $answer)
             }
         }
     };
@@ -166,7 +167,7 @@ impl Coupling for PlainCoupling {
         of_each!(self, coupling => coupling.capacity(d))
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         self.check()?;
         of_each!(self, coupling => coupling.draw_block(d, size, radii, rng))
     }
@@ -192,7 +193,7 @@ impl Coupling for AnyCoupling {
         }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         match self {
             AnyCoupling::Plain(coupling) => coupling.draw_block(d, size, radii, rng),
             AnyCoupling::Antithetic(coupling) => Antithetic(coupling).draw_block(d, size, radii, rng),
@@ -213,20 +214,6 @@ impl Coupling for AnyCoupling {
 
     fn recipe(&self) -> Option<AnyCoupling> {
         Some(*self)
-    }
-}
-
-/// Coordinates whose law is known by its name.
-#[derive(Debug)]
-struct Named(Radius);
-
-impl Marginal for Named {
-    fn lower_quantile(&self, u: f64) -> f64 {
-        self.0.marginal().map_or(f64::NAN, |marginal| marginal.lower_quantile(u))
-    }
-
-    fn law(&self) -> Radius {
-        self.0
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rows of a draw, block by block, and their law.
 
+use crate::generator::Generator;
 use ndarray::{Array2, Axis};
-use rand::Rng;
 
 use super::coupling::{Coupling, Rows};
 use super::frequencies::FrequencyForm;
@@ -27,7 +27,7 @@ pub(super) fn draw_rows(
     m: usize,
     coupling: &dyn Coupling,
     radii: &dyn Radii,
-    rng: &mut dyn Rng,
+    rng: &mut Generator,
 ) -> Result<FrequencyForm> {
     check_shape(d, m)?;
     let capacity = existing(d, coupling)?;
@@ -135,7 +135,7 @@ mod tests {
             2
         }
 
-        fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+        fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
             match self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 3 {
                 2 => Hadamard::default().draw_block(d, size, radii, rng),
                 _ => Independent.draw_block(d, size, radii, rng),

@@ -119,7 +119,7 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
 
 /// Counts ω₁ … ω_m ∈ ℕᵈ, in rows, with their law and where they come from.
 ///
-/// They come from [`draw_poisson`](super::draw_poisson) or [`draw_geometric`](super::draw_geometric), from your own matrix
+/// They come from [`poisson`](Counts::poisson) or [`geometric`](Counts::geometric), from your own matrix
 /// ([`from_rows`](Counts::from_rows)), or from a stored copy (feature `serde`), and do not change. Counts are `u64`, because
 /// geometric counts for points of norm 1e5 exceed `u32`. They are at most 2⁵³, so that `f64` represents them exactly.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,9 +176,9 @@ impl Counts {
         &self.law
     }
 
-    /// Where the counts come from.
-    pub fn provenance(&self) -> &Provenance<DrawCounts> {
-        &self.provenance
+    /// The draw and the seed that give these counts again; `None` if they were given as numbers.
+    pub fn drawn_from(&self) -> Option<(&DrawCounts, u64)> {
+        self.provenance.draw().zip(self.provenance.seed())
     }
 
     /// Whether both have one provenance, and so equal counts, whatever is stated of their law.

@@ -1,32 +1,27 @@
 //! [`Coupling`]: how frequencies depend on each other.
 
+use crate::generator::Generator;
 use ndarray::Array2;
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
-use super::draw::draw;
-use super::frequencies::Frequencies;
-use super::source::Source;
 use super::structured::Rotated;
-use super::with_radii::WithRadii;
 use crate::error::Result;
 use crate::kernel::{Radii, Radius};
 use crate::theory::BlockLaw;
 
 /// How the frequencies of a map depend on each other.
 ///
-/// A coupling draws one block of dependent rows; [`draw`](Coupling::draw) concatenates independent blocks. Each single
+/// A coupling draws one block of dependent rows; a draw concatenates independent blocks. Each single
 /// row must have a uniform direction and a radius of the requested law, which is sufficient for every estimate to be
 /// unbiased. [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) satisfy this only approximately.
 ///
 /// # Example
 /// ```
 /// use random_features::Positive;
-/// use random_features::frequency::{Coupling, Orthogonal, Simplex};
+/// use random_features::frequency::{Orthogonal, Simplex};
 /// let omega = Orthogonal.draw(64, 256, 42)?; // m = 256 rows in ℝ⁶⁴ from the seed 42
 /// let map = Positive.softmax::<f32>(omega)?;
-/// let mut rng = random_features::rng(42);
-/// let (first, second) = (Simplex::default().draw(8, 16, &mut rng)?, Simplex::default().draw(8, 16, &mut rng)?);
+/// let (first, second) = (Simplex::default().draw(8, 16, 1)?, Simplex::default().draw(8, 16, 2)?);
 /// assert_ne!(first, second);
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -37,9 +32,11 @@ use crate::theory::BlockLaw;
 ///
 /// ```
 /// use ndarray::Array2;
-/// use rand::Rng;
-/// use random_features::frequency::{Coupling, Orthogonal, Rows};
-/// use random_features::kernel::Radii;
+/// use random_features::extend::Generator;
+/// use random_features::extend::{Coupling, Rows};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::extend::Radii;
+/// use random_features::kernel::Softmax;
 /// use random_features::Result;
 ///
 /// #[derive(Debug)]
@@ -50,9 +47,9 @@ use crate::theory::BlockLaw;
 ///         d.min(3)
 ///     }
 ///
-///     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+///     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
 ///         let radius = radii.draw(d, 1, rng)?[0];
-///         let mut rows: Array2<f64> = Orthogonal.draw(d, size, rng)?.rows().into_owned();
+///         let mut rows: Array2<f64> = Orthogonal.draw(d, size, rng.next_u64())?.rows().into_owned();
 ///         for mut row in rows.rows_mut() {
 ///             let norm = row.dot(&row).sqrt();
 ///             row *= radius / norm;
@@ -61,7 +58,7 @@ use crate::theory::BlockLaw;
 ///     }
 /// }
 ///
-/// let omega = Triples.draw(5, 7, 1)?;
+/// let omega = Softmax::default().draw(&Triples, 5, 7, 1)?;
 /// let norms = omega.squared_norms();
 /// assert!((norms[0] - norms[2]).abs() < 1e-12 && (norms[0] - norms[3]).abs() > 1e-12);
 /// # Ok::<(), random_features::Error>(())
@@ -69,7 +66,7 @@ use crate::theory::BlockLaw;
 /// A third method, [`block_law`](Coupling::block_law), states how the rows of a block depend on each other, from which
 /// closed forms of the variance follow; these triples have none. Frequencies of your own coupling have no named draw: they
 /// are stored and identified by their numbers. Its parameters must show in the `Debug` text, from which the
-/// [stream](super::draw_with) follows.
+/// stream follows.
 ///
 /// `testing::check_unbiased` tests whether maps on the coupling are unbiased.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
@@ -81,7 +78,7 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if a parameter of the coupling is outside its domain, or the coupling or
     /// the radii do not exist in this dimension.
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows>;
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows>;
 
     /// The joint law of a block of `size` rows in ℝᵈ whose radii have the law `radius`, as far as it is known. The law of a
     /// draw follows from it.
@@ -100,32 +97,9 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     }
 
     /// The law of the radii of a draw that asks for the law `asked`: `asked`, unless the coupling has
-    /// [radii of its own](Coupling::with_radii).
+    /// radii of its own.
     fn radius(&self, asked: Radius) -> Radius {
         asked
-    }
-
-    /// Draws `m` frequencies in ℝᵈ from a seed or a generator, in independent blocks of this coupling; the last block
-    /// may be partial. Each frequency is ~ N(0, I), for the Gaussian and the softmax kernel, unless the coupling has
-    /// [other radii](Coupling::with_radii).
-    ///
-    /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, the coupling does not exist in dimension `d`, or one of its
-    /// options is out of range; [`Memory`](crate::Error::Memory), before anything large is drawn, if all m frequencies do not fit
-    /// in memory.
-    fn draw(&self, d: usize, m: usize, source: impl Source) -> Result<Frequencies>
-    where
-        Self: Sized,
-    {
-        draw(d, m, self, source)
-    }
-
-    /// This coupling with radii of the given law, for the kernel that the law belongs to.
-    fn with_radii<R: Radii>(self, radii: R) -> WithRadii<Self, R>
-    where
-        Self: Sized,
-    {
-        WithRadii::new(self, radii)
     }
 }
 
@@ -136,7 +110,7 @@ macro_rules! pointers {
                 (**self).capacity(d)
             }
 
-            fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+            fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
                 (**self).draw_block(d, size, radii, rng)
             }
 

@@ -116,7 +116,7 @@ fn coupling(Named { name, words }: Named<'_>) -> Result<PlainCoupling> {
         "orthogonal" => PlainCoupling::Orthogonal,
         "simplex" => {
             let partial = if words.take("truncated") { Partial::Truncated } else { Partial::Fitted };
-            Simplex::on(rotation(&mut words)?).with_partial(partial).into()
+            Simplex { partial, ..Simplex::on(rotation(&mut words)?) }.into()
         }
         "simplex plus" => {
             let passes = words.counted(PASSES)?.unwrap_or(SimplexPlus::default().passes);
@@ -200,7 +200,7 @@ mod tests {
         all.extend(givens.map(PlainCoupling::from));
         for rotation in rotations {
             for partial in [Partial::Fitted, Partial::Truncated] {
-                all.push(Simplex::on(rotation).with_partial(partial).into());
+                all.push(Simplex { partial, ..Simplex::on(rotation) }.into());
             }
             for passes in [1, 3] {
                 all.push(SimplexPlus::on(rotation).with_passes(passes).into());
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(read("simplex-plus"), SimplexPlus::default().into());
         assert_eq!(read("simplex hadamard 2 rounds truncated"), {
             let rotation = RotationLaw::Hadamard(Hadamard::default().with_rounds(2));
-            Simplex::on(rotation).with_partial(Partial::Truncated).into()
+            Simplex::on(rotation).with_truncated_blocks().into()
         });
         assert_eq!(read("Hadamard, 1 round"), Hadamard::default().with_rounds(1).into());
         assert_eq!(read("product cauchy"), Product(Cauchy).into());

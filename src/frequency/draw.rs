@@ -1,26 +1,24 @@
-//! [`Draw`]: a draw as plain data; [`draw`] and [`draw_with`]: draws from any coupling.
-
-use rand::rngs::ChaCha8Rng;
+//! [`Draw`]: a draw as plain data; [`draw_with`]: draws from any coupling and radii.
 
 use super::any_coupling::AnyCoupling;
 use super::blocks;
 use super::coupling::Coupling;
 use super::frequencies::Frequencies;
-use super::generator::rng_of_step;
-use super::source::Source;
 use crate::digest::{Digest, Identify, identified};
 use crate::error::Result;
-use crate::kernel::{Chi, Radii, Radius};
+use crate::generator::{Generator, rng_of_step};
+use crate::kernel::{Radii, Radius};
 use crate::theory::Law;
 
-/// The arguments of [`draw_with`] as plain data, which can be stored, compared and repeated.
+/// A draw of frequencies as plain data, which can be stored, compared and repeated.
 ///
 /// Equal draws of one seed give equal frequencies. Draws that differ in d, m, coupling, radii or
 /// [stream](Draw::with_stream) share no numbers: the generator of a draw is ChaCha8 of the seed, in the stream whose
 /// number is a hash of the whole draw.
 ///
 /// ```
-/// use random_features::frequency::{Coupling, Draw, Orthogonal};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::recipe::Draw;
 /// let draw = Draw::new(16, 40, Orthogonal);
 /// assert_eq!(draw.of_seed(7)?, Orthogonal.draw(16, 40, 7)?);
 /// assert_eq!(&draw.law(), draw.of_seed(7)?.law());
@@ -82,7 +80,7 @@ impl Draw {
     /// The frequencies of this draw for a seed.
     ///
     /// # Errors
-    /// The errors of [`draw_with`]; [`Sampler`](crate::Error::Sampler) if a law has no name.
+    /// The errors of [`Orthogonal::draw`](super::Orthogonal::draw), and those of the radii; [`Sampler`](crate::Error::Sampler) if a law has no name.
     pub fn of_seed(&self, seed: u64) -> Result<Frequencies> {
         let (radii, mut rng) = (self.radii.radii()?, generator(seed, "draw", self));
         let form = blocks::draw_rows(self.d, self.m, &self.coupling, radii.as_ref(), &mut rng)?;
@@ -91,65 +89,18 @@ impl Draw {
 }
 
 /// The generator of a draw: a stream of its own for every description of what is drawn.
-pub(super) fn generator(seed: u64, kind: &str, description: &impl Identify) -> ChaCha8Rng {
+pub(super) fn generator(seed: u64, kind: &str, description: &impl Identify) -> Generator {
     let mut digest = Digest::new();
     digest.text(kind);
     description.identify(&mut digest);
     rng_of_step(seed, std::hash::Hasher::finish(&digest))
 }
 
-/// Draws `m` frequencies in ℝᵈ for the Gaussian or the softmax kernel, each ~ N(0, I), in independent blocks of the
-/// coupling; the last block may be partial.
-///
-/// It does what [`coupling.draw(d, m, source)`](Coupling::draw) does, for couplings behind pointers too.
-///
-/// ```
-/// use random_features::frequency::{Antithetic, Orthogonal, draw};
-/// let omega = draw(16, 40, &Antithetic(Orthogonal), 7)?;
-/// assert_eq!((omega.m(), omega.dim()), (40, 16));
-/// assert_eq!(omega.rows().row(1), -&omega.rows().row(0));
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, the coupling does not exist in dimension `d`, or one of its
-/// options is out of range; [`Memory`](crate::Error::Memory), before anything large is drawn, if all m frequencies do not fit
-/// in memory.
-pub fn draw<C: Coupling + ?Sized>(
-    d: usize,
-    m: usize,
-    coupling: &C,
-    source: impl Source,
-) -> Result<Frequencies> {
-    draw_with(d, m, coupling, &Chi, source)
-}
-
-/// Draws `m` frequencies in ℝᵈ with radii of this law, for the kernel that the law belongs to.
+/// Draws `m` frequencies in ℝᵈ with radii of this law.
 ///
 /// Where coupling and radii have a name, this is the [`Draw`] of these names. A draw from a coupling or radii of one's own
 /// has a stream of its own too, which depends on their `Debug` text.
-///
-/// ```
-/// use random_features::frequency::{Draw, Orthogonal, draw_with};
-/// use random_features::kernel::Smoothness;
-/// let omega = draw_with(16, 40, &Orthogonal, &Smoothness::ThreeHalves, 7)?;
-/// assert_eq!(omega, Draw::new(16, 40, Orthogonal).with_radii(Smoothness::ThreeHalves).of_seed(7)?);
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
-/// # Errors
-/// The errors of [`draw`], and those of the radii.
-pub fn draw_with<C: Coupling + ?Sized>(
-    d: usize,
-    m: usize,
-    coupling: &C,
-    radii: &dyn Radii,
-    source: impl Source,
-) -> Result<Frequencies> {
-    draw_of_seed(d, m, &coupling, radii, source.seed())
-}
-
-fn draw_of_seed(
+pub fn draw_with(
     d: usize,
     m: usize,
     coupling: &dyn Coupling,
@@ -182,8 +133,8 @@ impl Identify for Own {
 mod tests {
     use super::*;
     use crate::frequency::{
-        Antithetic, Givens, Hadamard, Halton, Independent, Orthogonal, Partial, Product, RotationLaw,
-        Simplex, SimplexPlus, Sobol,
+        Antithetic, Givens, Hadamard, Halton, Independent, Orthogonal, Product, RotationLaw, Simplex,
+        SimplexPlus, Sobol,
     };
     use crate::kernel::{Cauchy, Smoothness};
 
@@ -197,7 +148,7 @@ mod tests {
             (of(Independent.into()), "4080a9fd1da7c21c"),
             (of(Orthogonal.into()), "8200b060af57e493"),
             (of(Simplex::default().into()), "64e9ddbf08289203"),
-            (of(Simplex::default().with_partial(Partial::Truncated).into()), "9920b5e349982e49"),
+            (of(Simplex::default().with_truncated_blocks().into()), "9920b5e349982e49"),
             (of(Simplex::on(RotationLaw::Hadamard(hadamard)).into()), "4a17331ea21672e3"),
             (of(Simplex::on(RotationLaw::Givens(Givens::default())).into()), "9a754758a0ebe7dc"),
             (of(SimplexPlus::default().into()), "41a6b7c5b482fcdb"),

@@ -1,13 +1,12 @@
-//! [`DrawCounts`]: a draw of counts as plain data; [`draw_poisson`] and [`draw_geometric`].
+//! [`DrawCounts`]: a draw of counts as plain data, and the draws of [`Counts`].
 
+use crate::generator::Generator;
 use ndarray::Array2;
-use rand::Rng;
 use rand_distr::{Distribution, Geometric, Poisson};
 
 use super::counts::{CountLaw, Counts, LARGEST, Rates, check_probability};
 use super::draw::generator;
 use super::shape::{check_memory, check_shape};
-use super::source::Source;
 use crate::digest::identified;
 use crate::error::{Error, Result};
 use crate::memory;
@@ -17,9 +16,10 @@ use crate::memory;
 /// Equal draws of one seed give equal counts. Unequal draws share no numbers, since each has a stream of its own.
 ///
 /// ```
-/// use random_features::frequency::{CountLaw, DrawCounts, draw_geometric};
+/// use random_features::frequency::Counts;
+/// use random_features::recipe::{CountLaw, DrawCounts};
 /// let draw = DrawCounts::new(3, 100, CountLaw::Geometric(0.4))?;
-/// assert_eq!(draw.of_seed(7)?, draw_geometric(3, 100, 0.4, 7)?);
+/// assert_eq!(draw.of_seed(7)?, Counts::geometric(3, 100, 0.4, 7)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ impl DrawCounts {
     /// The counts of this draw for a seed. Rows are drawn in order, each from left to right.
     ///
     /// # Errors
-    /// The errors of [`draw_poisson`] and [`draw_geometric`]; [`Law`](Error::Law) if the law is not known.
+    /// The errors of [`Counts::poisson`] and [`Counts::geometric`]; [`Law`](Error::Law) if the law is not known.
     pub fn of_seed(&self, seed: u64) -> Result<Counts> {
         check_shape(self.d, self.m)?;
         let mut rng = generator(seed, "draw of counts", self);
@@ -74,7 +74,7 @@ impl DrawCounts {
         Counts::drawn(rows, self.clone(), seed)
     }
 
-    fn poisson(&self, rates: &Rates, rng: &mut impl Rng) -> Result<Array2<u64>> {
+    fn poisson(&self, rates: &Rates, rng: &mut Generator) -> Result<Array2<u64>> {
         rates.check(self.d)?;
         let of_rate = |value| {
             let (name, domain) = ("the rate lambda", "positive and at most 1e15");
@@ -87,7 +87,7 @@ impl DrawCounts {
         Ok(Array2::from_shape_fn((self.m, self.d), |(_, l)| coordinates[l].sample(rng) as u64))
     }
 
-    fn geometric(&self, p: f64, rng: &mut impl Rng) -> Result<Array2<u64>> {
+    fn geometric(&self, p: f64, rng: &mut Generator) -> Result<Array2<u64>> {
         check_probability(p)?;
         let (name, domain) = ("the probability p", "above 0 and below 1");
         let law = Geometric::new(p).map_err(|_| Error::Parameter { name, value: p, domain })?;
@@ -96,45 +96,45 @@ impl DrawCounts {
     }
 }
 
-/// Draws `m` frequencies in ℕᵈ whose coordinates are independent Poisson counts of rate λ, or λₗ for
-/// coordinate l.
-///
-/// [`PairStatistics::poisson`](crate::data::PairStatistics::poisson) and
-/// [`PairStatistics::poisson_per_dimension`](crate::data::PairStatistics::poisson_per_dimension) choose rates from
-/// data.
-///
-/// ```
-/// use random_features::frequency::draw_poisson;
-/// let omega = draw_poisson(3, 100, vec![0.1, 1.0, 10.0], 7)?;
-/// assert_eq!((omega.m(), omega.dim()), (100, 3));
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or a rate is not positive or exceeds 1e15;
-/// [`Shape`](Error::Shape) if the number of rates is not `d`; [`Memory`](Error::Memory) if m × d counts do not fit in memory.
-pub fn draw_poisson(d: usize, m: usize, rates: impl Into<Rates>, source: impl Source) -> Result<Counts> {
-    DrawCounts::new(d, m, CountLaw::Poisson(rates.into()))?.of_seed(source.seed())
-}
+impl Counts {
+    /// Draws m frequencies in ℕᵈ whose coordinates are independent Poisson counts of rate λ, or λₗ for coordinate l.
+    ///
+    /// [`PairStatistics::poisson`](crate::data::PairStatistics::poisson) and
+    /// [`PairStatistics::poisson_per_dimension`](crate::data::PairStatistics::poisson_per_dimension) choose rates from data.
+    ///
+    /// ```
+    /// use random_features::frequency::Counts;
+    /// let omega = Counts::poisson(3, 100, vec![0.1, 1.0, 10.0], 7)?;
+    /// assert_eq!((omega.m(), omega.dim()), (100, 3));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or a rate is not positive or exceeds 1e15;
+    /// [`Shape`](Error::Shape) if the number of rates is not `d`; [`Memory`](Error::Memory) if m × d counts do not fit in
+    /// memory.
+    pub fn poisson(d: usize, m: usize, rates: impl Into<Rates>, seed: u64) -> Result<Counts> {
+        DrawCounts::new(d, m, CountLaw::Poisson(rates.into()))?.of_seed(seed)
+    }
 
-/// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k
-/// = 0.
-///
-/// [`PairStatistics::geometric`](crate::data::PairStatistics::geometric) chooses p from data. Counts saturate at 2⁵³; for
-/// p ≥ 1e-14 larger ones have probability below 1e-39.
-///
-/// ```
-/// use random_features::frequency::draw_geometric;
-/// let omega = draw_geometric(3, 100, 0.4, 7)?;
-/// assert_eq!((omega.m(), omega.dim()), (100, 3));
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or p is not between 0 and 1, exclusive;
-/// [`Memory`](Error::Memory) if m × d counts do not fit in memory.
-pub fn draw_geometric(d: usize, m: usize, p: f64, source: impl Source) -> Result<Counts> {
-    DrawCounts::new(d, m, CountLaw::Geometric(p))?.of_seed(source.seed())
+    /// Draws m frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k = 0.
+    ///
+    /// [`PairStatistics::geometric`](crate::data::PairStatistics::geometric) chooses p from data. Counts saturate at 2⁵³; for
+    /// p ≥ 1e-14 larger ones have probability below 1e-39.
+    ///
+    /// ```
+    /// use random_features::frequency::Counts;
+    /// let omega = Counts::geometric(3, 100, 0.4, 7)?;
+    /// assert_eq!((omega.m(), omega.dim()), (100, 3));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or p is not between 0 and 1, exclusive;
+    /// [`Memory`](Error::Memory) if m × d counts do not fit in memory.
+    pub fn geometric(d: usize, m: usize, p: f64, seed: u64) -> Result<Counts> {
+        DrawCounts::new(d, m, CountLaw::Geometric(p))?.of_seed(seed)
+    }
 }
 
 /// The stored form, checked when it is read.

@@ -14,7 +14,7 @@ use crate::theory::Law;
 ///
 /// They come from [`draw`](super::draw), from your own matrix ([`from_rows`](Frequencies::from_rows)), or from a stored
 /// copy (feature `serde`), and do not change. Frequencies of a structured coupling are stored as factors, not as a matrix.
-/// Equal frequencies have equal numbers, the same law and the same [provenance](Frequencies::provenance).
+/// Equal frequencies have equal numbers, the same law and the same origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frequencies {
     provenance: Provenance,
@@ -171,17 +171,19 @@ impl Frequencies {
         &self.law
     }
 
-    /// Where the numbers come from.
+    /// The draw and the seed that give these frequencies again; `None` if they were given as numbers, or drawn from a coupling or
+    /// radii of your own.
     ///
     /// ```
-    /// use random_features::frequency::{Coupling, Draw, Frequencies, Orthogonal};
+    /// use random_features::frequency::{Frequencies, Orthogonal};
+    /// use random_features::recipe::Draw;
     /// let omega = Orthogonal.draw(3, 4, 7)?;
-    /// assert_eq!(omega.provenance().draw(), Some(&Draw::new(3, 4, Orthogonal)));
-    /// assert!(Frequencies::from_rows(omega.rows().into_owned())?.provenance().draw().is_none());
+    /// assert_eq!(omega.drawn_from(), Some((&Draw::new(3, 4, Orthogonal), 7)));
+    /// assert!(Frequencies::from_rows(omega.rows().into_owned())?.drawn_from().is_none());
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    pub fn provenance(&self) -> &Provenance {
-        &self.provenance
+    pub fn drawn_from(&self) -> Option<(&Draw, u64)> {
+        self.provenance.draw().zip(self.provenance.seed())
     }
 
     /// Whether both have one provenance, and so equal numbers, whatever is stated of their law.

@@ -2,7 +2,9 @@
 
 use std::f64::consts::TAU;
 
-use rand::{Rng, RngExt};
+use rand::RngExt;
+
+use crate::generator::Generator;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -47,7 +49,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Givens};
+/// use random_features::frequency::Givens;
 /// let omega = Givens::default().draw(8, 8, 1)?;
 /// let rows = omega.rows();
 /// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
@@ -84,7 +86,7 @@ impl Givens {
     }
 
     /// Draws R in ℝᵈ.
-    pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
+    pub(super) fn draw_rotation(&self, d: usize, rng: &mut Generator) -> Result<Rotation> {
         let rounds = self.rounds_in(d);
         check_up_to("the number of rounds", rounds, most_rounds(d), "from 1 to 256 ⌈log₂ d⌉")?;
         let planes = d / 2;
@@ -127,7 +129,7 @@ impl Coupling for Givens {
         if d < 2 { 0 } else { d }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
         Ok(Rows::Structured { padded: d, block })

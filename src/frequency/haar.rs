@@ -1,7 +1,7 @@
 //! Haar-distributed orthonormal rows.
 
+use crate::generator::Generator;
 use ndarray::Array2;
-use rand::Rng;
 
 use super::radii::fill_normal;
 use crate::linalg::orthonormal_rows;
@@ -14,7 +14,7 @@ use crate::linalg::orthonormal_rows;
 /// them Q is not Haar-distributed: E[Q_kk] ≈ −0.8/√d, and exponential features are biased by 15–30 %.
 ///
 /// Cost O(count · d²) at most.
-pub(super) fn haar_rows(count: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
+pub(super) fn haar_rows(count: usize, d: usize, rng: &mut Generator) -> Array2<f64> {
     orthonormal_rows(count, d, |column| fill_normal(column, rng))
 }
 

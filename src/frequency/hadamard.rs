@@ -1,7 +1,7 @@
 //! Hadamard frequencies: orthogonal frequencies from fast transforms.
 
+use crate::generator::Generator;
 use ndarray::Array2;
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -40,7 +40,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Hadamard};
+/// use random_features::frequency::Hadamard;
 /// let omega = Hadamard::default().draw(1000, 4096, 1)?;
 /// assert_eq!(omega.padded_dim(), 1024);
 /// # Ok::<(), random_features::Error>(())
@@ -49,6 +49,8 @@ use crate::theory::{BlockLaw, Dependence};
 /// # References
 /// Yu et al., *Orthogonal Random Features*, section 4; Choromanski et al., *The Unreasonable Effectiveness of
 /// Structured Random Orthogonal Embeddings*.
+#[doc(alias = "SORF")]
+#[doc(alias = "HD3")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -91,7 +93,7 @@ impl Hadamard {
     }
 
     /// Draws R for points in ℝᵈ, taking 64 flips from each random word.
-    pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
+    pub(super) fn draw_rotation(&self, d: usize, rng: &mut Generator) -> Result<Rotation> {
         self.check()?;
         check_memory(
             "sign flips of a rotation",
@@ -111,7 +113,7 @@ impl Coupling for Hadamard {
         Self::padded(d)
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         let padded = Self::padded(d);
         let lengths = draw_radii(radii, padded, size, padded, rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };

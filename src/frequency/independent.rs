@@ -1,7 +1,7 @@
 //! Independent frequencies.
 
+use crate::generator::Generator;
 use ndarray::Array2;
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -28,7 +28,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Independent};
+/// use random_features::frequency::Independent;
 /// let omega = Independent.draw(8, 32, 1)?;
 /// assert_eq!(omega.rows().dim(), (32, 8));
 /// # Ok::<(), random_features::Error>(())
@@ -45,7 +45,7 @@ impl Coupling for Independent {
         usize::MAX
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         check_memory(d, size)?;
         let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         let mut rows = Array2::zeros((size, d));

@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn blocks_stay_whole() {
         let counts = |coupling: &dyn Coupling, m: usize, asked: usize| {
-            let omega = super::super::draw(5, m, coupling, 3).unwrap();
+            let omega = coupling.draw(5, m, 3).unwrap();
             let leading = omega.leading(asked).unwrap();
             let rows = omega.rows();
             let first = rows.slice(ndarray::s![..leading.m(), ..]);

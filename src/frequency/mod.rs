@@ -1,79 +1,65 @@
 //! Drawing the random frequencies ω of a feature map.
 //!
-//! A [`Coupling`] is the joint law of the rows ω₁ … ω_m; [`Coupling::draw`] draws [`Frequencies`] from it, plain
+//! A [`Coupling`] is the joint law of the rows ω₁ … ω_m; its method `draw` draws [`Frequencies`] from it, plain
 //! immutable data that stores its law. All randomness of a map enters here. The law of a draw is a
 //! [`theory::Law`](crate::theory::Law), from which closed forms follow; projections and maps are built on draws.
 //!
 //! Except for quasi-Monte-Carlo frequencies ([`Halton`], [`Sobol`]) and [`Product`], couplings have the polar form ω = r·u:
-//! the [radii](crate::kernel::Radii) r of a block are drawn before its directions u. Radii determine the kernel, directions
+//! the [radii](crate::extend::Radii) r of a block are drawn before its directions u. Radii determine the kernel, directions
 //! the variance. [`Counts`] are the integer frequencies of the Poisson and the geometric map. Draws are made in `f64` for
 //! every map, so `f32` and `f64` share a stream. Streams are pinned by tests; the changelog announces any change.
 //!
 //! A draw is data: a [`Draw`] knows its law and its padded dimension before anything is drawn, and with a seed it is the
-//! [provenance](Provenance) of frequencies. Equal draws of one seed give equal frequencies; unequal draws share no numbers.
-//!
-//! Files, in the order of their use:
-//!
-//! - `generator`, `source`, `shape`: generators, seeds, and checks of sizes
-//! - `radii`: norms and normal numbers; `haar`: uniform directions; `simplex_matrix`, `rotation`: directions as
-//!   products of factors
-//! - `structured`: blocks of such products
-//! - `coupling`: the trait and the rows of a block; `blocks`: rows and law of a draw
-//! - couplings: `independent`, `product`, `orthogonal`, `hadamard`, `givens`, `simplex`, `simplex_plus`, `quasi`; couplings
-//!   made of others: `antithetic` and `with_radii`; `any_coupling`: all couplings as plain data; `coupling_names`: their
-//!   names in text
-//! - `draw` and `draw_counts`: draws as plain data, and with them `provenance`, `frequencies` and `counts`, what is drawn
-//! - `agreement`: whether frequencies are of a kernel's law
+//! origin of frequencies ([`Frequencies::drawn_from`]). Equal draws of one seed give equal frequencies; unequal draws share no numbers.
 
 pub(crate) mod agreement;
 mod antithetic;
-mod any_coupling;
+pub(crate) mod any_coupling;
 mod blocks;
-mod counts;
-mod coupling;
+pub(crate) mod counts;
+pub(crate) mod coupling;
 mod coupling_names;
-mod draw;
-mod draw_counts;
+mod direct;
+pub(crate) mod draw;
+pub(crate) mod draw_counts;
 mod frequencies;
-pub(crate) mod generator;
 mod givens;
 mod haar;
 mod hadamard;
 mod independent;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod leading;
+pub(crate) mod of_kernel;
 mod orthogonal;
 mod product;
-mod provenance;
+pub(crate) mod provenance;
 mod quasi;
 mod radii;
 mod rotation;
 mod shape;
-mod simplex;
+pub(crate) mod simplex;
 mod simplex_matrix;
 mod simplex_plus;
-mod source;
-pub mod structured;
-mod with_radii;
+pub(crate) mod structured;
+pub(crate) mod with_radii;
 
 pub use antithetic::Antithetic;
-pub use any_coupling::{AnyCoupling, PlainCoupling};
-pub(crate) use counts::check_probability;
-pub use counts::{CountLaw, Counts, Rates};
-pub use coupling::{Coupling, Rows};
-pub use draw::{Draw, draw, draw_with};
-pub use draw_counts::{DrawCounts, draw_geometric, draw_poisson};
+pub(crate) use any_coupling::{AnyCoupling, PlainCoupling};
+pub use counts::Counts;
+pub(crate) use counts::{CountLaw, Rates, check_probability};
+pub(crate) use coupling::Coupling;
+pub(crate) use draw::Draw;
+pub(crate) use draw_counts::DrawCounts;
 pub use frequencies::Frequencies;
 pub use givens::Givens;
 pub use hadamard::Hadamard;
 pub use independent::Independent;
 pub use orthogonal::Orthogonal;
 pub use product::Product;
-pub use provenance::Provenance;
-pub use quasi::{Halton, Sobol, WithMarginal};
+pub use quasi::{Halton, Sobol};
 pub(crate) use shape::check_shape;
-pub use simplex::{Partial, RotationLaw, Simplex};
+pub use simplex::Simplex;
+pub(crate) use simplex::{Partial, RotationLaw};
 pub(crate) use simplex_matrix::coefficients as simplex_coefficients;
 pub use simplex_plus::SimplexPlus;
-pub use source::Source;
-pub use with_radii::WithRadii;
+pub(crate) use with_radii::WithRadii;

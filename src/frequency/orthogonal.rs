@@ -1,6 +1,6 @@
 //! Orthogonal frequencies.
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -30,7 +30,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// let omega = Orthogonal.draw(8, 8, 1)?;
 /// let rows = omega.rows();
 /// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
@@ -40,6 +40,7 @@ use crate::theory::{BlockLaw, Dependence};
 /// # References
 /// Yu et al., *Orthogonal Random Features*; Choromanski et al., *Rethinking Attention with Performers*,
 /// section 2.4; Mezzadri, *How to generate random matrices from the classical compact groups*.
+#[doc(alias = "ORF")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Orthogonal;
@@ -49,7 +50,7 @@ impl Coupling for Orthogonal {
         d
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         check_memory(d, size)?;
         let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         Ok(Rows::Dense(assemble(&lengths, haar_rows(size, d, rng))))

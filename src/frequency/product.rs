@@ -1,7 +1,7 @@
 //! Frequencies with independent coordinates.
 
+use crate::generator::Generator;
 use ndarray::Array2;
-use rand::Rng;
 
 use super::any_coupling::{AnyCoupling, PlainCoupling};
 use super::coupling::{Coupling, Rows};
@@ -30,9 +30,9 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Product};
-/// use random_features::kernel::Cauchy;
-/// let omega = Product(Cauchy).draw(8, 32, 1)?;
+/// use random_features::frequency::Product;
+/// use random_features::extend::Radius;
+/// let omega = Product(Radius::Cauchy).draw(8, 32, 1)?;
 /// assert_eq!(omega.rows().dim(), (32, 8));
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -48,7 +48,7 @@ impl<M: Marginal> Coupling for Product<M> {
         usize::MAX
     }
 
-    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         check_memory(d, size)?;
         let rows = Array2::from_shape_simple_fn((size, d), || {
             from_cell(rng.next_u64(), |u| self.0.lower_quantile(u))

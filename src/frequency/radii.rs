@@ -1,7 +1,7 @@
 //! Drawing radii ‖ω‖ and scaling directions by them. The laws of radii are defined with their kernels.
 
+use crate::generator::Generator;
 use ndarray::{Array2, s};
-use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::shape::check_memory;
@@ -14,7 +14,7 @@ pub(super) fn draw_radii(
     d: usize,
     size: usize,
     capacity: usize,
-    rng: &mut dyn Rng,
+    rng: &mut Generator,
 ) -> Result<Vec<f64>> {
     if size == 0 || size > capacity {
         let (name, domain) = ("the number of rows of a block", "from 1 to the capacity of the coupling");
@@ -36,7 +36,7 @@ pub(super) fn assemble(radii: &[f64], directions: Array2<f64>) -> Array2<f64> {
 }
 
 /// Fills `v` with independent standard normal numbers and returns their norm, which is not 0.
-pub(super) fn fill_normal(v: &mut [f64], rng: &mut dyn Rng) -> f64 {
+pub(super) fn fill_normal(v: &mut [f64], rng: &mut Generator) -> f64 {
     loop {
         v.fill_with(|| StandardNormal.sample(rng));
         let norm = v.iter().map(|v| v * v).sum::<f64>().sqrt();

@@ -40,15 +40,6 @@ identified! { PlaneRotation { axes, angle } }
 impl Rotation {
     /// v ← R v. Cost O(N log N) per round, or O(1) per plane.
     ///
-    /// ```
-    /// use random_features::frequency::structured::{PlaneRotation, Rotation};
-    /// let mut v = ndarray::arr1(&[1.0, 0.0]);
-    /// let quarter = PlaneRotation { axes: [0, 1], angle: std::f64::consts::FRAC_PI_2 };
-    /// Rotation::Givens(vec![quarter]).apply(&mut v)?;
-    /// assert!(v[0].abs() < 1e-15 && (v[1] - 1.0f64).abs() < 1e-15);
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the factors are not of the vector's dimension,
     /// [`NotFinite`](Error::NotFinite) if an angle is not finite.

@@ -1,7 +1,7 @@
 //! Simplex frequencies (SimRF).
 
+use crate::generator::Generator;
 use ndarray::{Array2, s};
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -23,16 +23,16 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Definition
 /// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the vertices of a regular simplex: unit rows with
-/// inner products −1/(d−1). A block of r < d rows is either an r-vertex simplex ([`Partial::Fitted`]) or the first r rows of
-/// the d-vertex simplex ([`Partial::Truncated`]). A single row is uniform on the sphere. Q may instead follow a fast
-/// [`RotationLaw`]: with an HD product no matrix is formed and S costs O(1) per row ("fast SimRF").
+/// inner products −1/(d−1). A block of r < d rows is an r-vertex simplex, or the first r rows of the d-vertex simplex
+/// ([`with_truncated_blocks`](Simplex::with_truncated_blocks)). A single row is uniform on the sphere. Q may instead be a fast
+/// rotation ([`on`](Simplex::on)): with an HD product no matrix is formed and S costs O(1) per row ("fast SimRF").
 ///
 /// # Variance
 /// Optimal for positive features among all couplings whose directions do not depend on the radii. For the hyperbolic
 /// and trigonometric maps [`Orthogonal`](super::Orthogonal) is better. [`theory`](crate::theory) has closed forms.
 ///
 /// # Exact where
-/// With [`RotationLaw::Haar`] the law is exact: each row ~ N(0, I). With other rotations it is approximate, and no
+/// With a uniform rotation the law is exact: each row ~ N(0, I). With fast rotations it is approximate, and no
 /// closed form is known. d = 1 is an error, since one dimension has no simplex.
 ///
 /// # Cost
@@ -41,7 +41,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Simplex};
+/// use random_features::frequency::Simplex;
 /// let omega = Simplex::default().draw(5, 5, 1)?;
 /// let (a, b) = (omega.rows().row(0).to_owned(), omega.rows().row(1).to_owned());
 /// let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
@@ -51,14 +51,15 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 8 and 9; fitted blocks: new.
+#[doc(alias = "SimRF")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Simplex {
     /// What a block with fewer than d rows consists of.
-    pub partial: Partial,
+    pub(crate) partial: Partial,
     /// The law of the rotation Q.
-    pub rotation: RotationLaw,
+    pub(crate) rotation: RotationLaw,
 }
 
 /// What a simplex block of r < d rows consists of.
@@ -98,6 +99,18 @@ tagged!(RotationLaw, "a law of rotations" {
     "givens" => Givens(factors: Givens),
 });
 
+impl From<Hadamard> for RotationLaw {
+    fn from(factors: Hadamard) -> Self {
+        RotationLaw::Hadamard(factors)
+    }
+}
+
+impl From<Givens> for RotationLaw {
+    fn from(factors: Givens) -> Self {
+        RotationLaw::Givens(factors)
+    }
+}
+
 impl RotationLaw {
     /// What is known about rows in ℝᵈ without a closed form.
     pub(super) fn dependence(self, d: usize) -> Dependence {
@@ -118,14 +131,17 @@ impl RotationLaw {
 }
 
 impl Simplex {
-    /// A simplex with this rotation: `Simplex::on(RotationLaw::Hadamard(Hadamard::default()))` is fast SimRF.
-    pub fn on(rotation: RotationLaw) -> Self {
-        Simplex { rotation, ..Simplex::default() }
+    /// A simplex with a fast rotation: `Simplex::on(Hadamard::default())` is fast SimRF, `Simplex::on(Givens::default())`
+    /// takes plane rotations. Both are **approximate**.
+    pub fn on(rotation: impl Into<RotationLaw>) -> Self {
+        Simplex { rotation: rotation.into(), ..Simplex::default() }
     }
 
-    /// Sets what a block of fewer than d rows consists of.
-    pub fn with_partial(self, partial: Partial) -> Self {
-        Simplex { partial, ..self }
+    /// Takes the first r vertices of the d-vertex simplex for a block of r < d rows, with inner products −1/(d−1). The
+    /// default, an r-vertex simplex with inner products −1/(r−1), has lower variance.
+    #[must_use]
+    pub fn with_truncated_blocks(self) -> Self {
+        Simplex { partial: Partial::Truncated, ..self }
     }
 
     /// The number of vertices of the simplex of a block in ℝᵈ.
@@ -140,9 +156,9 @@ impl Simplex {
         &self,
         padded: usize,
         size: usize,
-        rotation: impl FnOnce(&mut dyn Rng) -> Result<Rotation>,
+        rotation: impl FnOnce(&mut Generator) -> Result<Rotation>,
         radii: &dyn Radii,
-        rng: &mut dyn Rng,
+        rng: &mut Generator,
     ) -> Result<Rows> {
         let lengths = draw_radii(radii, padded, size, padded, rng)?;
         let vertices = self.vertices(size, padded);
@@ -158,15 +174,15 @@ impl Coupling for Simplex {
         if d < 2 { 0 } else { self.rotation.padded_dim(d) }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         match self.rotation {
             RotationLaw::Haar => check_memory(d, self.vertices(size, d))?,
             RotationLaw::Hadamard(hadamard) => {
-                let rotation = |rng: &mut dyn Rng| hadamard.draw_rotation(d, rng);
+                let rotation = |rng: &mut Generator| hadamard.draw_rotation(d, rng);
                 return self.draw_structured(Hadamard::padded(d), size, rotation, radii, rng);
             }
             RotationLaw::Givens(givens) => {
-                let rotation = |rng: &mut dyn Rng| givens.draw_rotation(d, rng);
+                let rotation = |rng: &mut Generator| givens.draw_rotation(d, rng);
                 return self.draw_structured(d, size, rotation, radii, rng);
             }
         }
@@ -195,7 +211,7 @@ impl Coupling for Simplex {
 }
 
 /// The vertices of a randomly rotated regular simplex in ℝᵈ, `vertices` ≤ d of them.
-fn directions(vertices: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
+fn directions(vertices: usize, d: usize, rng: &mut Generator) -> Array2<f64> {
     if vertices == 1 {
         return haar_rows(1, d, rng);
     }

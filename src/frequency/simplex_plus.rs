@@ -1,7 +1,7 @@
 //! Simplex frequencies adapted to their radii (SimRF+).
 
+use crate::generator::Generator;
 use ndarray::{Array1, Array2, s};
-use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -22,14 +22,14 @@ use crate::theory::{BlockLaw, Dependence};
 /// # Definition
 /// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, new for every block, and Q Haar-distributed. The rows sᵢ of S come from
 /// coordinate descent on ‖Σ rᵢ sᵢ‖, which starts from the regular simplex; a block of r < d rows starts from the r-vertex
-/// simplex. Q may instead follow a fast [`RotationLaw`]: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, truncated to the
+/// simplex. Q may instead be a fast rotation: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, truncated to the
 /// first d coordinates.
 ///
 /// # Variance
 /// Lower than with [`Simplex`](super::Simplex) for positive features. No closed form is known.
 ///
 /// # Exact where
-/// With [`RotationLaw::Haar`] each row is exactly N(0, I), because the rotation is uniform and independent of the
+/// With a uniform rotation each row is exactly N(0, I), because the rotation is uniform and independent of the
 /// radii. With other rotations the law is **approximate**. d = 1 is an error, since one dimension has no simplex.
 ///
 /// # Cost
@@ -38,7 +38,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, SimplexPlus};
+/// use random_features::frequency::SimplexPlus;
 /// let omega = SimplexPlus::default().draw(6, 6, 1)?;
 /// let sum = omega.rows().sum_axis(ndarray::Axis(0));
 /// assert!(sum.dot(&sum).sqrt() < 0.1);
@@ -47,6 +47,7 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 12–17.
+#[doc(alias = "SimRF+")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -56,9 +57,9 @@ use crate::theory::{BlockLaw, Dependence};
 #[non_exhaustive]
 pub struct SimplexPlus {
     /// The number of passes over the rows of a block, from 1 to [`MAX_PASSES`](SimplexPlus::MAX_PASSES).
-    pub passes: usize,
+    pub(crate) passes: usize,
     /// The law of the rotation Q.
-    pub rotation: RotationLaw,
+    pub(crate) rotation: RotationLaw,
 }
 
 identified! { SimplexPlus { passes, rotation } }
@@ -70,10 +71,10 @@ impl Default for SimplexPlus {
 }
 
 impl SimplexPlus {
-    /// SimRF+ with this rotation: `SimplexPlus::on(RotationLaw::Hadamard(Hadamard::default()))` is drawn in O(d² log
+    /// SimRF+ with this rotation: `SimplexPlus::on(Hadamard::default())` is drawn in O(d² log
     /// d).
-    pub fn on(rotation: RotationLaw) -> Self {
-        SimplexPlus { rotation, ..SimplexPlus::default() }
+    pub fn on(rotation: impl Into<RotationLaw>) -> Self {
+        SimplexPlus { rotation: rotation.into(), ..SimplexPlus::default() }
     }
 
     /// The largest number of passes. A few make the sum as short as it gets.
@@ -90,7 +91,7 @@ impl SimplexPlus {
     }
 
     /// The rows of a block with these radii.
-    fn rows(&self, d: usize, lengths: &[f64], rng: &mut dyn Rng) -> Result<Array2<f64>> {
+    fn rows(&self, d: usize, lengths: &[f64], rng: &mut Generator) -> Result<Array2<f64>> {
         let placed = place(lengths, self.passes);
         let fast = match self.rotation {
             RotationLaw::Haar => {
@@ -116,7 +117,7 @@ impl Coupling for SimplexPlus {
         if d < 2 { 0 } else { self.rotation.padded_dim(d) }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         self.check()?;
         check_memory(self.rotation.padded_dim(d), size)?;
         let lengths = draw_radii(radii, self.rotation.padded_dim(d), size, self.capacity(d), rng)?;

@@ -88,7 +88,7 @@ pub(super) fn widest(d: usize) -> Option<usize> {
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Hadamard};
+/// use random_features::frequency::Hadamard;
 /// let omega = Hadamard::default().draw(100, 300, 1)?;
 /// let structured = omega.structured().unwrap();
 /// assert_eq!((structured.padded(), structured.blocks().len()), (128, 3));

@@ -1,6 +1,6 @@
 //! [`WithRadii`]: a coupling with radii of a fixed law.
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
@@ -9,14 +9,14 @@ use crate::kernel::{Radii, Radius};
 use crate::theory::BlockLaw;
 
 /// A coupling whose frequencies have radii of this law, whichever radii a draw requests:
-/// [`coupling.with_radii(radii)`](Coupling::with_radii).
+/// `coupling.with_radii(radii)`.
 ///
 /// # Example
 /// ```
 /// use random_features::Positive;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::kernel::RootDim;
-/// let omega = Orthogonal.with_radii(RootDim).draw(16, 40, 7)?;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::extend::Radius;
+/// let omega = Orthogonal.with_radii(Radius::RootDim).draw(16, 40, 7)?;
 /// assert!((omega.squared_norms()[39] - 16.0).abs() < 1e-12);
 /// let map = Positive.softmax::<f32>(omega)?; // the regularised softmax kernel
 /// # Ok::<(), random_features::Error>(())
@@ -38,7 +38,7 @@ impl<C: Coupling, R: Radii> Coupling for WithRadii<C, R> {
         self.coupling.capacity(d)
     }
 
-    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         self.coupling.draw_block(d, size, &self.radii, rng)
     }
 

@@ -1,6 +1,6 @@
 //! The Gaussian kernel.
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
@@ -28,6 +28,8 @@ use crate::error::Result;
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.
+#[doc(alias = "RBF")]
+#[doc(alias = "squared exponential")]
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gaussian {
@@ -80,7 +82,7 @@ impl ShiftInvariant for Gaussian {
 pub struct Chi;
 
 impl Radii for Chi {
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         chi(d as f64, count, rng)
     }
 

@@ -2,7 +2,7 @@
 
 use std::f64::consts::LN_2;
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::spectrum::chi;
 use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
@@ -166,7 +166,7 @@ impl ShiftInvariant for Matern {
 /// The radii of a Matérn kernel of smoothness ν: χ_d (2ν/s)^½ with s ~ χ² of 2ν degrees of freedom, so that ω has a
 /// multivariate t distribution. Rasmussen and Williams, *Gaussian Processes for Machine Learning*, section 4.2.
 impl Radii for Smoothness {
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         let degrees = 2.0 * self.nu();
         let normal = chi(d as f64, count, rng)?;
         let scales = chi(degrees, count, rng)?;

@@ -1,6 +1,6 @@
 //! The rational quadratic kernel.
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
@@ -103,7 +103,7 @@ impl ShiftInvariant for RationalQuadratic {
 
 impl Radii for RationalQuadratic {
     /// The radii of the kernel with ℓ = 1.
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         let degrees = 2.0 * self.alpha;
         let normal = chi(d as f64, count, rng)?;
         let scales = chi(degrees, count, rng)?;

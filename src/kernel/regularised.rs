@@ -1,6 +1,6 @@
 //! The regularised softmax kernel.
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::{Kernel, Lengthscale, Radii, Radius};
 use crate::digest::{Identity, identified};
@@ -104,7 +104,7 @@ impl<T: Real> Kernel<T> for RegularisedSoftmax {
 pub struct RootDim;
 
 impl Radii for RootDim {
-    fn draw(&self, d: usize, count: usize, _: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(&self, d: usize, count: usize, _: &mut Generator) -> Result<Vec<f64>> {
         check_memory("radii", count, size_of::<f64>())?;
         Ok(vec![(d as f64).sqrt(); count])
     }

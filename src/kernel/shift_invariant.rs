@@ -21,9 +21,10 @@ use crate::{Real, SignedLog};
 ///
 /// ```
 /// use ndarray::arr1;
-/// use rand::Rng;
+/// use random_features::extend::Generator;
 /// use random_features::frequency::Orthogonal;
-/// use random_features::kernel::{Chi, Kernel, Lengthscale, Radii, ShiftInvariant, Spectrum};
+/// use random_features::extend::{Radii, Radius, ShiftInvariant, Spectrum};
+/// use random_features::kernel::{Kernel, Lengthscale};
 /// use random_features::map::AnyKernel;
 /// use random_features::{Map, Result, SignedLog, Trigonometric};
 ///
@@ -31,8 +32,8 @@ use crate::{Real, SignedLog};
 /// struct Wide(Lengthscale);
 ///
 /// impl Radii for Wide {
-///     fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
-///         Ok(Chi.draw(d, count, rng)?.iter().map(|radius| radius / 2f64.sqrt()).collect())
+///     fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
+///         Ok(Radius::Chi.draw(d, count, rng)?.iter().map(|radius| radius / 2f64.sqrt()).collect())
 ///     }
 /// }
 ///

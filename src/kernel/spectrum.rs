@@ -1,6 +1,6 @@
 //! [`Spectrum`]: the spectral law of a shift-invariant kernel.
 
-use rand::Rng;
+use crate::generator::Generator;
 use rand_distr::{ChiSquared, Distribution};
 
 use super::{Cauchy, Chi, RationalQuadratic, RootDim, Smoothness};
@@ -10,6 +10,7 @@ use crate::tagged::tagged;
 
 /// The spectral law of a kernel: the law of ω with E cos(ω·δ) = k(δ). By Bochner's theorem every continuous
 /// shift-invariant kernel with k(0) = 1 has one.
+#[doc(alias = "Bochner")]
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Spectrum<'a> {
@@ -39,16 +40,16 @@ impl Spectrum<'_> {
 ///
 /// # Example
 /// ```
-/// use rand::{Rng, RngExt};
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::kernel::Radii;
+/// use random_features::extend::Generator;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::extend::Radii;
 ///
 /// /// The kernel E cos(r u·(x−y)) with r uniform on [0, 1].
 /// #[derive(Debug)]
 /// struct Uniform;
 ///
 /// impl Radii for Uniform {
-///     fn draw(&self, _d: usize, count: usize, mut rng: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+///     fn draw(&self, _d: usize, count: usize, mut rng: &mut Generator) -> random_features::Result<Vec<f64>> {
 ///         Ok((0..count).map(|_| rng.random::<f64>()).collect())
 ///     }
 /// }
@@ -64,7 +65,7 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if the law does not exist in this dimension, [`Memory`](Error::Memory) if there is no
     /// memory for so many radii.
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>>;
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>>;
 
     /// The name of the law, for closed forms; the default is [`Other`](Radius::Other). Radii of a named law are drawn by the
     /// crate's own sampler for that name.
@@ -188,6 +189,28 @@ impl Radius {
     }
 }
 
+/// Laws with a name draw radii themselves: `Orthogonal.with_radii(Radius::RootDim)`.
+impl Radii for Radius {
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
+        self.radii()?.draw(d, count, rng)
+    }
+
+    fn law(&self) -> Radius {
+        *self
+    }
+}
+
+/// Laws with a name give quantiles themselves: `Product(Radius::Cauchy)`.
+impl Marginal for Radius {
+    fn lower_quantile(&self, u: f64) -> f64 {
+        self.marginal().map_or(f64::NAN, |marginal| marginal.lower_quantile(u))
+    }
+
+    fn law(&self) -> Radius {
+        *self
+    }
+}
+
 impl std::fmt::Display for Radius {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -206,7 +229,7 @@ impl std::fmt::Display for Radius {
 }
 
 /// Draws from χ with any number of degrees of freedom.
-pub(super) fn chi(degrees: f64, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+pub(super) fn chi(degrees: f64, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
     let squared = ChiSquared::new(degrees).map_err(|_| Error::Parameter {
         name: "the dimension d",
         value: degrees,

@@ -45,8 +45,9 @@ pub(crate) use lu::Lu;
 pub(crate) use lu::solve;
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::{
-    backend::{Backend, Scalar},
+pub use self::backend::{Backend, Scalar};
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) use self::{
     cholesky::Cholesky,
     spectral::{Eigen, Svd},
 };

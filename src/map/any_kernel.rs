@@ -2,7 +2,6 @@
 
 use crate::Real;
 use crate::error::{Error, Result};
-use crate::frequency::{Coupling, Frequencies};
 use crate::kernel::{
     ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic,
     RegularisedSoftmax, ShiftInvariant, Softmax,
@@ -53,16 +52,6 @@ macro_rules! kernels {
         $(impl From<$kernel> for AnyKernel {
             fn from(kernel: $kernel) -> Self {
                 AnyKernel::$kernel(kernel)
-            }
-        }
-
-        impl $kernel {
-            /// Draws m frequencies in ℝᵈ of the law that this kernel needs, in blocks of the coupling: [`AnyKernel::draw`].
-            ///
-            /// # Errors
-            /// The errors of [`AnyKernel::draw`].
-            pub fn draw<C: Coupling + ?Sized>(&self, coupling: &C, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
-                AnyKernel::from(self.clone()).draw(coupling, d, m, seed)
             }
         })*
 

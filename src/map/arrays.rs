@@ -51,7 +51,8 @@ impl<T: Real> Map<T> {
     /// ```
     /// use ndarray::arr2;
     /// use num_complex::Complex64;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::extend::Coupling;
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::kernel::Softmax;
     /// use random_features::map::Transform;
     /// use random_features::theory::complex_exponential::Symmetry;

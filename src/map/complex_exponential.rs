@@ -34,7 +34,7 @@ use crate::theory::{self, Pair, Radius};
 /// ```
 /// use ndarray::arr1;
 /// use random_features::ComplexExponential;
-/// use random_features::frequency::{Coupling, Independent};
+/// use random_features::frequency::Independent;
 /// use random_features::map::Transform;
 /// use random_features::theory::complex_exponential::Symmetry;
 /// use random_features::theory::diagonal;

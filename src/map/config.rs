@@ -27,7 +27,8 @@ use crate::map::{Omega, PlainRecipe};
 /// # Example
 /// ```
 /// # #[cfg(feature = "serde")] {
-/// use random_features::frequency::{Draw, Orthogonal};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::recipe::Draw;
 /// use random_features::kernel::Softmax;
 /// use random_features::map::MapConfig;
 /// use random_features::{Map, Positive};

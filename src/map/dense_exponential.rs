@@ -36,7 +36,7 @@ use crate::theory::{Pair, Radius, dense};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::{DenseExponential, Positive};
 /// let omega = std::sync::Arc::new(Orthogonal.draw(2, 256, 1)?);
 /// // x + y is large only in the first coordinate.

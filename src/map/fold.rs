@@ -37,7 +37,7 @@ impl<T: Real> Map<T> {
     /// # Example
     /// The mean embedding (1/n) Σᵢ φ(xᵢ) of a sample:
     /// ```
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::ndarray::Array2;
     /// use random_features::{Map, Side, Trigonometric};
     /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(3, 64, 1)?, 1.0)?;

@@ -5,10 +5,9 @@ use super::{Map, Mechanism, Nonlinear, PlainRecipe, Positive, Recipe, Sign, Trig
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::frequency::{
-    Antithetic, AnyCoupling, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, PlainCoupling,
-    Product, Simplex, Sobol, draw, draw_with,
+    AnyCoupling, Coupling, Draw, Frequencies, Independent, Orthogonal, PlainCoupling, Simplex, of_kernel,
 };
-use crate::kernel::{Chi, Marginal, RootDim, Spectrum};
+use crate::kernel::{Chi, RootDim, Spectrum};
 use crate::once::once;
 use crate::theory::Radius;
 
@@ -112,40 +111,9 @@ impl AnyKernel {
     /// kernel has lengthscales for another dimension; [`Unsupported`](Error::Unsupported) for [`AnyKernel::implied`], for a coupling
     /// with radii of another law, and for a coupling of directions if coordinates must be independent;
     /// [`Memory`](Error::Memory) if the frequencies do not fit in memory.
-    pub fn draw<C: Coupling + ?Sized>(
-        &self,
-        coupling: &C,
-        d: usize,
-        m: usize,
-        seed: u64,
-    ) -> Result<Frequencies> {
-        self.draw_from(&coupling, d, m, seed)
-    }
-
-    fn draw_from(&self, coupling: &dyn Coupling, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
+    pub fn draw(&self, coupling: &dyn Coupling, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
         self.check(d)?;
-        match self.spectrum()? {
-            Spectrum::Polar(radii) if coupling.radius(radii.law()) == radii.law() => {
-                draw_with(d, m, coupling, radii, seed)
-            }
-            Spectrum::Polar(_) => {
-                Err(Error::Unsupported { what: "frequencies of a kernel with radii of another law" })
-            }
-            Spectrum::Product(law) => match coupling.recipe() {
-                Some(AnyCoupling::Plain(PlainCoupling::Independent)) => draw(d, m, &Product(law), seed),
-                Some(AnyCoupling::Antithetic(PlainCoupling::Independent)) => {
-                    draw(d, m, &Antithetic(Product(law)), seed)
-                }
-                Some(AnyCoupling::Plain(PlainCoupling::Sobol)) => draw(d, m, &Sobol.with_marginal(law), seed),
-                Some(AnyCoupling::Plain(PlainCoupling::Halton)) => {
-                    draw(d, m, &Halton.with_marginal(law), seed)
-                }
-                _ if has_coordinates(coupling, law) => draw(d, m, coupling, seed),
-                _ => Err(Error::Unsupported {
-                    what: "frequencies with independent coordinates from a coupling of directions: take Independent",
-                }),
-            },
-        }
+        of_kernel::draw(self.spectrum()?, coupling, d, m, seed)
     }
 
     /// The law of the frequencies that the kernel needs, with its sampler.
@@ -167,11 +135,6 @@ fn draw_of_law(d: usize, m: usize, coupling: AnyCoupling, law: Radius) -> Draw {
     } else {
         Draw::new(d, m, PlainCoupling::Product(law))
     }
-}
-
-/// Whether frequencies of the coupling have independent coordinates of a law with this name.
-fn has_coordinates(coupling: &dyn Coupling, law: &dyn Marginal) -> bool {
-    law.law().is_named() && coupling.block_law(1, 1, Radius::Chi).radius == law.law()
 }
 
 /// The map and the coupling that are best for a kernel.

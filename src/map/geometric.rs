@@ -36,13 +36,13 @@ use crate::theory::counts::ln_geometric_variance;
 /// # Example
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use random_features::frequency::draw_geometric;
+/// use random_features::frequency::Counts;
 /// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::Geometric;
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
 /// let p = PairStatistics::new(&x, &y)?.geometric();
-/// let omega = draw_geometric(2, 512, p, &mut random_features::rng(1))?;
+/// let omega = Counts::geometric(2, 512, p, 1)?;
 /// let map = Geometric::default().softmax(omega)?;
 /// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
 /// let estimate: f64 = map.estimate(&x, &y)?;

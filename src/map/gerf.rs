@@ -38,7 +38,7 @@ use crate::theory::{Pair, Radius, bounds, covariance};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Gerf;
 /// let omega = Orthogonal.draw(2, 8192, 1)?;
 /// let (x, y) = (arr1(&[0.9, -0.2]), arr1(&[0.7, 0.4]));

@@ -27,7 +27,7 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Independent};
+/// use random_features::frequency::Independent;
 /// use random_features::Hyperbolic;
 /// let omega = Independent.draw(2, 512, 1)?;
 /// let map = Hyperbolic.gaussian(omega, 1.5)?;

@@ -30,7 +30,7 @@ use crate::{Points, Real};
 ///
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::{Map, Positive, Side};
 /// let map: Map<f32> = Positive.softmax(Orthogonal.draw(2, 64, 1)?)?;
 /// let features = map.features(Side::X, &arr2(&[[0.1, 0.2], [0.3, -0.4]]))?;
@@ -184,7 +184,7 @@ impl<T: Real> Map<T> {
     /// # Example
     /// ```
     /// use ndarray::arr1;
-    /// use random_features::frequency::{Coupling, Independent};
+    /// use random_features::frequency::Independent;
     /// use random_features::{Map, Positive};
     /// let map: Map<f64> = Positive.softmax(Independent.draw(2, 100, 1)?)?;
     /// let error = map.relative_error(&arr1(&[0.6, 0.0]), &arr1(&[0.0, 0.8]))?.ok_or("no closed form")?;

@@ -36,7 +36,7 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::Activation;
 /// use random_features::Nonlinear;
 /// let omega = Orthogonal.draw(2, 1024, 1)?;

@@ -117,8 +117,8 @@ impl Omega {
         let real = |draw: &Draw| Some(Draw { m: count(draw.m)?, ..draw.clone() }.into());
         let counts = |draw: &DrawCounts| Some(DrawCounts { m: count(draw.m)?, ..draw.clone() }.into());
         match self {
-            Omega::Frequencies(omega) => omega.provenance().draw().and_then(real),
-            Omega::Counts(omega) => omega.provenance().draw().and_then(counts),
+            Omega::Frequencies(omega) => real(omega.drawn_from()?.0),
+            Omega::Counts(omega) => counts(omega.drawn_from()?.0),
             Omega::Draw(draw) => real(draw),
             Omega::DrawCounts(draw) => counts(draw),
             Omega::Sketch(_) | Omega::None(_) => None,
@@ -128,8 +128,8 @@ impl Omega {
     /// The seed of the frequencies, if they were drawn by name.
     pub(crate) fn seed(&self) -> Option<u64> {
         match self {
-            Omega::Frequencies(omega) => omega.provenance().seed(),
-            Omega::Counts(omega) => omega.provenance().seed(),
+            Omega::Frequencies(omega) => Some(omega.drawn_from()?.1),
+            Omega::Counts(omega) => Some(omega.drawn_from()?.1),
             Omega::Sketch(draw) => draw.seed(),
             _ => None,
         }

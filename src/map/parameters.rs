@@ -55,7 +55,7 @@ impl<T: Real> Map<T> {
     /// # Example
     /// ```
     /// use ndarray::{Array2, arr2};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::{Gerf, Map, Side};
     /// let (omega, x) = (Orthogonal.draw(2, 16, 1)?, arr2(&[[0.3, -0.5]]));
     /// let map = |squared_sum| Gerf::optimal(2, squared_sum)?.softmax::<f64>(omega.clone());

@@ -20,7 +20,7 @@ use crate::once::once;
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::{Positive, Side, rng};
 /// let map = Positive.gaussian(Orthogonal.draw(2, 8, 1)?, 2.0)?;
 /// let x = arr2(&[[0.3, -0.2]]);

@@ -34,13 +34,13 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 /// # Example
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use random_features::frequency::draw_poisson;
+/// use random_features::frequency::Counts;
 /// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::Poisson;
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
 /// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
-/// let omega = draw_poisson(2, 512, rates, &mut random_features::rng(1))?;
+/// let omega = Counts::poisson(2, 512, rates, 1)?;
 /// let map = Poisson::default().softmax(omega)?;
 /// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
 /// let estimate: f64 = map.estimate(&x, &y)?;

@@ -27,7 +27,7 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Positive;
 /// let omega = Orthogonal.draw(2, 512, 1)?;
 /// let map = Positive.softmax(omega)?;

@@ -23,7 +23,8 @@ use crate::once::once;
 /// ```
 /// use ndarray::arr1;
 /// use random_features::compose::{Bases, Hybrid};
-/// use random_features::frequency::{Draw, Independent, Orthogonal, Simplex};
+/// use random_features::frequency::{Independent, Orthogonal, Simplex};
+/// use random_features::recipe::Draw;
 /// use random_features::kernel::Softmax;
 /// use random_features::{Map, Positive, Recipe};
 /// let recipe = Positive.recipe(Draw::new(16, 64, Simplex::default()), Softmax::default());

@@ -1,7 +1,5 @@
 //! [`Redraw`]: a schedule for redrawing frequencies.
 
-use rand::Rng;
-
 use super::{Map, Recipe};
 use crate::error::{Error, Result};
 use crate::once::once;
@@ -14,7 +12,8 @@ use crate::{Real, rng_of_step};
 /// [`Recipe::drawn`].
 ///
 /// ```
-/// use random_features::frequency::{Draw, Orthogonal};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::recipe::Draw;
 /// use random_features::kernel::Softmax;
 /// use random_features::map::Redraw;
 /// use random_features::Positive;

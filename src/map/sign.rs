@@ -31,7 +31,7 @@ use crate::theory::{self, Pair};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Independent};
+/// use random_features::frequency::Independent;
 /// use random_features::Sign;
 /// let map = Sign.build(Independent.draw(2, 1024, 1)?, 1.0)?;
 /// let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[20.0, 20.0]));

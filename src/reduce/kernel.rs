@@ -18,7 +18,7 @@ use crate::rows::RowRanges;
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::Smoother;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::reduce::KernelSums;
 /// use random_features::{Map, Positive, Result};
 /// let wave = |i: usize, k: usize| ((i * (k + 2)) as f64).sin();

@@ -213,7 +213,6 @@ mod tests {
 
     #[test]
     fn text_holds_every_bit() {
-        use rand::Rng;
         let mut rng = crate::rng(1);
         let special = [0.0, -0.0, 1.0, 5e-324, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY];
         let random = (0..100_000).map(|_| f64::from_bits(rng.next_u64())).filter(|number| !number.is_nan());

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use ndarray::{arr1, arr2};
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! use random_features::testing::{check_unbiased, conform};
 //! use random_features::Positive;
 //! let draw = |seed| Positive.softmax::<f64>(Orthogonal.draw(2, 4, seed)?);
@@ -20,10 +20,10 @@
 //! ```
 
 mod conformance;
-mod unbiased;
+pub(crate) mod unbiased;
 
 pub use conformance::{
     Violation, batches_are_rows, conform, gram_is_estimates, layouts_change_nothing, promises_hold,
     shapes_are_checked, threads_change_nothing,
 };
-pub use unbiased::{Sample, Unbiased, check_unbiased};
+pub use unbiased::{Unbiased, check_unbiased};

@@ -224,7 +224,7 @@ impl Law {
     /// small bias. In this crate these are the couplings with Hadamard products, and with plane rotations unless d = 2.
     ///
     /// ```
-    /// use random_features::frequency::{Coupling, Hadamard, Orthogonal};
+    /// use random_features::frequency::{Hadamard, Orthogonal};
     /// assert!(Hadamard::default().draw(16, 32, 1)?.law().is_approximate());
     /// assert!(!Orthogonal.draw(16, 32, 1)?.law().is_approximate());
     /// # Ok::<(), random_features::Error>(())

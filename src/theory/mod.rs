@@ -32,7 +32,7 @@ pub mod diagonal;
 mod gaussian;
 pub mod gerf;
 pub mod hybrid;
-mod law;
+pub(crate) mod law;
 mod nonlinear;
 mod pair;
 pub mod relative_error;
@@ -45,7 +45,8 @@ pub use gaussian::{
     hyperbolic, ln_positive_orthogonality_gap, positive, regularised_hyperbolic, regularised_positive,
     regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,
 };
-pub use law::{BlockLaw, Dependence, Law, Run};
+pub(crate) use law::Run;
+pub use law::{BlockLaw, Dependence, Law};
 pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;
 pub use shift_invariant::shift_invariant;

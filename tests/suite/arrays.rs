@@ -3,7 +3,8 @@
 use ndarray::{Array2, Axis, ShapeBuilder, s};
 use num_complex::Complex64;
 use random_features::compose::{Coefficient, Hybrid};
-use random_features::frequency::{Coupling, Hadamard, Orthogonal};
+
+use random_features::frequency::{Hadamard, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::Transform;
 use random_features::theory::complex_exponential::Symmetry;

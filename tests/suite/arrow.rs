@@ -14,7 +14,7 @@ use random_features::arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, FixedSizeListArray, Float32Array, Float64Array, Int64Array,
     PrimitiveArray, RecordBatch,
 };
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::Gaussian;
 use random_features::{Error, Map, Points, Positive, Real, Side, Trigonometric};
 

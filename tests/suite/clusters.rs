@@ -6,11 +6,14 @@ use num_complex::Complex64;
 use random_features::apply::Smoother;
 use random_features::compose::{Centres, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::data::Clustering;
+use random_features::extend::Coupling;
 use random_features::extend::FeatureMap;
 use random_features::extend::{Facts, Form, Tile};
-use random_features::frequency::{Coupling, Draw, Hadamard, Independent, Orthogonal};
+use random_features::frequency::{Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{AnyKernel, Recipe, Transform};
+use random_features::recipe::Draw;
+
 use random_features::testing::conform;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::diagonal;
@@ -481,8 +484,8 @@ fn constructors_refuse_what_does_not_fit() {
     let (x, y) = (around::<f64>(queries.centres(), 30, 0.2), around::<f64>(keys.centres(), 20, 0.2));
     let data = |clusters: (usize, usize), x: &Array2<f64>| {
         let mut rng = rng(1);
-        let queries = Clustering::of(x, clusters.0, &mut rng)?;
-        let keys = Clustering::of(&y, clusters.1, &mut rng)?;
+        let queries = Clustering::of(x, clusters.0, rng.next_u64())?;
+        let keys = Clustering::of(&y, clusters.1, rng.next_u64())?;
         let centres = Centres::new(&queries, &keys).with_diagonal(Formula::Robust);
         Clustered::<Map<f64>>::by_centres(centres, frequencies(D, 4, &Independent, 1), Softmax::default())
     };
@@ -503,7 +506,7 @@ fn k_means_recovers_separated_clusters() {
         centres[[i * 7 % 5, k]] + points::<f64>(500, 3, 1.0)[[i, k]] * f64::from(u8::from(i != 0))
     });
     for seed in 0..20 {
-        let clusters = Clustering::of(&all, 5, &mut rng(seed)).unwrap();
+        let clusters = Clustering::of(&all, 5, seed).unwrap();
         let names: Vec<usize> =
             centres.rows().into_iter().map(|centre| clusters.nearest(&centre).unwrap()).collect();
         let mut sorted = names.clone();
@@ -524,14 +527,14 @@ fn k_means_recovers_separated_clusters() {
 #[test]
 fn k_means_depends_on_points_and_seed_alone() {
     let x = points::<f32>(200, 4, 1.0);
-    let clusters = |x: ArrayView2<'_, f32>, seed| Clustering::of(&x, 6, &mut rng(seed)).unwrap();
+    let clusters = |x: ArrayView2<'_, f32>, seed| Clustering::of(&x, 6, seed).unwrap();
     let plain = clusters(x.view(), 1);
     assert_eq!(clusters(x.view(), 1), plain);
     assert_ne!(clusters(x.view(), 2), plain);
     let mut columns = Array2::zeros(x.dim().f());
     columns.assign(&x);
     assert_eq!(clusters(columns.view(), 1), plain);
-    assert_eq!(Clustering::of(&x.mapv(f64::from), 6, &mut rng(1)).unwrap(), plain);
+    assert_eq!(Clustering::of(&x.mapv(f64::from), 6, 1).unwrap(), plain);
     // Lloyd's steps are over: each centre is the mean of its points.
     let near: Vec<usize> = x.rows().into_iter().map(|row| plain.nearest(&row).unwrap()).collect();
     for (c, centre) in plain.centres().rows().into_iter().enumerate() {
@@ -544,30 +547,30 @@ fn k_means_depends_on_points_and_seed_alone() {
 #[test]
 fn k_means_of_little() {
     let equal = Array2::from_elem((50, 3), 0.1f64);
-    let one = Clustering::of(&equal, 1, &mut rng(1)).unwrap();
+    let one = Clustering::of(&equal, 1, 1).unwrap();
     assert_eq!(one.centres(), &equal.slice(s![..1, ..]));
-    assert!(matches!(Clustering::of(&equal, 2, &mut rng(1)), Err(Error::Parameter { .. })));
+    assert!(matches!(Clustering::of(&equal, 2, 1), Err(Error::Parameter { .. })));
     // As many clusters as distinct points: each its own.
     let mut two = equal.clone();
     two.slice_mut(s![20.., ..]).fill(0.7);
-    let mut found = Clustering::of(&two, 2, &mut rng(1)).unwrap().centres().column(0).to_vec();
+    let mut found = Clustering::of(&two, 2, 1).unwrap().centres().column(0).to_vec();
     found.sort_by(f64::total_cmp);
     assert_eq!(found, [0.1, 0.7]);
-    assert!(matches!(Clustering::of(&two, 3, &mut rng(1)), Err(Error::Parameter { .. })));
-    assert!(matches!(Clustering::of(&two, 0, &mut rng(1)), Err(Error::Parameter { .. })));
-    assert!(matches!(Clustering::of(&two, 51, &mut rng(1)), Err(Error::Parameter { .. })));
-    assert!(matches!(Clustering::of(&two.slice(s![..0, ..]), 1, &mut rng(1)), Err(Error::NoData { .. })));
-    assert!(matches!(Clustering::of(&two.slice(s![.., ..0]), 1, &mut rng(1)), Err(Error::Parameter { .. })));
+    assert!(matches!(Clustering::of(&two, 3, 1), Err(Error::Parameter { .. })));
+    assert!(matches!(Clustering::of(&two, 0, 1), Err(Error::Parameter { .. })));
+    assert!(matches!(Clustering::of(&two, 51, 1), Err(Error::Parameter { .. })));
+    assert!(matches!(Clustering::of(&two.slice(s![..0, ..]), 1, 1), Err(Error::NoData { .. })));
+    assert!(matches!(Clustering::of(&two.slice(s![.., ..0]), 1, 1), Err(Error::Parameter { .. })));
     for bad in [f64::NAN, f64::INFINITY, 1e154] {
         let mut wrong = two.clone();
         wrong[[9, 1]] = bad;
-        assert!(matches!(Clustering::of(&wrong, 2, &mut rng(1)), Err(Error::NotFinite { row: 9, .. })));
+        assert!(matches!(Clustering::of(&wrong, 2, 1), Err(Error::NotFinite { row: 9, .. })));
         assert!(matches!(Clustering::new(wrong), Err(Error::NotFinite { row: 9, .. })));
     }
     // Sizes near the limits, and a distance whose square underflows.
     let far = arr2(&[[4e153, 0.0], [-4e153, 0.0], [0.0, 4e153]]);
-    assert_eq!(Clustering::of(&far, 3, &mut rng(1)).unwrap().len(), 3);
-    assert!(Clustering::of(&arr2(&[[1e-170], [2e-170]]), 2, &mut rng(1)).is_err());
+    assert_eq!(Clustering::of(&far, 3, 1).unwrap().len(), 3);
+    assert!(Clustering::of(&arr2(&[[1e-170], [2e-170]]), 2, 1).is_err());
 }
 
 #[test]

@@ -6,16 +6,17 @@ use std::cell::OnceCell;
 use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayView2, Ix4};
 use num_complex::Complex64;
 use random_features::apply::attention::{CausalState, Heads, TokenElement};
+use random_features::extend::Coupling;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial,
-    RotationLaw, Simplex, SimplexPlus, Sobol, draw,
+    Antithetic, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{AnyKernel, Transform};
-#[allow(unused_imports, reason = "not every test takes samples")]
-pub use random_features::testing::Sample;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::RotationLaw;
+#[allow(unused_imports, reason = "not every test takes samples")]
+pub use random_features::workbench::Sample;
 use random_features::{
     ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric, testing,
 };
@@ -232,7 +233,7 @@ pub fn couplings() -> Vec<Box<dyn Coupling>> {
 
 /// Those that exist in two dimensions and more, besides.
 pub fn couplings_from_two_dimensions() -> Vec<Box<dyn Coupling>> {
-    let truncated = Simplex::default().with_partial(Partial::Truncated);
+    let truncated = Simplex::default().with_truncated_blocks();
     let mut all = couplings();
     all.extend([
         Box::new(Simplex::default()) as Box<dyn Coupling>,
@@ -257,7 +258,7 @@ pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
         Box::new(Antithetic(Hadamard::default())),
         Box::new(Antithetic(Antithetic(Hadamard::default()))),
         Box::new(Simplex::on(hadamard)),
-        Box::new(Simplex::on(hadamard).with_partial(Partial::Truncated)),
+        Box::new(Simplex::on(hadamard).with_truncated_blocks()),
         Box::new(Givens::default()),
         Box::new(Antithetic(Givens::default().with_rounds(5))),
         Box::new(Simplex::on(RotationLaw::Givens(Givens::default()))),
@@ -265,7 +266,7 @@ pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
 }
 
 pub fn frequencies(d: usize, m: usize, coupling: &dyn Coupling, seed: u64) -> Frequencies {
-    draw(d, m, coupling, seed).unwrap()
+    coupling.draw(d, m, seed).unwrap()
 }
 
 pub fn softmax() -> AnyKernel {

@@ -11,12 +11,13 @@ use random_features::apply::RidgeStatistics;
 use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Coefficient, Hybrid};
 use random_features::data::shaping::Shaping;
-use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal, draw_poisson, draw_with,
-};
-use random_features::kernel::{Gaussian, Kernel, Matern, RootDim, Smoothness, Softmax};
+use random_features::extend::Coupling;
+use random_features::frequency::{Antithetic, Counts, Frequencies, Hadamard, Independent, Orthogonal};
+use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness, Softmax};
 use random_features::map::{AnyKernel, Importance, Transform};
+use random_features::recipe::Draw;
 use random_features::theory::complex_exponential::Symmetry;
+use random_features::workbench::RootDim;
 use random_features::{
     ComplexExponential, DenseExponential, Error, Gerf, Hyperbolic, Map, Poisson, Positive, Real, Recipe,
     Side, Sign, Trigonometric, rng,
@@ -71,7 +72,7 @@ fn maps<T: Real>(d: usize, target: AnyKernel) -> Vec<Map<T>> {
     let dense = || frequencies(d, 24, &Orthogonal, 3);
     let fast = frequencies(d, 32, &Hadamard::default(), 4);
     let tau = frequencies(d, 8, &Independent, 5);
-    let counts = draw_poisson(d, 16, 1.5, &mut rng(6)).unwrap();
+    let counts = Counts::poisson(d, 16, 1.5, rng(6).next_u64()).unwrap();
     let diagonal = Transform::diagonal((0..d).map(|k| (0.8 + 0.1 * k as f64).into()).collect()).unwrap();
     let lambda = Coefficient::gaussian(frequencies(d, 9, &Independent, 7), (0.5, 1.0));
     let map = |map: random_features::Result<Map<T>>| map.unwrap();
@@ -440,9 +441,10 @@ fn what_cannot_be_conditioned_is_refused() {
     let c = conditioning(3);
     let chi = || frequencies(3, 8, &Independent, 1);
     let matern = Matern::new(Smoothness::Half, 1.0).unwrap();
-    let radii = draw_with(3, 8, &Independent, &Smoothness::Half, &mut rng(1)).unwrap();
-    let regularised =
-        Positive.softmax::<f64>(draw_with(3, 8, &Independent, &RootDim, &mut rng(1)).unwrap()).unwrap();
+    let radii = Independent.with_radii(Smoothness::Half).draw(3, 8, rng(1).next_u64()).unwrap();
+    let regularised = Positive
+        .softmax::<f64>(Independent.with_radii(RootDim).draw(3, 8, rng(1).next_u64()).unwrap())
+        .unwrap();
     let others: Vec<Map<f64>> = vec![
         Trigonometric.build(radii, matern).unwrap(),
         regularised,

@@ -1,14 +1,14 @@
 //! Recipes that are written by hand, for configuration files.
 
-use random_features::frequency::{
-    Antithetic, CountLaw, Draw, DrawCounts, Hadamard, Halton, Orthogonal, Product,
-};
+use random_features::frequency::{Antithetic, Hadamard, Halton, Orthogonal, Product};
 use random_features::kernel::{
-    Activation, Cauchy, Gaussian, Laplace, Matern, RegularisedSoftmax, RootDim, Smoothness, Softmax,
+    Activation, Gaussian, Laplace, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::MapConfig;
 use random_features::map::{AnyKernel, Mechanism};
+use random_features::recipe::{CountLaw, Draw, DrawCounts};
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::{Cauchy, RootDim};
 use random_features::{
     EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Recipe, Sign,
     Trigonometric,

@@ -11,10 +11,13 @@ use crate::common::{
 use ndarray::{Array1, Array2, ShapeBuilder, arr1, arr2, s};
 use random_features::compose::{Coefficient, Hybrid};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates, draw_geometric, draw_poisson};
+use random_features::frequency::Counts;
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{AnyKernel, Mechanism, Shift};
+use random_features::recipe::CountLaw;
+use random_features::recipe::DrawCounts;
 use random_features::recipe::PlainRecipe;
+use random_features::recipe::Rates;
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };
@@ -43,9 +46,9 @@ impl Name {
 
     fn draw(self, d: usize, m: usize, seed: u64) -> Counts {
         match self {
-            Name::Poisson => draw_poisson(d, m, 0.4, &mut rng(seed)).unwrap(),
-            Name::PoissonPerDimension => draw_poisson(d, m, self.rates(d), &mut rng(seed)).unwrap(),
-            Name::Geometric => draw_geometric(d, m, P, &mut rng(seed)).unwrap(),
+            Name::Poisson => Counts::poisson(d, m, 0.4, rng(seed).next_u64()).unwrap(),
+            Name::PoissonPerDimension => Counts::poisson(d, m, self.rates(d), rng(seed).next_u64()).unwrap(),
+            Name::Geometric => Counts::geometric(d, m, P, rng(seed).next_u64()).unwrap(),
         }
     }
 
@@ -136,18 +139,16 @@ fn both(f32s: impl Fn(&Map<f32>, &Array2<f32>), f64s: impl Fn(&Map<f64>, &Array2
 #[test]
 fn draws_are_pinned() {
     let row = |omega: Counts| omega.rows().iter().copied().collect::<Vec<_>>();
-    assert_eq!(row(draw_poisson(3, 3, 1.5, 42).unwrap()), [0, 1, 3, 2, 0, 0, 0, 2, 1]);
+    assert_eq!(row(Counts::poisson(3, 3, 1.5, 42).unwrap()), [0, 1, 3, 2, 0, 0, 0, 2, 1]);
     let rates = vec![0.1, 20.0, 1e6];
-    assert_eq!(row(draw_poisson(3, 3, rates, 42).unwrap()), [0, 14, 998_620, 0, 22, 999_665, 0, 27, 999_451]);
-    assert_eq!(row(draw_geometric(3, 3, 0.2, 42).unwrap()), [0, 3, 8, 0, 2, 1, 13, 0, 1]);
     assert_eq!(
-        row(draw_geometric(3, 2, 1e-9, 42).unwrap()),
-        [440_168_807, 573_293_585, 122_971_512, 307_520_703, 1_598_512_082, 1_013_111_353]
+        row(Counts::poisson(3, 3, rates, 42).unwrap()),
+        [0, 14, 998_620, 0, 22, 999_665, 0, 27, 999_451]
     );
-    let mut boxed: Box<dyn rand::Rng> = Box::new(rng(42));
+    assert_eq!(row(Counts::geometric(3, 3, 0.2, 42).unwrap()), [0, 3, 8, 0, 2, 1, 13, 0, 1]);
     assert_eq!(
-        draw_geometric(3, 3, 0.2, &mut boxed).unwrap(),
-        draw_geometric(3, 3, 0.2, &mut rng(42)).unwrap()
+        row(Counts::geometric(3, 2, 1e-9, 42).unwrap()),
+        [440_168_807, 573_293_585, 122_971_512, 307_520_703, 1_598_512_082, 1_013_111_353]
     );
 }
 
@@ -168,14 +169,14 @@ fn draws_follow_their_law() {
         }
     };
     let rates = vec![0.05, 0.8, 3.0, 11.0, 13.0, 40.0];
-    let omega = draw_poisson(6, N, rates.clone(), &mut rng(1)).unwrap();
+    let omega = Counts::poisson(6, N, rates.clone(), rng(1).next_u64()).unwrap();
     for (l, rate) in rates.iter().enumerate() {
         check(&omega, l, &|s| (rate * (s - 1.0)).exp());
         let mean = Sample::of(&omega.rows().column(l).mapv(|k| k as f64).to_vec());
         assert!(mean.z(*rate).abs() < LIMIT);
     }
     for p in [0.1, 0.5, 0.9] {
-        let omega = draw_geometric(1, N, p, &mut rng(2)).unwrap();
+        let omega = Counts::geometric(1, N, p, rng(2).next_u64()).unwrap();
         check(&omega, 0, &|s| p / (1.0 - (1.0 - p) * s));
     }
 }
@@ -184,33 +185,33 @@ fn draws_follow_their_law() {
 fn refusals_are_sentences() {
     let parameter = |error: Error| assert!(matches!(error, Error::Parameter { .. }), "{error}");
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e15] {
-        parameter(draw_poisson(2, 2, rate, &mut rng(1)).unwrap_err());
+        parameter(Counts::poisson(2, 2, rate, rng(1).next_u64()).unwrap_err());
         let rates = vec![1.0, rate];
-        parameter(draw_poisson(2, 2, rates.clone(), &mut rng(1)).unwrap_err());
+        parameter(Counts::poisson(2, 2, rates.clone(), rng(1).next_u64()).unwrap_err());
         let law = CountLaw::Poisson(rates.clone().into());
         parameter(Counts::from_parts(Array2::zeros((1, 2)), law).unwrap_err());
         let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
         parameter(Poisson::with_rates(rates).build::<f64>(omega, softmax()).unwrap_err());
     }
     for p in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
-        parameter(draw_geometric(2, 2, p, &mut rng(1)).unwrap_err());
+        parameter(Counts::geometric(2, 2, p, rng(1).next_u64()).unwrap_err());
         parameter(Counts::from_parts(Array2::zeros((1, 2)), CountLaw::Geometric(p)).unwrap_err());
         let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
         parameter(Geometric::with_p(p).build::<f64>(omega, softmax()).unwrap_err());
     }
     for (d, m) in [(0, 3), (3, 0)] {
-        parameter(draw_poisson(d, m, 1.0, &mut rng(1)).unwrap_err());
-        parameter(draw_geometric(d, m, 0.5, &mut rng(1)).unwrap_err());
+        parameter(Counts::poisson(d, m, 1.0, rng(1).next_u64()).unwrap_err());
+        parameter(Counts::geometric(d, m, 0.5, rng(1).next_u64()).unwrap_err());
     }
     let memory = |error: Error| assert!(matches!(error, Error::Memory { .. }), "{error}");
     for (d, m) in [(usize::MAX, 2), (2, usize::MAX), (1 << 46, 1), (1, 1 << 46)] {
-        memory(draw_poisson(d, m, 1.0, &mut rng(1)).unwrap_err());
-        memory(draw_geometric(d, m, 0.5, &mut rng(1)).unwrap_err());
+        memory(Counts::poisson(d, m, 1.0, rng(1).next_u64()).unwrap_err());
+        memory(Counts::geometric(d, m, 0.5, rng(1).next_u64()).unwrap_err());
     }
     parameter(Counts::from_rows(Array2::zeros((0, 3))).unwrap_err());
     parameter(Counts::from_rows(Array2::zeros((3, 0))).unwrap_err());
     let shape = |error: Error| assert!(matches!(error, Error::Shape { .. }), "{error}");
-    shape(draw_poisson(3, 2, vec![1.0, 2.0], &mut rng(1)).unwrap_err());
+    shape(Counts::poisson(3, 2, vec![1.0, 2.0], rng(1).next_u64()).unwrap_err());
     let omega = || Name::Poisson.draw(2, 3, 1);
     shape(Poisson::default().gaussian::<f64>(omega(), vec![1.0; 3]).unwrap_err());
     let short = Shift::new(vec![0.0], 1.0).unwrap();
@@ -406,7 +407,7 @@ fn exact_at_any_norm<T: Real>() {
             let x = point::<T>(d, 2, norm).mapv(|v| if v == T::zero() { T::narrow(0.1 * norm) } else { v });
             let y = Array1::from_shape_fn(d, |l| x[l] * T::narrow(0.3 + 0.2 * (l % 7) as f64));
             let rates: Vec<f64> = x.iter().zip(&y).map(|(x, y)| x.widen() * y.widen()).collect();
-            let omega = draw_poisson(d, m, rates.clone(), &mut rng(3)).unwrap();
+            let omega = Counts::poisson(d, m, rates.clone(), rng(3).next_u64()).unwrap();
             let size = |w: ndarray::ArrayView1<u64>| {
                 let term = |l: usize| (x[l].widen().abs() / rates[l].sqrt()).ln().abs() * w[l] as f64;
                 (0..d).map(term).sum::<f64>()
@@ -433,7 +434,7 @@ fn poisson_is_exact_where_products_are_rates() {
     exact_at_any_norm::<f32>();
     exact_at_any_norm::<f64>();
     let (x, y) = (arr1(&[0.5, -2.0]), arr1(&[2.0, -0.25]));
-    let omega = draw_poisson(2, 3, vec![1.0, 0.5], &mut rng(1)).unwrap();
+    let omega = Counts::poisson(2, 3, vec![1.0, 0.5], rng(1).next_u64()).unwrap();
     let map = Poisson::default().softmax::<f64>(omega).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), Some(f64::NEG_INFINITY));
 }
@@ -561,15 +562,16 @@ fn closed_forms_exist_where_the_law_is_known() {
     assert_eq!(other.log_variance(&x, &y).unwrap(), None);
     assert!(other.kernel().is_none());
     // One λ or the same for each coordinate.
-    let omega = draw_poisson(2, 5, vec![0.4, 0.4], &mut rng(1)).unwrap();
+    let omega = Counts::poisson(2, 5, vec![0.4, 0.4], rng(1).next_u64()).unwrap();
     let same = Poisson::with_rates(0.4).build::<f64>(omega, gaussian()).unwrap();
     let (a, b) = (x.as_slice().unwrap(), y.as_slice().unwrap());
     let expected = ln_poisson_variance(a, b, 0.4, 5);
     assert_eq!(same.log_variance(&x, &y).unwrap(), Some(expected));
     assert!(same.kernel().is_some());
     assert_eq!(ln_poisson_variance_per_dimension(a, b, &[0.4, 0.4], 5), expected);
-    let map =
-        Geometric::default().gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
+    let map = Geometric::default()
+        .gaussian::<f64>(Counts::geometric(2, 5, 0.4, rng(1).next_u64()).unwrap(), 1.0)
+        .unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), Some(ln_geometric_variance(a, b, 0.4, 5)));
 }
 
@@ -589,13 +591,13 @@ fn unbiased_and_of_the_closed_form_variance() {
     for target in targets {
         for rates in [Rates::Same(0.6), Rates::PerDimension(vec![0.8, 0.4, 0.5])] {
             unbiased(&format!("{rates:?}, {target:?}"), (&x, &y), |seed| {
-                let omega = draw_poisson(3, 5, rates.clone(), &mut rng(seed)).unwrap();
+                let omega = Counts::poisson(3, 5, rates.clone(), rng(seed).next_u64()).unwrap();
                 Poisson::default().build(omega, target.clone()).unwrap()
             });
         }
         let p = optimal_p(&(&x * &y).to_vec());
         unbiased(&format!("p {p}, {target:?}"), (&x, &y), |seed| {
-            let omega = draw_geometric(3, 5, p, &mut rng(seed)).unwrap();
+            let omega = Counts::geometric(3, 5, p, rng(seed).next_u64()).unwrap();
             Geometric::default().build(omega, target.clone()).unwrap()
         });
     }
@@ -616,13 +618,13 @@ fn shifted_maps_are_unbiased_where_nothing_is_clamped() {
     let targets: [AnyKernel; 2] = [Softmax::new(1.3).unwrap().into(), Gaussian::new(1.3).unwrap().into()];
     for target in targets {
         unbiased(&format!("shifted Poisson, {target:?}"), (&x, &y), |seed| {
-            let omega = draw_poisson(2, 5, rates.clone(), &mut rng(seed)).unwrap();
+            let omega = Counts::poisson(2, 5, rates.clone(), rng(seed).next_u64()).unwrap();
             let map = Poisson::default().shifted(shift.clone()).build(omega, target.clone()).unwrap();
             assert!(map.features(Side::X, &data).unwrap().mantissas().iter().all(|v| *v > 0.0));
             map
         });
         unbiased(&format!("shifted geometric, {target:?}"), (&x, &y), |seed| {
-            let omega = draw_geometric(2, 5, p, &mut rng(seed)).unwrap();
+            let omega = Counts::geometric(2, 5, p, rng(seed).next_u64()).unwrap();
             let map = Geometric::default().shifted(shift.clone()).build(omega, target.clone()).unwrap();
             assert!(map.features(Side::X, &data).unwrap().mantissas().iter().all(|v| *v > 0.0));
             map
@@ -716,13 +718,13 @@ fn degenerate_data() {
     let zeros = Array2::<f64>::zeros((4, 3));
     let statistics = Statistics::of(&zeros).unwrap();
     let pairs = PairStatistics::new(&statistics, &statistics).unwrap();
-    let omega = draw_poisson(3, 20, pairs.poisson(), &mut rng(1)).unwrap();
+    let omega = Counts::poisson(3, 20, pairs.poisson(), rng(1).next_u64()).unwrap();
     let poisson = Poisson::default().softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
-    let omega = draw_geometric(3, 20, pairs.geometric(), &mut rng(1)).unwrap();
+    let omega = Counts::geometric(3, 20, pairs.geometric(), rng(1).next_u64()).unwrap();
     let geometric = Geometric::default().softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
     assert!(poisson.iter().chain(&geometric).all(|v| (v - 1.0).abs() < 1e-11));
     // A λ that draws nothing but zeros for points that are not 0 is finite, too.
-    let omega = draw_poisson(3, 20, 1e-300, &mut rng(1)).unwrap();
+    let omega = Counts::poisson(3, 20, 1e-300, rng(1).next_u64()).unwrap();
     let x = points::<f32>(4, 3, 1.0);
     assert!(Poisson::default().softmax(omega).unwrap().gram(&x, &x).unwrap().iter().all(|v| *v == 1.0));
 }
@@ -730,7 +732,7 @@ fn degenerate_data() {
 /// A geometric count may exceed any bound; it saturates where `f64` stops being exact.
 #[test]
 fn geometric_counts_saturate() {
-    let omega = draw_geometric(2, 2, 1e-300, &mut rng(1)).unwrap();
+    let omega = Counts::geometric(2, 2, 1e-300, rng(1).next_u64()).unwrap();
     assert!(omega.rows().iter().all(|count| *count == 1 << 53));
     let phi =
         Geometric::default().softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
@@ -780,8 +782,8 @@ fn recipes_make_the_same_map() {
 /// A kernel is named only where the counts have the law of the map.
 #[test]
 fn kernels_are_known_where_the_law_fits() {
-    let poisson = || draw_poisson(2, 5, 0.5, &mut rng(1)).unwrap();
-    let geometric = || draw_geometric(2, 5, 0.9, &mut rng(1)).unwrap();
+    let poisson = || Counts::poisson(2, 5, 0.5, rng(1).next_u64()).unwrap();
+    let geometric = || Counts::geometric(2, 5, 0.9, rng(1).next_u64()).unwrap();
     let known = |map: Result<Map<f32>, Error>| map.unwrap().kernel().is_some();
     assert!(known(Poisson::default().softmax(poisson())));
     assert!(known(Poisson::with_rates(0.5).gaussian(poisson(), 2.0)));

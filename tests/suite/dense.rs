@@ -3,7 +3,7 @@
 
 use crate::common;
 use random_features::SignedLog;
-use random_features::kernel::Radius;
+use random_features::extend::Radius;
 use random_features::theory::gerf::{self, GerfSign, Optimum};
 use random_features::theory::{Dependence, Law, Pair, covariance, dense, positive};
 use serde_json::Value;

@@ -8,13 +8,22 @@ use crate::common::{
 use approx::assert_abs_diff_eq;
 use ndarray::Array2;
 use rand::Rng;
+use random_features::extend::{Coupling, Rows};
+use random_features::extend::{Radii, Radius};
 use random_features::frequency::{
-    Antithetic, AnyCoupling, Coupling, Draw, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal,
-    Partial, Product, RotationLaw, Rows, Simplex, SimplexPlus, Sobol, draw, draw_with,
+    Antithetic, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Product, Simplex,
+    SimplexPlus, Sobol,
 };
-use random_features::kernel::{Cauchy, Chi, Radii, Radius, RootDim, Smoothness};
-use random_features::theory::{BlockLaw, Dependence, Law, Run};
-use random_features::{Error, rng};
+use random_features::kernel::{
+    Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+};
+use random_features::recipe::{AnyCoupling, Draw};
+use random_features::theory::{BlockLaw, Dependence, Law};
+use random_features::workbench::RotationLaw;
+use random_features::workbench::Run;
+use random_features::workbench::draw_with;
+use random_features::workbench::{Cauchy, Chi, RootDim};
+use random_features::{Error, rng, rng_of_step};
 
 #[test]
 fn the_generator_is_pinned() {
@@ -122,17 +131,57 @@ fn draws_are_pinned() {
     }
 }
 
+/// The words of the crate's generator are those of ChaCha8 in `rand`, whole and in parts.
 #[test]
-fn any_generator_draws_the_same() {
-    let seeded = frequencies(5, 9, &Orthogonal, 7);
-    // A generator gives its next word as the seed.
-    let (mut boxed, word): (Box<dyn Rng>, u64) = (Box::new(rng(7)), rng(7).next_u64());
-    let drawn = draw(5, 9, &Orthogonal, &mut boxed).unwrap();
-    let unsized_rng: &mut dyn Rng = &mut rng(7);
-    assert_eq!(draw(5, 9, &Orthogonal, unsized_rng).unwrap(), drawn);
-    assert_eq!(frequencies(5, 9, &Orthogonal, word), drawn);
-    assert_ne!(seeded, drawn);
-    assert_ne!(frequencies(5, 9, &Orthogonal, 8), seeded);
+fn generators_give_the_words_of_chacha() {
+    use rand::{RngExt, SeedableRng};
+
+    let mut expected = rand::rngs::ChaCha8Rng::seed_from_u64(7);
+    expected.set_stream(3);
+    let mut found = rng_of_step(7, 3);
+    assert_eq!(found.next_u64(), expected.next_u64());
+    assert_eq!(found.uniform(), expected.random::<f64>());
+    assert_eq!(found.random_range(0..1000), expected.random_range(0..1000));
+    assert_eq!(found.next_u32(), expected.next_u32());
+    let (mut some, mut others) = ([0; 11], [0; 11]);
+    found.fill_bytes(&mut some);
+    expected.fill_bytes(&mut others);
+    assert_eq!(some, others);
+    assert_eq!(found.normal(), expected.sample::<f64, _>(rand_distr::StandardNormal));
+    assert_eq!(rng_of_step(7, 0), rng(7));
+}
+
+/// The frequencies of a kernel are the draw of its law, which is not stated again.
+#[test]
+fn kernels_draw_frequencies_of_their_own_law() {
+    let drawn = |coupling: AnyCoupling, radii: &dyn Radii| {
+        let mut draw = Draw::new(5, 9, coupling);
+        draw.radii = radii.law();
+        draw.of_seed(7).unwrap()
+    };
+    let hadamard = Hadamard::default();
+    assert_eq!(Gaussian::new(2.0).unwrap().draw(&Orthogonal, 5, 9, 7), Ok(drawn(Orthogonal.into(), &Chi)));
+    assert_eq!(Softmax::default().draw(&hadamard, 5, 9, 7), Ok(drawn(hadamard.into(), &Chi)));
+    let matern = Matern::new(Smoothness::ThreeHalves, 2.0).unwrap();
+    assert_eq!(matern.draw(&Sobol, 5, 9, 7), Ok(drawn(Sobol.into(), &Smoothness::ThreeHalves)));
+    let rational = RationalQuadratic::new(1.5, 2.0).unwrap();
+    assert_eq!(rational.draw(&Orthogonal, 5, 9, 7), Ok(drawn(Orthogonal.into(), &rational)));
+    let regularised = RegularisedSoftmax::default();
+    assert_eq!(regularised.draw(&Independent, 5, 9, 7), Ok(drawn(Independent.into(), &RootDim)));
+    let laplace = Laplace::new(2.0).unwrap();
+    assert_eq!(laplace.draw(&Independent, 5, 9, 7), Product(Cauchy).draw(5, 9, 7));
+    assert_eq!(laplace.draw(&Sobol, 5, 9, 7), Sobol.with_marginal(Cauchy).draw(5, 9, 7));
+    assert_eq!(laplace.draw(&Halton, 5, 9, 7), Halton.with_marginal(Cauchy).draw(5, 9, 7));
+    assert_eq!(laplace.draw(&Antithetic(Independent), 5, 9, 7), Antithetic(Product(Cauchy)).draw(5, 9, 7));
+    assert_eq!(laplace.draw(&Product(Cauchy), 5, 9, 7), Product(Cauchy).draw(5, 9, 7));
+    let refused = |omega: random_features::Result<Frequencies>| {
+        assert!(matches!(omega, Err(Error::Unsupported { .. })), "{omega:?}");
+    };
+    refused(laplace.draw(&Orthogonal, 5, 9, 7));
+    refused(laplace.draw(&Hadamard::default(), 5, 9, 7));
+    refused(matern.draw(&Product(Cauchy), 5, 9, 7));
+    refused(matern.draw(&Orthogonal.with_radii(RootDim), 5, 9, 7));
+    refused(matern.draw(&Antithetic(Sobol.with_marginal(Cauchy)), 5, 9, 7));
 }
 
 /// The law and the padded dimension of a draw are known before it is drawn, for every coupling, and rows have the angles
@@ -206,7 +255,7 @@ fn unequal_draws_share_no_numbers() {
         Independent.into(),
         Orthogonal.into(),
         Simplex::default().into(),
-        Simplex::default().with_partial(Partial::Truncated).into(),
+        Simplex::default().with_truncated_blocks().into(),
         Simplex::on(RotationLaw::Hadamard(hadamard)).into(),
         Simplex::on(RotationLaw::Givens(Givens::default())).into(),
         SimplexPlus::default().into(),
@@ -239,8 +288,6 @@ fn unequal_draws_share_no_numbers() {
     }
     let omega = Draw::new(8, 64, Orthogonal).with_radii(RootDim).of_seed(seed).unwrap();
     assert_eq!(Orthogonal.with_radii(RootDim).draw(8, 64, seed).unwrap(), omega);
-    assert_eq!(draw_with(8, 64, &Orthogonal, &RootDim, seed).unwrap(), omega);
-    assert_eq!(draw(8, 64, &Box::new(Orthogonal.with_radii(RootDim)), seed).unwrap(), omega);
     let pairs = Draw::new(8, 64, Antithetic(Orthogonal)).with_radii(RootDim).of_seed(seed).unwrap();
     assert_eq!(Antithetic(Orthogonal.with_radii(RootDim)).draw(8, 64, seed).unwrap(), pairs);
     assert!(pairs.law().runs().iter().all(|run| run.block.radius == Radius::RootDim && run.block.antithetic));
@@ -262,7 +309,7 @@ impl Coupling for Own {
         d: usize,
         size: usize,
         radii: &dyn Radii,
-        rng: &mut dyn Rng,
+        rng: &mut random_features::extend::Generator,
     ) -> random_features::Result<Rows> {
         Independent.draw_block(d, size, radii, rng)
     }
@@ -273,7 +320,12 @@ impl Coupling for Own {
 struct Ones;
 
 impl Radii for Ones {
-    fn draw(&self, _: usize, count: usize, _: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+    fn draw(
+        &self,
+        _: usize,
+        count: usize,
+        _: &mut random_features::extend::Generator,
+    ) -> random_features::Result<Vec<f64>> {
         Ok(vec![1.0; count])
     }
 }
@@ -282,20 +334,20 @@ impl Radii for Ones {
 #[test]
 fn own_couplings_are_kept_apart() {
     let draws = [
-        Own(0).draw(3, 4, 7).unwrap(),
-        Own(1).draw(3, 4, 7).unwrap(),
-        Own(0).draw(3, 5, 7).unwrap(),
-        Own(0).draw(3, 4, 8).unwrap(),
-        Own(0).with_radii(Ones).draw(3, 4, 7).unwrap(),
+        Softmax::default().draw(&Own(0), 3, 4, 7).unwrap(),
+        Softmax::default().draw(&Own(1), 3, 4, 7).unwrap(),
+        Softmax::default().draw(&Own(0), 3, 5, 7).unwrap(),
+        Softmax::default().draw(&Own(0), 3, 4, 8).unwrap(),
+        draw_with(3, 4, &Own(0), &Ones, 7).unwrap(),
         Independent.with_radii(Ones).draw(3, 4, 7).unwrap(),
         draw_with(3, 4, &Independent, &Ones, 7).unwrap(),
         Independent.draw(3, 4, 7).unwrap(),
     ];
     let entries: HashSet<u64> = draws.iter().map(|omega| omega.rows()[[0, 0]].to_bits()).collect();
     assert_eq!(entries.len(), draws.len());
-    let named = |omega: &Frequencies| omega.provenance().draw().is_some();
+    let named = |omega: &Frequencies| omega.drawn_from().is_some();
     assert_eq!(draws.iter().filter(|omega| named(omega)).count(), 1);
-    assert_eq!(draws[0], Own(0).draw(3, 4, 7).unwrap());
+    assert_eq!(draws[0], Softmax::default().draw(&Own(0), 3, 4, 7).unwrap());
     assert_eq!(*draws[0].law(), Law::blocks(4, 4, Dependence::Unknown, Radius::Chi));
     assert_eq!(*draws[4].law(), Law::blocks(4, 4, Dependence::Unknown, Radius::Other));
     assert_eq!(*draws[5].law(), Law::blocks(4, 4, Dependence::Independent, Radius::Other));
@@ -381,12 +433,12 @@ fn orthogonal_blocks_are_orthogonal_and_independent() {
 
 #[test]
 fn simplex_blocks_have_the_angles_that_they_state() {
-    for partial in [Partial::Fitted, Partial::Truncated] {
-        let omega = frequencies(5, 13, &Simplex::default().with_partial(partial), 1);
+    for simplex in [Simplex::default(), Simplex::default().with_truncated_blocks()] {
+        let omega = frequencies(5, 13, &simplex, 1);
         let mut start = 0;
         for block in omega.law().runs().iter().flat_map(|run| vec![&run.block; run.count]) {
             let Dependence::Angle { cos } = block.dependence else { panic!("{block:?}") };
-            let vertices = if partial == Partial::Fitted { block.size } else { 5 };
+            let vertices = if simplex == Simplex::default() { block.size } else { 5 };
             assert_abs_diff_eq!(cos, -1.0 / (vertices as f64 - 1.0), epsilon = 1e-15);
             for i in start..start + block.size {
                 for j in start..i {
@@ -397,9 +449,9 @@ fn simplex_blocks_have_the_angles_that_they_state() {
             }
             start += block.size;
         }
-        let single = frequencies(5, 6, &Simplex::default().with_partial(partial), 1);
+        let single = frequencies(5, 6, &simplex, 1);
         assert_eq!(single.law().runs()[1].block.dependence, Dependence::Independent);
-        let error = draw(1, 3, &Simplex::default().with_partial(partial), &mut rng(0)).unwrap_err();
+        let error = simplex.draw(1, 3, rng(0).next_u64()).unwrap_err();
         assert!(error.to_string().contains("dimension d is 1"), "{error}");
     }
 }
@@ -439,7 +491,7 @@ impl Coupling for Nowhere {
         _: usize,
         _: usize,
         _: &dyn Radii,
-        _: &mut dyn Rng,
+        _: &mut random_features::extend::Generator,
     ) -> random_features::Result<Rows> {
         unreachable!("nothing to draw")
     }
@@ -448,7 +500,7 @@ impl Coupling for Nowhere {
 #[test]
 fn refusals_are_sentences() {
     for d in [1, 2] {
-        let error = draw(d, 2, &Nowhere, &mut rng(0)).unwrap_err();
+        let error = draw_with(d, 2, &Nowhere, &Chi, rng(0).next_u64()).unwrap_err();
         assert!(matches!(error, Error::Parameter { .. }));
         assert!(
             error.to_string().ends_with("one in which the coupling exists: its capacity there is 0"),
@@ -457,19 +509,19 @@ fn refusals_are_sentences() {
     }
     // One dimension has no simplex; a single frequency of several dimensions is one.
     for coupling in [&Simplex::default() as &dyn Coupling, &SimplexPlus::default()] {
-        let error = draw(1, 1, coupling, &mut rng(0)).unwrap_err();
+        let error = coupling.draw(1, 1, rng(0).next_u64()).unwrap_err();
         assert!(error.to_string().ends_with("take Orthogonal or Independent in one dimension"), "{error}");
-        assert_eq!(draw(4, 1, coupling, &mut rng(0)).unwrap().m(), 1);
+        assert_eq!(coupling.draw(4, 1, rng(0).next_u64()).unwrap().m(), 1);
     }
     let mut rng = rng(0);
     for coupling in couplings() {
         for (d, m) in [(0, 3), (3, 0)] {
-            let error = draw(d, m, coupling.as_ref(), &mut rng).unwrap_err();
+            let error = coupling.as_ref().draw(d, m, rng.next_u64()).unwrap_err();
             assert!(matches!(error, Error::Parameter { .. }), "{error:?}");
             assert!(error.to_string().contains("must be"), "{error}");
         }
         for (d, m) in [(usize::MAX, 2), (2, usize::MAX)] {
-            let error = draw(d, m, coupling.as_ref(), &mut rng).unwrap_err();
+            let error = coupling.as_ref().draw(d, m, rng.next_u64()).unwrap_err();
             assert!(matches!(error, Error::Memory { .. }), "{error:?}");
         }
     }
@@ -493,7 +545,7 @@ fn refusals_are_sentences() {
 #[test]
 fn draws_beyond_memory_are_refused() {
     let memory = |d, m, coupling: &dyn Coupling| {
-        let refused = draw(d, m, coupling, &mut rng(0)).unwrap_err();
+        let refused = coupling.draw(d, m, rng(0).next_u64()).unwrap_err();
         assert!(matches!(refused, Error::Memory { .. }), "{coupling:?} of {m} in {d}: {refused}");
     };
     let hadamard = RotationLaw::Hadamard(Hadamard::default());
@@ -511,7 +563,7 @@ fn draws_beyond_memory_are_refused() {
     memory(1, 1 << 46, &Orthogonal);
     memory(1, 1 << 46, &Antithetic(Orthogonal));
     // One row of a huge block: a rotation of its dimension, a whole simplex, a sieve of primes.
-    let truncated = Simplex::default().with_partial(Partial::Truncated);
+    let truncated = Simplex::default().with_truncated_blocks();
     let one: [&dyn Coupling; 8] = [
         &Hadamard::default(),
         &Givens::default(),
@@ -535,7 +587,7 @@ fn draws_beyond_memory_are_refused() {
 #[test]
 fn passes_and_rounds_are_limited() {
     let parameter = |coupling: &dyn Coupling| {
-        let refused = draw(4, 4, coupling, &mut rng(0)).unwrap_err();
+        let refused = coupling.draw(4, 4, rng(0).next_u64()).unwrap_err();
         assert!(matches!(refused, Error::Parameter { .. }), "{coupling:?}: {refused}");
     };
     for many in [1001, 1 << 40, usize::MAX] {
@@ -555,6 +607,6 @@ fn passes_and_rounds_are_limited() {
         &Hadamard::default().with_rounds(64),
         &Givens::default().with_rounds(512),
     ] {
-        assert_eq!(draw(4, 4, coupling, &mut rng(0)).unwrap().m(), 4);
+        assert_eq!(coupling.draw(4, 4, rng(0).next_u64()).unwrap().m(), 4);
     }
 }

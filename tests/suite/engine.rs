@@ -12,16 +12,18 @@ use num_complex::Complex64;
 use random_features::apply::Smoother;
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Hybrid};
 use random_features::data::Clustering;
+use random_features::extend::Coupling;
 use random_features::extend::FeatureMap;
 use random_features::extend::{Facts, Form, Tile};
-use random_features::frequency::{
-    Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
-};
+use random_features::frequency::Counts;
+use random_features::frequency::{Frequencies, Givens, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{
     Activation, Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Shift, Transform};
+use random_features::recipe::Draw;
 use random_features::recipe::{Omega, PlainRecipe};
+
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::Formula;
@@ -379,8 +381,8 @@ fn gradients_of_maps_of_counts() {
     x.row_mut(7).fill(0.0);
     for seed in 1..4 {
         for m in [1, 3, 12] {
-            let poisson = || draw_poisson(3, m, vec![0.8, 1.5, 0.4], &mut rng(seed)).unwrap();
-            let geometric = || draw_geometric(3, m, 0.4, &mut rng(seed)).unwrap();
+            let poisson = || Counts::poisson(3, m, vec![0.8, 1.5, 0.4], rng(seed).next_u64()).unwrap();
+            let geometric = || Counts::geometric(3, m, 0.4, rng(seed).next_u64()).unwrap();
             let targets: [AnyKernel; 4] = [
                 softmax(),
                 Softmax::new(scales.clone()).unwrap().into(),
@@ -485,8 +487,8 @@ fn gradients_of_hybrids_and_clusters() {
             gradients_agree(&format!("gaussian, {target:?}"), &gaussian, &x);
             // Hybrids as bases, as the rest and in a coefficient, with negative weights.
             let weight = Coefficient::affine(0.3, -0.4, map.clone()).unwrap();
-            let poisson =
-                Poisson::default().build(draw_poisson(3, 4, 0.8, &mut rng(3)).unwrap(), target.clone());
+            let poisson = Poisson::default()
+                .build(Counts::poisson(3, 4, 0.8, rng(3).next_u64()).unwrap(), target.clone());
             let terms = vec![(weight, poisson.unwrap()), (angular, gaussian)];
             let nested = Hybrid::sum(terms, map).unwrap();
             gradients_agree(&format!("nested, {target:?}"), &nested, &x.slice(s![..6, ..]).to_owned());
@@ -594,9 +596,9 @@ fn different<T: Real>() -> Vec<Map<T>> {
         let (mechanism, target) = (Positive.into(), softmax());
         PlainRecipe { mechanism, omega: o(1).into(), kernel: target, matrix: m }.build().unwrap()
     };
-    let poisson = |rates: f64, seed| draw_poisson(3, 4, rates, &mut rng(seed)).unwrap();
+    let poisson = |rates: f64, seed| Counts::poisson(3, 4, rates, rng(seed).next_u64()).unwrap();
     let shift = |by: f64, least: f64| Poisson::default().shifted(Shift::new(vec![by; 3], least).unwrap());
-    let geometric = |p: f64| draw_geometric(3, 4, p, &mut rng(1)).unwrap();
+    let geometric = |p: f64| Counts::geometric(3, 4, p, rng(1).next_u64()).unwrap();
     let function = |f: Activation, offset: f64| Nonlinear::new(f).with_offset(offset).unwrap();
     let positive = |seed| Positive.softmax::<T>(o(seed)).unwrap();
     let sum = |a: f64, c: f64, seed, rest| {
@@ -777,7 +779,9 @@ fn wide_and_narrow<T: Real>(d: usize, width: usize) -> Vec<Map<T>> {
         Hyperbolic.gaussian(frequencies(d, width / 2, &Hadamard::default(), 3), 2.0).unwrap(),
         ComplexExponential::new(a, Symmetry::Plain).softmax(o(width / 2, 4)).unwrap(),
         Nonlinear::new(Activation::Gelu).build(&all, 2.0).unwrap(),
-        Poisson::default().gaussian(draw_poisson(d, width / 4, 0.01, &mut rng(8)).unwrap(), 3.0).unwrap(),
+        Poisson::default()
+            .gaussian(Counts::poisson(d, width / 4, 0.01, rng(8).next_u64()).unwrap(), 3.0)
+            .unwrap(),
         // 4n (1 + 4) features.
         Hybrid::angular(Bases::shared(o(n, 9)), tau).unwrap(),
         Hybrid::sum(vec![(half(), inner)], Positive.softmax(o(n, 6)).unwrap()).unwrap(),
@@ -1090,7 +1094,7 @@ fn errors_say_what_is_wrong() {
     let says = |map: Result<Map<f64>, Error>, expected: &str| {
         assert_eq!(map.unwrap_err().to_string(), expected);
     };
-    let counts = || draw_poisson(2, 3, 1.0, &mut rng(1)).unwrap();
+    let counts = || Counts::poisson(2, 3, 1.0, rng(1).next_u64()).unwrap();
     let draw = || Draw::new(2, 3, Orthogonal);
     says(Positive.softmax(counts()), "the positive map needs real frequencies, but got counts");
     says(Positive.softmax(4), "the positive map needs real frequencies, but got only a dimension");
@@ -1117,7 +1121,7 @@ fn errors_say_what_is_wrong() {
         "the nonlinear map with frequencies of radii χ does not estimate the kernel softmax, lengthscale 2",
     );
     let d1 = random_features::frequency::Simplex::default();
-    let refused = random_features::frequency::draw(1, 2, &d1, &mut rng(1)).unwrap_err().to_string();
+    let refused = d1.draw(1, 2, rng(1).next_u64()).unwrap_err().to_string();
     assert_eq!(
         refused,
         "the dimension d is 1, but must be at least 2 for this coupling: take Orthogonal or Independent in one dimension"
@@ -1224,7 +1228,7 @@ fn gradients_at_the_ends_of_the_range() {
             check(&Nonlinear::new(f).build::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap(), size);
         }
     }
-    let counts = draw_poisson(4, 8, 1.0, &mut rng(1)).unwrap();
+    let counts = Counts::poisson(4, 8, 1.0, rng(1).next_u64()).unwrap();
     for size in [1e-300, 1e-150] {
         check(&Poisson::default().gaussian::<f64>(counts.clone(), 1.0).unwrap(), size);
     }

@@ -4,8 +4,9 @@
 
 use crate::common::{Sample, couplings_from_two_dimensions, frequencies, points, quasi_couplings};
 use ndarray::{Array1, Axis, s};
-use random_features::frequency::structured::Rotation;
-use random_features::frequency::{Coupling, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, draw};
+use random_features::extend::Coupling;
+use random_features::frequency::{Givens, Hadamard, Independent, Orthogonal, SimplexPlus};
+use random_features::workbench::structured::Rotation;
 use random_features::{Positive, Side, Trigonometric, rng, rng_of_step};
 
 const LIMIT: f64 = 4.5;
@@ -122,16 +123,16 @@ fn any_number_of_frequencies_in_any_dimension() {
 /// Redraws seeded by the data: the same points would always give the same draw, and future queries choose it.
 #[test]
 fn redraws_depend_on_the_step_alone() {
-    let at = |step| draw(4, 6, &Orthogonal, &mut rng_of_step(9, step)).unwrap();
+    let at = |step| Orthogonal.draw(4, 6, rng_of_step(9, step).next_u64()).unwrap();
     let steps: Vec<_> = (0..50).map(at).collect();
     for i in 0..50 {
         assert_eq!(at(i as u64), steps[i]);
         assert!((0..i).all(|j| steps[i] != steps[j]));
     }
-    assert_eq!(steps[0], draw(4, 6, &Orthogonal, &mut rng(9)).unwrap());
+    assert_eq!(steps[0], Orthogonal.draw(4, 6, rng(9).next_u64()).unwrap());
     // Streams of steps are independent: products of first entries of neighbouring steps have mean 0.
     let first: Vec<f64> = (0..20_000)
-        .map(|step| draw(1, 1, &Independent, &mut rng_of_step(9, step)).unwrap().rows()[[0, 0]])
+        .map(|step| Independent.draw(1, 1, rng_of_step(9, step).next_u64()).unwrap().rows()[[0, 0]])
         .collect();
     let products: Vec<f64> = first.windows(2).map(|w| w[0] * w[1]).collect();
     assert!(Sample::of(&products).z(0.0).abs() < LIMIT && Sample::of(&first).z(0.0).abs() < LIMIT);

@@ -10,7 +10,7 @@ use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
 use random_features::extend::FeatureRun;
-use random_features::frequency::{Hadamard, Independent, Orthogonal, draw_poisson};
+use random_features::frequency::{Counts, Hadamard, Independent, Orthogonal};
 use random_features::kernel::Softmax;
 use random_features::progress::{Progress, watch};
 use random_features::{EluPlusOne, Error, Map, Points, Poisson, Positive, Real, Side, Trigonometric, rng};
@@ -35,7 +35,7 @@ fn maps<T: Real>() -> Vec<Map<T>> {
         Positive.softmax(omega()).and_then(|map: Map<T>| map.conditioned(&shape.unwrap())).unwrap(),
         Hybrid::angular(Bases::shared(omega()), frequencies(D, 4, &Independent, 6)).unwrap(),
         Clustered::by_centres(Centres::new(&clusters, &clusters), omega(), Softmax::default()).unwrap(),
-        Poisson::default().softmax(draw_poisson(D, 20, 1.5, &mut rng(4)).unwrap()).unwrap(),
+        Poisson::default().softmax(Counts::poisson(D, 20, 1.5, rng(4).next_u64()).unwrap()).unwrap(),
         EluPlusOne.build(D, 1.0).unwrap(),
     ]);
     maps

@@ -1,16 +1,18 @@
 //! The map of a kernel in one call, and frequencies of a kernel's own law.
 
 use ndarray::{Array1, arr1};
-use rand::Rng;
+use random_features::extend::Coupling;
+use random_features::extend::{Generator, Marginal, Radii, ShiftInvariant, Spectrum};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Hadamard, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
-    draw_with,
+    Antithetic, Frequencies, Hadamard, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Cauchy, Chi, Gaussian, Laplace, Lengthscale, Marginal, Matern,
-    Radii, RationalQuadratic, RegularisedSoftmax, RootDim, ShiftInvariant, Smoothness, Softmax, Spectrum,
+    Activation, ActivationKernel, Angular, Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic,
+    RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Mechanism, Recipe};
+use random_features::workbench::draw_with;
+use random_features::workbench::{Cauchy, Chi, RootDim};
 use random_features::{Error, Map, Nonlinear, Positive, Result, Sign, SignedLog, Trigonometric};
 
 /// The Gaussian kernel of lengthscale √2, whose law has no name.
@@ -18,7 +20,7 @@ use random_features::{Error, Map, Nonlinear, Positive, Result, Sign, SignedLog, 
 struct Wide(Lengthscale);
 
 impl Radii for Wide {
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         Ok(Radii::draw(&Chi, d, count, rng)?.iter().map(|radius| radius / 2f64.sqrt()).collect())
     }
 }
@@ -210,12 +212,12 @@ fn draws_have_the_law_of_the_kernel() {
     assert_eq!(of(wide.draw(&Orthogonal, 3, 10, 7)), of(draw_with(3, 10, &Orthogonal, &Wide::default(), 7)));
     let waves = AnyKernel::own(Waves::default());
     assert_eq!(of(waves.draw(&Independent, 3, 10, 7)), of(Product(Waves::default()).draw(3, 10, 7)));
-    assert_eq!(of(Angular.draw(&Orthogonal, 3, 10, 7)), of(Orthogonal.draw(3, 10, 7)));
-    assert_eq!(of(relu().draw(&Orthogonal, 3, 10, 7)), of(Orthogonal.draw(3, 10, 7)));
+    assert_eq!(of(AnyKernel::from(Angular).draw(&Orthogonal, 3, 10, 7)), of(Orthogonal.draw(3, 10, 7)));
+    assert_eq!(of(AnyKernel::from(relu()).draw(&Orthogonal, 3, 10, 7)), of(Orthogonal.draw(3, 10, 7)));
 }
 
 fn coupling_draw(coupling: impl Coupling) -> Result<Frequencies> {
-    coupling.draw(3, 10, 7)
+    draw_with(3, 10, &coupling, &Chi, 7)
 }
 
 #[test]

@@ -2,20 +2,25 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, arr1, arr2, s};
 use num_complex::Complex64;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::apply::RidgeSearch;
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::compose::{Bases, Clustered, Coefficient, Diagonal, Hybrid};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, lengthscale};
+use random_features::extend::Coupling;
+use random_features::extend::Radius;
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{
-    Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Halton,
-    Independent, Orthogonal, Simplex, SimplexPlus, Sobol, draw, draw_geometric,
+    Antithetic, Counts, Frequencies, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
-use random_features::kernel::{Activation, Gaussian, Kernel, Radius, Softmax};
+use random_features::kernel::{Activation, Gaussian, Kernel, Softmax};
 use random_features::map::{AnyKernel, Transform};
+use random_features::recipe::AnyCoupling;
+use random_features::recipe::CountLaw;
+use random_features::recipe::Draw;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+use random_features::recipe::DrawCounts;
 use random_features::recipe::PlainRecipe;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -178,12 +183,12 @@ fn streams_are_independent_and_couplings_are_themselves() {
     assert_ne!(recipe(0).identity(), recipe(1).identity());
     let geometric = |stream| Geometric::with_p(0.5).recipe(counts(stream), Gaussian::default());
     assert_ne!(geometric(0).identity(), geometric(1).identity());
-    let drawn = draw_geometric(2, 6, 0.5, &mut rng(1)).unwrap();
+    let drawn = Counts::geometric(2, 6, 0.5, rng(1).next_u64()).unwrap();
     let unstated = Counts::from_rows(drawn.rows().to_owned()).unwrap();
     let identity = |counts: Counts| Geometric::with_p(0.5).recipe(counts, Gaussian::default()).identity();
     assert_ne!(identity(drawn), identity(unstated));
     fn same<C: Coupling + Clone + Into<AnyCoupling>>(coupling: C) {
-        let drawn = draw(4, 9, &coupling, 3).unwrap();
+        let drawn = (&coupling as &dyn Coupling).draw(4, 9, 3).unwrap();
         assert_eq!(Draw::new(4, 9, coupling).of_seed(3).unwrap(), drawn);
     }
     same(Orthogonal);
@@ -518,13 +523,13 @@ fn a_shape_counts_any_number_of_features() {
 fn a_repeated_row_is_looked_at_once() {
     let row = arr2(&[[1.0, f64::NAN]]);
     let many = row.broadcast((1 << 40, 2)).unwrap();
-    assert!(matches!(lengthscale::median(&many, 9, &mut rng(1)), Err(Error::NotFinite { row: 0, .. })));
+    assert!(matches!(lengthscale::median(&many, 9, 1), Err(Error::NotFinite { row: 0, .. })));
     let row = arr2(&[[1.0, 2.0]]);
     let many = row.broadcast((1 << 40, 2)).unwrap();
-    let median = lengthscale::median(&many, 9, &mut rng(1));
+    let median = lengthscale::median(&many, 9, 1);
     assert!(matches!(median, Err(Error::Parameter { name: "the median distance", .. })), "{median:?}");
     let many = row.broadcast((1 << 45, 2)).unwrap();
-    assert!(matches!(Clustering::of(&many, 2, &mut rng(1)), Err(Error::Memory { .. })));
+    assert!(matches!(Clustering::of(&many, 2, 1), Err(Error::Memory { .. })));
 }
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

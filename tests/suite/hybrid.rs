@@ -9,10 +9,9 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use random_features::compose::{Bases, Coefficient, Hybrid};
+use random_features::extend::Coupling;
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex,
-};
+use random_features::frequency::{Antithetic, Frequencies, Hadamard, Independent, Orthogonal, Simplex};
 use random_features::map::AnyKernel;
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
@@ -540,7 +539,7 @@ fn what_does_not_fit_is_refused() {
     let terms = vec![(huge(), positive(2, 1)), (huge(), positive(2, 2))];
     assert!(matches!(Hybrid::sum(terms, positive(2, 3)), Err(Error::Parameter { .. })));
     let mut generator = rng(0);
-    assert!(random_features::frequency::draw(0, 1, &Independent, &mut generator).is_err());
+    assert!(Independent.draw(0, 1, generator.next_u64()).is_err());
 }
 
 /// A hybrid names a kernel only if it estimates it: all bases do, and no coefficient depends on a base.

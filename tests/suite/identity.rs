@@ -8,17 +8,17 @@ use random_features::apply::attention::{Attention, TokenSample};
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Conditioning, Hybrid, Mixture};
 use random_features::data::Clustering;
 use random_features::frequency::{
-    Antithetic, CountLaw, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Independent, Orthogonal,
-    Product, Simplex,
+    Antithetic, Frequencies, Hadamard, Independent, Orthogonal, Product, Simplex,
 };
 use random_features::kernel::{
-    Activation, Cauchy, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, RootDim,
-    Smoothness, Softmax,
+    Activation, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Shift, Transform};
+use random_features::recipe::{CountLaw, Draw, DrawCounts};
 use random_features::recipe::{Omega, PlainRecipe};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::{Cauchy, RootDim};
 use random_features::{
     ComplexExponential, DenseExponential, EluPlusOne, Geometric, Gerf, Hyperbolic, Importance, Map,
     Nonlinear, Poisson, Positive, Recipe, Sign, Trigonometric,

@@ -4,18 +4,20 @@
 use crate::common::{Sample, point, points, unbiased};
 use crate::own_kernel::TwoShells;
 use ndarray::arr1;
-use rand::Rng;
+use random_features::extend::Coupling;
+use random_features::extend::{Marginal, Radii, Radius, ShiftInvariant, Spectrum};
 use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol, draw,
-    draw_with,
+    Antithetic, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
 use random_features::kernel::{
-    Cauchy, Chi, Gaussian, Kernel, Laplace, Lengthscale, Marginal, Matern, Radii, Radius, RationalQuadratic,
-    RootDim, ShiftInvariant, Smoothness, Spectrum,
+    Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic, Smoothness,
 };
 use random_features::map::AnyKernel;
+use random_features::recipe::Draw;
 use random_features::testing::{check_unbiased, conform};
 use random_features::theory::{self, Law};
+use random_features::workbench::draw_with;
+use random_features::workbench::{Cauchy, Chi, RootDim};
 use random_features::{Error, Map, Positive, Sign, SignedLog, Trigonometric, rng};
 
 /// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
@@ -92,7 +94,8 @@ fn quasi_monte_carlo_serves_product_kernels() {
     let couplings: [(&dyn Coupling, usize); 4] =
         [(&sobol, 1), (&sobol, 64), (&halton, 50), (&Antithetic(sobol), 11)];
     for (coupling, m) in couplings {
-        let make = |seed| Trigonometric.build::<f64>(draw(3, m, coupling, &mut rng(seed))?, kernel.clone());
+        let make =
+            |seed| Trigonometric.build::<f64>(coupling.draw(3, m, rng(seed).next_u64())?, kernel.clone());
         let found = check_unbiased(make, &x, &y, exact, 20_000).unwrap();
         assert!(found.z.abs() < LIMIT && found.error < 0.01, "{coupling:?}, m = {m}: {found}");
         // A single row is independent of itself: its closed form holds. Others have none.
@@ -140,7 +143,12 @@ fn marginals_of_your_own() {
     #[derive(Debug)]
     struct Own;
     impl Radii for Own {
-        fn draw(&self, _: usize, count: usize, _: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+        fn draw(
+            &self,
+            _: usize,
+            count: usize,
+            _: &mut random_features::extend::Generator,
+        ) -> random_features::Result<Vec<f64>> {
             Ok(vec![1.0; count])
         }
     }
@@ -277,7 +285,7 @@ fn a_kernel_of_ones_own_has_features_and_a_variance() {
 #[test]
 fn kernels_and_draws_are_stored() {
     use random_features::Recipe;
-    use random_features::frequency::Draw;
+    use random_features::recipe::Draw;
     let recipes = [
         Trigonometric.recipe(Draw::new(3, 5, Orthogonal).with_radii(quadratic(0.1)), quadratic(0.1)),
         Trigonometric.recipe(Draw::new(3, 5, Product(Cauchy)), Laplace::new(each()).unwrap()),
@@ -309,7 +317,8 @@ fn kernels_and_draws_are_stored() {
 
 #[test]
 fn quantiles_of_cauchy_invert_its_distribution() {
-    use random_features::kernel::{Cauchy, Marginal};
+    use random_features::extend::Marginal;
+    use random_features::workbench::Cauchy;
 
     for u in [1e-9, 0.1, 0.249, 0.25, 0.3, 0.49, 0.5] {
         let quantile = Cauchy.lower_quantile(u);
@@ -322,7 +331,12 @@ fn quantiles_of_cauchy_invert_its_distribution() {
 struct Stretched(f64, f64, Lengthscale);
 
 impl Radii for Stretched {
-    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+    fn draw(
+        &self,
+        d: usize,
+        count: usize,
+        rng: &mut random_features::extend::Generator,
+    ) -> random_features::Result<Vec<f64>> {
         Ok(Chi.draw(d, count, rng)?.iter().map(|radius| radius * self.1.sqrt()).collect())
     }
 }
@@ -387,15 +401,15 @@ impl Coupling for Triples {
         d: usize,
         size: usize,
         radii: &dyn Radii,
-        rng: &mut dyn Rng,
-    ) -> random_features::Result<random_features::frequency::Rows> {
+        rng: &mut random_features::extend::Generator,
+    ) -> random_features::Result<random_features::extend::Rows> {
         let radius = radii.draw(d, 1, rng)?[0];
-        let mut rows = Orthogonal.draw(d, size, rng)?.rows().into_owned();
+        let mut rows = Orthogonal.draw(d, size, rng.next_u64())?.rows().into_owned();
         for mut row in rows.rows_mut() {
             let norm = row.dot(&row).sqrt();
             row *= radius / norm;
         }
-        Ok(random_features::frequency::Rows::Dense(rows))
+        Ok(random_features::extend::Rows::Dense(rows))
     }
 }
 
@@ -457,7 +471,7 @@ fn laws_of_ones_own_are_verified() {
     let error = Trigonometric.build::<f64>(omega, AnyKernel::own(stretched(1.0, 0.5))).unwrap_err();
     assert!(error.to_string().contains("the mean of cos ω·δ over its own spectral law"), "{error}");
     // Numbers of which no law is stated are accepted, and no kernel is promised.
-    let rows = draw_with(3, 64, &Orthogonal, &Chi, 1).unwrap().rows().into_owned();
+    let rows = Orthogonal.with_radii(Chi).draw(3, 64, 1).unwrap().rows().into_owned();
     let map = Trigonometric.build::<f64>(Frequencies::from_rows(rows).unwrap(), shells()).unwrap();
     assert!(map.kernel().is_none());
 }

@@ -5,7 +5,7 @@ use ndarray::Array2;
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
-use random_features::frequency::{Coupling, Hadamard, Independent, draw_poisson};
+use random_features::frequency::{Counts, Hadamard, Independent};
 use random_features::kernel::Activation;
 use random_features::{EluPlusOne, Map, Nonlinear, Points, Poisson, Real, Side, Sign, Trigonometric, rng};
 
@@ -46,7 +46,9 @@ pub fn maps<T: Real>(d: usize) -> Vec<Map<T>> {
     maps.push(Sign.build(omega(70, 1), 1.0).unwrap());
     maps.push(Nonlinear::new(Activation::Relu).build(omega(70, 1), 1.0).unwrap());
     maps.push(EluPlusOne.build(d, 1.0).unwrap());
-    maps.push(Poisson::default().gaussian(draw_poisson(d, 20, 1.0, &mut rng(1)).unwrap(), 2.0).unwrap());
+    maps.push(
+        Poisson::default().gaussian(Counts::poisson(d, 20, 1.0, rng(1).next_u64()).unwrap(), 2.0).unwrap(),
+    );
     maps.push(Hybrid::angular(Bases::shared(omega(8, 1)), omega(2, 2)).unwrap());
     let weight = (0.5, 2.0);
     maps.push(Hybrid::gaussian(Bases::shared(omega(8, 1)), omega(4, 2), weight).unwrap());

@@ -1,10 +1,10 @@
 //! Lengthscales from data: the bound of the median's pairs. Sentences about lengthscales that do not fit.
 
 use ndarray::{Array1, Array2};
+use random_features::Positive;
 use random_features::data::{Statistics, lengthscale};
 use random_features::frequency::Independent;
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::{Positive, rng};
 
 use crate::common::{frequencies, points};
 
@@ -12,18 +12,18 @@ use crate::common::{frequencies, points};
 #[test]
 fn medians_take_so_many_points_and_no_more() {
     let x = points::<f64>(12_000, 1, 1.0);
-    let median = |most: usize| lengthscale::median(&x, most, &mut rng(3)).unwrap();
+    let median = |most: usize| lengthscale::median(&x, most, 3).unwrap();
     assert_eq!(median(usize::MAX), median(8192));
     assert_ne!(median(8192), median(8191));
     let few = points::<f64>(300, 2, 1.0);
-    let all = lengthscale::median(&few, 300, &mut rng(1)).unwrap();
-    assert_eq!(lengthscale::median(&few, usize::MAX, &mut rng(2)).unwrap(), all);
+    let all = lengthscale::median(&few, 300, 1).unwrap();
+    assert_eq!(lengthscale::median(&few, usize::MAX, 2).unwrap(), all);
 }
 
 #[test]
 fn sentences_name_what_does_not_fit() {
     let equal = Array2::from_elem((4, 2), 3.0);
-    let median = lengthscale::median(&equal, 10, &mut rng(1)).unwrap_err().to_string();
+    let median = lengthscale::median(&equal, 10, 1).unwrap_err().to_string();
     assert_eq!(median, "the median distance is 0, but must be positive: at least two points must differ");
     let scale = lengthscale::of_statistics(&Statistics::of(&equal).unwrap()).unwrap_err().to_string();
     assert_eq!(scale, "the variance is 0, but must be positive: at least two coordinates must differ");

@@ -9,18 +9,18 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Hybrid};
+use random_features::extend::Coupling;
 use random_features::extend::Lift;
+use random_features::extend::Radius;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex, Sobol, draw_poisson,
-    draw_with,
+    Antithetic, Counts, Frequencies, Hadamard, Independent, Orthogonal, Simplex, Sobol,
 };
-use random_features::kernel::{
-    Activation, Gaussian, Matern, Radius, RegularisedSoftmax, RootDim, Smoothness, Softmax,
-};
+use random_features::kernel::{Activation, Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::map::{AnyKernel, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{self, BlockLaw, Dependence, Law, Pair, diagonal, gerf};
+use random_features::workbench::RootDim;
 use random_features::{
     ComplexExponential, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Side, Trigonometric, rng,
 };
@@ -85,7 +85,7 @@ fn radii_of_root_d_estimate_the_regularised_kernel() {
     let couplings: [&dyn Coupling; 4] =
         [&Independent, &Orthogonal, &Simplex::default(), &Antithetic(Orthogonal)];
     for coupling in couplings {
-        let omega = |seed| draw_with(d, 7, coupling, &RootDim, &mut rng(seed)).unwrap();
+        let omega = |seed| coupling.with_radii(RootDim).draw(d, 7, rng(seed).next_u64()).unwrap();
         let case = format!("{coupling:?}");
         check(&case, |seed| Positive.softmax(omega(seed)).unwrap(), pair, true);
         check(
@@ -95,7 +95,7 @@ fn radii_of_root_d_estimate_the_regularised_kernel() {
             true,
         );
     }
-    let sobol = |seed| draw_with(d, 7, &Sobol, &RootDim, &mut rng(seed)).unwrap();
+    let sobol = |seed| Sobol.with_radii(RootDim).draw(d, 7, rng(seed).next_u64()).unwrap();
     check("Sobol", |seed| Positive.softmax(sobol(seed)).unwrap(), pair, false);
 }
 
@@ -107,7 +107,7 @@ fn spectral_radii_estimate_matern_kernels() {
         [(&Independent, true), (&Antithetic(Independent), true), (&Orthogonal, false), (&Sobol, false)];
     for smoothness in [Smoothness::Half, Smoothness::ThreeHalves, Smoothness::FiveHalves] {
         for (coupling, known) in couplings {
-            let omega = |seed| draw_with(d, 6, coupling, &smoothness, &mut rng(seed)).unwrap();
+            let omega = |seed| coupling.with_radii(smoothness).draw(d, 6, rng(seed).next_u64()).unwrap();
             let make = |seed| -> Map<f64> { Trigonometric.matern(omega(seed), vec![1.0, 0.8, 1.5]).unwrap() };
             // Waves are bounded: fewer draws show a tenth of their variance.
             check_with(8_000, &format!("{smoothness:?}, {coupling:?}"), make, pair, known);
@@ -214,7 +214,7 @@ fn padding_uses_the_padded_dimension_throughout() {
     let exact = x.dot(&y).exp();
     assert!(mean.error < 0.005 * exact && (mean.mean / exact - 1.0).abs() < 0.02, "{} of {exact}", mean.mean);
 
-    let omega = |seed| draw_with(5, 8, &Hadamard::default(), &RootDim, &mut rng(seed)).unwrap();
+    let omega = |seed| Hadamard::default().with_radii(RootDim).draw(5, 8, rng(seed).next_u64()).unwrap();
     let map = Positive.softmax::<f64>(omega(0)).unwrap();
     let Some(random_features::Recipe::Plain(recipe)) = map.recipe() else { panic!("{map:?}") };
     assert_eq!(recipe.kernel, RegularisedSoftmax::in_dimension(16).into());
@@ -326,7 +326,8 @@ fn steep_maps_are_finite_to_the_end_of_the_range() {
 /// Variances for kernels of x − y do not depend on where the points lie: no sums of norms that cancel.
 #[test]
 fn variances_of_shift_invariant_kernels_are_shift_invariant() {
-    let matern = |seed| draw_with(2, 8, &Independent, &Smoothness::ThreeHalves, &mut rng(seed)).unwrap();
+    let matern =
+        |seed| Independent.with_radii(Smoothness::ThreeHalves).draw(2, 8, rng(seed).next_u64()).unwrap();
     let omega = || frequencies(2, 8, &Independent, 1);
     let maps: [Map<f64>; 3] = [
         Trigonometric.matern(matern(1), 1.0).unwrap(),
@@ -514,8 +515,8 @@ fn parameters_outside_their_domain_are_refused() {
 
 #[test]
 fn targets_go_with_radii() {
-    let root = || draw_with(2, 3, &Orthogonal, &RootDim, &mut rng(1)).unwrap();
-    let matern = || draw_with(2, 3, &Orthogonal, &Smoothness::Half, &mut rng(1)).unwrap();
+    let root = || Orthogonal.with_radii(RootDim).draw(2, 3, rng(1).next_u64()).unwrap();
+    let matern = || Orthogonal.with_radii(Smoothness::Half).draw(2, 3, rng(1).next_u64()).unwrap();
     let chi = || frequencies(2, 3, &Orthogonal, 1);
     let other = Matern::new(Smoothness::FiveHalves, 1.0).unwrap();
     let half = || Matern::new(Smoothness::Half, 1.0).unwrap();
@@ -603,7 +604,8 @@ fn frequencies_are_shared() {
     let a = |d| Transform::diagonal(vec![Complex64::I; d]).unwrap();
     let narrow = ComplexExponential::new(a(2), Symmetry::Plain).build::<f64>(&omega, target());
     assert!(matches!(narrow, Err(Error::Shape { .. })));
-    let counts = random_features::frequency::draw_poisson(3, 8, 1.0, &mut random_features::rng(1)).unwrap();
+    let counts =
+        random_features::frequency::Counts::poisson(3, 8, 1.0, random_features::rng(1).next_u64()).unwrap();
     assert!(matches!(Positive.build::<f64>(counts, target()), Err(Error::Frequencies { .. })));
     // What overflows T once the lengthscale has divided it is refused, not made smaller.
     let large = || Frequencies::from_rows(ndarray::arr2(&[[1e38, 1.0]])).unwrap();
@@ -655,7 +657,9 @@ fn features_follow_from_the_parts() {
         Gerf::new(Complex64::new(-0.1, 0.0), GerfSign::Plus).unwrap().softmax(omega()).unwrap(),
         complex.gaussian(omega(), 1.5).unwrap(),
         Nonlinear::new(Activation::Relu).build(omega(), 2.0).unwrap(),
-        Positive.softmax(draw_with(d, m, &Hadamard::default(), &RootDim, &mut rng(4)).unwrap()).unwrap(),
+        Positive
+            .softmax(Hadamard::default().with_radii(RootDim).draw(d, m, rng(4).next_u64()).unwrap())
+            .unwrap(),
     ];
     for map in &maps {
         for (side, x) in [(Side::X, point::<f64>(d, 1, 0.6)), (Side::Y, point::<f64>(d, 5, 0.5))] {
@@ -674,7 +678,7 @@ fn what_is_not_in_the_normal_form_has_no_parts() {
     let d = 4;
     let draw = |seed| frequencies(d, 5, &Independent, seed);
     let hybrid = Hybrid::<Map<f64>>::angular(Bases::shared(draw(1)), draw(2)).unwrap();
-    let counts = draw_poisson(d, 5, 0.3, &mut rng(1)).unwrap();
+    let counts = Counts::poisson(d, 5, 0.3, rng(1).next_u64()).unwrap();
     let conditioned = Positive.gaussian::<f64>(draw(3), 1.0).unwrap();
     let conditioned = conditioned
         .conditioned(&Conditioning::identity(d).unwrap().shifted(vec![0.1; d], vec![0.2; d]).unwrap())

@@ -5,12 +5,14 @@ use crate::common::{
     Sample, couplings_from_two_dimensions, features, frequencies, normal_cdf, point, points,
 };
 use ndarray::{Array1, Array2, arr1, s};
-use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex, draw_with,
-};
-use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, RootDim, angle};
+use random_features::extend::Coupling;
+use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex};
+use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::map::AnyKernel;
+use random_features::recipe::Draw;
 use random_features::recipe::{Omega, PlainRecipe};
+use random_features::workbench::RootDim;
+use random_features::workbench::draw_with;
 use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
@@ -393,8 +395,8 @@ fn kernels_and_variances_are_their_integrals() {
 #[test]
 fn variances_of_signs() {
     let (x, y, zero) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
-    let map = |coupling: &dyn Coupling, radii: &dyn random_features::kernel::Radii| {
-        Sign.build::<f64>(draw_with(2, 5, coupling, radii, &mut rng(1)).unwrap(), 1.0).unwrap()
+    let map = |coupling: &dyn Coupling, radii: &dyn random_features::extend::Radii| {
+        Sign.build::<f64>(draw_with(2, 5, coupling, radii, rng(1).next_u64()).unwrap(), 1.0).unwrap()
     };
     let sign = map(&Independent, &RootDim);
     let variance = |x: &Array1<f64>, y: &Array1<f64>| sign.log_variance(x, y).unwrap().unwrap().exp();
@@ -476,7 +478,7 @@ fn kernels_and_closed_forms_are_known_where_they_are() {
     for f in Activation::ALL {
         let map = Nonlinear::new(f).build::<f64>(omega.clone(), 1.0).unwrap();
         assert_eq!(map.kernel().is_none(), WITHOUT_KERNEL.contains(&f));
-        let sphere = draw_with(4, 7, &Independent, &RootDim, &mut rng(1)).unwrap();
+        let sphere = Independent.with_radii(RootDim).draw(4, 7, rng(1).next_u64()).unwrap();
         assert!(Nonlinear::new(f).build::<f64>(sphere, 1.0).unwrap().kernel().is_none());
         let orthogonal = Nonlinear::new(f).build::<f64>(frequencies(4, 7, &Orthogonal, 1), 1.0).unwrap();
         assert_eq!(orthogonal.kernel().is_none(), map.kernel().is_none());

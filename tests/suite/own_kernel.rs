@@ -1,7 +1,8 @@
 //! A kernel that the crate does not have, as a user would define it.
 
-use random_features::kernel::{Lengthscale, Radii, ShiftInvariant, Spectrum};
-use random_features::rand::{Rng, RngExt};
+use random_features::extend::{Radii, ShiftInvariant, Spectrum};
+use random_features::kernel::Lengthscale;
+use random_features::rand::RngExt;
 use random_features::{Result, SignedLog};
 
 /// k(δ) = ½ sin r/r + ½ sin 2r/2r on ℝ³ with r = ‖δ‖: frequencies are uniform on the spheres of radius 1 and 2.
@@ -9,7 +10,12 @@ use random_features::{Result, SignedLog};
 pub struct TwoShells(Lengthscale);
 
 impl Radii for TwoShells {
-    fn draw(&self, _d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+    fn draw(
+        &self,
+        _d: usize,
+        count: usize,
+        rng: &mut random_features::extend::Generator,
+    ) -> Result<Vec<f64>> {
         Ok((0..count).map(|_| if rng.random::<bool>() { 1.0 } else { 2.0 }).collect())
     }
 }

@@ -8,9 +8,7 @@ use random_features::compose::{Bases, Clustered, Coefficient, Hybrid, Mixture};
 use random_features::data::Clustering;
 use random_features::extend::FeatureMap;
 use random_features::extend::{Facts, Form, Tile};
-use random_features::frequency::{
-    Antithetic, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
-};
+use random_features::frequency::{Antithetic, Counts, Hadamard, Independent, Orthogonal};
 use random_features::kernel::Activation;
 use random_features::{
     DenseExponential, EluPlusOne, Error, Geometric, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real,
@@ -67,8 +65,10 @@ fn kinds<T: Real>() -> Vec<Map<T>> {
     maps.extend([
         Positive.gaussian(frequencies(D, 20, &Hadamard::default(), 1), vec![1.0, 0.5, 2.0, 1.5]).unwrap(),
         DenseExponential::new(vec![-0.1; D]).unwrap().softmax(o(10, 1)).unwrap(),
-        Poisson::default().softmax(draw_poisson(D, 12, 1.0, &mut rng(1)).unwrap()).unwrap(),
-        Geometric::default().gaussian(draw_geometric(D, 12, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap(),
+        Poisson::default().softmax(Counts::poisson(D, 12, 1.0, rng(1).next_u64()).unwrap()).unwrap(),
+        Geometric::default()
+            .gaussian(Counts::geometric(D, 12, 0.4, rng(1).next_u64()).unwrap(), 1.0)
+            .unwrap(),
         Nonlinear::new(Activation::Relu).build(o(10, 1), 1.0).unwrap(),
         Sign.build(o(10, 1), 1.0).unwrap(),
         EluPlusOne.build(D, 1.0).unwrap(),

@@ -5,9 +5,7 @@ use crate::threads::on_threads;
 use ndarray::{Array1, Array2, arr2};
 use num_complex::Complex64;
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, draw_poisson,
-};
+use random_features::frequency::{Antithetic, Counts, Frequencies, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Activation, Gaussian, Softmax};
 use random_features::map::{Importance, ParameterGradients};
 use random_features::theory::gerf::GerfSign;
@@ -196,7 +194,7 @@ fn other_maps_are_refused() {
         let c = Array2::zeros((5, map.feature_dim()));
         matches!(map.pull_back_parameters(Side::X, &points(), &c), Err(Error::Unsupported { .. }))
     };
-    let counts = draw_poisson(3, 8, 1.5, &mut rng(4)).unwrap();
+    let counts = Counts::poisson(3, 8, 1.5, rng(4).next_u64()).unwrap();
     assert!(refused(Poisson::default().softmax(counts).unwrap()));
     assert!(refused(Importance::new(vec![0.0; 6]).unwrap().softmax(omega(rows(6, 1))).unwrap()));
     let bases = Bases::shared(frequencies(3, 6, &Orthogonal, 1));

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, Axis, s};
 use num_complex::Complex64;
 use random_features::apply::pca::{KernelPca, PcaStatistics};
 use random_features::apply::{RidgeStatistics, Standardisation};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::linalg::Backend;
 use random_features::map::Transform;

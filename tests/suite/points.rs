@@ -3,7 +3,7 @@
 #![allow(clippy::needless_borrows_for_generic_args, reason = "both forms must compile")]
 
 use ndarray::{Array2, ArrayRef2, ArrayView2, ArrayViewMut2, CowArray, Ix2, arr2, array, s};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::{Features, Map, Points, Positive, Real, Result, Side};
 
 fn map<T: Real>() -> Map<T> {

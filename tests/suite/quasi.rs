@@ -4,9 +4,12 @@
 
 use crate::common::{Name, Sample, frequencies, gaussian, normal_cdf, point, softmax};
 use ndarray::{Array1, Array2};
-use random_features::frequency::{Coupling, Halton, Rows, Sobol, draw, draw_with};
-use random_features::kernel::{Chi, Radii, Radius, RootDim};
-use random_features::theory::{self, Dependence, Law, Pair, Run};
+use random_features::extend::{Coupling, Rows};
+use random_features::extend::{Radii, Radius};
+use random_features::frequency::{Halton, Sobol};
+use random_features::theory::{self, Dependence, Law, Pair};
+use random_features::workbench::Run;
+use random_features::workbench::{Chi, RootDim};
 use random_features::{Error, rng};
 
 const COUPLINGS: [&dyn Coupling; 2] = [&Halton, &Sobol];
@@ -35,7 +38,7 @@ fn dimensions_end_where_the_numbers_do() {
     assert_eq!((Sobol.capacity(0), Sobol.capacity(1112)), (0, 0));
     assert_eq!((Sobol.capacity(1) as u64, Sobol.capacity(1111) as u64), (1 << 32, 1 << 32));
     let direct = Sobol.draw_block(1112, 1, &Chi, &mut rng(0)).map(drop);
-    for refusal in [direct, draw(1112, 3, &Sobol, &mut rng(0)).map(drop)] {
+    for refusal in [direct, Sobol.draw(1112, 3, rng(0).next_u64()).map(drop)] {
         assert!(matches!(refusal, Err(Error::Parameter { value: 1112.0, .. })), "{refusal:?}");
         assert!(refusal.unwrap_err().to_string().contains(&Sobol::MAX_DIMENSION.to_string()));
     }
@@ -64,7 +67,7 @@ fn rows_take_other_radii() {
             Rows::Dense(rows) => rows,
             other => panic!("{other:?}"),
         };
-        let stretched = draw_with(3, 20, coupling, &RootDim, 4).unwrap();
+        let stretched = coupling.with_radii(RootDim).draw(3, 20, 4).unwrap();
         for (a, b) in block(&RootDim).rows().into_iter().zip(block(&Chi).rows()) {
             assert!((a.dot(&a) - 3.0).abs() < 1e-14);
             assert!((a.dot(&b).powi(2) - 3.0 * b.dot(&b)).abs() < 1e-12);

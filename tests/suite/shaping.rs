@@ -6,7 +6,6 @@ use rand::RngExt;
 use random_features::apply::attention::{Attention, AttentionShaping, Heads};
 use random_features::data::shaping::{Moments, PairMoments, Shape, Shaping};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::Coupling;
 use random_features::linalg::Backend;
 use random_features::theory::dense;
 use random_features::{Error, Positive, rng};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
 use ndarray::{Array1, Array2, s};
 use random_features::apply::{ExactSmoother, Smoother};
-use random_features::frequency::{Coupling, Independent};
+use random_features::frequency::Independent;
 use random_features::kernel::{Activation, Gaussian, Softmax};
 use random_features::reduce::KernelSums;
 use random_features::{Error, Map, Nonlinear, Positive, Real};

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, arr2, s};
 use random_features::apply::{
     Criterion, ExactSmoother, RidgeClassifier, RidgeSearch, RidgeStatistics, Smoother, Standardisation,
 };
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::Gaussian;
 use random_features::sprs::{CsMat, TriMat};
 use random_features::{Error, Map, Points, Positive, Real, Side, Trigonometric};

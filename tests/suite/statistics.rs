@@ -11,13 +11,14 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, arr1};
 use rand::RngExt;
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Rows, Simplex, SimplexPlus, draw_with,
-};
-use random_features::kernel::{Chi, Radii, RootDim};
+use random_features::extend::Radii;
+use random_features::extend::{Coupling, Rows};
+use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::map::AnyKernel;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;
+use random_features::workbench::draw_with;
+use random_features::workbench::{Chi, RootDim};
 use random_features::{Error, Map, Positive, Sign, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;
@@ -156,7 +157,12 @@ fn orthogonal_positive_features_have_no_bias() {
 struct Ones;
 
 impl Radii for Ones {
-    fn draw(&self, _: usize, count: usize, _: &mut dyn rand::Rng) -> random_features::Result<Vec<f64>> {
+    fn draw(
+        &self,
+        _: usize,
+        count: usize,
+        _: &mut random_features::extend::Generator,
+    ) -> random_features::Result<Vec<f64>> {
         Ok(vec![1.0; count])
     }
 }
@@ -166,8 +172,8 @@ impl Radii for Ones {
 fn kernels_are_known_where_the_law_is() {
     let drawn = || frequencies(4, 7, &Orthogonal, 1);
     let own = || Frequencies::from_rows(drawn().rows().into_owned()).unwrap();
-    let other = || draw_with(4, 7, &Orthogonal, &Ones, &mut rng(1)).unwrap();
-    let sphere = || draw_with(4, 7, &Orthogonal, &RootDim, &mut rng(1)).unwrap();
+    let other = || draw_with(4, 7, &Orthogonal, &Ones, rng(1).next_u64()).unwrap();
+    let sphere = || Orthogonal.with_radii(RootDim).draw(4, 7, rng(1).next_u64()).unwrap();
     for name in MAPS {
         for target in [softmax(), gaussian()] {
             let known = |omega| name.make::<f64>(omega, target.clone()).kernel().is_some();

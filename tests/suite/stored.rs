@@ -16,22 +16,29 @@ use random_features::apply::{
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
 use random_features::data::{Clustering, Reservoir, Statistics};
+use random_features::extend::Coupling;
+use random_features::extend::Radii;
+use random_features::extend::Radius;
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
-use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
-    Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
-    Halton, Independent, Orthogonal, Partial, Rates, RotationLaw, Simplex, SimplexPlus, Sobol,
-    draw_geometric, draw_poisson, draw_with,
+    Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
+    Sobol,
 };
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, Radii, Radius, RegularisedSoftmax,
-    RootDim, Smoothness, Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, RegularisedSoftmax, Smoothness,
+    Softmax,
 };
 use random_features::map::{AnyKernel, Shift, Transform};
+use random_features::recipe::{AnyCoupling, CountLaw, Draw, DrawCounts, Rates};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
+use random_features::workbench::RootDim;
+use random_features::workbench::RotationLaw;
+use random_features::workbench::draw_with;
+use random_features::workbench::structured::{PlaneRotation, Rotated, Rotation, Structured};
+
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,
     Real, Recipe, Side, Sign, Trigonometric, rng,
@@ -146,7 +153,7 @@ fn frequencies_survive() {
     let radii: [&dyn Radii; 2] = [&Smoothness::ThreeHalves, &RootDim];
     for coupling in couplings().into_iter().chain(quasi_couplings()).chain(approximate_couplings()) {
         for (seed, radii) in radii.iter().enumerate() {
-            let omega = draw_with(5, 13, coupling.as_ref(), *radii, &mut rng(seed as u64)).unwrap();
+            let omega = draw_with(5, 13, coupling.as_ref(), *radii, rng(seed as u64).next_u64()).unwrap();
             survives(&omega).into_iter().for_each(|read| assert_eq!(read, omega));
             if let Some(structured) = omega.structured() {
                 survives::<Structured>(structured).into_iter().for_each(|read| assert_eq!(read, *structured));
@@ -161,9 +168,9 @@ fn frequencies_survive() {
 #[test]
 fn counts_and_laws_survive() {
     let rates = scales(20, 1);
-    let poisson = draw_poisson(20, 30, rates.clone(), &mut rng(1)).unwrap();
+    let poisson = Counts::poisson(20, 30, rates.clone(), rng(1).next_u64()).unwrap();
     survives(&poisson).into_iter().for_each(|read| assert_eq!(read, poisson));
-    survives(&draw_geometric(3, 30, 1.0 / 3.0, &mut rng(1)).unwrap());
+    survives(&Counts::geometric(3, 30, 1.0 / 3.0, rng(1).next_u64()).unwrap());
     survives(&Counts::from_rows(ndarray::arr2(&[[1 << 53, 0]])).unwrap());
     for rate in rates {
         survives(&CountLaw::Poisson(Rates::Same(rate)));
@@ -202,7 +209,7 @@ fn stored_draws_are_what_they_say() {
 
     let omega = Orthogonal.draw(3, 7, 5).unwrap();
     for read in survives(&omega) {
-        assert_eq!(read.provenance(), omega.provenance());
+        assert_eq!(read.drawn_from(), omega.drawn_from());
     }
     let stored = to_value(&omega).unwrap();
     let not_theirs = |place: &str, value: serde_json::Value| {
@@ -255,7 +262,7 @@ fn what_is_known_of_data_survives() {
     survives(&weighted);
     weighted.update_weighted(&points::<f64>(9, 3, 1.0), &Array1::from(scales(9, 4))).unwrap();
     survives(&weighted);
-    let clusters = Clustering::of(&points::<f64>(200, 7, 1.0), 9, &mut rng(1)).unwrap();
+    let clusters = Clustering::of(&points::<f64>(200, 7, 1.0), 9, 1).unwrap();
     survives(&clusters).into_iter().for_each(|read| assert_eq!(read, clusters));
     survives(&Clustering::new(matrix(20, 5, 3)).unwrap());
     for scale in scales(100, 5) {
@@ -296,7 +303,7 @@ fn couplings_survive() {
     survives(Independent);
     survives(Orthogonal);
     survives(Antithetic(SimplexPlus::default().with_passes(2)));
-    survives(Simplex::default().with_partial(Partial::Truncated));
+    survives(Simplex::default().with_truncated_blocks());
     survives(Simplex::on(RotationLaw::Hadamard(Hadamard::default().with_rounds(2))));
     survives(Givens::default().with_rounds(7));
     survives(Halton);
@@ -360,11 +367,11 @@ fn every_map_survives_in_every_format() {
         }
         let map = Nonlinear::new(Activation::Relu).with_offset(scale).unwrap();
         map_survives(&map.build(omega(5), each()).unwrap());
-        let counts = draw_poisson(3, 6, vec![scale, 1.0, 2.0], &mut rng(1)).unwrap();
+        let counts = Counts::poisson(3, 6, vec![scale, 1.0, 2.0], rng(1).next_u64()).unwrap();
         let shift = Shift::new(numbers(3, k as u64), 1.0 / scale).unwrap();
         map_survives(&Poisson::default().gaussian(counts.clone(), each()).unwrap());
         map_survives(&Poisson::with_rates(scale).shifted(shift.clone()).gaussian(counts, each()).unwrap());
-        let counts = draw_geometric(3, 6, 0.09 * scale, &mut rng(1)).unwrap();
+        let counts = Counts::geometric(3, 6, 0.09 * scale, rng(1).next_u64()).unwrap();
         map_survives(&Geometric::default().softmax(counts.clone()).unwrap());
         map_survives(&Geometric::with_p(0.05 * scale).shifted(shift).softmax(counts).unwrap());
     }
@@ -387,8 +394,7 @@ fn composed_maps_survive_and_frequencies_are_stored_once() {
     let nested = nested.unwrap();
     map_survives(&nested);
     let (queries, keys) = (points::<f64>(30, 3, 1.0), points::<f64>(30, 3, 0.5));
-    let (queries, keys) =
-        (Clustering::of(&queries, 2, &mut rng(1)).unwrap(), Clustering::of(&keys, 3, &mut rng(2)).unwrap());
+    let (queries, keys) = (Clustering::of(&queries, 2, 1).unwrap(), Clustering::of(&keys, 3, 2).unwrap());
     let centres = Centres::new(&queries, &keys);
     let clustered = Clustered::by_centres(centres, omega(6, 8), Softmax::default()).unwrap();
     map_survives(&clustered);
@@ -595,7 +601,7 @@ fn samplers_that_cannot_be_are_refused() {
 
 #[test]
 fn clusters_survive() {
-    let clusters = Clustering::of(&points::<f64>(20, 3, 1.0), 4, &mut rng(1)).unwrap();
+    let clusters = Clustering::of(&points::<f64>(20, 3, 1.0), 4, 1).unwrap();
     let stored = to_value(&clusters).unwrap();
     assert_eq!(from_value::<Clustering>(stored.clone()).unwrap(), clusters);
     let mut negative = stored;
@@ -625,7 +631,7 @@ fn damage_is_noticed() {
     noticed(&map.recipe().unwrap());
     noticed(&map);
     noticed(&Statistics::of(&x).unwrap());
-    noticed(&Clustering::of(&x, 2, &mut rng(1)).unwrap());
+    noticed(&Clustering::of(&x, 2, 1).unwrap());
     let moments = Moments::of(&x).unwrap();
     noticed(&moments);
     noticed(&PairMoments::weighted(moments, &x, &x, &Array2::ones((20, 20))).unwrap());

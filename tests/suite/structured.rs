@@ -5,13 +5,19 @@ use crate::common::{
     Name, Sample, approximate_couplings, couplings_from_two_dimensions, points, quasi_couplings, softmax,
 };
 use ndarray::{Array1, Array2, s};
-use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
-use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, RotationLaw, Rows, Simplex, SimplexPlus, draw,
-    draw_with,
-};
-use random_features::kernel::{Chi, Kernel, Radii, RegularisedSoftmax, RootDim};
+use random_features::extend::Radii;
+use random_features::extend::{Coupling, Rows};
+use random_features::frequency::{Antithetic, Frequencies, Givens, Hadamard, Simplex, SimplexPlus};
+use random_features::kernel::{Kernel, RegularisedSoftmax};
 use random_features::theory::{self, Law, Pair};
+use random_features::workbench::Chi;
+use random_features::workbench::RootDim;
+use random_features::workbench::RotationLaw;
+use random_features::workbench::draw_with;
+use random_features::workbench::structured::PlaneRotation;
+use random_features::workbench::structured::Rotated;
+use random_features::workbench::structured::Rotation;
+use random_features::workbench::structured::Structured;
 use random_features::workbench::{Method, Projection};
 use random_features::{Error, Positive, Real, rng};
 
@@ -27,7 +33,7 @@ fn products_agree<T: Real>(d: usize) {
     for coupling in approximate_couplings().into_iter().filter(|c| c.capacity(d) > 0) {
         // Less than a block, and a block and a part.
         for m in [d.div_ceil(2), coupling.capacity(d) + 3] {
-            let omega = draw(d, m, coupling.as_ref(), &mut rng(d as u64)).unwrap();
+            let omega = coupling.as_ref().draw(d, m, rng(d as u64).next_u64()).unwrap();
             assert!(omega.structured().is_some() && omega.m() == m && omega.dim() == d);
             let (rows, radii) = (omega.rows().into_owned(), radii(&omega));
             let x = points::<T>(19, d, 1.0);
@@ -83,14 +89,14 @@ fn structured_products_are_dense_ones() {
 #[test]
 fn written_out_rows_are_the_definition() {
     for coupling in approximate_couplings() {
-        let omega = draw(5, 21, coupling.as_ref(), &mut rng(3)).unwrap();
+        let omega = coupling.as_ref().draw(5, 21, rng(3).next_u64()).unwrap();
         let x = Array1::from(vec![0.3, -1.0, 0.2, 0.9, -0.4]);
         let structured = omega.structured().unwrap();
         let (p, q) = (omega.rows().dot(&x), structured.project(x.view()).unwrap());
         assert!(p.iter().zip(&q).all(|(p, q)| (p - q).abs() < 1e-13));
         assert!(structured.project(x.slice(s![..4])).is_err());
     }
-    let antithetic = draw(6, 13, &Antithetic(Hadamard::default()), &mut rng(1)).unwrap();
+    let antithetic = Antithetic(Hadamard::default()).draw(6, 13, rng(1).next_u64()).unwrap();
     for i in (0..12).step_by(2) {
         let rows = antithetic.rows();
         assert_eq!(rows.row(i + 1), -&rows.row(i));
@@ -103,7 +109,7 @@ fn written_out_rows_are_the_definition() {
 fn two_rows_of_a_simplex_oppose_each_other() {
     let simplex = Simplex::on(RotationLaw::Hadamard(Hadamard::default()));
     for coupling in [simplex, Simplex::default()] {
-        let omega = draw(16, 18, &coupling, &mut rng(2)).unwrap();
+        let omega = coupling.draw(16, 18, rng(2).next_u64()).unwrap();
         let (rows, law) = (omega.rows(), omega.law().clone());
         let (a, b) = (rows.row(16), rows.row(17));
         let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
@@ -117,7 +123,7 @@ fn blocks_have_their_gram_matrix() {
     let d = 16;
     for coupling in approximate_couplings() {
         let m = 2 * coupling.capacity(d);
-        let omega = draw(d, m, coupling.as_ref(), &mut rng(2)).unwrap();
+        let omega = coupling.as_ref().draw(d, m, rng(2).next_u64()).unwrap();
         let (rows, radii) = (omega.rows(), radii(&omega));
         let size = m / 2;
         assert_ne!(
@@ -172,7 +178,7 @@ fn biases_of_approximate_couplings_are_small() {
     let biases = |d: usize, coupling: &dyn Coupling| {
         let x = Array1::from_elem(d, 0.5 / (d as f64).sqrt());
         let one = |seed| {
-            let omega = draw(d, 2 * d, coupling, &mut rng(seed)).unwrap();
+            let omega = coupling.draw(d, 2 * d, rng(seed).next_u64()).unwrap();
             Name::Positive.make::<f64>(omega, softmax()).estimate(&x, &x).unwrap()
         };
         let sample = Sample::of(&(0..20_000).map(one).collect::<Vec<_>>());
@@ -220,7 +226,7 @@ fn simplices_placed_by_radii_take_fast_rotations() {
         .with_radii(RootDim)
         .draw(5, 16, 1)
         .unwrap();
-    assert_eq!(cut.law().radius(), random_features::kernel::Radius::Other);
+    assert_eq!(cut.law().radius(), random_features::extend::Radius::Other);
 }
 
 /// The mean of ‖ω‖² is d for rows that are cut from N dimensions too: z-scores beyond 4.5 have probability 7e-6 each.
@@ -231,7 +237,7 @@ fn cut_rows_have_the_right_norm() {
     {
         let norms: Vec<f64> = (0..3000)
             .map(|seed| {
-                let omega = draw(d, 1, &coupling, &mut rng(seed)).unwrap();
+                let omega = coupling.draw(d, 1, rng(seed).next_u64()).unwrap();
                 let row = omega.rows().row(0).to_owned();
                 row.dot(&row)
             })
@@ -259,7 +265,7 @@ fn plane_rotations_have_no_bias_along_axes() {
             let mut x = Array1::zeros(d);
             x.iter_mut().zip(&entries).for_each(|(x, v)| *x = *v);
             let one = |seed| {
-                let omega = draw(d, d, &Givens::default(), &mut rng(seed)).unwrap();
+                let omega = Givens::default().draw(d, d, rng(seed).next_u64()).unwrap();
                 let structured = omega.structured().unwrap();
                 let products = structured.project(x.view()).unwrap();
                 let radii = &structured.blocks()[0].radii;
@@ -287,7 +293,7 @@ fn few_dimensions_are_padded_enough() {
             axis[0] = 2.0;
             for z in [axis, Array1::from_elem(d, 2.0 / (d as f64).sqrt())] {
                 let one = |seed| {
-                    let omega = draw(d, 16, coupling, &mut rng(seed)).unwrap();
+                    let omega = coupling.draw(d, 16, rng(seed).next_u64()).unwrap();
                     assert_eq!((omega.padded_dim(), omega.structured().unwrap().blocks().len()), (16, 1));
                     let products = omega.structured().unwrap().project(z.view()).unwrap();
                     products.mapv(f64::cos).sum() / 16.0
@@ -300,7 +306,7 @@ fn few_dimensions_are_padded_enough() {
             }
         }
     }
-    assert_eq!(draw(17, 3, &Hadamard::default(), &mut rng(0)).unwrap().padded_dim(), 32);
+    assert_eq!(Hadamard::default().draw(17, 3, rng(0).next_u64()).unwrap().padded_dim(), 32);
 }
 
 /// Rounds of disjoint planes: every coordinate is in one plane of a round, pairs are equally frequent, and blocks have
@@ -308,7 +314,7 @@ fn few_dimensions_are_padded_enough() {
 #[test]
 fn plane_rotations_come_in_rounds_of_disjoint_planes() {
     for (d, planes) in [(6, 3), (7, 3)] {
-        let omega = draw(d, 3 * d, &Givens::default().with_rounds(500), &mut rng(9)).unwrap();
+        let omega = Givens::default().with_rounds(500).draw(d, 3 * d, rng(9).next_u64()).unwrap();
         let mut seen = Array2::<usize>::zeros((d, d));
         let mut products = Vec::new();
         for block in omega.structured().unwrap().blocks() {
@@ -342,9 +348,9 @@ fn plane_rotations_come_in_rounds_of_disjoint_planes() {
 
 #[test]
 fn one_dimension() {
-    assert!(draw(1, 2, &Givens::default(), &mut rng(0)).is_err());
-    assert!(draw(1, 2, &Simplex::on(RotationLaw::Hadamard(Hadamard::default())), &mut rng(0)).is_err());
-    let omega = draw(1, 50, &Hadamard::default(), &mut rng(0)).unwrap();
+    assert!(Givens::default().draw(1, 2, rng(0).next_u64()).is_err());
+    assert!(Simplex::on(RotationLaw::Hadamard(Hadamard::default())).draw(1, 2, rng(0).next_u64()).is_err());
+    let omega = Hadamard::default().draw(1, 50, rng(0).next_u64()).unwrap();
     let rows = omega.rows();
     assert!(rows.iter().any(|v| *v > 0.0) && rows.iter().any(|v| *v < 0.0));
 }
@@ -352,7 +358,7 @@ fn one_dimension() {
 /// Norms up to the end of the range saturate instead of overflowing on the way.
 #[test]
 fn no_norm_overflows() {
-    let omega = draw(100, 64, &Hadamard::default(), &mut rng(4)).unwrap();
+    let omega = Hadamard::default().draw(100, 64, rng(4).next_u64()).unwrap();
     for ell in [1e-3, 1.0, 1e10] {
         let projection = Projection::<f32>::with_method(omega.clone(), ell, Method::Structured).unwrap();
         for size in [1e-30f32, 1e30, 3e38] {
@@ -429,7 +435,7 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(Frequencies::from_structured(structured, Law::unknown(2)), Err(Error::Shape { .. })));
     for coupling in [&Hadamard::default().with_rounds(0) as &dyn Coupling, &Givens::default().with_rounds(0)]
     {
-        assert!(matches!(draw(4, 4, coupling, &mut rng(0)), Err(Error::Parameter { .. })));
+        assert!(matches!(coupling.draw(4, 4, rng(0).next_u64()), Err(Error::Parameter { .. })));
     }
 }
 
@@ -451,7 +457,12 @@ fn extensions_that_break_their_promise_are_refused() {
     #[derive(Debug)]
     struct Off(usize);
     impl Radii for Off {
-        fn draw(&self, _: usize, _: usize, _: &mut dyn rand::Rng) -> random_features::Result<Vec<f64>> {
+        fn draw(
+            &self,
+            _: usize,
+            _: usize,
+            _: &mut random_features::extend::Generator,
+        ) -> random_features::Result<Vec<f64>> {
             Ok(vec![1.0; self.0])
         }
     }
@@ -459,7 +470,7 @@ fn extensions_that_break_their_promise_are_refused() {
         crate::common::couplings_from_two_dimensions().into_iter().chain(crate::common::quasi_couplings());
     for coupling in others.chain(approximate_couplings()) {
         for count in [3, 9] {
-            let refused = draw_with(4, 4, coupling.as_ref(), &Off(count), &mut rng(0));
+            let refused = draw_with(4, 4, coupling.as_ref(), &Off(count), rng(0).next_u64());
             assert!(matches!(refused, Err(Error::Shape { .. })), "{coupling:?}: {refused:?}");
         }
         let most = coupling.capacity(4);
@@ -471,7 +482,10 @@ fn extensions_that_break_their_promise_are_refused() {
     let huge: [&dyn Coupling; 2] =
         [&Hadamard::default().with_rounds(usize::MAX), &Givens::default().with_rounds(usize::MAX)];
     for coupling in huge {
-        assert!(matches!(draw(4, 4, coupling, &mut rng(0)), Err(Error::Parameter { .. })), "{coupling:?}");
+        assert!(
+            matches!(coupling.draw(4, 4, rng(0).next_u64()), Err(Error::Parameter { .. })),
+            "{coupling:?}"
+        );
     }
     assert!(Givens::default().draw_block(1, 1, &Chi, &mut rng(0)).is_err());
     let rotation = Rotation::Givens(vec![PlaneRotation { axes: [0, 1], angle: 1.0 }]);
@@ -485,7 +499,7 @@ fn extensions_that_break_their_promise_are_refused() {
 
 #[test]
 fn radii_are_those_of_the_padded_dimension() {
-    let omega = draw_with(5, 8, &Hadamard::default(), &RootDim, &mut rng(1)).unwrap();
+    let omega = Hadamard::default().with_radii(RootDim).draw(5, 8, rng(1).next_u64()).unwrap();
     assert!(omega.structured().unwrap().blocks()[0].radii.iter().all(|r| *r == 4.0));
     let lengths = Chi.draw(16, 8, &mut rng(1)).unwrap();
     let block = Hadamard::default().draw_block(5, 8, &Chi, &mut rng(1)).unwrap();
@@ -501,14 +515,14 @@ fn approximate_laws_are_marked() {
     for coupling in approximate_couplings().into_iter().chain(on) {
         let in_the_plane = format!("{coupling:?}").contains("Givens");
         for (d, m) in [(2, 1), (2, 7), (3, 1), (3, 9), (20, 70)] {
-            let law = draw(d, m, coupling.as_ref(), &mut rng(1)).unwrap().law().clone();
+            let law = coupling.as_ref().draw(d, m, rng(1).next_u64()).unwrap().law().clone();
             assert_eq!(law.is_approximate(), d > 2 || !in_the_plane, "{coupling:?} in dimension {d}");
             assert_eq!(theory::positive(&Pair::new((0..d).map(|k| (0.1 * k as f64, 0.2))), &law), None);
         }
     }
     for coupling in couplings_from_two_dimensions().into_iter().chain(quasi_couplings()) {
         for (d, m) in [(2, 1), (3, 9)] {
-            let omega = draw(d, m, coupling.as_ref(), &mut rng(1)).unwrap();
+            let omega = coupling.as_ref().draw(d, m, rng(1).next_u64()).unwrap();
             assert!(!omega.law().is_approximate(), "{coupling:?} in dimension {d}");
         }
     }
@@ -520,7 +534,7 @@ fn approximate_laws_are_marked() {
 fn rows_of_many_dimensions_are_products_with_unit_vectors() {
     let fast = [RotationLaw::Hadamard(Hadamard::default()), RotationLaw::Givens(Givens::default())];
     for (coupling, d) in fast.into_iter().flat_map(|law| [511, 513, 800].map(|d| (Simplex::on(law), d))) {
-        let omega = draw(d, 600, &coupling, &mut rng(3)).unwrap();
+        let omega = coupling.draw(d, 600, rng(3).next_u64()).unwrap();
         let (rows, structured) = (omega.rows(), omega.structured().unwrap());
         for k in [0, 1, 255, 256, 257, 510, d - 2, d - 1] {
             let unit = Array1::from_shape_fn(d, |l| f64::from(u8::from(l == k)));
@@ -533,6 +547,6 @@ fn rows_of_many_dimensions_are_products_with_unit_vectors() {
 /// A matrix of 8 rows would take hours to be written out, by products with a million unit vectors.
 #[test]
 fn long_rows_stay_factors() {
-    let omega = draw(1 << 20, 8, &Hadamard::default(), &mut rng(1)).unwrap();
+    let omega = Hadamard::default().draw(1 << 20, 8, rng(1).next_u64()).unwrap();
     assert_eq!(Projection::<f32>::new(omega, 1.0).unwrap().method(), Method::Structured);
 }

@@ -4,8 +4,8 @@
 use crate::common::{Sample, hypergeometric};
 use num_complex::Complex64;
 use random_features::Sign;
+use random_features::extend::Radius;
 use random_features::frequency::{Antithetic, Independent};
-use random_features::kernel::Radius;
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
 use random_features::theory::conformity::{
     conformity_excess, even_conformity_excess, ln_conformity, trigonometric_conformity, trigonometric_excess,

@@ -12,7 +12,8 @@
 //!
 //! # Example
 //! ```
-//! use random_features::frequency::{Draw, Orthogonal};
+//! use random_features::frequency::Orthogonal;
+//! use random_features::recipe::Draw;
 //! use random_features::map::Recipe;
 //! use random_features::recipe::PlainRecipe;
 //! use random_features::{Trigonometric, kernel::Gaussian};

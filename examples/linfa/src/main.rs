@@ -29,10 +29,10 @@ use ndarray::Array2;
 use pico_args::Arguments;
 use random_features::apply::{Criterion, RidgeStatistics};
 use random_features::data::lengthscale;
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::Gaussian;
 use random_features::map::Side;
-use random_features::{Map, Trigonometric, rng};
+use random_features::{Map, Trigonometric};
 use request::{HELP, Request};
 use smartcore::linear::logistic_regression::{LogisticRegression, LogisticRegressionParameters};
 
@@ -86,7 +86,7 @@ fn ridge(map: Map<f64>, split: &Split) -> Outcome<Vec<usize>> {
 /// The accuracy of each method on one split.
 fn accuracies(split: &Split, m: usize, seed: u64) -> Outcome<[f64; METHODS.len()]> {
     let (train, test) = (&split.train, &split.test);
-    let ell = lengthscale::median(&train.points, 1000, &mut rng(seed))?;
+    let ell = lengthscale::median(&train.points, 1000, seed)?;
     let map = Trigonometric.gaussian::<f64>(Orthogonal.draw(train.points.ncols(), m, seed)?, ell)?;
     let columns = || [train.points.clone(), test.points.clone()];
     let features = || -> Outcome<Sets> {

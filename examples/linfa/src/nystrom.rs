@@ -6,7 +6,7 @@ use random_features::kernel::{Gaussian, Kernel};
 use random_features::linalg::Backend;
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::map::Side;
-use random_features::{Map, Result, rng};
+use random_features::{Map, Result};
 
 /// φ(x) = K^(−½) (K(x, zⱼ))ⱼ for landmarks z with the Gram matrix K: φ(x)·φ(y) = K(x, y) where x or y is a landmark.
 ///
@@ -25,7 +25,7 @@ const RANK: f64 = 1e-12;
 
 /// The map with `count` landmarks among clusters of `points`.
 pub fn nystrom(points: &Array2<f64>, count: usize, kernel: Gaussian, seed: u64) -> Result<Map<f64>> {
-    let landmarks = Clustering::of(points, count, &mut rng(seed))?.centres().to_owned();
+    let landmarks = Clustering::of(points, count, seed)?.centres().to_owned();
     let eigen = Backend::default().eigen(&kernel.gram(&landmarks, &landmarks)?)?;
     let largest = eigen.values.last().copied().unwrap_or(0.0);
     let weights = eigen.values.mapv(|v| if v > RANK * largest { v.sqrt().recip() } else { 0.0 });

@@ -4,8 +4,9 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::Result;
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{Draw, Independent, Orthogonal, Simplex};
-use random_features::kernel::Radius;
+use random_features::extend::Radius;
+use random_features::frequency::{Independent, Orthogonal, Simplex};
+use random_features::recipe::Draw;
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension,

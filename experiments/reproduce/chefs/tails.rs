@@ -1,12 +1,14 @@
 //! Theorems 4.1 to 4.3: what orthogonality gains, and large deviations.
 
 use ndarray::Array2;
-use random_features::frequency::{AnyCoupling, Independent, Orthogonal, draw, draw_with};
-use random_features::kernel::{Kernel, RootDim, Softmax};
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::kernel::{Kernel, Softmax};
 use random_features::num_complex::Complex64;
+use random_features::recipe::AnyCoupling;
 use random_features::theory::concentration::{chebyshev_count, hoeffding_count, ln_hoeffding, uniform_count};
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Law, Pair};
+use random_features::workbench::RootDim;
 use random_features::{Gerf, Map, rng_of_step};
 use rayon::prelude::*;
 
@@ -94,7 +96,7 @@ fn deviations(
     let kernel = (-0.5 * pair(points).difference).exp();
     let [x, y] = points.each_ref().map(|point| ndarray::aview1(point));
     let one = |number: u64| -> Result<f64, Stop> {
-        let omega = draw(D, M, &coupling, &mut rng_of_step(seed, number))?;
+        let omega = coupling.draw(D, M, rng_of_step(seed, number).next_u64())?;
         let map: Map<f64> = Gerf::new(a, GerfSign::Plus)?.gaussian(omega, 1.0)?;
         Ok(map.estimate(&x, &y)? - kernel)
     };
@@ -165,7 +167,8 @@ fn tails(run: &mut Run<'_>, claim: &mut Claim) -> Result<[Table; 2], Stop> {
 fn tokens(d: usize, seed: u64) -> Result<[Array2<f64>; 2], Stop> {
     let scale = RADIUS * (d as f64).powf(-0.75);
     let rows = |side: u64| -> Result<Array2<f64>, Stop> {
-        let omega = draw_with(d, POINTS, &Independent, &RootDim, &mut rng_of_step(seed, 1 << 50 | side))?;
+        let omega =
+            Independent.with_radii(RootDim).draw(d, POINTS, rng_of_step(seed, 1 << 50 | side).next_u64())?;
         Ok(omega.rows().mapv(|v| v * scale))
     };
     let (queries, mut keys) = (rows(0)?, rows(1)?);
@@ -184,7 +187,7 @@ fn uniform(d: usize, a: f64, m: usize, seed: u64, draws: u64) -> Result<Vec<f64>
     let [queries, keys] = tokens(d, seed)?;
     let exact = Softmax::default().gram(&queries, &keys)?;
     let one = |number: u64| -> Result<f64, Stop> {
-        let omega = draw(d, m, &Independent, &mut rng_of_step(seed, number))?;
+        let omega = Independent.draw(d, m, rng_of_step(seed, number).next_u64())?;
         let map: Map<f64> = Gerf::new(a, GerfSign::Plus)?.softmax(omega)?;
         let error = |(a, b): (&f64, &f64)| (a - b).abs();
         Ok(map.gram(&queries, &keys)?.iter().zip(&exact).map(error).fold(0.0, f64::max))

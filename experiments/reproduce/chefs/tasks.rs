@@ -4,7 +4,8 @@
 //! over the draws on the validation part, from ten values 10⁻²…10² on a logarithmic grid.
 
 use experiments::dataset::{Dataset, Split};
-use random_features::frequency::{AnyCoupling, Independent, Orthogonal, Simplex};
+use random_features::frequency::{Independent, Orthogonal, Simplex};
+use random_features::recipe::AnyCoupling;
 use rayon::prelude::*;
 
 use crate::item::Stop;

@@ -2,7 +2,7 @@
 
 use experiments::plot::{Panel, Series};
 use ndarray::{Array1, Array2, Axis};
-use random_features::frequency::{Orthogonal, draw};
+use random_features::frequency::Orthogonal;
 use random_features::{Map, rng, rng_of_step};
 use rayon::prelude::*;
 
@@ -79,7 +79,7 @@ type Points = (Array2<f64>, Array2<f64>);
 /// Points of each norm, in the plane of two orthogonal directions: which, is the same to independent
 /// frequencies.
 fn pairs(seed: u64) -> Result<Vec<Points>, Stop> {
-    let directions = draw(D, 2, &Orthogonal, &mut rng(seed))?;
+    let directions = Orthogonal.draw(D, 2, rng(seed).next_u64())?;
     let unit = |side: usize| -> Array1<f64> {
         let direction = directions.rows().row(side).to_owned();
         let norm = direction.dot(&direction).sqrt();

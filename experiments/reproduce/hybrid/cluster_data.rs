@@ -1,8 +1,8 @@
 //! The synthetic data sets: two Gaussian clusters on each side.
 
 use ndarray::{Array2, ArrayView1, Axis, concatenate};
-use random_features::frequency::{Independent, Orthogonal, draw, draw_with};
-use random_features::kernel::RootDim;
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::workbench::RootDim;
 use random_features::{Result, rng};
 
 use super::cluster_paper as paper;
@@ -46,7 +46,8 @@ fn means(setup: &Setup, s: &[f64; 4], scale: f64) -> Result<Array2<f64>> {
     // A rotated vector has a uniform direction, and the norm that it had.
     let mut means = Array2::zeros((0, D));
     for seed in 0..4 {
-        let direction = draw_with(D, 1, &Orthogonal, &RootDim, &mut rng(setup.seed ^ (seed + 1) << 32))?;
+        let direction =
+            Orthogonal.with_radii(RootDim).draw(D, 1, rng(setup.seed ^ (seed + 1) << 32).next_u64())?;
         let row = direction.rows().to_owned() * (setup.means * scale / (D as f64).sqrt());
         means = concatenate![Axis(0), means, row];
     }
@@ -77,7 +78,7 @@ pub fn make(setup: &Setup, published: &paper::Set) -> Result<Data> {
     let squared_norm = setup.means.powi(2) + D as f64 * published.variance;
     let scale = setup.norm / squared_norm.sqrt();
     let means = means(setup, &published.s, scale)?;
-    let noise = draw(D, 4 * setup.points, &Independent, &mut rng(setup.seed))?;
+    let noise = Independent.draw(D, 4 * setup.points, rng(setup.seed).next_u64())?;
     let deviation = published.variance.sqrt() * scale;
     let rows = noise.rows();
     let point = |(i, k): (usize, usize)| (means[[i / setup.points, k]] + deviation * rows[[i, k]]) as f32;

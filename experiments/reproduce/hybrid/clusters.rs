@@ -4,7 +4,7 @@ use experiments::plot::{Panel, Series};
 use ndarray::{Array2, Zip};
 use random_features::compose::{Centres, Clustered};
 use random_features::data::Clustering;
-use random_features::frequency::{Independent, draw};
+use random_features::frequency::Independent;
 use random_features::kernel::{Kernel, Softmax};
 use random_features::workbench::Formula;
 use random_features::{Hyperbolic, Map, Positive, Side, Trigonometric, rng};
@@ -98,14 +98,16 @@ impl Set {
         let data = cluster_data::make(setup, published)?;
         let exact = Softmax::default().gram(&data.x, &data.y)?;
         let mut generator = rng(setup.seed);
-        let clusters =
-            [Clustering::of(&data.x, 2, &mut generator)?, Clustering::of(&data.y, 2, &mut generator)?];
+        let clusters = [
+            Clustering::of(&data.x, 2, generator.next_u64())?,
+            Clustering::of(&data.y, 2, generator.next_u64())?,
+        ];
         Ok(Set { data, exact, clusters })
     }
 
     /// A map whose estimate of each pair of points takes `features` real features.
     fn map(&self, kind: Kind, features: usize, seed: u64) -> Result<Map<f32>, Stop> {
-        let omega = |frequencies: usize| draw(D, frequencies, &Independent, &mut rng(seed));
+        let omega = |frequencies: usize| Independent.draw(D, frequencies, rng(seed).next_u64());
         Ok(match kind {
             Kind::Positive => Positive.softmax(omega(features)?)?,
             Kind::Hyperbolic => Hyperbolic.softmax(omega(features / 2)?)?,

@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Independent, draw};
+use random_features::frequency::Independent;
 use random_features::kernel::Softmax;
 use random_features::planner::{Loss, Measure, Planner};
 use random_features::{Map, Side, Trigonometric, rng_of_step};
@@ -98,7 +98,7 @@ fn times(d: usize, size: Size, seed: u64) -> Result<Vec<f64>, Stop> {
     let mut rng = rng_of_step(seed, d as u64);
     let entry = || StandardNormal.sample(&mut rng);
     let points = Array2::<f32>::from_shape_simple_fn((POINTS, d), entry) / (d as f32).sqrt();
-    let mut omega = |m: usize| draw(d, m, &Independent, &mut rng);
+    let mut omega = |m: usize| Independent.draw(d, m, rng.next_u64());
     let hybrid: Map<f32> = Hybrid::angular(Bases::shared(omega(size.m)?), omega(size.n)?)?;
     let regular = as_many(Method::Trigonometric, Method::Angular.features(size));
     let trigonometric: Map<f32> = Trigonometric.softmax(omega(regular.m)?)?;

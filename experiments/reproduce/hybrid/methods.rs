@@ -4,8 +4,9 @@ use std::f64::consts::PI;
 
 use rand::Rng;
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Draw, Independent, Simplex, draw};
+use random_features::frequency::{Independent, Simplex};
 use random_features::num_complex::Complex64;
+use random_features::recipe::Draw;
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Pair, coefficient, hybrid, relative_error};
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};
@@ -88,8 +89,8 @@ impl Method {
 
     /// The maps in ℝᵈ for points of each norm, all on the same frequencies.
     pub fn draw(self, d: usize, norms: &[f64], size: Size, rng: &mut impl Rng) -> Result<Vec<Map<f64>>> {
-        let omega = draw(d, size.m, &Independent, &mut *rng)?;
-        let tau = self.is_hybrid().then(|| draw(d, size.n, &Independent, rng)).transpose()?;
+        let omega = Independent.draw(d, size.m, rng.next_u64())?;
+        let tau = self.is_hybrid().then(|| Independent.draw(d, size.n, rng.next_u64())).transpose()?;
         let bases = || Bases::shared(omega.clone());
         let map = |r: &f64| -> Result<Map<f64>> {
             Ok(match (self, tau.clone()) {

@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis, concatenate, s};
 use num_complex::Complex64;
 use random_features::compose::{Clustered, Coefficient, Diagonal, Hybrid, Mixture};
 use random_features::data::Clustering;
-use random_features::frequency::{Independent, draw};
+use random_features::frequency::Independent;
 use random_features::kernel::{Kernel, Softmax};
 use random_features::map::Transform;
 use random_features::theory::complex_exponential::Symmetry;
@@ -95,7 +95,7 @@ impl Points {
         let (x, y) = (thinned(&data.x), thinned(&data.y));
         let mut generator = rng(setup.seed);
         let [queries, keys] =
-            [Clustering::of(&x, 2, &mut generator)?, Clustering::of(&y, 2, &mut generator)?];
+            [Clustering::of(&x, 2, generator.next_u64())?, Clustering::of(&y, 2, generator.next_u64())?];
         let count = |clusters: &Clustering, points: &Array2<f32>| -> Result<Vec<usize>, Stop> {
             let mut counts = vec![0; clusters.len()];
             nearest(clusters, points)?.into_iter().for_each(|cluster| counts[cluster] += 1);
@@ -138,7 +138,7 @@ impl Points {
     }
 
     fn map(&self, method: Method, seed: u64) -> Result<Map<f32>, Stop> {
-        let omega = |m: usize, stream: u64| draw(D, m, &Independent, &mut rng(seed ^ stream << 40));
+        let omega = |m: usize, stream: u64| Independent.draw(D, m, rng(seed ^ stream << 40).next_u64());
         let default = || -> Result<Map<f32>> { Hyperbolic.softmax(omega(FEATURES / 2, 1)?) };
         let base = |entries: &Vec<Complex64>| -> Result<Map<f32>> {
             let map = ComplexExponential::new(Transform::diagonal(entries.clone())?, Symmetry::Plain);
@@ -191,7 +191,7 @@ impl Points {
     fn coefficient(&self, positive: bool, seed: u64) -> Result<Coefficient<Map<f32>>, Stop> {
         let entries = &self.diagonals()?[self.largest()];
         let m = if positive { WEIGHT } else { WEIGHT / 2 };
-        let tau = draw(D, m, &Independent, &mut rng(seed))?;
+        let tau = Independent.draw(D, m, rng(seed).next_u64())?;
         let weight = if positive { Coefficient::around_positive } else { Coefficient::around };
         Ok(weight(tau, entries, self.width()?)?)
     }

@@ -3,10 +3,11 @@
 use experiments::dataset::Dataset;
 use rand::RngExt;
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{AnyCoupling, Hadamard, Halton, Independent, Orthogonal, Simplex, draw};
+use random_features::frequency::{Hadamard, Halton, Independent, Orthogonal, Simplex};
 use random_features::kernel::Softmax;
 use random_features::ndarray::{Array2, ArrayView1, Axis, s};
 use random_features::planner::{Measure, Planner};
+use random_features::recipe::AnyCoupling;
 use random_features::{Map, Positive, Trigonometric, rng_of_step};
 use rayon::prelude::*;
 
@@ -112,7 +113,7 @@ fn bases(d: usize, n: usize, each: usize, alone: usize) -> usize {
 
 fn map(method: usize, d: usize, n: usize, r: f64, stream: (u64, u64)) -> Result<Map<f64>, Stop> {
     let mut rng = rng_of_step(stream.0, stream.1);
-    let mut drawn = |m: usize, coupling: AnyCoupling| draw(d, m, &coupling, &mut rng);
+    let mut drawn = |m: usize, coupling: AnyCoupling| coupling.draw(d, m, rng.next_u64());
     let orthogonal = || AnyCoupling::from(Orthogonal);
     let simplex = || AnyCoupling::from(Simplex::default());
     // Positive features: m of them cost md + m.

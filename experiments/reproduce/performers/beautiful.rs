@@ -1,8 +1,9 @@
 //! Theorem 6: orthogonality for any function with a power series of non-negative terms.
 
-use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, draw, draw_with};
-use random_features::kernel::RootDim;
+use random_features::extend::Coupling;
+use random_features::frequency::{Independent, Orthogonal, Simplex};
 use random_features::rng_of_step;
+use random_features::workbench::RootDim;
 use rayon::prelude::*;
 
 use crate::item::{Item, Outcome, Paper, Stop};
@@ -54,9 +55,9 @@ fn estimate(
 ) -> Result<f64, Stop> {
     let mut rng = rng_of_step(seed, number);
     let omega = if law == 0 {
-        draw(D, D, coupling, &mut rng)?
+        coupling.draw(D, D, rng.next_u64())?
     } else {
-        draw_with(D, D, coupling, &RootDim, &mut rng)?
+        coupling.with_radii(RootDim).draw(D, D, rng.next_u64())?
     };
     let terms = omega.rows().column(0).iter().map(|w| g(NORM * w)).collect::<Vec<f64>>();
     Ok(terms.iter().sum::<f64>() / D as f64)

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use rand_distr::{Distribution, StandardNormal};
-use random_features::kernel::Radius;
+use random_features::extend::Radius;
 use random_features::rng_of_step;
 use random_features::theory::bounds::{ln_orthogonality_gap, ln_regularised_orthogonality_gap};
 use random_features::theory::concentration::regularised_chernoff_gap;

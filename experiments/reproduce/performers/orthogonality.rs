@@ -6,7 +6,8 @@ use experiments::attention::{KINDS, Kind, Stream, attention, square_distance, sq
 use experiments::plot::{Panel, Series};
 use ndarray::{Array2, Array4, Axis};
 use random_features::apply::attention::{Attention, ExactAttention, Heads, TokenSample};
-use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex};
+use random_features::extend::Coupling;
+use random_features::frequency::{Independent, Orthogonal, Simplex};
 use random_features::planner::Planner;
 use random_features::{Error, Map, Result};
 use rayon::prelude::*;

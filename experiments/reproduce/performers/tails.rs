@@ -3,9 +3,11 @@
 use std::f64::consts::{PI, TAU};
 
 use ndarray::{Array2, Axis, concatenate, s};
-use random_features::frequency::{Coupling, Independent, Orthogonal, draw, draw_with};
-use random_features::kernel::{Kernel, RootDim, Softmax};
+use random_features::extend::Coupling;
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::kernel::{Kernel, Softmax};
 use random_features::theory::concentration::{ln_chernoff, uniform_order_trigonometric};
+use random_features::workbench::RootDim;
 use random_features::{Map, Trigonometric, rng_of_step};
 use rayon::prelude::*;
 
@@ -145,12 +147,12 @@ fn difference(function: &Function, theta: f64) -> f64 {
 fn tails(
     g: fn(f64) -> f64,
     thresholds: &[f64],
-    coupling: &(dyn Coupling + Sync),
+    coupling: &dyn Coupling,
     seed: u64,
     draws: u64,
 ) -> Result<Vec<f64>, Stop> {
     let one = |number: u64| -> Result<f64, Stop> {
-        let omega = draw_with(D, D, coupling, &RootDim, &mut rng_of_step(seed, number))?;
+        let omega = coupling.with_radii(RootDim).draw(D, D, rng_of_step(seed, number).next_u64())?;
         Ok(omega.rows().column(0).iter().map(|w| g(NORM * w)).sum::<f64>() / D as f64)
     };
     let estimates = (0..draws).into_par_iter().map(one).collect::<Result<Vec<f64>, Stop>>()?;
@@ -233,7 +235,8 @@ fn radius(d: usize) -> f64 {
 /// Queries and keys, scaled by d^(−¼), in rows of norm 1.
 fn tokens(d: usize, length: usize, seed: u64) -> Result<[Array2<f32>; 2], Stop> {
     let rows = |count: usize, side: u64| -> Result<Array2<f32>, Stop> {
-        let omega = draw_with(d, count, &Independent, &RootDim, &mut rng_of_step(seed, 1 << 50 | side))?;
+        let omega =
+            Independent.with_radii(RootDim).draw(d, count, rng_of_step(seed, 1 << 50 | side).next_u64())?;
         Ok(omega.rows().mapv(|v| (v / (d as f64).sqrt()) as f32))
     };
     let (queries, others) = (rows(length, 0)?, rows(length - 2 * (length / 4), 1)?);
@@ -248,7 +251,7 @@ fn largest(d: usize, length: usize, m: usize, seed: u64, draws: u64) -> Result<V
     let exact = Softmax::default().gram(&queries, &keys)?;
     let one = |number: u64| -> Result<f64, Stop> {
         let map: Map<f32> =
-            Trigonometric.softmax(draw(d, m, &Orthogonal, &mut rng_of_step(seed, number))?)?;
+            Trigonometric.softmax(Orthogonal.draw(d, m, rng_of_step(seed, number).next_u64())?)?;
         let estimates = map.gram(&queries, &keys)?;
         let error = |(a, b): (&f32, &f32)| f64::from((a - b).abs());
         Ok(estimates.iter().zip(&exact).map(error).fold(0.0, f64::max))

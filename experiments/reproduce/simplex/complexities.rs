@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use experiments::plot::{Panel, Series};
-use random_features::frequency::{
-    AnyCoupling, Coupling, Hadamard, Orthogonal, RotationLaw, Simplex, SimplexPlus,
-};
+use random_features::frequency::{Hadamard, Orthogonal, Simplex, SimplexPlus};
 use random_features::ndarray::Array2;
+use random_features::recipe::AnyCoupling;
+use random_features::workbench::RotationLaw;
 use random_features::{Positive, Side};
 
 use crate::item::{Item, Outcome, Paper, Stop};

@@ -1,7 +1,7 @@
 //! Figure 4: the conformity of couplings, and the least that any arrangement of the same norms has.
 
 use experiments::plot::{Panel, Series};
-use random_features::frequency::{Independent, SimplexPlus, draw};
+use random_features::frequency::{Independent, SimplexPlus};
 use random_features::ndarray::{Array2, Axis};
 use random_features::rng_of_step;
 use random_features::theory::conformity::ln_conformity;
@@ -44,11 +44,11 @@ const STARTS: usize = 2;
 /// The conformities of one draw of norms: for each v those of `NAMES`, and by how much searches from different starts differ.
 fn conformities(d: usize, seed: u64, number: u64) -> Result<Vec<[f64; 6]>, Stop> {
     let mut rng = rng_of_step(seed, (d as u64) << 32 | number);
-    let plus = draw(d, d, &SimplexPlus::default(), &mut rng)?.rows().into_owned();
+    let plus = SimplexPlus::default().draw(d, d, rng.next_u64())?.rows().into_owned();
     let norms: Vec<f64> = plus.rows().into_iter().map(|row| row.dot(&row).sqrt()).collect();
     let mut starts = vec![directions(&plus)];
     for _ in 0..STARTS {
-        starts.push(directions(&draw(d, d, &Independent, &mut rng)?.rows().into_owned()));
+        starts.push(directions(&Independent.draw(d, d, rng.next_u64())?.rows().into_owned()));
     }
     let of = |v: f64| {
         let arrangement = Arrangement::new(&norms, v);

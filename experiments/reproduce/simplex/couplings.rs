@@ -5,10 +5,11 @@
 //! sampler gets the same ones.
 
 use ndarray::Array1;
+use random_features::extend::Coupling;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial,
-    RotationLaw, Simplex, SimplexPlus, Sobol, draw,
+    Antithetic, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
+use random_features::workbench::RotationLaw;
 use random_features::{Map, Positive, Result, Trigonometric, rng_of_step};
 use rayon::prelude::*;
 
@@ -23,7 +24,7 @@ pub fn samplers() -> Vec<(&'static str, Box<dyn Coupling>)> {
         ("orthogonal", Box::new(Orthogonal)),
         ("hadamard", Box::new(hadamard)),
         ("givens", Box::new(Givens::default())),
-        ("simplex, truncated", Box::new(Simplex::default().with_partial(Partial::Truncated))),
+        ("simplex, truncated", Box::new(Simplex::default().with_truncated_blocks())),
         ("simplex, fitted", Box::new(Simplex::default())),
         ("simplex on hadamard", Box::new(Simplex::on(RotationLaw::Hadamard(hadamard)))),
         ("simplex+", Box::new(SimplexPlus::default())),
@@ -91,8 +92,8 @@ impl Setup {
     /// The squared errors of one draw: a value for each map and each v.
     fn squared_errors(&self, coupling: &dyn Coupling, number: u64) -> Result<Vec<f64>> {
         let mut rng = rng_of_step(self.seed, number);
-        let directions = draw(self.d, 2, &Orthogonal, &mut rng)?;
-        let omega = draw(self.d, self.m, coupling, &mut rng)?;
+        let directions = Orthogonal.draw(self.d, 2, rng.next_u64())?;
+        let omega = coupling.draw(self.d, self.m, rng.next_u64())?;
         let mut errors = Vec::new();
         for Case { make, grid, .. } in &MAPS {
             let map = make(omega.clone())?;
@@ -107,8 +108,8 @@ impl Setup {
     /// The closed form of the mean squared error for each v, or `None`. It depends on the norms only.
     pub fn closed(&self, case: &Case, coupling: &dyn Coupling, v: &[f64]) -> Result<Option<Vec<f64>>> {
         let mut rng = rng_of_step(self.seed, 0);
-        let directions = draw(self.d, 2, &Orthogonal, &mut rng)?;
-        let map = (case.make)(draw(self.d, self.m, coupling, &mut rng)?)?;
+        let directions = Orthogonal.draw(self.d, 2, rng.next_u64())?;
+        let map = (case.make)(coupling.draw(self.d, self.m, rng.next_u64())?)?;
         let mse = |v: &f64| {
             let [x, y] = pair(&directions, *v);
             Ok(map.log_variance(&x, &y)?.map(f64::exp))

@@ -1,7 +1,8 @@
 //! Figure 5: densities of ‖ωᵢ+ωⱼ‖.
 
 use experiments::plot::{Panel, Series};
-use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, draw};
+use random_features::extend::Coupling;
+use random_features::frequency::{Independent, Orthogonal, Simplex};
 use random_features::rng_of_step;
 use random_features::theory::sum_norm::{ln_density, ln_density_of_independent};
 
@@ -64,7 +65,7 @@ fn drawn(k: usize, seed: u64, draws: u64) -> Result<Vec<f64>, Stop> {
     };
     let mut norms = Vec::new();
     for number in 0..draws {
-        let omega = draw(D, D, coupling, &mut rng_of_step(seed, (k as u64) << 32 | number))?;
+        let omega = coupling.draw(D, D, rng_of_step(seed, (k as u64) << 32 | number).next_u64())?;
         let sum = &omega.rows().row(0) + &omega.rows().row(1);
         norms.push(sum.dot(&sum).sqrt());
     }

@@ -1,7 +1,9 @@
 //! Table 3: fast frequencies against regular ones in classification.
 
 use experiments::dataset::Dataset;
-use random_features::frequency::{AnyCoupling, Hadamard, Independent, Orthogonal, RotationLaw, Simplex};
+use random_features::frequency::{Hadamard, Independent, Orthogonal, Simplex};
+use random_features::recipe::AnyCoupling;
+use random_features::workbench::RotationLaw;
 
 use super::classification::{self, SETS, TUNING, mean, means, padded, repeat, repetitions, tuned};
 use crate::item::{Item, Outcome, Paper, Stop};

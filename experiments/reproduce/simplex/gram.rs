@@ -4,13 +4,12 @@ use experiments::plot::{Panel, Series};
 use random_features::apply::Standardisation;
 use random_features::apply::metrics::frobenius_error;
 use random_features::data::{PairStatistics, Statistics, lengthscale};
-use random_features::frequency::{
-    Coupling, Frequencies, Independent, Orthogonal, Partial, Simplex, SimplexPlus, draw,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Frequencies, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::ndarray::{Array2, s};
 use random_features::theory::gerf::GerfSign;
-use random_features::{Gerf, Map, Positive, Trigonometric, rng, rng_of_step};
+use random_features::{Gerf, Map, Positive, Trigonometric, rng_of_step};
 use rayon::prelude::*;
 
 use crate::item::{Item, Outcome, Paper, Stop};
@@ -63,7 +62,7 @@ impl Points {
     fn random(seed: u64) -> Result<Self, Stop> {
         let (n, d, sigma) = RANDOM;
         // Independent frequencies are what they are: rows ~ N(0, I).
-        let x = draw(d, n, &Independent, &mut rng_of_step(seed, u64::MAX))?.rows().into_owned();
+        let x = Independent.draw(d, n, rng_of_step(seed, u64::MAX).next_u64())?.rows().into_owned();
         Points::new("random points", x, 1.0 / sigma)
     }
 
@@ -72,7 +71,7 @@ impl Points {
         let all = run.data("wifi")?.points;
         let all = Standardisation::of(&all)?.apply(&all)?;
         let x = all.slice(s![..; all.nrows() / WIFI, ..]).slice(s![..WIFI, ..]).to_owned();
-        let lengthscale = lengthscale::median(&x, WIFI, &mut rng(run.seed()))?;
+        let lengthscale = lengthscale::median(&x, WIFI, run.seed())?;
         Points::new("wifi", x, lengthscale)
     }
 }
@@ -121,7 +120,7 @@ fn methods() -> Vec<Method> {
     vec![
         method("independent", Positive, Box::new(Independent)),
         method("orthogonal", Positive, Box::new(Orthogonal)),
-        method("simplex", Positive, Box::new(Simplex::default().with_partial(Partial::Truncated))),
+        method("simplex", Positive, Box::new(Simplex::default().with_truncated_blocks())),
         method("beyond: simplex, fitted", Positive, simplex()),
         method("beyond: SimRF+", Positive, Box::<SimplexPlus>::default()),
         method("beyond: OPRF, simplex, fitted", Optimal, simplex()),
@@ -148,8 +147,9 @@ impl Errors {
         draws: u64,
     ) -> Result<Vec<f64>, Stop> {
         let (d, m) = (points.x.ncols(), features / method.features.each());
-        let map =
-            |step| method.features.map(draw(d, m, &method.coupling, &mut rng_of_step(seed, step))?, points);
+        let map = |step| {
+            method.features.map(method.coupling.draw(d, m, rng_of_step(seed, step).next_u64())?, points)
+        };
         let error = |step| Ok(frobenius_error(&map(step)?.gram(&points.x, &points.x)?, &points.exact)?);
         let errors: Vec<f64> = (0..draws).into_par_iter().map(error).collect::<Result<_, Stop>>()?;
         let (mean, square) = (Mean::of(&errors), Mean::of(&errors.iter().map(|e| e * e).collect::<Vec<_>>()));

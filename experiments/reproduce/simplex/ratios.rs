@@ -1,8 +1,9 @@
 //! Figure 6: errors of couplings over ‖x+y‖, as ratios.
 
 use experiments::plot::{Panel, Series};
-use random_features::frequency::{Draw, Independent, Simplex};
+use random_features::frequency::{Independent, Simplex};
 use random_features::num_complex::Complex64;
+use random_features::recipe::Draw;
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Law, Pair, hyperbolic, positive};
 

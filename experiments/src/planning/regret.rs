@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use random_features::frequency::{AnyCoupling, Draw, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Expected, Forecast, Loss, Planner, RankedRecipe};
+use random_features::recipe::{AnyCoupling, Draw};
 use random_features::{Positive, Recipe, Result};
 
 use super::kinds::Kind;

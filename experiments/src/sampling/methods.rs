@@ -2,7 +2,7 @@
 
 use random_features::apply::softmax_sampling::Proposal;
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Coupling, Orthogonal, Simplex};
+use random_features::frequency::{Orthogonal, Simplex};
 use random_features::{Gerf, Hyperbolic, Map, Positive, Result, Trigonometric};
 
 /// Frequencies of the hybrids' coefficients, at an equal number of features.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
 use rand::{Rng, RngExt};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::{Positive, Result, rng_of_step};
 use rayon::prelude::*;
 

@@ -5,14 +5,15 @@ use random_features::apply::attention::{Attention, AttentionShaping};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, PairStatistics, Statistics};
-use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, draw, draw_with};
-use random_features::kernel::{Activation, RootDim, Softmax};
+use random_features::extend::{Coupling, Radius};
+use random_features::frequency::{Independent, Orthogonal, Simplex};
+use random_features::kernel::{Activation, Softmax};
 use random_features::linalg::Scalar;
 use random_features::rand::Rng;
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::Formula;
 use random_features::{
-    EluPlusOne, Gerf, Hyperbolic, Map, Nonlinear, Positive, Real, Result, Trigonometric, rng,
+    EluPlusOne, Gerf, Hyperbolic, Map, Nonlinear, Positive, Real, Result, Trigonometric, rng_of_step,
 };
 
 use super::mechanism::{Mechanism, Tokens};
@@ -203,8 +204,8 @@ impl Method {
         tokens: Option<&Tokens<'_, f32>>,
     ) -> Result<Box<Attention<T>>> {
         let map = |head: usize| {
-            let mut rng = rng(draw.seed ^ (self.luck << 32));
-            rng.set_stream((draw.number << 32) | ((layer as u64) << 16) | (head as u64 + 1));
+            let stream = (draw.number << 32) | ((layer as u64) << 16) | (head as u64 + 1);
+            let mut rng = rng_of_step(draw.seed ^ (self.luck << 32), stream);
             let tokens =
                 tokens.map(|tokens| tokens.head(0, head).map(|rows| rows.mapv(|v| T::narrow(v.into()))));
             self.map(d, tokens, &mut rng)
@@ -218,34 +219,36 @@ impl Method {
     fn map<T: Scalar>(self, d: usize, tokens: Option<[Array2<T>; 2]>, rng: &mut impl Rng) -> Result<Map<T>> {
         let m = self.features;
         match (self.kind, tokens) {
-            (Kind::Trigonometric, _) => Trigonometric.softmax(draw(d, m / 2, &Orthogonal, rng)?),
-            (Kind::Hyperbolic, _) => Hyperbolic.softmax(draw(d, m / 2, &Orthogonal, rng)?),
-            (Kind::Regularised, _) => Positive.softmax(draw_with(d, m, &Orthogonal, &RootDim, rng)?),
+            (Kind::Trigonometric, _) => Trigonometric.softmax(Orthogonal.draw(d, m / 2, rng.next_u64())?),
+            (Kind::Hyperbolic, _) => Hyperbolic.softmax(Orthogonal.draw(d, m / 2, rng.next_u64())?),
+            (Kind::Regularised, _) => {
+                Positive.softmax(Orthogonal.with_radii(Radius::RootDim).draw(d, m, rng.next_u64())?)
+            }
             (Kind::Positive(points), _) => {
                 let coupling: &dyn Coupling = match points {
                     Points::Independent => &Independent,
                     Points::Orthogonal => &Orthogonal,
                     Points::Simplex => &Simplex::default(),
                 };
-                Positive.softmax(draw(d, m, coupling, rng)?)
+                Positive.softmax(coupling.draw(d, m, rng.next_u64())?)
             }
-            (Kind::Function(activation), _) => {
-                Nonlinear::new(activation).with_offset(OFFSET)?.build(draw(d, m, &Orthogonal, rng)?, 1.0)
-            }
+            (Kind::Function(activation), _) => Nonlinear::new(activation)
+                .with_offset(OFFSET)?
+                .build(Orthogonal.draw(d, m, rng.next_u64())?, 1.0),
             (Kind::EluPlusOne, _) => EluPlusOne.build(d, 1.0),
             (Kind::Angular(bases), _) => {
-                let bases = Bases::shared(draw(d, bases, &Orthogonal, &mut *rng)?);
-                Hybrid::angular(bases, draw(d, ANGULAR, &Orthogonal, rng)?)
+                let bases = Bases::shared(Orthogonal.draw(d, bases, rng.next_u64())?);
+                Hybrid::angular(bases, Orthogonal.draw(d, ANGULAR, rng.next_u64())?)
             }
             (Kind::Oprf, Some(tokens)) => {
                 let [x, y] = tokens.map(|tokens| Statistics::of(&points(tokens)));
                 let sum = PairStatistics::new(&x?, &y?)?.mean_squared_sum(GerfSign::Plus);
-                Gerf::optimal(d, sum)?.softmax(draw(d, m, &Orthogonal, rng)?)
+                Gerf::optimal(d, sum)?.softmax(Orthogonal.draw(d, m, rng.next_u64())?)
             }
             (Kind::Clusters(counts), Some([queries, keys])) => {
-                let omega = draw(d, (m / 2).max(1), &Orthogonal, &mut *rng)?;
-                let queries = Clustering::of(&points(queries), counts[0], rng)?;
-                let keys = Clustering::of(&points(keys), counts[1], rng)?;
+                let omega = Orthogonal.draw(d, (m / 2).max(1), rng.next_u64())?;
+                let queries = Clustering::of(&points(queries), counts[0], rng.next_u64())?;
+                let keys = Clustering::of(&points(keys), counts[1], rng.next_u64())?;
                 let centres = Centres::new(&queries, &keys).with_diagonal(Formula::RobustReal);
                 Clustered::by_centres(centres, omega, Softmax::default())
             }
@@ -253,9 +256,9 @@ impl Method {
                 let shaping = AttentionShaping::new(Shaping::new());
                 let shaping = if self.near { shaping.with_window(NEAR, 0) } else { shaping };
                 let (shape, _) = shaping.choose(&queries, &keys, ROWS, 0)?;
-                shape.build(draw(d, m, &Orthogonal, rng)?, Softmax::default())
+                shape.build(Orthogonal.draw(d, m, rng.next_u64())?, Softmax::default())
             }
-            _ => Positive.softmax(draw(d, m, &Orthogonal, rng)?),
+            _ => Positive.softmax(Orthogonal.draw(d, m, rng.next_u64())?),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use random_features::Positive;
 use random_features::apply::attention::Attention;
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 
 use super::mechanism::Mechanism;
 use super::model::Model;

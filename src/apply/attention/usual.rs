@@ -9,7 +9,7 @@ use super::judge::AttentionShaping;
 use crate::data::shaping::Shaping;
 use crate::data::{PairStatistics, Statistics};
 use crate::error::Result;
-use crate::frequency::{Coupling, Frequencies, Orthogonal, Simplex};
+use crate::frequency::{Frequencies, Orthogonal, Simplex};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::kernel::Softmax;
 use crate::memory::check_memory;

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use random_features::apply::metrics::{frobenius_error, spectral_error};
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! use random_features::kernel::{Gaussian, Kernel};
 //! use random_features::Trigonometric;
 //! # let x = ndarray::Array2::from_shape_fn((20, 3), |(i, j)| ((3 * i + j) as f64).sin());

@@ -18,7 +18,7 @@ use crate::{Points, Real, progress};
 /// use ndarray::Array2;
 /// use random_features::Trigonometric;
 /// use random_features::apply::pca::PcaStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// // Two rings, which a line cannot part.
 /// let x = Array2::from_shape_fn((400, 2), |(i, k)| {
 ///     let angle = i as f64 * 0.1

@@ -19,7 +19,7 @@ use crate::{Points, Real};
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::pca::PcaStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::{Map, Trigonometric};
 /// let x = Array2::from_shape_fn((500, 3), |(i, k)| ((i * (k + 2)) as f32).sin());
 /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(3, 64, 1)?, 1.0)?;

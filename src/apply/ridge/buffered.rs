@@ -16,7 +16,7 @@ use crate::reduce::check_weights;
 /// ```
 /// use random_features::Trigonometric;
 /// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::ndarray::arr1;
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
 /// let mut buffer = RidgeStatistics::new(map, 1)?.buffered();

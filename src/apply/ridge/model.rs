@@ -26,7 +26,7 @@ const STANDARDISED: usize = 4096;
 /// use ndarray::{Array2, arr1, arr2};
 /// use random_features::Trigonometric;
 /// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
 /// let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
 /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);

@@ -94,7 +94,7 @@ impl PreparedWeights {
 /// clone for each thread; clones share the weights.
 ///
 /// ```
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::ndarray::{Array2, arr1};
 /// use random_features::{Trigonometric, apply::RidgeStatistics};
 /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);

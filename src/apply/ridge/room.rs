@@ -14,7 +14,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// ```
     /// use random_features::apply::RidgeStatistics;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::{Map, Trigonometric};
     /// let map: Map<f32> =
     ///     Trigonometric.gaussian(Orthogonal.draw(30, 1024, 1)?, 5.0)?;

@@ -18,7 +18,8 @@ use crate::{Points, Real, Targets};
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::extend::Coupling;
+/// use random_features::frequency::Orthogonal;
 /// use random_features::Trigonometric;
 /// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
 /// let y = x.mapv(|x| (2.0 * x).sin());
@@ -181,7 +182,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// ```
     /// use random_features::apply::{RidgeStatistics, Standardisation};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::ndarray::arr2;
     /// use random_features::{Map, Trigonometric};
     /// // Metres and kilograms, of which one lengthscale sees only the kilograms.

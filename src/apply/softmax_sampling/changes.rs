@@ -45,7 +45,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// use rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// let mut rng = random_features::rng(1);
     /// let shape = (5000, 4);
     /// let vectors = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());

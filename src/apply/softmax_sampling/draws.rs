@@ -50,7 +50,7 @@ impl Draws {
     /// use rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::Proposal;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// let mut rng = random_features::rng(1);
     /// let classes = Array2::from_shape_simple_fn((300, 8), || rng.random::<f64>());
     /// let proposal = Proposal::new(Positive.softmax(Orthogonal.draw(8, 128, 1)?)?);

@@ -5,7 +5,7 @@
 //! use rand::RngExt;
 //! use random_features::Positive;
 //! use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::Orthogonal;
 //! let mut rng = random_features::rng(1);
 //! let shape = (20_000, 4);
 //! let vectors = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());

@@ -35,7 +35,7 @@ const EXACT_BELOW: usize = 4096;
 /// use ndarray::arr2;
 /// use random_features::Trigonometric;
 /// use random_features::apply::softmax_sampling::Proposal;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// let classes = arr2(&[[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]);
 /// let map = Trigonometric.softmax::<f64>(Orthogonal.draw(2, 32, 1)?)?;
 /// // In proportion to exp(2 cos(h, cᵢ)), 9 times of 10, from a tree
@@ -72,7 +72,7 @@ impl<T: Real> Proposal<T> {
     /// use ndarray::{Array2, arr1};
     /// use rand::RngExt;
     /// use random_features::apply::softmax_sampling::Proposal;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// // The first coordinates are large in the classes and small in h.
     /// let mut rng = random_features::rng(1);
     /// let size = arr1(&[4.0, 2.0, 1.0, 0.5]);

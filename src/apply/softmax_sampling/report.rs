@@ -61,7 +61,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// use rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// let mut rng = random_features::rng(1);
     /// let shape = (5000, 4);
     /// let classes = Array2::from_shape_simple_fn(shape, || 2.0 * rng.random::<f64>());
@@ -275,7 +275,7 @@ mod tests {
 
     use super::*;
     use crate::Positive;
-    use crate::frequency::{Coupling, Orthogonal};
+    use crate::frequency::Orthogonal;
 
     fn sampler() -> SoftmaxSampler<f64> {
         let map = Positive.softmax(Orthogonal.draw(4, 256, 1).unwrap()).unwrap();

@@ -1,7 +1,6 @@
 //! [`SoftmaxSampler`]: draws of classes from a tree of feature sums.
 
 use ndarray::{ArrayRef1, ArrayRef2, Axis};
-use rand::RngExt;
 
 use super::classes::{Classes, check_below};
 use super::exact::Exact;
@@ -10,10 +9,10 @@ use super::tree::{Mixture, Tree, Walker};
 use super::{Draws, Partition, Proposal};
 use crate::Real;
 use crate::error::{Result, check_finite, check_size};
+use crate::generator::rng;
 use crate::map::Map;
 use crate::numeric::slice_of;
 use crate::once::once;
-use crate::rng;
 
 /// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's estimates
 /// stand for exp(h·cᵢ), but the probability that is stated with each draw is exact.
@@ -23,7 +22,7 @@ use crate::rng;
 /// use rand::RngExt;
 /// use random_features::Positive;
 /// use random_features::apply::softmax_sampling::SoftmaxSampler;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// let mut rng = random_features::rng(1);
 /// let shape = (5000, 4);
 /// let classes = Array2::from_shape_simple_fn(shape, || rng.random::<f32>());
@@ -173,7 +172,7 @@ impl<T: Real> SoftmaxSampler<T> {
         let h = h.view().insert_axis(Axis(0));
         self.check_h(&h)?;
         let (mut draws, mut rng) = (self.room(1, k)?, rng(seed));
-        let (row, uniform) = (draws.only_row_mut(), &mut || rng.random());
+        let (row, uniform) = (draws.only_row_mut(), &mut || rng.uniform());
         match &self.engine {
             Engine::Tree(tree) => self.mixture(tree).draw(&mut Walker::default(), 0, h, row, uniform)?,
             Engine::Exact(exact) => exact.draw(slice_of(&h.as_standard_layout()), row, uniform)?,
@@ -189,7 +188,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// use rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// let mut rng = random_features::rng(1);
     /// let shape = (5000, 4);
     /// let classes = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());

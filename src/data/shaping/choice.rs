@@ -225,7 +225,7 @@ impl Shaping {
     /// ```
     /// use ndarray::Array2;
     /// use random_features::data::shaping::Shaping;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::kernel::Gaussian;
     /// let x = Array2::from_shape_fn((60, 3), |(i, k)| {
     ///     (i as f64 * [0.7, 1.9, 0.3][k]).sin() * [2.0, 0.5, 0.1][k] + 4.0

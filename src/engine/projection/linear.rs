@@ -25,9 +25,9 @@ use crate::threads;
 /// rounded up to a multiple of two cache lines, or O(1) for each with factors.
 ///
 /// ```
-/// use random_features::frequency::{Hadamard, draw};
+/// use random_features::frequency::Hadamard;
 /// use random_features::workbench::{Method, Projection};
-/// let draw_in = |d| draw(d, d, &Hadamard::default(), &mut random_features::rng(1));
+/// let draw_in = |d| Hadamard::default().draw(d, d, 1);
 /// assert_eq!(Projection::<f32>::new(draw_in(16)?, 1.0)?.method(), Method::Dense);
 /// assert_eq!(Projection::<f32>::new(draw_in(1024)?, 1.0)?.method(), Method::Structured);
 /// # Ok::<(), random_features::Error>(())

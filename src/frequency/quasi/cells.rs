@@ -1,7 +1,7 @@
 //! Frequencies from cells of the unit interval.
 
+use crate::generator::Generator;
 use ndarray::{Array2, ArrayViewMut2};
-use rand::Rng;
 
 use crate::error::Result;
 use crate::frequency::any_coupling::PlainCoupling;
@@ -22,7 +22,7 @@ pub trait Net: Coupling {
         &self,
         rows: ArrayViewMut2<'_, f64>,
         quantile: &dyn Fn(u64) -> f64,
-        rng: &mut dyn Rng,
+        rng: &mut Generator,
     ) -> Result<()>;
 
     /// A block of rows, `size` × d.
@@ -31,7 +31,7 @@ pub trait Net: Coupling {
         size: usize,
         d: usize,
         quantile: &dyn Fn(u64) -> f64,
-        rng: &mut dyn Rng,
+        rng: &mut Generator,
     ) -> Result<Array2<f64>> {
         check_memory(d, size)?;
         let mut rows = Array2::zeros((size, d));
@@ -40,7 +40,7 @@ pub trait Net: Coupling {
     }
 
     /// A block of Gaussian rows, rescaled if the radii are not χ.
-    fn draw_gaussian(&self, size: usize, d: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_gaussian(&self, size: usize, d: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         let mut rows = self.rows(size, d, &gaussian, rng)?;
         if radii.law() != Radius::Chi {
             for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, size, size, rng)?) {

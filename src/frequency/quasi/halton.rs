@@ -1,7 +1,7 @@
 //! Halton frequencies, and the radical inverse that makes them.
 
+use crate::generator::Generator;
 use ndarray::ArrayViewMut2;
-use rand::Rng;
 
 use super::WithMarginal;
 use super::cells::{CELLS, Net, law};
@@ -33,7 +33,7 @@ use crate::theory::BlockLaw;
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Halton};
+/// use random_features::frequency::Halton;
 /// let omega = Halton.draw(3, 100, 1)?;
 /// // The first coordinate, in base 2: half of 64 successive points lie on either side, give or take one.
 /// let below = omega.rows().column(0).iter().take(64).filter(|w| **w < 0.0).count();
@@ -45,6 +45,8 @@ use crate::theory::BlockLaw;
 /// Halton, *On the efficiency of certain quasi-random sequences of points in evaluating multi-dimensional
 /// integrals*; Cranley and Patterson, *Randomization of number theoretic methods for multiple integration*;
 /// for features: Yang et al., *Quasi-Monte Carlo Feature Maps for Shift-Invariant Kernels*.
+#[doc(alias = "QMC")]
+#[doc(alias = "quasi-Monte Carlo")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Halton;
@@ -62,7 +64,7 @@ impl Coupling for Halton {
         usize::MAX
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         self.draw_gaussian(size, d, radii, rng)
     }
 
@@ -85,7 +87,7 @@ impl Net for Halton {
         &self,
         mut rows: ArrayViewMut2<'_, f64>,
         quantile: &dyn Fn(u64) -> f64,
-        rng: &mut dyn Rng,
+        rng: &mut Generator,
     ) -> Result<()> {
         let primes = primes(rows.ncols())?;
         for (column, prime) in rows.columns_mut().into_iter().zip(primes) {

@@ -12,7 +12,7 @@ mod halton;
 mod sobol;
 mod with_marginal;
 
-pub(super) use cells::from_cell;
+pub(super) use cells::{Net, from_cell};
 pub use halton::Halton;
 pub use sobol::Sobol;
 pub use with_marginal::WithMarginal;

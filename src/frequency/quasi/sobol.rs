@@ -2,8 +2,8 @@
 
 use std::iter;
 
+use crate::generator::Generator;
 use ndarray::ArrayViewMut2;
-use rand::Rng;
 
 use super::WithMarginal;
 use super::cells::{Net, law};
@@ -37,7 +37,7 @@ use crate::theory::BlockLaw;
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Coupling, Sobol};
+/// use random_features::frequency::Sobol;
 /// let omega = Sobol.draw(8, 64, 1)?;
 /// // In every coordinate half of the points are negative.
 /// let below = |l| omega.rows().column(l).iter().filter(|w| **w < 0.0).count();
@@ -53,6 +53,8 @@ use crate::theory::BlockLaw;
 /// Sobol, *On the distribution of points in a cube and the approximate evaluation of integrals*; Joe and Kuo,
 /// *Constructing Sobol sequences with better two-dimensional projections*; Owen, *Randomly permuted
 /// (t,m,s)-nets and (t,s)-sequences*.
+#[doc(alias = "QMC")]
+#[doc(alias = "quasi-Monte Carlo")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sobol;
@@ -78,7 +80,7 @@ impl Coupling for Sobol {
         if exists { usize::try_from(Sobol::MAX_COUNT).unwrap_or(usize::MAX) } else { 0 }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         self.draw_gaussian(size, d, radii, rng)
     }
 
@@ -101,7 +103,7 @@ impl Net for Sobol {
         &self,
         mut rows: ArrayViewMut2<'_, f64>,
         quantile: &dyn Fn(u64) -> f64,
-        rng: &mut dyn Rng,
+        rng: &mut Generator,
     ) -> Result<()> {
         let (size, d) = rows.dim();
         if d > Sobol::MAX_DIMENSION {
@@ -149,7 +151,7 @@ struct Coins {
 }
 
 impl Coins {
-    fn toss(depth: u32, rng: &mut dyn Rng) -> Self {
+    fn toss(depth: u32, rng: &mut Generator) -> Self {
         let words = (1usize << depth).div_ceil(64);
         Coins { depth, tosses: iter::repeat_with(|| rng.next_u64()).take(words).collect() }
     }

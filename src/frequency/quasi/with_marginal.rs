@@ -1,6 +1,6 @@
 //! [`WithMarginal`]: quasi-Monte-Carlo frequencies with coordinates of any law.
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::cells::{Net, from_cell, law};
 use crate::error::{Error, Result};
@@ -35,10 +35,11 @@ use crate::theory::BlockLaw;
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Sobol};
-/// use random_features::kernel::{Cauchy, Kernel, Laplace};
+/// use random_features::frequency::Sobol;
+/// use random_features::kernel::{Kernel, Laplace};
+/// use random_features::extend::Radius;
 /// use random_features::{Map, Trigonometric};
-/// let map: Map<f64> = Trigonometric.build(Sobol.with_marginal(Cauchy).draw(2, 1024, 7)?, Laplace::new(2.0)?)?;
+/// let map: Map<f64> = Trigonometric.build(Sobol.with_marginal(Radius::Cauchy).draw(2, 1024, 7)?, Laplace::new(2.0)?)?;
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
 /// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.02);
 /// # Ok::<(), random_features::Error>(())
@@ -63,7 +64,7 @@ impl<N: Net, M: Marginal> Coupling for WithMarginal<N, M> {
         self.net.capacity(d)
     }
 
-    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
         let quantile = |cell| from_cell(cell, |u| self.marginal.lower_quantile(u));
         let rows = self.net.rows(size, d, &quantile, rng)?;
         if let Some(row) = rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {

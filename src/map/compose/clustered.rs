@@ -39,7 +39,7 @@ use crate::{ComplexExponential, Real};
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::{Coupling, Independent};
+/// use random_features::frequency::Independent;
 /// use random_features::Map;
 /// use random_features::compose::{Centres, Clustered};
 /// use random_features::kernel::Softmax;

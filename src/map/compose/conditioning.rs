@@ -43,7 +43,7 @@ use crate::numeric::matrix_times;
 /// # Example
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::compose::Conditioning;
 /// use random_features::Positive;
 /// let map = Positive.softmax::<f64>(Orthogonal.draw(2, 64, 1)?)?;

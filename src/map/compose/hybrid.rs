@@ -37,7 +37,7 @@ use crate::theory::{self, Pair};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Independent, Orthogonal};
+/// use random_features::frequency::{Independent, Orthogonal};
 /// use random_features::compose::{Coefficient, Hybrid};
 /// use random_features::{Map, Positive, Trigonometric};
 /// let positive: Map<f64> = Positive.softmax(Orthogonal.draw(2, 32, 1)?)?;

@@ -105,17 +105,17 @@ impl<M: Part> Hybrid<M> {
     ///
     /// ```
     /// use ndarray::arr2;
-    /// use random_features::frequency::{Independent, draw};
+    /// use random_features::frequency::Independent;
     /// use random_features::compose::{Hybrid, Mixture};
     /// use random_features::data::Clustering;
-    /// use random_features::{Map, Trigonometric, rng};
-    /// let queries = Clustering::of(&arr2(&[[1.0, 0.2], [1.1, 0.1]]), 1, &mut rng(1))?;
-    /// let keys = Clustering::of(&arr2(&[[-0.9, 0.3], [-1.0, 0.2]]), 1, &mut rng(1))?;
-    /// let mut rng = rng(2);
-    /// let rest = Trigonometric.softmax(draw(2, 16, &Independent, &mut rng)?)?;
-    /// let mut others = random_features::rng(3);
-    /// let omega = || draw(2, 16, &Independent, &mut rng);
-    /// let tau = || draw(2, 8, &Independent, &mut others);
+    /// use random_features::{Map, Trigonometric};
+    /// let queries = Clustering::of(&arr2(&[[1.0, 0.2], [1.1, 0.1]]), 1, 1)?;
+    /// let keys = Clustering::of(&arr2(&[[-0.9, 0.3], [-1.0, 0.2]]), 1, 1)?;
+    /// let rest = Trigonometric.softmax(Independent.draw(2, 16, 2)?)?;
+    /// let mut seeds = 3..;
+    /// let omega = || Independent.draw(2, 16, seeds.next().unwrap());
+    /// let mut others = 1000..;
+    /// let tau = || Independent.draw(2, 8, others.next().unwrap());
     /// let map: Map<f64> = Hybrid::clustered(Mixture::new(&queries, &keys, 1.0), omega, tau, rest)?;
     /// let (x, y) = (queries.centres().row(0).to_owned(), keys.centres().row(0).to_owned());
     /// // At the centres λ = 1, and the base is exact.

@@ -29,7 +29,7 @@ impl Shape {
     ///
     /// ```
     /// use ndarray::Array2;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::kernel::Softmax;
     /// use random_features::data::shaping::Shaping;
     /// let x = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [0.7, 1.9, 0.3, 1.1][k]).sin() * [3.0, 1.0, 0.3, 0.1][k]);

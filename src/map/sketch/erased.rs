@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::{AnyKernel, FeatureMap, Sketch, SketchNumbers};
 use crate::digest::Identity;
@@ -20,7 +20,7 @@ pub(super) trait AnySketch: std::fmt::Debug + Send + Sync + Any {
     #[cfg(feature = "serde")]
     fn of_numbers(&self, numbers: &SketchNumbers) -> Result<Arc<dyn AnySketch>>;
     fn serves(&self, kernel: &AnyKernel) -> bool;
-    fn draw(&self, kernel: &AnyKernel, rng: &mut dyn Rng) -> Result<Arc<dyn DrawnMap>>;
+    fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Arc<dyn DrawnMap>>;
     fn kernel(&self, kernel: &AnyKernel) -> Option<Arc<dyn Kernel<f64>>>;
     fn log_variance(&self, kernel: &AnyKernel, u: &[f64], v: &[f64]) -> Option<f64>;
     fn m(&self) -> usize;
@@ -52,7 +52,7 @@ impl<S: Sketch> AnySketch for S {
         self.serves(kernel)
     }
 
-    fn draw(&self, kernel: &AnyKernel, rng: &mut dyn Rng) -> Result<Arc<dyn DrawnMap>> {
+    fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Arc<dyn DrawnMap>> {
         Ok(Arc::new(self.draw(kernel, rng)?))
     }
 

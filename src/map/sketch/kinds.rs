@@ -27,7 +27,7 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// #     fn numbers(&self) -> SketchNumbers { SketchNumbers::default() }
 /// #     fn of_numbers(_: &SketchNumbers) -> random_features::Result<Self> { Ok(One) }
 /// #     fn serves(&self, _: &AnyKernel) -> bool { true }
-/// #     fn draw(&self, _: &AnyKernel, _: &mut dyn random_features::rand::Rng) -> random_features::Result<One> { Ok(One) }
+/// #     fn draw(&self, _: &AnyKernel, _: &mut random_features::extend::Generator) -> random_features::Result<One> { Ok(One) }
 /// # }
 /// # impl<T: random_features::Real> FeatureMap<T> for One {
 /// #     fn facts(&self) -> Facts { Facts::new(1, vec![1]) }

@@ -8,7 +8,7 @@ mod sketched;
 
 use std::sync::Arc;
 
-use rand::Rng;
+use crate::generator::Generator;
 
 use super::{AnyKernel, FeatureMap};
 use crate::digest::identified;
@@ -69,7 +69,7 @@ pub use sketched::Sketched;
 ///
 ///     fn serves(&self, kernel: &AnyKernel) -> bool { matches!(kernel, AnyKernel::Implied(_)) }
 ///
-///     fn draw(&self, kernel: &AnyKernel, rng: &mut dyn Rng) -> Result<Buckets> {
+///     fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Buckets> {
 ///         let place = |_| (rng.random_range(0..self.buckets), if rng.random() { 1.0 } else { -1.0 });
 ///         let places = (0..self.d).map(place).collect();
 ///         Ok(Buckets { places, buckets: self.buckets, lengthscale: kernel.lengthscale().clone() })
@@ -166,7 +166,7 @@ pub trait Sketch: std::fmt::Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// Any error, for parameters of which no map can be made.
-    fn draw(&self, kernel: &AnyKernel, rng: &mut dyn Rng) -> Result<Self::Drawn>;
+    fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Self::Drawn>;
 
     /// The exact kernel that is estimated; `None` if it is not known. By default the kernel itself.
     fn kernel(&self, kernel: &AnyKernel) -> Option<Arc<dyn Kernel<f64>>> {

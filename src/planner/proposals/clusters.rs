@@ -81,7 +81,7 @@ fn some_points(input: &FitInput<'_>) -> [Array2<f64>; 2] {
 /// k clusters of the points of each side; `None` if there are fewer distinct points.
 fn clusterings(input: &FitInput<'_>, [x, y]: &[Array2<f64>; 2], k: usize) -> Result<Option<[Clustering; 2]>> {
     let clusters =
-        |points: &Array2<f64>, stream| Clustering::of(points, k, &mut crate::rng_of_step(input.seed, stream));
+        |points: &Array2<f64>, stream| Clustering::by(points, k, &mut crate::rng_of_step(input.seed, stream));
     match (clusters(x, 0), clusters(y, 1)) {
         (Ok(queries), Ok(keys)) => Ok(Some([queries, keys])),
         (Err(Error::Parameter { .. }), _) | (_, Err(Error::Parameter { .. })) => Ok(None),

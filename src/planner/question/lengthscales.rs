@@ -18,7 +18,7 @@ pub(crate) fn median(data: &PlannedPoints, divisors: &[f64], seed: u64) -> Resul
         false => ndarray::concatenate![Axis(0), x.points.view(), y.points.view()],
     };
     let points = Lengthscale::from(divisors.to_vec()).divide_rows(points);
-    lengthscale::median(&points, SUBSAMPLE, &mut crate::rng(seed))
+    lengthscale::median(&points, SUBSAMPLE, seed)
 }
 
 /// The standard deviation of each coordinate over the points of both sides; of constant ones the mean of the others', or 1.
@@ -47,7 +47,7 @@ pub(crate) fn for_targets(
     seed: u64,
 ) -> Result<Lengthscale> {
     use crate::apply::RidgeSearch;
-    use crate::frequency::{Coupling, Orthogonal};
+    use crate::frequency::Orthogonal;
 
     /// Frequencies of the search.
     const FREQUENCIES: usize = 128;

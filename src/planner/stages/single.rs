@@ -16,7 +16,8 @@ impl Planner {
     /// ```
     /// # use random_features::ndarray::Array2;
     /// use random_features::Trigonometric;
-    /// use random_features::frequency::{Draw, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::recipe::Draw;
     /// use random_features::kernel::Gaussian;
     /// use random_features::planner::Planner;
     /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());

@@ -20,7 +20,7 @@ use crate::rows::RowRanges;
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::reduce::GramSums;
 /// use random_features::{Map, Result, Trigonometric};
 /// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);

@@ -174,7 +174,6 @@ fn level(bound: f64) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use rand::Rng;
     use rand::seq::SliceRandom;
 
     use super::*;

@@ -9,7 +9,7 @@ use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
-use random_features::frequency::{Coupling, Frequencies, Independent, Orthogonal, draw_poisson};
+use random_features::frequency::{Counts, Frequencies, Independent, Orthogonal};
 use random_features::kernel::{Activation, Softmax};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
@@ -182,7 +182,7 @@ macro_rules! agree {
 fn every_map_is_the_quadratic_loop() {
     let (d, m) = (6, 40);
     let omega = || frequencies(d, m, &Orthogonal, 3);
-    let counts = || draw_poisson(d, m, 1.5, &mut rng(4)).unwrap();
+    let counts = || Counts::poisson(d, m, 1.5, rng(4).next_u64()).unwrap();
     agree!("positive", 1e-12, NEVER_NEGATIVE, Positive.softmax(omega()));
     agree!("hyperbolic", 1e-12, NEVER_NEGATIVE, Hyperbolic.softmax(omega()));
     agree!("OPRF", 1e-12, NEVER_NEGATIVE, Gerf::optimal(d, 2.0).unwrap().softmax(omega()));

@@ -6,11 +6,11 @@ use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads};
 use random_features::compose::{Bases, Hybrid};
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
-use random_features::frequency::{
-    Draw, Frequencies, Independent, Orthogonal, Simplex, draw_poisson, draw_with,
-};
-use random_features::kernel::{Activation, RootDim, Softmax};
+use random_features::frequency::{Counts, Frequencies, Independent, Orthogonal, Simplex};
+use random_features::kernel::{Activation, Softmax};
 use random_features::map::{Redraw, Shift};
+use random_features::recipe::Draw;
+use random_features::workbench::RootDim;
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
@@ -33,8 +33,8 @@ fn maps(d: usize, m: usize) -> Vec<(&'static str, Map<f32>, Map<f64>, bool)> {
     macro_rules! map {
         ($name:literal, $signed:literal, $make:expr) => {{ both($name, &|| ($make.unwrap(), $make.unwrap()), $signed) }};
     }
-    let counts = || draw_poisson(d, m, 1.5, &mut rng(4)).unwrap();
-    let regularised = || draw_with(d, m, &Independent, &RootDim, &mut rng(5)).unwrap();
+    let counts = || Counts::poisson(d, m, 1.5, rng(4).next_u64()).unwrap();
+    let regularised = || Independent.with_radii(RootDim).draw(d, m, rng(5).next_u64()).unwrap();
     let shift = || Shift::new(vec![3.0; d], 0.1).unwrap();
     vec![
         map!("positive", false, Positive.softmax(omega())),

@@ -6,7 +6,7 @@ use ndarray::{Array2, Array4};
 use num_complex::Complex64;
 use random_features::apply::attention::{Attention, Gradients, Heads};
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Coupling, Frequencies, Independent, Orthogonal};
+use random_features::frequency::{Frequencies, Independent, Orthogonal};
 use random_features::kernel::{Activation, Softmax};
 use random_features::map::ParameterGradients;
 use random_features::theory::gerf::GerfSign;

@@ -5,16 +5,18 @@ use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, TokenSample};
 use random_features::compose::Conditioning;
-use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex, Sobol, draw, draw_with,
-};
-use random_features::kernel::{Kernel, Matern, RegularisedSoftmax, RootDim, Smoothness, Softmax};
+use random_features::theory::gerf::GerfSign;
+
+use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex, Sobol};
+use random_features::kernel::{Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::map::{Mechanism, Recipe};
+use random_features::recipe::Draw;
 use random_features::recipe::PlainRecipe;
 use random_features::theory::Basis;
 use random_features::theory::covariance;
 use random_features::theory::dense::optimal;
-use random_features::theory::gerf::GerfSign;
+use random_features::workbench::RootDim;
+
 use random_features::{
     DenseExponential, EluPlusOne, Error, Gerf, Hyperbolic, Map, Positive, Trigonometric, rng,
 };
@@ -30,7 +32,7 @@ fn four(x: &Array2<f64>) -> Array4<f64> {
 }
 
 fn maps(d: usize, m: usize, seed: u64) -> [Map<f64>; 4] {
-    let omega = || draw(d, m, &Independent, &mut rng(seed)).unwrap();
+    let omega = || Independent.draw(d, m, rng(seed).next_u64()).unwrap();
     [
         Positive.softmax(omega()).unwrap(),
         Hyperbolic.softmax(omega()).unwrap(),
@@ -52,8 +54,8 @@ fn conditioning(d: usize, r: usize) -> Conditioning {
 
 /// Maps with parameters of their own, by name.
 fn shaped(d: usize, m: usize, seed: u64) -> Vec<(&'static str, Map<f64>)> {
-    let omega = |d| draw(d, m, &Independent, &mut rng(seed)).unwrap();
-    let sphere = || draw_with(d, m, &Independent, &RootDim, &mut rng(seed)).unwrap();
+    let omega = |d| Independent.draw(d, m, rng(seed).next_u64()).unwrap();
+    let sphere = || Independent.with_radii(RootDim).draw(d, m, rng(seed).next_u64()).unwrap();
     let dense = DenseExponential::new((0..d).map(|k| -0.03 * k as f64).collect()).unwrap();
     let positive = |d| Positive.softmax::<f64>(omega(d)).unwrap();
     let [plus, minus] = COMPLEX.map(|(a, s)| Gerf::new(a, s).unwrap().softmax(omega(d)).unwrap());
@@ -93,7 +95,7 @@ fn covariances_are_those_of_a_simulation() {
     let mut samples = [const { Vec::new() }; 6];
     for seed in 0..draws as u64 {
         let complex = COMPLEX.map(|(a, s)| {
-            Gerf::new(a, s).unwrap().softmax(draw(d, 1, &Independent, &mut rng(seed)).unwrap()).unwrap()
+            Gerf::new(a, s).unwrap().softmax(Independent.draw(d, 1, rng(seed).next_u64()).unwrap()).unwrap()
         });
         for (map, sample) in maps(d, 1, seed).iter().chain(&complex).zip(&mut samples) {
             let gram = map.gram(&x, &y).unwrap();
@@ -293,7 +295,7 @@ fn tokens_shrink_no_more_than_they_must() {
         let report = report(map, [&(&q * factor), &(&k * factor), &v]);
         (report.normaliser_variance, report.shrink)
     };
-    let omega = || draw(d, m, &Independent, &mut rng(5)).unwrap();
+    let omega = || Independent.draw(d, m, rng(5).next_u64()).unwrap();
     let positive = Positive.softmax::<f64>(omega()).unwrap();
     let turned = Conditioning::new(conditioning(d, d).matrices()[0].clone()).unwrap();
     let conditioned = positive.conditioned(&turned).unwrap();
@@ -335,7 +337,8 @@ fn tokens_shrink_no_more_than_they_must() {
 fn biases_are_those_of_the_kernels() {
     let d = 6;
     let [q, k, v] = off_centre(d, 0.5);
-    let base = Positive.gaussian::<f64>(draw(d - 2, 64, &Independent, &mut rng(5)).unwrap(), 1.3).unwrap();
+    let base =
+        Positive.gaussian::<f64>(Independent.draw(d - 2, 64, rng(5).next_u64()).unwrap(), 1.3).unwrap();
     let map = base.conditioned(&conditioning(d, d - 2)).unwrap();
     let (x, y) = (&q * (d as f64).powf(-0.25), &k * (d as f64).powf(-0.25));
     let exact = |i: usize, j: usize| -0.5 * (&x.row(i) - &y.row(j)).mapv(|v| v * v).sum() / (1.3 * 1.3);
@@ -986,7 +989,7 @@ fn queries_stand_at_their_places() {
     let (n, d) = (20, 4);
     let [q, k] = [1, 2].map(|seed| normal(n, d, 0.4, seed));
     let v = normal(n, 3, 1.0, 3);
-    let omega = || draw(d, 200, &Independent, &mut rng(5)).unwrap();
+    let omega = || Independent.draw(d, 200, rng(5).next_u64()).unwrap();
     for (name, map) in
         [("positive", Positive.softmax::<f64>(omega()).unwrap()), shaped(d, 200, 5).swap_remove(6)]
     {
@@ -1157,7 +1160,7 @@ fn hopeless_reports_are_of_estimated_pairs() {
             .unwrap()
     };
     let all = maps(d, m, 5);
-    let positive = attention(&Positive.softmax(draw(d, m, &Independent, &mut rng(5)).unwrap()).unwrap());
+    let positive = attention(&Positive.softmax(Independent.draw(d, m, rng(5).next_u64()).unwrap()).unwrap());
     let report = positive.error_report(&TokenSample::new(&q, &k)).unwrap();
     assert!(report.is_hopeless() && report.shrink < 1.0, "{report}");
     let shrunk = |factor: f64| {
@@ -1181,7 +1184,7 @@ fn by_columns(x: &Array2<f64>) -> Array2<f64> {
 
 /// Maps of points of one coordinate: as they are, and of three coordinates of which one is kept.
 fn of_rank_one(d: usize, m: usize, seed: u64) -> Vec<Map<f64>> {
-    let omega = || draw(1, m, &Independent, &mut rng(seed)).unwrap();
+    let omega = || Independent.draw(1, m, rng(seed).next_u64()).unwrap();
     if d > 1 {
         let of_one = [Positive.softmax(omega()), Hyperbolic.softmax(omega()), Trigonometric.softmax(omega())];
         return of_one.map(|map| map.unwrap().conditioned(&conditioning(d, 1)).unwrap()).into();

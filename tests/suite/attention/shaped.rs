@@ -4,7 +4,7 @@ use experiments::tokens::Tokens;
 use ndarray::{Array2, Array4, Axis};
 use random_features::apply::attention::{Attention, AttentionShaping, ExactAttention, Heads};
 use random_features::data::shaping::Shaping;
-use random_features::frequency::{Coupling, Orthogonal, Sobol};
+use random_features::frequency::{Orthogonal, Sobol};
 use random_features::kernel::Softmax;
 use random_features::{Map, Positive};
 

@@ -8,7 +8,7 @@ use random_features::apply::attention::{Attention, Heads};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::data::shaping::Shaping;
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{Coupling, Orthogonal, Simplex};
+use random_features::frequency::{Orthogonal, Simplex};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::kernel::Softmax;
 use random_features::theory::gerf::GerfSign;

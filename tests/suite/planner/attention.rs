@@ -5,9 +5,10 @@ use super::{couplings, label};
 use ndarray::{Array4, Axis, s};
 use random_features::Error;
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
-use random_features::frequency::{Draw, Independent};
+use random_features::frequency::Independent;
 use random_features::kernel::Softmax;
 use random_features::planner::{Loss, Planner};
+use random_features::recipe::Draw;
 use random_features::theory::Basis;
 use random_features::{Positive, Recipe};
 

@@ -4,13 +4,14 @@ use super::data::{half, normal};
 use super::{couplings, label, quick};
 use ndarray::{Array2, array, s};
 use random_features::data::Reservoir;
-use random_features::frequency::{Antithetic, Draw, Independent, Orthogonal};
+use random_features::extend::{ShiftInvariant, Spectrum};
+use random_features::frequency::{Antithetic, Independent, Orthogonal};
 use random_features::kernel::{
-    Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, RegularisedSoftmax, ShiftInvariant,
-    Smoothness, Softmax, Spectrum,
+    Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::AnyKernel;
 use random_features::planner::{Loss, Measure, Plan, Planner};
+use random_features::recipe::Draw;
 use random_features::workbench;
 use random_features::{Error, Map, Positive, SignedLog};
 
@@ -183,7 +184,7 @@ impl ShiftInvariant for Own {
     }
 
     fn spectrum(&self) -> Spectrum<'_> {
-        Spectrum::Polar(&random_features::kernel::Chi)
+        Spectrum::Polar(&random_features::workbench::Chi)
     }
 
     fn of_square(&self, square: f64) -> SignedLog {

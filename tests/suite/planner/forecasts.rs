@@ -8,9 +8,10 @@ use crate::common::Sample;
 use ndarray::Array2;
 use random_features::Positive;
 use random_features::Trigonometric;
-use random_features::frequency::{Draw, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Expected, Forecast, Planner, RankedRecipe};
+use random_features::recipe::Draw;
 use random_features::theory::Basis;
 
 /// A part of a forecast, with its name.

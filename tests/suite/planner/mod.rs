@@ -17,8 +17,9 @@ mod ridge;
 mod targets;
 mod truth;
 
-use random_features::frequency::{Antithetic, AnyCoupling, Independent, Orthogonal};
+use random_features::frequency::{Antithetic, Independent, Orthogonal};
 use random_features::planner::{Calibration, Loss, Plan, Planner};
+use random_features::recipe::AnyCoupling;
 use random_features::workbench;
 
 use experiments::planning::regret::{self as study, label};

@@ -2,10 +2,11 @@
 
 use super::data::normal;
 use ndarray::{Array2, Axis};
-use random_features::frequency::{Antithetic, AnyCoupling, Halton, Independent, Orthogonal, Sobol};
+use random_features::frequency::{Antithetic, Halton, Independent, Orthogonal, Sobol};
 use random_features::kernel::{Gaussian, Kernel, Softmax};
 use random_features::planner::{Loss, Planner};
 use random_features::rand::RngExt;
+use random_features::recipe::AnyCoupling;
 
 /// In the order in which problems have them.
 const LOSSES: [Loss; 8] = [

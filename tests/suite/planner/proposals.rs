@@ -5,9 +5,10 @@ use super::near;
 use ndarray::{Array2, Axis, array};
 use random_features::Recipe;
 use random_features::data::shaping::Shaping;
-use random_features::frequency::{Draw, Independent};
+use random_features::frequency::Independent;
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::Planner;
+use random_features::recipe::Draw;
 
 /// The points of both sides count: 18 of them, with 153 distances.
 #[test]
@@ -114,7 +115,7 @@ fn clusters_are_those_of_their_sides() {
             .with_max_features(64);
         let plan = planner.plan().unwrap();
         let choice = plan.choices.iter().find(|one| one.map == "clustered 2 × 2, complex").unwrap();
-        let clusters = |x: &Array2<f64>| Clustering::of(x, 2, &mut random_features::rng(7)).unwrap();
+        let clusters = |x: &Array2<f64>| Clustering::of(x, 2, 7).unwrap();
         let (queries, keys) = (clusters(&x), clusters(&y));
         let centres = Centres::new(&queries, &keys).with_diagonal(Formula::Robust);
         let draw = Draw::new(3, choice.m, Independent);

@@ -10,10 +10,11 @@ use crate::threads::on_threads;
 use ndarray::Axis;
 use random_features::Error;
 use random_features::Trigonometric;
-use random_features::frequency::{Draw, Halton, Independent, Orthogonal, Sobol};
+use random_features::frequency::{Halton, Independent, Orthogonal, Sobol};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Loss, Plan, Planner, RankedRecipe};
 use random_features::progress::{Progress, watch};
+use random_features::recipe::Draw;
 use random_features::theory::Basis;
 
 /// The first rows state what closed forms say at all pairs.

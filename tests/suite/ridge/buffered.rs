@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, arr1, s};
 use random_features::apply::{RidgeStatistics, RidgeWarning, Standardisation};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Real, Trigonometric};
 
 use super::{data, statistics, trigonometric, weights};

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, s};
 use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeStatistics};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::{Error, Real, Trigonometric};
 

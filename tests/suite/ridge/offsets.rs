@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeSpectrum, RidgeStatistics};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::{Error, Map, Real, Trigonometric};
 

@@ -6,7 +6,7 @@ use rand_distr::StandardNormal;
 use random_features::apply::{
     Criterion, KernelRidge, RidgeSearch, RidgeSpectrum, RidgeStatistics, RidgeWarning,
 };
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Real, Trigonometric, rng};
 
 use super::features;

@@ -11,7 +11,7 @@ use random_features::apply::{
     Criterion, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning, Standardisation,
 };
 use random_features::data::{Statistics, lengthscale};
-use random_features::frequency::{Coupling, Frequencies, Orthogonal};
+use random_features::frequency::{Frequencies, Orthogonal};
 use random_features::kernel::{Activation, Gaussian, Kernel, Lengthscale, Softmax};
 use random_features::map::AnyKernel;
 use random_features::progress::{self, Progress};
@@ -193,7 +193,7 @@ fn a_search_is_a_grid_over_standardised_inputs() {
 fn default_lengthscales_surround_the_median_distance() {
     let (x, y) = data::<f64>(200);
     let found = search(10).without_standardisation().fit(&x, &y).unwrap();
-    let median = lengthscale::median(&x, 1000, &mut rng(0)).unwrap();
+    let median = lengthscale::median(&x, 1000, 0).unwrap();
     let tried: Vec<_> = found.trials().iter().map(|trial| trial.lengthscale.clone().unwrap()).collect();
     let expected: Vec<Lengthscale> =
         (-4..=4).map(|k| (median * 2f64.powf(0.5 * f64::from(k))).into()).collect();

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, Axis, array, concatenate, s};
 use random_features::apply::{RidgeSearch, RidgeStatistics, Standardisation};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::theory::gerf::GerfSign;
 use random_features::{Error, Points, Real, Trigonometric};
 

@@ -111,7 +111,7 @@ fn searches_grids_and_smoothers_are_those_of_a_column() {
 #[test]
 fn a_search_over_gaussian_kernels_is_one_with_an_orthogonal_draw() {
     let (x, one, _) = one_target();
-    let omega = random_features::frequency::Coupling::draw(&random_features::frequency::Orthogonal, 3, 16, 5);
+    let omega = random_features::frequency::Orthogonal.draw(3, 16, 5);
     let long = RidgeSearch::new(omega.unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell));
     let short = RidgeSearch::gaussian(3, 16, 5).unwrap();
     let [long, short] = [long, short].map(|search| search.fit(&x, &one).unwrap());

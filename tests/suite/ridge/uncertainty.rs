@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, Axis, concatenate, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::apply::{Criterion, KernelRidge, Prediction, RidgeSpectrum, RidgeStatistics};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::kernel::{Activation, Gaussian, Kernel};
 use random_features::linalg::Backend;
 use random_features::{Error, Map, Nonlinear, Real, Trigonometric, rng};

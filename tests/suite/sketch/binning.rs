@@ -4,7 +4,7 @@ use ndarray::ArrayView2;
 use random_features::extend::{Facts, FeatureMap, Form, Sketch, SketchNumbers, Tile};
 use random_features::kernel::Lengthscale;
 use random_features::map::{AnyKernel, Side};
-use random_features::rand::{Rng, RngExt};
+use random_features::rand::RngExt;
 use random_features::{Error, Real, Result};
 
 /// Random binning features for the Laplace kernel exp(−‖x−y‖₁/ℓ).
@@ -65,7 +65,7 @@ impl Sketch for RandomBinning {
         matches!(target, AnyKernel::Laplace(_))
     }
 
-    fn draw(&self, target: &AnyKernel, rng: &mut dyn Rng) -> Result<Grids> {
+    fn draw(&self, target: &AnyKernel, rng: &mut random_features::extend::Generator) -> Result<Grids> {
         let grids = (0..self.grids).map(|_| Grid::draw(self.d, rng)).collect();
         Ok(Grids { sketch: *self, grids, lengthscale: target.lengthscale().clone() })
     }
@@ -96,9 +96,10 @@ struct Grid {
 const PRIME: u64 = (1 << 61) - 1;
 
 impl Grid {
-    fn draw(d: usize, rng: &mut dyn Rng) -> Self {
+    fn draw(d: usize, rng: &mut random_features::extend::Generator) -> Self {
         let mut axis = || {
-            let exponential = |rng: &mut dyn Rng| -(1.0 - rng.random::<f64>()).ln();
+            let exponential =
+                |rng: &mut random_features::extend::Generator| -(1.0 - rng.random::<f64>()).ln();
             let pitch = exponential(rng) + exponential(rng);
             (pitch, rng.random::<f64>(), rng.random_range(0..PRIME))
         };

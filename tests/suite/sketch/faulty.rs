@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 use random_features::extend::{Facts, FeatureMap, Form, Sketch, SketchNumbers, Tile};
 use random_features::map::{AnyKernel, Side};
-use random_features::rand::Rng;
+
 use random_features::{Real, Result};
 
 /// What is wrong with a sketch of one feature, 1, of points in ℝ¹.
@@ -44,7 +44,7 @@ impl Sketch for Faulty {
         matches!(target, AnyKernel::Implied(_))
     }
 
-    fn draw(&self, _: &AnyKernel, _: &mut dyn Rng) -> Result<Faulty> {
+    fn draw(&self, _: &AnyKernel, _: &mut random_features::extend::Generator) -> Result<Faulty> {
         Ok(*self)
     }
 }

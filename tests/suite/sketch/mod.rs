@@ -10,13 +10,16 @@ use binning::RandomBinning;
 use faulty::{Fault, Faulty};
 use ndarray::{Array2, ArrayView2, arr1, arr2};
 use random_features::compose::{Coefficient, Hybrid};
-use random_features::frequency::{Coupling, Draw, Independent, Product};
-use random_features::kernel::{Cauchy, Gaussian, Kernel, Laplace, Softmax};
+
+use random_features::frequency::{Independent, Product};
+use random_features::kernel::{Gaussian, Kernel, Laplace, Softmax};
 use random_features::map::{AnyKernel, Redraw, Sketched};
 use random_features::planner::{Measure, Planner};
+use random_features::recipe::Draw;
 use random_features::recipe::{Omega, SketchDraw};
 use random_features::testing::{check_unbiased, conform};
 use random_features::theory::Basis;
+use random_features::workbench::Cauchy;
 use random_features::{Error, Map, Positive, Real, Recipe, Side, Trigonometric};
 
 /// m grids in ℝ³ of so many buckets.

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, s};
 use random_features::apply::softmax_sampling::{Draws, SampledSoftmax};
-use random_features::frequency::{Coupling, Orthogonal};
+use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Positive};
 
 use super::sampler::linear_scan;

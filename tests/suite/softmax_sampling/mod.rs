@@ -14,7 +14,7 @@ mod stopping;
 use ndarray::Array2;
 use random_features::apply::softmax_sampling::Proposal;
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Coupling, Independent, Orthogonal};
+use random_features::frequency::{Independent, Orthogonal};
 use random_features::{Gerf, Hyperbolic, Map, Positive, Real, Trigonometric};
 
 use crate::common::points;

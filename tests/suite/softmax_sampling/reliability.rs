@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2};
 use rand::RngExt;
 use random_features::apply::softmax_sampling::{Partition, SoftmaxSampler};
-use random_features::frequency::{Coupling, Independent};
+use random_features::frequency::Independent;
 use random_features::{Error, Map, Positive, Trigonometric, rng};
 
 use super::{log_sum, tree};

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2};
 use rand::RngExt;
 use random_features::apply::metrics::total_variation;
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
-use random_features::frequency::{Coupling, Frequencies, Orthogonal};
+use random_features::frequency::{Frequencies, Orthogonal};
 use random_features::{Error, Positive, rng};
 
 use super::{all, data, log_sum, non_negative, tree};

@@ -1,7 +1,7 @@
 //! The tree: what it draws, and with which probability.
 
 use ndarray::{Array2, ArrayView1, s};
-use random_features::frequency::{Coupling, Independent};
+use random_features::frequency::Independent;
 use random_features::{Error, Map, Real, Side, Trigonometric};
 use rayon::ThreadPoolBuilder;
 

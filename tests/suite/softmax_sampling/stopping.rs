@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ndarray::{Array2, arr2};
 use random_features::apply::softmax_sampling::{SampledSoftmax, SoftmaxSampler};
 use random_features::data::{Clustering, Reservoir, Statistics, shaping::Moments};
-use random_features::{Error, progress, rng};
+use random_features::{Error, progress};
 
 use super::{all, data, non_negative, signed, tree};
 
@@ -14,7 +14,7 @@ fn stopped<R>(work: impl FnOnce() -> R) -> R {
     progress::watch(
         |_| ControlFlow::Break(()),
         || {
-            let clustering = Clustering::of(&arr2(&[[0.0], [1.0]]), 2, &mut rng(1));
+            let clustering = Clustering::of(&arr2(&[[0.0], [1.0]]), 2, 1);
             assert_eq!(clustering, Err(Error::Cancelled));
             work()
         },
@@ -89,8 +89,8 @@ fn a_clustering_says_how_far_it_is() {
         sink.lock().unwrap().push(progress.to_string());
         ControlFlow::Continue(())
     };
-    let watched = progress::watch(watcher, || Clustering::of(&x, 2, &mut rng(1)));
-    assert_eq!(watched, Clustering::of(&x, 2, &mut rng(1)));
+    let watched = progress::watch(watcher, || Clustering::of(&x, 2, 1));
+    assert_eq!(watched, Clustering::of(&x, 2, 1));
     let told = told.lock().unwrap();
     assert_eq!(told[..3], ["initial centres: 1 of 2", "initial centres: 2 of 2", "steps of k-means: 1"]);
 }

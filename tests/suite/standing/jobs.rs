@@ -11,17 +11,17 @@ use random_features::apply::{ExactSmoother, Smoother};
 use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::{Clustering, Reservoir, Statistics, lengthscale};
-use random_features::frequency::{
-    Coupling, Draw, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, Sobol, draw_poisson,
-};
+use random_features::extend::Coupling;
+use random_features::frequency::{Counts, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, Sobol};
 use random_features::kernel::{Activation, Gaussian, Kernel, Matern, Smoothness, Softmax};
 use random_features::map::Transform;
 use random_features::planner::Planner;
+use random_features::recipe::Draw;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{
     ComplexExponential, EluPlusOne, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Side, Sign,
-    Trigonometric, rng,
+    Trigonometric,
 };
 
 use crate::common::{points, tokens};
@@ -119,8 +119,8 @@ fn bits_of_maps(maps: Vec<Map<f64>>) -> u64 {
 }
 
 fn maps() -> u64 {
-    let structured = |coupling: &dyn Coupling| random_features::frequency::draw(4, 30, coupling, 5).unwrap();
-    let counts = draw_poisson(4, 20, vec![0.5; 4], 3).unwrap();
+    let structured = |coupling: &dyn Coupling| coupling.draw(4, 30, 5).unwrap();
+    let counts = Counts::poisson(4, 20, vec![0.5; 4], 3).unwrap();
     let transform = Transform::diagonal(vec![Complex64::new(0.9, 0.2); 4]).unwrap();
     bits_of_maps(vec![
         positive(30),
@@ -139,7 +139,7 @@ fn maps() -> u64 {
 
 fn composed_maps() -> u64 {
     let (queries, keys) = (points::<f64>(60, 4, 0.9), points::<f64>(60, 4, 0.6));
-    let clusters = |x: &Array2<f64>, k| Clustering::of(x, k, &mut rng(1)).unwrap();
+    let clusters = |x: &Array2<f64>, k| Clustering::of(x, k, 1).unwrap();
     let (queries, keys) = (clusters(&queries, 2), clusters(&keys, 3));
     let turned = Conditioning::new(Array2::from_shape_fn((4, 4), |(i, j)| {
         if i == j { 1.1 } else { 0.05 * (i as f64 - j as f64) }
@@ -156,7 +156,7 @@ fn draws() -> u64 {
         [&Independent, &Orthogonal, &SimplexPlus::default(), &Sobol, &Hadamard::default()];
     bits(|bits| {
         for coupling in couplings {
-            bits.array(&random_features::frequency::draw(40, 130, coupling, 1).unwrap().rows());
+            bits.array(&coupling.draw(40, 130, 1).unwrap().rows());
         }
     })
 }
@@ -175,8 +175,8 @@ fn data() -> u64 {
     let x = points::<f64>(3000, 4, 0.9);
     bits(|bits| {
         bits.all(&Statistics::of(&x).unwrap());
-        bits.all(&Clustering::of(&x, 5, &mut rng(1)).unwrap());
-        bits.all(&lengthscale::median(&x, 300, &mut rng(2)).unwrap());
+        bits.all(&Clustering::of(&x, 5, 1).unwrap());
+        bits.all(&lengthscale::median(&x, 300, 2).unwrap());
         bits.array(&Reservoir::new(4).unwrap().with_capacity(50).unwrap().points());
         let mut reservoir = Reservoir::new(4).unwrap().with_capacity(50).unwrap();
         reservoir.update(&x).unwrap();

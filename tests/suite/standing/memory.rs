@@ -11,12 +11,13 @@ use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
 use random_features::compose::Conditioning;
 use random_features::data::{Clustering, Reservoir, Statistics};
+use random_features::extend::Coupling;
 use random_features::frequency::{
-    Antithetic, Coupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
-    Sobol, draw_geometric, draw_poisson,
+    Antithetic, Counts, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::{Error, Hyperbolic, Map, Points, Positive, Side, Trigonometric, rng};
+use random_features::recipe::Draw;
+use random_features::{Error, Hyperbolic, Map, Points, Positive, Side, Trigonometric};
 
 use super::{role, run_alone, this_program};
 use crate::common::{frequencies, points};
@@ -51,7 +52,7 @@ fn trigonometric() -> Map<f64> {
 }
 
 fn draw(coupling: impl Coupling, d: usize, m: usize) -> Result<(), Error> {
-    coupling.draw(d, m, 1).map(drop)
+    (&coupling as &dyn Coupling).draw(d, m, 1).map(drop)
 }
 
 const MAPS: &[Case] = &[
@@ -101,13 +102,13 @@ const DRAWS: &[Case] = &[
     ("Hadamard frequencies of many rows", || draw(Hadamard::default(), 2, 1 << 50)),
     ("Givens frequencies", || draw(Givens::default(), 1 << 40, 2)),
     ("a recipe", || Draw::new(SOME, SOME, Independent).of_seed(1).map(drop)),
-    ("Poisson counts", || draw_poisson(SOME, SOME, 0.5, 1).map(drop)),
-    ("geometric counts", || draw_geometric(SOME, SOME, 0.5, 1).map(drop)),
+    ("Poisson counts", || Counts::poisson(SOME, SOME, 0.5, 1).map(drop)),
+    ("geometric counts", || Counts::geometric(SOME, SOME, 0.5, 1).map(drop)),
 ];
 
 const DATA: &[Case] = &[
     ("statistics", || Statistics::new(1 << 50).map(drop)),
-    ("clusters", || Clustering::of(&repeated(&arr1(&[0.3]), 1 << 45), 2, &mut rng(1)).map(drop)),
+    ("clusters", || Clustering::of(&repeated(&arr1(&[0.3]), 1 << 45), 2, 1).map(drop)),
     ("standardised points", || {
         Standardisation::new(vec![0.0], vec![1.0])?.apply(&repeated(&arr1(&[0.3]), 1 << 45)).map(drop)
     }),

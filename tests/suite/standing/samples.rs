@@ -11,25 +11,29 @@ use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments};
 use random_features::data::{Clustering, PairStatistics, Reservoir, Statistics};
-use random_features::frequency::structured::Structured;
+use random_features::extend::Coupling;
+use random_features::extend::Radius;
 use random_features::frequency::{
-    Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
-    Halton, Independent, Orthogonal, Rates, Simplex, SimplexPlus, Sobol, draw_geometric, draw_poisson,
+    Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
+    Sobol,
 };
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, Radius,
-    RationalQuadratic, RegularisedSoftmax, RootDim, Smoothness, Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic,
+    RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Importance, Shift, Transform};
 use random_features::planner::{Calibration, Measure, Plan, Planner};
+use random_features::recipe::{AnyCoupling, CountLaw, Draw, DrawCounts, Rates};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
 use random_features::workbench;
+use random_features::workbench::RootDim;
+use random_features::workbench::structured::Structured;
 use random_features::{
     ComplexExponential, DenseExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear,
-    Poisson, Positive, Real, Recipe, Side, Sign, Trigonometric, rng,
+    Poisson, Positive, Real, Recipe, Side, Sign, Trigonometric,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -138,7 +142,7 @@ fn use_recipe(recipe: &Recipe) -> Result<Vec<f64>, Error> {
 }
 
 fn use_omega(omega: Frequencies) -> Result<Vec<f64>, Error> {
-    assert!(!format!("{:?} {:?}", omega.law(), omega.provenance()).is_empty());
+    assert!(!format!("{:?} {:?}", omega.law(), omega.drawn_from()).is_empty());
     points_of::<f64>(1, omega.padded_dim())?;
     if omega.m() > 10_000 {
         return Err(Error::Unsupported { what: "so many frequencies, in a test" });
@@ -182,7 +186,7 @@ fn small_draw(draw: &Draw) -> Result<Vec<f64>, Error> {
 }
 
 fn use_counts(counts: Counts) -> Result<Vec<f64>, Error> {
-    assert!(!format!("{:?} {:?}", counts.law(), counts.provenance()).is_empty());
+    assert!(!format!("{:?} {:?}", counts.law(), counts.drawn_from()).is_empty());
     let drawn = Poisson::default().gaussian::<f64>(counts.clone(), 1.0);
     match drawn.or_else(|_| Geometric::default().gaussian(counts, 1.0)) {
         Ok(map) => use_map(&map),
@@ -193,7 +197,7 @@ fn use_counts(counts: Counts) -> Result<Vec<f64>, Error> {
 /// Laws, draws and kernels.
 fn laws() -> Vec<Sample> {
     let each = || vec![0.7, 1.3];
-    let structured = |coupling: &dyn Coupling| random_features::frequency::draw(3, 5, coupling, 4).unwrap();
+    let structured = |coupling: &dyn Coupling| coupling.draw(3, 5, 4).unwrap();
     let block =
         BlockLaw::new(3, Dependence::Angle { cos: -0.5 }, Radius::Matern(Smoothness::Half)).in_pairs();
     let coupling = |name, coupling: AnyCoupling| {
@@ -230,8 +234,8 @@ fn laws() -> Vec<Sample> {
         coupling("AnyCoupling, quasi", Sobol.into()),
         coupling("AnyCoupling, Halton", Halton.into()),
         coupling("AnyCoupling, Givens", Givens::default().into()),
-        Sample::new("Counts, Poisson", &draw_poisson(2, 4, each(), 1).unwrap(), use_counts),
-        Sample::new("Counts, geometric", &draw_geometric(2, 4, 0.3, 1).unwrap(), use_counts),
+        Sample::new("Counts, Poisson", &Counts::poisson(2, 4, each(), 1).unwrap(), use_counts),
+        Sample::new("Counts, geometric", &Counts::geometric(2, 4, 0.3, 1).unwrap(), use_counts),
         Sample::new(
             "DrawCounts",
             &DrawCounts::new(2, 4, CountLaw::Poisson(Rates::Same(0.7))).unwrap(),
@@ -278,7 +282,7 @@ fn maps() -> Vec<Sample> {
     let poisson =
         |stream| DrawCounts::new(2, 4, CountLaw::Poisson(Rates::Same(0.7))).unwrap().with_stream(stream);
     let shift = Shift::new(vec![1.0, 1.5], 0.1).unwrap();
-    let clusters = |seed| Clustering::of(&points::<f64>(20, 2, 1.0), 2, &mut rng(seed)).unwrap();
+    let clusters = |seed| Clustering::of(&points::<f64>(20, 2, 1.0), 2, seed).unwrap();
     let (queries, keys) = (clusters(1), clusters(2));
     let centres = Centres::new(&queries, &keys);
     let turned = Array2::from_shape_fn((2, 2), |(i, j)| if i == j { 1.1 } else { 0.2 });
@@ -306,7 +310,10 @@ fn maps() -> Vec<Sample> {
             "Map, Poisson",
             Poisson::default().shifted(shift).gaussian(poisson(1).of_seed(1).unwrap(), 1.0).unwrap(),
         ),
-        map("Map, geometric", Geometric::with_p(0.3).softmax(draw_geometric(2, 4, 0.3, 1).unwrap()).unwrap()),
+        map(
+            "Map, geometric",
+            Geometric::with_p(0.3).softmax(Counts::geometric(2, 4, 0.3, 1).unwrap()).unwrap(),
+        ),
         map("Map, sign", Sign.build(omega(3, 1), 1.0).unwrap()),
         map(
             "Map, ReLU",
@@ -360,7 +367,7 @@ fn data() -> Vec<Sample> {
             let x = points_of::<f64>(3, inputs.scales().len())?;
             Ok(numbers(&inputs.apply(&x)?))
         }),
-        Sample::new("Clustering", &Clustering::of(&x, 2, &mut rng(1)).unwrap(), |clusters: Clustering| {
+        Sample::new("Clustering", &Clustering::of(&x, 2, 1).unwrap(), |clusters: Clustering| {
             let x = points_of::<f64>(9, clusters.dim())?;
             clusters.nearest(&x.row(0))?;
             let centres = Centres::new(&clusters, &clusters);

@@ -6,7 +6,7 @@ use candle_nn::{
     linear_no_bias, loss, rms_norm,
 };
 use random_features::apply::attention::Attention;
-use random_features::frequency::{Coupling, Frequencies, Orthogonal};
+use random_features::frequency::{Frequencies, Orthogonal};
 use random_features::rand::RngExt;
 use random_features::{Positive, rng};
 use random_features_candle::naive::NaiveAttention;

@@ -151,7 +151,8 @@ mod tests {
 
     use datafusion::arrow::array::{Float32Array, LargeBinaryArray};
     use random_features::Trigonometric;
-    use random_features::frequency::{Draw, Orthogonal};
+    use random_features::frequency::Orthogonal;
+    use random_features::recipe::Draw;
     use random_features::kernel::Gaussian;
     use random_features::map::Recipe;
     use random_features::recipe::PlainRecipe;

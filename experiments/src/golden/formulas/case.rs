@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::SignedLog;
-use random_features::kernel::Radius;
+use random_features::extend::Radius;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law, Pair};
 use serde_json::Value;

@@ -1,38 +1,19 @@
 //! What draws are made of, seen through draws from a generator that gives only zeros, and parameters from data.
 
-use std::convert::Infallible;
-
 use ndarray::{Array1, Array2, Axis};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
-use random_features::frequency::{Coupling, Givens, Halton, RotationLaw, Rows, SimplexPlus};
-use random_features::kernel::{Chi, Marginal, Radii};
-use random_features::rand::{Rng, TryRng};
+use random_features::extend::{Coupling, Rows};
+use random_features::extend::{Marginal, Radii};
+use random_features::frequency::{Givens, Halton, SimplexPlus};
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::Chi;
+use random_features::workbench::RotationLaw;
+use random_features::workbench::structured::{PlaneRotation, Rotated, Rotation, Structured};
+use random_features::workbench::zeros;
 use serde_json::{Value, json};
 
 use super::case::{Case, Found, parts, rows};
 use crate::golden::decimal;
-
-/// With it sequences are not shifted and rotations are the identity.
-struct Zeros;
-
-impl TryRng for Zeros {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        Ok(0)
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        Ok(0)
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        bytes.fill(0);
-        Ok(())
-    }
-}
 
 /// The rows of a block that zeros give.
 fn block(
@@ -40,7 +21,7 @@ fn block(
     (size, d): (usize, usize),
     radii: &dyn Radii,
 ) -> Result<Array2<f64>, String> {
-    match coupling.draw_block(d, size, radii, &mut Zeros).map_err(|e| e.to_string())? {
+    match coupling.draw_block(d, size, radii, &mut zeros()).map_err(|e| e.to_string())? {
         Rows::Dense(rows) => Ok(rows),
         _ => Err("the rows are structured".into()),
     }
@@ -51,7 +32,12 @@ fn block(
 struct Known<'a>(&'a [f64]);
 
 impl Radii for Known<'_> {
-    fn draw(&self, _: usize, _: usize, _: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+    fn draw(
+        &self,
+        _: usize,
+        _: usize,
+        _: &mut random_features::extend::Generator,
+    ) -> random_features::Result<Vec<f64>> {
         Ok(self.0.to_vec())
     }
 }

@@ -1,8 +1,9 @@
 //! Estimates from given frequencies.
 
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{CountLaw, Counts, Frequencies};
+use random_features::frequency::{Counts, Frequencies};
 use random_features::map::Transform;
+use random_features::recipe::CountLaw;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{
     ComplexExponential, Geometric, Gerf, Hyperbolic, Map, Poisson, Positive, Trigonometric,

@@ -1,7 +1,8 @@
 //! Exact kernels, and variances of maps on Gaussian frequencies.
 
 use random_features::SignedLog;
-use random_features::kernel::{Activation, Gaussian, Kernel, Radius, RegularisedSoftmax, Softmax, angle};
+use random_features::extend::Radius;
+use random_features::kernel::{Activation, Gaussian, Kernel, RegularisedSoftmax, Softmax, angle};
 use random_features::theory::{self, Law, Pair, bounds, conformity};
 
 use super::case::{Case, Found, known, ln, number, plain};

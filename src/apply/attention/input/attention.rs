@@ -102,7 +102,8 @@ impl<T: Real> Attention<T> {
     /// ```
     /// use random_features::Positive;
     /// use random_features::apply::attention::Attention;
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::extend::Coupling;
+    /// use random_features::frequency::Orthogonal;
     /// let omega = Orthogonal.draw(16, 256, 7)?;
     /// let attention = Attention::new(Positive.softmax::<f32>(omega)?)?;
     /// # let _ = attention;

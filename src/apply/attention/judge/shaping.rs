@@ -22,7 +22,7 @@ use crate::progress;
 /// use random_features::Map;
 /// use random_features::apply::attention::{Attention, AttentionShaping};
 /// use random_features::data::shaping::Shaping;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::Softmax;
 /// let mut rng = random_features::rng(1);
 /// let queries = Array2::from_shape_simple_fn((30, 4), || rng.random::<f64>());

@@ -17,7 +17,7 @@ use crate::{Points, Real};
 /// use ndarray::{Array2, arr2, s};
 /// use random_features::Trigonometric;
 /// use random_features::apply::{RidgeClassifier, RidgeStatistics};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// let x = Array2::from_shape_fn((300, 1), |(i, _)| i as f64 / 75.0 - 2.0);
 /// let labels: Vec<usize> =
 ///     x.iter().map(|x| usize::from(x.abs() > 1.0)).collect();

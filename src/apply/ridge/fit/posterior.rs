@@ -21,7 +21,8 @@ use crate::{Points, Real, progress};
 /// ```
 /// use random_features::Trigonometric;
 /// use random_features::apply::{Criterion, RidgeStatistics};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::extend::Coupling;
+/// use random_features::frequency::Orthogonal;
 /// use random_features::ndarray::{Array2, arr2};
 /// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
 /// let y = Array2::from_shape_fn((400, 1), |(i, _)| {

@@ -19,7 +19,7 @@ use crate::{Real, progress};
 /// use ndarray::Array2;
 /// use random_features::Trigonometric;
 /// use random_features::apply::{Criterion, RidgeStatistics};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
 /// let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
 /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
@@ -173,7 +173,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// ```
     /// # use ndarray::Array2;
     /// # use random_features::apply::{Criterion, RidgeStatistics};
-    /// # use random_features::frequency::{Coupling, Orthogonal};
+    /// # use random_features::frequency::Orthogonal;
     /// # let map = random_features::Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
     /// # let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
     /// # let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);

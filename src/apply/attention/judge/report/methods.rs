@@ -91,7 +91,8 @@ impl<T: Real> Attention<T> {
     /// use rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, TokenSample};
-    /// use random_features::frequency::{Draw, Simplex};
+    /// use random_features::frequency::Simplex;
+    /// use random_features::recipe::Draw;
     /// use random_features::kernel::Softmax;
     /// use random_features::theory::Basis;
     /// let mut rng = random_features::rng(1);

@@ -15,7 +15,7 @@ use crate::{Points, Real, Targets, progress, threads};
 /// ```
 /// use ndarray::Array2;
 /// use random_features::apply::{Criterion, RidgeGrid};
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::{Map, Trigonometric};
 /// let omega = Orthogonal.draw(1, 100, 1)?;
 /// let map = |ell| Trigonometric.gaussian(omega.clone(), ell);

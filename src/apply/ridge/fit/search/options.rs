@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::Criterion;
 use crate::Real;
 use crate::error::Result;
-use crate::frequency::{Coupling, Frequencies, Orthogonal};
+use crate::frequency::{Frequencies, Orthogonal};
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Trigonometric};
 use crate::once::once;

@@ -16,7 +16,7 @@ use crate::error::{Error, Result, check_positive};
 use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
 use crate::map::Map;
-use crate::{Points, Real, progress, rng, threads};
+use crate::{Points, Real, progress, threads};
 
 /// The least number of rows of a search.
 const ROWS: usize = 4096;
@@ -231,8 +231,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let points = rows.as_ref().map_or_else(|| Points::from(x), Points::from);
         let points = points.to_dense()?;
         match &self.inputs {
-            Some(inputs) => median(&inputs.apply(&points)?, most, &mut rng(self.options.seed)),
-            None => median(&points, most, &mut rng(self.options.seed)),
+            Some(inputs) => median(&inputs.apply(&points)?, most, self.options.seed),
+            None => median(&points, most, self.options.seed),
         }
     }
 

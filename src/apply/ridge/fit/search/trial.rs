@@ -214,7 +214,7 @@ impl<T: Real> RidgeFit<T> {
     /// ```
     /// use random_features::Trigonometric;
     /// use random_features::apply::{RidgeSearch, RidgeWarning};
-    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::frequency::Orthogonal;
     /// use random_features::ndarray::{Array2, Axis, concatenate};
     /// let x = Array2::from_shape_fn((100, 1), |(i, _)| ((i * i) as f64).sin());
     /// let y = x.mapv(|x| (3.0 * x).sin() + 0.1 * (1e6 * x).cos());
