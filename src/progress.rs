@@ -36,7 +36,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 
-/// The progress of a task.
+/// The progress of a task, which a [watcher](watch) sees: `{progress}` is a line such as "maps tried: 3 of 12".
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Progress<'a> {
@@ -79,6 +79,7 @@ impl fmt::Debug for Progress<'_> {
 ///
 /// Only calls of this crate within `work`, on the thread that calls `watch`, are watched. To use a pool of rayon, call
 /// `pool.install(|| watch(…))`. A watched call within a watched call is watched by both watchers.
+#[doc(alias = "cancel", alias = "callback", alias = "progress bar")]
 pub fn watch<R>(
     watcher: impl FnMut(&Progress<'_>) -> ControlFlow<()> + Send + 'static,
     work: impl FnOnce() -> R,
