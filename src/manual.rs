@@ -1,16 +1,23 @@
 //! The manual: guides and measurements.
 //!
-//! - [`first_hour`]: classify a table, store and reload the map, write a map of your own
-//! - [`regression`]: ridge regression from a table to a server: searches, streams, single rows, intervals, components
-//! - [`shaped`]: features shaped by the data
-//! - [`serving`]: linear attention in a server; [`training`]: in a model that learns
-//! - [`speed`]: times compared with other libraries; [`structured`]: dense and structured projections; growth of times with n,
-//!   d and m: [`projection`](crate::projection)
-//! - [`scale`]: fits in memory, out of core and on many machines
-//! - errors in the papers: [`errata`](crate::theory::errata)
+//! # To begin with
+//! - [`first_hour`]: classify a table, plan its features, store the model, write a map of your own
+//! - [`glossary`]: symbols and words
 //!
-//! The repository's folder `experiments` has more: the output of its programs (`README.md`), and the papers' figures and tables
-//! compared with this crate's results (`results`).
+//! # For an application
+//! - [`regression`]: ridge regression from a table to a server, with intervals and principal components
+//! - [`scale`]: fits in memory, out of core and on many machines
+//! - [`training`]: linear attention in a model that learns; [`serving`]: in a server
+//! - [`shaped`]: features fitted to data of large norms
+//!
+//! # Measurements
+//! - [`cost`]: time and memory of everything, and where exact kernels are better
+//! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections
+//! - [`projection`](crate::projection): how times grow with n, d and m
+//! - [`errata`](crate::theory::errata): errors in the papers
+//!
+//! The repository's folder `experiments` has the output of its programs, and the papers' figures and tables beside this
+//! crate's results.
 
 // Its programs need these features.
 #[cfg_attr(all(feature = "faer", feature = "serde", feature = "testing"), doc = include_str!("doc/first_hour.md"))]
@@ -23,6 +30,12 @@ pub mod first_hour {}
 #[cfg_attr(all(feature = "faer", feature = "serde"), doc = include_str!("doc/regression.md"))]
 #[cfg_attr(not(all(feature = "faer", feature = "serde")), doc = "Made with the features `faer` and `serde`.")]
 pub mod regression {}
+
+#[doc = include_str!("doc/glossary.md")]
+pub mod glossary {}
+
+#[doc = include_str!("doc/cost.md")]
+pub mod cost {}
 
 #[doc = include_str!("doc/shaped.md")]
 pub mod shaped {}

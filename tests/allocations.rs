@@ -10,7 +10,7 @@ use std::{panic, thread};
 
 use ndarray::{Array2, Array4, ArrayView1, s};
 use random_features::apply::attention::{Attention, Gradients, Heads};
-use random_features::apply::{RidgeBytes, RidgeStatistics, Standardisation};
+use random_features::apply::{RidgeStatistics, Standardisation};
 use random_features::frequency::{Coupling, Hadamard, Orthogonal};
 use random_features::kernel::Activation;
 use random_features::{EluPlusOne, Hyperbolic, Map, Nonlinear, Positive, Real, Sign, Trigonometric};
@@ -89,7 +89,7 @@ fn check<T: Real>(map: Map<T>, targets: usize, standardised: bool) {
     let name = format!("{map:?}, {targets} targets, {standardised}");
     let mut statistics = RidgeStatistics::new(map, targets).unwrap();
     if standardised {
-        statistics = statistics.standardised(Standardisation::of(&x).unwrap()).unwrap();
+        statistics = statistics.with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
     }
     statistics.update(&x, &y).unwrap();
     let model = statistics.solve(1e-3).unwrap();
@@ -155,20 +155,20 @@ fn bytes_of<T: Real>() {
     let map: Map<T> = Trigonometric.gaussian(Orthogonal.draw(16, 512, 1).unwrap(), 2.0).unwrap();
     let x = Array2::from_shape_fn((12000, 16), |(i, k)| T::narrow(((i * (k + 3)) as f64).sin()));
     let y = Array2::from_shape_fn((12000, 2), |(i, j)| T::narrow(((i + j) as f64).sin()));
-    let bytes = RidgeBytes::of(&map, 2).unwrap();
+    let bytes = RidgeStatistics::bytes(&map, 2).unwrap();
     // What threads need, and a page here and there.
     let within = |found: usize, stated: usize, what: &str| {
         let most = stated + stated / 10 + (4 << 20);
         assert!(found <= most && 2 * found >= stated, "{what}: {found} bytes, {stated} stated");
     };
     let (mut statistics, held, _) = peak(|| RidgeStatistics::new(map, 2).unwrap());
-    within(held, bytes.statistics, "statistics");
+    within(held, bytes[0], "statistics");
     let (_, _, update) = peak(|| statistics.update(&x, &y).unwrap());
-    within(update, bytes.update, "update");
+    within(update, bytes[1], "update");
     let (model, _, solve) = peak(|| statistics.solve(0.1).unwrap());
-    within(solve, bytes.solve, "solve");
+    within(solve, bytes[2], "solve");
     let (spectrum, _, peak) = peak(|| statistics.spectrum().unwrap());
-    within(peak, bytes.spectrum, "spectrum");
+    within(peak, bytes[3], "spectrum");
     drop((model, spectrum));
 }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use ndarray::Array2;
-use random_features::apply::{Criterion, ExactSmoother, KernelRidge, LambdaChoice, RidgeSearch, Smoother};
+use random_features::apply::{Criterion, ExactSmoother, KernelRidge, RidgeSearch, Smoother};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{
     Coupling, Independent, Orthogonal, Simplex, SimplexPlus, draw, draw_geometric, draw_poisson,
@@ -134,18 +134,17 @@ fn grid(halves: RangeInclusive<i32>) -> Vec<f64> {
 /// Ridge regression with the exact kernel, chosen as that with features.
 fn exact_ridge(split: &Split) -> Result<(f64, f64)> {
     let (train, targets) = (&split.train.points, indicators(&split.train, split.classes));
-    let of = |ell: f64| -> Result<(LambdaChoice, f64, KernelRidge<f64>)> {
+    let of = |ell: f64| -> Result<(f64, f64, KernelRidge<f64>)> {
         let spectrum = KernelRidge::spectrum(&Gaussian::new(ell)?.gram(train, train)?, &targets)?;
         let lambdas = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution());
         let lambdas: Vec<f64> = lambdas.collect();
-        let choice = spectrum.choose(&Criterion::LeaveOneOut, &lambdas)?;
-        let model = spectrum.model(choice.lambda)?;
-        Ok((choice, ell, model))
+        let (lambda, error) = spectrum.choose(&Criterion::LeaveOneOut, &lambdas)?;
+        let model = spectrum.model(lambda)?;
+        Ok((error, ell, model))
     };
     // Each lengthscale costs an eigendecomposition. Of equal errors the first counts.
     let tried = grid(RIDGE).into_par_iter().map(of).collect::<Result<Vec<_>>>()?;
-    let best =
-        tried.into_iter().reduce(|best, other| if other.0.error < best.0.error { other } else { best });
+    let best = tried.into_iter().reduce(|best, other| if other.0 < best.0 { other } else { best });
     let (_, ell, model) = best.ok_or(Error::NoData { what: "a choice" })?;
     let classes = model.classify_from_gram(&Gaussian::new(ell)?.gram(&split.test.points, train)?)?;
     Ok((accuracy(&split.test, &classes), ell))

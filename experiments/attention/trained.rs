@@ -3,7 +3,7 @@
 use experiments::attention::{KINDS, Kind, Stream, attention, square_distance, squared_sum};
 use experiments::tokens::Tokens;
 use ndarray::{Array2, Array4, ArrayView2, Axis};
-use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, Sample};
+use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, TokenSample};
 use random_features::frequency::Orthogonal;
 use random_features::{Error, Result};
 use rayon::prelude::*;
@@ -98,7 +98,7 @@ impl Data {
         let ([q, k, v], [queries, keys]) = (&self.tokens, SAMPLE);
         let attention = self.attention(kind, m, stream)?;
         let [q, k, v] = [some(q, queries), some(k, keys), some(v, keys)];
-        match attention.error_report(&Sample::new(&q, &k).values(&v)) {
+        match attention.error_report(&TokenSample::new(&q, &k).with_values(&v)) {
             Ok(report) => Ok(Some(report)),
             Err(Error::Unsupported { .. }) => Ok(None),
             Err(error) => Err(error),

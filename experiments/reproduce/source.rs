@@ -79,9 +79,9 @@ impl Source {
             }
             Source::Gerf(coupling) => {
                 let statistics = Statistics::of(&scaled())?;
-                let best = PairStatistics::new(&statistics, &statistics)?.gerf_of_features();
-                let m = if best.sign == GerfSign::Plus { m } else { half };
-                Gerf::new(best.a, best.sign)?.gaussian(draw(d, m, &coupling, &mut rng)?, lengthscale)?
+                let (a, sign) = PairStatistics::new(&statistics, &statistics)?.gerf_of_features();
+                let m = if sign == GerfSign::Plus { m } else { half };
+                Gerf::new(a, sign)?.gaussian(draw(d, m, &coupling, &mut rng)?, lengthscale)?
             }
             Source::Poisson { each, shifted } => {
                 let (shift, rates) = counting(&scaled(), shifted, |pairs| match each {

@@ -103,14 +103,13 @@ impl Kind {
             _ => {
                 let shaping = if self.is_biased() { shaping.with_rank_for(m)? } else { shaping };
                 let shaping = AttentionShaping::new(shaping).with_window(before, after);
-                let chosen = shaping.choose_rows(&q, &rows, &k, exact)?;
-                (chosen.shape, chosen.exact_keys)
+                shaping.choose_rows(&q, &rows, &k, exact)?
             }
         };
         let moment = match self.choice {
-            Choice::Positive => shape.report.before,
-            Choice::Truncated => shape.report.kept,
-            _ => shape.report.dense,
+            Choice::Positive => shape.before,
+            Choice::Truncated => shape.kept,
+            _ => shape.dense,
         };
         Ok(Chosen { kind: self, m, shape, keys, predicted: moment - (m as f64).ln() })
     }

@@ -70,10 +70,10 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
     let tokens = sequence(setup.seed + 3, sizes).map(|x| one_head(&x));
     // Causally the choice must not see the sequence: another one makes it.
     let [q, k, _] = sequence(setup.seed + 2, sizes);
-    let weighted = AttentionShaping::new(Shaping::new()).choose(&q, &k, 64, 0)?.shape;
+    let weighted = AttentionShaping::new(Shaping::new()).choose(&q, &k, 64, 0)?.0;
     let near = |shaping| AttentionShaping::new(shaping).with_window(WINDOW, WINDOW);
-    let beside = near(Shaping::new()).choose(&q, &k, 64, 0)?.shape;
-    let short = near(Shaping::new().with_rank_for(M)?).choose(&q, &k, 64, 0)?.shape;
+    let beside = near(Shaping::new()).choose(&q, &k, 64, 0)?.0;
+    let short = near(Shaping::new().with_rank_for(M)?).choose(&q, &k, 64, 0)?.0;
     let heads = Heads::new(&tokens[0], &tokens[1], &tokens[2])?;
     let exact: Array4<f32> = ExactAttention::new().causal(&heads)?.output;
     let error = |out: &Array4<f32>| distance(out.iter().zip(&exact));

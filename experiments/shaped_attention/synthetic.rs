@@ -96,7 +96,7 @@ fn saved(setup: &Setup, (name, x, y): &(&'static str, Array2<f64>, Array2<f64>))
         plain += of(Positive.softmax(omega(&Orthogonal, repeat)?)?)?.powi(2);
         better += of(shape.build(omega(&Orthogonal, repeat)?, Softmax::default())?)?.powi(2);
     }
-    let squared_sum = shape.report.before;
+    let squared_sum = shape.before;
     let error = (plain / setup.repeat as f64).sqrt();
     Ok(Saved { name, squared_sum, predicted, measured: plain / better, error })
 }

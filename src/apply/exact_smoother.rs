@@ -15,17 +15,9 @@ use crate::{Points, Real, SignedLog, Targets};
 /// The number of rows that are predicted together.
 const ROWS: usize = 12;
 
-/// Kernel regression (Nadaraya–Watson smoothing) with an exact kernel.
+/// Predicts weighted means of targets with an exact kernel, as the reference for [`Smoother`](super::Smoother): kernel regression
+/// (Nadaraya–Watson smoothing).
 ///
-/// # Definition
-/// ŷ(x) = Σᵢ K(x, xᵢ) yᵢ / Σᵢ K(x, xᵢ). Sums are taken relative to the largest weight, so that they do not
-/// underflow; if the logarithms of all weights overflow, ŷ is the mean.
-///
-/// # Cost
-/// O(n t d) to predict t points, O(n d) memory. [`Smoother`](super::Smoother) is the approximation without either. Sparse
-/// points are written out.
-///
-/// # Example
 /// ```
 /// use ndarray::arr2;
 /// use random_features::apply::ExactSmoother;
@@ -35,6 +27,16 @@ const ROWS: usize = 12;
 /// assert_eq!(smoother.predict(&arr2(&[[1.0f64]]))?[[0, 0]], 2.0);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// ŷ(x) = Σᵢ K(x, xᵢ) yᵢ / Σᵢ K(x, xᵢ). Sums are taken relative to the largest weight, so that they do not
+/// underflow; if the logarithms of all weights overflow, ŷ is the mean.
+///
+/// # Cost
+/// O(n t d) to predict t points, O(n d) memory. [`Smoother`](super::Smoother) is the approximation without either. Sparse
+/// points are written out.
+#[doc(alias = "Nadaraya-Watson")]
+#[doc(alias = "Nadaraya–Watson")]
 #[derive(Clone, Debug)]
 pub struct ExactSmoother<T, K> {
     kernel: K,

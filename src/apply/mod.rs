@@ -1,10 +1,10 @@
 //! Applications of feature maps: regression, attention, sampling, metrics.
 //!
-//! - Kernel regression: [`Smoother`] from features in O((n + t) m); [`ExactSmoother`] from the kernel itself in O(n t), the
-//!   reference.
-//! - Ridge regression, which is more accurate: [`RidgeStatistics`] read points in batches, can be merged, and give a [`Ridge`]
-//!   for one λ or for all λ, and a classifier with probabilities. [`RidgePosterior`] has variances of predictions. Kernel ridge
-//!   regression from a Gram matrix, exact or estimated, is the reference.
+//! - Ridge regression: [`RidgeSearch`] fits data in memory and chooses lengthscale and λ. [`RidgeStatistics`] read points in
+//!   batches, on several machines, and give a [`Ridge`]. [`RidgeClassifier`] has probabilities, [`RidgePosterior`] intervals.
+//!   [`KernelRidge`] solves with a Gram matrix, exact or estimated: the reference.
+//! - Kernel regression, which is simpler and less accurate: [`Smoother`] from features in O((n + t) m), and [`ExactSmoother`]
+//!   from the kernel itself in O(n t), the reference.
 //! - Kernel PCA: [`pca`].
 //! - Attention in linear time, and exact attention: [`attention`].
 //! - Classes of a huge softmax, drawn in O(log C) with known probabilities, with losses and partition functions from such

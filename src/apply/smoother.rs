@@ -21,12 +21,28 @@ fn run(targets: usize) -> usize {
     targets.saturating_mul(4).clamp(128, 512)
 }
 
-/// Kernel regression (Nadaraya–Watson smoothing) from random features, which is also non-causal linear attention:
-/// `update(keys, values)`, `predict(queries)`. Approximate: the kernel is the map's estimate.
+/// Predicts weighted means of targets in linear time: kernel regression (Nadaraya–Watson smoothing) from random features.
+/// Approximate: the kernel is the map's estimate.
+///
+/// ```
+/// use ndarray::arr2;
+/// use random_features::Positive;
+/// use random_features::apply::Smoother;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// let omega = Orthogonal.draw(2, 256, 5)?;
+/// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;
+/// smoother.update_labels(
+///     &arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]),
+///     &[0, 0, 1],
+/// )?;
+/// assert_eq!(smoother.classify(&arr2(&[[0.9, 1.1], [-1.0, -1.0]]))?, [0, 1]);
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that only the sums Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ
-/// over the training points are kept. Labels are regressed as indicator vectors; the class is the largest score.
+/// over the training points are kept. Labels are regressed as indicator vectors; the class is the largest score. With
+/// `update(keys, values)` and `predict(queries)` it is non-causal linear attention.
 ///
 /// Points may come in any number of batches. Sums are `f64` and, for maps with logarithms, have a scale for each
 /// feature, so that weights do not underflow at any norm. Estimates of other maps may be negative. If a point's total weight
@@ -39,21 +55,11 @@ fn run(targets: usize) -> usize {
 /// # Cost
 /// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).
 ///
-/// # Example
-/// ```
-/// use ndarray::arr2;
-/// use random_features::apply::Smoother;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Positive;
-/// let omega = Orthogonal.draw(2, 256, 5)?;
-/// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;
-/// smoother.update_labels(&arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]), &[0, 0, 1])?;
-/// assert_eq!(smoother.classify(&arr2(&[[0.9, 1.1], [-1.0, -1.0]]))?, [0, 1]);
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
 /// # References
 /// Reid et al., *Simplex Random Features*, section 5.3.
+#[doc(alias = "Nadaraya-Watson")]
+#[doc(alias = "Nadaraya–Watson")]
+#[doc(alias = "kernel regression")]
 #[derive(Clone, Debug)]
 pub struct Smoother<T: Real> {
     map: Map<T>,
@@ -90,7 +96,7 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
     #[inline(never)]
-    pub fn starting_at(mut self, row: u64) -> Result<Self> {
+    pub fn with_first_row(mut self, row: u64) -> Result<Self> {
         self.sums.rows.check_start(row)?;
         self.next = row;
         Ok(self)
@@ -107,13 +113,13 @@ impl<T: Real> Smoother<T> {
     }
 
     /// The number of training points so far.
-    pub fn count(&self) -> u64 {
-        self.sums.count()
+    pub fn rows(&self) -> u64 {
+        self.sums.rows()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
-        self.sums.rows()
+    pub fn row_ranges(&self) -> &[Range<u64>] {
+        self.sums.row_ranges()
     }
 
     /// Adds the training points of another smoother with an equal map. The next update begins after the last row of both.
@@ -121,14 +127,14 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// The errors of [`KernelSums::merge`].
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.join(&other.sums)
+        self.merge_sums(&other.sums)
     }
 
-    /// Adds training points by their sums, which may come from another machine. The next update begins after the last row of both.
+    /// Adds the sums of other training points, which may come from another machine. The next update begins after the last row of both.
     ///
     /// # Errors
     /// The errors of [`KernelSums::merge`].
-    pub fn join(&mut self, sums: &KernelSums<T>) -> Result<()> {
+    pub fn merge_sums(&mut self, sums: &KernelSums<T>) -> Result<()> {
         self.sums.merge(sums)?;
         self.next = self.next.max(self.sums.rows.end().unwrap_or(0));
         Ok(())
@@ -279,7 +285,7 @@ impl<T: Real> Smoother<T> {
         U: Clone + Default + Send,
     {
         check_size("the number of columns of x", self.map.dim(), x.ncols())?;
-        if self.count() == 0 {
+        if self.rows() == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
         check_memory("rows of predictions", x.nrows(), columns.saturating_mul(size_of::<U>()))?;
@@ -334,5 +340,5 @@ once!(
     Smoother::<T>::predictions,
     Smoother::<T>::predictions_and_report,
     Smoother::<T>::classes,
-    Smoother::<T>::starting_at,
+    Smoother::<T>::with_first_row,
 );

@@ -18,6 +18,17 @@ const POINTS: usize = 4096;
 
 /// Clusters of points in ℝᵈ: the centre and the mean squares of each.
 ///
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use random_features::data::Clustering;
+/// let points = arr2(&[[0.0f32, 1.0], [4.0, 5.0], [0.0, 3.0], [6.0, 5.0]]);
+/// let clusters = Clustering::of(&points, 2, &mut random_features::rng(1))?;
+/// let near = clusters.nearest(&arr1(&[1.0, 1.0]))?;
+/// assert_eq!(clusters.centres().row(near), arr1(&[0.0, 2.0]));
+/// assert_eq!(clusters.mean_squares().row(near), arr1(&[0.0, 5.0]));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// A point belongs to the cluster of the nearest centre, or the first of several equally near ones.
 /// [`of`](Clustering::of) finds k centres by k-means. Initial centres are points: each is the best of a few that are
@@ -32,20 +43,10 @@ const POINTS: usize = 4096;
 /// O(nkd) per step and O(nkd log k) for the initial centres; memory for two copies of the points. Finding the nearest
 /// centre costs O(kd). Initial centres and steps are steps of its [progress](crate::progress).
 ///
-/// # Example
-/// ```
-/// use ndarray::{arr1, arr2};
-/// use random_features::data::Clustering;
-/// let points = arr2(&[[0.0f32, 1.0], [4.0, 5.0], [0.0, 3.0], [6.0, 5.0]]);
-/// let clusters = Clustering::of(&points, 2, &mut random_features::rng(1))?;
-/// let near = clusters.nearest(&arr1(&[1.0, 1.0]))?;
-/// assert_eq!(clusters.centres().row(near), arr1(&[0.0, 2.0]));
-/// assert_eq!(clusters.mean_squares().row(near), arr1(&[0.0, 5.0]));
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
 /// # References
 /// Arthur and Vassilvitskii, *k-means++: The Advantages of Careful Seeding*; Lloyd, *Least Squares Quantization in PCM*.
+#[doc(alias = "k-means")]
+#[doc(alias = "KMeans")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clustering {
     /// The centres, k × d, in standard layout.

@@ -1,6 +1,6 @@
 //! Heuristics for the lengthscale ℓ of a Gaussian kernel exp(−‖x−y‖²/(2ℓ²)).
 //!
-//! [`median`] takes ℓ from the distances between points, [`scale`] from their variance. Both return a number that
+//! [`median`] takes ℓ from the distances between points, [`of_statistics`] from their variance. Both return a number that
 //! [`Gaussian::new`](crate::kernel::Gaussian::new) accepts, or an error. Use them as the start of a search.
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ use crate::once::once;
 ///
 /// ```
 /// use ndarray::arr2;
-/// use random_features::{kernel::Gaussian, data::lengthscale, rng};
+/// use random_features::{data::lengthscale, kernel::Gaussian, rng};
 /// let points = arr2(&[[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]);
 /// // The distances are 1, √18 and 5.
 /// let ell = lengthscale::median(&points, 1000, &mut rng(1))?;
@@ -45,6 +45,7 @@ use crate::once::once;
 /// [`Parameter`](Error::Parameter) if there are fewer than 2 points or `subsample` is below 2, if the chosen
 /// points are all equal, or if ℓ² or 1/ℓ² would overflow; [`NotFinite`](Error::NotFinite) with the first row
 /// of all `points` that is not finite.
+#[doc(alias = "median heuristic")]
 pub fn median<T, R>(points: &ArrayRef2<T>, subsample: usize, mut rng: &mut R) -> Result<f64>
 where
     T: Real,
@@ -82,14 +83,14 @@ fn median_by<T: Real>(points: &ArrayRef2<T>, subsample: usize, rng: &mut dyn Rng
 /// use ndarray::arr2;
 /// use random_features::data::{Statistics, lengthscale};
 /// let statistics = Statistics::of(&arr2(&[[1.0, 5.0], [1.0, 5.0]]))?;
-/// assert_eq!(lengthscale::scale(&statistics)?, 2.0);
+/// assert_eq!(lengthscale::of_statistics(&statistics)?, 2.0);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`NoData`](Error::NoData) if there are no points, [`Parameter`](Error::Parameter) if the variance is 0 up to rounding
 /// (where scikit-learn takes γ = 1), or if ℓ² or 1/ℓ² would overflow.
-pub fn scale(statistics: &Statistics) -> Result<f64> {
+pub fn of_statistics(statistics: &Statistics) -> Result<f64> {
     let variance = statistics.overall_variance()?;
     let (least, most) = (statistics.min()?, statistics.max()?);
     let ends =

@@ -8,13 +8,14 @@
 //! ```
 //! use ndarray::arr2;
 //! use random_features::data::{PairStatistics, Statistics, lengthscale};
-//! let queries = Statistics::of(&arr2(&[[0.5, 1.0], [0.25, -1.0], [1.0, 0.0]]))?;
+//! let queries =
+//!     Statistics::of(&arr2(&[[0.5, 1.0], [0.25, -1.0], [1.0, 0.0]]))?;
 //! let keys = Statistics::of(&arr2(&[[1.0, 0.5], [-0.5, 0.5]]))?;
-//! let scale = lengthscale::scale(&queries)?;
+//! let scale = lengthscale::of_statistics(&queries)?;
 //! // Closed forms are for points divided by the lengthscale.
 //! let (queries, keys) = (queries.divided_by(scale)?, keys.divided_by(scale)?);
-//! let best = PairStatistics::new(&queries, &keys)?.oprf();
-//! assert!(best.a < 0.0 && random_features::Gerf::new(best.a, best.sign).is_ok());
+//! let (a, sign) = PairStatistics::new(&queries, &keys)?.oprf();
+//! assert!(a < 0.0 && random_features::Gerf::new(a, sign).is_ok());
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
@@ -28,6 +29,6 @@ pub(crate) mod standardisation;
 pub(crate) mod statistics;
 
 pub use clustering::Clustering;
-pub use pair_statistics::{GerfParameters, PairStatistics};
+pub use pair_statistics::PairStatistics;
 pub use reservoir::Reservoir;
 pub use statistics::Statistics;

@@ -12,27 +12,8 @@ const LARGEST: f64 = f64::MAX / 8.0;
 /// The smallest λ that is chosen, in expected counts.
 const LEAST_LAMBDA: f64 = 1e-12;
 
-/// Parameters of a [`Gerf`](crate::Gerf) map that are best on average: `Gerf::new(best.a, best.sign)?`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GerfParameters {
-    /// A, a real number.
-    pub a: f64,
-    /// The sign s.
-    pub sign: GerfSign,
-}
-
 /// The statistics of queries x and keys y, from which parameters are chosen that are optimal on average.
 ///
-/// # Definition
-/// Parameters minimise the mean logarithm of the second moment of an estimate over all pairs (xᵢ, yⱼ), each weighted by
-/// the product of its points' weights. For OPRF and the Poisson map this mean depends only on the statistics. For other
-/// maps the closed form is evaluated at averages, as each method says. Points must have been divided by the
-/// lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points use its statistics for both sides.
-///
-/// # Cost
-/// O(d) per parameter, for any number of points.
-///
-/// # Example
 /// ```
 /// use ndarray::arr2;
 /// use random_features::data::{PairStatistics, Statistics};
@@ -46,6 +27,15 @@ pub struct GerfParameters {
 /// assert_eq!(pairs.poisson_per_dimension(), [1e-12, 8f64.sqrt()]);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Parameters minimise the mean logarithm of the second moment of an estimate over all pairs (xᵢ, yⱼ), each weighted by
+/// the product of its points' weights. For OPRF and the Poisson map this mean depends only on the statistics. For other
+/// maps the closed form is evaluated at averages, as each method says. Points must have been divided by the
+/// lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points use its statistics for both sides.
+///
+/// # Cost
+/// O(d) per parameter, for any number of points.
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, theorems 3.2 to 3.5 and appendix 9.10.2.
@@ -82,9 +72,9 @@ impl<'a> PairStatistics<'a> {
     /// The parameters of OPRF: the real A ≤ 0 that minimises the mean logarithm of the second moment.
     ///
     /// It is [`gerf::optimal`] at the mean of ‖x+y‖², which is exact, since the logarithm is affine in ‖x+y‖².
-    pub fn oprf(&self) -> GerfParameters {
+    pub fn oprf(&self) -> (f64, GerfSign) {
         let best = gerf::optimal(self.x.dim(), self.mean_squared_sum(GerfSign::Plus).min(LARGEST));
-        GerfParameters { a: best.a, sign: GerfSign::Plus }
+        (best.a, GerfSign::Plus)
     }
 
     /// The A and s of the best generalised exponential map: they minimise the second moment of an average pair.
@@ -97,18 +87,18 @@ impl<'a> PairStatistics<'a> {
     /// A is real although complex ones are allowed. At the best real A the second derivative along Im A is positive for
     /// s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to 1e5, no complex A was
     /// better for either s. Source: Chefs' Random Tables, Theorem 3.2; location of the minimum: new.
-    pub fn gerf(&self) -> GerfParameters {
+    pub fn gerf(&self) -> (f64, GerfSign) {
         self.better_gerf(1)
     }
 
     /// The A and s of the best generalised exponential map, chosen as by [`gerf`](PairStatistics::gerf), except that the two s are
     /// compared at an equal number of real features: s = 1 has twice as many frequencies.
-    pub fn gerf_of_features(&self) -> GerfParameters {
+    pub fn gerf_of_features(&self) -> (f64, GerfSign) {
         self.better_gerf(2)
     }
 
     /// The best map if s = 1 has `more` frequencies for each frequency of s = −1.
-    fn better_gerf(&self, more: usize) -> GerfParameters {
+    fn better_gerf(&self, more: usize) -> (f64, GerfSign) {
         let pair = self.mean_pair();
         let ln_variance = |a: f64, s, m: usize| {
             gerf::ln_variance(&pair, a.into(), s, &Law::independent(m)).unwrap_or(f64::INFINITY)
@@ -116,9 +106,9 @@ impl<'a> PairStatistics<'a> {
         let plus = gerf::optimal(pair.dim, pair.sum).a;
         let minus = gerf::optimal_minus(pair.dim, pair.difference);
         if ln_variance(minus, GerfSign::Minus, 1) < ln_variance(plus, GerfSign::Plus, more) {
-            GerfParameters { a: minus, sign: GerfSign::Minus }
+            (minus, GerfSign::Minus)
         } else {
-            GerfParameters { a: plus, sign: GerfSign::Plus }
+            (plus, GerfSign::Plus)
         }
     }
 

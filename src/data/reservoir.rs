@@ -21,32 +21,36 @@ const ROWS: u64 = 4096;
 
 /// The [`Statistics`] of all rows of a data set and a uniform random sample of them, from one pass in batches.
 ///
+/// ```
+/// use ndarray::Array2;
+/// use random_features::data::Reservoir;
+/// let rows = |first: usize| {
+///     Array2::from_shape_fn((1000, 2), |(i, k)| {
+///         ((first + i) * (k + 1)) as f32
+///     })
+/// };
+/// let mut all = Reservoir::new(2)?.with_capacity(10)?;
+/// all.update(&rows(0))?;
+/// all.update(&rows(1000))?;
+/// assert_eq!((all.statistics().rows(), all.row_numbers().len()), (2000, 10));
+/// // From two machines.
+/// let mut second =
+///     Reservoir::new(2)?.with_capacity(10)?.with_first_row(1000)?;
+/// second.update(&rows(1000))?;
+/// let mut merged = Reservoir::new(2)?.with_capacity(10)?;
+/// merged.update(&rows(0))?;
+/// merged.merge(&second)?;
+/// assert_eq!(merged.row_numbers(), all.row_numbers());
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
-/// Rows are numbered from 0 or from [`starting_at`](Reservoir::starting_at) on. The k rows with the smallest hashes of seed
+/// Rows are numbered from 0 or from [`with_first_row`](Reservoir::with_first_row) on. The k rows with the smallest hashes of seed
 /// and number are kept (bottom-k sampling). They depend neither on the batches nor on the order of merges, so that parts of a
 /// data set may be read by several machines.
 ///
 /// # Cost
 /// O(nd) time for [`Statistics`], and a hash for each row; O(kd) memory.
-///
-/// # Example
-/// ```
-/// use ndarray::Array2;
-/// use random_features::data::Reservoir;
-/// let rows = |first: usize| Array2::from_shape_fn((1000, 2), |(i, k)| ((first + i) * (k + 1)) as f32);
-/// let mut all = Reservoir::new(2)?.with_capacity(10)?;
-/// all.update(&rows(0))?;
-/// all.update(&rows(1000))?;
-/// assert_eq!((all.statistics().count(), all.rows().len()), (2000, 10));
-/// // From two machines.
-/// let mut second = Reservoir::new(2)?.with_capacity(10)?.starting_at(1000)?;
-/// second.update(&rows(1000))?;
-/// let mut merged = Reservoir::new(2)?.with_capacity(10)?;
-/// merged.update(&rows(0))?;
-/// merged.merge(&second)?;
-/// assert_eq!(merged.rows(), all.rows());
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Cohen and Kaplan, *Summarizing Data Using Bottom-k Sketches*.
@@ -108,7 +112,7 @@ impl Reservoir {
     /// # Errors
     /// [`Merge`](Error::Merge) if rows have been added.
     pub fn with_seed(self, seed: u64) -> Result<Self> {
-        if self.statistics.count() > 0 {
+        if self.statistics.rows() > 0 {
             return Err(Error::Merge { reason: "rows have been drawn with another seed" });
         }
         Ok(Reservoir { seed, ..self })
@@ -118,7 +122,7 @@ impl Reservoir {
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row was read already.
-    pub fn starting_at(self, row: u64) -> Result<Self> {
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
         self.read.check_start(row)?;
         Ok(Reservoir { next: row, ..self })
     }
@@ -193,7 +197,7 @@ impl Reservoir {
     }
 
     /// The numbers of the rows that are kept, ascending.
-    pub fn rows(&self) -> Vec<u64> {
+    pub fn row_numbers(&self) -> Vec<u64> {
         let mut rows: Vec<u64> = self.kept.keys().map(|(_, row)| *row).collect();
         rows.sort_unstable();
         rows
@@ -264,7 +268,7 @@ mod stored {
             let mut reservoir = Reservoir::new(statistics.dim())?.with_seed(seed)?.with_capacity(capacity)?;
             let count = rows.len();
             // Only sound ranges can be counted.
-            if !read.is_sound() || statistics.count() as u64 != read.len() {
+            if !read.is_sound() || statistics.rows() != read.len() {
                 return Err(Error::Merge {
                     reason: "the rows that were read are not those of the statistics",
                 });

@@ -15,23 +15,26 @@ const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 
 /// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them. A constant column becomes 0.
 ///
-/// # Constant columns
-/// A column is constant if its range, max − min, is at most 4 ε of its largest magnitude, for the ε of its scalar type, or if
-/// its deviation is below the least normal number. Batches, weights, streams and merged parts give one answer. Nothing can be
-/// learnt from such a column: it becomes 0 for every finite input, also for values that did not occur in training. Its scale
-/// is given as 1.
-///
-/// # Example
 /// ```
 /// use ndarray::arr2;
 /// use random_features::apply::Standardisation;
 /// let x = arr2(&[[1.0f64, 7.0], [3.0, 7.0]]);
 /// let inputs = Standardisation::of(&x)?;
-/// assert_eq!((inputs.centre(), inputs.scale()), (&[2.0, 7.0][..], &[1.0, 1.0][..]));
+/// assert_eq!(
+///     (inputs.centre(), inputs.scales()),
+///     (&[2.0, 7.0][..], &[1.0, 1.0][..])
+/// );
 /// assert_eq!(inputs.constant_columns(), [1]);
 /// assert_eq!(inputs.apply(&arr2(&[[3.0, 9.0]]))?, arr2(&[[1.0, 0.0]]));
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Constant columns
+/// A column is constant if its range, max − min, is at most 4 ε of its largest magnitude, for the ε of its scalar type, or if
+/// its deviation is below the least normal number. Batches, weights, streams and merged parts give one answer. Nothing can be
+/// learnt from such a column: it becomes 0 for every finite input, also for values that did not occur in training. Its scale
+/// is given as 1.
+#[doc(alias = "StandardScaler")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standardisation {
     centre: Vec<f64>,
@@ -136,7 +139,7 @@ impl Standardisation {
     }
 
     /// The scales, by which centred coordinates are divided; 1 for constant columns.
-    pub fn scale(&self) -> &[f64] {
+    pub fn scales(&self) -> &[f64] {
         &self.scale
     }
 

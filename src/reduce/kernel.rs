@@ -14,18 +14,6 @@ use crate::rows::RowRanges;
 
 /// The sums over training points of a [`Smoother`](crate::apply::Smoother), without its map: what travels between machines.
 ///
-/// # Definition
-/// Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ over rows i of a data set, with the rows' numbers and the identity of the map ψ. Each feature
-/// has a scale of its own, so that sums neither overflow nor vanish at any norm. Equal parts, merged in one order, give equal
-/// bits; in another order sums differ by rounding.
-///
-/// Sums of `f32` are sums of products in `f32`: they are for maps of `f32`, and sums stored of one scalar are not read as those
-/// of another. Identities are equal on every machine, except that a user-defined map has an identity only within its process.
-///
-/// # Cost
-/// 8 D (targets + 2) bytes in memory, and as many in a binary format (feature `serde`); merging takes one pass over both.
-///
-/// # Example
 /// Two machines read halves of a data set; a coordinator adds up their sums and does not know the map.
 /// ```
 /// use ndarray::{Array2, s};
@@ -38,13 +26,13 @@ use crate::rows::RowRanges;
 /// let map = || -> Result<Map<f64>> { Positive.gaussian(Orthogonal.draw(2, 256, 5)?, 0.5) };
 ///
 /// let machine = |rows: std::ops::Range<usize>| -> Result<KernelSums<f64>> {
-///     let mut part = Smoother::new(map()?, 1)?.starting_at(rows.start as u64)?;
+///     let mut part = Smoother::new(map()?, 1)?.with_first_row(rows.start as u64)?;
 ///     part.update(&x.slice(s![rows.clone(), ..]), &y.slice(s![rows, ..]))?;
 ///     Ok(part.sums().clone())
 /// };
 /// let mut sums = machine(0..150)?;    //  on the coordinator
 /// sums.merge(&machine(150..400)?)?;
-/// assert_eq!((sums.count(), sums.rows()), (400, &[0..400][..]));
+/// assert_eq!((sums.rows(), sums.row_ranges()), (400, &[0..400][..]));
 /// assert!(sums.merge(&machine(100..200)?).is_err());    //  row 100 would count twice
 ///
 /// let smoother = Smoother::of_sums(map()?, sums)?;    //  where predictions are made
@@ -54,6 +42,17 @@ use crate::rows::RowRanges;
 /// assert!(error.iter().all(|e| e.abs() < 1e-12));
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ over rows i of a data set, with the rows' numbers and the identity of the map ψ. Each feature
+/// has a scale of its own, so that sums neither overflow nor vanish at any norm. Equal parts, merged in one order, give equal
+/// bits; in another order sums differ by rounding.
+///
+/// Sums of `f32` are sums of products in `f32`: they are for maps of `f32`, and sums stored of one scalar are not read as those
+/// of another. Identities are equal on every machine, except that a user-defined map has an identity only within its process.
+///
+/// # Cost
+/// 8 D (targets + 2) bytes in memory, and as many in a binary format (feature `serde`); merging takes one pass over both.
 #[derive(Clone, Debug)]
 pub struct KernelSums<T: Real> {
     map: Identity,
@@ -83,16 +82,16 @@ impl<T: Real> KernelSums<T> {
     }
 
     /// The number of training points.
-    pub fn count(&self) -> u64 {
+    pub fn rows(&self) -> u64 {
         self.rows.len()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
+    pub fn row_ranges(&self) -> &[Range<u64>] {
         self.rows.ranges()
     }
 
-    /// Adds the sums over other rows, of an equal map.
+    /// Merges the sums over other rows, of an equal map, into these.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps or numbers of targets differ, [`Row`](Error::Row) if a row is in both; nothing is added
@@ -152,7 +151,7 @@ impl<T: Real> KernelSums<T> {
 
     /// The mean of target `j` over all points.
     pub(crate) fn mean(&self, j: usize) -> f64 {
-        self.totals[j] / self.count() as f64
+        self.totals[j] / self.rows() as f64
     }
 
     /// Whether target `j` was another number than 0 for some point.

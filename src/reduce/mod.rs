@@ -1,4 +1,8 @@
-//! Sums over features that merge: what is left of many points when their features are not kept.
+//! Sums over features that merge, so that several machines share one regression: what is left of many points when their
+//! features are not kept.
+//!
+//! Three words: `sums()` and `into_sums()` give what travels, `of_sums` makes statistics of sums that arrive with their map, and
+//! `merge` adds two of a kind (`merge_sums` adds sums to statistics).
 //!
 //! [`KernelSums`] serve [kernel regression](crate::apply::Smoother); [`GramSums`] serve [ridge
 //! regression](crate::apply::RidgeStatistics), with its posteriors, and [PCA](crate::apply::pca). Their examples have two
@@ -18,6 +22,8 @@ pub(crate) mod gram;
 mod kernel;
 #[cfg(feature = "regression")]
 mod training;
+#[cfg(feature = "regression")]
+pub(crate) mod warning;
 mod weighted;
 
 #[cfg(feature = "regression")]
@@ -26,6 +32,7 @@ pub use self::{gram::GramSums, kernel::KernelSums};
 pub(crate) use self::{
     gram::{GramIntake, ROWS},
     training::{check_targets, check_training, check_weights},
+    warning::RidgeWarning,
 };
 #[cfg(all(feature = "regression", feature = "serde"))]
 pub(crate) use gram::StoredGramIntake;

@@ -4,7 +4,7 @@ use crate::common::points;
 use ndarray::{Array1, Array2, arr1, arr2, concatenate, s};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use random_features::data::{GerfParameters, PairStatistics, Statistics, lengthscale};
+use random_features::data::{PairStatistics, Statistics, lengthscale};
 use random_features::kernel::Gaussian;
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Law, Pair, counts};
@@ -27,7 +27,7 @@ fn numbers(statistics: &Statistics) -> Vec<f64> {
         statistics.max(),
     ];
     let scalars = [statistics.mean_squared_norm().unwrap(), statistics.overall_variance().unwrap()];
-    let counts = [statistics.count() as f64, statistics.weight()];
+    let counts = [statistics.rows() as f64, statistics.weight()];
     lists.into_iter().flat_map(Result::unwrap).chain(scalars).chain(counts).collect()
 }
 
@@ -115,7 +115,7 @@ proptest! {
         let repeated = Statistics::of(&x.select(ndarray::Axis(0), &rows)).unwrap();
         let mut weighted = Statistics::new(d).unwrap();
         weighted.update_weighted(&x, &times.iter().map(|t| *t as f64).collect::<Array1<_>>()).unwrap();
-        prop_assert_eq!(weighted.count(), times.iter().filter(|t| **t > 0).count());
+        prop_assert_eq!(weighted.rows(), times.iter().filter(|t| **t > 0).count() as u64);
         prop_assert_eq!(weighted.weight(), repeated.weight());
         let counted = |s: &Statistics| numbers(s).split_last_chunk::<2>().map(|(rest, _)| rest.to_vec());
         for (a, b) in counted(&weighted).unwrap().into_iter().zip(counted(&repeated).unwrap()) {
@@ -180,7 +180,7 @@ fn choices_minimise_the_mean_over_pairs() {
             ln_second_moment(ln, &pair_of(x, y))
         })
     };
-    let a = pairs.oprf().a;
+    let a = pairs.oprf().0;
     let lambda = pairs.poisson();
     for factor in [0.5, 0.9, 0.99, 1.01, 1.1, 2.0] {
         assert!(oprf(a) < oprf(factor * a) && poisson(lambda) < poisson(factor * lambda), "{factor}");
@@ -244,7 +244,7 @@ fn gerf_is_the_minimum_over_the_half_plane() {
         ] {
             let (x, y) = opposite(d, plus, minus);
             let pairs = PairStatistics::new(&x, &y).unwrap();
-            let GerfParameters { a: best, sign } = pairs.gerf();
+            let (best, sign) = pairs.gerf();
             signs.push(sign);
             let mut pair = Pair::new([(0.0, 0.0)]);
             (pair.dim, pair.norms, pair.dot) = (d, 0.5 * (plus + minus), 0.25 * (plus - minus));
@@ -284,8 +284,8 @@ fn layouts_and_scalars_are_the_same_points() {
     // They know the rounding error of their scalar, and are equal in all else.
     let single = Statistics::of(&x.mapv(|v| v as f32)).unwrap();
     assert_eq!(
-        (single.count(), single.mean(), single.variance()),
-        (plain.count(), plain.mean(), plain.variance())
+        (single.rows(), single.mean(), single.variance()),
+        (plain.rows(), plain.mean(), plain.variance())
     );
     let mut wide = Array2::zeros((400, 12));
     wide.slice_mut(s![..;2, ..;-2]).assign(&x);
@@ -319,8 +319,8 @@ fn dividing_statistics_is_dividing_points() {
 /// Every choice for two sides.
 fn choices(x: &Statistics, y: &Statistics) -> Vec<f64> {
     let pairs = PairStatistics::new(x, y).unwrap();
-    let GerfParameters { a: oprf, sign: plus } = pairs.oprf();
-    let GerfParameters { a, sign } = pairs.gerf();
+    let (oprf, plus) = pairs.oprf();
+    let (a, sign) = pairs.gerf();
     assert!(plus == GerfSign::Plus && oprf.is_finite() && oprf <= 0.0, "{oprf}");
     assert!(a < 0.125 && (sign == GerfSign::Minus || a == oprf));
     let p = pairs.geometric();
@@ -335,8 +335,8 @@ fn degenerate_data_has_parameters() {
     let of = |x: Array2<f64>| Statistics::of(&x).unwrap();
     let zeros = of(Array2::zeros((5, 2)));
     let pairs = PairStatistics::new(&zeros, &zeros).unwrap();
-    assert_eq!(pairs.oprf(), GerfParameters { a: 0.0, sign: GerfSign::Plus });
-    assert_eq!(pairs.gerf(), GerfParameters { a: 0.0, sign: GerfSign::Plus });
+    assert_eq!(pairs.oprf(), (0.0, GerfSign::Plus));
+    assert_eq!(pairs.gerf(), (0.0, GerfSign::Plus));
     assert_eq!((pairs.poisson(), pairs.poisson_per_dimension()), (1e-12, vec![1e-12; 2]));
     assert_eq!(pairs.geometric(), 1.0 - 1e-12);
     assert_eq!(
@@ -345,10 +345,7 @@ fn degenerate_data_has_parameters() {
     );
     // Queries that are their keys, all alike: the trigonometric map is exact there.
     let alike = of(arr2(&[[1.0, 2.0]]));
-    assert_eq!(
-        PairStatistics::new(&alike, &alike).unwrap().gerf(),
-        GerfParameters { a: 0.0, sign: GerfSign::Minus }
-    );
+    assert_eq!(PairStatistics::new(&alike, &alike).unwrap().gerf(), (0.0, GerfSign::Minus));
     let sized = |size: f64| of(arr2(&[[size, -size], [0.5 * size, size]]));
     for (a, b) in [(1e150, 1e150), (1e150, 1e-150), (9e153, 9e153), (1e-200, 1e-200), (5e-324, 1.0)] {
         for pair in [(sized(a), sized(b)), (sized(a), zeros.clone())] {
@@ -407,7 +404,7 @@ fn nothing_is_an_identity_without_averages() {
     right.update(&Array2::<f32>::zeros((0, 2))).unwrap();
     right.update_weighted(&points::<f32>(3, 2, 9.0), &Array1::zeros(3)).unwrap();
     assert_eq!((&left, &right), (&some, &some));
-    assert_eq!((empty.count(), empty.weight(), empty.dim()), (0, 0.0, 2));
+    assert_eq!((empty.rows(), empty.weight(), empty.dim()), (0, 0.0, 2));
     let none = |result: Result<Vec<f64>, Error>| matches!(result, Err(Error::NoData { .. }));
     assert!(none(empty.mean()) && none(empty.variance()) && none(empty.mean_squares()));
     assert!(none(empty.mean_magnitudes()) && none(empty.min()) && none(empty.max()));
@@ -422,7 +419,7 @@ fn nothing_is_an_identity_without_averages() {
         let pairs = PairStatistics::new(&some, &some).unwrap();
         assert!(pairs.shift(epsilon).is_err() && pairs.robust_diagonal(epsilon).is_err());
     }
-    assert!(matches!(lengthscale::scale(&empty), Err(Error::NoData { .. })));
+    assert!(matches!(lengthscale::of_statistics(&empty), Err(Error::NoData { .. })));
 }
 
 /// The median of all distances, by sorting.
@@ -522,11 +519,11 @@ fn scale_is_that_of_scikit_learn() {
     let mean = x.mean().unwrap();
     let variance = x.mapv(|v| (v - mean).powi(2)).mean().unwrap();
     let gamma = 1.0 / (3.0 * variance);
-    let ell = lengthscale::scale(&Statistics::of(&x).unwrap()).unwrap();
+    let ell = lengthscale::of_statistics(&Statistics::of(&x).unwrap()).unwrap();
     assert!(close(0.5 / (ell * ell), gamma, 1e-14));
     let parts = concatenate![ndarray::Axis(0), x, x];
-    assert!(close(lengthscale::scale(&Statistics::of(&parts).unwrap()).unwrap(), ell, 1e-14));
+    assert!(close(lengthscale::of_statistics(&Statistics::of(&parts).unwrap()).unwrap(), ell, 1e-14));
     let constant = Statistics::of(&Array2::from_elem((7, 3), 0.1)).unwrap();
-    let error = lengthscale::scale(&constant).unwrap_err().to_string();
+    let error = lengthscale::of_statistics(&constant).unwrap_err().to_string();
     assert!(error.contains("at least two coordinates must differ"), "{error}");
 }

@@ -125,7 +125,10 @@ fn models<A: ArrowPrimitiveType<Native: Real>>() {
     for inputs in [None, Some(Standardisation::of(&dense).unwrap())] {
         let [mut of_columns, mut of_lists, mut of_rows] = [(); 3].map(|()| {
             let statistics = RidgeStatistics::new(map(d), 1).unwrap();
-            inputs.clone().map_or(Ok(statistics.clone()), |inputs| statistics.standardised(inputs)).unwrap()
+            inputs
+                .clone()
+                .map_or(Ok(statistics.clone()), |inputs| statistics.with_standardisation(inputs))
+                .unwrap()
         });
         let mut start = 0;
         for batch in &batches {
@@ -138,7 +141,7 @@ fn models<A: ArrowPrimitiveType<Native: Real>>() {
             start += rows;
         }
         for statistics in [&of_columns, &of_lists] {
-            assert_eq!(statistics.count(), n as u64);
+            assert_eq!(statistics.rows(), n as u64);
             assert_eq!(statistics.scale_warning(), of_rows.scale_warning());
             assert!(statistics.products().unwrap() == of_rows.products().unwrap());
         }
@@ -204,7 +207,7 @@ fn searches_and_labels_have_the_bits_of_dense_points() {
         let omega = Orthogonal.draw(6, 40, 3).unwrap();
         let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).with_rows(200);
         let (found, expected) = (search.fit(&x, &y).unwrap(), search.fit(&dense, &y).unwrap());
-        assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
+        assert_eq!((found.trials(), found.lambda()), (expected.trials(), expected.lambda()));
         assert_eq!(found.model().standardisation(), expected.model().standardisation());
         assert!(found.model().standardisation().is_some());
     }

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 
 use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayView2, Ix4};
 use num_complex::Complex64;
-use random_features::apply::attention::{CausalState, Element, Heads};
+use random_features::apply::attention::{CausalState, Heads, TokenElement};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial,
     RotationLaw, Simplex, SimplexPlus, Sobol, draw,
@@ -341,7 +341,7 @@ pub fn refusals<T: Real>(map: &Map<T>, x: &Array2<T>) {
 }
 
 /// Takes tokens without queries into a state of causal attention.
-pub fn read_tokens<T: Real, E: Element<T>>(
+pub fn read_tokens<T: Real, E: TokenElement<T>>(
     state: &mut CausalState<T>,
     keys: &ArrayRef<E, Ix4>,
     values: &ArrayRef<E, Ix4>,

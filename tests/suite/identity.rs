@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ndarray::{Array2, arr1, arr2};
 use num_complex::Complex64;
-use random_features::apply::attention::{Attention, Sample};
+use random_features::apply::attention::{Attention, TokenSample};
 use random_features::compose::{
     Bases, Centres, Clustered, Coefficient, Conditioning, GaussianWeight, Hybrid, Mixture,
 };
@@ -216,7 +216,7 @@ fn recipes_of_no_map_are_refused() {
         assert!(
             recipe.draw::<f64>(1).is_err()
                 && attention
-                    .expected_report(&recipe, &Sample::new(&tokens, &tokens).values(&tokens))
+                    .expected_report(&recipe, &TokenSample::new(&tokens, &tokens).with_values(&tokens))
                     .is_err()
         );
         let coefficient = Coefficient::affine(0.0, 1.0, recipe).unwrap();

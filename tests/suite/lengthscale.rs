@@ -25,7 +25,7 @@ fn sentences_name_what_does_not_fit() {
     let equal = Array2::from_elem((4, 2), 3.0);
     let median = lengthscale::median(&equal, 10, &mut rng(1)).unwrap_err().to_string();
     assert_eq!(median, "the median distance is 0, but must be positive: at least two points must differ");
-    let scale = lengthscale::scale(&Statistics::of(&equal).unwrap()).unwrap_err().to_string();
+    let scale = lengthscale::of_statistics(&Statistics::of(&equal).unwrap()).unwrap_err().to_string();
     assert_eq!(scale, "the variance is 0, but must be positive: at least two coordinates must differ");
 
     let (two, x) = (|| vec![1.0, 2.0], Array1::<f64>::zeros(4));

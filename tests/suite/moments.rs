@@ -38,7 +38,7 @@ fn moments_are_their_definition() {
         let centred = &x - &mean;
         near(&moments.covariance().unwrap(), &(centred.t().dot(&centred) / n as f64), 1e-13);
         near(&moments.mean().unwrap().insert_axis(Axis(0)), &mean.insert_axis(Axis(0)), 1e-14);
-        assert_eq!((moments.count(), moments.weight(), moments.dim()), (n, n as f64, d));
+        assert_eq!((moments.rows(), moments.weight(), moments.dim()), (n as u64, n as f64, d));
     }
 }
 
@@ -72,7 +72,7 @@ fn weights_are_repeated_points() {
     let mut weighted = Moments::new(4).unwrap();
     weighted.update_weighted(&x, &weights).unwrap();
     same(&weighted, &Moments::of(&x.select(Axis(0), &repeated)).unwrap(), 1e-13);
-    assert_eq!(weighted.count(), 30);
+    assert_eq!(weighted.rows(), 30);
     let mut scaled = Moments::new(4).unwrap();
     scaled.update_weighted(&x, &(&weights * 1e300)).unwrap();
     near(&scaled.covariance().unwrap(), &weighted.covariance().unwrap(), 1e-13);

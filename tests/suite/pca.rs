@@ -96,13 +96,13 @@ fn parts_merge_to_the_bits_of_the_whole() {
     let chunk = RidgeStatistics::<f32>::CHUNK as usize;
     let x = points::<f32>(2 * chunk + 100, 3, 1.0);
     let whole = fitted(map(20), &x, 3);
-    let mut right = PcaStatistics::new(map(20)).unwrap().starting_at(chunk as u64).unwrap();
+    let mut right = PcaStatistics::new(map(20)).unwrap().with_first_row(chunk as u64).unwrap();
     right.update(x.slice(s![chunk.., ..])).unwrap();
     let mut left = PcaStatistics::new(map(20)).unwrap();
     left.update(x.slice(s![..chunk, ..])).unwrap();
     right.merge(&left).unwrap();
     assert_eq!(right.components(3).unwrap().directions(), whole.directions());
-    assert_eq!((right.count(), right.rows().len()), (x.nrows() as u64, 1));
+    assert_eq!((right.rows(), right.row_ranges().len()), (x.nrows() as u64, 1));
     assert!(matches!(right.merge(&left), Err(Error::Row { .. })));
     right.downdate(chunk as u64, x.slice(s![chunk.., ..]), None).unwrap();
     assert_eq!(right.components(3).unwrap().directions(), left.components(3).unwrap().directions());
@@ -116,7 +116,7 @@ fn weights_count_rows_and_inputs_are_standardised() {
     let (a, b) = (weighted.components(2).unwrap(), fitted(map(20), &x.slice(s![..60, ..]).to_owned(), 2));
     assert!(distance(&a.transform(&x).unwrap(), &b.transform(&x).unwrap()) < 1e-9);
     let inputs = Standardisation::of(&x).unwrap();
-    let mut inside = PcaStatistics::new(map(20)).unwrap().standardised(inputs.clone()).unwrap();
+    let mut inside = PcaStatistics::new(map(20)).unwrap().with_standardisation(inputs.clone()).unwrap();
     inside.update(&x).unwrap();
     let inside = inside.components(2).unwrap();
     let outside = fitted(map(20), &inputs.apply(&x).unwrap(), 2);

@@ -86,13 +86,13 @@ fn batches_and_threads() {
     for run in [0..1, 1..700, 700..700, 700..5000] {
         parts.update(train.slice(s![run.clone(), ..]), &y.slice(s![run, ..])).unwrap();
     }
-    assert_eq!(parts.count(), 5000);
+    assert_eq!(parts.rows(), 5000);
     assert!(parts.predict(&train).unwrap().iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-5));
 }
 
 /// The sums over some rows, as a machine of its own takes them.
 fn part<T: Real>(map: &Map<T>, x: &Array2<T>, y: &Array2<T>, rows: Range<usize>) -> KernelSums<T> {
-    let mut part = Smoother::new(map.clone(), y.ncols()).unwrap().starting_at(rows.start as u64).unwrap();
+    let mut part = Smoother::new(map.clone(), y.ncols()).unwrap().with_first_row(rows.start as u64).unwrap();
     part.update(x.slice(s![rows.clone(), ..]), &y.slice(s![rows, ..])).unwrap();
     part.sums().clone()
 }
@@ -116,7 +116,7 @@ fn merges<T: Real>(tolerance: f64) {
             let mut sums = parts[order[0]].clone();
             order[1..].iter().for_each(|k| sums.merge(&parts[*k]).unwrap());
             assert_eq!(
-                (sums.count(), sums.rows(), sums.targets()),
+                (sums.rows(), sums.row_ranges(), sums.targets()),
                 (1300, std::slice::from_ref(&(0..1300)), columns)
             );
             assert_eq!(sums.identity(), map.identity());
@@ -151,24 +151,24 @@ fn sums_of_other_maps_and_rows_held_twice_are_refused() {
     assert!(reason(error).contains("numbers of targets differ"));
     let twice = Error::Row { row: 5, reason: "is counted already" };
     assert_eq!(own.merge(&part(&map(1), &x, &y, 5..20)).unwrap_err(), twice);
-    assert_eq!((own.count(), own.rows()), (10, std::slice::from_ref(&(0..10))));
+    assert_eq!((own.rows(), own.row_ranges()), (10, std::slice::from_ref(&(0..10))));
     let error = Smoother::of_sums(map(2), sums.clone()).unwrap_err();
     assert_eq!(reason(error), "statistics cannot be merged: the sums were taken with another map");
 
     let mut smoother = Smoother::of_sums(map(1), sums.clone()).unwrap();
-    assert_eq!(smoother.join(&sums).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
-    assert!(matches!(smoother.clone().starting_at(9), Err(Error::Row { row: 9, .. })));
+    assert_eq!(smoother.merge_sums(&sums).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
+    assert!(matches!(smoother.clone().with_first_row(9), Err(Error::Row { row: 9, .. })));
     smoother.merge(&Smoother::of_sums(map(1), part(&map(1), &x, &y, 20..25)).unwrap()).unwrap();
-    assert_eq!((smoother.count(), smoother.rows()), (15, &[0..10, 20..25][..]));
+    assert_eq!((smoother.rows(), smoother.row_ranges()), (15, &[0..10, 20..25][..]));
     // It goes on after the last row, or in the gap up to the next row that is held.
     let mut after = smoother.clone();
     after.update(&x, &y).unwrap();
-    assert_eq!(after.rows(), &[0..10, 20..55]);
-    let mut within = smoother.clone().starting_at(12).unwrap();
+    assert_eq!(after.row_ranges(), &[0..10, 20..55]);
+    let mut within = smoother.clone().with_first_row(12).unwrap();
     assert!(matches!(within.update(&x, &y), Err(Error::Row { row: 20, .. })));
-    assert_eq!(within.rows(), smoother.rows());
+    assert_eq!(within.row_ranges(), smoother.row_ranges());
     assert_eq!(within.predict(&x).unwrap(), smoother.predict(&x).unwrap());
-    let mut last = smoother.starting_at(u64::MAX - 3).unwrap();
+    let mut last = smoother.with_first_row(u64::MAX - 3).unwrap();
     assert!(matches!(last.update(&x, &y), Err(Error::Row { row: u64::MAX, .. })));
 }
 
@@ -277,7 +277,7 @@ fn refusals_take_nothing_in() {
     let error = smoother.update_labels(&x, &[0, 1, 2]).unwrap_err().to_string();
     assert_eq!(error, "row 2 of the labels is 2, but must be below the number of classes");
     assert!(smoother.update_labels(&x, &[0]).is_err());
-    assert_eq!(smoother.count(), 0);
+    assert_eq!(smoother.rows(), 0);
     smoother.update_labels(&x, &[0, 1, 1]).unwrap();
     exact.update_labels(&x, &[0, 1, 1]).unwrap();
     assert!(smoother.predict(&nan).unwrap().row(1).iter().all(|v| v.is_nan()));
@@ -291,7 +291,7 @@ fn refusals_take_nothing_in() {
     // A finite point whose squared norm overflows has no features; with exact kernels it weighs nothing.
     let far = ndarray::arr2(&[[1e160, 0.0]]);
     assert!(matches!(smoother.update_labels(&far, &[0]), Err(Error::NotFinite { row: 0, .. })));
-    assert_eq!(smoother.count(), 3);
+    assert_eq!(smoother.rows(), 3);
     assert!(exact.predict(&far).unwrap().iter().all(|v| v.is_finite()));
 }
 
@@ -363,12 +363,12 @@ fn sums_beyond_memory_are_refused() {
 fn sums_go_on_after_their_last_row() {
     let map: Map<f64> = Positive.gaussian(Independent.draw(2, 32, 5).unwrap(), 1.0).unwrap();
     let (x, y) = (Array2::from_elem((5, 2), 0.5), Array2::from_elem((5, 1), 1.0));
-    let mut first = Smoother::new(map.clone(), 1).unwrap().starting_at(150).unwrap();
+    let mut first = Smoother::new(map.clone(), 1).unwrap().with_first_row(150).unwrap();
     first.update(&x, &y).unwrap();
-    let first = first.starting_at(10).unwrap();
+    let first = first.with_first_row(10).unwrap();
     let mut next = Smoother::of_sums(map.clone(), first.sums().clone()).unwrap();
     next.update(&x, &y).unwrap();
-    assert_eq!(next.rows(), std::slice::from_ref(&(150..160)));
+    assert_eq!(next.row_ranges(), std::slice::from_ref(&(150..160)));
     let before = next.clone();
     assert!(
         next.update(&x, &Array2::from_elem((5, 1), 1e308))
@@ -376,6 +376,6 @@ fn sums_go_on_after_their_last_row() {
             .to_string()
             .contains("scale the targets")
     );
-    assert_eq!(next.rows(), before.rows());
+    assert_eq!(next.row_ranges(), before.row_ranges());
     assert_eq!(next.predict(&x).unwrap(), before.predict(&x).unwrap());
 }

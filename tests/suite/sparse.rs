@@ -210,7 +210,10 @@ fn models<T: Real>() {
     for inputs in [None, Some(Standardisation::of(&dense).unwrap())] {
         let [mut left, mut right] = [(); 2].map(|()| {
             let statistics = RidgeStatistics::new(map(), 2).unwrap();
-            inputs.clone().map_or(Ok(statistics.clone()), |inputs| statistics.standardised(inputs)).unwrap()
+            inputs
+                .clone()
+                .map_or(Ok(statistics.clone()), |inputs| statistics.with_standardisation(inputs))
+                .unwrap()
         });
         left.update(x.slice_outer(0..3000), &y.slice(s![..3000, ..])).unwrap();
         left.update(x.slice_outer(3000..n), &y.slice(s![3000.., ..])).unwrap();
@@ -273,8 +276,8 @@ fn labels_and_weights_have_the_bits_of_dense_points() {
         let [left, right] = [left, right].map(|statistics| statistics.solve(1e-2).unwrap());
         assert_eq!(left.weights(), right.weights());
         assert_eq!(left.classify(x.view()).unwrap(), right.classify(&dense).unwrap());
-        let left = RidgeClassifier::new(left).unwrap().calibrated(x.view(), &labels).unwrap();
-        let right = RidgeClassifier::new(right).unwrap().calibrated(&dense, &labels).unwrap();
+        let left = RidgeClassifier::new(left).unwrap().with_calibration(x.view(), &labels).unwrap();
+        let right = RidgeClassifier::new(right).unwrap().with_calibration(&dense, &labels).unwrap();
         assert_eq!(left.classify(x.view()).unwrap(), right.classify(&dense).unwrap());
         assert_eq!(left.probabilities(x.view()).unwrap(), right.probabilities(&dense).unwrap());
     }
@@ -299,7 +302,7 @@ fn refusals() {
     assert_eq!(smoother.update(x.view(), &y), not_finite);
     assert_eq!(ridge.update(x.view(), &y), not_finite);
     assert!(matches!(ridge.update(x.view(), &y.slice(s![..3, ..])), Err(Error::Shape { .. })));
-    assert_eq!(ridge.count(), 0);
+    assert_eq!(ridge.rows(), 0);
 }
 
 /// A search on sparse points, which it does not standardise, and the rows that it selects.
@@ -311,7 +314,7 @@ fn searches_and_selections_have_the_bits_of_dense_points() {
     let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).with_rows(200);
     let found = search.fit(&x, &y).unwrap();
     let expected = search.without_standardisation().fit(&dense, &y).unwrap();
-    assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
+    assert_eq!((found.trials(), found.lambda()), (expected.trials(), expected.lambda()));
     assert_eq!(found.model().standardisation(), None);
     let rows = [7, 3, 299, 3];
     let selected = Points::from(&x).select(&rows).unwrap();

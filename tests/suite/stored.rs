@@ -443,7 +443,7 @@ fn smoothers_survive() {
     for mut read in survives(&smoother) {
         assert_eq!(read.predict(&x).unwrap(), smoother.predict(&x).unwrap());
         read.update(&x, &y).unwrap();
-        assert_eq!(read.count(), 100);
+        assert_eq!(read.rows(), 100);
     }
     let mut short = to_value(&smoother).unwrap();
     short["data"]["sums"]["data"]["totals"] = json!(["1.0"]);
@@ -455,13 +455,13 @@ fn smoothers_survive() {
 fn kernel_sums_survive() {
     let map = |seed| Positive.gaussian::<f64>(frequencies(3, 20, &Orthogonal, seed), 0.8).unwrap();
     let (x, y) = (points::<f64>(50, 3, 900.0), points::<f64>(50, 2, 1.0));
-    let mut smoother = Smoother::new(map(1), 2).unwrap().starting_at(7).unwrap();
+    let mut smoother = Smoother::new(map(1), 2).unwrap().with_first_row(7).unwrap();
     survives(smoother.sums());
     smoother.update(&x, &y).unwrap();
     let mut more = smoother.clone();
     more.update(&x, &y).unwrap();
     for sums in survives(smoother.sums()) {
-        assert_eq!((sums.rows(), sums.identity()), (std::slice::from_ref(&(7..57)), map(1).identity()));
+        assert_eq!((sums.row_ranges(), sums.identity()), (std::slice::from_ref(&(7..57)), map(1).identity()));
         assert!(Smoother::of_sums(map(2), sums.clone()).is_err());
         let mut read = Smoother::of_sums(map(1), sums).unwrap();
         assert_eq!(read.predict(&x).unwrap(), smoother.predict(&x).unwrap());
@@ -492,7 +492,7 @@ fn kernel_sums_survive() {
     sums.truncate(sums.len() - 2);
     let sums = resealed::<KernelSums<f64>>(fewer).unwrap();
     assert!(Smoother::of_sums(map(1), sums.clone()).unwrap_err().to_string().contains("features"));
-    assert!(smoother.join(&sums).unwrap_err().to_string().contains("features"));
+    assert!(smoother.merge_sums(&sums).unwrap_err().to_string().contains("features"));
 }
 
 #[test]
@@ -657,11 +657,6 @@ fn damage_is_noticed() {
     #[cfg(feature = "faer")]
     {
         noticed(&Shaping::new().of_points(&x, &x).unwrap());
-        noticed(
-            &random_features::apply::attention::AttentionShaping::new(Shaping::new())
-                .choose(&x, &x, 4, 2)
-                .unwrap(),
-        );
         let mut statistics = RidgeStatistics::new(map, 1).unwrap();
         statistics.update(&x, &points(20, 1, 1.0)).unwrap();
         noticed(&statistics.solve(0.1).unwrap());

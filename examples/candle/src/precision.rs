@@ -3,7 +3,7 @@
 use candle_core::{CpuStorage, DType, Result, WithDType, bail};
 use half::{bf16, f16};
 use random_features::Real;
-use random_features::apply::attention::Element;
+use random_features::apply::attention::TokenElement;
 
 use crate::views::{Part, Reader, read_as};
 
@@ -15,7 +15,7 @@ impl Precision for f32 {}
 impl Precision for f64 {}
 
 /// A number type of tensors that attention in `T` reads.
-pub trait Entry<T>: Element<T> + WithDType {
+pub trait Entry<T>: TokenElement<T> + WithDType {
     /// Results as numbers of this type.
     fn rounded(results: Vec<T>) -> Vec<Self>;
 }

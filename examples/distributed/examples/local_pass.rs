@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let map = MapSpec::read(&std::fs::read_to_string(recipe)?)?;
     let mut statistics = RidgeStatistics::new(map.draw::<f32>()?, 1)?;
     if let Some(inputs) = map.standardisation {
-        statistics = statistics.standardised(inputs)?;
+        statistics = statistics.with_standardisation(inputs)?;
     }
     let start = Instant::now();
     let mut files: Vec<PathBuf> =
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             statistics.update(Points::of_columns(x)?, &targets.insert_axis(Axis(1)))?;
         }
     }
-    let (rows, seconds) = (statistics.count(), start.elapsed().as_secs_f64());
+    let (rows, seconds) = (statistics.rows(), start.elapsed().as_secs_f64());
     println!("{rows} rows in {seconds:.1} s, {:.0} rows a second", rows as f64 / seconds);
     Ok(())
 }

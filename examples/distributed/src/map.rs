@@ -35,7 +35,7 @@ impl MapSpec {
     }
 
     /// This map of inputs that are centred and scaled.
-    pub fn standardised(self, inputs: Standardisation) -> Self {
+    pub fn with_standardisation(self, inputs: Standardisation) -> Self {
         MapSpec { standardisation: Some(inputs), ..self }
     }
 

@@ -79,7 +79,7 @@ fn ridge(map: Map<f64>, split: &Split) -> Outcome<Vec<usize>> {
     statistics.update_labels(&split.train.points, &split.train.labels)?;
     let spectrum = statistics.spectrum()?;
     let lambdas: Vec<f64> = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution()).collect();
-    let lambda = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?.lambda;
+    let (lambda, _) = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
     Ok(spectrum.model(lambda)?.classify(&split.test.points)?)
 }
 

@@ -75,10 +75,10 @@ impl Fit {
         let pairs = PairStatistics::new(&x, &y)?;
         let shift = Array1::from(pairs.shift(MARGIN)?);
         let (x, y) = (Statistics::of(&(queries - &shift))?, Statistics::of(&(keys - &shift))?);
-        let best = pairs.gerf_of_features();
+        let (a, sign) = pairs.gerf_of_features();
         Ok(Fit {
-            oprf: pairs.oprf().a.into(),
-            gerf: (best.a.into(), best.sign),
+            oprf: pairs.oprf().0.into(),
+            gerf: (a.into(), sign),
             diagonal: pairs.robust_diagonal(CLAMP)?.into_iter().map(Complex64::from).collect(),
             counts: Counts::fit(&pairs),
             shifted_counts: Counts::fit(&PairStatistics::new(&x, &y)?),

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use experiments::attention::{KINDS, Kind, Stream, attention, square_distance, squared_sum, tokens};
 use experiments::plot::{Panel, Series};
 use ndarray::{Array2, Array4, Axis};
-use random_features::apply::attention::{Attention, ExactAttention, Heads, Sample};
+use random_features::apply::attention::{Attention, ExactAttention, Heads, TokenSample};
 use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex};
 use random_features::planner::Planner;
 use random_features::{Error, Map, Result};
@@ -106,7 +106,7 @@ fn report(setup: &Setup, sample: &Data, kind: Kind) -> Result<Vec<f64>> {
     let stream = Stream::new(setup.seed, [1, 0, most]);
     let attention = attention(kind, &Independent, (D, most), sample.squared_sum, stream)?;
     let [q, k, v] = sample.tokens.each_ref().map(rows);
-    let report = match attention.error_report(&Sample::new(&q, &k).values(&v)) {
+    let report = match attention.error_report(&TokenSample::new(&q, &k).with_values(&v)) {
         Ok(report) => report,
         Err(Error::Unsupported { .. }) => return Ok(vec![f64::NAN; setup.frequencies.len()]),
         Err(error) => return Err(error),

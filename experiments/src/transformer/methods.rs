@@ -251,8 +251,8 @@ impl Method {
             (Kind::Shaped, Some([queries, keys])) => {
                 let shaping = AttentionShaping::new(Shaping::new());
                 let shaping = if self.near { shaping.with_window(NEAR, 0) } else { shaping };
-                let chosen = shaping.choose(&queries, &keys, ROWS, 0)?;
-                chosen.shape.build(draw(d, m, &Orthogonal, rng)?, Softmax::default())
+                let (shape, _) = shaping.choose(&queries, &keys, ROWS, 0)?;
+                shape.build(draw(d, m, &Orthogonal, rng)?, Softmax::default())
             }
             _ => Positive.softmax(draw(d, m, &Orthogonal, rng)?),
         }

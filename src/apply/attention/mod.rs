@@ -19,12 +19,12 @@ mod judge;
 // Attention with the usual maps.
 mod usual;
 
-pub use self::decode::{CausalState, Step};
+pub use self::decode::CausalState;
 pub use self::gradient::Gradients;
 pub(crate) use self::input::TokenScale;
-pub use self::input::{Attended, Attention, Element, Heads};
-pub use self::judge::{AttentionCandidate, AttentionChoice, ErrorReport, Sample, Way};
-pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
+pub use self::input::{Attended, Attention, Heads, TokenElement};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::judge::{AttentionShape, AttentionShaping};
+pub use self::judge::AttentionShaping;
+pub use self::judge::{AttentionCandidate, AttentionChoice, ErrorReport, TokenSample};
+pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
 pub use self::pairs::ExactAttention;

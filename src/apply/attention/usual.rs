@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::input::{Attention, Element, Heads, Job};
+use super::input::{Attention, Heads, Job, TokenElement};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use super::judge::AttentionShaping;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
@@ -103,7 +103,7 @@ impl<T: Real> Attention<T> {
     /// is no memory for a copy of queries and keys, and the other errors of a draw.
     #[doc(alias = "FAVOR++")]
     #[doc(alias = "OPRF")]
-    pub fn favor_plus_plus<E: Element<T>>(heads: &Heads<'_, E>, m: usize, seed: u64) -> Result<Self> {
+    pub fn favor_plus_plus<E: TokenElement<T>>(heads: &Heads<'_, E>, m: usize, seed: u64) -> Result<Self> {
         let omega = Orthogonal.draw(heads.queries.dim().3, m, seed)?;
         Self::of_squared_sums(&heads.tokens()?, &omega)
     }
@@ -143,7 +143,7 @@ impl<T: Real> Attention<T> {
     /// not finite, [`Parameter`](crate::Error::Parameter) if d, m or the number of heads is 0, [`Memory`](crate::Error::Memory) if there
     /// is no memory for copies of queries and keys, and the other errors of [`AttentionShaping::choose`] and of a draw.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    pub fn shaped<E: Element<T>>(heads: &Heads<'_, E>, m: usize, seed: u64) -> Result<Self> {
+    pub fn shaped<E: TokenElement<T>>(heads: &Heads<'_, E>, m: usize, seed: u64) -> Result<Self> {
         let omega = Orthogonal.draw(heads.queries.dim().3, m, seed)?;
         Self::of_shapes(&heads.tokens()?, &omega)
     }
@@ -153,7 +153,7 @@ impl<T: Real> Attention<T> {
     fn of_shapes(heads: &[Tokens<T>], omega: &Frequencies) -> Result<Self> {
         let shaping = AttentionShaping::new(Shaping::new());
         let map = |[queries, keys]: &Tokens<T>| {
-            let shape = shaping.choose(queries, keys, ROWS, 0)?.shape;
+            let (shape, _) = shaping.choose(queries, keys, ROWS, 0)?;
             shape.build(omega.clone(), Softmax::default())
         };
         Attention::per_head(heads.iter().map(map).collect::<Result<_>>()?)
@@ -164,7 +164,7 @@ impl<E> Heads<'_, E> {
     /// The queries of each head of keys, and the keys that are not masked, over all batches.
     fn tokens<T: Real>(&self) -> Result<Vec<Tokens<T>>>
     where
-        E: Element<T>,
+        E: TokenElement<T>,
     {
         let ((b, h, n, d), (_, of_keys, l, _)) = (self.queries.dim(), self.keys.dim());
         let rows = h.saturating_mul(n).saturating_add(of_keys.saturating_mul(l));

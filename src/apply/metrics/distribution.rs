@@ -18,7 +18,10 @@ use crate::once::once;
 /// use ndarray::arr1;
 /// use random_features::apply::metrics::wasserstein;
 /// // A quarter of the mass moves by two places.
-/// assert_eq!(wasserstein(&arr1(&[2.0, 2.0, 0.0]), &arr1(&[1.0, 2.0, 1.0]))?, 0.5);
+/// assert_eq!(
+///     wasserstein(&arr1(&[2.0, 2.0, 0.0]), &arr1(&[1.0, 2.0, 1.0]))?,
+///     0.5
+/// );
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -38,7 +41,10 @@ pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
 /// ```
 /// use ndarray::arr1;
 /// use random_features::apply::metrics::kolmogorov_smirnov;
-/// assert_eq!(kolmogorov_smirnov(&arr1(&[2.0, 2.0, 0.0]), &arr1(&[1.0, 2.0, 1.0]))?, 0.25);
+/// assert_eq!(
+///     kolmogorov_smirnov(&arr1(&[2.0, 2.0, 0.0]), &arr1(&[1.0, 2.0, 1.0]))?,
+///     0.25
+/// );
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -56,7 +62,10 @@ pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result
 /// ```
 /// use ndarray::arr1;
 /// use random_features::apply::metrics::total_variation;
-/// assert_eq!(total_variation(&arr1(&[1.0, 3.0, -1.0]), &arr1(&[1.0, 2.0, 1.0]))?, 0.25);
+/// assert_eq!(
+///     total_variation(&arr1(&[1.0, 3.0, -1.0]), &arr1(&[1.0, 2.0, 1.0]))?,
+///     0.25
+/// );
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///

@@ -41,7 +41,8 @@ pub const SPECTRAL_TOLERANCE: f64 = spectral::TOLERANCE;
 /// ```
 /// use ndarray::arr2;
 /// use random_features::apply::metrics::frobenius_error;
-/// let (exact, estimate) = (arr2(&[[3.0, 0.0], [0.0, 4.0]]), arr2(&[[3.0, 1.0], [0.0, 4.0]]));
+/// let (exact, estimate) =
+///     (arr2(&[[3.0, 0.0], [0.0, 4.0]]), arr2(&[[3.0, 1.0], [0.0, 4.0]]));
 /// assert_eq!(frobenius_error(&estimate, &exact)?, 0.2);
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -68,7 +69,8 @@ pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -
 /// ```
 /// use ndarray::arr2;
 /// use random_features::apply::metrics::spectral_error;
-/// let (exact, estimate) = (arr2(&[[3.0, 0.0], [0.0, 4.0]]), arr2(&[[2.0, 0.0], [0.0, 4.0]]));
+/// let (exact, estimate) =
+///     (arr2(&[[3.0, 0.0], [0.0, 4.0]]), arr2(&[[2.0, 0.0], [0.0, 4.0]]));
 /// assert!((spectral_error(&estimate, &exact)? - 0.25).abs() < 1e-15);
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -91,7 +93,13 @@ pub fn spectral_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) ->
 /// ```
 /// use ndarray::arr1;
 /// use random_features::apply::metrics::largest_relative_error;
-/// assert_eq!(largest_relative_error(&arr1(&[1.0, 1.5, 0.0]), &arr1(&[1.0, 2.0, 0.0]))?, 0.25);
+/// assert_eq!(
+///     largest_relative_error(
+///         &arr1(&[1.0, 1.5, 0.0]),
+///         &arr1(&[1.0, 2.0, 0.0])
+///     )?,
+///     0.25
+/// );
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///

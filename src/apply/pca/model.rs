@@ -11,8 +11,32 @@ use crate::once::once;
 use crate::reduce::GramIntake;
 use crate::{Points, Real, progress};
 
-/// Kernel PCA: the projections of points onto the directions of largest variance in the space of a kernel. Approximate: the
-/// kernel is the map's estimate.
+/// Projects points onto the directions of largest variance in the space of a kernel: kernel PCA. Approximate: the kernel is the
+/// map's estimate.
+///
+/// ```
+/// use ndarray::Array2;
+/// use random_features::Trigonometric;
+/// use random_features::apply::pca::PcaStatistics;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// // Two rings, which a line cannot part.
+/// let x = Array2::from_shape_fn((400, 2), |(i, k)| {
+///     let angle = i as f64 * 0.1
+///         + if k == 0 { 0.0 } else { std::f64::consts::FRAC_PI_2 };
+///     angle.cos() * if i < 200 { 1.0 } else { 3.0 }
+/// });
+/// let mut statistics = PcaStatistics::new(
+///     Trigonometric.gaussian(Orthogonal.draw(2, 256, 1)?, 1.5)?,
+/// )?;
+/// statistics.update(&x)?;
+/// let pca = statistics.components(3)?;
+/// let z = pca.transform(&x)?;
+/// // The sign of the first component tells the rings apart.
+/// let sign = z[[0, 0]].signum();
+/// assert!((0..400).all(|i| (z[[i, 0]].signum() == sign) == (i < 200)));
+/// assert!(pca.explained_variance_ratio().iter().sum::<f64>() > 0.5);
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// With Σ w (φ − φ̄)(φ − φ̄)ᵀ = Σ_k s_k v_k v_kᵀ over the training points, s falling, the components of a point are
@@ -24,31 +48,11 @@ use crate::{Points, Real, progress};
 /// # Cost
 /// O(m d + D k) a point, for k components.
 ///
-/// # Example
-/// ```
-/// use ndarray::Array2;
-/// use random_features::apply::pca::PcaStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Trigonometric;
-/// // Two rings, which a line cannot part.
-/// let x = Array2::from_shape_fn((400, 2), |(i, k)| {
-///     let angle = i as f64 * 0.1 + if k == 0 { 0.0 } else { std::f64::consts::FRAC_PI_2 };
-///     angle.cos() * if i < 200 { 1.0 } else { 3.0 }
-/// });
-/// let mut statistics = PcaStatistics::new(Trigonometric.gaussian(Orthogonal.draw(2, 256, 1)?, 1.5)?)?;
-/// statistics.update(&x)?;
-/// let pca = statistics.components(3)?;
-/// let z = pca.transform(&x)?;
-/// // The sign of the first component tells the rings apart.
-/// let sign = z[[0, 0]].signum();
-/// assert!((0..400).all(|i| (z[[i, 0]].signum() == sign) == (i < 200)));
-/// assert!(pca.explained_variance_ratio().iter().sum::<f64>() > 0.5);
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
 /// # References
 /// B. Schölkopf, A. Smola, K.-R. Müller, *Nonlinear Component Analysis as a Kernel Eigenvalue Problem*, Neural Computation 10,
 /// 1998; D. Lopez-Paz and others, *Randomized Nonlinear Component Analysis*, ICML 2014.
+#[doc(alias = "kernel PCA")]
+#[doc(alias = "KPCA")]
 #[derive(Clone, Debug)]
 pub struct KernelPca<T: Real> {
     /// z as linear functions of features, with weights v.
@@ -91,7 +95,8 @@ impl<T: Real> KernelPca<T> {
         })
     }
 
-    /// z(x) for the rows of `x`, n × d: n × k. A row that is not finite gives NaN.
+    /// Projects the rows of `x`, n × d: the components z(x), n × k. Points are standardised as those of the statistics were, if they
+    /// were. A row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if there is no memory for

@@ -6,26 +6,16 @@ use ndarray::{Array2, ArrayRef1};
 
 use super::KernelPca;
 use crate::apply::ridge::symmetric_products;
-use crate::apply::{RidgeStatistics, ScaleWarning, Standardisation};
+use crate::apply::{RidgeStatistics, RidgeWarning, Standardisation};
 use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::once::once;
 use crate::reduce::{GramIntake, GramSums};
 use crate::{Points, Real};
 
-/// The sums over points that determine their kernel principal components: updated in batches, and mergeable. Approximate: the
-/// kernel is the map's estimate.
+/// Reads points in batches, on one machine or several, and gives their kernel principal components. Approximate: the kernel is
+/// the map's estimate.
 ///
-/// # Definition
-/// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered and summed in the way of
-/// [`RidgeStatistics`]: the bits are the same for any number of threads, machines and parts whose rows are cut at multiples
-/// of [`CHUNK`](RidgeStatistics::CHUNK), and each row is counted once. Between machines the sums travel without the map:
-/// [`GramSums`].
-///
-/// # Cost
-/// O(n D² + n m d) time and O(D²) memory for any n; [`RidgeBytes`](crate::apply::RidgeBytes) for 0 targets has the bytes.
-///
-/// # Example
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::pca::PcaStatistics;
@@ -35,7 +25,7 @@ use crate::{Points, Real};
 /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(3, 64, 1)?, 1.0)?;
 /// let mut left = PcaStatistics::new(map.clone())?;
 /// left.update(&x.slice(s![..300, ..]))?;
-/// let mut right = PcaStatistics::new(map)?.starting_at(300)?;    //  on another machine
+/// let mut right = PcaStatistics::new(map)?.with_first_row(300)?;    //  on another machine
 /// right.update(&x.slice(s![300.., ..]))?;
 /// left.merge(&right)?;
 /// let pca = left.components(2)?;
@@ -44,6 +34,17 @@ use crate::{Points, Real};
 /// assert!((variance / pca.explained_variance()[0] - 1.0).abs() < 1e-4);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered and summed in the way of
+/// [`RidgeStatistics`]: the bits are the same for any number of threads, machines and parts whose rows are cut at multiples
+/// of [`CHUNK`](RidgeStatistics::CHUNK), and each row is counted once. Between machines the sums travel without the map:
+/// [`GramSums`].
+///
+/// # Cost
+/// O(n D² + n m d) time and O(D²) memory for any n; [`RidgeStatistics::bytes`] for 0 targets has the bytes.
+#[doc(alias = "kernel PCA")]
+#[doc(alias = "IncrementalPCA")]
 #[derive(Clone, Debug)]
 pub struct PcaStatistics<T: Real> {
     /// The sums, of no target, with their map.
@@ -82,22 +83,23 @@ impl<T: Real> PcaStatistics<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
-    pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
-        Ok(PcaStatistics { intake: self.intake.standardised(inputs)? })
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        Ok(PcaStatistics { intake: self.intake.with_standardisation(inputs)? })
     }
 
     /// Sets the row of the whole data set at which the next update begins.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
-    pub fn starting_at(self, row: u64) -> Result<Self> {
-        Ok(PcaStatistics { intake: self.intake.starting_at(row)? })
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
+        Ok(PcaStatistics { intake: self.intake.with_first_row(row)? })
     }
 
     /// Adds the next rows, n × d.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::update`]; the statistics are unchanged then.
+    #[doc(alias = "partial_fit")]
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>) -> Result<()> {
         let x = x.into();
         self.intake.take_in(x.view(), &no_targets(&x), None)
@@ -130,20 +132,20 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.take_out(first, x.view(), &no_targets(&x), weights)
     }
 
-    /// Adds the rows of other statistics, for the same map and with the same options.
+    /// Merges the rows of other statistics, for an equal map and with equal options, into these.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.join(other.sums())
+        self.merge_sums(other.sums())
     }
 
-    /// Adds the rows of sums that have travelled without their map.
+    /// Merges the rows of sums that have travelled without their map.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
-    pub fn join(&mut self, sums: &GramSums<T>) -> Result<()> {
-        self.intake.join(sums)
+    pub fn merge_sums(&mut self, sums: &GramSums<T>) -> Result<()> {
+        self.intake.merge_sums(sums)
     }
 
     /// The k first principal components. Cost O(D³).
@@ -162,8 +164,8 @@ impl<T: Real> PcaStatistics<T> {
         symmetric_products(self.sums())
     }
 
-    /// Whether the inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
-    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+    /// The warning that inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
+    pub fn scale_warning(&self) -> Option<RidgeWarning> {
         self.intake.scale_warning()
     }
 
@@ -188,13 +190,13 @@ impl<T: Real> PcaStatistics<T> {
     }
 
     /// The number of rows.
-    pub fn count(&self) -> u64 {
-        self.sums().count()
+    pub fn rows(&self) -> u64 {
+        self.sums().rows()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
-        self.sums().rows()
+    pub fn row_ranges(&self) -> &[Range<u64>] {
+        self.sums().row_ranges()
     }
 }
 

@@ -13,19 +13,11 @@ use crate::reduce::check_weights;
 /// Takes rows one by one and adds them to [`RidgeStatistics`] in batches: an update of a single row costs as much as one of
 /// some fifty.
 ///
-/// Rows are added when a [chunk](RidgeStatistics::CHUNK) is full, so that sums have the bits of one update with all rows, and
-/// before statistics are given out. Dropping a buffer drops the rows that are [pending](BufferedRidge::pending).
-///
-/// # Cost
-/// Each row costs its share of a batch: on average 5 µs for D = 1024 features of `f32` on two cores of an AMD EPYC, where an
-/// update of one row takes 0.3 ms. The row that fills a chunk waits for the batch. A buffer holds 4096 points and targets.
-///
-/// # Example
 /// ```
+/// use random_features::Trigonometric;
 /// use random_features::apply::RidgeStatistics;
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::ndarray::arr1;
-/// use random_features::Trigonometric;
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
 /// let mut buffer = RidgeStatistics::new(map, 1)?.buffered();
 /// for i in 0..200 {
@@ -39,6 +31,13 @@ use crate::reduce::check_weights;
 /// assert!((y[0] - 0.25).abs() < 1e-2);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// Rows are added when a [chunk](RidgeStatistics::CHUNK) is full, so that sums have the bits of one update with all rows, and
+/// before statistics are given out. Dropping a buffer drops the rows that are [pending](BufferedRidge::pending).
+///
+/// # Cost
+/// Each row costs its share of a batch: on average 5 µs for D = 1024 features of `f32` on two cores of an AMD EPYC, where an
+/// update of one row takes 0.3 ms. The row that fills a chunk waits for the batch. A buffer holds 4096 points and targets.
 #[derive(Clone, Debug)]
 pub struct BufferedRidge<T: Real> {
     statistics: RidgeStatistics<T>,

@@ -12,11 +12,10 @@ mod fit;
 mod stored;
 
 pub use crate::data::standardisation::Standardisation;
-pub use crate::reduce::gram::ScaleWarning;
+pub use crate::reduce::warning::RidgeWarning;
 pub use buffered::BufferedRidge;
 pub use model::Ridge;
 pub use predictor::Predictor;
-pub use room::RidgeBytes;
 pub use statistics::RidgeStatistics;
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

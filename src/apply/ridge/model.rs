@@ -19,18 +19,14 @@ use crate::{Points, Real, progress};
 const ROWS: usize = 1 << 16;
 const STANDARDISED: usize = 4096;
 
-/// A fitted ridge regression ŷ(x) = β·φ(x) + b: [`RidgeStatistics::solve`](super::RidgeStatistics::solve). Approximate:
-/// it is kernel ridge regression with the kernel that the map estimates.
+/// A fitted ridge regression, which predicts ŷ(x) = β·φ(x) + b: kernel ridge regression with the kernel that the map estimates.
+/// Approximate.
 ///
-/// # Cost
-/// O(m d + D t) a point.
-///
-/// # Example
 /// ```
 /// use ndarray::{Array2, arr1, arr2};
+/// use random_features::Trigonometric;
 /// use random_features::apply::RidgeStatistics;
 /// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Trigonometric;
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
 /// let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
 /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
@@ -42,6 +38,12 @@ const STANDARDISED: usize = 4096;
 /// assert!((one[0] - 0.25).abs() < 1e-2);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// [`RidgeSearch::fit`](super::RidgeSearch::fit) chooses one, [`RidgeStatistics::solve`](super::RidgeStatistics::solve) makes one for
+/// a given λ.
+///
+/// # Cost
+/// O(m d + D t) a point.
 #[derive(Clone, Debug)]
 pub struct Ridge<T: Real> {
     pub(super) map: Map<T>,
@@ -85,7 +87,8 @@ impl<T: Real> Ridge<T> {
         self.intercepts.view()
     }
 
-    /// ŷ at the rows of `x`, n × d: n × t. A row that is not finite gives NaN.
+    /// Predicts ŷ at the rows of `x`, n × d: n × t numbers. Points are standardised as those of training were, if they were; do not
+    /// standardise them before. A row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d columns, [`Memory`](crate::Error::Memory) if the result does not fit
@@ -131,8 +134,9 @@ impl<T: Real> Ridge<T> {
         Ok(out)
     }
 
-    /// The target with the largest prediction for each row of `x`, the first of equal ones: the class, if targets are labels. A
-    /// class without rows in training is never predicted.
+    /// Predicts the class of each row of `x`, n × d, for a regression of labels: the target with the largest prediction, the first of
+    /// equal ones. A class without rows in training is never predicted. [`RidgeClassifier`](super::RidgeClassifier) adds
+    /// probabilities.
     ///
     /// # Errors
     /// The errors of [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite,
@@ -152,7 +156,7 @@ impl<T: Real> Ridge<T> {
         labels::occurring(self.intercepts.len(), |class| self.occurs(class))
     }
 
-    /// A predictor for single points, which owns its model: `Send`, `Sync` and `'static`. Clones of it, one for each
+    /// Makes a predictor for single points, which owns its model: `Send`, `Sync` and `'static`. Clones of it, one for each
     /// thread of a server, share the weights.
     pub fn predictor(&self) -> Predictor<T> {
         Predictor::new(self.clone())

@@ -90,14 +90,9 @@ impl PreparedWeights {
     }
 }
 
-/// Predicts points one by one: [`Ridge::predictor`]. It owns the model, so a server keeps it as long as it likes, with a
+/// Predicts points one by one, for a server: [`Ridge::predictor`]. It owns the model, so a server keeps it as long as it likes, with a
 /// clone for each thread; clones share the weights.
 ///
-/// # Cost
-/// A point costs as much as a row of a batch: 0.8 µs for d = 30 and D = 1024 features of `f32` on a core of an AMD EPYC.
-/// Nothing is allocated after the first point.
-///
-/// # Example
 /// ```
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::ndarray::{Array2, arr1};
@@ -111,7 +106,8 @@ impl PreparedWeights {
 ///     let mut own = predictor.clone();
 ///     std::thread::spawn(move || {
 ///         let mut y = [0.0];
-///         own.predict_into(&arr1(&[at]), &mut y).map(|()| (y[0] - at * at).abs())
+///         own.predict_into(&arr1(&[at]), &mut y)
+///             .map(|()| (y[0] - at * at).abs())
 ///     })
 /// });
 /// for thread in threads {
@@ -119,6 +115,10 @@ impl PreparedWeights {
 /// }
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Cost
+/// A point costs as much as a row of a batch: 0.8 µs for d = 30 and D = 1024 features of `f32` on a core of an AMD EPYC.
+/// Nothing is allocated after the first point.
 pub struct Predictor<T: Real> {
     model: Ridge<T>,
     weights: PreparedWeights,

@@ -5,15 +5,34 @@ use std::ops::Range;
 use ndarray::ArrayRef1;
 
 use super::super::labels::one_hot;
-use super::{ScaleWarning, Standardisation};
+use super::{RidgeWarning, Standardisation};
 use crate::error::{Error, Result, check_positive};
 use crate::map::Map;
 use crate::once::once;
 use crate::reduce::{GramIntake, GramSums, ROWS};
 use crate::{Points, Real, Targets};
 
-/// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
+/// Reads training points in batches, on one machine or several, and gives their ridge regression for any λ. Approximate: the
 /// kernel is the map's estimate.
+///
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::RidgeStatistics;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::Trigonometric;
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+/// let y = x.mapv(|x| (2.0 * x).sin());
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
+/// let mut left = RidgeStatistics::new(map.clone(), 1)?;
+/// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
+/// let mut right = RidgeStatistics::new(map, 1)?.with_first_row(250)?;    //  on another machine
+/// right.update(&x.slice(s![250.., ..]), &y.slice(s![250.., ..]))?;
+/// left.merge(&right)?;
+/// let model = left.solve(1e-6)?;
+/// let error = model.predict(&x)? - &y;
+/// assert!(error.iter().all(|e| e.abs() < 1e-2));
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
@@ -24,8 +43,8 @@ use crate::{Points, Real, Targets};
 ///
 /// # Rows
 /// Rows are numbered over the whole data set: statistics begin at row 0, or where
-/// [`starting_at`](RidgeStatistics::starting_at) says, and each update adds the next rows. They record
-/// [which rows they hold](RidgeStatistics::rows): counting a row twice is an error, and so is removing one that is absent.
+/// [`with_first_row`](RidgeStatistics::with_first_row) says, and each update adds the next rows. They record
+/// [which rows they hold](RidgeStatistics::row_ranges): counting a row twice is an error, and so is removing one that is absent.
 ///
 /// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend on their
 /// order: where updates and statistics are cut at such multiples, the result has the same bits for any number of threads,
@@ -45,32 +64,14 @@ use crate::{Points, Real, Targets};
 ///
 /// # Cost
 /// O(n D² + n m d) time and O(D²) memory for any n: about 8 D² (f32) or 12 D² (f64) bytes, and during an update the features
-/// of a chunk ([`RidgeBytes`](super::RidgeBytes) has all peaks). An update of a single row costs as much as one of some
+/// of a chunk ([`bytes`](RidgeStatistics::bytes) has all peaks). An update of a single row costs as much as one of some
 /// fifty: [`buffered`](RidgeStatistics::buffered) collects single rows.
-///
-/// # Example
-/// ```
-/// use ndarray::{Array2, s};
-/// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Trigonometric;
-/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
-/// let y = x.mapv(|x| (2.0 * x).sin());
-/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
-/// let mut left = RidgeStatistics::new(map.clone(), 1)?;
-/// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
-/// let mut right = RidgeStatistics::new(map, 1)?.starting_at(250)?;    //  on another machine
-/// right.update(&x.slice(s![250.., ..]), &y.slice(s![250.., ..]))?;
-/// left.merge(&right)?;
-/// let model = left.solve(1e-6)?;
-/// let error = model.predict(&x)? - &y;
-/// assert!(error.iter().all(|e| e.abs() < 1e-2));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// A. Rahimi, B. Recht, *Random Features for Large-Scale Kernel Machines*, NIPS 2007; J. Demmel, H. D. Nguyen, *Parallel
 /// Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
+#[doc(alias = "recursive least squares")]
+#[doc(alias = "normal equations")]
 #[derive(Clone, Debug)]
 pub struct RidgeStatistics<T: Real> {
     /// The sums, of at least one target, with their map.
@@ -117,11 +118,12 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
     #[inline(never)]
-    pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
-        Ok(RidgeStatistics { intake: self.intake.standardised(inputs)?, ..self })
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        Ok(RidgeStatistics { intake: self.intake.with_standardisation(inputs)?, ..self })
     }
 
     /// Leaves out the intercept: predictions are β·φ(x).
+    #[must_use]
     pub fn without_intercept(mut self) -> Self {
         self.intercept = false;
         self
@@ -131,8 +133,8 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
-    pub fn starting_at(self, row: u64) -> Result<Self> {
-        Ok(RidgeStatistics { intake: self.intake.starting_at(row)?, ..self })
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
+        Ok(RidgeStatistics { intake: self.intake.with_first_row(row)?, ..self })
     }
 
     /// The map.
@@ -161,16 +163,16 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// The number of rows.
-    pub fn count(&self) -> u64 {
-        self.sums().count()
-    }
-
-    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
+    pub fn rows(&self) -> u64 {
         self.sums().rows()
     }
 
-    /// Whether the inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some ranges are a hundred
+    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    pub fn row_ranges(&self) -> &[Range<u64>] {
+        self.sums().row_ranges()
+    }
+
+    /// The warning that inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some ranges are a hundred
     /// times others, or all are far from its lengthscale. `None` if they are not, or are standardised.
     ///
     /// Ranges are those of all rows that were added; removing rows does not narrow them. The lengthscale is known for plain
@@ -183,16 +185,24 @@ impl<T: Real> RidgeStatistics<T> {
     /// use random_features::{Map, Trigonometric};
     /// // Metres and kilograms, of which one lengthscale sees only the kilograms.
     /// let x = arr2(&[[1.61, 2100.0], [1.75, 900.0], [1.92, 1500.0]]);
-    /// let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(2, 64, 1)?, 2.0)?;
+    /// let map: Map<f64> =
+    ///     Trigonometric.gaussian(Orthogonal.draw(2, 64, 1)?, 2.0)?;
     /// let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
     /// statistics.update(&x, &arr2(&[[1.0], [2.0], [3.0]]))?;
-    /// assert!(statistics.scale_warning().unwrap().to_string().contains("standardise the inputs"));
-    /// let standardised = RidgeStatistics::new(map, 1)?.standardised(Standardisation::of(&x)?)?;
+    /// assert!(
+    ///     statistics
+    ///         .scale_warning()
+    ///         .unwrap()
+    ///         .to_string()
+    ///         .contains("standardise the inputs")
+    /// );
+    /// let standardised = RidgeStatistics::new(map, 1)?
+    ///     .with_standardisation(Standardisation::of(&x)?)?;
     /// assert_eq!(standardised.scale_warning(), None);
     /// # Ok::<(), random_features::Error>(())
     /// ```
     #[inline(never)]
-    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+    pub fn scale_warning(&self) -> Option<RidgeWarning> {
         self.intake.scale_warning()
     }
 
@@ -203,6 +213,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// has no finite features, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more,
     /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, [`Memory`](Error::Memory) if there is no memory for the
     /// features of a chunk. The statistics are unchanged then.
+    #[doc(alias = "partial_fit")]
     pub fn update<'a>(
         &mut self,
         x: impl Into<Points<'a, T>>,
@@ -212,7 +223,7 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// Adds the next rows with a weight for each: how often the row counts. In the regression a row of weight 2 is the row given
-    /// twice, and a row of weight 0 is absent; [`count`](RidgeStatistics::count) counts either once.
+    /// twice, and a row of weight 0 is absent; [`rows`](RidgeStatistics::rows) counts either once.
     ///
     /// # Errors
     /// The errors of [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
@@ -254,7 +265,7 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.take_out(first, x.into().view(), &targets.into().view(), weights)
     }
 
-    /// Adds the rows of other statistics, for the same map and with the same options. The next update begins after
+    /// Merges the rows of other statistics, for an equal map and with equal options, into these. The next update begins after
     /// the last row of both.
     ///
     /// # Errors
@@ -265,15 +276,15 @@ impl<T: Real> RidgeStatistics<T> {
         if self.intercept != other.intercept {
             return Err(Error::Merge { reason: "one has an intercept" });
         }
-        self.join(other.sums())
+        self.merge_sums(other.sums())
     }
 
-    /// Adds the rows of sums that have travelled without their map.
+    /// Merges the rows of sums that have travelled without their map.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
-    pub fn join(&mut self, sums: &GramSums<T>) -> Result<()> {
-        self.intake.join(sums)
+    pub fn merge_sums(&mut self, sums: &GramSums<T>) -> Result<()> {
+        self.intake.merge_sums(sums)
     }
 }
 
@@ -281,5 +292,5 @@ once!(
     RidgeStatistics::<T>::new,
     RidgeStatistics::<T>::merge,
     RidgeStatistics::<T>::scale_warning,
-    RidgeStatistics::<T>::standardised,
+    RidgeStatistics::<T>::with_standardisation,
 );

@@ -88,7 +88,7 @@ impl Partition {
     /// logit, a logarithm, or their difference is not finite: a class of probability 0 is not drawn; [`Entry`](Error::Entry) if a
     /// logarithm of a probability is above 0, by more than rounding.
     pub fn new(logits: &[f64], log_probabilities: &[f64]) -> Result<Self> {
-        let terms = corrected_logits(logits, log_probabilities)?;
+        let terms = Partition::corrected_logits(logits, log_probabilities)?;
         check_positive("the number of draws", terms.len())?;
         // Terms contain 1/k, so that they add up to the estimate.
         let (log_value, k) = (log_sum(&terms), terms.len() as f64);
@@ -274,6 +274,30 @@ impl Partition {
         Ok(if self.is_reliable() { (self.deviation / error).powi(2).max(1.0) } else { f64::INFINITY })
     }
 
+    /// The corrected logits o_sⱼ − ln(k q(sⱼ)) of k draws, from their logits and ln of their probabilities: the sum of their
+    /// exponentials is an estimate of Σ e^(oᵢ) without bias.
+    ///
+    /// ```
+    /// use random_features::apply::softmax_sampling::Partition;
+    /// let corrected = Partition::corrected_logits(&[2.0, 1.0], &[0.25f64.ln(), 0.5f64.ln()])?;
+    /// assert!((corrected[0] - (2.0 + 2f64.ln())).abs() < 1e-15 && (corrected[1] - 1.0).abs() < 1e-15);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a number is not finite, or a corrected
+    /// one, [`Entry`](Error::Entry) if a logarithm of a probability is above 0.
+    pub fn corrected_logits(logits: &[f64], log_probabilities: &[f64]) -> Result<Vec<f64>> {
+        check(logits, log_probabilities)?;
+        let ln_k = (logits.len() as f64).ln();
+        let corrected: Vec<f64> =
+            logits.iter().zip(log_probabilities).map(|(o, ln_q)| o - (ln_k + ln_q)).collect();
+        match corrected.iter().position(|o| !o.is_finite()) {
+            Some(row) => Err(Error::NotFinite { what: "the corrected logits", row }),
+            None => Ok(corrected),
+        }
+    }
+
     /// ln of the variance (Σ e^(2oᵢ)/qᵢ − Z²)/k of Ẑ, from the logits and ln of the probabilities of all classes; −∞ if it is 0.
     ///
     /// # Errors
@@ -292,30 +316,6 @@ impl Partition {
             if distance.is_finite() { ln_q + 2.0 * distance.abs().ln() } else { 2.0 * (o - log_value) - ln_q }
         });
         Ok(log_sum(&terms.collect::<Vec<_>>()) + 2.0 * log_value - (k as f64).ln())
-    }
-}
-
-/// The corrected logits o_sⱼ − ln(k q(sⱼ)) of k draws, from their logits and ln of their probabilities: the sum of their
-/// exponentials is an estimate of Σ e^(oᵢ) without bias.
-///
-/// ```
-/// use random_features::apply::softmax_sampling::corrected_logits;
-/// let corrected = corrected_logits(&[2.0, 1.0], &[0.25f64.ln(), 0.5f64.ln()])?;
-/// assert!((corrected[0] - (2.0 + 2f64.ln())).abs() < 1e-15 && (corrected[1] - 1.0).abs() < 1e-15);
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a number is not finite, or a corrected
-/// one, [`Entry`](Error::Entry) if a logarithm of a probability is above 0.
-pub fn corrected_logits(logits: &[f64], log_probabilities: &[f64]) -> Result<Vec<f64>> {
-    check(logits, log_probabilities)?;
-    let ln_k = (logits.len() as f64).ln();
-    let corrected: Vec<f64> =
-        logits.iter().zip(log_probabilities).map(|(o, ln_q)| o - (ln_k + ln_q)).collect();
-    match corrected.iter().position(|o| !o.is_finite()) {
-        Some(row) => Err(Error::NotFinite { what: "the corrected logits", row }),
-        None => Ok(corrected),
     }
 }
 

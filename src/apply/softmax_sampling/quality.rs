@@ -20,6 +20,10 @@ const CLASSES: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Quality {
+    /// Whether features are shaped by the points and the classes; else they are those of the map.
+    pub shaped: bool,
+    /// The number of frequencies divided by that of the map; 0 of uniform draws, which take none.
+    pub factor: usize,
     /// The effective share of draws for each point.
     pub effective_shares: Vec<f64>,
     /// The total variation for each point.
@@ -51,7 +55,7 @@ impl Quality {
     }
 
     /// The quality from ln p and ln q of some classes for each point.
-    fn of<'a>(points: impl Iterator<Item = (&'a [f64], &'a [f64])>) -> Self {
+    fn of<'a>(factor: usize, points: impl Iterator<Item = (&'a [f64], &'a [f64])>) -> Self {
         let (mut effective_shares, mut total_variations) = (Vec::new(), Vec::new());
         for (p, q) in points {
             // A class whose p² is 0 in `f64` has no share in the sum, even if q is 0.
@@ -60,7 +64,7 @@ impl Quality {
             let distance = p.iter().zip(q).map(|(p, q)| (p.exp() - q.exp()).abs()).sum::<f64>();
             total_variations.push((0.5 * distance).min(1.0));
         }
-        Quality { effective_shares, total_variations }
+        Quality { shaped: false, factor, effective_shares, total_variations }
     }
 }
 
@@ -114,13 +118,13 @@ impl Softmaxes {
         let of_row = |h: ndarray::ArrayView1<'_, T>| sampler.log_probabilities(&h, &self.classes);
         let q = threads::map(h.axis_iter(Axis(0)), of_row);
         let q = q.into_iter().collect::<Result<Vec<_>>>()?;
-        Ok(Quality::of(self.logs.iter().map(Vec::as_slice).zip(q.iter().map(Vec::as_slice))))
+        Ok(Quality::of(1, self.logs.iter().map(Vec::as_slice).zip(q.iter().map(Vec::as_slice))))
     }
 
     /// The quality of uniform draws.
     pub fn quality_of_uniform(&self) -> Quality {
         let q = vec![-(self.classes.len() as f64).ln(); self.classes.len()];
-        Quality::of(self.logs.iter().map(|p| (p.as_slice(), q.as_slice())))
+        Quality::of(0, self.logs.iter().map(|p| (p.as_slice(), q.as_slice())))
     }
 }
 

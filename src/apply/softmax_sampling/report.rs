@@ -46,20 +46,8 @@ pub struct ProposalReport {
     /// both are small; χ² is less as far as the errors of all classes are alike. `None` if draws are exact or there is no closed
     /// form.
     pub log_relative_variance: Option<f64>,
-    /// The other proposals that were tried.
-    pub alternatives: Vec<Alternative>,
-}
-
-/// A proposal that was tried in a [`ProposalReport`].
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Alternative {
-    /// Whether features are shaped by the points and the classes; else they are those of the map.
-    pub shaped: bool,
-    /// The number of frequencies divided by that of the map.
-    pub factor: usize,
-    /// The quality of its draws.
-    pub quality: Quality,
+    /// The quality of the other proposals that were tried.
+    pub alternatives: Vec<Quality>,
 }
 
 impl<T: Real> SoftmaxSampler<T> {
@@ -89,7 +77,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// let report = sampler.report(&h, &classes, &[8])?;
     /// println!("{report}");
     /// let more = report.alternatives.iter().find(|other| other.factor == 8 && !other.shaped).unwrap();
-    /// assert!(more.quality.effective_share() > report.proposal.effective_share());
+    /// assert!(more.effective_share() > report.proposal.effective_share());
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
@@ -121,7 +109,7 @@ impl<T: Real> SoftmaxSampler<T> {
             let total = 1 + maps.len();
             for (shaped, factor, map) in maps {
                 let quality = softmaxes.quality(&self.with_map(map, vectors)?, h)?;
-                alternatives.push(Alternative { shaped, factor, quality });
+                alternatives.push(Quality { shaped, factor, ..quality });
                 progress::step("proposals judged", 1 + alternatives.len(), total)?;
             }
         }
@@ -254,12 +242,12 @@ impl std::fmt::Display for ProposalReport {
             };
             writeln!(f, " and falls as 1/m{needed}.")?;
         }
-        for Alternative { shaped, factor, quality } in alternatives {
-            let shape = if *shaped { "shaped by the data" } else { "as they are" };
+        for quality in alternatives {
+            let shape = if quality.shaped { "shaped by the data" } else { "as they are" };
             let verdict = if quality.is_worse_than(uniform) { "; worse than uniform" } else { "" };
-            writeln!(f, "Features {shape}, {factor} times as many: {}{verdict}.", says(quality))?;
+            writeln!(f, "Features {shape}, {} times as many: {}{verdict}.", quality.factor, says(quality))?;
         }
-        let none_helps = alternatives.iter().all(|other| other.quality.is_worse_than(uniform));
+        let none_helps = alternatives.iter().all(|other| other.is_worse_than(uniform));
         if self.is_worse_than_uniform() && !alternatives.is_empty() && none_helps {
             let advice = "smaller norms, Proposal::with_cosine, or uniform draws";
             writeln!(f, "Nothing that was tried is better than uniform: consider {advice}.")?;

@@ -23,6 +23,21 @@ const PAIRS: (usize, usize) = (64, 1024);
 
 /// Chooses a [`Shape`] (shifts, T, a basis and coefficients) from data.
 ///
+/// ```
+/// use ndarray::Array2;
+/// use random_features::data::shaping::Shaping;
+/// // The first coordinate is large in x and small in y, and both are far from 0.
+/// let x = Array2::from_shape_fn((50, 2), |(i, k)| [8.0, 1.0][k] * (i as f64 * [0.7, 1.9][k]).sin() + 3.0);
+/// let y = Array2::from_shape_fn((50, 2), |(i, k)| [0.1, 1.0][k] * (i as f64 * [1.1, 0.3][k]).cos() + 1.0);
+/// let shape = Shaping::new().of_points(&x, &y)?;
+/// assert!(shape.before > shape.shifted && shape.shifted > shape.balanced);
+/// assert!(shape.balanced > shape.dense);
+/// // u·v is (x − c_x)·(y − c_y).
+/// let identity = shape.left.dot(&shape.right.t()) - Array2::<f64>::eye(2);
+/// assert!(identity.iter().all(|v| v.abs() < 1e-12));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// With w = T(x − μ_x) + T⁻ᵀ(y − μ_y), the mean over pairs of the logarithm of the second moment of an estimate, relative to
 /// K², is Σ ln ςₗ + ρₗφₗ with φₗ = E wₗ² in the basis of the features ([`theory::dense`](crate::theory::dense)).
@@ -40,7 +55,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// empirical.
 ///
 /// A truncated shape ([`with_rank`](Shaping::with_rank), [`with_rank_for`](Shaping::with_rank_for)) keeps the leading coordinates, with ρₗ
-/// for φₗ. It is **biased**, and its report states the bias.
+/// for φₗ. It is **biased**, and it states the bias.
 ///
 /// # Degenerate data
 /// A ridge below 1e-12 counts as 1e-12, so that T is finite for constant coordinates, fewer points than dimensions and
@@ -50,22 +65,6 @@ const PAIRS: (usize, usize) = (64, 1024);
 ///
 /// # Cost
 /// The cost of [`PairMoments`], plus three eigendecompositions, O(d³), for each ridge and fold.
-///
-/// # Example
-/// ```
-/// use ndarray::Array2;
-/// use random_features::data::shaping::Shaping;
-/// // The first coordinate is large in x and small in y, and both are far from 0.
-/// let x = Array2::from_shape_fn((50, 2), |(i, k)| [8.0, 1.0][k] * (i as f64 * [0.7, 1.9][k]).sin() + 3.0);
-/// let y = Array2::from_shape_fn((50, 2), |(i, k)| [0.1, 1.0][k] * (i as f64 * [1.1, 0.3][k]).cos() + 1.0);
-/// let shape = Shaping::new().of_points(&x, &y)?;
-/// assert!(shape.report.before > shape.report.shifted && shape.report.shifted > shape.report.balanced);
-/// assert!(shape.report.balanced > shape.report.dense);
-/// // u·v is (x − c_x)·(y − c_y).
-/// let identity = shape.left.dot(&shape.right.t()) - Array2::<f64>::eye(2);
-/// assert!(identity.iter().all(|v| v.abs() < 1e-12));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Coefficients: Likhosherstov et al., *Dense-Exponential Random Features*, 2023; the inequality: Bhatia and Kittaneh, *Notes on
@@ -131,7 +130,7 @@ impl Shaping {
     }
 
     /// Truncates, which gives **biased** features, to the best r for m features among 2, 3, 4, 6, 8, 12, 16, 24 and 32
-    /// (and d if d ≤ 32): the one with the smallest sum of the [bias](super::Report::bias) and of the mean over pairs
+    /// (and d if d ≤ 32): the one with the smallest sum of the [bias](super::Shape::bias) and of the mean over pairs
     /// of the logistic function σ(ln M − ln m). The pairs must be known: use [`of_points`](Shaping::of_points),
     /// [`of_pairs`](Shaping::of_pairs) or [`AttentionShaping`](crate::apply::attention::AttentionShaping).
     ///
@@ -158,6 +157,7 @@ impl Shaping {
     /// For features that depend only on w (positive and dense-exponential) both choices give the same estimates, and
     /// the default has no factor at the keys. Other features, such as trigonometric and hyperbolic ones, need both
     /// shifts. Truncated shapes always have both, because their kernel depends on them.
+    #[must_use]
     pub fn with_both_shifts(self) -> Self {
         Shaping { both_shifts: true, ..self }
     }
@@ -219,12 +219,15 @@ impl Shaping {
     ///
     /// ```
     /// use ndarray::Array2;
+    /// use random_features::data::shaping::Shaping;
     /// use random_features::frequency::{Coupling, Orthogonal};
     /// use random_features::kernel::Gaussian;
-    /// use random_features::data::shaping::Shaping;
-    /// let x = Array2::from_shape_fn((60, 3), |(i, k)| (i as f64 * [0.7, 1.9, 0.3][k]).sin() * [2.0, 0.5, 0.1][k] + 4.0);
+    /// let x = Array2::from_shape_fn((60, 3), |(i, k)| {
+    ///     (i as f64 * [0.7, 1.9, 0.3][k]).sin() * [2.0, 0.5, 0.1][k] + 4.0
+    /// });
     /// let shape = Shaping::new().of_one_set(&x)?;
-    /// let map: random_features::Map<f64> = shape.map(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
+    /// let map: random_features::Map<f64> =
+    ///     shape.map(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
     /// assert!(map.facts().symmetric);
     /// # Ok::<(), random_features::Error>(())
     /// ```

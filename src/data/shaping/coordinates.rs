@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, s};
 
 use super::balance::{Balance, mean_variance};
-use super::{PairMoments, Report, Shape};
+use super::{PairMoments, Shape};
 use crate::error::Result;
 use crate::linalg::Backend;
 use crate::progress;
@@ -95,14 +95,6 @@ impl Coordinates {
         let optima = |share: f64| self.phi.iter().map(move |phi| dense::optimal(share * phi));
         let (rho, a): (Vec<f64>, Vec<f64>) = optima(share).map(|best| (best.rho, best.a)).unzip();
         let dense = |r: usize| dense::mean_ln_second_moment(&self.phi[..r], &rho[..r]);
-        let report = Report {
-            before: self.before,
-            shifted: self.shifted,
-            balanced: self.phi.iter().sum(),
-            dense: dense(self.phi.len()),
-            kept: dense(rank),
-            bias,
-        };
         // Unless coordinates are dropped, only Tc_x + T⁻ᵀc_y matters.
         let (shift_x, shift_y) = match both_shifts {
             true => (self.mean_x.to_vec(), self.mean_y.to_vec()),
@@ -120,7 +112,12 @@ impl Coordinates {
             rho: rho[..rank].to_vec(),
             a: a[..rank].to_vec(),
             ridge: self.ridge,
-            report,
+            before: self.before,
+            shifted: self.shifted,
+            balanced: self.phi.iter().sum(),
+            dense: dense(self.phi.len()),
+            kept: dense(rank),
+            bias,
         }
     }
 }

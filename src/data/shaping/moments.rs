@@ -18,6 +18,17 @@ const BLOCK: usize = 128;
 
 /// Weighted mean and d × d second moments of points in ℝᵈ, for the choice of [shapes](super::Shaping).
 ///
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use random_features::data::shaping::Moments;
+/// let mut moments = Moments::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
+/// assert_eq!(moments.mean()?, arr1(&[2.0, 0.25]));
+/// assert_eq!(moments.covariance()?, arr2(&[[1.0, 0.25], [0.25, 0.0625]]));
+/// moments.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
+/// assert_eq!((moments.rows(), moments.weight()), (3, 4.0));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// μ = Σ wᵢxᵢ / Σ wᵢ and C = Σ wᵢ(xᵢ − μ)(xᵢ − μ)ᵀ / Σ wᵢ. Points may come in any number of batches, and moments from
 /// different threads or machines can be [merged](Moments::merge): up to rounding the result is that of all points at
@@ -29,18 +40,6 @@ const BLOCK: usize = 128;
 ///
 /// # Cost
 /// One pass with nd²/2 multiplications in matrix products; O(d²) memory.
-///
-/// # Example
-/// ```
-/// use ndarray::{arr1, arr2};
-/// use random_features::data::shaping::Moments;
-/// let mut moments = Moments::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
-/// assert_eq!(moments.mean()?, arr1(&[2.0, 0.25]));
-/// assert_eq!(moments.covariance()?, arr2(&[[1.0, 0.25], [0.25, 0.0625]]));
-/// moments.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
-/// assert_eq!((moments.count(), moments.weight()), (3, 4.0));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*.
@@ -134,8 +133,8 @@ impl Moments {
     }
 
     /// The number of points with a positive weight.
-    pub fn count(&self) -> usize {
-        self.count
+    pub fn rows(&self) -> u64 {
+        self.count as u64
     }
 
     /// The sum of the weights: without weights, the number of points.

@@ -11,6 +11,25 @@ use crate::progress;
 
 /// Moments of queries x and keys y, for all pairs equally or for weighted pairs.
 ///
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use random_features::data::shaping::{Moments, PairMoments};
+/// let (x, y) = (arr2(&[[0.0], [2.0]]), arr2(&[[1.0], [5.0]]));
+/// let moments = PairMoments::weighted(
+///     Moments::of(&x)?,
+///     &x,
+///     &y,
+///     &arr2(&[[3.0, 1.0], [0.0, 0.0]]),
+/// )?;
+/// assert_eq!(
+///     (moments.x().mean()?, moments.y().mean()?),
+///     (arr1(&[1.0]), arr1(&[2.0]))
+/// );
+/// // One query has all of the weight, so the cross covariance is 0.
+/// assert_eq!(moments.cross_covariance(), arr2(&[[0.0]]));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// Without weights of pairs, the weight of (xᵢ, yⱼ) is the product of the weights of its points: x and y are independent and
 /// described by the moments of each side. With weights pᵢⱼ ≥ 0, such as rows of an attention matrix, the moments of x are
@@ -21,18 +40,6 @@ use crate::progress;
 ///
 /// # Cost
 /// nd²/2 multiplications for each side, and n l d + l d² for weights of n queries and l keys; O(d²) memory.
-///
-/// # Example
-/// ```
-/// use ndarray::{arr1, arr2};
-/// use random_features::data::shaping::{Moments, PairMoments};
-/// let (x, y) = (arr2(&[[0.0], [2.0]]), arr2(&[[1.0], [5.0]]));
-/// let moments = PairMoments::weighted(Moments::of(&x)?, &x, &y, &arr2(&[[3.0, 1.0], [0.0, 0.0]]))?;
-/// assert_eq!((moments.x().mean()?, moments.y().mean()?), (arr1(&[1.0]), arr1(&[2.0])));
-/// // One query has all of the weight, so the cross covariance is 0.
-/// assert_eq!(moments.cross_covariance(), arr2(&[[0.0]]));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairMoments {
     x: Moments,

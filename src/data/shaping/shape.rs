@@ -9,6 +9,10 @@ use ndarray::Array2;
 /// lengthscale. Without truncation L Rᵀ = Lᵀ R = I, and exp(x·y) = exp(u·v + x·c_y + c_x·y − c_x·c_y) for all x and y. A
 /// **truncated** shape, r < d, keeps the r leading coordinates; the right-hand side is then another kernel, and features
 /// are biased. Coordinates are sorted by decreasing φ.
+///
+/// The fields from `before` to `bias` predict errors on the data that the shape was chosen for, before and after each step. M is an
+/// estimate's second moment relative to K², for one frequency of positive features; ln M is averaged over pairs. About M frequencies
+/// give a relative error of 1.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Shape {
@@ -28,54 +32,26 @@ pub struct Shape {
     pub a: Vec<f64>,
     /// The ridge, relative to the mean variance of a side, with which T was chosen.
     pub ridge: f64,
-    /// Predicted errors on the data that the shape was chosen for.
-    pub report: Report,
-}
-
-/// Predicted errors before and after each step of a [`Shape`]: the mean over pairs of ln M, the logarithm of an estimate's
-/// second moment relative to K², for one frequency of positive features.
-///
-/// They are predicted from moments. About M frequencies give a relative error of 1. [`Display`](std::fmt::Display) prints a
-/// summary; [`Shape::summary`] adds rank and cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct Report {
     /// The mean ln M for the original points, E‖x + y‖² over the weighted pairs. If it is far above ln m, no shape helps: check
     /// the scale of the logits.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub before: f64,
     /// The mean ln M after the shifts.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub shifted: f64,
     /// The mean ln M after the shifts and T.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub balanced: f64,
     /// The mean ln M with the coefficients aₗ too, in all d coordinates.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub dense: f64,
     /// The mean ln M in the r coordinates that are kept; equal to `dense` without truncation.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub kept: f64,
     /// min(1, b), where b is the weighted mean over queries of the variance over keys of the truncation error of the
     /// logits; 0 without truncation.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub bias: f64,
 }
 
-/// The numbers of multiplications for the features of a point: [`Shape::multiplications`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Multiplications {
-    /// The number with plain positive features.
-    pub plain: usize,
-    /// The number with the shape.
-    pub shaped: usize,
-}
-
-impl std::fmt::Display for Report {
+/// Writes the predicted errors in a line; [`Shape::summary`] adds rank and cost.
+impl std::fmt::Display for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Report { before, shifted, balanced, kept, bias, .. } = self;
+        let Shape { before, shifted, balanced, kept, bias, .. } = self;
         write!(f, "predicted mean ln of the relative second moment: {before:.2}, ")?;
         write!(f, "shifted {shifted:.2}, balanced {balanced:.2}, with coefficients {kept:.2}; ")?;
         if *bias == 0.0 { write!(f, "no bias") } else { write!(f, "bias {bias:.3}") }
@@ -83,23 +59,29 @@ impl std::fmt::Display for Report {
 }
 
 impl Shape {
-    /// The report in two lines, with the rank and the multiplications of a point for m features before and after.
+    /// The predicted errors in two lines, with the rank and the multiplications of a point for m features before and after.
     ///
     /// ```
     /// # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
     /// use ndarray::Array2;
     /// use random_features::data::shaping::Shaping;
-    /// let x = Array2::from_shape_fn((50, 2), |(i, k)| [4.0, 0.5][k] * (i as f64 * [0.7, 1.9][k]).sin() + 1.0);
+    /// let x = Array2::from_shape_fn((50, 2), |(i, k)| {
+    ///     [4.0, 0.5][k] * (i as f64 * [0.7, 1.9][k]).sin() + 1.0
+    /// });
     /// let shape = Shaping::new().of_points(&x, &x)?;
     /// println!("{}", shape.summary(64));
-    /// assert!(shape.summary(64).ends_with("rank 2 of 2; multiplications per point 130 → 133"));
+    /// assert!(
+    ///     shape
+    ///         .summary(64)
+    ///         .ends_with("rank 2 of 2; multiplications per point 130 → 133")
+    /// );
     /// # }
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn summary(&self, m: usize) -> String {
-        let Multiplications { plain, shaped } = self.multiplications(m);
+        let [plain, shaped] = self.multiplications(m);
         let (rank, dim) = (self.rank(), self.dim());
-        format!("{}\nrank {rank} of {dim}; multiplications per point {plain} → {shaped}", self.report)
+        format!("{}\nrank {rank} of {dim}; multiplications per point {plain} → {shaped}", self)
     }
 
     /// d, the dimension of points.
@@ -122,7 +104,7 @@ impl Shape {
     /// Without truncation the shape takes m d + d(d + 1)/2 + d: L is multiplied into the frequencies, and ‖u‖² costs d(d + 1)/2
     /// through a triangular factor (except for queries in normalised attention, where it cancels). With truncation it takes r d +
     /// m r + r + d. A number that is too large for `usize` counts as `usize::MAX`.
-    pub fn multiplications(&self, m: usize) -> Multiplications {
+    pub fn multiplications(&self, m: usize) -> [usize; 2] {
         let (d, r) = (self.dim(), self.rank());
         // m n + rest, where `rest` follows from arrays that are in memory.
         let with_rows = |n: usize, rest: usize| m.saturating_mul(n).saturating_add(rest);
@@ -131,45 +113,89 @@ impl Shape {
         } else {
             with_rows(d, (d.saturating_mul(d.saturating_add(1)) / 2).saturating_add(d))
         };
-        Multiplications { plain: with_rows(d, d), shaped }
+        [with_rows(d, d), shaped]
     }
 }
 
-/// The stored form.
+/// The stored form, in which the predicted errors stand together.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Report, Shape};
-    use crate::sealed::{AnyScalar, sealed_fields};
     use ndarray::Array2;
+    use serde::{Deserialize, Serialize};
 
-    sealed_fields! {
-        Shape, AnyScalar,
-        #[serde(rename = "Shape")]
-        struct StoredShape {
-            #[serde(with = "crate::exact")]
-            shift_x: Vec<f64>,
-            #[serde(with = "crate::exact")]
-            shift_y: Vec<f64>,
-            #[serde(with = "crate::exact")]
-            left: Array2<f64>,
-            #[serde(with = "crate::exact")]
-            right: Array2<f64>,
-            #[serde(with = "crate::exact")]
-            phi: Vec<f64>,
-            #[serde(with = "crate::exact")]
-            rho: Vec<f64>,
-            #[serde(with = "crate::exact")]
-            a: Vec<f64>,
-            #[serde(with = "crate::exact")]
-            ridge: f64,
-            report: Report,
+    use super::Shape;
+    use crate::sealed::{AnyScalar, sealed};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Shape")]
+    struct StoredShape {
+        #[serde(with = "crate::exact")]
+        shift_x: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        shift_y: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        left: Array2<f64>,
+        #[serde(with = "crate::exact")]
+        right: Array2<f64>,
+        #[serde(with = "crate::exact")]
+        phi: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        rho: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        a: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        ridge: f64,
+        report: StoredErrors,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Report")]
+    struct StoredErrors {
+        #[serde(with = "crate::exact")]
+        before: f64,
+        #[serde(with = "crate::exact")]
+        shifted: f64,
+        #[serde(with = "crate::exact")]
+        balanced: f64,
+        #[serde(with = "crate::exact")]
+        dense: f64,
+        #[serde(with = "crate::exact")]
+        kept: f64,
+        #[serde(with = "crate::exact")]
+        bias: f64,
+    }
+
+    sealed!(Shape, StoredShape, AnyScalar);
+
+    impl From<&Shape> for StoredShape {
+        fn from(shape: &Shape) -> Self {
+            let Shape { shift_x, shift_y, left, right, phi, rho, a, ridge, .. } = shape.clone();
+            let Shape { before, shifted, balanced, dense, kept, bias, .. } = *shape;
+            let report = StoredErrors { before, shifted, balanced, dense, kept, bias };
+            StoredShape { shift_x, shift_y, left, right, phi, rho, a, ridge, report }
         }
     }
 
     impl From<StoredShape> for Shape {
         fn from(stored: StoredShape) -> Self {
             let StoredShape { shift_x, shift_y, left, right, phi, rho, a, ridge, report } = stored;
-            Shape { shift_x, shift_y, left, right, phi, rho, a, ridge, report }
+            let StoredErrors { before, shifted, balanced, dense, kept, bias } = report;
+            Shape {
+                shift_x,
+                shift_y,
+                left,
+                right,
+                phi,
+                rho,
+                a,
+                ridge,
+                before,
+                shifted,
+                balanced,
+                dense,
+                kept,
+                bias,
+            }
         }
     }
 }

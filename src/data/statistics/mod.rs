@@ -20,6 +20,22 @@ const RUN: usize = 64;
 
 /// Weighted statistics of points in ℝᵈ: means, variances, mean magnitudes and ranges of each coordinate.
 ///
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use random_features::data::Statistics;
+/// let mut statistics = Statistics::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
+/// assert_eq!(
+///     (statistics.mean()?, statistics.variance()?),
+///     (vec![2.0, 0.25], vec![1.0, 0.0625])
+/// );
+/// statistics.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
+/// assert_eq!(
+///     (statistics.rows(), statistics.weight(), statistics.max()?),
+///     (3, 4.0, vec![5.0, 0.5])
+/// );
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// Points may come in any number of batches, and statistics from different threads or machines can be
 /// [merged](Statistics::merge): up to rounding the result is that of all points at once, in any order. A point of
@@ -32,17 +48,6 @@ const RUN: usize = 64;
 ///
 /// # Cost
 /// One pass, O(nd) time; O(d) memory.
-///
-/// # Example
-/// ```
-/// use ndarray::{arr1, arr2};
-/// use random_features::data::Statistics;
-/// let mut statistics = Statistics::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
-/// assert_eq!((statistics.mean()?, statistics.variance()?), (vec![2.0, 0.25], vec![1.0, 0.0625]));
-/// statistics.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
-/// assert_eq!((statistics.count(), statistics.weight(), statistics.max()?), (3, 4.0, vec![5.0, 0.5]));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*;
@@ -176,8 +181,8 @@ impl Statistics {
     }
 
     /// The number of points with a positive weight.
-    pub fn count(&self) -> usize {
-        self.count
+    pub fn rows(&self) -> u64 {
+        self.count as u64
     }
 
     /// The sum of the weights: without weights, the number of points.

@@ -11,7 +11,8 @@ impl Statistics {
     /// ```
     /// use ndarray::arr2;
     /// use random_features::data::Statistics;
-    /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?.divided_by(vec![1.0, 4.0])?;
+    /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?
+    ///     .divided_by(vec![1.0, 4.0])?;
     /// assert_eq!(statistics.mean_squares()?, [5.0, 4.0]);
     /// # Ok::<(), random_features::Error>(())
     /// ```
@@ -53,8 +54,12 @@ impl Statistics {
     /// ```
     /// use ndarray::arr2;
     /// use random_features::data::Statistics;
-    /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?.shifted(&[1.0, -9.0])?;
-    /// assert_eq!((statistics.mean_magnitudes()?, statistics.min()?), (vec![1.0, 9.0], vec![0.0, 1.0]));
+    /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?
+    ///     .shifted(&[1.0, -9.0])?;
+    /// assert_eq!(
+    ///     (statistics.mean_magnitudes()?, statistics.min()?),
+    ///     (vec![1.0, 9.0], vec![0.0, 1.0])
+    /// );
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///

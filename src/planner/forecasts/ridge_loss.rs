@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 
 use super::expected::{Expected, or_infinite};
-use crate::apply::{Criterion, KernelRidge, LambdaChoice};
+use crate::apply::{Criterion, KernelRidge, least};
 use crate::error::{Error, Result};
 use crate::map::{AnyKernel, Recipe};
 use crate::planner::question::PlannedPoints;
@@ -53,7 +53,7 @@ impl RidgeLoss {
         let (rows, others) = (train.nrows() as f64, test.nrows() as f64);
         let of_all = |(lambda, left): (&f64, f64)| Ok(rows * left + others * held_out(*lambda)?);
         let errors = lambdas.iter().zip(left_out).map(of_all).collect::<Result<Vec<f64>>>()?;
-        let lambda = LambdaChoice::least(&lambdas, &errors)?.lambda;
+        let (lambda, _) = least(&lambdas, &errors)?;
         let exact = held_out(lambda)?;
         let variance = test_targets.var_axis(Axis(0), 0.0).sum();
         let largest = test_targets.iter().fold(0.0, |top: f64, y| top.max(y.abs()));

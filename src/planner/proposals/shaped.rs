@@ -45,7 +45,7 @@ fn shape(input: FitInput<'_>, shaping: &Shaping) -> Result<Shape> {
     let [x, y] = input.points;
     if input.attention {
         // Points are scaled already.
-        return Ok(AttentionShaping::new(shaping.clone()).with_scale(1.0)?.choose(x, y, ROWS, 0)?.shape);
+        return Ok(AttentionShaping::new(shaping.clone()).with_scale(1.0)?.choose(x, y, ROWS, 0)?.0);
     }
     if input.one_set { shaping.of_one_set(x) } else { shaping.of_points(x, y) }
 }

@@ -58,7 +58,8 @@ pub(crate) fn for_targets(
     let omega = Orthogonal.draw(data.dim(), FREQUENCIES, seed)?;
     let make = |omega, ell: Lengthscale| crate::Trigonometric.gaussian::<f64>(omega, ell);
     let search = RidgeSearch::new(omega, make).with_criterion(criterion).with_seed(seed);
-    let fit = search.without_standardisation().per_dimension(sweeps).fit(&points, targets)?;
+    let fit =
+        search.without_standardisation().with_lengthscale_per_dimension(sweeps).fit(&points, targets)?;
     let found = fit.best().lengthscale.clone().unwrap_or_default();
     Ok(match sweeps {
         0 => found,

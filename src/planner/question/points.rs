@@ -52,13 +52,13 @@ impl Side {
         Side {
             statistics: reservoir.statistics().clone(),
             points: reservoir.points(),
-            rows: reservoir.rows(),
+            rows: reservoir.row_numbers(),
         }
     }
 
     /// The number of all points.
     pub fn count(&self) -> usize {
-        self.statistics.count()
+        self.statistics.rows() as usize
     }
 
     fn check(&self, name: &'static str) -> Result<()> {

@@ -1,11 +1,11 @@
 //! [`GramIntake`]: sums with the map that makes features of points.
 
-use super::ranges::ScaleWarning;
 use super::sums::MapIdentity;
 use super::{GramSums, Standardisation};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::map::Map;
+use crate::reduce::RidgeWarning;
 
 /// Sums of products of features with the map that makes features of points.
 #[derive(Clone, Debug)]
@@ -52,15 +52,15 @@ impl<T: Real> GramIntake<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `inputs` is for another dimension, [`Parameter`](Error::Parameter) if rows have been added.
-    pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
-        Ok(GramIntake { sums: self.sums.standardised(inputs)?, ..self })
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        Ok(GramIntake { sums: self.sums.with_standardisation(inputs)?, ..self })
     }
 
     /// Sets the row at which the next update begins.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
-    pub fn starting_at(mut self, row: u64) -> Result<Self> {
+    pub fn with_first_row(mut self, row: u64) -> Result<Self> {
         self.sums.rows.check_start(row)?;
         self.next = row;
         Ok(self)
@@ -70,7 +70,7 @@ impl<T: Real> GramIntake<T> {
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
-    pub fn join(&mut self, other: &GramSums<T>) -> Result<()> {
+    pub fn merge_sums(&mut self, other: &GramSums<T>) -> Result<()> {
         self.sums.merge(other)?;
         self.next = self.next.max(self.sums.rows.end().unwrap_or(0));
         Ok(())
@@ -98,7 +98,7 @@ impl<T: Real> GramIntake<T> {
     }
 
     /// Whether inputs are badly scaled for the map's kernel.
-    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+    pub fn scale_warning(&self) -> Option<RidgeWarning> {
         self.sums.ranges.warning(self.map.plain_recipe().map(|plain| plain.kernel.lengthscale()))
     }
 }

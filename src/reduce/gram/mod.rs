@@ -15,7 +15,6 @@ mod stored;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod values;
 
-pub use ranges::ScaleWarning;
 pub use sums::GramSums;
 
 pub(crate) use chunk::ROWS;

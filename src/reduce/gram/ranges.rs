@@ -1,65 +1,14 @@
-//! [`Ranges`]: the ranges of columns, and the [`ScaleWarning`] that they give.
+//! [`Ranges`]: the ranges of columns, and the [`RidgeWarning`] that they give.
 
 use crate::Real;
 use crate::engine::PointsView;
 use crate::kernel::Lengthscale;
+use crate::reduce::RidgeWarning;
 
 /// The ratio of the widest range to the narrowest above which one lengthscale cannot suit both.
 const UNEQUAL: f64 = 100.0;
 /// The ranges, in lengthscales, below which all points look equal, and above which all look different.
 const SEEN: std::ops::Range<f64> = 0.01..1000.0;
-
-/// Why a regression may fit badly: its inputs are not scaled for its kernel. See
-/// [`RidgeStatistics::scale_warning`](crate::apply::RidgeStatistics::scale_warning).
-///
-/// Coordinates are numbered from 0. Ranges, max − min over all points, are in lengthscales.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum ScaleWarning {
-    /// The range of one coordinate is more than 100 times that of another one.
-    Unequal {
-        /// The coordinate of the widest range.
-        wide: usize,
-        /// The widest range.
-        wide_range: f64,
-        /// The coordinate of the narrowest range above 0.
-        narrow: usize,
-        /// The narrowest range.
-        narrow_range: f64,
-    },
-    /// All ranges are below 0.01 lengthscales: the kernel hardly tells points apart.
-    Narrow {
-        /// The widest range.
-        range: f64,
-    },
-    /// All ranges are above 1000 lengthscales: the kernel finds no points near each other.
-    Wide {
-        /// The narrowest range.
-        range: f64,
-    },
-}
-
-impl std::fmt::Display for ScaleWarning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ScaleWarning::Unequal { wide, wide_range, narrow, narrow_range } => write!(
-                f,
-                "coordinate {wide} ranges over {wide_range:.2e} lengthscales, coordinate {narrow} over {narrow_range:.2e}: \
-                 standardise the inputs, or give each coordinate a lengthscale"
-            ),
-            ScaleWarning::Narrow { range } => write!(
-                f,
-                "no coordinate ranges over more than {range:.2e} lengthscales, so that all points look alike: take a shorter \
-                 lengthscale, or standardise the inputs"
-            ),
-            ScaleWarning::Wide { range } => write!(
-                f,
-                "every coordinate ranges over at least {range:.2e} lengthscales, so that no points are near each other: take \
-                 a longer lengthscale, or standardise the inputs"
-            ),
-        }
-    }
-}
 
 /// The least and the largest value of each column of points or targets. Joining ranges in any order gives the same bits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -140,19 +89,19 @@ impl Ranges {
     }
 
     /// The warning that these ranges give for a kernel with these lengthscales, if they are known.
-    pub fn warning(&self, lengthscale: Option<&Lengthscale>) -> Option<ScaleWarning> {
+    pub fn warning(&self, lengthscale: Option<&Lengthscale>) -> Option<RidgeWarning> {
         let range = |k: usize| (self.largest[k] - self.least[k]) / lengthscale.map_or(1.0, |ell| ell.at(k));
         let ranges = (0..self.least.len()).map(|k| (k, range(k))).filter(|(_, range)| *range > 0.0);
         let (narrow, narrow_range) = ranges.clone().min_by(|a, b| a.1.total_cmp(&b.1))?;
         let (wide, wide_range) = ranges.max_by(|a, b| a.1.total_cmp(&b.1))?;
         if wide_range > UNEQUAL * narrow_range {
-            return Some(ScaleWarning::Unequal { wide, wide_range, narrow, narrow_range });
+            return Some(RidgeWarning::UnequalInputs { wide, wide_range, narrow, narrow_range });
         }
         lengthscale?;
         if wide_range < SEEN.start {
-            return Some(ScaleWarning::Narrow { range: wide_range });
+            return Some(RidgeWarning::NarrowInputs { range: wide_range });
         }
-        (narrow_range > SEEN.end).then_some(ScaleWarning::Wide { range: narrow_range })
+        (narrow_range > SEEN.end).then_some(RidgeWarning::WideInputs { range: narrow_range })
     }
 }
 
@@ -183,14 +132,14 @@ mod tests {
         let warning = |x, ell: &Lengthscale| ranges(x).warning(Some(ell));
         let wild = [[0.0, 7.0, -300.0], [0.5, 7.0, 500.0]];
         let (wide_range, narrow_range) = (800.0, 0.5);
-        let expected = ScaleWarning::Unequal { wide: 2, wide_range, narrow: 0, narrow_range };
-        assert_eq!(warning(wild, &one), Some(expected));
+        let expected = RidgeWarning::UnequalInputs { wide: 2, wide_range, narrow: 0, narrow_range };
+        assert_eq!(warning(wild, &one), Some(expected.clone()));
         assert_eq!(ranges(wild).warning(None), Some(expected));
         assert_eq!(warning(wild, &vec![0.1, 1.0, 100.0].into()), None);
         let small = [[0.0; 3], [1e-3, 2e-3, 0.0]];
-        assert_eq!(warning(small, &one), Some(ScaleWarning::Narrow { range: 2e-3 }));
+        assert_eq!(warning(small, &one), Some(RidgeWarning::NarrowInputs { range: 2e-3 }));
         assert_eq!((warning(small, &1e-2.into()), ranges(small).warning(None)), (None, None));
-        assert_eq!(warning(small, &1e-7.into()), Some(ScaleWarning::Wide { range: 1e-3 / 1e-7 }));
+        assert_eq!(warning(small, &1e-7.into()), Some(RidgeWarning::WideInputs { range: 1e-3 / 1e-7 }));
         assert_eq!(warning([[0.0; 3]; 2], &one), None);
         assert_eq!(Ranges::default().warning(Some(&one)), None);
     }

@@ -17,22 +17,6 @@ use crate::rows::RowRanges;
 /// Sums of products of features over rows of data, without the map that made the features: what travels between machines
 /// that share a ridge regression or a PCA. Approximate: the kernel is the map's estimate.
 ///
-/// # Definition
-/// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
-/// targets y and weights w. With them travel the numbers of the [rows](GramSums::rows), the [identity](GramSums::identity) of
-/// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges of inputs and targets.
-///
-/// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with
-/// a map, and take them back: [`sums`](crate::apply::RidgeStatistics::sums) gives the sums of a machine's rows,
-/// [`join`](crate::apply::RidgeStatistics::join) adds sums to statistics,
-/// [`of_sums`](crate::apply::RidgeStatistics::of_sums) makes statistics of them. Sums of a user-defined
-/// [`FeatureMap`](crate::FeatureMap) can be joined only in the process that made them, with clones of its `Map`.
-///
-/// # Cost
-/// About 8 D² (f32) or 12 D² (f64) [bytes](GramSums::bytes), in memory as in a binary format. Merging copies the other sums
-/// once.
-///
-/// # Example
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::RidgeStatistics;
@@ -41,12 +25,17 @@ use crate::rows::RowRanges;
 /// use random_features::{Map, Result, Trigonometric};
 /// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
 /// let y = x.mapv(|x| (2.0 * x).sin());
-/// let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
+/// let map: Map<f64> =
+///     Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
 ///
 /// // Two machines have the map and some of the rows each.
 /// let machine = |first: usize, end: usize| -> Result<GramSums<f64>> {
-///     let mut statistics = RidgeStatistics::new(map.clone(), 1)?.starting_at(first as u64)?;
-///     statistics.update(&x.slice(s![first..end, ..]), &y.slice(s![first..end, ..]))?;
+///     let mut statistics = RidgeStatistics::new(map.clone(), 1)?
+///         .with_first_row(first as u64)?;
+///     statistics.update(
+///         &x.slice(s![first..end, ..]),
+///         &y.slice(s![first..end, ..]),
+///     )?;
 ///     Ok(statistics.into_sums())
 /// };
 /// let (left, right) = (machine(0, 250)?, machine(250, 400)?);
@@ -54,14 +43,29 @@ use crate::rows::RowRanges;
 /// // A coordinator has no map, and takes what arrives in any order.
 /// let mut all = right;
 /// all.merge(&left)?;
-/// assert_eq!((all.count(), all.identity()), (400, map.identity()));
-/// assert!(all.merge(&left).is_err());    //  no row counts twice
+/// assert_eq!((all.rows(), all.identity()), (400, map.identity()));
+/// assert!(all.merge(&left).is_err()); //  no row counts twice
 ///
 /// // Whoever has the map solves.
 /// let model = RidgeStatistics::of_sums(map, all)?.solve(1e-6)?;
 /// assert!((model.predict(&x)? - &y).iter().all(|e| e.abs() < 1e-2));
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
+/// targets y and weights w. With them travel the numbers of the [rows](GramSums::row_ranges), the [identity](GramSums::identity) of
+/// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges of inputs and targets.
+///
+/// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with
+/// a map, and take them back: [`sums`](crate::apply::RidgeStatistics::sums) gives the sums of a machine's rows,
+/// [`merge_sums`](crate::apply::RidgeStatistics::merge_sums) adds sums to statistics,
+/// [`of_sums`](crate::apply::RidgeStatistics::of_sums) makes statistics of them. Sums of a user-defined
+/// [`FeatureMap`](crate::FeatureMap) can be joined only in the process that made them, with clones of its `Map`.
+///
+/// # Cost
+/// About 8 D² (f32) or 12 D² (f64) [bytes](GramSums::bytes), in memory as in a binary format. Merging copies the other sums
+/// once.
 #[derive(Clone, Debug)]
 pub struct GramSums<T: Real> {
     pub(super) map: MapIdentity,
@@ -127,17 +131,17 @@ impl<T: Real> GramSums<T> {
     }
 
     /// Sets how inputs are centred and scaled; the sums must be empty.
-    pub(super) fn standardised(self, inputs: Standardisation) -> Result<Self> {
+    pub(super) fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
         check_size("the dimension of the standardisation", self.map.input_dim, inputs.centre().len())?;
-        if self.count() > 0 {
-            let (name, value) = ("the number of rows before a standardisation", self.count() as f64);
+        if self.rows() > 0 {
+            let (name, value) = ("the number of rows before a standardisation", self.rows() as f64);
             let domain = "0, because all rows are standardised alike";
             return Err(Error::Parameter { name, value, domain });
         }
         Ok(GramSums { inputs: Some(inputs), ranges: Ranges::default(), ..self })
     }
 
-    /// Adds the rows of other sums, of an equal map with equal centring and scaling of inputs. The bits do not depend on the order
+    /// Merges the rows of other sums, of an equal map with equal centring and scaling of inputs, into these. The bits do not depend on the order
     /// in which sums are merged, up to 16 million updates of a few rows each; beyond, results agree to rounding.
     ///
     /// # Errors
@@ -188,12 +192,12 @@ impl<T: Real> GramSums<T> {
     }
 
     /// The number of rows.
-    pub fn count(&self) -> u64 {
+    pub fn rows(&self) -> u64 {
         self.rows.len()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn rows(&self) -> &[Range<u64>] {
+    pub fn row_ranges(&self) -> &[Range<u64>] {
         self.rows.ranges()
     }
 

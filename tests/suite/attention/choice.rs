@@ -4,7 +4,7 @@ use super::oracle;
 use ndarray::{Array2, Array4, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{
-    Attention, AttentionCandidate, AttentionChoice, ExactAttention, Heads, Sample, Way,
+    Attention, AttentionCandidate, AttentionChoice, ExactAttention, Heads, TokenSample,
 };
 use random_features::frequency::{Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal};
 use random_features::kernel::Softmax;
@@ -115,8 +115,8 @@ fn choices_are_the_best_of_all_candidates() {
     let (x, v) = (local(n, 0.8), normal(n, 4, 1.0, 3));
     for (causal, keys) in [(false, vec![]), (true, vec![]), (true, vec![0, 1])] {
         let start = attention(M, 5).with_window(own[0], own[1]).unwrap().with_keys_exact(&keys).unwrap();
-        let sample = Sample::new(&x, &x).values(&v);
-        let sample = if causal { sample.causal() } else { sample };
+        let sample = if causal { TokenSample::causal(&x, &x) } else { TokenSample::new(&x, &x) };
+        let sample = sample.with_values(&v);
         let rule = Rule { d: D, d_v: 4, causal };
         // Windows of more than half of the sample are left out, since sequences are longer.
         let mut windows = vec![[0, 0], if causal { [own[0], 0] } else { own }];
@@ -138,11 +138,9 @@ fn choices_are_the_best_of_all_candidates() {
                 assert!(choice.candidates.is_sorted_by(|a, b| a.operations <= b.operations));
                 let mut least = rule.exact(lengths);
                 for (window, m, expected) in &errors {
-                    let way = match window {
-                        [0, 0] => Way::Linear,
-                        [before, after] => Way::Windowed { before: *before, after: *after },
+                    let of = |own: &&AttentionCandidate| {
+                        !own.exact && own.window == *window && own.frequencies == *m
                     };
-                    let of = |own: &&AttentionCandidate| own.way == way && own.frequencies == *m;
                     let found = choice.candidates.iter().find(of).unwrap();
                     // Hyperbolic features are two for each frequency.
                     let cost = rule.linear(lengths, 2 * m, *window, keys.len());
@@ -161,10 +159,15 @@ fn choices_are_the_best_of_all_candidates() {
     }
 }
 
+/// Whether no weights are exact.
+fn is_linear(candidate: &AttentionCandidate) -> bool {
+    !candidate.exact && candidate.window == [0, 0]
+}
+
 /// What is chosen for local tokens, of a length and an error.
 fn best(length: usize, error: f64) -> (AttentionCandidate, AttentionChoice<f64>) {
     let (x, v) = (local(LONG, SIZE), normal(LONG, 8, 1.0, 3));
-    let sample = Sample::new(&x, &x).values(&v).causal();
+    let sample = TokenSample::causal(&x, &x).with_values(&v);
     let choice = attention(M, 5).choose(&sample, [length, length], error).unwrap();
     (choice.best().unwrap(), choice)
 }
@@ -172,16 +175,16 @@ fn best(length: usize, error: f64) -> (AttentionCandidate, AttentionChoice<f64>)
 #[test]
 fn lengths_and_errors_decide_in_order() {
     // Short sequences are exact, whatever the error; so are errors that nothing else reaches.
-    assert_eq!(best(64, EASY).0.way, Way::Exact);
-    assert_eq!(best(1 << 20, 1e-9).0.way, Way::Exact);
+    assert!(best(64, EASY).0.exact);
+    assert!(best(1 << 20, 1e-9).0.exact);
     // Long ones have neighbours where the error is ambitious and features alone where it is not.
     let (near, choice) = best(1 << 18, AMBITIOUS);
-    assert!(matches!(near.way, Way::Windowed { after: 0, .. }), "{choice}");
+    assert!(!near.exact && near.window[0] > 0 && near.window[1] == 0, "{choice}");
     let (far, choice) = best(1 << 18, EASY);
-    assert_eq!(far.way, Way::Linear, "{choice}");
+    assert!(is_linear(&far), "{choice}");
     // The longer, the further from exact; the larger the error, the cheaper.
     for error in [AMBITIOUS, EASY] {
-        let exact = |power: u32| best(1 << power, error).0.way == Way::Exact;
+        let exact = |power: u32| best(1 << power, error).0.exact;
         let ways: Vec<bool> = (5..=20).step_by(3).map(exact).collect();
         assert!(ways.is_sorted_by(|a, b| a >= b) && ways[0] && !ways[ways.len() - 1], "{ways:?}");
     }
@@ -201,10 +204,7 @@ fn chosen_attention_errs_as_expected() {
     let exact: Array4<f64> = ExactAttention::new().causal(&heads).unwrap().output;
     for error in [AMBITIOUS, EASY] {
         let (best, choice) = best(1 << 18, error);
-        let (before, after) = match best.way {
-            Way::Windowed { before, after } => (before, after),
-            _ => (0, 0),
-        };
+        let [before, after] = best.window;
         let mut errors: Vec<f64> = (100..120)
             .map(|seed| {
                 let attention = attention(best.frequencies, seed).with_window(before, after).unwrap();
@@ -225,18 +225,15 @@ fn choices_attend() {
     let (four_x, four_v) = (four(&x), four(&v));
     let heads = Heads::new(&four_x, &four_x, &four_v).unwrap();
     for causal in [false, true] {
-        let sample = Sample::new(&x, &x).values(&v);
-        let sample = if causal { sample.causal() } else { sample };
+        let sample = if causal { TokenSample::causal(&x, &x) } else { TokenSample::new(&x, &x) };
+        let sample = sample.with_values(&v);
         let run = |attention: &Attention<f64>| match causal {
             true => attention.causal(&heads).unwrap(),
             false => attention.bidirectional(&heads).unwrap(),
         };
         let choice = attention(M, 5).choose(&sample, [1 << 22, 1 << 22], 0.2).unwrap();
         let best = choice.best().unwrap();
-        let (before, after) = match best.way {
-            Way::Windowed { before, after } => (before, after),
-            _ => (0, 0),
-        };
+        let [before, after] = best.window;
         // Its own seed with its own number of frequencies.
         let own = attention(best.frequencies, 5).with_window(before, after).unwrap();
         assert_eq!(choice.attend(&heads).unwrap(), run(&own), "{choice}");
@@ -250,7 +247,7 @@ fn choices_attend() {
         assert_eq!(exact.attend(&heads).unwrap().output, expected);
     }
     // In words: one line for each way, or all of them.
-    let sample = Sample::new(&x, &x).values(&v);
+    let sample = TokenSample::new(&x, &x).with_values(&v);
     let choice = attention(M, 5).choose(&sample, [1 << 22, 1 << 22], 0.2).unwrap();
     let (text, all) = (choice.to_string(), format!("{choice:#}"));
     assert!(text.starts_with("Estimates for 4194304 queries") && text.contains("window 4 + 4"), "{text}");
@@ -262,36 +259,35 @@ fn choices_attend() {
 #[test]
 fn windows_and_sizes_that_are_tried() {
     let (x, v) = (local(100, 0.5), normal(100, 3, 1.0, 3));
-    let windows = |attention: &Attention<f64>, sample: &Sample<'_, f64>, lengths: [usize; 2]| {
+    let windows = |attention: &Attention<f64>, sample: &TokenSample<'_, f64>, lengths: [usize; 2]| {
         let choice = attention.choose(sample, lengths, 0.1).unwrap();
         let mut all: Vec<[usize; 2]> = Vec::new();
         for candidate in &choice.candidates {
-            if let Way::Windowed { before, after } = candidate.way
-                && !all.contains(&[before, after])
-            {
-                all.push([before, after]);
+            if candidate.window != [0, 0] && !all.contains(&candidate.window) {
+                all.push(candidate.window);
             }
         }
         all.sort();
         all
     };
-    let (all, own) = (Sample::new(&x, &x).values(&v), attention(M, 5));
+    let (all, own) = (TokenSample::new(&x, &x).with_values(&v), attention(M, 5));
+    let past = TokenSample::causal(&x, &x).with_values(&v);
     // Of a sequence that is no longer than the sample all windows are known, but not those of all its keys.
     assert_eq!(windows(&own, &all, [100, 100]), [[4, 4], [8, 8], [16, 16], [32, 32]]);
     assert_eq!(windows(&own, &all, [32, 32]), [[4, 4], [8, 8]]);
     assert_eq!(windows(&own, &all, [101, 101]), [[4, 4], [8, 8], [16, 16]]);
-    assert_eq!(windows(&own, &all.causal(), [101, 101]), [[8, 0], [16, 0], [32, 0]]);
+    assert_eq!(windows(&own, &past, [101, 101]), [[8, 0], [16, 0], [32, 0]]);
     // Queries that need not stand beside keys have no neighbours but those that were asked for.
     assert!(windows(&own, &all, [500, 400]).is_empty());
     assert_eq!(windows(&own.clone().with_window(7, 1).unwrap(), &all, [500, 400]), [[7, 1]]);
     assert_eq!(
-        windows(&own.clone().with_window(8, 9).unwrap(), &all.causal(), [90, 90]),
+        windows(&own.clone().with_window(8, 9).unwrap(), &past, [90, 90]),
         [[8, 0], [16, 0], [32, 0], [64, 0]]
     );
     // Sizes are those that can be drawn: in antithetic pairs too, and of frequencies without a name just one.
     let sizes = |map: random_features::Map<f64>| {
-        let choice = Attention::new(map).unwrap().choose(&Sample::new(&x, &x), [500, 500], 0.1).unwrap();
-        let linear = choice.candidates.iter().filter(|own| own.way == Way::Linear);
+        let choice = Attention::new(map).unwrap().choose(&TokenSample::new(&x, &x), [500, 500], 0.1).unwrap();
+        let linear = choice.candidates.iter().filter(|own| is_linear(own));
         linear.map(|own| own.frequencies).collect::<Vec<_>>()
     };
     let law = Independent.draw(D, 24, 1).unwrap().law().clone();
@@ -301,11 +297,11 @@ fn windows_and_sizes_that_are_tried() {
     assert_eq!(sizes(Positive.softmax(pairs).unwrap())[1..], [6, 12, 24, 48, 96]);
     // Each head has its own map; samples without values have errors of weights.
     let heads = Attention::per_head([1, 2].map(|seed| recipe(M).draw(seed).unwrap()).into()).unwrap();
-    let choice = heads.choose(&Sample::new(&x, &x).head(1), [1 << 22, 1 << 22], 0.5).unwrap();
+    let choice = heads.choose(&TokenSample::new(&x, &x).with_head(1), [1 << 22, 1 << 22], 0.5).unwrap();
     assert_eq!(choice.attention().unwrap().maps().len(), 2);
     let best = choice.best().unwrap();
-    let report = attention(best.frequencies, 2).error_report(&Sample::new(&x, &x)).unwrap();
-    if best.way == Way::Linear {
+    let report = attention(best.frequencies, 2).error_report(&TokenSample::new(&x, &x)).unwrap();
+    if is_linear(&best) {
         assert!((best.error.unwrap() / report.weight_error().unwrap() - 1.0).abs() < 1e-9);
     }
 }
@@ -313,7 +309,7 @@ fn windows_and_sizes_that_are_tried() {
 #[test]
 fn maps_without_an_exact_counterpart() {
     let (x, v) = (local(60, 0.4), normal(60, 3, 1.0, 3));
-    let sample = Sample::new(&x, &x).values(&v);
+    let sample = TokenSample::new(&x, &x).with_values(&v);
     // Truncated features have one kernel of their own, but exact attention and neighbours all the same.
     let turned = Conditioning::new(Array2::eye(D)).unwrap().truncated(D - 2).unwrap();
     let map = Positive
@@ -324,8 +320,8 @@ fn maps_without_an_exact_counterpart() {
     let truncated = Attention::new(map).unwrap();
     assert!(truncated.exact_counterpart().is_none());
     let choice = truncated.choose(&sample, [1000, 1000], 1e-6).unwrap();
-    assert_eq!(choice.best().map(|best| best.way), Some(Way::Exact));
-    assert!(choice.candidates.iter().any(|own| matches!(own.way, Way::Windowed { .. })));
+    assert_eq!(choice.best().map(|best| best.exact), Some(true));
+    assert!(choice.candidates.iter().any(|own| own.window != [0, 0]));
     let heads = four(&x);
     let heads = Heads::new(&heads, &heads, &heads).unwrap();
     let expected: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
@@ -335,17 +331,17 @@ fn maps_without_an_exact_counterpart() {
     let gaussian = Attention::new(gaussian).unwrap();
     let choice = gaussian.choose(&sample, [10, 10], 1e-6).unwrap();
     assert!(choice.best().is_none() && choice.attention().is_none());
-    assert!(choice.candidates.iter().all(|own| own.way == Way::Linear));
+    assert!(choice.candidates.iter().all(is_linear));
     assert!(choice.to_string().contains("None of them"));
     assert!(matches!(choice.attend(&heads), Err(Error::Unsupported { .. })));
     let choice = gaussian.choose(&sample, [10, 10], 10.0).unwrap();
-    assert_eq!(choice.best().map(|best| best.way), Some(Way::Linear));
+    assert!(choice.best().is_some_and(|best| is_linear(&best)));
 }
 
 #[test]
 fn choices_that_make_no_sense_are_refused() {
     let (x, v) = (local(20, 0.4), normal(20, 3, 1.0, 3));
-    let (sample, own) = (Sample::new(&x, &x).values(&v), attention(M, 5));
+    let (sample, own) = (TokenSample::new(&x, &x).with_values(&v), attention(M, 5));
     for error in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(own.choose(&sample, [9, 9], error), Err(Error::Parameter { .. })), "{error}");
     }
@@ -354,13 +350,13 @@ fn choices_that_make_no_sense_are_refused() {
     }
     assert!(own.choose(&sample, [9, 8], 0.1).is_ok());
     assert!(matches!(
-        own.choose(&sample.causal(), [9, 8], 0.1),
+        own.choose(&TokenSample::causal(&x, &x).with_values(&v), [9, 8], 0.1),
         Err(Error::Shape { expected: 9, found: 8, .. })
     ));
     let other = normal(20, D + 1, 1.0, 3);
-    assert!(matches!(own.choose(&Sample::new(&other, &other), [9, 9], 0.1), Err(Error::Shape { .. })));
+    assert!(matches!(own.choose(&TokenSample::new(&other, &other), [9, 9], 0.1), Err(Error::Shape { .. })));
     assert!(matches!(
-        own.choose(&Sample::new(&x, &x).values(&v.select(Axis(0), &[1])), [9, 9], 0.1),
+        own.choose(&TokenSample::new(&x, &x).with_values(&v.select(Axis(0), &[1])), [9, 9], 0.1),
         Err(Error::Shape { .. })
     ));
     for unknown in [own.clone().without_normalisers(), own.clone().with_biased_epsilon(0.1).unwrap()] {
@@ -369,5 +365,8 @@ fn choices_that_make_no_sense_are_refused() {
     }
     let heaviest = own.with_heaviest_keys_exact(2).unwrap();
     assert!(heaviest.choose(&sample, [9, 9], 0.1).is_ok());
-    assert!(matches!(heaviest.choose(&sample.causal(), [9, 9], 0.1), Err(Error::Unsupported { .. })));
+    assert!(matches!(
+        heaviest.choose(&TokenSample::causal(&x, &x).with_values(&v), [9, 9], 0.1),
+        Err(Error::Unsupported { .. })
+    ));
 }

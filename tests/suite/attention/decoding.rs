@@ -54,7 +54,7 @@ fn parts_are_the_whole<T: Real>(
             let [q, k, v] = [q, k, v].map(|x| x.slice(s![.., .., at, ..]));
             let step = state.step(&q, &k, &v).unwrap();
             assert_eq!(step.output, expected.index_axis(Axis(2), 0), "token {at}");
-            lost.extend(step.non_positive.iter().map(|[b, h]| [*b, *h, at]));
+            lost.extend(step.non_positive.iter().map(|[b, h, _]| [*b, *h, at]));
         } else {
             let (q, k, v) = (part(q, at, cut), part(k, at, cut), part(v, at, cut));
             let mask = mask.map(|mask| mask.slice(s![.., at..cut]));
@@ -329,7 +329,7 @@ fn steps_name_queries_that_are_lost() {
             let [q, k, v] = [&q, &k, &v].map(|x| x.slice(s![.., .., i, ..]));
             let step = state.step(&q, &k, &v).unwrap();
             let own = whole.non_positive.iter().filter(|place| place[2] == i);
-            assert_eq!(step.non_positive, own.map(|[b, h, _]| [*b, *h]).collect::<Vec<_>>(), "token {i}");
+            assert_eq!(step.non_positive, own.map(|[b, h, _]| [*b, *h, 0]).collect::<Vec<_>>(), "token {i}");
             assert_eq!(state.query(&q).unwrap(), step);
         }
     }

@@ -4,7 +4,7 @@ use super::oracle::{self, Pair, positive};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
 use rand_distr::{Distribution, StandardNormal};
-use random_features::apply::attention::{Attention, Element, ExactAttention, Gradients, Heads};
+use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads, TokenElement};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
 use random_features::frequency::{Coupling, Frequencies, Independent, Orthogonal, draw_poisson};
@@ -14,7 +14,7 @@ use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
 
-pub fn backward<T: Real, E: Element<T>>(
+pub fn backward<T: Real, E: TokenElement<T>>(
     attention: &Attention<T>,
     heads: &Heads<'_, E>,
     g: &Array4<T>,
@@ -24,7 +24,7 @@ pub fn backward<T: Real, E: Element<T>>(
         .unwrap()
 }
 
-pub fn exact_backward<T: Real, E: Element<T>>(
+pub fn exact_backward<T: Real, E: TokenElement<T>>(
     attention: &ExactAttention,
     heads: &Heads<'_, E>,
     g: &Array4<T>,
@@ -699,7 +699,7 @@ fn what_does_not_fit_is_refused() {
 #[cfg(feature = "half")]
 #[test]
 fn half_inputs_have_gradients_in_single() {
-    fn check<E: Element<f32>>(narrow: fn(f32) -> E, wide: fn(E) -> f32) {
+    fn check<E: TokenElement<f32>>(narrow: fn(f32) -> E, wide: fn(E) -> f32) {
         let plain = Attention::new(positive::<f32>(4, 12)).unwrap();
         let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f32>([1, 1, 100, 4], 0.8, seed));
         let half = [&q, &k, &v].map(|x| x.mapv(narrow));

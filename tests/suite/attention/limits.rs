@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::oracle::{auto, diagnosed};
-use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, arr1, s};
-use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads, Sample, Step};
+use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, Ix3, arr1, s};
+use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads, TokenSample};
 use random_features::frequency::{Coupling, Draw, Independent};
 use random_features::kernel::Softmax;
 use random_features::linalg::Backend;
@@ -120,8 +120,8 @@ fn states_beyond_memory_are_not_made() {
     let one = Array3::from_elem((1, 1, 1), 0.5);
     let many: ArrayView3<'_, f64> = one.broadcast((1, MANY, 1)).unwrap();
     let mut state = attention().state(1, 1, 1).unwrap();
-    refused::<Step<f64>>(state.query(&many));
-    refused::<Step<f64>>(state.step(&many, &one, &one));
+    refused::<Attended<f64, Ix3>>(state.query(&many));
+    refused::<Attended<f64, Ix3>>(state.step(&many, &one, &one));
     assert_eq!(state.lengths(), [0]);
     let one = Array4::from_elem((1, 1, 1, 1), 0.5);
     let (q, k) = (four(&one, [1, 1 << 40, 1, 1]), four(&one, [1, 1, 1, 1]));
@@ -166,7 +166,7 @@ fn reports_beyond_memory_are_refused() {
         [[1, 1 << 40, 1], [1, 1 << 22, 1], [MANY, 1, 1], [1 << 22, 1 << 22, 1], [2, 3, MANY]]
     {
         let (q, k, v) = (rows(n, 1), rows(l, 1), rows(l, targets));
-        let sample = Sample::new(&q, &k).values(&v);
+        let sample = TokenSample::new(&q, &k).with_values(&v);
         refused(attention.error_report(&sample));
         refused(attention.expected_report(&recipe, &sample));
         refused(attention.choose(&sample, [n, l], 0.1).map(|choice| choice.to_string()));
@@ -177,7 +177,7 @@ fn reports_beyond_memory_are_refused() {
     }
     let (q, k) = (rows(2, 1), rows(3, 1));
     for draws in [MANY, usize::MAX] {
-        refused(attention.simulated_report(&recipe, draws, &Sample::new(&q, &k)));
+        refused(attention.simulated_report(&recipe, draws, &TokenSample::new(&q, &k)));
     }
 }
 
@@ -241,13 +241,13 @@ fn reports_can_be_stopped() {
     let x = Array2::from_shape_fn((1000, 4), |(i, k)| 0.3 * ((3 * i + 5 * k) as f64).sin());
     let attention = Attention::new(map(4, 16)).unwrap();
     let recipe: Recipe = Positive.recipe(Draw::new(4, 16, Independent), Softmax::default());
-    let sample = Sample::new(&x, &x).values(&x);
+    let sample = TokenSample::new(&x, &x).with_values(&x);
     cancelled(watch(stop, || attention.error_report(&sample)));
     cancelled(watch(stop, || attention.expected_report(&recipe, &sample)));
     cancelled(watch(stop, || attention.simulated_report(&recipe, 1000, &sample)));
     cancelled(watch(stop, || attention.choose(&sample, [1000, 1000], 0.1).map(|choice| choice.to_string())));
     let x = x.slice(s![..20, ..]);
-    let sample = Sample::new(&x, &x).values(&x);
+    let sample = TokenSample::new(&x, &x).with_values(&x);
     let steps = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let sink = steps.clone();
     let watcher = move |progress: &Progress<'_>| {
@@ -272,7 +272,9 @@ fn weights_can_be_stopped() {
     watch(stop, || {
         // The first step stops it.
         cancelled(
-            attention().choose(&Sample::new(&sample, &sample), [9, 9], 0.1).map(|choice| choice.to_string()),
+            attention()
+                .choose(&TokenSample::new(&sample, &sample), [9, 9], 0.1)
+                .map(|choice| choice.to_string()),
         );
         cancelled(attention().bidirectional_weights(&heads, 0, 0, &[0, 3]));
         cancelled(attention().bidirectional_auto(&heads));

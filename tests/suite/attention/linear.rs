@@ -273,7 +273,7 @@ fn unmet_queries_are_reported_where_they_see_a_key() {
     let [k, v] = [1, 2].map(|d| Array4::<f32>::ones((2, 2, 1024, d)));
     let (token, value) = (k.slice(s![.., .., 0, ..]), v.slice(s![.., .., 0, ..]));
     let mut state = each.state(2, 2, 2).unwrap();
-    let reported = [[0, 0], [0, 1], [1, 0], [1, 1]];
+    let reported = [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]];
     state.push(&token, &value).unwrap();
     assert_eq!(state.query(&-&token).unwrap().non_positive, reported);
     let mut state = each.state(2, 2, 2).unwrap();
@@ -418,7 +418,7 @@ fn steps<T: Real>(
         let out = state.query(&q.slice(s![.., .., i, ..])).unwrap();
         assert_eq!(out.output, whole.output.slice(s![.., .., i, ..]), "token {i}");
         let positive =
-            whole.non_positive.iter().filter(|place| place[2] == i).map(|place| [place[0], place[1]]);
+            whole.non_positive.iter().filter(|place| place[2] == i).map(|place| [place[0], place[1], 0]);
         assert!(positive.eq(out.non_positive), "token {i}");
         assert!(state.lengths().iter().all(|length| *length == i + 1));
         if i == prefix + 5 || i == 1024 {
@@ -705,8 +705,8 @@ fn normalisers_that_are_not_positive_are_reported() {
     for i in 0..80 {
         state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
         let step = state.query(&q.slice(s![.., .., i, ..])).unwrap();
-        let expected: Vec<[usize; 2]> =
-            causal.non_positive.iter().filter(|at| at[2] == i).map(|at| [at[0], at[1]]).collect();
+        let expected: Vec<[usize; 3]> =
+            causal.non_positive.iter().filter(|at| at[2] == i).map(|at| [at[0], at[1], 0]).collect();
         assert_eq!(step.non_positive, expected);
     }
 }

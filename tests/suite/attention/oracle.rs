@@ -1,7 +1,7 @@
 //! Attention by its definition, pair by pair.
 
 use ndarray::Array2;
-use random_features::apply::attention::{Attended, Attention, Element, Heads};
+use random_features::apply::attention::{Attended, Attention, Heads, TokenElement};
 use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Positive, Real, Side};
 
@@ -40,7 +40,7 @@ pub fn normalised<T: Real>(attention: Attention<T>, normalised: bool) -> Attenti
 }
 
 /// The cheaper of linear and exact attention, causal or not.
-pub fn auto<T: Real, E: Element<T>>(
+pub fn auto<T: Real, E: TokenElement<T>>(
     attention: &Attention<T>,
     heads: &Heads<'_, E>,
     causal: bool,
@@ -49,7 +49,7 @@ pub fn auto<T: Real, E: Element<T>>(
 }
 
 /// Attention with effective numbers of features, causal or not.
-pub fn diagnosed<T: Real, E: Element<T>>(
+pub fn diagnosed<T: Real, E: TokenElement<T>>(
     attention: &Attention<T>,
     heads: &Heads<'_, E>,
     causal: bool,
@@ -63,7 +63,7 @@ pub fn crossover<T: Real>(attention: &Attention<T>, d_v: usize, causal: bool) ->
 }
 
 /// Rows of the matrix of weights of a batch and a head of queries, causal or not.
-pub fn weights<T: Real, E: Element<T>>(
+pub fn weights<T: Real, E: TokenElement<T>>(
     attention: &Attention<T>,
     heads: &Heads<'_, E>,
     ([batch, head], rows): ([usize; 2], &[usize]),

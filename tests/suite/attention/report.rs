@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, Array4, Axis, s};
 use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
-use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, Sample, Way};
+use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, TokenSample};
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex, Sobol, draw, draw_with,
 };
@@ -113,7 +113,7 @@ fn covariances_are_those_of_a_simulation() {
 
 fn report(map: &Map<f64>, x: [&Array2<f64>; 3]) -> ErrorReport {
     let attention = Attention::signed(vec![map.clone()]).unwrap();
-    attention.error_report(&Sample::new(x[0], x[1]).values(x[2])).unwrap()
+    attention.error_report(&TokenSample::new(x[0], x[1]).with_values(x[2])).unwrap()
 }
 
 /// What a report says, by its definition and for one frequency.
@@ -276,7 +276,7 @@ fn reports_are_their_definitions() {
     let [one, two] = [0, 2].map(|i| self::maps(d, m, 5)[i].clone());
     let both = Attention::signed(vec![one, two.clone()]).unwrap();
     assert_eq!(
-        both.error_report(&Sample::new(&q, &k).values(&v).head(1)).unwrap(),
+        both.error_report(&TokenSample::new(&q, &k).with_values(&v).with_head(1)).unwrap(),
         report(&two, [&q, &k, &v])
     );
 }
@@ -355,7 +355,8 @@ fn redraws_are_samples() {
     let [q, k, v] = off_centre(d, 0.3);
     let recipe: Recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::new(recipe.draw::<f64>(7).unwrap()).unwrap();
-    let report = attention.simulated_report(&recipe, draws, &Sample::new(&q, &k).values(&v)).unwrap();
+    let report =
+        attention.simulated_report(&recipe, draws, &TokenSample::new(&q, &k).with_values(&v)).unwrap();
     let (x, y) = (&q * (d as f64).powf(-0.25), &k * (d as f64).powf(-0.25));
     let grams: Vec<Array2<f64>> =
         (0..draws as u64).map(|seed| recipe.draw::<f64>(seed).unwrap().gram(&x, &y).unwrap()).collect();
@@ -481,10 +482,14 @@ fn redraws_agree_with_closed_forms() {
     ];
     for recipe in recipes {
         let attention = Attention::signed(vec![recipe.draw::<f64>(1).unwrap()]).unwrap();
-        let closed = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
+        let closed = attention.error_report(&TokenSample::new(&q, &k).with_values(&v)).unwrap();
         // From the laws alone: nothing needs to be drawn.
-        assert_eq!(attention.expected_report(&recipe, &Sample::new(&q, &k).values(&v)).unwrap(), closed);
-        let redrawn = attention.simulated_report(&recipe, redraws, &Sample::new(&q, &k).values(&v)).unwrap();
+        assert_eq!(
+            attention.expected_report(&recipe, &TokenSample::new(&q, &k).with_values(&v)).unwrap(),
+            closed
+        );
+        let redrawn =
+            attention.simulated_report(&recipe, redraws, &TokenSample::new(&q, &k).with_values(&v)).unwrap();
         for (a, b) in [
             (closed.output_error(), redrawn.output_error()),
             (closed.weight_error(), redrawn.weight_error()),
@@ -506,8 +511,9 @@ fn antithetic_pairs_count_as_pairs() {
     let (d, m) = (6, 256);
     let [q, k, v] = off_centre(d, 0.3);
     let attention = Attention::new(maps(d, m, 5)[0].clone()).unwrap();
-    let expected =
-        |recipe: &Recipe| attention.expected_report(recipe, &Sample::new(&q, &k).values(&v)).unwrap();
+    let expected = |recipe: &Recipe| {
+        attention.expected_report(recipe, &TokenSample::new(&q, &k).with_values(&v)).unwrap()
+    };
     let mechanisms: [(Mechanism, bool); 5] = [
         (Hyperbolic.into(), true),
         (Trigonometric.into(), true),
@@ -541,8 +547,10 @@ fn antithetic_pairs_count_as_pairs() {
         let one = whole.normaliser_variance * m as f64;
         assert!(!even || (odd.normaliser_variance / (one * 13.0 / 49.0) - 1.0).abs() < 1e-12);
         // Of Sobol' points nothing is known that says what pairs of them do.
-        let unknown = attention
-            .expected_report(&recipe(Draw::new(d, m, Antithetic(Sobol))), &Sample::new(&q, &k).values(&v));
+        let unknown = attention.expected_report(
+            &recipe(Draw::new(d, m, Antithetic(Sobol))),
+            &TokenSample::new(&q, &k).with_values(&v),
+        );
         assert!(matches!(unknown, Err(Error::Unsupported { .. })));
     }
     // By the definition, for all that is not even and has a closed form.
@@ -613,9 +621,10 @@ fn antithetic_pairs_agree_with_redraws() {
     for (name, omega) in couplings {
         for recipe in recipes(omega) {
             let attention = Attention::signed(vec![recipe.draw::<f64>(1).unwrap()]).unwrap();
-            let closed = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
-            let redrawn =
-                attention.simulated_report(&recipe, redraws, &Sample::new(&q, &k).values(&v)).unwrap();
+            let closed = attention.error_report(&TokenSample::new(&q, &k).with_values(&v)).unwrap();
+            let redrawn = attention
+                .simulated_report(&recipe, redraws, &TokenSample::new(&q, &k).with_values(&v))
+                .unwrap();
             let ratio = redrawn.output_error().unwrap() / closed.output_error().unwrap();
             // Coupled pairs are counted as independent ones, and do better or about as well: trigonometric features on orthogonal
             // ones by almost a half in so few dimensions.
@@ -681,13 +690,13 @@ fn other_laws_have_no_closed_forms() {
     let wide = Frequencies::from_rows(rows).unwrap();
     let attention = Attention::new(Positive.softmax::<f64>(wide).unwrap()).unwrap();
     assert!(matches!(
-        attention.error_report(&Sample::new(&q, &k).values(&v)),
+        attention.error_report(&TokenSample::new(&q, &k).with_values(&v)),
         Err(Error::Unsupported { .. })
     ));
     let matern = Draw::new(d, m, Independent).with_radii(Smoothness::Half);
     let recipe = Trigonometric.recipe(matern, Matern::new(Smoothness::Half, 1.0).unwrap());
     assert!(matches!(
-        attention.expected_report(&recipe, &Sample::new(&q, &k).values(&v)),
+        attention.expected_report(&recipe, &TokenSample::new(&q, &k).with_values(&v)),
         Err(Error::Unsupported { .. })
     ));
 }
@@ -700,7 +709,7 @@ fn redraws_know_what_closed_forms_do_not() {
     let v = normal(20, 3, 1.0, 3);
     let of = |recipe: &Recipe, redraws: usize| {
         let attention = Attention::new(recipe.draw::<f64>(1).unwrap()).unwrap();
-        attention.simulated_report(recipe, redraws, &Sample::new(&q, &k).values(&v)).unwrap()
+        attention.simulated_report(recipe, redraws, &TokenSample::new(&q, &k).with_values(&v)).unwrap()
     };
     let independent = of(&Positive.recipe(Draw::new(d, m, Independent), Softmax::default()), 1000);
     let simplex = of(&Positive.recipe(Draw::new(d, m, Simplex::default()), Softmax::default()), 1000);
@@ -719,12 +728,13 @@ fn redraws_know_what_closed_forms_do_not() {
     // What is drawn cannot be drawn again; one draw has no spread.
     let drawn = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::new(drawn.draw::<f64>(1).unwrap()).unwrap();
-    let refused = attention.simulated_report(&drawn.drawn(1).unwrap(), 9, &Sample::new(&q, &k).values(&v));
+    let refused =
+        attention.simulated_report(&drawn.drawn(1).unwrap(), 9, &TokenSample::new(&q, &k).with_values(&v));
     assert!(matches!(refused, Err(Error::Unsupported { .. })));
-    let refused = attention.simulated_report(&drawn, 1, &Sample::new(&q, &k).values(&v));
+    let refused = attention.simulated_report(&drawn, 1, &TokenSample::new(&q, &k).with_values(&v));
     assert!(matches!(refused, Err(Error::Parameter { .. })));
     let other = Positive.recipe(Draw::new(d + 1, m, Independent), Softmax::default());
-    assert!(attention.simulated_report(&other, 9, &Sample::new(&q, &k).values(&v)).is_err());
+    assert!(attention.simulated_report(&other, 9, &TokenSample::new(&q, &k).with_values(&v)).is_err());
 }
 
 /// Queries and keys as they leave a usual layer norm: no map of the four works, and the report says so.
@@ -763,27 +773,27 @@ fn reports_refuse_what_they_cannot_say() {
     let x = normal(5, 4, 0.5, 1);
     let attention = Attention::new(EluPlusOne.build::<f64>(4, 1.0).unwrap()).unwrap();
     assert!(matches!(
-        attention.error_report(&Sample::new(&x, &x).values(&x)),
+        attention.error_report(&TokenSample::new(&x, &x).with_values(&x)),
         Err(Error::Unsupported { .. })
     ));
     let attention = Attention::new(maps(4, 8, 1)[0].clone()).unwrap();
     let (none, wide) = (normal(0, 4, 1.0, 1), normal(5, 3, 1.0, 1));
     assert!(
-        attention.error_report(&Sample::new(&none, &x).values(&x)).is_err()
-            && attention.error_report(&Sample::new(&x, &none).values(&none)).is_err()
+        attention.error_report(&TokenSample::new(&none, &x).with_values(&x)).is_err()
+            && attention.error_report(&TokenSample::new(&x, &none).with_values(&none)).is_err()
     );
     assert!(
-        attention.error_report(&Sample::new(&wide, &x).values(&x)).is_err()
-            && attention.error_report(&Sample::new(&x, &wide).values(&x)).is_err()
+        attention.error_report(&TokenSample::new(&wide, &x).with_values(&x)).is_err()
+            && attention.error_report(&TokenSample::new(&x, &wide).with_values(&x)).is_err()
     );
     let mut bad = x.clone();
     bad[[2, 1]] = f64::NAN;
     assert!(matches!(
-        attention.error_report(&Sample::new(&x, &bad).values(&x)),
+        attention.error_report(&TokenSample::new(&x, &bad).with_values(&x)),
         Err(Error::NotFinite { row: 2, .. })
     ));
     assert!(matches!(
-        attention.error_report(&Sample::new(&x, &x).values(&bad)),
+        attention.error_report(&TokenSample::new(&x, &x).with_values(&bad)),
         Err(Error::NotFinite { row: 2, .. })
     ));
 }
@@ -822,8 +832,9 @@ fn redraws_reach_logits_beyond_the_range() {
     let v = normal(9, 3, 1.0, 3);
     let recipe: Recipe = Trigonometric.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::signed(vec![recipe.draw::<f64>(7).unwrap()]).unwrap();
-    let closed = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
-    let redrawn = attention.simulated_report(&recipe, draws, &Sample::new(&q, &k).values(&v)).unwrap();
+    let closed = attention.error_report(&TokenSample::new(&q, &k).with_values(&v)).unwrap();
+    let redrawn =
+        attention.simulated_report(&recipe, draws, &TokenSample::new(&q, &k).with_values(&v)).unwrap();
     assert!(!closed.is_hopeless() && !redrawn.is_hopeless(), "{closed} {redrawn}");
     let ratio = redrawn.output_error().unwrap() / closed.output_error().unwrap();
     assert!((ratio - 1.0).abs() < 0.2, "{redrawn} {closed}");
@@ -837,11 +848,11 @@ fn hopeless_redraws_name_no_number() {
     let [q, k, v] = [1, 2, 3].map(|seed| normal(16, d, 1.0, seed));
     let recipe: Recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::new(recipe.draw::<f64>(7).unwrap()).unwrap();
-    let report = attention.simulated_report(&recipe, 20, &Sample::new(&q, &k).values(&v)).unwrap();
+    let report = attention.simulated_report(&recipe, 20, &TokenSample::new(&q, &k).with_values(&v)).unwrap();
     assert!(report.is_hopeless());
     assert!(!report.to_string().contains("it would take"), "{report}");
     assert!(report.frequencies_for(0.1).is_nan() && report.output_error_with(1 << 40).is_none());
-    let closed = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
+    let closed = attention.error_report(&TokenSample::new(&q, &k).with_values(&v)).unwrap();
     assert!(closed.frequencies_for(0.1) > 1e6);
 }
 
@@ -851,11 +862,16 @@ fn reports_name_heads_and_maps() {
     let [q, k, v] = [1, 2, 3].map(|seed| normal(20, 4, 1.4, seed));
     let [a, b, ..] = maps(4, 16, 1);
     let attention = Attention::per_head(vec![a.clone(), b]).unwrap();
-    assert!(attention.error_report(&Sample::new(&q, &k).values(&v).head(1)).is_ok());
-    let refused = attention.error_report(&Sample::new(&q, &k).values(&v).head(5)).unwrap_err();
+    assert!(attention.error_report(&TokenSample::new(&q, &k).with_values(&v).with_head(1)).is_ok());
+    let refused = attention.error_report(&TokenSample::new(&q, &k).with_values(&v).with_head(5)).unwrap_err();
     assert!(matches!(refused, Error::Parameter { value: 5.0, .. }), "{refused}");
     // One map is that of every head.
-    assert!(Attention::new(a.clone()).unwrap().error_report(&Sample::new(&q, &k).values(&v).head(5)).is_ok());
+    assert!(
+        Attention::new(a.clone())
+            .unwrap()
+            .error_report(&TokenSample::new(&q, &k).with_values(&v).with_head(5))
+            .is_ok()
+    );
     let report = report(&a, [&q, &k, &v]);
     let text = report.to_string();
     assert!(report.is_hopeless() && !text.contains('('), "{text}");
@@ -899,7 +915,7 @@ fn exact_pairs_have_no_errors() {
         }
         let [report, without] = [[4, 3], [0, 0]].map(|[before, after]| {
             with(draw(5), before, after)
-                .error_report(&Sample::new(&q, &k).values(&v))
+                .error_report(&TokenSample::new(&q, &k).with_values(&v))
                 .unwrap()
                 .output_error()
                 .unwrap()
@@ -908,8 +924,9 @@ fn exact_pairs_have_no_errors() {
         assert!(report < without, "{name}: {report}, {without}");
     }
     let attention = with(positive.draw(1).unwrap(), 4, 3);
-    let closed = attention.expected_report(&positive, &Sample::new(&q, &k).values(&v)).unwrap();
-    let redrawn = attention.simulated_report(&positive, 400, &Sample::new(&q, &k).values(&v)).unwrap();
+    let closed = attention.expected_report(&positive, &TokenSample::new(&q, &k).with_values(&v)).unwrap();
+    let redrawn =
+        attention.simulated_report(&positive, 400, &TokenSample::new(&q, &k).with_values(&v)).unwrap();
     for (a, b) in
         [(closed.output_error(), redrawn.output_error()), (closed.weight_error(), redrawn.weight_error())]
     {
@@ -922,7 +939,7 @@ fn exact_pairs_have_no_errors() {
     let heaviest = Attention::new(positive.draw(1).unwrap()).unwrap().with_heaviest_keys_exact(30).unwrap();
     let all = with(positive.draw(1).unwrap(), 30, 30);
     for attention in [heaviest, all] {
-        let report = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
+        let report = attention.error_report(&TokenSample::new(&q, &k).with_values(&v)).unwrap();
         assert_eq!((report.output_error(), report.weight_error()), (Some(0.0), Some(0.0)));
         assert_eq!(report.frequencies_for(1e-3), 1.0);
     }
@@ -939,7 +956,7 @@ fn causal_reports_are_of_causal_attention() {
     let exact: Array4<f64> = ExactAttention::new().causal(&heads).unwrap().output;
     let squares = |x: &Array4<f64>| x.iter().map(|v| v * v).sum::<f64>();
     let positive = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
-    let sample = Sample::new(&q, &k).values(&v).causal();
+    let sample = TokenSample::causal(&q, &k).with_values(&v);
     for before in [0, 5] {
         let with = |seed| {
             Attention::<f64>::new(positive.draw(seed).unwrap()).unwrap().with_window(before, 9).unwrap()
@@ -992,8 +1009,8 @@ fn queries_stand_at_their_places() {
                 [&k, &v].map(|x| x.select(Axis(0), &Vec::from_iter(0..=place))),
             );
             let places = [place];
-            let causal = Sample::new(&own, &k).values(&v).places(&places).causal();
-            let whole = Sample::new(&own, &seen[0]).values(&seen[1]);
+            let causal = TokenSample::causal(&own, &k).with_values(&v).with_places(&places);
+            let whole = TokenSample::new(&own, &seen[0]).with_values(&seen[1]);
             close(&attention.error_report(&causal).unwrap(), &attention.error_report(&whole).unwrap());
         }
         let order: Vec<usize> = (0..n).rev().collect();
@@ -1001,11 +1018,9 @@ fn queries_stand_at_their_places() {
         let near = attention.clone().with_window(3, 2).unwrap();
         for attention in [&attention, &near] {
             for causal in [false, true] {
-                let [one, other] =
-                    [Sample::new(&q, &k), Sample::new(&turned, &k).places(&order)].map(|sample| {
-                        let sample = sample.values(&v);
-                        attention.error_report(&if causal { sample.causal() } else { sample }).unwrap()
-                    });
+                let of = if causal { TokenSample::causal } else { TokenSample::new };
+                let [one, other] = [of(&q, &k), of(&turned, &k).with_places(&order)]
+                    .map(|sample| attention.error_report(&sample.with_values(&v)).unwrap());
                 close(&one, &other);
             }
         }
@@ -1021,9 +1036,9 @@ fn reports_without_values_are_of_weights() {
     let recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::<f64>::new(recipe.draw(1).unwrap()).unwrap();
     for causal in [false, true] {
-        let sample = if causal { Sample::new(&q, &k).causal() } else { Sample::new(&q, &k) };
+        let sample = if causal { TokenSample::causal(&q, &k) } else { TokenSample::new(&q, &k) };
         let [without, with] =
-            [sample, sample.values(&v)].map(|sample| attention.error_report(&sample).unwrap());
+            [sample, sample.with_values(&v)].map(|sample| attention.error_report(&sample).unwrap());
         assert_eq!(without.weight_error(), with.weight_error());
         assert_eq!((without.output_error(), without.normaliser_variance), (None, with.normaliser_variance));
         let error = without.weight_error().unwrap();
@@ -1057,20 +1072,18 @@ fn reports_without_values_are_of_weights() {
 fn samples_that_do_not_fit_are_refused() {
     let [q, k] = [(12, 1), (9, 2)].map(|(n, seed)| normal(n, 4, 0.4, seed));
     let attention = Attention::<f64>::new(maps(4, 16, 1)[0].clone()).unwrap();
-    let refused =
-        |attention: &Attention<f64>, sample: &Sample<'_, f64>| attention.error_report(sample).unwrap_err();
+    let refused = |attention: &Attention<f64>, sample: &TokenSample<'_, f64>| {
+        attention.error_report(sample).unwrap_err()
+    };
     // Without neighbours nothing depends on places.
-    assert!(attention.error_report(&Sample::new(&q, &k)).is_ok());
-    assert!(matches!(
-        refused(&attention, &Sample::new(&q, &k).causal()),
-        Error::Parameter { value: 9.0, .. }
-    ));
+    assert!(attention.error_report(&TokenSample::new(&q, &k)).is_ok());
+    assert!(matches!(refused(&attention, &TokenSample::causal(&q, &k)), Error::Parameter { value: 9.0, .. }));
     let near = attention.clone().with_window(1, 1).unwrap();
-    assert!(matches!(refused(&near, &Sample::new(&q, &k)), Error::Parameter { value: 9.0, .. }));
-    assert!(matches!(refused(&near, &Sample::new(&q, &k).places(&[0; 11])), Error::Shape { .. }));
+    assert!(matches!(refused(&near, &TokenSample::new(&q, &k)), Error::Parameter { value: 9.0, .. }));
+    assert!(matches!(refused(&near, &TokenSample::new(&q, &k).with_places(&[0; 11])), Error::Shape { .. }));
     let heaviest = attention.with_heaviest_keys_exact(2).unwrap();
-    assert!(heaviest.error_report(&Sample::new(&k, &k)).is_ok());
-    assert!(heaviest.error_report(&Sample::new(&k, &k).causal()).is_err());
+    assert!(heaviest.error_report(&TokenSample::new(&k, &k)).is_ok());
+    assert!(heaviest.error_report(&TokenSample::causal(&k, &k)).is_err());
 }
 
 /// Estimates for equal keys err alike, which cancels: there is no error, of however many keys, and rounding makes none.
@@ -1084,7 +1097,7 @@ fn equal_keys_leave_no_error() {
         let conditioned = shaped(d, m, seed).into_iter().map(|(_, map)| map);
         for (number, map) in maps(d, m, seed).into_iter().chain(conditioned).enumerate() {
             let attention = Attention::signed(vec![map]).unwrap();
-            let report = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
+            let report = attention.error_report(&TokenSample::new(&q, &k).with_values(&v)).unwrap();
             if report.is_hopeless() {
                 continue;
             }
@@ -1109,7 +1122,7 @@ fn keys_behind_a_place_change_nothing() {
         for before in [0, 3] {
             let attention = Attention::new(map.clone()).unwrap().with_window(before, 2).unwrap();
             let reports = [&k, &huge].map(|k| {
-                let sample = Sample::new(&few, k).values(&v).places(&places).causal();
+                let sample = TokenSample::causal(&few, k).with_values(&v).with_places(&places);
                 let closed = attention.error_report(&sample).unwrap();
                 let redrawn = attention.simulated_report(&recipe, 40, &sample).unwrap();
                 [closed, redrawn].map(|report| {
@@ -1143,16 +1156,16 @@ fn hopeless_reports_are_of_estimated_pairs() {
     };
     let all = maps(d, m, 5);
     let positive = attention(&Positive.softmax(draw(d, m, &Independent, &mut rng(5)).unwrap()).unwrap());
-    let report = positive.error_report(&Sample::new(&q, &k)).unwrap();
+    let report = positive.error_report(&TokenSample::new(&q, &k)).unwrap();
     assert!(report.is_hopeless() && report.shrink < 1.0, "{report}");
     let shrunk = |factor: f64| {
         let [q, k] = [&q, &k].map(|x| x * (factor * report.shrink));
-        positive.error_report(&Sample::new(&q, &k)).unwrap()
+        positive.error_report(&TokenSample::new(&q, &k)).unwrap()
     };
     assert!(!shrunk(0.999).is_hopeless() && shrunk(1.001).is_hopeless(), "{report}");
     let mut found = 0;
     for map in &all {
-        let own = attention(map).error_report(&Sample::new(&q, &k)).unwrap().normaliser_variance;
+        let own = attention(map).error_report(&TokenSample::new(&q, &k)).unwrap().normaliser_variance;
         found += usize::from(report.alternatives.iter().any(|(_, v)| (v / own - 1.0).abs() < 1e-9));
     }
     // Two of the three others, and not the one that is fitted to the tokens.
@@ -1220,8 +1233,9 @@ fn reports_in_one_dimension_agree_with_simulation() {
 fn choices_in_one_dimension_know_errors() {
     let [q, k] = [1, 2].map(|seed| normal(5, 1, 1.0, seed));
     let attention = Attention::new(maps(1, 256, 3)[0].clone()).unwrap();
-    let choice = attention.choose(&Sample::new(&q, &k).values(&k), [100_000, 100_000], 1e-9).unwrap();
-    assert_eq!(choice.best().map(|best| best.way), Some(Way::Exact), "{choice:#}");
+    let choice =
+        attention.choose(&TokenSample::new(&q, &k).with_values(&k), [100_000, 100_000], 1e-9).unwrap();
+    assert_eq!(choice.best().map(|best| best.exact), Some(true), "{choice:#}");
 }
 
 /// Whatever the layout of queries, keys and values, a report is the same; one key leaves no error.
@@ -1245,11 +1259,11 @@ fn reports_do_not_depend_on_layouts() {
         let [q, k, v] = [(n, d, 1), (l, d, 2), (l, targets, 3)].map(|(n, d, seed)| normal(n, d, 0.4, seed));
         let recipe: Recipe = Positive.recipe(Draw::new(d, 1024, Independent), Softmax::default());
         let attention = Attention::new(recipe.draw::<f64>(7).unwrap()).unwrap();
-        let all = |x: &Sample<'_, f64>| {
+        let all = |x: &TokenSample<'_, f64>| {
             let redrawn = attention.simulated_report(&recipe, 5, x).unwrap();
             [attention.error_report(x).unwrap(), redrawn]
         };
-        let plain = all(&Sample::new(&q, &k).values(&v));
+        let plain = all(&TokenSample::new(&q, &k).with_values(&v));
         let columns = [&q, &k, &v].map(by_columns);
         let reversed = [&q, &k, &v].map(turned);
         let backwards = reversed.each_ref().map(|x| x.slice(s![..;-1, ..;-1]));
@@ -1260,7 +1274,7 @@ fn reports_do_not_depend_on_layouts() {
                 let q = if pick(0) { other_q } else { q.view() };
                 let k = if pick(1) { other_k } else { k.view() };
                 let v = if pick(2) { other_v } else { v.view() };
-                for (found, expected) in all(&Sample::new(&q, &k).values(&v)).iter().zip(&plain) {
+                for (found, expected) in all(&TokenSample::new(&q, &k).with_values(&v)).iter().zip(&plain) {
                     assert!(same(found, expected), "{d} {n} {l} {targets}, {turn}: {found} {expected}");
                 }
             }
@@ -1314,7 +1328,7 @@ fn hopeless_reports_give_a_rough_number() {
     let [q, k] = [1, 2].map(|seed| normal(20, d, 0.7, seed));
     let recipe: Recipe = Positive.recipe(Draw::new(d, 32, Independent), Softmax::default());
     let attention = Attention::new(recipe.draw::<f64>(7).unwrap()).unwrap();
-    let redrawn = attention.simulated_report(&recipe, 50, &Sample::new(&q, &k)).unwrap();
+    let redrawn = attention.simulated_report(&recipe, 50, &TokenSample::new(&q, &k)).unwrap();
     assert!(redrawn.is_hopeless() && redrawn.rough_output_error().is_none(), "{redrawn}");
     let rough = redrawn.rough_weight_error();
     assert!(rough.is_none_or(|rough| rough > 0.05) && redrawn.weight_error().is_none());
@@ -1327,7 +1341,7 @@ fn no_error_is_no_worse_than_none() {
     let (q, row) = (normal(4, 4, 0.5, 1), normal(1, 4, 0.5, 2));
     let k = Array2::from_shape_fn((4, 4), |(_, c)| row[[0, c]]);
     let attention = Attention::<f64>::new(maps(4, 16, 1)[0].clone()).unwrap().with_window(4, 4).unwrap();
-    let report = attention.error_report(&Sample::new(&q, &k)).unwrap();
+    let report = attention.error_report(&TokenSample::new(&q, &k)).unwrap();
     assert_eq!((report.weight_error(), report.mean_error), (Some(0.0), 0.0));
     assert_eq!(report.is_worse_than_uniform(), Some(false));
 }

@@ -54,13 +54,11 @@ fn each_step_helps_on_trained_heads() {
         let orthogonal = |seed| Orthogonal.draw(d, m, seed).unwrap();
         let plain = Shaping::new().of_points(&x, &y).unwrap();
         let [q, k, _] = &tokens;
-        let weighted = AttentionShaping::new(Shaping::new()).choose(q, k, 64, 0).unwrap().shape;
-        let beside = AttentionShaping::new(Shaping::new()).choose(q, k, 64, 4).unwrap().shape;
-        let short = AttentionShaping::new(Shaping::new().with_rank_for(m).unwrap())
-            .choose(q, k, 64, 4)
-            .unwrap()
-            .shape;
-        assert!(short.is_truncated() && short.rank() <= 32 && short.report.bias < 0.5);
+        let weighted = AttentionShaping::new(Shaping::new()).choose(q, k, 64, 0).unwrap().0;
+        let beside = AttentionShaping::new(Shaping::new()).choose(q, k, 64, 4).unwrap().0;
+        let short =
+            AttentionShaping::new(Shaping::new().with_rank_for(m).unwrap()).choose(q, k, 64, 4).unwrap().0;
+        assert!(short.is_truncated() && short.rank() <= 32 && short.bias < 0.5);
         let softmax = Softmax::default;
         let errors = [
             error(&tokens, 0, |seed| Positive.softmax(orthogonal(seed)).unwrap()),
@@ -88,9 +86,9 @@ fn neighbours_are_worth_more_than_features() {
         let tokens = tokens.head(head);
         let [q, k, _] = &tokens;
         let near = |shaping| AttentionShaping::new(shaping).with_window(9, 8);
-        let unbiased = near(Shaping::new()).choose(q, k, 64, 4).unwrap().shape;
+        let unbiased = near(Shaping::new()).choose(q, k, 64, 4).unwrap().0;
         let of = |window, m: usize| {
-            let shape = near(Shaping::new().with_rank_for(m).unwrap()).choose(q, k, 64, 4).unwrap().shape;
+            let shape = near(Shaping::new().with_rank_for(m).unwrap()).choose(q, k, 64, 4).unwrap().0;
             let dense = |seed| Orthogonal.draw(q.ncols(), m, seed).unwrap();
             [
                 error_near(&tokens, 4, window, |seed| Positive.softmax(dense(seed)).unwrap()),

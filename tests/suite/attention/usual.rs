@@ -89,7 +89,7 @@ fn shaped_features_have_the_shape_of_each_head() {
     let inputs = Inputs::new();
     let map = |head| -> Map<f32> {
         let [q, k] = inputs.of_head(head);
-        let shape = AttentionShaping::new(Shaping::new()).choose(&q, &k, 64, 0).unwrap().shape;
+        let (shape, _) = AttentionShaping::new(Shaping::new()).choose(&q, &k, 64, 0).unwrap();
         shape.build(Orthogonal.draw(D, M, 7).unwrap(), Softmax::default()).unwrap()
     };
     let one = Attention::shaped(&inputs.heads(), M, 7).unwrap();

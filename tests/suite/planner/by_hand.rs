@@ -226,7 +226,7 @@ fn values_and_targets_of_rows_that_are_kept() {
     let (q, k, v) = (normal(40, 3, 0.5, 1), normal(300, 3, 0.5, 2), normal(300, 2, 1.0, 3));
     let mut keys = Reservoir::new(3).unwrap().with_capacity(60).unwrap();
     keys.update(&k).unwrap();
-    let rows: Vec<usize> = keys.rows().into_iter().map(|row| row as usize).collect();
+    let rows: Vec<usize> = keys.row_numbers().into_iter().map(|row| row as usize).collect();
     let some = |x: &Array2<f64>| x.select(Axis(0), &rows);
     let of = |planner: Planner| planner.forecast(&positive(3, 32)).unwrap().unwrap().loss;
     let kept = Planner::of_reservoirs(&Reservoir::of(&q).unwrap(), Some(&keys)).unwrap();

@@ -27,7 +27,7 @@ fn every_row_is_kept_as_often() {
     let x = numbered(0..n);
     let (mut kept, mut together) = (vec![0.0; n], Array2::<f64>::zeros((n, n)));
     for seed in 0..seeds {
-        let rows = of(&x, k, seed).rows();
+        let rows = of(&x, k, seed).row_numbers();
         assert_eq!(rows.len(), k);
         for (place, i) in rows.iter().enumerate() {
             kept[*i as usize] += 1.0;
@@ -47,7 +47,7 @@ fn every_row_is_kept_as_often() {
 #[test]
 fn rows_are_kept_whole_and_in_order() {
     let reservoir = of(&numbered(0..5000), 300, 4);
-    let (rows, points) = (reservoir.rows(), reservoir.points());
+    let (rows, points) = (reservoir.row_numbers(), reservoir.points());
     assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
     assert_eq!(points.dim(), (300, 2));
     for (row, point) in rows.iter().zip(points.rows()) {
@@ -55,9 +55,9 @@ fn rows_are_kept_whole_and_in_order() {
     }
     // Fewer rows than may be kept are all of them.
     let few = of(&numbered(0..7), 300, 4);
-    assert_eq!((few.points(), few.rows()), (numbered(0..7), (0..7).collect()));
+    assert_eq!((few.points(), few.row_numbers()), (numbered(0..7), (0..7).collect()));
     // A larger sample of the same seed holds the smaller one.
-    let small = of(&numbered(0..5000), 20, 4).rows();
+    let small = of(&numbered(0..5000), 20, 4).row_numbers();
     assert!(small.iter().all(|row| rows.contains(row)));
 }
 
@@ -68,8 +68,12 @@ fn batches_change_nothing() {
     for size in [1, 7, 64, 999] {
         let mut batched = of(&x.slice(s![..0, ..]).to_owned(), 50, 3);
         x.axis_chunks_iter(Axis(0), size).for_each(|batch| batched.update(&batch).unwrap());
-        assert_eq!((batched.rows(), batched.points()), (whole.rows(), whole.points()), "{size}");
-        assert_eq!(batched.statistics().count(), 1000);
+        assert_eq!(
+            (batched.row_numbers(), batched.points()),
+            (whole.row_numbers(), whole.points()),
+            "{size}"
+        );
+        assert_eq!(batched.statistics().rows(), 1000);
     }
     assert_eq!(whole.statistics(), &Statistics::of(&x).unwrap());
 }
@@ -79,7 +83,7 @@ fn parts_in_any_order_make_the_whole() {
     let x = normal(900, 3, 1.0, 2);
     let whole = of(&x, 40, 5);
     let part = |rows: std::ops::Range<usize>| {
-        let mut part = of(&x.slice(s![..0, ..]).to_owned(), 40, 5).starting_at(rows.start as u64).unwrap();
+        let mut part = of(&x.slice(s![..0, ..]).to_owned(), 40, 5).with_first_row(rows.start as u64).unwrap();
         part.update(&x.slice(s![rows, ..])).unwrap();
         part
     };
@@ -87,8 +91,12 @@ fn parts_in_any_order_make_the_whole() {
     for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
         let mut merged = parts[order[0]].clone();
         order[1..].iter().for_each(|i| merged.merge(&parts[*i]).unwrap());
-        assert_eq!((merged.rows(), merged.points()), (whole.rows(), whole.points()), "{order:?}");
-        assert_eq!(merged.statistics().count(), 900);
+        assert_eq!(
+            (merged.row_numbers(), merged.points()),
+            (whole.row_numbers(), whole.points()),
+            "{order:?}"
+        );
+        assert_eq!(merged.statistics().rows(), 900);
         let [own, all] = [&merged, &whole].map(|one| one.statistics().mean().unwrap());
         assert!(own.iter().zip(&all).all(|(a, b)| (a - b).abs() < 1e-12), "{own:?} {all:?}");
     }
@@ -96,7 +104,7 @@ fn parts_in_any_order_make_the_whole() {
     let mut merged = parts[0].clone();
     merged.merge(&parts[1]).unwrap();
     merged.update(&x.slice(s![650.., ..])).unwrap();
-    assert_eq!(merged.rows(), whole.rows());
+    assert_eq!(merged.row_numbers(), whole.row_numbers());
 }
 
 #[test]
@@ -134,7 +142,7 @@ fn overlapping_parts_are_refused() {
         let [mut a, mut b] =
             [0, 1].map(|_| Reservoir::new(2).unwrap().with_capacity(2).unwrap().with_seed(seed).unwrap());
         a.update(&numbered(0..1000)).unwrap();
-        b = b.starting_at(500).unwrap();
+        b = b.with_first_row(500).unwrap();
         b.update(&numbered(500..1500)).unwrap();
         assert!(a.merge(&b).is_err(), "seed {seed}: 500 rows are in both");
     }
@@ -142,12 +150,12 @@ fn overlapping_parts_are_refused() {
 
 #[test]
 fn the_last_numbers_of_rows_can_be_read() {
-    let mut last = Reservoir::new(2).unwrap().starting_at(u64::MAX - 1).unwrap();
+    let mut last = Reservoir::new(2).unwrap().with_first_row(u64::MAX - 1).unwrap();
     last.update(&numbered(0..1)).unwrap();
-    assert_eq!(last.rows(), [u64::MAX - 1]);
+    assert_eq!(last.row_numbers(), [u64::MAX - 1]);
     // No number comes after the last one.
     assert!(last.update(&numbered(1..2)).is_err());
-    assert_eq!(last.statistics().count(), 1);
+    assert_eq!(last.statistics().rows(), 1);
 }
 
 /// Parts travel between machines.
@@ -159,7 +167,7 @@ fn parts_are_stored_and_go_on() {
     let text = serde_json::to_string(&of(&x.slice(s![..300, ..]).to_owned(), 40, 5)).unwrap();
     let mut read: Reservoir = serde_json::from_str(&text).unwrap();
     read.update(&x.slice(s![300.., ..])).unwrap();
-    assert_eq!((read.rows(), read.points()), (whole.rows(), whole.points()));
+    assert_eq!((read.row_numbers(), read.points()), (whole.row_numbers(), whole.points()));
     // Damage is seen.
     assert!(serde_json::from_str::<Reservoir>(&text.replacen("300", "301", 1)).is_err());
 }

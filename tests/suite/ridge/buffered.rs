@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ndarray::{Array2, arr1, s};
-use random_features::apply::{RidgeBytes, RidgeStatistics, ScaleWarning, Standardisation};
+use random_features::apply::{RidgeStatistics, RidgeWarning, Standardisation};
 use random_features::frequency::{Coupling, Orthogonal};
 use random_features::{Error, Map, Real, Trigonometric};
 
@@ -21,7 +21,7 @@ fn same_bits<T: Real>() {
     }
     let whole = statistics(&map, &x, &y).solve(0.1).unwrap();
     assert_eq!(buffer.statistics().unwrap().solve(0.1).unwrap().weights(), whole.weights());
-    assert_eq!((buffer.pending(), buffer.statistics().unwrap().count()), (0, n as u64));
+    assert_eq!((buffer.pending(), buffer.statistics().unwrap().rows()), (0, n as u64));
 }
 
 #[test]
@@ -34,8 +34,8 @@ fn single_rows_have_the_bits_of_batches() {
 fn weights_labels_and_places_are_kept() {
     let (map, (x, y), w) = (trigonometric::<f64>(10, 1.0), data::<f64>(300), weights(300));
     let mut buffer =
-        RidgeStatistics::new(map.clone(), 2).unwrap().starting_at(CHUNK as u64 - 100).unwrap().buffered();
-    let mut batch = RidgeStatistics::new(map, 2).unwrap().starting_at(CHUNK as u64 - 100).unwrap();
+        RidgeStatistics::new(map.clone(), 2).unwrap().with_first_row(CHUNK as u64 - 100).unwrap().buffered();
+    let mut batch = RidgeStatistics::new(map, 2).unwrap().with_first_row(CHUNK as u64 - 100).unwrap();
     for i in 0..300 {
         buffer.push_weighted(&x.row(i), &y.row(i), w[i]).unwrap();
     }
@@ -64,15 +64,15 @@ fn buffers_refuse_rows_and_keep_others() {
     assert!(matches!(buffer.push_label(&x.row(0), 2), Err(Error::Entry { .. })));
     assert_eq!(buffer.pending(), 1);
     // A row that is counted already.
-    let mut later = RidgeStatistics::new(map.clone(), 2).unwrap().starting_at(2).unwrap();
+    let mut later = RidgeStatistics::new(map.clone(), 2).unwrap().with_first_row(2).unwrap();
     later.update(x.slice(s![2..5, ..]), &y.slice(s![2..5, ..])).unwrap();
     let mut first = RidgeStatistics::new(map, 2).unwrap();
     first.merge(&later).unwrap();
-    let mut buffer = first.starting_at(0).unwrap().buffered();
+    let mut buffer = first.with_first_row(0).unwrap().buffered();
     buffer.push(&x.row(0), &y.row(0)).unwrap();
     buffer.push(&x.row(1), &y.row(1)).unwrap();
     assert!(matches!(buffer.push(&x.row(2), &y.row(2)), Err(Error::Row { row: 2, .. })));
-    assert_eq!(buffer.into_statistics().unwrap().rows(), [Range { start: 0, end: 5 }]);
+    assert_eq!(buffer.into_statistics().unwrap().row_ranges(), [Range { start: 0, end: 5 }]);
     // Sums that cannot be added stay pending until they are discarded.
     let map: Map<f64> = Trigonometric.softmax(Orthogonal.draw(3, 10, 1).unwrap()).unwrap();
     let mut buffer = RidgeStatistics::new(map, 2).unwrap().buffered();
@@ -80,7 +80,7 @@ fn buffers_refuse_rows_and_keep_others() {
     assert!(buffer.flush().is_err() && buffer.statistics().is_err());
     assert_eq!(buffer.pending(), 1);
     buffer.discard();
-    assert_eq!(buffer.statistics().unwrap().count(), 0);
+    assert_eq!(buffer.statistics().unwrap().rows(), 0);
 }
 
 #[test]
@@ -90,13 +90,13 @@ fn badly_scaled_inputs_are_warned_of() {
     assert_eq!(fit(&x).scale_warning(), None);
     x.column_mut(2).mapv_inplace(|v| 1e4 * v);
     let warned = fit(&x);
-    let Some(ScaleWarning::Unequal { wide: 2, wide_range, .. }) = warned.scale_warning() else {
+    let Some(RidgeWarning::UnequalInputs { wide: 2, wide_range, .. }) = warned.scale_warning() else {
         panic!("{:?}", warned.scale_warning())
     };
     let (least, largest) = x.column(2).iter().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(*v), b.max(*v)));
     assert_eq!(wide_range, largest - least);
     let standardised = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap();
-    let mut standardised = standardised.standardised(Standardisation::of(&x).unwrap()).unwrap();
+    let mut standardised = standardised.with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
     standardised.update(&x, &y).unwrap();
     assert_eq!(standardised.scale_warning(), None);
     // Merged and stored ranges are those of all rows; those of lengthscales of one's own are in these.
@@ -104,24 +104,23 @@ fn badly_scaled_inputs_are_warned_of() {
     assert_eq!(statistics(&own, &x, &y).scale_warning(), None);
     let mut part = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap();
     part.update(x.slice(s![..50, ..]), &y.slice(s![..50, ..])).unwrap();
-    let mut rest = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap().starting_at(50).unwrap();
+    let mut rest = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap().with_first_row(50).unwrap();
     rest.update(x.slice(s![50.., ..]), &y.slice(s![50.., ..])).unwrap();
     part.merge(&rest).unwrap();
     assert_eq!(part.scale_warning(), warned.scale_warning());
     let wide: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(3, 10, 1).unwrap(), 1e-7).unwrap();
     x.column_mut(2).mapv_inplace(|v| 1e-4 * v);
-    assert!(matches!(statistics(&wide, &x, &y).scale_warning(), Some(ScaleWarning::Wide { .. })));
+    assert!(matches!(statistics(&wide, &x, &y).scale_warning(), Some(RidgeWarning::WideInputs { .. })));
 }
 
 #[test]
 fn bytes_are_known_before_there_is_data() {
-    let bytes = |m| RidgeBytes::of(&trigonometric::<f32>(m, 1.0), 3).unwrap();
+    let bytes = |m| RidgeStatistics::bytes(&trigonometric::<f32>(m, 1.0), 3).unwrap();
     let (small, large) = (bytes(512), bytes(1024));
-    for (a, b) in
-        [(small.statistics, large.statistics), (small.solve, large.solve), (small.spectrum, large.spectrum)]
-    {
+    for step in [0, 2, 3] {
+        let (a, b) = (small[step], large[step]);
         assert!((3.5..4.1).contains(&(b as f64 / a as f64)), "{a}, {b}");
     }
-    assert_eq!(large.update - large.statistics, 2 * (small.update - small.statistics));
-    assert!(RidgeBytes::of(&trigonometric::<f64>(10, 1.0), 0).unwrap().statistics > 0);
+    assert_eq!(large[1] - large[0], 2 * (small[1] - small[0]));
+    assert!(RidgeStatistics::bytes(&trigonometric::<f64>(10, 1.0), 0).unwrap()[0] > 0);
 }

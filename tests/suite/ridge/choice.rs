@@ -90,7 +90,7 @@ fn held_out_errors_are_those_of_the_models() {
     let least = errors.iter().copied().fold(f64::INFINITY, f64::min);
     let best = LAMBDAS[errors.iter().position(|error| *error == least).unwrap()];
     let choice = spectrum.choose(&Criterion::held_out(&x_test, &y_test), &LAMBDAS).unwrap();
-    assert_eq!((choice.lambda, choice.error), (best, least));
+    assert_eq!(choice, (best, least));
     // The λ to choose from go over all eigenvalues.
     let lambdas = spectrum.lambdas();
     assert_eq!(lambdas[0], spectrum.eigenvalues().fold(0.0, |a: f64, s| a.max(*s)));
@@ -116,7 +116,7 @@ fn criteria_standardise_their_points() {
     let raw = &x * 40.0 + 300.0;
     let inputs = Standardisation::of(&raw).unwrap();
     let plain = statistics(&map, &inputs.apply(&raw).unwrap(), &y).spectrum().unwrap();
-    let mut statistics = RidgeStatistics::new(map, 2).unwrap().standardised(inputs.clone()).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap().with_standardisation(inputs.clone()).unwrap();
     statistics.update(&raw, &y).unwrap();
     let spectrum = statistics.spectrum().unwrap();
     let applied = inputs.apply(&raw).unwrap();
@@ -148,7 +148,7 @@ fn of_equal_errors_the_largest_lambda() {
     let spectrum = statistics(&map, &x, &zeros).spectrum().unwrap();
     for criterion in [Criterion::GeneralisedCrossValidation, Criterion::leave_one_out(&x, &zeros)] {
         assert_eq!(spectrum.errors(&criterion, &LAMBDAS).unwrap(), [0.0; 4]);
-        assert_eq!(spectrum.choose(&criterion, &[1.0, 100.0, 0.01]).unwrap().lambda, 100.0);
+        assert_eq!(spectrum.choose(&criterion, &[1.0, 100.0, 0.01]).unwrap().0, 100.0);
     }
 }
 

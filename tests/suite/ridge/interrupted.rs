@@ -77,7 +77,7 @@ fn a_map_that_panics_leaves_sums_as_they_were() {
     }
     // The rows that were not taken in are taken in later.
     ridge.update(&x, &y).unwrap();
-    assert_eq!(ridge.count(), 6000);
+    assert_eq!(ridge.rows(), 6000);
 }
 
 #[test]

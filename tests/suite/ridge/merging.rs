@@ -19,7 +19,7 @@ fn bits<T: Real>(statistics: &RidgeStatistics<T>) -> Vec<u64> {
 fn parts<T: Real>(map: &Map<T>, x: &Array2<T>, y: &Array2<T>, ends: &[usize]) -> Vec<RidgeStatistics<T>> {
     let range = |pair: &[usize]| {
         let new = RidgeStatistics::new(map.clone(), y.ncols()).unwrap();
-        let mut part = new.starting_at(pair[0] as u64).unwrap();
+        let mut part = new.with_first_row(pair[0] as u64).unwrap();
         part.update(x.slice(s![pair[0]..pair[1], ..]), &y.slice(s![pair[0]..pair[1], ..])).unwrap();
         part
     };
@@ -45,7 +45,7 @@ fn cut_at_chunks<T: Real>() {
         let mut parts = parts(&map, &x, &y, &ends);
         let all = merged(&parts);
         assert_eq!(bits(&all), bits(&whole), "{ends:?}");
-        assert_eq!((all.rows(), all.count()), (whole.rows(), n as u64));
+        assert_eq!((all.row_ranges(), all.rows()), (whole.row_ranges(), n as u64));
         // In any order, and in batches.
         parts.shuffle(&mut rng);
         assert_eq!(bits(&merged(&parts)), bits(&whole), "{ends:?}");
@@ -91,12 +91,12 @@ fn taking_rows_out_undoes_taking_them_in() {
     assert_ne!(bits(&all), bits(&before));
     let out = w.slice(s![CHUNK + 50..]).to_owned();
     all.downdate(CHUNK as u64 + 50, x.slice(tail), &y.slice(tail), Some(&out)).unwrap();
-    assert_eq!((bits(&all), all.rows()), (bits(&before), before.rows()));
+    assert_eq!((bits(&all), all.row_ranges()), (bits(&before), before.row_ranges()));
     // Single rows, in another cut: to rounding.
     let mut one = before.clone();
     let row = s![17..18, ..];
     one.downdate(17, x.slice(row), &y.slice(row), Some(&w.slice(s![17..18]).to_owned())).unwrap();
-    assert_eq!(one.rows(), [0..17, 18..CHUNK as u64 + 50]);
+    assert_eq!(one.row_ranges(), [0..17, 18..CHUNK as u64 + 50]);
     let mut without = RidgeStatistics::new(before.map().clone(), 2).unwrap();
     for rows in [0..17, 18..CHUNK + 50] {
         let (rows, w) = (s![rows.clone(), ..], w.slice(s![rows]));
@@ -134,7 +134,7 @@ fn an_empty_update_changes_nothing() {
     let mut again = whole.clone();
     again.update(x.slice(s![..0, ..]), &y.slice(s![..0, ..])).unwrap();
     again.merge(&RidgeStatistics::new(map, 2).unwrap()).unwrap();
-    assert_eq!((bits(&again), again.rows()), (bits(&whole), whole.rows()));
+    assert_eq!((bits(&again), again.row_ranges()), (bits(&whole), whole.row_ranges()));
 }
 
 /// Rounding errors of heavy rows that came together and went one by one are no directions of the rows that remain.

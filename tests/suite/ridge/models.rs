@@ -149,7 +149,7 @@ fn inputs_are_standardised_as_part_of_the_model() {
     let raw = &x * &arr1(&[1e30, 1e-30, 7.0]) + &arr1(&[3e30, -5e-30, 0.0]);
     let inputs = Standardisation::of(&raw).unwrap();
     let plain = statistics(&map, &inputs.apply(&raw).unwrap(), &y).solve(1e-3).unwrap();
-    let mut statistics = RidgeStatistics::new(map, 2).unwrap().standardised(inputs.clone()).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap().with_standardisation(inputs.clone()).unwrap();
     statistics.update(&raw, &y).unwrap();
     let model = statistics.solve(1e-3).unwrap();
     assert_eq!(model.weights(), plain.weights());
@@ -159,7 +159,7 @@ fn inputs_are_standardised_as_part_of_the_model() {
     let mut constant = x.clone();
     constant.column_mut(1).fill(1e30);
     let inputs = Standardisation::of(&constant).unwrap();
-    assert_eq!((inputs.scale()[1], inputs.apply(&constant).unwrap()[[7, 1]]), (1.0, 0.0));
+    assert_eq!((inputs.scales()[1], inputs.apply(&constant).unwrap()[[7, 1]]), (1.0, 0.0));
 }
 
 #[test]
@@ -168,7 +168,8 @@ fn one_row_at_a_time_gives_the_bits_of_a_batch() {
         let (map, (x, _)) = (trigonometric::<f32>(33, 1.0), data::<f32>(5000));
         let y = Array2::from_shape_fn((5000, targets), |(i, j)| x[[i, j % 3]] * (j + 1) as f32);
         let inputs = Standardisation::of(&x).unwrap();
-        let mut statistics = RidgeStatistics::new(map, targets).unwrap().standardised(inputs).unwrap();
+        let mut statistics =
+            RidgeStatistics::new(map, targets).unwrap().with_standardisation(inputs).unwrap();
         statistics.update(&x, &y).unwrap();
         let model = statistics.solve(1e-2).unwrap();
         let whole = model.predict(&x).unwrap();
@@ -207,7 +208,7 @@ fn a_share_of_p_has_the_class() {
     let mut statistics = RidgeStatistics::new(map, 2).unwrap();
     statistics.update_labels(&train.0, &train.1).unwrap();
     let classifier = RidgeClassifier::new(statistics.solve(1.0).unwrap()).unwrap();
-    let p = classifier.calibrated(&held_out.0, &held_out.1).unwrap().probabilities(&test.0).unwrap();
+    let p = classifier.with_calibration(&held_out.0, &held_out.1).unwrap().probabilities(&test.0).unwrap();
     let mut bins = 0;
     for bin in 0..20 {
         let rows: Vec<usize> = (0..40_000).filter(|i| (20.0 * p[[*i, 1]]) as usize == bin).collect();
@@ -251,7 +252,7 @@ fn probabilities_of_three_classes() {
     statistics.update_labels(&train.0, &train.1).unwrap();
     let plain = RidgeClassifier::new(statistics.solve(1.0).unwrap()).unwrap();
     assert!(plain.probabilities(&test.0).is_err());
-    let classifier = plain.clone().calibrated(&held_out.0, &held_out.1).unwrap();
+    let classifier = plain.clone().with_calibration(&held_out.0, &held_out.1).unwrap();
     assert_eq!(classifier.classify(&test.0).unwrap(), plain.classify(&test.0).unwrap());
     let p = classifier.probabilities(&test.0).unwrap();
     assert!(p.rows().into_iter().all(|row| (row.sum() - 1.0).abs() < 1e-12));
@@ -279,7 +280,7 @@ fn sure_classes_are_not_quite_sure() {
     let labels: Vec<usize> = (0..40).map(|i| i / 20).collect();
     statistics.update_labels(&x, &labels).unwrap();
     let classifier =
-        RidgeClassifier::new(statistics.solve(1e-3).unwrap()).unwrap().calibrated(&x, &labels).unwrap();
+        RidgeClassifier::new(statistics.solve(1e-3).unwrap()).unwrap().with_calibration(&x, &labels).unwrap();
     let p = classifier.probabilities(&x).unwrap();
     // (20 + 1)/(20 + 2) where all predictions of a class are alike.
     assert!((p[[3, 0]] - 21.0 / 22.0).abs() < 5e-3 && (p[[33, 1]] - 21.0 / 22.0).abs() < 5e-3, "{p}");
@@ -295,7 +296,7 @@ fn calibration_does_not_turn_classes_round() {
     statistics.update_labels(&x, &labels).unwrap();
     let wrong: Vec<usize> = labels.iter().map(|label| 1 - label).collect();
     let classifier =
-        RidgeClassifier::new(statistics.solve(1e-3).unwrap()).unwrap().calibrated(&x, &wrong).unwrap();
+        RidgeClassifier::new(statistics.solve(1e-3).unwrap()).unwrap().with_calibration(&x, &wrong).unwrap();
     // 30 of class 1 and 10 of class 0, each softened by Platt's rule.
     let share = (30.0 * 31.0 / 32.0 + 10.0 * 1.0 / 12.0) / 40.0;
     let p = classifier.probabilities(&x).unwrap();
@@ -312,7 +313,7 @@ fn the_unit_of_predictions_does_not_matter() {
     let probabilities = |unit: f64| {
         let y = Array2::from_shape_fn((200, 2), |(i, c)| if labels[i] == c { unit } else { 0.0 });
         let model = statistics(&map, &x, &y).solve(1.0).unwrap();
-        RidgeClassifier::new(model).unwrap().calibrated(&x, &labels).unwrap().probabilities(&x).unwrap()
+        RidgeClassifier::new(model).unwrap().with_calibration(&x, &labels).unwrap().probabilities(&x).unwrap()
     };
     let plain = probabilities(1.0);
     for unit in [1e-30, 1e30] {
@@ -340,14 +341,14 @@ fn standardisation_of_extreme_columns() {
     let plain = Standardisation::of(&x).unwrap();
     for size in [1e200, 1e-200] {
         let inputs = Standardisation::of(&(&x * size)).unwrap();
-        for (a, b) in inputs.scale().iter().zip(plain.scale()) {
+        for (a, b) in inputs.scales().iter().zip(plain.scales()) {
             assert!((a / size / b - 1.0).abs() < 1e-12, "{size}: {a} {b}");
         }
     }
     let rounded = Array2::from_shape_fn((100, 1), |(i, _)| 1e6 * (1.0 + (i % 2) as f64 * f64::EPSILON));
-    assert_eq!(Standardisation::of(&rounded).unwrap().scale(), [1.0]);
+    assert_eq!(Standardisation::of(&rounded).unwrap().scales(), [1.0]);
     let narrow = Array2::from_shape_fn((100, 1), |(i, _)| 1e6 * (1.0 + (i % 2) as f32 * f32::EPSILON));
-    assert_eq!(Standardisation::of(&narrow).unwrap().scale(), [1.0]);
+    assert_eq!(Standardisation::of(&narrow).unwrap().scales(), [1.0]);
 }
 
 #[test]
@@ -378,7 +379,8 @@ fn calibration_keeps_the_order_of_points() {
     let rare: Vec<usize> = (0..300).filter(|i| labels[*i] > 0 || i % 6 == 0).collect();
     let held_out = x.select(ndarray::Axis(0), &rare);
     let labels: Vec<usize> = rare.iter().map(|i| labels[*i]).collect();
-    let classifier = RidgeClassifier::new(model.clone()).unwrap().calibrated(&held_out, &labels).unwrap();
+    let classifier =
+        RidgeClassifier::new(model.clone()).unwrap().with_calibration(&held_out, &labels).unwrap();
     let (scores, p) = (model.predict(&x).unwrap(), classifier.probabilities(&x).unwrap());
     for (c, k) in [(0, 1), (0, 2), (1, 2)] {
         let margin = |i: &usize| scores[[*i, c]] - scores[[*i, k]];
@@ -439,7 +441,7 @@ fn a_class_without_rows_is_never_predicted() {
         known.update_labels(&x, &two).unwrap();
         let mut merged = statistics(3);
         merged.update_labels(x.slice(s![..120, ..]), &three[..120]).unwrap();
-        let mut rest = statistics(3).starting_at(120).unwrap();
+        let mut rest = statistics(3).with_first_row(120).unwrap();
         rest.update_labels(x.slice(s![120.., ..]), &three[120..]).unwrap();
         merged.merge(&rest).unwrap();
         // A class whose rows were all removed.
@@ -448,7 +450,7 @@ fn a_class_without_rows_is_never_predicted() {
         removed.update(other, &label).unwrap();
         removed.downdate(200, other, &label, None).unwrap();
         let known = RidgeClassifier::new(known.solve(1e-3).unwrap()).unwrap();
-        let known = known.calibrated(&x, &two).unwrap();
+        let known = known.with_calibration(&x, &two).unwrap();
         let expected = with_gap(&known.classify(&far).unwrap());
         let probabilities = known.probabilities(&far).unwrap();
         for statistics in [whole, merged, removed] {
@@ -461,7 +463,7 @@ fn a_class_without_rows_is_never_predicted() {
             // Held-out points of the class say nothing.
             let (more, mut labels) = (ndarray::concatenate![ndarray::Axis(0), x, x], three.clone());
             labels.extend(vec![1; 200]);
-            let classifier = RidgeClassifier::new(model).unwrap().calibrated(&more, &labels).unwrap();
+            let classifier = RidgeClassifier::new(model).unwrap().with_calibration(&more, &labels).unwrap();
             #[cfg(feature = "serde")]
             let classifier: RidgeClassifier<f64> =
                 serde_json::from_str(&serde_json::to_string(&classifier).unwrap()).unwrap();
@@ -473,7 +475,7 @@ fn a_class_without_rows_is_never_predicted() {
                 assert!(off.iter().all(|off| off.abs() < 1e-9), "{off}");
             }
             let error =
-                RidgeClassifier::new(classifier.model().clone()).unwrap().calibrated(&x, &vec![1; 200]);
+                RidgeClassifier::new(classifier.model().clone()).unwrap().with_calibration(&x, &vec![1; 200]);
             assert!(matches!(error, Err(random_features::Error::NoData { .. })));
         }
     }

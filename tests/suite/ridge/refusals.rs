@@ -202,8 +202,8 @@ fn rows_are_counted_once() {
     let mut all = statistics(&map, &x, &y);
     let twice = all.clone();
     assert_eq!(all.merge(&twice).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
-    assert!(all.clone().starting_at(99).is_err() && all.clone().starting_at(100).is_ok());
-    let mut before = RidgeStatistics::new(map, 2).unwrap().starting_at(50).unwrap();
+    assert!(all.clone().with_first_row(99).is_err() && all.clone().with_first_row(100).is_ok());
+    let mut before = RidgeStatistics::new(map, 2).unwrap().with_first_row(50).unwrap();
     before.update(x.slice(s![..50, ..]), &y.slice(s![..50, ..])).unwrap();
     assert_eq!(all.merge(&before).unwrap_err(), Error::Row { row: 50, reason: "is counted already" });
     let one = (x.slice(s![..1, ..]), y.slice(s![..1, ..]));
@@ -213,7 +213,7 @@ fn rows_are_counted_once() {
     let mut first = RidgeStatistics::new(all.map().clone(), 2).unwrap();
     first.merge(&before).unwrap();
     first.update(one.0, &one.1).unwrap();
-    assert_eq!(first.rows(), [Range { start: 50, end: 101 }]);
+    assert_eq!(first.row_ranges(), [Range { start: 50, end: 101 }]);
 }
 
 #[test]
@@ -226,9 +226,9 @@ fn different_models_do_not_merge() {
     assert!(reason(RidgeStatistics::new(map.clone(), 3).unwrap()).contains("targets"));
     assert!(reason(new().without_intercept()).contains("intercept"));
     let inputs = Standardisation::of(&x).unwrap();
-    assert!(reason(new().standardised(inputs.clone()).unwrap()).contains("standardisations"));
-    assert!(own.clone().standardised(inputs).is_err());
-    assert!(new().standardised(Standardisation::new(vec![0.0], vec![1.0]).unwrap()).is_err());
+    assert!(reason(new().with_standardisation(inputs.clone()).unwrap()).contains("standardisations"));
+    assert!(own.clone().with_standardisation(inputs).is_err());
+    assert!(new().with_standardisation(Standardisation::new(vec![0.0], vec![1.0]).unwrap()).is_err());
     for scale in [0.0, -1.0, 1e-310, f64::INFINITY, f64::NAN] {
         assert!(Standardisation::new(vec![0.0], vec![scale]).is_err(), "{scale}");
     }
@@ -296,7 +296,7 @@ fn scales_that_overflow_are_an_error() {
     let x = arr2(&[[0.1, 0.2, 0.3], [30.0, 30.0, 0.0]]);
     let error = statistics.update(&x, &arr2(&[[1.0], [2.0]])).unwrap_err();
     assert!(error.to_string().contains("Gaussian kernel"), "{error}");
-    assert_eq!(statistics.count(), 0);
+    assert_eq!(statistics.rows(), 0);
 }
 
 /// Points themselves, with one scale.
@@ -368,10 +368,10 @@ fn no_data_no_model() {
     assert!(spectrum.errors(&Criterion::held_out(none.0, &none.1), &[1.0]).is_err());
     let model = all.solve(1.0).unwrap();
     assert!(model.predict(x.slice(s![.., ..2])).is_err());
-    assert!(RidgeClassifier::new(model.clone()).unwrap().calibrated(none.0, &[]).is_err());
+    assert!(RidgeClassifier::new(model.clone()).unwrap().with_calibration(none.0, &[]).is_err());
     let mut nan = x.slice(s![..2, ..]).to_owned();
     nan[[1, 0]] = f64::NAN;
-    let error = RidgeClassifier::new(model).unwrap().calibrated(&nan, &[0, 1]).unwrap_err();
+    let error = RidgeClassifier::new(model).unwrap().with_calibration(&nan, &[0, 1]).unwrap_err();
     assert_eq!(error, Error::NotFinite { what: "the predictions", row: 1 });
 }
 
@@ -383,7 +383,8 @@ fn one_class() {
         let mut statistics = RidgeStatistics::new(map.clone(), classes).unwrap();
         statistics.update_labels(&x, &vec![classes - 1; 60]).unwrap();
         let model = statistics.solve(1e-3).unwrap();
-        let classifier = RidgeClassifier::new(model).unwrap().calibrated(&x, &vec![classes - 1; 60]).unwrap();
+        let classifier =
+            RidgeClassifier::new(model).unwrap().with_calibration(&x, &vec![classes - 1; 60]).unwrap();
         assert_eq!(classifier.classify(&x).unwrap(), vec![classes - 1; 60]);
         let p = classifier.probabilities(&x).unwrap();
         // Classes without rows have no part.
@@ -396,19 +397,19 @@ fn one_class() {
 #[test]
 fn row_numbers_end() {
     let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(10));
-    let mut last = RidgeStatistics::new(map, 2).unwrap().starting_at(u64::MAX - 5).unwrap();
+    let mut last = RidgeStatistics::new(map, 2).unwrap().with_first_row(u64::MAX - 5).unwrap();
     let before = format!("{last:?}");
     let error = last.update(&x, &y).unwrap_err();
     assert!(matches!(error, Error::Row { row: u64::MAX, .. }), "{error}");
     assert_eq!(format!("{last:?}"), before);
     last.update(x.slice(s![..5, ..]), &y.slice(s![..5, ..])).unwrap();
-    assert_eq!(last.rows(), [Range { start: u64::MAX - 5, end: u64::MAX }]);
+    assert_eq!(last.row_ranges(), [Range { start: u64::MAX - 5, end: u64::MAX }]);
     let before = format!("{last:?}");
     assert!(matches!(last.downdate(u64::MAX - 5, &x, &y, None), Err(Error::Row { .. })));
     assert!(last.update(x.slice(s![..1, ..]), &y.slice(s![..1, ..])).is_err());
     assert_eq!(format!("{last:?}"), before);
     last.downdate(u64::MAX - 5, x.slice(s![..5, ..]), &y.slice(s![..5, ..]), None).unwrap();
-    assert_eq!(last.count(), 0);
+    assert_eq!(last.rows(), 0);
 }
 
 /// Sums of more features or targets than any machine has memory for.
@@ -426,7 +427,9 @@ fn sums_beyond_memory_are_refused() {
 #[test]
 fn rows_that_were_not_standardised_are_named() {
     let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(30));
-    let late =
-        statistics(&map, &x, &y).standardised(Standardisation::of(&x).unwrap()).unwrap_err().to_string();
+    let late = statistics(&map, &x, &y)
+        .with_standardisation(Standardisation::of(&x).unwrap())
+        .unwrap_err()
+        .to_string();
     assert!(late.contains("is 30, but must be 0") && late.contains("standardis"), "{late}");
 }

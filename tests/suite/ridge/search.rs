@@ -8,8 +8,7 @@ use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::apply::{
-    Criterion, GridEnd, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning,
-    Standardisation,
+    Criterion, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning, Standardisation,
 };
 use random_features::data::{Statistics, lengthscale};
 use random_features::frequency::{Coupling, Frequencies, Orthogonal};
@@ -40,7 +39,14 @@ fn search<'a, T: Real>(m: usize) -> RidgeSearch<'a, T> {
 
 /// Whether a search warns of the scale of inputs.
 fn has_scale<T: Real>(found: &RidgeFit<T>) -> bool {
-    found.warnings().iter().any(|warning| matches!(warning, RidgeWarning::Scale(_)))
+    found.warnings().iter().any(|warning| {
+        matches!(
+            warning,
+            RidgeWarning::UnequalInputs { .. }
+                | RidgeWarning::NarrowInputs { .. }
+                | RidgeWarning::WideInputs { .. }
+        )
+    })
 }
 
 /// The numbers of maps that a watcher is told to be tried, of so many.
@@ -96,17 +102,14 @@ fn a_grid_has_the_errors_and_the_model_of_each_map() {
                     assert!((a / b - 1.0).abs() < 1e-6, "{a} is not {b} for {lambda}");
                 }
                 assert_eq!(trial.lengthscale, Some(LENGTHSCALES[k].into()));
-                assert_eq!((trial.frequencies, trial.features), (Some(20), 40));
-                let choice = trial.choice().unwrap();
-                if best.is_none_or(|(_, _, error)| choice.error < error) {
-                    best = Some((k, choice.lambda, choice.error));
+                assert_eq!((trial.m, trial.feature_dim), (Some(20), 40));
+                let (lambda, error) = (trial.lambda().unwrap(), trial.error());
+                if best.is_none_or(|(_, _, least)| error < least) {
+                    best = Some((k, lambda, error));
                 }
             }
             let (k, lambda, error) = best.unwrap();
-            assert_eq!(
-                (fit.best(), fit.choice().lambda, fit.choice().error),
-                (&fit.trials()[k], lambda, error)
-            );
+            assert_eq!((fit.best(), fit.lambda(), fit.error()), (&fit.trials()[k], lambda, error));
             let model = grid.statistics()[k].spectrum().unwrap().model(lambda).unwrap();
             assert_eq!(fit.model().weights(), model.weights());
             assert!(fit.to_string().lines().nth(k).unwrap().starts_with('*'));
@@ -124,7 +127,7 @@ fn grids_merge_and_failed_updates_change_nothing() {
     };
     let mut left = RidgeGrid::new(maps(10), 2).unwrap();
     left.update(x.slice(s![..100, ..]), &y.slice(s![..100, ..])).unwrap();
-    let mut right = RidgeGrid::new(maps(10), 2).unwrap().starting_at(100).unwrap();
+    let mut right = RidgeGrid::new(maps(10), 2).unwrap().with_first_row(100).unwrap();
     right.update(x.slice(s![100.., ..]), &y.slice(s![100.., ..])).unwrap();
     left.merge(&right).unwrap();
     let errors = |grid: &RidgeGrid<f64>| grid.choose(&Criterion::LogEvidence, Some(&[1e-3, 0.1])).unwrap();
@@ -146,9 +149,9 @@ fn grids_merge_and_failed_updates_change_nothing() {
     let far = Array2::from_elem((5, 3), 40.0);
     assert!(grid.update(&far, &Array2::ones((5, 2))).is_err());
     assert_eq!(grid.statistics()[0].solve(0.1).unwrap().weights(), model.weights());
-    assert_eq!((grid.statistics()[0].count(), grid.statistics()[1].count()), (300, 300));
+    assert_eq!((grid.statistics()[0].rows(), grid.statistics()[1].rows()), (300, 300));
     grid.update(&x, &y).unwrap();
-    assert_eq!(grid.statistics()[0].rows(), grid.statistics()[1].rows());
+    assert_eq!(grid.statistics()[0].row_ranges(), grid.statistics()[1].row_ranges());
     assert!(matches!(RidgeGrid::<f64>::new([], 1), Err(Error::Parameter { .. })));
     assert!(matches!(grid.choose(&Criterion::LogEvidence, Some(&[])), Err(Error::Parameter { .. })));
     assert!(matches!(grid.choose(&Criterion::LogEvidence, Some(&[-1.0])), Err(Error::Parameter { .. })));
@@ -166,20 +169,24 @@ fn a_search_is_a_grid_over_standardised_inputs() {
         .fit(&x, &y)
         .unwrap();
     let inputs = Standardisation::of(&x).unwrap();
-    let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap();
+    let mut grid = RidgeGrid::new(maps(20), 2).unwrap().with_standardisation(inputs.clone()).unwrap();
     grid.update(&x, &y).unwrap();
     let expected = grid.choose(&Criterion::GeneralisedCrossValidation, Some(&[1e-3, 1e-1, 10.0])).unwrap();
     assert_eq!(found.trials(), expected.trials());
-    assert_eq!(found.choice(), expected.choice());
+    assert_eq!((found.lambda(), found.error()), (expected.lambda(), expected.error()));
     assert_eq!(found.model().predict(&x).unwrap(), expected.model().predict(&x).unwrap());
     assert_eq!(found.model().standardisation(), Some(&inputs));
     assert!(!has_scale(&found));
     // Leave-one-out takes the rows of the search.
     let found = search(20).with_lengthscales(LENGTHSCALES).without_intercept().fit(&x, &y).unwrap();
-    let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap().without_intercept();
+    let mut grid = RidgeGrid::new(maps(20), 2)
+        .unwrap()
+        .with_standardisation(inputs.clone())
+        .unwrap()
+        .without_intercept();
     grid.update(&x, &y).unwrap();
     let expected = grid.choose(&Criterion::leave_one_out(&x, &y), None).unwrap();
-    assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
+    assert_eq!((found.trials(), found.lambda()), (expected.trials(), expected.lambda()));
 }
 
 #[test]
@@ -198,7 +205,7 @@ fn numbers_of_frequencies_share_a_draw() {
     let (x, y) = data::<f64>(600);
     let search = search(60).with_criterion(Criterion::GeneralisedCrossValidation);
     let found = search.with_lengthscales([1]).with_frequencies([7, 30, 60, 1000]).fit(&x, &y).unwrap();
-    let counts: Vec<_> = found.trials().iter().map(|trial| trial.frequencies.unwrap()).collect();
+    let counts: Vec<_> = found.trials().iter().map(|trial| trial.m.unwrap()).collect();
     // Blocks of three.
     assert_eq!(counts, [9, 30, 60, 60]);
     assert_eq!(found.trials()[2].errors, found.trials()[3].errors);
@@ -208,7 +215,8 @@ fn numbers_of_frequencies_share_a_draw() {
         random_features::frequency::Frequencies::from_rows(omega.rows().slice(s![..30, ..]).to_owned())
             .unwrap();
     let map: Map<f64> = Trigonometric.build(leading, AnyKernel::implied(1.0)).unwrap();
-    let mut grid = RidgeGrid::new([map], 2).unwrap().standardised(&Standardisation::of(&x).unwrap()).unwrap();
+    let mut grid =
+        RidgeGrid::new([map], 2).unwrap().with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
     grid.update(&x, &y).unwrap();
     let by_hand = grid.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
     assert_eq!(found.trials()[1].errors, by_hand.trials()[0].errors);
@@ -234,19 +242,21 @@ fn a_search_on_some_rows_fits_all() {
         let ell = found.best().lengthscale.clone().unwrap();
         let Lengthscale::Isotropic(ell) = ell else { panic!("{ell:?}") };
         let map = trigonometric(20, ell);
-        let mut statistics =
-            RidgeStatistics::new(map, 2).unwrap().standardised(Standardisation::of(&x).unwrap()).unwrap();
+        let mut statistics = RidgeStatistics::new(map, 2)
+            .unwrap()
+            .with_standardisation(Standardisation::of(&x).unwrap())
+            .unwrap();
         statistics.update(&x, &y).unwrap();
-        let expected = statistics.spectrum().unwrap().model(found.choice().lambda).unwrap();
+        let expected = statistics.spectrum().unwrap().model(found.lambda()).unwrap();
         assert_eq!(found.model().weights(), expected.weights());
         let error = (found.model().predict(&x).unwrap() - &y).mapv(|e| e * e).mean().unwrap();
         assert!(error < 0.03, "{error}");
         if matches!(criterion, Criterion::LeaveOneOut) {
             // At some rows, of the regression on all.
             let all = statistics.spectrum().unwrap();
-            let lambda = found.choice().lambda;
+            let lambda = found.lambda();
             let exact = all.errors(&Criterion::leave_one_out(&x, &y), &[lambda]).unwrap()[0];
-            assert!((found.choice().error / exact - 1.0).abs() < 0.25);
+            assert!((found.error() / exact - 1.0).abs() < 0.25);
         }
     }
 }
@@ -261,7 +271,8 @@ fn lengthscales_of_coordinates_find_what_matters() {
         (3.0 * x[[i, 0]]).sin() + 0.3 * x[[i, 1]] + 0.1 * generator.sample::<f64, _>(StandardNormal)
     });
     let (reports, watcher) = reports();
-    let found = progress::watch(watcher, || search(120).per_dimension(3).fit(&x, &y)).unwrap();
+    let found =
+        progress::watch(watcher, || search(120).with_lengthscale_per_dimension(3).fit(&x, &y)).unwrap();
     // The best of the nine default lengthscales is the longest, and the next four are no better.
     let total = 9 + 4 + 2 * 3 * 3;
     let reports = reports.lock().unwrap();
@@ -269,10 +280,9 @@ fn lengthscales_of_coordinates_find_what_matters() {
     assert!(reports.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{reports:?}");
     let Some(Lengthscale::PerDimension(scales)) = &found.best().lengthscale else { panic!("{found}") };
     assert!(4.0 * scales[0] < scales[1].min(scales[2]), "{scales:?}");
-    let isotropic =
-        found.trials()[..13].iter().map(|t| t.choice().unwrap().error).fold(f64::INFINITY, f64::min);
+    let isotropic = found.trials()[..13].iter().map(|t| t.error()).fold(f64::INFINITY, f64::min);
     // The noise has variance 0.01, which no map explains.
-    let own = found.best().choice().unwrap().error;
+    let own = found.best().error();
     assert!(own - 0.01 < 0.6 * (isotropic - 0.01), "{found}");
 }
 
@@ -291,7 +301,7 @@ fn labels_weights_and_maps_of_other_kinds() {
     let half = Array1::from_shape_fn(300, |i| if i < 200 { 1.0 } else { 0.0 });
     let weighted = search(10).fit_weighted(&x, &y, &half).unwrap();
     let alone = search(10).fit(x.slice(s![..200, ..]), &y.slice(s![..200, ..])).unwrap();
-    assert!((weighted.choice().error / alone.choice().error - 1.0).abs() < 0.2, "{weighted}\n{alone}");
+    assert!((weighted.error() / alone.error() - 1.0).abs() < 0.2, "{weighted}\n{alone}");
 }
 
 #[test]
@@ -341,9 +351,9 @@ fn noise_is_not_predicted_by_any_lambda() {
         let of_features = [Criterion::GeneralisedCrossValidation, Criterion::leave_one_out(&x, &y)];
         let of_gram = [Criterion::GeneralisedCrossValidation, Criterion::LeaveOneOut];
         for (criterion, of_gram) in of_features.into_iter().zip(of_gram) {
-            let least = exact.choose(&of_gram, &exact.lambdas()).unwrap().error;
+            let least = exact.choose(&of_gram, &exact.lambdas()).unwrap().1;
             assert!(least > 0.4 * variance, "n = {n}, exact kernel: {least} of {variance}");
-            let least = features.choose(&criterion, &features.lambdas()).unwrap().error;
+            let least = features.choose(&criterion, &features.lambdas()).unwrap().1;
             assert!(least > 0.4 * variance, "n = {n}, features: {least} of {variance}");
         }
         assert!(exact.log_evidence(exact.lambdas()[0]).unwrap().is_finite());
@@ -374,7 +384,7 @@ fn lengthscales_that_see_nothing_and_rows_without_weight_do_no_harm() {
     let counts = Array1::from_shape_fn(2000, |i| f64::from(u8::from(i < 400)));
     let weighted = search(10).fit_weighted(&far, &targets, &counts).unwrap();
     let alone = search(10).fit_weighted(&x, &y, &Array1::ones(400)).unwrap();
-    assert_eq!((weighted.trials(), weighted.choice()), (alone.trials(), alone.choice()));
+    assert_eq!((weighted.trials(), weighted.lambda()), (alone.trials(), alone.lambda()));
 }
 
 #[test]
@@ -441,8 +451,8 @@ fn default_lengthscales_reach_what_is_far_from_the_median() {
     // Where it gets better towards an end, that end is named.
     let Some(Lengthscale::Isotropic(best)) = found.best().lengthscale else { panic!("{found}") };
     let short = search.with_lengthscales([best, 2.0 * best, 50.0 * best]).fit(&x, &y).unwrap();
-    let end = |end| RidgeWarning::Lengthscale { end, coordinates: Vec::new() };
-    assert!(short.warnings().contains(&end(GridEnd::Least)), "{short}");
+    let end = |longest| RidgeWarning::Lengthscale { longest, coordinates: Vec::new() };
+    assert!(short.warnings().contains(&end(false)), "{short}");
     assert!(short.to_string().contains("the shortest that was tried"), "{short}");
 }
 
@@ -474,7 +484,7 @@ fn what_is_no_better_than_the_mean_is_said() {
         let (x, y) = data::<f64>(300);
         let found = search(20).with_criterion(criterion.clone()).fit(&x, &y).unwrap();
         assert!(!matches!(found.warnings(), [RidgeWarning::Mean { .. }, ..]), "{criterion:?}: {found}");
-        let explained = 1.0 - found.best().choice().unwrap().error / found.best().mean_error;
+        let explained = 1.0 - found.best().error() / found.best().mean_error;
         assert!(matches!(criterion, Criterion::LogEvidence) || explained > 0.9, "{criterion:?}: {explained}");
     }
 }
@@ -505,18 +515,18 @@ fn warnings_of_the_mean_have_small_rates() {
 fn a_best_lambda_at_an_end_is_named() {
     let (x, y) = data::<f64>(500);
     let search = || search::<f64>(20).with_lengthscales([1.0]);
-    let best = search().fit(&x, &y).unwrap().choice().lambda;
+    let best = search().fit(&x, &y).unwrap().lambda();
     let warned = |lambdas: [f64; 3]| {
         let found = search().with_lambdas(lambdas.map(|factor| factor * best)).fit(&x, &y).unwrap();
         let of_lambda = |warning: &RidgeWarning| match warning {
-            RidgeWarning::Lambda { end, .. } => Some(*end),
+            RidgeWarning::Lambda { largest, .. } => Some(*largest),
             _ => None,
         };
         found.warnings().iter().find_map(of_lambda)
     };
     assert_eq!(warned([0.01, 1.0, 100.0]), None);
-    assert_eq!(warned([100.0, 1e3, 1e4]), Some(GridEnd::Least));
-    assert_eq!(warned([1e-4, 1e-6, 1e-5]), Some(GridEnd::Largest));
+    assert_eq!(warned([100.0, 1e3, 1e4]), Some(false));
+    assert_eq!(warned([1e-4, 1e-6, 1e-5]), Some(true));
     // With one λ there is nothing to choose.
     let found = search().with_lambdas([100.0 * best]).fit(&x, &y).unwrap();
     assert!(!found.warnings().iter().any(|warning| matches!(warning, RidgeWarning::Lambda { .. })));
@@ -529,7 +539,7 @@ fn a_best_lambda_at_an_end_is_named() {
     let mut grid = RidgeGrid::new([trigonometric(3, 1.0)], 1).unwrap();
     grid.update(&x, &y).unwrap();
     let found = grid.choose(&Criterion::leave_one_out(&x, &y), None).unwrap();
-    assert!(found.choice().lambda > largest, "{found}");
+    assert!(found.lambda() > largest, "{found}");
     assert!(matches!(found.warnings(), [RidgeWarning::Mean { .. }]), "{found}");
 }
 
@@ -551,12 +561,12 @@ fn a_target_that_the_common_lambda_does_not_suit_is_named() {
     let Some(RidgeWarning::Targets { target: 0, lambda, own_error, error }) = targets(&found) else {
         panic!("{found}")
     };
-    assert!(error > 10.0 * own_error && lambda < 0.1 * found.choice().lambda, "{found}");
+    assert!(error > 10.0 * own_error && lambda < 0.1 * found.lambda(), "{found}");
     // What it says of the target alone is what a search for it finds.
     let first = y.slice(s![.., ..1]).to_owned();
     let alone = search().with_lengthscales([0.5]);
     let alone = alone.with_criterion(Criterion::GeneralisedCrossValidation).fit(&x, &first).unwrap();
-    assert!((alone.choice().error / own_error - 1.0).abs() < 0.2, "{own_error}: {alone}");
+    assert!((alone.error() / own_error - 1.0).abs() < 0.2, "{own_error}: {alone}");
     assert_eq!(targets(&alone), None);
     // Targets of the same kind are content.
     let both = ndarray::concatenate![ndarray::Axis(1), first, first.mapv(|y| 1e3 * y)];
@@ -677,7 +687,7 @@ fn a_map_that_cannot_be_fitted_ends_no_search() {
     let found = search().fit(&x, &y).unwrap();
     assert!(matches!(found.warnings(), [RidgeWarning::Mean { .. }, ..]), "{found}");
     // In one coordinate after the other.
-    assert!(search().with_lengthscales([0.3]).per_dimension(2).fit(&x, &y).is_ok());
+    assert!(search().with_lengthscales([0.3]).with_lengthscale_per_dimension(2).fit(&x, &y).is_ok());
 }
 
 /// Every map predicts the same of constant targets: no advice can be better than another.
@@ -737,10 +747,10 @@ fn weights_standardise() {
     let used = found.model().standardisation().unwrap();
     let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
     assert!(
-        near(used.centre(), inputs.centre()) && near(used.scale(), inputs.scale()),
+        near(used.centre(), inputs.centre()) && near(used.scales(), inputs.scales()),
         "{used:?} {inputs:?}"
     );
-    assert!(!near(used.scale(), Standardisation::of(&x).unwrap().scale()));
+    assert!(!near(used.scales(), Standardisation::of(&x).unwrap().scales()));
 }
 
 /// The ends of the lengthscales are those that were tried with as many frequencies as the best map has.
@@ -751,7 +761,7 @@ fn lengthscales_of_other_numbers_of_frequencies_are_no_ends() {
     let mut grid = RidgeGrid::new(maps, 2).unwrap();
     grid.update(&x, &y).unwrap();
     let found = grid.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
-    assert_eq!(found.best().frequencies, Some(20), "{found}");
+    assert_eq!(found.best().m, Some(20), "{found}");
     let is_end = |warning: &RidgeWarning| matches!(warning, RidgeWarning::Lengthscale { .. });
     assert_eq!(found.warnings().iter().filter(|warning| is_end(warning)).count(), 1, "{found}");
 }
@@ -770,7 +780,7 @@ fn errors_of_rounding_suit_every_target() {
     let mut grid = RidgeGrid::new([map], 2).unwrap();
     grid.update(&x, &y).unwrap();
     let found = grid.choose(&Criterion::GeneralisedCrossValidation, Some(&[1e-3, 1e-4])).unwrap();
-    assert_eq!(found.choice().lambda, 1e-3);
+    assert_eq!(found.lambda(), 1e-3);
     let first = y.slice(s![.., ..1]).to_owned();
     let alone = super::statistics(&trigonometric::<f64>(10, 1.0), &x, &first).spectrum().unwrap();
     let errors = alone.errors(&Criterion::GeneralisedCrossValidation, &[1e-3, 1e-4]).unwrap();

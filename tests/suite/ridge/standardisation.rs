@@ -29,7 +29,7 @@ fn ways<T: Real>(x: &Array2<T>) -> Vec<Standardisation> {
 /// The scales are those of each way, to rounding.
 fn scales<T: Real>(x: &Array2<T>, expected: &[f64]) {
     for (way, inputs) in ways(x).into_iter().enumerate() {
-        for (k, (scale, expected)) in inputs.scale().iter().zip(expected).enumerate() {
+        for (k, (scale, expected)) in inputs.scales().iter().zip(expected).enumerate() {
             assert!((scale / expected - 1.0).abs() < 1e-9, "way {way}, column {k}: {scale} {expected}");
         }
         for (column, centre) in x.columns().into_iter().zip(inputs.centre()) {
@@ -50,13 +50,13 @@ fn what_differs_by_rounding_is_constant() {
     scales(&Array2::from_shape_fn((40, 1), |(i, _)| f32s[i % 3]), &[1.0]);
     // The same numbers in `f64` differ by more than rounding.
     let wide = Array2::from_shape_fn((40, 1), |(i, _)| f64::from(f32s[i % 3]));
-    assert!(ways(&wide).iter().all(|inputs| inputs.scale()[0] < 1e-7));
+    assert!(ways(&wide).iter().all(|inputs| inputs.scales()[0] < 1e-7));
     // Deviations below the least normal number.
     scales(&column([1e-310, 2e-310]), &[1.0]);
     // A batch in `f32` makes the rest of a stream no more precise.
     let mut mixed = Statistics::of(&wide).unwrap();
     mixed.merge(&Statistics::of(&wide.mapv(|v| v as f32)).unwrap()).unwrap();
-    assert_eq!(Standardisation::of_statistics(&mixed).unwrap().scale(), [1.0]);
+    assert_eq!(Standardisation::of_statistics(&mixed).unwrap().scales(), [1.0]);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn seconds_since_1970_over_half_an_hour_are_not_constant() {
     scales(&wide.mapv(|v| v * 1e9), &[deviation * 1e9]);
     // Extremes, whose squares are out of range for a batch of columns alone.
     let inputs = Standardisation::of(&array![[1e300], [3e300], [-1e300]]).unwrap();
-    assert!((inputs.scale()[0] / (8.0f64 / 3.0).sqrt() - 1e300).abs() < 1e287, "{inputs:?}");
+    assert!((inputs.scales()[0] / (8.0f64 / 3.0).sqrt() - 1e300).abs() < 1e287, "{inputs:?}");
     assert!(Standardisation::of(&array![[f64::MAX], [-f64::MAX]]).is_err());
 }
 
@@ -132,7 +132,7 @@ fn constant_columns_are_zero<T: Real>() {
             (wrong[[0, 1]], wrong[[1, 1]]) = (T::nan(), T::infinity());
             assert!(inputs.apply(&wrong).unwrap().column(1).iter().take(2).all(|v| v.is_nan()));
             let statistics = RidgeStatistics::new(trigonometric::<T>(20, 1.0), 1).unwrap();
-            let mut statistics = statistics.standardised(inputs).unwrap();
+            let mut statistics = statistics.with_standardisation(inputs).unwrap();
             statistics.update(&x, &y).unwrap();
             predicts_alike(&statistics, &x, &unknown);
         }
@@ -232,9 +232,9 @@ fn keeps_digits<T: Real>(x: &Array2<T>, weights: &Array1<f64>) {
         let (scale, expected) = (statistics.variance().unwrap()[0].sqrt(), deviation(&column, weights));
         assert!((scale / expected - 1.0).abs() < 1e-14, "{case}: {scale:e} {expected:e}");
         let inputs = Standardisation::of_statistics(statistics).unwrap();
-        assert_eq!((inputs.scale(), inputs.constant_columns()), (&[scale][..], &[][..]), "{case}");
+        assert_eq!((inputs.scales(), inputs.constant_columns()), (&[scale][..], &[][..]), "{case}");
     };
-    let scale = Standardisation::of(x).unwrap().scale()[0];
+    let scale = Standardisation::of(x).unwrap().scales()[0];
     assert!((scale / deviation(&column, &vec![1.0; n]) - 1.0).abs() < 1e-14, "batch: {scale:e}");
     near("whole", &Statistics::of(x).unwrap(), &vec![1.0; n]);
     for parts in [1, 2, 7, 100] {
@@ -278,7 +278,7 @@ fn deviations_of_streams_keep_their_digits_at_any_offset() {
         merged.update_weighted(&far.slice(s![i..=i, ..]), &weights.slice(s![i..=i])).unwrap();
     }
     for statistics in [all, merged] {
-        let scale = Standardisation::of_statistics(&statistics).unwrap().scale()[0];
+        let scale = Standardisation::of_statistics(&statistics).unwrap().scales()[0];
         assert!((scale / expected - 1.0).abs() < 1e-14, "{scale} {expected}");
     }
 }
@@ -313,5 +313,5 @@ fn columns_that_fall_and_rise() {
     let deviation = (8.0f64 / 3.0).sqrt();
     scales(&array![[5.0, 1.0], [3.0, 3.0], [1.0, 5.0]], &[deviation; 2]);
     let inputs = Standardisation::of(&array![[5e300], [3e300], [1e300]]).unwrap();
-    assert!((inputs.scale()[0] / deviation - 1e300).abs() < 1e287, "{inputs:?}");
+    assert!((inputs.scales()[0] / deviation - 1e300).abs() < 1e287, "{inputs:?}");
 }

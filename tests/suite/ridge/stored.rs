@@ -10,7 +10,7 @@ use crate::stored::resealed;
 fn fitted() -> RidgeStatistics<f32> {
     let (map, (x, y)) = (trigonometric::<f32>(5, 1.0), data::<f32>(300));
     let inputs = Standardisation::of(&x).unwrap();
-    let mut statistics = RidgeStatistics::new(map, 2).unwrap().standardised(inputs).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap().with_standardisation(inputs).unwrap();
     statistics.update(&x, &y).unwrap();
     statistics
 }
@@ -33,7 +33,7 @@ fn read_back_to_the_bit() {
     let read: Ridge<f32> = postcard::from_bytes(&postcard::to_stdvec(&model).unwrap()).unwrap();
     assert_eq!(read.predict(&x), model.predict(&x));
     let labels: Vec<usize> = (0..40).map(|i| i % 2).collect();
-    let classifier = RidgeClassifier::new(model).unwrap().calibrated(&x, &labels).unwrap();
+    let classifier = RidgeClassifier::new(model).unwrap().with_calibration(&x, &labels).unwrap();
     let read: RidgeClassifier<f32> = from_value(to_value(&classifier).unwrap()).unwrap();
     assert_eq!(read.probabilities(&x), classifier.probabilities(&x));
 }
@@ -113,7 +113,7 @@ fn models_that_do_not_fit_are_refused() {
     assert!(changed(&|v| v["inputs"] = one_dimension()).is_err());
     let (x, labels) = (data::<f32>(40).0, (0..40).map(|i| i % 2).collect::<Vec<usize>>());
     let classifier =
-        RidgeClassifier::new(fitted().solve(0.1).unwrap()).unwrap().calibrated(&x, &labels).unwrap();
+        RidgeClassifier::new(fitted().solve(0.1).unwrap()).unwrap().with_calibration(&x, &labels).unwrap();
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut value = to_value(&classifier).unwrap();
         change(&mut value["data"]["calibration"]);
@@ -162,7 +162,7 @@ fn updates_have_no_limit() {
     few = fitted();
     (1..4).for_each(|k| few.merge(&after(1, 1000 * k)).unwrap());
     same(&half, &few);
-    assert_eq!(half.count(), 1200);
+    assert_eq!(half.rows(), 1200);
 }
 
 /// What was stored for one scalar is not read for another, and no changed byte goes unnoticed.

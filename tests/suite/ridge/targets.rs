@@ -62,7 +62,7 @@ fn regressions_are_those_of_a_column() {
     }
     let mut rest = of(false, true);
     rest.downdate(0, &x.slice(s![..20, ..]), &one.slice(s![..20]), None).unwrap();
-    assert_eq!(rest.sums().rows(), [20..60]);
+    assert_eq!(rest.sums().row_ranges(), [20..60]);
 
     let spectrum = of(false, true).spectrum().unwrap();
     let errors = |criterion: Criterion<'_, f64>| spectrum.errors(&criterion, &[0.1]).unwrap();

@@ -33,7 +33,7 @@ fn bits<T: Real>(statistics: &RidgeStatistics<T>) -> Vec<u64> {
 /// Those of some rows, as a machine makes and sends them.
 fn part<T: Real>(new: &RidgeStatistics<T>, x: &Array2<T>, y: &Array2<T>, ends: &[usize]) -> GramSums<T> {
     let rows = s![ends[0]..ends[1], ..];
-    let mut part = new.clone().starting_at(ends[0] as u64).unwrap();
+    let mut part = new.clone().with_first_row(ends[0] as u64).unwrap();
     part.update(x.slice(rows), &y.slice(rows)).unwrap();
     sent(part.sums())
 }
@@ -44,7 +44,7 @@ fn in_any_order<T: Real>() {
     // Chunks of very different sizes, so that levels rise on the way.
     y.slice_mut(s![2 * CHUNK..3 * CHUNK, 0]).mapv_inplace(|v| v * T::narrow(1e6));
     let new = RidgeStatistics::new(map.clone(), 2).unwrap();
-    let new = new.standardised(Standardisation::of(&x).unwrap()).unwrap();
+    let new = new.with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
     let mut whole = new.clone();
     whole.update(&x, &y).unwrap();
     let ends = [0, CHUNK, 2 * CHUNK, 3 * CHUNK, 4 * CHUNK, n];
@@ -63,9 +63,9 @@ fn in_any_order<T: Real>() {
         last.merge(&parts[2]).unwrap();
         let mut found = new.clone();
         for part in [&last, &parts[0], &parts[3], &parts[1]] {
-            found.join(part).unwrap();
+            found.merge_sums(part).unwrap();
         }
-        assert_eq!((bits(&found), found.rows()), (bits(&whole), whole.rows()));
+        assert_eq!((bits(&found), found.row_ranges()), (bits(&whole), whole.row_ranges()));
     }
 }
 
@@ -80,9 +80,9 @@ fn statistics_go_on_after_the_last_row() {
     let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(300));
     let whole = statistics(&map, &x, &y);
     let mut found = RidgeStatistics::of_sums(map.clone(), sent(whole.sums())).unwrap();
-    assert_eq!((found.count(), found.targets(), found.sums().feature_dim()), (300, 2, 20));
+    assert_eq!((found.rows(), found.targets(), found.sums().feature_dim()), (300, 2, 20));
     found.update(&x, &y).unwrap();
-    assert_eq!(found.rows(), [std::ops::Range { start: 0, end: 600 }]);
+    assert_eq!(found.row_ranges(), [std::ops::Range { start: 0, end: 600 }]);
     found.downdate(300, &x, &y, None).unwrap();
     assert_eq!(bits(&found), bits(&whole));
     // The intercept is of the regression, not of the sums.
@@ -96,7 +96,7 @@ fn what_does_not_belong_is_refused() {
     let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(60));
     let own = statistics(&map, &x, &y);
     let later = |new: RidgeStatistics<f64>| {
-        let mut later = new.starting_at(60).unwrap();
+        let mut later = new.with_first_row(60).unwrap();
         later.update(&x, &y.slice(s![.., ..later.targets()])).unwrap();
         sent(later.sums())
     };
@@ -106,13 +106,13 @@ fn what_does_not_belong_is_refused() {
     let maps = [trigonometric(10, 1.1), trigonometric(11, 1.0), Trigonometric.gaussian(omega, 1.0).unwrap()];
     let others = maps.iter().map(|map| (new(map, 2), "maps"));
     let more = [
-        (new(&map, 2).standardised(inputs).unwrap(), "standardisations"),
+        (new(&map, 2).with_standardisation(inputs).unwrap(), "standardisations"),
         (new(&map, 1), "numbers of targets"),
     ];
     for (other, reason) in others.chain(more) {
         let (other, before) = (later(other), format!("{own:?}"));
         let (mut sums, mut statistics) = (own.sums().clone(), own.clone());
-        for error in [sums.merge(&other).unwrap_err(), statistics.join(&other).unwrap_err()] {
+        for error in [sums.merge(&other).unwrap_err(), statistics.merge_sums(&other).unwrap_err()] {
             assert!(matches!(error, Error::Merge { .. }) && error.to_string().contains(reason), "{error}");
         }
         assert_eq!((bytes(&sums), format!("{statistics:?}")), (bytes(own.sums()), before));
@@ -120,14 +120,14 @@ fn what_does_not_belong_is_refused() {
         assert_eq!(made.is_err(), reason == "maps", "{reason}");
     }
     // A row of both.
-    let mut overlapping = new(&map, 2).starting_at(59).unwrap();
+    let mut overlapping = new(&map, 2).with_first_row(59).unwrap();
     overlapping.update(&x, &y).unwrap();
     let mut sums = own.sums().clone();
     assert!(matches!(sums.merge(overlapping.sums()), Err(Error::Row { row: 59, .. })));
-    assert!(matches!(overlapping.join(&sums), Err(Error::Row { row: 59, .. })));
+    assert!(matches!(overlapping.merge_sums(&sums), Err(Error::Row { row: 59, .. })));
     assert_eq!(bytes(&sums), bytes(own.sums()));
     sums.merge(&later(new(&map, 2))).unwrap();
-    assert_eq!(sums.rows(), [std::ops::Range { start: 0, end: 120 }]);
+    assert_eq!(sums.row_ranges(), [std::ops::Range { start: 0, end: 120 }]);
 }
 
 /// The number of features, one for all points.
@@ -161,7 +161,7 @@ fn sums_of_a_user_defined_map_belong_to_its_clones() {
 fn components_of_sums_that_travelled() {
     let (map, (x, y)) = (trigonometric::<f32>(10, 1.0), data::<f32>(2 * CHUNK));
     let new = || PcaStatistics::new(map.clone()).unwrap();
-    let (mut whole, mut left, mut right) = (new(), new(), new().starting_at(CHUNK as u64).unwrap());
+    let (mut whole, mut left, mut right) = (new(), new(), new().with_first_row(CHUNK as u64).unwrap());
     whole.update(&x).unwrap();
     left.update(x.slice(s![..CHUNK, ..])).unwrap();
     right.update(x.slice(s![CHUNK.., ..])).unwrap();
@@ -172,13 +172,13 @@ fn components_of_sums_that_travelled() {
     let found = PcaStatistics::of_sums(map.clone(), all.clone()).unwrap();
     assert_eq!(found.components(3).unwrap().directions(), expected.directions());
     let mut found = new();
-    found.join(&all).unwrap();
+    found.merge_sums(&all).unwrap();
     assert_eq!(found.components(3).unwrap().directions(), expected.directions());
     // Regressions have targets, and these sums have none.
     let regression = statistics(&map, &x, &y).into_sums();
     assert!(matches!(RidgeStatistics::of_sums(map.clone(), all), Err(Error::Parameter { .. })));
     assert!(matches!(PcaStatistics::of_sums(map.clone(), regression.clone()), Err(Error::Merge { .. })));
-    assert!(matches!(new().join(&regression), Err(Error::Merge { .. })));
+    assert!(matches!(new().merge_sums(&regression), Err(Error::Merge { .. })));
 }
 
 /// Given frequencies are numbers, 16 MB of them here: they stay where the map is.

@@ -112,7 +112,7 @@ fn the_evidence_is_a_criterion() {
         assert_eq!(*error, -spectrum.log_evidence(*lambda).unwrap());
     }
     let choice = spectrum.choose(&Criterion::LogEvidence, &lambdas).unwrap();
-    assert_eq!(choice.error, errors.iter().copied().fold(f64::INFINITY, f64::min));
+    assert_eq!(choice.1, errors.iter().copied().fold(f64::INFINITY, f64::min));
     let none = Error::Parameter { name: "λ of an evidence", value: 0.0, domain: "positive" };
     assert_eq!(spectrum.log_evidence(0.0).unwrap_err(), none);
     assert!(spectrum.posterior(-1.0).is_err());
@@ -327,7 +327,7 @@ fn kernel_ridge_regressions_for_all_lambda() {
         let residual = (fitted - &y).mapv(|e| e * e).sum() / 40.0;
         close(generalised[k], residual / (1.0 - freedom / 40.0).powi(2), 1e-7);
     }
-    assert_eq!(spectrum.choose(&at, &spectrum.lambdas()).unwrap().error, {
+    assert_eq!(spectrum.choose(&at, &spectrum.lambdas()).unwrap().1, {
         let errors = spectrum.errors(&at, &spectrum.lambdas()).unwrap();
         errors.into_iter().fold(f64::INFINITY, f64::min)
     });

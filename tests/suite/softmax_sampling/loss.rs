@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, arr2};
 use rand::RngExt;
-use random_features::apply::softmax_sampling::{Draws, Partition, SampledLoss, corrected_logits};
+use random_features::apply::softmax_sampling::{Draws, Partition, SampledLoss};
 use random_features::{Error, Real, rng};
 
 use super::{all, data, log_sum, non_negative, signed, tree};
@@ -95,7 +95,7 @@ fn large_logits_do_not_overflow() {
 
 #[test]
 fn corrected_logits_and_variance_by_hand() {
-    let corrected = corrected_logits(&[0.0, 3.0], &[0.5f64.ln(), 0.125f64.ln()]).unwrap();
+    let corrected = Partition::corrected_logits(&[0.0, 3.0], &[0.5f64.ln(), 0.125f64.ln()]).unwrap();
     assert!((corrected[0] - 0.0).abs() < 1e-15 && (corrected[1] - (3.0 + 4f64.ln())).abs() < 1e-15);
     // e^o = 1, 3; q = ¼, ¾ : z = 4 always. q = ½, ½ : z = 2 or 6, variance 4.
     let logits = [0.0, 3f64.ln()];
@@ -190,7 +190,7 @@ fn probabilities_above_one_are_refused() {
     let sentence = "row 1 of the logarithms of probabilities is 0.25, but must be at most 0";
     let q = [-1.0, 0.25];
     assert_eq!(Partition::new(&[0.0, 0.0], &q).unwrap_err().to_string(), sentence);
-    assert_eq!(corrected_logits(&[0.0, 0.0], &q).unwrap_err().to_string(), sentence);
+    assert_eq!(Partition::corrected_logits(&[0.0, 0.0], &q).unwrap_err().to_string(), sentence);
     assert_eq!(Partition::log_variance(&[0.0, 0.0], &q, 2).unwrap_err().to_string(), sentence);
     let draws = Draws::new(arr2(&[[0], [1]]), arr2(&[[-1.0], [0.25]])).unwrap();
     let (h, c) = (points::<f64>(2, 2, 1.0), points::<f64>(3, 2, 1.0));

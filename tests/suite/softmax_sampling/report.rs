@@ -100,7 +100,7 @@ fn more_features_help_as_much_as_it_says() {
     let ratio = chi(&few.proposal.effective_shares) / before.exp();
     assert!((0.2..1.5).contains(&ratio), "{ratio}");
     let more = few.alternatives.iter().find(|other| !other.shaped).unwrap();
-    let gain = chi(&few.proposal.effective_shares) / chi(&more.quality.effective_shares);
+    let gain = chi(&few.proposal.effective_shares) / chi(&more.effective_shares);
     assert!((4.0..16.0).contains(&gain), "{gain}");
     assert!(!few.is_worse_than_uniform() && few.to_string().contains("etter than uniform"));
 }
@@ -136,7 +136,7 @@ fn shaped_features_propose_better() {
     let share = shaped.report(&h, &c, &[]).unwrap().proposal.effective_share();
     assert!(share > 3.0 * report.proposal.effective_share(), "{share} {report}");
     let found = report.alternatives.iter().find(|other| other.shaped && other.factor == 1).unwrap();
-    assert!((found.quality.effective_share() / share - 1.0).abs() < 0.3, "{share} {report}");
+    assert!((found.effective_share() / share - 1.0).abs() < 0.3, "{share} {report}");
     // q is still a distribution, and the estimate of Z has no bias.
     assert!(log_sum(&shaped.log_probabilities(&h.row(0), &all(5000)).unwrap()).abs() < 1e-9);
     let z = shaped.partition(&h.row(0), &c, 20_000, &mut rng(1)).unwrap();

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ndarray::{Array2, Array4, ArrayRef, Axis, Dimension, s};
 use num_complex::Complex64;
-use random_features::apply::attention::{Attention, ExactAttention, Heads, Sample};
+use random_features::apply::attention::{Attention, ExactAttention, Heads, TokenSample};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
@@ -320,7 +320,7 @@ mod solvers {
         let labels: Vec<usize> = (0..ROWS).map(|i| i % 2).collect();
         bits(|bits| {
             let statistics = RidgeStatistics::new(trigonometric(15), 2).unwrap();
-            let mut statistics = statistics.standardised(Standardisation::of(&x).unwrap()).unwrap();
+            let mut statistics = statistics.with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
             statistics.update(&x, &y).unwrap();
             let model = statistics.solve(0.1).unwrap();
             bits.array(&model.weights());
@@ -328,7 +328,7 @@ mod solvers {
             let spectrum = statistics.spectrum().unwrap();
             bits.all(&spectrum.choose(&Criterion::leave_one_out(&x, &y), &[0.1, 1.0]).unwrap());
             bits.all(&spectrum.posterior(0.1).unwrap().predict(&x).unwrap().interval(0.9).unwrap());
-            let classifier = RidgeClassifier::new(model).unwrap().calibrated(&x, &labels).unwrap();
+            let classifier = RidgeClassifier::new(model).unwrap().with_calibration(&x, &labels).unwrap();
             bits.array(&classifier.probabilities(&x).unwrap());
         })
     }
@@ -380,9 +380,9 @@ mod solvers {
         let (x, v) = (points::<f64>(60, 4, 0.8), points::<f64>(60, 3, 1.0));
         let attention = Attention::new(positive(32)).unwrap();
         bits(|bits| {
-            let sample = Sample::new(&x, &x).values(&v);
+            let sample = TokenSample::new(&x, &x).with_values(&v);
             bits.all(&attention.error_report(&sample).unwrap());
-            let sample = Sample::new(&x, &x).values(&v).causal();
+            let sample = TokenSample::causal(&x, &x).with_values(&v);
             bits.all(&attention.choose(&sample, [4096, 4096], 0.2).unwrap().to_string());
         })
     }

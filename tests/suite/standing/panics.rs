@@ -107,7 +107,7 @@ fn statistics() -> RidgeStatistics<f64> {
 
 fn model(statistics: &mut RidgeStatistics<f64>) -> Result<(Array2<f64>, u64), Error> {
     statistics.update(&good(40), &targets(40))?;
-    Ok((statistics.products()?, statistics.count()))
+    Ok((statistics.products()?, statistics.rows()))
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn statistics_are_whole() {
         |sums| drop(sums.update(&x)),
         |sums| {
             sums.update(&good(40))?;
-            Ok((sums.products()?, sums.count()))
+            Ok((sums.products()?, sums.rows()))
         },
     );
 }
@@ -155,7 +155,7 @@ fn smoothers_are_whole() {
     smoother.update(&good(ROWS), &targets(ROWS)).unwrap();
     let predict = |smoother: &mut Smoother<f64>| {
         smoother.update(&good(40), &targets(40))?;
-        Ok((smoother.predict(&good(9))?, smoother.count()))
+        Ok((smoother.predict(&good(9))?, smoother.rows()))
     };
     stays_whole(&smoother, |smoother| drop(smoother.update(&bad(ROWS), &targets(ROWS))), predict);
     stays_whole(&smoother, |smoother| drop(smoother.update_labels(&bad(ROWS), &[0; ROWS])), predict);

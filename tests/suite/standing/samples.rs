@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
-use ndarray::{Array1, Array2, Array4, ArrayRef, Axis, Dimension, arr1, s};
+use ndarray::{Array2, Array4, ArrayRef, Axis, Dimension, arr1, s};
 use num_complex::Complex64;
 use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
@@ -356,7 +356,7 @@ fn data() -> Vec<Sample> {
     vec![
         Sample::new("Statistics", &Statistics::of(&x).unwrap(), use_statistics),
         Sample::new("Standardisation", &Standardisation::of(&x).unwrap(), |inputs: Standardisation| {
-            let x = points_of::<f64>(3, inputs.scale().len())?;
+            let x = points_of::<f64>(3, inputs.scales().len())?;
             Ok(numbers(&inputs.apply(&x)?))
         }),
         Sample::new("Clustering", &Clustering::of(&x, 2, &mut rng(1)).unwrap(), |clusters: Clustering| {
@@ -394,7 +394,7 @@ fn data() -> Vec<Sample> {
 
 fn use_statistics(mut statistics: Statistics) -> Result<Vec<f64>, Error> {
     let mut all = [statistics.mean()?, statistics.variance()?, statistics.min()?, statistics.max()?].concat();
-    all.extend(Standardisation::of_statistics(&statistics)?.scale());
+    all.extend(Standardisation::of_statistics(&statistics)?.scales());
     let pairs = PairStatistics::new(&statistics, &statistics)?;
     let parameters = (pairs.oprf(), pairs.gerf(), pairs.poisson(), pairs.geometric());
     assert!(!format!("{parameters:?} {:?}", pairs.poisson_per_dimension()).is_empty());
@@ -550,7 +550,6 @@ fn plans() -> Vec<Sample> {
 
 #[cfg(feature = "faer")]
 mod solvers {
-    use random_features::apply::attention::{AttentionShape, AttentionShaping};
     use random_features::apply::pca::{KernelPca, PcaStatistics};
     use random_features::apply::{
         Criterion, Ridge, RidgeClassifier, RidgeGrid, RidgePosterior, RidgeStatistics,
@@ -563,11 +562,11 @@ mod solvers {
     pub fn samples() -> Vec<Sample> {
         let (x, y) = (points::<f64>(12, 2, 1.0), points::<f64>(12, 2, 0.9));
         let statistics = RidgeStatistics::new(trigonometric(), 2).unwrap();
-        let mut statistics = statistics.standardised(Standardisation::of(&x).unwrap()).unwrap();
+        let mut statistics = statistics.with_standardisation(Standardisation::of(&x).unwrap()).unwrap();
         statistics.update(&x, &y).unwrap();
         let model = statistics.solve(0.1).unwrap();
         let labels: Vec<usize> = (0..12).map(|i| i % 2).collect();
-        let classifier = RidgeClassifier::new(model.clone()).unwrap().calibrated(&x, &labels).unwrap();
+        let classifier = RidgeClassifier::new(model.clone()).unwrap().with_calibration(&x, &labels).unwrap();
         let posterior = statistics.spectrum().unwrap().posterior(0.1).unwrap();
         let posterior = posterior.with_landmarks(&x.slice(s![..3, ..])).unwrap();
         let mut grid = RidgeGrid::new([trigonometric(), positive()], 2).unwrap();
@@ -608,14 +607,6 @@ mod solvers {
                 Ok(found)
             }),
             Sample::new("KernelPca", &sums.components(2).unwrap(), use_components),
-            Sample::new(
-                "AttentionShape",
-                &AttentionShaping::new(Shaping::new()).choose(&x, &y, 4, 2).unwrap(),
-                |shape: AttentionShape| {
-                    assert!(!format!("{:?}", shape.exact_keys).is_empty());
-                    use_shape(shape.shape)
-                },
-            ),
             Sample::new("Shape", &Shaping::new().of_points(&x, &y).unwrap(), use_shape),
         ]
     }

@@ -126,7 +126,7 @@ impl Accumulator for SumsAccumulator {
         for state in states.iter().flatten() {
             let state = State::of_bytes(state)?;
             state.check(self.kind, self.double, self.mark)?;
-            self.sums.finished()?.join(&state.sums)?;
+            self.sums.finished()?.merge_sums(&state.sums)?;
             self.merged_known &= state.rows;
         }
         Ok(())

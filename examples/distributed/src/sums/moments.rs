@@ -50,7 +50,7 @@ impl<T: Scalar> MomentsSums<T> {
 
 impl<T: Scalar> Sums for MomentsSums<T> {
     fn begin_at(&mut self, row: u64) -> Result<()> {
-        self.held.replace(|held| Ok(Held { rows: held.rows.starting_at(row)?, ..held }))
+        self.held.replace(|held| Ok(Held { rows: held.rows.with_first_row(row)?, ..held }))
     }
 
     fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {

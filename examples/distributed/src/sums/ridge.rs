@@ -33,13 +33,13 @@ pub(super) fn empty<T: Scalar>(map: &MapSpec, targets: usize) -> Result<RidgeSta
     let statistics = RidgeStatistics::new(map.draw::<T>()?, targets).map_err(external)?;
     match &map.standardisation {
         None => Ok(statistics),
-        Some(inputs) => statistics.standardised(inputs.clone()).map_err(external),
+        Some(inputs) => statistics.with_standardisation(inputs.clone()).map_err(external),
     }
 }
 
 impl<T: Scalar> Sums for RidgeSums<T> {
     fn begin_at(&mut self, row: u64) -> Result<()> {
-        self.statistics.replace(|statistics| statistics.starting_at(row))
+        self.statistics.replace(|statistics| statistics.with_first_row(row))
     }
 
     fn take(&mut self, first: u64, rows: &Columns) -> Result<()> {
@@ -52,7 +52,7 @@ impl<T: Scalar> Sums for RidgeSums<T> {
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {
-        self.statistics.get_mut()?.join(&read(bytes)?).map_err(external)
+        self.statistics.get_mut()?.merge_sums(&read(bytes)?).map_err(external)
     }
 
     fn stored(&self) -> Result<Vec<u8>> {

@@ -28,7 +28,7 @@ impl<T: Scalar> SampleSums<T> {
 
 impl<T: Scalar> Sums for SampleSums<T> {
     fn begin_at(&mut self, row: u64) -> Result<()> {
-        self.reservoir.replace(|reservoir| reservoir.starting_at(row))
+        self.reservoir.replace(|reservoir| reservoir.with_first_row(row))
     }
 
     fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {

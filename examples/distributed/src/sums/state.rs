@@ -110,10 +110,10 @@ impl State {
     /// A sentence if the sums cannot be read.
     pub fn count(&self) -> Result<u64> {
         match (self.kind, self.double) {
-            (Kind::Sample, _) => Ok(self.sample()?.statistics().count() as u64),
-            (Kind::Moments, _) => Ok(self.moments()?.count() as u64),
-            (_, false) => Ok(self.gram::<f32>()?.count()),
-            (_, true) => Ok(self.gram::<f64>()?.count()),
+            (Kind::Sample, _) => Ok(self.sample()?.statistics().rows()),
+            (Kind::Moments, _) => Ok(self.moments()?.rows()),
+            (_, false) => Ok(self.gram::<f32>()?.rows()),
+            (_, true) => Ok(self.gram::<f64>()?.rows()),
         }
     }
 

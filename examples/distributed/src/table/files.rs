@@ -98,7 +98,7 @@ impl Files {
     }
 
     /// These files, whose first row has this number.
-    pub(super) fn starting_at(self, row: u64) -> Self {
+    pub(super) fn with_first_row(self, row: u64) -> Self {
         let start = self.start();
         let moved = |file: FileRows| FileRows { first: file.first - start + row, ..file };
         Files { files: self.files.into_iter().map(moved).collect(), ..self }

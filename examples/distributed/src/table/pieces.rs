@@ -111,7 +111,7 @@ mod tests {
         for (sizes, most) in
             [(vec![1_000_000], 7), (vec![0, 3, 500_000, 1, 0, 400_001], 5), (vec![0], 3), (vec![10], 9)]
         {
-            let files = files(&sizes).starting_at(7 * CHUNK);
+            let files = files(&sizes).with_first_row(7 * CHUNK);
             let parts = parts(&files, most, CHUNK);
             assert_eq!(parts.len() as u64, files.rows().div_ceil(CHUNK).clamp(1, most as u64));
             let mut next = 7 * CHUNK;

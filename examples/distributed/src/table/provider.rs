@@ -68,14 +68,14 @@ impl RowTable {
     /// # Errors
     /// A sentence if the number is no multiple of [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK), where sums are cut, or a row would have a
     /// number of 2⁶² or more, which rows without numbers have.
-    pub fn starting_at(self, row: u64) -> Result<Self> {
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
         let end = row.checked_add(self.files.rows());
         if !row.is_multiple_of(CHUNK) || end.is_none_or(|end| end > FAR) {
             return refuse(format!(
                 "rows are not numbered from {row} on: that is a multiple of {CHUNK}, and all are below 2^62"
             ));
         }
-        let files = Arc::new(Files::clone(&self.files).starting_at(row));
+        let files = Arc::new(Files::clone(&self.files).with_first_row(row));
         Ok(RowTable { files, ..self })
     }
 

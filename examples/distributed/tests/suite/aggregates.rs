@@ -48,7 +48,7 @@ async fn ridge_has_the_bits_of_a_local_pass() {
             let task = Task::ridge(map.clone(), "y", generator.names());
             let state = fit::run(&context, table, &task).await.unwrap();
             assert!(state.knows_rows());
-            assert_eq!(state.gram::<f32>().unwrap().rows(), std::slice::from_ref(&(0..rows)));
+            assert_eq!(state.gram::<f32>().unwrap().row_ranges(), std::slice::from_ref(&(0..rows)));
             assert!(bytes(&state.gram::<f32>().unwrap()) == expected, "{rows} rows, {files} files, {count}");
         }
     }
@@ -69,8 +69,8 @@ async fn pca_and_samples_have_the_bits_of_a_local_pass() {
     let sample = state.sample().unwrap();
     let mut local = Reservoir::new(4).unwrap().with_capacity(100).unwrap().with_seed(3).unwrap();
     local.update(&data(&generator).0).unwrap();
-    assert_eq!((sample.rows(), sample.points()), (local.rows(), local.points()));
-    assert_eq!(sample.statistics().count(), 150_000);
+    assert_eq!((sample.row_numbers(), sample.points()), (local.row_numbers(), local.points()));
+    assert_eq!(sample.statistics().rows(), 150_000);
     let mean = |of: &Reservoir| of.statistics().mean().unwrap();
     assert!(mean(&sample).iter().zip(mean(&local)).all(|(a, b)| (a - b).abs() < 1e-12));
 }
@@ -110,7 +110,7 @@ async fn sql_over_any_table() {
     let state = fit::state_of(context.sql(&sql).await.unwrap()).await.unwrap();
     assert!(!state.knows_rows());
     let (sums, local) = (state.gram::<f32>().unwrap(), local_ridge(&generator, &map));
-    assert_eq!(sums.count(), 60_000);
+    assert_eq!(sums.rows(), 60_000);
     assert!(difference(&sums, &local, &map) < 1e-5);
 
     // Over a table of numbered rows, with their numbers.
@@ -181,14 +181,14 @@ async fn days_are_merged_by_their_numbers() {
     for (day, rows) in [(0u64, 3000), (1, 5000)] {
         let generator = Generator { rows, columns: 2, files: 2, seed: day, ..Default::default() };
         let (_folder, table) = table(&context, &generator).await;
-        assert!(table.clone().starting_at(5).is_err() && table.clone().starting_at(1 << 62).is_err());
+        assert!(table.clone().with_first_row(5).is_err() && table.clone().with_first_row(1 << 62).is_err());
         let task = Task::ridge(map.clone(), "y", generator.names());
         states.push(fit::run(&context, table.clone(), &task).await.unwrap());
-        states.push(fit::run(&context, table.starting_at(day << 40).unwrap(), &task).await.unwrap());
+        states.push(fit::run(&context, table.with_first_row(day << 40).unwrap(), &task).await.unwrap());
     }
     let rows = [0..3000, 1 << 40..(1 << 40) + 5000];
     let merged = states[1].clone().merge(&states[3]).unwrap();
-    assert_eq!((merged.count().unwrap(), merged.gram::<f32>().unwrap().rows()), (8000, &rows[..]));
+    assert_eq!((merged.count().unwrap(), merged.gram::<f32>().unwrap().row_ranges()), (8000, &rows[..]));
     assert!(states[0].clone().merge(&states[2]).is_err());
 }
 
@@ -257,5 +257,5 @@ async fn windows_and_orders() {
     let merged = fit::state_of(context.sql(&merged).await.unwrap()).await.unwrap();
     let (merged, plain) = (merged.gram::<f32>().unwrap(), plain.gram::<f32>().unwrap());
     // Files end within chunks.
-    assert!(merged.rows() == plain.rows() && difference(&merged, &plain, &map) < 1e-6);
+    assert!(merged.row_ranges() == plain.row_ranges() && difference(&merged, &plain, &map) < 1e-6);
 }

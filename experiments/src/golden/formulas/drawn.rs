@@ -153,13 +153,13 @@ pub fn data(case: &Case) -> Found {
     let statistics = |name| Statistics::of(&case.matrix(name)?).map_err(|e| e.to_string());
     let (x, y) = (statistics("X")?, statistics("Y")?);
     let pairs = PairStatistics::new(&x, &y).map_err(|e| e.to_string())?;
-    let best = pairs.oprf();
+    let (best, _) = pairs.oprf();
     let squares = pairs.root_mean_square_products().iter().map(|t| t * t).sum();
     parts(vec![
         ("mean_sq_plus", vec![pairs.mean_squared_sum(GerfSign::Plus)]),
         ("mean_sq_minus", vec![pairs.mean_squared_sum(GerfSign::Minus)]),
-        ("oprf_rho", vec![1.0 / (1.0 - 8.0 * best.a)]),
-        ("oprf_A", vec![best.a]),
+        ("oprf_rho", vec![1.0 / (1.0 - 8.0 * best)]),
+        ("oprf_A", vec![best]),
         ("pois_T", vec![squares]),
         ("pois_lambda", vec![pairs.poisson()]),
         ("geom_t", pairs.magnitude_products()),

@@ -1,7 +1,7 @@
 //! Softmax sampling: what is estimated from draws.
 
 use ndarray::Array1;
-use random_features::apply::softmax_sampling::{Partition, corrected_logits};
+use random_features::apply::softmax_sampling::Partition;
 
 use super::case::{Case, Found, parts};
 
@@ -21,7 +21,7 @@ pub fn sampling(case: &Case<'_>) -> Found {
     let estimate = Partition::new(&drawn, &drawn_ln_q).map_err(text)?.log_value().exp();
     let ln_variance = Partition::log_variance(&logits, &ln_q, case.count("k")?).map_err(text)?;
     parts(vec![
-        ("corrected_logits", corrected_logits(&drawn, &drawn_ln_q).map_err(text)?),
+        ("corrected_logits", Partition::corrected_logits(&drawn, &drawn_ln_q).map_err(text)?),
         ("partition_estimate", vec![estimate]),
         ("estimator_variance", vec![ln_variance.exp()]),
     ])

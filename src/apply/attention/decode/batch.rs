@@ -2,7 +2,7 @@
 
 use ndarray::Array4;
 
-use super::super::input::{Attended, Element, Heads, NonPositive, in_order, threads_of_each};
+use super::super::input::{Attended, Heads, NonPositive, TokenElement, in_order, threads_of_each};
 use super::super::linear::JobWithOutputs;
 use super::head::Head;
 use super::state::CausalState;
@@ -45,7 +45,7 @@ impl<T: Real> CausalState<T> {
     /// assert_eq!(state.lengths(), [4, 6]);
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    pub fn prefill<E: Element<T>>(&mut self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn prefill<E: TokenElement<T>>(&mut self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let [batch, of_keys, d_v] = self.shape;
         let ((b, _, n, d), (_, found, _, _)) = (heads.queries.dim(), heads.keys.dim());
         let sequences = b.saturating_mul(heads.ranges().len());

@@ -6,4 +6,3 @@ mod state;
 mod step;
 
 pub use self::state::CausalState;
-pub use self::step::Step;

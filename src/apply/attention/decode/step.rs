@@ -1,9 +1,9 @@
 //! [`CausalState::step`]: the next token of each sequence.
 
-use ndarray::{Array3, ArrayRef3, ArrayView2, Axis, CowArray, Ix2};
+use ndarray::{Array3, ArrayRef3, ArrayView2, Axis, CowArray, Ix2, Ix3};
 
 use super::super::features::Setup;
-use super::super::input::{Element, KeyRun, Numbers, check_multiple, check_shape};
+use super::super::input::{Attended, KeyRun, Numbers, TokenElement, check_multiple, check_shape};
 use super::super::linear::Worker;
 use super::head::{CausalPairs, Head};
 use super::state::CausalState;
@@ -18,16 +18,6 @@ use crate::whole::all_or_none;
 
 /// Multiplications of a step from which on threads share its heads.
 const SHARED: usize = 1 << 20;
-
-/// What a step of causal attention gives.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Step<T> {
-    /// \[batch, heads, d_v\].
-    pub output: Array3<T>,
-    /// Batch and head of queries whose normaliser was not positive, in order; their output is 0.
-    pub non_positive: Vec<[usize; 2]>,
-}
 
 /// Queries of a step: `group` for each head of keys.
 #[derive(Clone, Copy)]
@@ -44,12 +34,12 @@ impl<T: Real> CausalState<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) or [`Multiple`](crate::Error::Multiple) if a size does not fit,
     /// [`Memory`](crate::Error::Memory) if there is no memory for the outputs; nothing has been taken in then.
-    pub fn step<E: Element<T>>(
+    pub fn step<E: TokenElement<T>>(
         &mut self,
         queries: &ArrayRef3<E>,
         keys: &ArrayRef3<E>,
         values: &ArrayRef3<E>,
-    ) -> Result<Step<T>> {
+    ) -> Result<Attended<T, Ix3>> {
         self.check_tokens(keys, values)?;
         let group = self.check_queries(queries)?;
         let (queries, keys, values) = (rows(queries), rows(keys), rows(values));
@@ -61,7 +51,7 @@ impl<T: Real> CausalState<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a size does not fit; nothing has been taken in then.
-    pub fn push<E: Element<T>>(&mut self, keys: &ArrayRef3<E>, values: &ArrayRef3<E>) -> Result<()> {
+    pub fn push<E: TokenElement<T>>(&mut self, keys: &ArrayRef3<E>, values: &ArrayRef3<E>) -> Result<()> {
         self.check_tokens(keys, values)?;
         let (keys, values) = (rows(keys), rows(values));
         let tokens = KeyRun::new(E::numbers(keys.view()), E::numbers(values.view()));
@@ -73,7 +63,7 @@ impl<T: Real> CausalState<T> {
     ///
     /// # Errors
     /// As [`step`](CausalState::step).
-    pub fn query<E: Element<T>>(&mut self, queries: &ArrayRef3<E>) -> Result<Step<T>> {
+    pub fn query<E: TokenElement<T>>(&mut self, queries: &ArrayRef3<E>) -> Result<Attended<T, Ix3>> {
         let group = self.check_queries(queries)?;
         Ok(self.outputs(None, Queries { rows: E::numbers(rows(queries).view()), group }))
     }
@@ -118,13 +108,13 @@ impl<T: Real> CausalState<T> {
 
     /// Takes in a token for each head, if there are tokens, and gives the outputs of queries.
     #[inline(never)]
-    fn outputs(&mut self, tokens: Option<KeyRun<'_, T>>, queries: Queries<'_, T>) -> Step<T> {
+    fn outputs(&mut self, tokens: Option<KeyRun<'_, T>>, queries: Queries<'_, T>) -> Attended<T, Ix3> {
         let [batch, heads, d_v] = self.shape;
         let count = heads * queries.group;
         let mut output = Array3::zeros((batch, count, d_v));
         let rows = self.advance(tokens, Some(queries), slice_of_mut(&mut output));
-        let place = |row: usize| [row / count, row % count];
-        Step { output, non_positive: rows.into_iter().map(place).collect() }
+        let place = |row: usize| [row / count, row % count, 0];
+        Attended::new(output, rows.into_iter().map(place).collect())
     }
 
     /// Takes in a token for each head, if there are tokens, and writes the outputs of queries, if there are any. Gives the rows whose

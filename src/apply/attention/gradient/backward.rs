@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2, ArrayView4, ArrayViewMut2, s};
 
 use super::super::features::Setup;
-use super::super::input::{Element, Heads, Job, QueryRun, Reading};
+use super::super::input::{Heads, Job, QueryRun, Reading, TokenElement};
 use super::super::linear::{Reader, Scan, Visible, estimates_after, read, read_suffixes};
 use super::super::pairs::Ring;
 use super::cotangents::Cotangents;
@@ -30,7 +30,7 @@ pub(super) struct Backward<'j, 'a, T> {
 
 impl<'a, T: Real> Backward<'a, 'a, T> {
     /// The jobs of all heads, in order.
-    pub fn jobs<E: Element<T>>(
+    pub fn jobs<E: TokenElement<T>>(
         heads: &'a Heads<'_, E>,
         output_gradients: ArrayView4<'a, T>,
         Gradients { queries, keys, values }: &'a mut Gradients<T>,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayRef, Ix4};
 
-use super::super::input::{Element, Heads, Job, Reading};
+use super::super::input::{Heads, Job, Reading, TokenElement};
 use super::super::pairs::{ExactAttention, KeyBlock, Ring, blocks, check_packed};
 use super::backward::Backward;
 use super::gradients::{Gradients, check_upstream};
@@ -44,7 +44,7 @@ impl ExactAttention {
     /// assert!(gradients.values.iter().all(|v| (v - 0.5).abs() < 1e-12));
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    pub fn bidirectional_backward<T: Real, E: Element<T>>(
+    pub fn bidirectional_backward<T: Real, E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
@@ -58,7 +58,7 @@ impl ExactAttention {
     /// # Errors
     /// As [`bidirectional_backward`](ExactAttention::bidirectional_backward); [`Shape`](crate::Error::Shape) if a sequence has another
     /// number of keys than of queries.
-    pub fn causal_backward<T: Real, E: Element<T>>(
+    pub fn causal_backward<T: Real, E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
@@ -68,7 +68,7 @@ impl ExactAttention {
         self.run_backward(heads, output_gradients, true)
     }
 
-    fn run_backward<T: Real, E: Element<T>>(
+    fn run_backward<T: Real, E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,

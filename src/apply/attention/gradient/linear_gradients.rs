@@ -3,7 +3,7 @@
 use ndarray::{ArrayRef, Ix4};
 
 use super::super::features::Setup;
-use super::super::input::{Attention, Element, Heads, threads_of_each};
+use super::super::input::{Attention, Heads, TokenElement, threads_of_each};
 use super::super::pairs::{KeySplit, Neighbours};
 use super::backward::Backward;
 use super::gradients::{Gradients, check_upstream};
@@ -73,7 +73,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # References
     /// The sums from either end: Katharopoulos et al., *Transformers are RNNs*, equations 13 to 15, there without normalisers.
-    pub fn bidirectional_backward<E: Element<T>>(
+    pub fn bidirectional_backward<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
@@ -108,7 +108,7 @@ impl<T: Real> Attention<T> {
     /// assert_eq!((of_maps.len(), of_maps[0].frequencies.dim(), of_maps[0].coefficients.len()), (1, (16, 4), 1));
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    pub fn bidirectional_backward_with_parameters<E: Element<T>>(
+    pub fn bidirectional_backward_with_parameters<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
@@ -123,7 +123,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As [`bidirectional_backward`](Attention::bidirectional_backward); [`Shape`](Error::Shape) if a sequence has another number of keys than of
     /// queries.
-    pub fn causal_backward<E: Element<T>>(
+    pub fn causal_backward<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
@@ -138,7 +138,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As [`bidirectional_backward_with_parameters`](Attention::bidirectional_backward_with_parameters), and as
     /// [`causal_backward`](Attention::causal_backward).
-    pub fn causal_backward_with_parameters<E: Element<T>>(
+    pub fn causal_backward_with_parameters<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
@@ -180,7 +180,7 @@ impl<T: Real> Attention<T> {
         }
     }
 
-    fn backward<E: Element<T>>(
+    fn backward<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,

@@ -1,26 +1,28 @@
 //! [`Attended`]: what attention gives.
 
-use ndarray::{Array3, Array4};
+use ndarray::{Array, Array3, Dimension, Ix4};
 
 /// Where a normaliser was not positive: batch, head and row.
 pub(in super::super) type NonPositive = Vec<[usize; 3]>;
 
-/// What attention gives.
+/// What attention gives: outputs, and which of them have no normaliser to be divided by.
+///
+/// A [step](super::super::CausalState::step) has one query for each sequence and head, and gives an `Attended<T, Ix3>`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Attended<T> {
-    /// \[batch, heads, queries, d_v\].
-    pub output: Array4<T>,
-    /// Batch, head and row of queries whose normaliser was not positive, in order; their output is 0.
+pub struct Attended<T, D: Dimension = Ix4> {
+    /// The outputs, \[batch, heads, queries, d_v\]; \[batch, heads, d_v\] of a step.
+    pub output: Array<T, D>,
+    /// Batch, head and row of the queries whose normaliser was not positive, in order; the row is 0 in a step. Their output is 0.
     pub non_positive: Vec<[usize; 3]>,
-    /// \[batch, heads, queries\]: the [effective number of features](super::super::Attention::bidirectional_diagnosed) behind each normaliser, if it was
-    /// asked for.
+    /// The [effective number of features](super::super::Attention::bidirectional_diagnosed) behind each normaliser,
+    /// \[batch, heads, queries\], if it was asked for.
     pub effective_features: Option<Array3<T>>,
 }
 
-impl<T> Attended<T> {
+impl<T, D: Dimension> Attended<T, D> {
     /// Without effective numbers of features.
-    pub(in super::super) fn new(output: Array4<T>, non_positive: Vec<[usize; 3]>) -> Self {
+    pub(in super::super) fn new(output: Array<T, D>, non_positive: Vec<[usize; 3]>) -> Self {
         Attended { output, non_positive, effective_features: None }
     }
 }

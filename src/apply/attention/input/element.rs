@@ -1,4 +1,4 @@
-//! [`Element`]: the number types of queries, keys and values, and [`Numbers`], in which they are told apart no more.
+//! [`TokenElement`]: the number types of queries, keys and values, and [`Numbers`], in which they are told apart no more.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::Real;
 
 /// A number type that queries, keys and values are given in, for attention in `T`: `T` itself and, with the feature
 /// `half`, `half::bf16` and `half::f16` for attention in `f32`. Sealed.
-pub trait Element<T>: Copy + Send + Sync + sealed::Sealed<T> {}
+pub trait TokenElement<T>: Copy + Send + Sync + sealed::Sealed<T> {}
 
 pub(in super::super) mod sealed {
     use super::Numbers;
@@ -29,7 +29,7 @@ pub enum Numbers<'a, T> {
     F16(ArrayView2<'a, half::f16>),
 }
 
-impl<T: Real> Element<T> for T {}
+impl<T: Real> TokenElement<T> for T {}
 
 impl<T: Real> sealed::Sealed<T> for T {
     fn numbers(x: ArrayView2<'_, T>) -> Numbers<'_, T> {
@@ -38,7 +38,7 @@ impl<T: Real> sealed::Sealed<T> for T {
 }
 
 #[cfg(feature = "half")]
-impl Element<f32> for half::bf16 {}
+impl TokenElement<f32> for half::bf16 {}
 
 #[cfg(feature = "half")]
 impl sealed::Sealed<f32> for half::bf16 {
@@ -48,7 +48,7 @@ impl sealed::Sealed<f32> for half::bf16 {
 }
 
 #[cfg(feature = "half")]
-impl Element<f32> for half::f16 {}
+impl TokenElement<f32> for half::f16 {}
 
 #[cfg(feature = "half")]
 impl sealed::Sealed<f32> for half::f16 {

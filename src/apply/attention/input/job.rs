@@ -7,7 +7,7 @@ use ndarray::{
     RemoveAxis, s,
 };
 
-use super::element::{Element, Numbers};
+use super::element::{Numbers, TokenElement};
 use super::heads::Heads;
 use crate::{Real, threads};
 
@@ -88,7 +88,7 @@ impl<'a, E> Heads<'a, E> {
     /// Cuts everything into jobs, in order of batches, heads of keys and sequences.
     pub(in super::super) fn jobs<T: Real>(&self) -> Vec<Job<'_, T>>
     where
-        E: Element<T>,
+        E: TokenElement<T>,
     {
         let (ranges, mut jobs) = (self.ranges(), Vec::new());
         for b in 0..self.queries.dim().0 {
@@ -118,7 +118,7 @@ impl<'a, E> Heads<'a, E> {
 }
 
 /// The rows of a head.
-fn numbers<'a, T, E: Element<T>>(x: &ArrayView4<'a, E>, batch: usize, head: usize) -> Numbers<'a, T> {
+fn numbers<'a, T, E: TokenElement<T>>(x: &ArrayView4<'a, E>, batch: usize, head: usize) -> Numbers<'a, T> {
     E::numbers(x.index_axis_move(Axis(0), batch).index_axis_move(Axis(0), head))
 }
 

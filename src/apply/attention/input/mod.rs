@@ -17,7 +17,7 @@ pub use self::attended::Attended;
 pub(super) use self::attended::{NonPositive, in_order};
 pub use self::attention::Attention;
 pub(super) use self::checks::{HEADS_WITH_MAPS, check_output, check_shape};
-pub use self::element::{Element, Numbers};
+pub use self::element::{Numbers, TokenElement};
 pub(super) use self::exact_pairs::{KeyChoice, Window};
 pub use self::heads::Heads;
 pub(super) use self::heads::check_multiple;

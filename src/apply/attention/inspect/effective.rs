@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array2, Array4, ArrayViewMut2, Axis};
 
 use super::super::features::{Setup, Tokens};
-use super::super::input::{Attended, Attention, CHUNK, Element, Heads, Job, KeyRun, QueryRun, cuts};
+use super::super::input::{Attended, Attention, CHUNK, Heads, Job, KeyRun, QueryRun, TokenElement, cuts};
 use super::super::linear::Visible;
 use super::super::pairs::{KeySplit, Neighbours};
 use crate::Real;
@@ -63,7 +63,7 @@ impl<T: Real> Attention<T> {
     /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share > 0.9));
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    pub fn bidirectional_diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn bidirectional_diagnosed<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         self.diagnosed(heads, false)
     }
 
@@ -72,11 +72,11 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// The errors of [`causal`](Attention::causal).
-    pub fn causal_diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn causal_diagnosed<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         self.diagnosed(heads, true)
     }
 
-    fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
+    fn diagnosed<E: TokenElement<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
         let (_, _, n, _) = heads.queries.dim();
         heads.check_output::<T>(size_of::<T>())?;
         if !self.window.of(causal).is_none() {

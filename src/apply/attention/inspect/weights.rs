@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use super::super::features::{Setup, Tokens};
-use super::super::input::{Attention, Element, Heads, Job, KeyChoice, Numbers, Reading};
+use super::super::input::{Attention, Heads, Job, KeyChoice, Numbers, Reading, TokenElement};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ impl<T: Real> Attention<T> {
     /// head or row, [`Memory`](Error::Memory) if there is no memory for the rows or for the features of their queries and all keys,
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
-    pub fn bidirectional_weights<E: Element<T>>(
+    pub fn bidirectional_weights<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         batch: usize,
@@ -64,7 +64,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// The errors of [`bidirectional_weights`](Attention::bidirectional_weights).
     #[inline(never)]
-    pub fn causal_weights<E: Element<T>>(
+    pub fn causal_weights<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         batch: usize,
@@ -74,7 +74,11 @@ impl<T: Real> Attention<T> {
         self.weights(heads, WeightRows { batch, head, rows, causal: true })
     }
 
-    fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<Array2<f64>> {
+    fn weights<E: TokenElement<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        which: WeightRows<'_>,
+    ) -> Result<Array2<f64>> {
         self.check_rows(heads, which)?;
         let key_head = heads.key_head(which.head);
         let setup = self.setup(key_head);
@@ -153,7 +157,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// The rows of the exact keys of a batch and a head of keys, ascending.
-    fn exact_rows<E: Element<T>>(&self, heads: &Heads<'_, E>, batch: usize, head: usize) -> Vec<usize> {
+    fn exact_rows<E: TokenElement<T>>(&self, heads: &Heads<'_, E>, batch: usize, head: usize) -> Vec<usize> {
         let Some(inverse) = self.exact_inverse(head) else {
             return Vec::new();
         };

@@ -1,6 +1,6 @@
 //! The choice between linear and exact attention.
 
-use super::super::input::{Attended, Attention, Element, Heads, kernel_lengthscale};
+use super::super::input::{Attended, Attention, Heads, TokenElement, kernel_lengthscale};
 use super::super::pairs::ExactAttention;
 use super::costs::Lengths;
 use crate::Real;
@@ -19,7 +19,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// The errors of [`bidirectional`](Attention::bidirectional).
     #[inline(never)]
-    pub fn bidirectional_auto<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn bidirectional_auto<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         self.auto(heads, false)
     }
 
@@ -29,12 +29,12 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// The errors of [`causal`](Attention::causal).
     #[inline(never)]
-    pub fn causal_auto<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn causal_auto<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         self.check_causal()?;
         self.auto(heads, true)
     }
 
-    fn auto<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
+    fn auto<E: TokenElement<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
         match self.exact_counterpart().filter(|_| self.normalised && self.is_short(heads, causal)) {
             Some(exact) => {
                 self.check_inputs(heads)?;

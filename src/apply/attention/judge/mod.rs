@@ -7,9 +7,9 @@ mod report;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shaping;
 
-pub use self::choice::{AttentionCandidate, AttentionChoice, Way};
+pub use self::choice::{AttentionCandidate, AttentionChoice};
 pub(crate) use self::costs::{AttentionCosts, ExactPairs};
-pub use self::report::{ErrorReport, Sample};
+pub use self::report::{ErrorReport, TokenSample};
 pub(crate) use self::report::{Redraws, closed_errors, simulated_errors};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::shaping::{AttentionShape, AttentionShaping};
+pub use self::shaping::AttentionShaping;

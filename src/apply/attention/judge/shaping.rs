@@ -13,17 +13,6 @@ use crate::numeric;
 use crate::once::once;
 use crate::progress;
 
-/// A shape for attention with the keys that are exact beside it: chosen by [`AttentionShaping`].
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct AttentionShape {
-    /// The shape for the other keys.
-    pub shape: Shape,
-    /// The rows of the keys with the largest weights, ascending, for
-    /// [`Attention::with_keys_exact`](super::super::Attention::with_keys_exact).
-    pub exact_keys: Vec<usize>,
-}
-
 /// The choice of a shape for softmax attention, from queries and keys as [`Attention`](super::super::Attention) takes them, not scaled.
 ///
 /// # Definition
@@ -49,11 +38,12 @@ pub struct AttentionShape {
 /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
 /// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
 /// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
-/// let chosen = AttentionShaping::new(Shaping::new()).choose(&queries, &keys, 30, 1)?;
-/// assert_eq!((chosen.shape.dim(), &chosen.exact_keys), (4, &vec![7]));
+/// let shaping = AttentionShaping::new(Shaping::new());
+/// let (shape, exact_keys) = shaping.choose(&queries, &keys, 30, 1)?;
+/// assert_eq!((shape.dim(), &exact_keys[..]), (4, &[7][..]));
 /// // Attention takes the same queries and keys.
-/// let map: Map<f64> = chosen.shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
-/// let attention = Attention::new(map)?.with_keys_exact(&chosen.exact_keys)?;
+/// let map: Map<f64> = shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
+/// let attention = Attention::new(map)?.with_keys_exact(&exact_keys)?;
 /// # let _ = attention;
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -111,7 +101,7 @@ impl AttentionShaping {
         keys: &ArrayRef2<T>,
         rows: usize,
         exact_keys: usize,
-    ) -> Result<AttentionShape> {
+    ) -> Result<(Shape, Vec<usize>)> {
         check_positive("the number of rows of the attention matrix", rows)?;
         self.choose_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
     }
@@ -128,7 +118,7 @@ impl AttentionShaping {
         rows: &[usize],
         keys: &ArrayRef2<T>,
         exact_keys: usize,
-    ) -> Result<AttentionShape> {
+    ) -> Result<(Shape, Vec<usize>)> {
         let (x, y) = self.points(queries, keys)?;
         let mut weights = attention_rows(&x, rows, &y)?;
         let exact_keys = heaviest_of(&weights, exact_keys)?;
@@ -141,7 +131,7 @@ impl AttentionShaping {
         if weights.sum() == 0.0 {
             weights.fill(1.0);
         }
-        Ok(AttentionShape { shape: self.shaping.of_pairs(&x, rows, &y, &weights)?, exact_keys })
+        Ok((self.shaping.of_pairs(&x, rows, &y, &weights)?, exact_keys))
     }
 
     /// Makes the weights of exact pairs 0: of these keys, and of neighbours of the queries at these places.
@@ -234,28 +224,6 @@ fn heaviest_of(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
         return Err(Error::Parameter { name: "the number of exact keys", value: count as f64, domain });
     }
     Ok(heaviest(&weights.sum_axis(Axis(0)).to_vec(), count))
-}
-
-/// The stored form.
-#[cfg(feature = "serde")]
-mod stored {
-    use super::{AttentionShape, Shape};
-    use crate::sealed::{AnyScalar, sealed_fields};
-
-    sealed_fields! {
-        AttentionShape, AnyScalar,
-        #[serde(rename = "AttentionShape")]
-        struct StoredAttentionShape {
-            shape: Shape,
-            exact_keys: Vec<usize>,
-        }
-    }
-
-    impl From<StoredAttentionShape> for AttentionShape {
-        fn from(StoredAttentionShape { shape, exact_keys }: StoredAttentionShape) -> Self {
-            AttentionShape { shape, exact_keys }
-        }
-    }
 }
 
 once!(

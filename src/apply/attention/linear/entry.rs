@@ -4,7 +4,7 @@ use ndarray::{Array4, ArrayRef, Ix4};
 
 use super::super::features::Setup;
 use super::super::input::{
-    Attended, Attention, Element, Heads, Job, NonPositive, check_output, in_order, threads_of_each,
+    Attended, Attention, Heads, Job, NonPositive, TokenElement, check_output, in_order, threads_of_each,
 };
 use super::super::pairs::{KeySplit, Neighbours};
 use super::drive::attend;
@@ -26,7 +26,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if dimensions or heads are not those of the maps, [`Memory`](crate::Error::Memory) if there is no memory for the
     /// output or for sums over keys, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
-    pub fn bidirectional<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn bidirectional<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
@@ -39,7 +39,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As [`bidirectional`](Attention::bidirectional), or if `out` does not fit. Nothing is written then, but if it is
     /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
-    pub fn bidirectional_into<E: Element<T>>(
+    pub fn bidirectional_into<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
@@ -52,7 +52,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// As [`bidirectional`](Attention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
-    pub fn causal<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn causal<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
@@ -64,7 +64,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As [`causal`](Attention::causal), or if `out` does not fit. Nothing is written then, but if it is
     /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
-    pub fn causal_into<E: Element<T>>(
+    pub fn causal_into<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
@@ -76,7 +76,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// The jobs of heads, each with the outputs of its heads of queries.
-    pub(in super::super) fn with_outputs<'b, E: Element<T>>(
+    pub(in super::super) fn with_outputs<'b, E: TokenElement<T>>(
         &self,
         heads: &'b Heads<'_, E>,
         out: &'b mut ArrayRef<T, Ix4>,

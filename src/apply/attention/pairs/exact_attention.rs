@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
 
 use super::super::input::{
-    Attended, Element, Heads, Job, KeyRun, NonPositive, QueryRun, Reading, check_output, cuts, in_order,
+    Attended, Heads, Job, KeyRun, NonPositive, QueryRun, Reading, TokenElement, check_output, cuts, in_order,
 };
 use super::blocks::{ExactRun, KeyBlock};
 use crate::Real;
@@ -90,7 +90,7 @@ impl ExactAttention {
     /// # Errors
     /// [`Memory`](crate::Error::Memory) if there is no memory for the output or for a copy of keys and values,
     /// [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
-    pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn bidirectional<T: Real, E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
@@ -103,7 +103,7 @@ impl ExactAttention {
     /// # Errors
     /// As [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written then,
     /// but if it is [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
-    pub fn bidirectional_into<T: Real, E: Element<T>>(
+    pub fn bidirectional_into<T: Real, E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
@@ -117,7 +117,7 @@ impl ExactAttention {
     /// # Errors
     /// As [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of
     /// queries.
-    pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn causal<T: Real, E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
@@ -129,7 +129,7 @@ impl ExactAttention {
     /// # Errors
     /// As [`causal`](ExactAttention::causal), or if `out` does not fit. Nothing is written then, but if it is
     /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
-    pub fn causal_into<T: Real, E: Element<T>>(
+    pub fn causal_into<T: Real, E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
@@ -139,7 +139,7 @@ impl ExactAttention {
         self.run(heads, out, true)
     }
 
-    fn run<T: Real, E: Element<T>>(
+    fn run<T: Real, E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,

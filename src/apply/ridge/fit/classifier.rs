@@ -11,9 +11,32 @@ use crate::numeric;
 use crate::once::once;
 use crate::{Points, Real};
 
-/// A ridge classifier: a regression for each class against all others. The class is the one with the largest prediction.
-/// Probabilities are calibrated on held-out points, and the class may not be the most probable one. Approximate: the kernel
+/// Gives the probabilities of classes from a regression of labels, after a calibration on held-out points. Approximate: the kernel
 /// is the map's estimate.
+///
+/// ```
+/// use ndarray::{Array2, arr2, s};
+/// use random_features::Trigonometric;
+/// use random_features::apply::{RidgeClassifier, RidgeStatistics};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// let x = Array2::from_shape_fn((300, 1), |(i, _)| i as f64 / 75.0 - 2.0);
+/// let labels: Vec<usize> =
+///     x.iter().map(|x| usize::from(x.abs() > 1.0)).collect();
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
+/// let mut statistics = RidgeStatistics::new(map, 2)?;
+/// statistics.update_labels(&x, &labels)?;
+/// let held_out = arr2(&[[-1.9], [-0.8], [0.1], [0.7], [1.5]]);
+/// let classifier = RidgeClassifier::new(statistics.solve(1e-3)?)?
+///     .with_calibration(&held_out, &[1, 0, 0, 0, 1])?;
+/// assert_eq!(classifier.classify(&arr2(&[[-1.5], [0.0]]))?, [1, 0]);
+/// let p = classifier.probabilities(&arr2(&[[-1.5], [0.0]]))?;
+/// assert!(
+///     p[[0, 1]] > 0.5
+///         && p[[1, 0]] > 0.5
+///         && (p.row(0).sum() - 1.0).abs() < 1e-12
+/// );
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// With the predictions ŷ of a regression of indicators
@@ -22,30 +45,15 @@ use crate::{Points, Real};
 /// with weight (n_c + 1)/(n_c + t), so that classes that are separated perfectly do not get probabilities of 0
 /// and 1. Without calibration there are no probabilities: predictions may be negative.
 ///
-/// A class without rows in training is never predicted and has probability 0. It takes no part in the sums and in t.
+/// [`Ridge::classify`] names classes without it: it is enough where no probabilities are needed. The class is the one with the
+/// largest prediction, and may not be the most probable one.
 ///
-/// # Example
-/// ```
-/// use ndarray::{Array2, arr2, s};
-/// use random_features::apply::{RidgeClassifier, RidgeStatistics};
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Trigonometric;
-/// let x = Array2::from_shape_fn((300, 1), |(i, _)| i as f64 / 75.0 - 2.0);
-/// let labels: Vec<usize> = x.iter().map(|x| usize::from(x.abs() > 1.0)).collect();
-/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
-/// let mut statistics = RidgeStatistics::new(map, 2)?;
-/// statistics.update_labels(&x, &labels)?;
-/// let held_out = arr2(&[[-1.9], [-0.8], [0.1], [0.7], [1.5]]);
-/// let classifier = RidgeClassifier::new(statistics.solve(1e-3)?)?.calibrated(&held_out, &[1, 0, 0, 0, 1])?;
-/// assert_eq!(classifier.classify(&arr2(&[[-1.5], [0.0]]))?, [1, 0]);
-/// let p = classifier.probabilities(&arr2(&[[-1.5], [0.0]]))?;
-/// assert!(p[[0, 1]] > 0.5 && p[[1, 0]] > 0.5 && (p.row(0).sum() - 1.0).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
+/// A class without rows in training is never predicted and has probability 0. It takes no part in the sums and in t.
 ///
 /// # References
 /// J. C. Platt, *Probabilistic Outputs for Support Vector Machines*, 1999; C. Guo and others, *On Calibration of Modern
 /// Neural Networks*, ICML 2017.
+#[doc(alias = "Platt scaling")]
 #[derive(Clone, Debug)]
 pub struct RidgeClassifier<T: Real> {
     pub(super) model: Ridge<T>,
@@ -74,7 +82,7 @@ impl<T: Real> RidgeClassifier<T> {
     /// [`NoData`](Error::NoData) without points of classes that occur in training, [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Entry`](Error::Entry) with the row of a label
     /// that is too large, [`Factorisation`](Error::Factorisation) if the minimum is not found.
-    pub fn calibrated<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
+    pub fn with_calibration<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
         let scores = self.model.scores(x.into().view())?;
         self.calibration = Some(ClassCalibration::fit(&scores, labels, &self.model.occurring())?);
         Ok(self)
@@ -95,8 +103,8 @@ impl<T: Real> RidgeClassifier<T> {
         self.model.standardisation()
     }
 
-    /// The class of each row of `x`, n × d: of the classes that occur in training the one with the largest prediction, the first
-    /// of equal ones. Calibration changes nothing in it; the most probable class is the largest of
+    /// Predicts the class of each row of `x`, n × d: of the classes that occur in training the one with the largest prediction, the
+    /// first of equal ones. Calibration changes nothing in it; the most probable class is the largest of
     /// [`probabilities`](RidgeClassifier::probabilities).
     ///
     /// # Errors
@@ -110,6 +118,7 @@ impl<T: Real> RidgeClassifier<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Unsupported`](Error::Unsupported) without a calibration.
+    #[doc(alias = "predict_proba")]
     pub fn probabilities<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.probabilities_of(x.into().view())
     }
@@ -117,7 +126,9 @@ impl<T: Real> RidgeClassifier<T> {
     #[inline(never)]
     fn probabilities_of(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         let Some(calibration) = &self.calibration else {
-            return Err(Error::Unsupported { what: "probabilities before RidgeClassifier::calibrated" });
+            return Err(Error::Unsupported {
+                what: "probabilities before RidgeClassifier::with_calibration",
+            });
         };
         let mut scores = self.model.scores(x)?;
         let occurring = self.model.occurring();

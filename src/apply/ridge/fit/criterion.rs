@@ -17,7 +17,8 @@ use crate::{Points, Real, Targets};
 /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0);
 /// let y = x.column(0).mapv(f64::sin);
 /// let search = RidgeSearch::gaussian(1, 32, 7)?;
-/// let by_evidence = search.with_criterion(Criterion::LogEvidence).fit(&x, &y)?;
+/// let by_evidence =
+///     search.with_criterion(Criterion::LogEvidence).fit(&x, &y)?;
 /// let (lambda, evidence) = by_evidence
 ///     .spectrum()
 ///     .choose(&Criterion::leave_one_out(&x, &y), &[1e-6, 1e-3, 1.0])?;
@@ -40,6 +41,7 @@ use crate::{Points, Real, Targets};
 pub enum Criterion<'a, T: Real = f64> {
     /// The error at each training point of the regression on all others: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
     /// In a search, the rows are those of the search.
+    #[doc(alias = "LOO")]
     #[default]
     LeaveOneOut,
     /// Leave-one-out where the training data are read again, in a second pass: [`Criterion::leave_one_out`]. No row is approximated;
@@ -69,9 +71,11 @@ pub enum Criterion<'a, T: Real = f64> {
     /// n is the number of rows if weights are how often a row counts: a row of weight 2 is the row twice, and a row of weight 0
     /// is absent. Other weights, such as inverse variances, must be scaled so that Σ w is the number of rows, or λ is chosen for
     /// another number of rows. Where f is n or more, the error is infinite.
+    #[doc(alias = "GCV")]
     GeneralisedCrossValidation,
     /// Minus the [log evidence](RidgeSpectrum::log_evidence) of a Gaussian process, in nats. It needs no data, and tends to resist
     /// overfitting where many parameters are chosen.
+    #[doc(alias = "marginal likelihood")]
     LogEvidence,
     /// The error at points that were held out, Σ w (y − ŷ)² / Σ w: [`Criterion::held_out`].
     #[non_exhaustive]
@@ -115,27 +119,12 @@ impl<'a, T: Real> RidgeRows<'a, T> {
     }
 }
 
-/// The λ that a criterion chooses: [`RidgeSpectrum::choose`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct LambdaChoice {
-    /// The λ with the least error.
-    pub lambda: f64,
-    /// The criterion for this λ: a mean squared error, summed over the targets, or minus the log evidence.
-    pub error: f64,
-}
-
-impl LambdaChoice {
-    /// The λ with the least error; among equal errors, the largest λ.
-    pub(crate) fn least(lambdas: &[f64], errors: &[f64]) -> Result<Self> {
-        let choices = lambdas.iter().zip(errors);
-        let choices = choices.map(|(lambda, error)| LambdaChoice { lambda: *lambda, error: *error });
-        let better = |a: &LambdaChoice, b: &LambdaChoice| {
-            a.error.total_cmp(&b.error).then(b.lambda.total_cmp(&a.lambda))
-        };
-        let none = Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
-        choices.min_by(better).ok_or(none)
-    }
+/// The λ with the least error, and that error; among equal errors, the largest λ.
+pub(crate) fn least(lambdas: &[f64], errors: &[f64]) -> Result<(f64, f64)> {
+    let choices = lambdas.iter().copied().zip(errors.iter().copied());
+    let better = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1).then(b.0.total_cmp(&a.0));
+    let none = Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
+    choices.min_by(better).ok_or(none)
 }
 
 impl<'a, T: Real> Criterion<'a, T> {
@@ -227,8 +216,8 @@ impl<T: Real> RidgeSpectrum<T> {
     /// # Errors
     /// The errors of [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
     #[inline(never)]
-    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
-        LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<(f64, f64)> {
+        least(lambdas, &self.errors(criterion, lambdas)?)
     }
 
     fn check_rows(&self, rows: &RidgeRows<'_, T>) -> Result<()> {

@@ -13,8 +13,26 @@ use crate::{Real, Targets, progress};
 /// Results made from sums of squares above this may overflow.
 const LARGEST_SQUARE: f64 = 1e304;
 
-/// Kernel ridge regression from the Gram matrix of the training points. It is the reference with an exact kernel, and serves
+/// Solves kernel ridge regression from the Gram matrix of the training points. It is the reference with an exact kernel, and serves
 /// maps whose two sides differ.
+///
+/// ```
+/// use ndarray::Array2;
+/// use random_features::apply::KernelRidge;
+/// use random_features::kernel::{Gaussian, Kernel};
+/// let x = Array2::from_shape_fn((50, 1), |(i, _)| i as f64 / 10.0);
+/// let y = x.mapv(f64::sin);
+/// let kernel = Gaussian::new(1.0)?;
+/// let model = KernelRidge::fit(&kernel.gram(&x, &x)?, &y, 1e-6)?;
+/// let at = ndarray::arr2(&[[2.05]]);
+/// assert!(
+///     (model.predict_from_gram(&kernel.gram(&at, &x)?)?[[0, 0]]
+///         - 2.05f64.sin())
+///     .abs()
+///         < 1e-4
+/// );
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b is not penalised. Estimates
@@ -25,22 +43,9 @@ const LARGEST_SQUARE: f64 = 1e304;
 /// O(n³) to fit and O(n²) memory: for up to a few thousand points. [`RidgeStatistics`](super::RidgeStatistics) takes O(n D²)
 /// and O(D²).
 ///
-/// # Example
-/// ```
-/// use ndarray::Array2;
-/// use random_features::apply::KernelRidge;
-/// use random_features::kernel::{Gaussian, Kernel};
-/// let x = Array2::from_shape_fn((50, 1), |(i, _)| i as f64 / 10.0);
-/// let y = x.mapv(f64::sin);
-/// let kernel = Gaussian::new(1.0)?;
-/// let model = KernelRidge::fit(&kernel.gram(&x, &x)?, &y, 1e-6)?;
-/// let at = ndarray::arr2(&[[2.05]]);
-/// assert!((model.predict_from_gram(&kernel.gram(&at, &x)?)?[[0, 0]] - 2.05f64.sin()).abs() < 1e-4);
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
 /// # References
 /// C. Saunders, A. Gammerman, V. Vovk, *Ridge Regression Learning Algorithm in Dual Variables*, ICML 1998.
+#[doc(alias = "KRR")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelRidge<T> {
     /// α, n × t.

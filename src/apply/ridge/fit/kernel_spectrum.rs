@@ -5,14 +5,30 @@ use ndarray::{Array1, Array2, ArrayRef2, ArrayView2, s};
 use super::kernel_ridge::{CentredTargets, check_gram, symmetric_part};
 use super::normal::check_lambda;
 use super::shrinkage::{Shrinkage, or_infinite};
-use super::{Criterion, KernelRidge, LambdaChoice};
+use super::{Criterion, KernelRidge, least};
 use crate::error::{Error, Result};
 use crate::linalg::{Backend, Scalar};
 use crate::once::once;
 use crate::{Targets, progress};
 
-/// Kernel ridge regressions for all λ from one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. With an exact
+/// Solves kernel ridge regressions for all λ by one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. With an exact
 /// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
+///
+/// ```
+/// use ndarray::Array2;
+/// use random_features::apply::{Criterion, KernelRidge};
+/// use random_features::kernel::{Gaussian, Kernel};
+/// let x = Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 25.0);
+/// let y = x.mapv(|x| x.sin() + 0.1 * (1e4 * x).sin());
+/// let spectrum =
+///     KernelRidge::spectrum(&Gaussian::new(1.0)?.gram(&x, &x)?, &y)?;
+/// let (lambda, error) =
+///     spectrum.choose(&Criterion::LeaveOneOut, &spectrum.lambdas())?;
+/// // The noise has variance ½ · 0.01.
+/// assert!((error / 0.005 - 1.0).abs() < 0.3);
+/// let model = spectrum.model(lambda)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// Let C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ. The coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α, as in
@@ -21,21 +37,6 @@ use crate::{Targets, progress};
 ///
 /// # Cost
 /// O(n³) at the start and O(n²) memory, O(n t) for each λ of a criterion, O(n² t) for a model.
-///
-/// # Example
-/// ```
-/// use ndarray::Array2;
-/// use random_features::apply::{Criterion, KernelRidge};
-/// use random_features::kernel::{Gaussian, Kernel};
-/// let x = Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 25.0);
-/// let y = x.mapv(|x| x.sin() + 0.1 * (1e4 * x).sin());
-/// let spectrum = KernelRidge::spectrum(&Gaussian::new(1.0)?.gram(&x, &x)?, &y)?;
-/// let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
-/// // The noise has variance ½ · 0.01.
-/// assert!((choice.error / 0.005 - 1.0).abs() < 0.3);
-/// let model = spectrum.model(choice.lambda)?;
-/// # Ok::<(), random_features::Error>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct KernelRidgeSpectrum<T> {
     gram: Array2<T>,
@@ -141,7 +142,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         self.shrinkage.log_evidence(lambda)
     }
 
-    /// The default grid of λ, of the rule of [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
+    /// The default grid of λ, falling, two for each decade, from the largest eigenvalue to the resolution.
     #[inline(never)]
     pub fn lambdas(&self) -> Vec<f64> {
         self.shrinkage.lambdas()
@@ -176,8 +177,8 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     /// # Errors
     /// The errors of [`errors`](KernelRidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
     #[inline(never)]
-    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
-        LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<(f64, f64)> {
+        least(lambdas, &self.errors(criterion, lambdas)?)
     }
 
     /// The model for one λ.

@@ -19,11 +19,12 @@ mod training;
 mod stored;
 
 pub use classifier::RidgeClassifier;
-pub use criterion::{Criterion, LambdaChoice};
+pub use criterion::Criterion;
+pub(crate) use criterion::least;
 pub use kernel_ridge::KernelRidge;
 pub use kernel_spectrum::KernelRidgeSpectrum;
 pub use posterior::{Prediction, RidgePosterior};
-pub use search::{GridEnd, RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial, RidgeWarning};
+pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial};
 pub use spectrum::RidgeSpectrum;
 
 pub(in crate::apply) use normal::{Normal, symmetric_products};
@@ -31,7 +32,7 @@ pub(in crate::apply) use normal::{Normal, symmetric_products};
 use criterion::RidgeRows;
 
 use super::super::labels::{best_classes, check_classes, check_labels, one_hot};
-use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};
+use super::{Ridge, RidgeStatistics, RidgeWarning, Standardisation};
 use crate::data::statistics::is_constant;
 use crate::engine::{FeatureBuffers, FeatureSource};
 use crate::error::check_finite;

@@ -14,9 +14,39 @@ use crate::once::once;
 use crate::threads::Pool;
 use crate::{Points, Real, progress};
 
-/// Predictions with variances: ridge regression read as a Gaussian process. Approximate: the covariance is the map's estimate
+/// Predicts means with variances and intervals: ridge regression read as a Gaussian process. Approximate: the covariance is the map's estimate
 /// of the kernel, and **variances are too small away from the data** unless
 /// [`landmarks`](RidgePosterior::with_landmarks) mend that.
+///
+/// ```
+/// use random_features::Trigonometric;
+/// use random_features::apply::{Criterion, RidgeStatistics};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::ndarray::{Array2, arr2};
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+/// let y = Array2::from_shape_fn((400, 1), |(i, _)| {
+///     (i as f64 / 50.0).sin() + 0.1 * ((i * i) as f64).sin()
+/// });
+/// let mut statistics = RidgeStatistics::new(
+///     Trigonometric.gaussian(Orthogonal.draw(1, 100, 1)?, 0.5)?,
+///     1,
+/// )?;
+/// statistics.update(&x, &y)?;
+/// let spectrum = statistics.spectrum()?;
+/// let (lambda, _) =
+///     spectrum.choose(&Criterion::LogEvidence, &spectrum.lambdas())?;
+/// let prediction =
+///     spectrum.posterior(lambda)?.predict(&arr2(&[[1.0], [3.0]]))?;
+/// // The noise has variance ½ · 0.01.
+/// assert!((prediction.noise[0] / 0.005 - 1.0).abs() < 0.2);
+/// let (low, high) = prediction.interval(0.95)?;
+/// assert!(
+///     low[[0, 0]] < 2f64.sin()
+///         && 2f64.sin() < high[[0, 0]]
+///         && high[[0, 0]] - low[[0, 0]] < 0.35
+/// );
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// Targets are y = f(x) + b + ε. f is a Gaussian process with covariance σ_f² φ(x)·φ(x′), the intercept b is unknown (a flat
@@ -40,30 +70,13 @@ use crate::{Points, Real, progress};
 /// # Cost
 /// O(D³) at the start and O(m d + D²) a row, in parallel.
 ///
-/// # Example
-/// ```
-/// use random_features::apply::{Criterion, RidgeStatistics};
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::ndarray::{Array2, arr2};
-/// use random_features::Trigonometric;
-/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
-/// let y = Array2::from_shape_fn((400, 1), |(i, _)| (i as f64 / 50.0).sin() + 0.1 * ((i * i) as f64).sin());
-/// let mut statistics = RidgeStatistics::new(Trigonometric.gaussian(Orthogonal.draw(1, 100, 1)?, 0.5)?, 1)?;
-/// statistics.update(&x, &y)?;
-/// let spectrum = statistics.spectrum()?;
-/// let lambda = spectrum.choose(&Criterion::LogEvidence, &spectrum.lambdas())?.lambda;
-/// let prediction = spectrum.posterior(lambda)?.predict(&arr2(&[[1.0], [3.0]]))?;
-/// // The noise has variance ½ · 0.01.
-/// assert!((prediction.noise[0] / 0.005 - 1.0).abs() < 0.2);
-/// let (low, high) = prediction.interval(0.95)?;
-/// assert!(low[[0, 0]] < 2f64.sin() && 2f64.sin() < high[[0, 0]] && high[[0, 0]] - low[[0, 0]] < 0.35);
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
 /// # References
 /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 2; J. Quiñonero-Candela, C. E.
 /// Rasmussen, *A Unifying View of Sparse Approximate Gaussian Process Regression*, JMLR 6, 2005, on variances of degenerate
 /// processes.
+#[doc(alias = "GaussianProcess")]
+#[doc(alias = "GaussianProcessRegressor")]
+#[doc(alias = "GPR")]
 #[derive(Clone, Debug)]
 pub struct RidgePosterior<T: Real> {
     pub(super) model: Ridge<T>,
@@ -140,7 +153,7 @@ impl<T: Real> RidgePosterior<T> {
         Ok(self)
     }
 
-    /// Sets landmarks z, l × d, away from which variances return to those of the prior. Some hundred training points serve,
+    /// Sets landmarks, points z like those of training, l × d, away from which variances return to those of the prior. Some hundred training points serve,
     /// spread over all of them.
     ///
     /// With the exact kernel K, values at the landmarks explain the share ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x) of K(x, x). The
@@ -174,7 +187,8 @@ impl<T: Real> RidgePosterior<T> {
         &self.noise
     }
 
-    /// Means and variances at the rows of `x`, n × d. A row that is not finite gives NaN.
+    /// Predicts means and variances at the rows of `x`, n × d. Points are standardised as those of training were, if they were. A row
+    /// that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if the result does not fit in memory.
@@ -224,7 +238,7 @@ impl<T: Real> Prediction<T> {
         Array2::from_shape_fn(self.mean.dim(), |place| held(self.exact_variance(place, true)))
     }
 
-    /// The ends of the intervals around the mean in which y lies with this probability, each n × t.
+    /// The ends of the intervals around the mean in which a new target y lies with this probability, each n × t.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `level` is not between 0 and 1.

@@ -12,18 +12,14 @@ use crate::map::Map;
 use crate::once::once;
 use crate::{Real, progress};
 
-/// Ridge regressions for all λ from one eigendecomposition: [`RidgeStatistics::spectrum`]. Each model then costs
+/// Solves ridge regressions for all λ by one eigendecomposition: [`RidgeStatistics::spectrum`]. Each model then costs
 /// O(D² t), and the [errors](RidgeSpectrum::errors) for choosing λ need no refitting.
 ///
-/// # Definition
-/// With A = Σ w (φ − φ̄)(φ − φ̄)ᵀ = V diag(s) Vᵀ and c = Σ w (φ − φ̄)(y − ȳ)ᵀ, the weights are β = V diag(1/(s + λ)) Vᵀc.
-///
-/// # Example
 /// ```
 /// use ndarray::Array2;
+/// use random_features::Trigonometric;
 /// use random_features::apply::{Criterion, RidgeStatistics};
 /// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Trigonometric;
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
 /// let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
 /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
@@ -31,14 +27,19 @@ use crate::{Real, progress};
 /// statistics.update(&x, &y)?;
 /// let spectrum = statistics.spectrum()?;
 /// let lambdas = [1e-6, 1e-3, 1.0, 1e3];
-/// let by_approximation = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
-/// let exactly = spectrum.choose(&Criterion::leave_one_out(&x, &y), &lambdas)?;
-/// assert_eq!((by_approximation.lambda, exactly.lambda), (1e-3, 1e-3));
+/// let by_approximation =
+///     spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
+/// let exactly =
+///     spectrum.choose(&Criterion::leave_one_out(&x, &y), &lambdas)?;
+/// assert_eq!((by_approximation.0, exactly.0), (1e-3, 1e-3));
 /// // The noise has variance ½ · 0.01.
-/// assert!((exactly.error / 0.005 - 1.0).abs() < 0.2);
-/// let model = spectrum.model(exactly.lambda)?;
+/// assert!((exactly.1 / 0.005 - 1.0).abs() < 0.2);
+/// let model = spectrum.model(exactly.0)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// With A = Σ w (φ − φ̄)(φ − φ̄)ᵀ = V diag(s) Vᵀ and c = Σ w (φ − φ̄)(y − ȳ)ᵀ, the weights are β = V diag(1/(s + λ)) Vᵀc.
 ///
 /// # References
 /// G. H. Golub, M. Heath, G. Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter*,
@@ -178,8 +179,9 @@ impl<T: Real> RidgeSpectrum<T> {
     /// # let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
     /// # statistics.update(&x, &x.mapv(f64::sin))?;
     /// let spectrum = statistics.spectrum()?;
-    /// let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
-    /// assert!(choice.lambda >= spectrum.resolution() && choice.error < 1e-6);
+    /// let criterion = Criterion::GeneralisedCrossValidation;
+    /// let (lambda, error) = spectrum.choose(&criterion, &spectrum.lambdas())?;
+    /// assert!(lambda >= spectrum.resolution() && error < 1e-6);
     /// # Ok::<(), random_features::Error>(())
     /// ```
     #[inline(never)]

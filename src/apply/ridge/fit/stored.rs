@@ -114,7 +114,7 @@ impl<T: Real> TryFrom<StoredGrid<T>> for RidgeGrid<T> {
         let Some(first) = candidates.first() else { return Err("a grid without maps") };
         let alike = |other: &RidgeStatistics<T>| {
             other.targets() == first.targets()
-                && other.rows() == first.rows()
+                && other.row_ranges() == first.row_ranges()
                 && other.intake.next() == first.intake.next()
         };
         if candidates.iter().all(alike) {

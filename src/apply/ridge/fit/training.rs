@@ -18,7 +18,7 @@ pub(super) struct Training {
 
 impl<T: Real> RidgeStatistics<T> {
     pub(super) fn training(&self) -> Training {
-        Training { count: self.count(), moments: self.sums().moments() }
+        Training { count: self.rows(), moments: self.sums().moments() }
     }
 }
 

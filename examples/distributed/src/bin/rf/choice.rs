@@ -51,7 +51,7 @@ impl Sampled {
     pub fn standardisation(&self) -> Result<Standardisation, String> {
         let all =
             Standardisation::of_statistics(self.reservoir.statistics()).map_err(|error| error.to_string())?;
-        let (centre, scale) = (all.centre()[..self.dim].to_vec(), all.scale()[..self.dim].to_vec());
+        let (centre, scale) = (all.centre()[..self.dim].to_vec(), all.scales()[..self.dim].to_vec());
         let constant = all.constant_columns().iter().copied().filter(|k| *k < self.dim).collect();
         Standardisation::new(centre, scale)
             .and_then(|inputs| inputs.with_constant_columns(constant))
@@ -82,7 +82,7 @@ impl Sampled {
         let draw = Draw::new(self.dim, choice.features() / 2, Orthogonal);
         let kernel = Gaussian::new(ell).map_err(|error| error.to_string())?;
         let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, draw, kernel));
-        let map = MapSpec::new(recipe, choice.seed()).standardised(self.standardisation()?);
+        let map = MapSpec::new(recipe, choice.seed()).with_standardisation(self.standardisation()?);
         Ok(map.of_columns(columns))
     }
 }

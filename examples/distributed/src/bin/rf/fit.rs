@@ -161,21 +161,21 @@ fn ridge<T: Modelled>(
             let spectrum = statistics.spectrum().map_err(|error| error.to_string())?;
             let lambdas = spectrum.lambdas();
             let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas);
-            let choice = choice.map_err(|error| error.to_string())?;
-            said += &format!("expected squared error of predictions: {:.4e}\n", choice.error);
-            if let Some(share) = explained(&spectrum, choice.error).filter(|_| fit.classes.is_empty()) {
+            let (lambda, error) = choice.map_err(|error| error.to_string())?;
+            said += &format!("expected squared error of predictions: {:.4e}\n", error);
+            if let Some(share) = explained(&spectrum, error).filter(|_| fit.classes.is_empty()) {
                 said += &format!("expected R²: {share:.4}\n");
             }
-            if !state.is_double() && lambdas.iter().all(|lambda| *lambda >= choice.lambda) {
+            if !state.is_double() && lambdas.iter().all(|other| *other >= lambda) {
                 said += LEAST;
             }
-            (choice.lambda, spectrum.model(choice.lambda).map_err(|error| error.to_string())?)
+            (lambda, spectrum.model(lambda).map_err(|error| error.to_string())?)
         }
     };
-    let rows = statistics.count();
+    let rows = statistics.rows();
     said += &format!("ridge regression of {rows} rows on {features} features, λ = {lambda:.3e}");
     let classes = (!fit.classes.is_empty()).then(|| fit.classes.clone());
-    let mut model = Model::new(T::ridge(ridge), Vec::new(), statistics.count());
+    let mut model = Model::new(T::ridge(ridge), Vec::new(), statistics.rows());
     (model.target, model.classes, model.lambda) = (fit.target.clone(), classes, Some(lambda));
     Ok((model, said))
 }
@@ -189,7 +189,7 @@ fn explained<T: Modelled>(spectrum: &RidgeSpectrum<T>, error: f64) -> Option<f64
 
 fn pca<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec) -> Result<(Model, String), String> {
     let statistics = state.pca::<T>(map).map_err(|error| sentence(&error))?;
-    let (count, rows) = (fit.components.unwrap_or(COMPONENTS), statistics.count());
+    let (count, rows) = (fit.components.unwrap_or(COMPONENTS), statistics.rows());
     let pca = statistics.components(count).map_err(|error| error.to_string())?;
     let shares = pca.explained_variance_ratio();
     let shares: Vec<String> = shares.iter().map(|share| format!("{share:.4}")).collect();

@@ -2,10 +2,10 @@
 
 use super::super::super::input::{Attention, Window, estimated_lengthscale};
 use super::super::super::pairs::ExactAttention;
-use super::super::Sample;
+use super::super::TokenSample;
 use super::super::costs::Lengths;
 use super::sizes::{SizedMaps, d_v};
-use super::{AttentionCandidate, AttentionChoice, Chosen, Way};
+use super::{AttentionCandidate, AttentionChoice, Chosen};
 use crate::Real;
 use crate::error::{Result, check_positive, check_size, checked_positive};
 use crate::once::once;
@@ -34,7 +34,7 @@ impl<T: Real> Attention<T> {
     /// Errors of [`error_report`](Attention::error_report), with all that it says of them, for the head of the sample: **the sample stands
     /// for the sequences**. If it is shorter than they are, the share of a query's weights that lies beyond a window, and how
     /// it is spread, is taken to be the same in them, which is optimistic where attention looks far; causally, queries at late
-    /// [places](Sample::places) stand for long sequences. Windows of more than half of the sample's keys are left
+    /// [places](TokenSample::with_places) stand for long sequences. Windows of more than half of the sample's keys are left
     /// out then, since it says too little of the pairs beyond them. Windows of all keys are left out as well.
     ///
     /// # AttentionCosts
@@ -54,19 +54,19 @@ impl<T: Real> Attention<T> {
     /// ```
     /// use ndarray::{Array2, Array4};
     /// use random_features::Positive;
-    /// use random_features::apply::attention::{Attention, Heads, Sample, Way};
+    /// use random_features::apply::attention::{Attention, Heads, TokenSample};
     /// use random_features::frequency::{Coupling, Orthogonal};
     /// // Tokens that are much like those before them.
     /// let token = |(i, k): (usize, usize)| 0.5 * (0.05 * (i * (k + 1)) as f64).sin();
     /// let x = Array2::from_shape_fn((300, 16), token);
     /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(16, 64, 5)?)?)?;
-    /// let sample = Sample::new(&x, &x).values(&x).causal();
+    /// let sample = TokenSample::causal(&x, &x).with_values(&x);
     /// // Short sequences are exact, long ones have neighbours and features.
-    /// assert_eq!(attention.choose(&sample, [50, 50], 0.2)?.best().map(|best| best.way), Some(Way::Exact));
+    /// assert!(attention.choose(&sample, [50, 50], 0.2)?.best().unwrap().exact);
     /// let choice = attention.choose(&sample, [100_000, 100_000], 0.2)?;
     /// println!("{choice}");
     /// let best = choice.best().unwrap();
-    /// assert!(best.way != Way::Exact && best.error.unwrap() <= 0.2);
+    /// assert!(!best.exact && best.error.unwrap() <= 0.2);
     /// let x = x.into_shape_with_order((1, 1, 300, 16)).unwrap();
     /// let out: Array4<f64> = choice.attend(&Heads::new(&x, &x, &x)?)?.output;
     /// assert_eq!(out.dim(), (1, 1, 300, 16));
@@ -75,7 +75,7 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     pub fn choose(
         &self,
-        sample: &Sample<'_, T>,
+        sample: &TokenSample<'_, T>,
         lengths: [usize; 2],
         error: f64,
     ) -> Result<AttentionChoice<T>> {
@@ -86,7 +86,8 @@ impl<T: Real> Attention<T> {
         if exact.is_some() {
             let operations = self.costs(d_v(sample)).exact(lengths);
             candidates.push(AttentionCandidate {
-                way: Way::Exact,
+                exact: true,
+                window: [0, 0],
                 frequencies: 0,
                 operations,
                 error: Some(0.0),
@@ -114,7 +115,7 @@ impl<T: Real> Attention<T> {
     /// Every window in every size.
     fn linear_candidates(
         &self,
-        sample: &Sample<'_, T>,
+        sample: &TokenSample<'_, T>,
         lengths: Lengths,
         sizes: &[SizedMaps],
     ) -> Result<Vec<AttentionCandidate>> {
@@ -125,7 +126,8 @@ impl<T: Real> Attention<T> {
             let attention = self.clone().with_window(window.before, window.after)?;
             let report = attention.own_errors(sample)?;
             candidates.extend(sizes.iter().map(|size| AttentionCandidate {
-                way: way(window),
+                exact: false,
+                window: [window.before, window.after],
                 frequencies: size.frequencies,
                 operations: size.costs.linear(lengths, attention.exact_pairs()),
                 error: report.main_error_with(size.frequencies),
@@ -135,7 +137,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// The windows to try, each once: none first.
-    fn windows(&self, sample: &Sample<'_, T>, lengths: Lengths) -> Vec<Window> {
+    fn windows(&self, sample: &TokenSample<'_, T>, lengths: Lengths) -> Vec<Window> {
         let ladder = NEIGHBOURS.map(|count| match lengths.causal {
             true => Window { before: count, after: 0 },
             false => Window { before: count / 2, after: count / 2 },
@@ -163,21 +165,13 @@ impl<T: Real> Attention<T> {
         exact: Option<ExactAttention>,
         sizes: &[SizedMaps],
     ) -> Result<Chosen<T>> {
-        let (before, after) = match (best.way, exact) {
-            (Way::Exact, Some(exact)) => return Ok(Chosen::Exact(exact)),
-            (Way::Windowed { before, after }, _) => (before, after),
-            _ => (0, 0),
-        };
+        if let Some(exact) = exact.filter(|_| best.exact) {
+            return Ok(Chosen::Exact(exact));
+        }
+        let [before, after] = best.window;
         let size = sizes.iter().find(|size| size.frequencies == best.frequencies);
         let attention = size.map_or_else(|| Ok(self.clone()), |size| self.of_size(size))?;
         Ok(Chosen::Linear(Box::new(attention.with_window(before, after)?)))
-    }
-}
-
-fn way(window: Window) -> Way {
-    match window {
-        none if none.is_none() => Way::Linear,
-        Window { before, after } => Way::Windowed { before, after },
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::fmt;
 
-use super::{AttentionCandidate, AttentionChoice, Way};
+use super::{AttentionCandidate, AttentionChoice};
 use crate::Real;
 
-impl fmt::Display for Way {
+/// Which weights are exact, in a word.
+impl fmt::Display for AttentionCandidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Way::Exact => f.pad("exact"),
-            Way::Windowed { before, after: 0 } => f.pad(&format!("window {before}")),
-            Way::Windowed { before, after } => f.pad(&format!("window {before} + {after}")),
-            Way::Linear => f.pad("linear"),
+        match self.window {
+            _ if self.exact => f.pad("exact"),
+            [0, 0] => f.pad("linear"),
+            [before, 0] => f.pad(&format!("window {before}")),
+            [before, after] => f.pad(&format!("window {before} + {after}")),
         }
     }
 }
@@ -31,7 +32,7 @@ impl<T: Real> fmt::Display for AttentionChoice<T> {
             self.write_row(f, candidate)?;
         }
         match self.best() {
-            Some(best) => write!(f, "The cheapest that reaches it (*): {}", best.way),
+            Some(best) => write!(f, "The cheapest that reaches it (*): {best}"),
             None => f.write_str("None of them reaches it."),
         }
     }
@@ -39,20 +40,20 @@ impl<T: Real> fmt::Display for AttentionChoice<T> {
 
 impl<T: Real> AttentionChoice<T> {
     fn write_row(&self, f: &mut fmt::Formatter<'_>, candidate: &AttentionCandidate) -> fmt::Result {
-        let AttentionCandidate { way, frequencies, operations, error } = candidate;
+        let AttentionCandidate { exact, frequencies, operations, error, .. } = candidate;
         let mark = if self.best() == Some(*candidate) { '*' } else { ' ' };
-        let m = if *way == Way::Exact { "–".into() } else { frequencies.to_string() };
+        let m = if *exact { "–".into() } else { frequencies.to_string() };
         let error = match error {
             Some(error) if *error == 0.0 => "0".into(),
             Some(error) => format!("{error:.2e}"),
             None => "unknown".into(),
         };
-        writeln!(f, "{mark} {way:18} {m:>8} {operations:>12.2e} {error:>10}")
+        writeln!(f, "{mark} {candidate:18} {m:>8} {operations:>12.2e} {error:>10}")
     }
 
     /// Whether it is the smallest of its way that reaches the error, or the largest of one that never does.
     fn is_shown(&self, own: &AttentionCandidate) -> bool {
-        let of_way = || self.candidates.iter().filter(|other| other.way == own.way);
+        let of_way = || self.candidates.iter().filter(|other| other.is_alike(own));
         let shown = match of_way().find(|other| other.reaches(self.error)) {
             Some(first) => Some(first),
             None => of_way().next_back(),

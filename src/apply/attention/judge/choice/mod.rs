@@ -4,7 +4,7 @@ mod choose;
 mod display;
 mod sizes;
 
-use super::super::input::{Attended, Attention, Element, Heads};
+use super::super::input::{Attended, Attention, Heads, TokenElement};
 use super::super::pairs::ExactAttention;
 use crate::Real;
 use crate::error::{Error, Result};
@@ -33,8 +33,11 @@ pub struct AttentionChoice<T: Real> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AttentionCandidate {
-    /// Which weights are exact, beside those of the attention's [exact keys](Attention::with_keys_exact).
-    pub way: Way,
+    /// Whether all weights are exact: [`ExactAttention`].
+    pub exact: bool,
+    /// The [window](Attention::with_window) of neighbours with exact weights: keys up to the query's own place, and keys behind it.
+    /// \[0, 0\] if there is none.
+    pub window: [usize; 2],
     /// m, the number of frequencies of the map; 0 for exact attention.
     pub frequencies: usize,
     /// For a head of one sequence, in multiplications of exact attention: by the rule of
@@ -45,23 +48,6 @@ pub struct AttentionCandidate {
     pub error: Option<f64>,
 }
 
-/// Which weights are exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Way {
-    /// All weights: [`ExactAttention`].
-    Exact,
-    /// Weights of neighbours: [`Attention::with_window`].
-    Windowed {
-        /// Keys up to the query's own place.
-        before: usize,
-        /// Keys behind it.
-        after: usize,
-    },
-    /// No weights.
-    Linear,
-}
-
 /// What a choice runs.
 #[derive(Clone, Debug)]
 enum Chosen<T: Real> {
@@ -70,6 +56,11 @@ enum Chosen<T: Real> {
 }
 
 impl AttentionCandidate {
+    /// Whether both have the same exact weights.
+    fn is_alike(&self, other: &Self) -> bool {
+        (self.exact, self.window) == (other.exact, other.window)
+    }
+
     /// Whether it is expected to err by `error` at most.
     fn reaches(&self, error: f64) -> bool {
         self.error.is_some_and(|own| own <= error)
@@ -98,7 +89,7 @@ impl<T: Real> AttentionChoice<T> {
     /// [`Unsupported`](Error::Unsupported) if there is no [best](AttentionChoice::best) way; else as [`Attention::causal`] and
     /// [`Attention::bidirectional`].
     #[inline(never)]
-    pub fn attend<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+    pub fn attend<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         match (&self.chosen, self.causal) {
             (Some((_, Chosen::Exact(exact))), true) => exact.causal(heads),
             (Some((_, Chosen::Exact(exact))), false) => exact.bidirectional(heads),

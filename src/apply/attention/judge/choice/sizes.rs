@@ -1,7 +1,7 @@
 //! [`SizedMaps`]: an attention's maps with more frequencies or fewer.
 
 use super::super::super::input::Attention;
-use super::super::Sample;
+use super::super::TokenSample;
 use super::super::costs::AttentionCosts;
 use crate::Real;
 use crate::error::Result;
@@ -22,7 +22,7 @@ pub(super) struct SizedMaps {
 
 impl<T: Real> Attention<T> {
     /// Its own size, and those that its maps can be drawn in again: if they were drawn by name, all that their couplings draw.
-    pub(super) fn sizes(&self, sample: &Sample<'_, T>) -> Result<Vec<SizedMaps>> {
+    pub(super) fn sizes(&self, sample: &TokenSample<'_, T>) -> Result<Vec<SizedMaps>> {
         let (d, d_v) = (self.maps[0].dim(), d_v(sample));
         let own = self.map_of(sample.head)?.recipe().map_or(0, |recipe| frequencies(&recipe));
         let mut sizes = vec![SizedMaps { frequencies: own, costs: self.costs(d_v), redraws: None }];
@@ -62,6 +62,6 @@ fn frequencies(recipe: &Recipe) -> usize {
 }
 
 /// The dimension of a sample's values, or of its keys if it has none.
-pub(super) fn d_v<T>(sample: &Sample<'_, T>) -> usize {
+pub(super) fn d_v<T>(sample: &TokenSample<'_, T>) -> usize {
     sample.values.map_or(sample.keys.ncols(), |values| values.ncols())
 }

@@ -6,7 +6,7 @@ use super::super::super::input::{Attention, Job, KeyRun, Numbers, QueryRun};
 use super::ErrorReport;
 use super::closed::{expected_errors, own_errors};
 use super::simulated::errors_beside;
-use super::tokens::{Mask, Sample};
+use super::tokens::{Mask, TokenSample};
 use crate::Real;
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::map::{Map, Recipe};
@@ -15,7 +15,7 @@ use crate::numeric::matrix_of;
 use crate::once::once;
 
 impl<T: Real> Attention<T> {
-    /// The errors that are expected for a [sample](Sample) of tokens, by closed forms. Pairs that are computed exactly have no error:
+    /// The errors that are expected for a [sample](TokenSample) of tokens, by closed forms. Pairs that are computed exactly have no error:
     /// those with [exact keys](Attention::with_keys_exact), rows of the sample's keys, and with [neighbours](Attention::with_window). Cost
     /// O(n l² d_v + l² d) time, of which n l² exponentials for each of five mechanisms, and twice that if it is hopeless; O(l²)
     /// memory. 64 × 500 tokens with d = d_v = 64 take 0.06 s on two cores, 0.1 s if it is hopeless.
@@ -31,13 +31,13 @@ impl<T: Real> Attention<T> {
     /// without a map or a query without a place, [`Memory`](Error::Memory) for too many tokens, [`Cancelled`](Error::Cancelled) if
     /// a [watcher](crate::progress::watch) stops it; causally, as [`causal`](Attention::causal).
     #[inline(never)]
-    pub fn error_report(&self, sample: &Sample<'_, T>) -> Result<ErrorReport> {
+    pub fn error_report(&self, sample: &TokenSample<'_, T>) -> Result<ErrorReport> {
         let recipe = self.map_of(sample.head)?.recipe();
         expected_errors(recipe.as_ref(), self.scaled_tokens(sample)?, self.mask(sample)?)
     }
 
     /// The errors of [`error_report`](Attention::error_report) without what else it says, at a fifth of its cost.
-    pub(in super::super) fn own_errors(&self, sample: &Sample<'_, T>) -> Result<ErrorReport> {
+    pub(in super::super) fn own_errors(&self, sample: &TokenSample<'_, T>) -> Result<ErrorReport> {
         let recipe = self.map_of(sample.head)?.recipe();
         own_errors(recipe.as_ref(), self.scaled_tokens(sample)?, self.mask(sample)?)
     }
@@ -60,7 +60,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As [`error_report`](Attention::error_report).
     #[inline(never)]
-    pub fn expected_report(&self, recipe: &Recipe, sample: &Sample<'_, T>) -> Result<ErrorReport> {
+    pub fn expected_report(&self, recipe: &Recipe, sample: &TokenSample<'_, T>) -> Result<ErrorReport> {
         check_size("the dimension of the recipe", self.maps[0].dim(), recipe.dim())?;
         expected_errors(Some(recipe), self.scaled_tokens(sample)?, self.mask(sample)?)
     }
@@ -73,7 +73,7 @@ impl<T: Real> Attention<T> {
     ///
     /// ```
     /// # use ndarray::Array2;
-    /// use random_features::apply::attention::{Attention, Sample};
+    /// use random_features::apply::attention::{Attention, TokenSample};
     /// use random_features::frequency::{Draw, Simplex};
     /// use random_features::kernel::Softmax;
     /// use random_features::Positive;
@@ -83,7 +83,7 @@ impl<T: Real> Attention<T> {
     /// // Simplex frequencies have no closed form for covariances.
     /// let recipe = Positive.recipe(Draw::new(8, 256, Simplex::default()), Softmax::default());
     /// let attention = Attention::new(recipe.draw::<f64>(7)?)?;
-    /// let sample = Sample::new(&q, &k).values(&k);
+    /// let sample = TokenSample::new(&q, &k).with_values(&k);
     /// let report = attention.simulated_report(&recipe, 100, &sample)?;
     /// assert_eq!(report.basis, Basis::Simulation(100));
     /// // Independent ones have one.
@@ -100,7 +100,7 @@ impl<T: Real> Attention<T> {
         &self,
         recipe: &Recipe,
         draws: usize,
-        sample: &Sample<'_, T>,
+        sample: &TokenSample<'_, T>,
     ) -> Result<ErrorReport> {
         if draws < 2 {
             let (name, domain) = ("the number of redraws", "at least 2");
@@ -113,8 +113,8 @@ impl<T: Real> Attention<T> {
     }
 
     /// The pairs that are not estimated, of a sample that is checked.
-    fn mask(&self, sample: &Sample<'_, T>) -> Result<Mask> {
-        let Sample { queries, keys, head, causal, .. } = *sample;
+    fn mask(&self, sample: &TokenSample<'_, T>) -> Result<Mask> {
+        let TokenSample { queries, keys, head, causal, .. } = *sample;
         let (near, inverse) = (self.near(head, causal), self.exact_inverse(head));
         if causal {
             self.check_causal()?;
@@ -143,13 +143,13 @@ impl<T: Real> Attention<T> {
     }
 
     /// Tokens as points and values, checked; no columns of values if there are none.
-    fn scaled_tokens(&self, sample: &Sample<'_, T>) -> Result<[Array2<f64>; 3]> {
+    fn scaled_tokens(&self, sample: &TokenSample<'_, T>) -> Result<[Array2<f64>; 3]> {
         if !self.normalised || self.reading.epsilon != 0.0 {
             return Err(Error::Unsupported {
                 what: "error reports of attention that is not normalised or has an ε (Attention::with_biased_epsilon)",
             });
         }
-        let Sample { queries, keys, values, .. } = *sample;
+        let TokenSample { queries, keys, values, .. } = *sample;
         let d = self.maps[0].dim();
         check_positive("the number of queries", queries.nrows())?;
         check_positive("the number of keys", keys.nrows())?;

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 pub(crate) use self::closed::closed_errors;
 use self::errors::{ErrorPart, Errors};
 pub(crate) use self::simulated::{Redraws, simulated_errors};
-pub use self::tokens::Sample;
+pub use self::tokens::TokenSample;
 use crate::map::Mechanism;
 use crate::theory::Basis;
 
@@ -129,11 +129,11 @@ impl ErrorReport {
     /// ```
     /// use ndarray::Array2;
     /// use random_features::Positive;
-    /// use random_features::apply::attention::{Attention, Sample};
+    /// use random_features::apply::attention::{Attention, TokenSample};
     /// use random_features::frequency::{Coupling, Independent};
     /// let x = Array2::from_shape_fn((40, 8), |(i, k)| 0.8 * ((3 * i + 5 * k) as f64).sin());
     /// let attention = Attention::new(Positive.softmax::<f64>(Independent.draw(8, 64, 1)?)?)?;
-    /// let report = attention.error_report(&Sample::new(&x, &x).values(&x))?;
+    /// let report = attention.error_report(&TokenSample::new(&x, &x).with_values(&x))?;
     /// assert!(report.is_hopeless() && report.output_error().is_none());
     /// // An order of magnitude all the same.
     /// println!("{}", report.rough_output_error().unwrap());
@@ -173,11 +173,11 @@ impl ErrorReport {
     /// ```
     /// use ndarray::Array2;
     /// use random_features::Positive;
-    /// use random_features::apply::attention::{Attention, Sample};
+    /// use random_features::apply::attention::{Attention, TokenSample};
     /// use random_features::frequency::{Coupling, Independent};
     /// let wave = |f: f64, (i, k): (usize, usize)| 0.4 * (f * (3 * i + 5 * k) as f64).sin();
     /// let (q, k) = (Array2::from_shape_fn((30, 8), |p| wave(1.1, p)), Array2::from_shape_fn((40, 8), |p| wave(0.7, p)));
-    /// let sample = Sample::new(&q, &k).values(&k);
+    /// let sample = TokenSample::new(&q, &k).with_values(&k);
     /// let report = |m| Attention::new(Positive.softmax::<f64>(Independent.draw(8, m, 1)?)?)?.error_report(&sample);
     /// // Weights that are nearly equal take many features to be told from equal ones.
     /// assert_eq!(report(32)?.is_worse_than_uniform(), Some(true));

@@ -1,6 +1,6 @@
 //! [`LambdaErrors`]: the criterion for each λ of a grid, which grows where its best λ lies at an end.
 
-use super::super::{LambdaChoice, RidgeSpectrum};
+use super::super::{RidgeSpectrum, least};
 use crate::Real;
 use crate::error::Result;
 
@@ -67,22 +67,22 @@ impl LambdaErrors {
 
     /// More λ beyond the end at which the best one lies, falling; at the lower end only λ above the resolution.
     fn beyond(&self, resolution: f64) -> Vec<f64> {
-        let (Some(choice), [first, .., last]) = (self.choice(), self.lambdas.as_slice()) else {
+        let (Some((lambda, _)), [first, .., last]) = (self.choice(), self.lambdas.as_slice()) else {
             return Vec::new();
         };
         let step = |k: u8| 10f64.powf(DECADES * f64::from(k));
-        if choice.lambda == *first {
+        if lambda == *first {
             (1..=MORE).rev().map(|k| first * step(k)).collect()
-        } else if choice.lambda == *last {
+        } else if lambda == *last {
             (1..=MORE).map(|k| last / step(k)).filter(|lambda| *lambda > resolution).collect()
         } else {
             Vec::new()
         }
     }
 
-    /// The λ with the least error; `None` if none was tried.
-    pub fn choice(&self) -> Option<LambdaChoice> {
-        LambdaChoice::least(&self.lambdas, &self.errors).ok()
+    /// The λ with the least error, and that error; `None` if none was tried.
+    pub fn choice(&self) -> Option<(f64, f64)> {
+        least(&self.lambdas, &self.errors).ok()
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(grown(0.1, 1e-9).lambdas.len(), 5);
         for best in [100.0, 30.0, 1e-3, 1e-5] {
             let found = grown(best, 1e-9);
-            assert!((found.choice().unwrap().lambda / best).log10().abs() < 0.3, "{found:?}");
+            assert!((found.choice().unwrap().0 / best).log10().abs() < 0.3, "{found:?}");
             assert!(found.lambdas.is_sorted_by(|a, b| a > b) && found.lambdas.len() == found.errors.len());
         }
         // A bounded number of times, and not where λ has no effect.

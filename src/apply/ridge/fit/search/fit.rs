@@ -11,7 +11,8 @@ use crate::once::once;
 use crate::{Points, Real, Targets};
 
 impl<T: Real> RidgeSearch<'_, T> {
-    /// Searches on points, n × d, with their targets, n × t or n.
+    /// Searches on points, n × d, with their targets, n × t or n, and fits the best map to all of them. Inputs are standardised unless
+    /// they are sparse; the model does so by itself when it predicts.
     ///
     /// # Errors
     /// Errors of `make` for a map of the grid, errors of [`RidgeStatistics`](super::super::RidgeStatistics) for the first map if

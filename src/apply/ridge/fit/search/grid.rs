@@ -9,17 +9,9 @@ use crate::map::Map;
 use crate::once::once;
 use crate::{Points, Real, Targets, progress, threads};
 
-/// Statistics for several maps, of which the best is chosen together with λ: a search that reads the data once, in batches,
-/// on any number of machines. Approximate: kernels are the maps' estimates.
+/// Searches for the best of several maps and for λ while it reads the data once, in batches, on any number of machines.
+/// Approximate: kernels are the maps' estimates.
 ///
-/// The maps differ in what is searched over: lengthscales, numbers of features, mechanisms. [`RidgeSearch`](super::super::RidgeSearch)
-/// makes them for data in memory.
-///
-/// # Cost
-/// Each map costs the time and memory of its [`RidgeStatistics`]: an update holds the features of a chunk or a copy of the
-/// sums for each map. A choice takes an eigendecomposition for each map, in parallel over maps.
-///
-/// # Example
 /// ```
 /// use ndarray::Array2;
 /// use random_features::apply::{Criterion, RidgeGrid};
@@ -34,10 +26,17 @@ use crate::{Points, Real, Targets, progress, threads};
 /// }
 /// let fit = grid.choose(&Criterion::GeneralisedCrossValidation, None)?;
 /// assert_eq!(fit.best().lengthscale, Some(1.0.into()));
-/// assert!((fit.choice().error / 0.005 - 1.0).abs() < 0.2);    //  the noise has variance ½ · 0.01
+/// assert!((fit.error() / 0.005 - 1.0).abs() < 0.2);    //  the noise has variance ½ · 0.01
 /// let model = fit.model();
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// The maps differ in what is searched over: lengthscales, numbers of features, mechanisms. [`RidgeSearch`](super::super::RidgeSearch)
+/// makes them for data in memory.
+///
+/// # Cost
+/// Each map costs the time and memory of its [`RidgeStatistics`]: an update holds the features of a chunk or a copy of the
+/// sums for each map. A choice takes an eigendecomposition for each map, in parallel over maps.
 #[derive(Clone, Debug)]
 pub struct RidgeGrid<T: Real> {
     pub(in super::super) candidates: Vec<RidgeStatistics<T>>,
@@ -58,14 +57,15 @@ impl<T: Real> RidgeGrid<T> {
     /// Sets how inputs are centred and scaled before the maps are applied.
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::standardised`].
+    /// The errors of [`RidgeStatistics::with_standardisation`].
     #[inline(never)]
-    pub fn standardised(self, inputs: &Standardisation) -> Result<Self> {
-        self.each(|statistics| statistics.standardised(inputs.clone()))
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        self.each(|statistics| statistics.with_standardisation(inputs.clone()))
     }
 
     /// Leaves out the intercept.
     #[inline(never)]
+    #[must_use]
     pub fn without_intercept(self) -> Self {
         let candidates = self.candidates.into_iter().map(RidgeStatistics::without_intercept).collect();
         RidgeGrid { candidates }
@@ -74,10 +74,10 @@ impl<T: Real> RidgeGrid<T> {
     /// Sets the row of the whole data set at which the next update begins.
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::starting_at`].
+    /// The errors of [`RidgeStatistics::with_first_row`].
     #[inline(never)]
-    pub fn starting_at(self, row: u64) -> Result<Self> {
-        self.each(|statistics| statistics.starting_at(row))
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
+        self.each(|statistics| statistics.with_first_row(row))
     }
 
     /// The statistics of each map, in the order of the maps.
@@ -135,7 +135,7 @@ impl<T: Real> RidgeGrid<T> {
         Ok(())
     }
 
-    /// Adds the rows of another grid of the same maps, in the same order.
+    /// Merges the rows of another grid, of equal maps in equal order, into this one.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::merge`]; [`Shape`](crate::Error::Shape) if there are not as many maps.
@@ -195,9 +195,9 @@ fn best<T: Real>(
 }
 
 once!(
-    RidgeGrid::<T>::standardised,
+    RidgeGrid::<T>::with_standardisation,
     RidgeGrid::<T>::without_intercept,
-    RidgeGrid::<T>::starting_at,
+    RidgeGrid::<T>::with_first_row,
     RidgeGrid::<T>::take_in,
     RidgeGrid::<T>::merge,
     RidgeGrid::<T>::choose,

@@ -13,4 +13,3 @@ mod warning;
 pub use grid::RidgeGrid;
 pub use options::RidgeSearch;
 pub use trial::{RidgeFit, RidgeTrial};
-pub use warning::{GridEnd, RidgeWarning};

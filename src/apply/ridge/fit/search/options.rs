@@ -10,8 +10,29 @@ use crate::kernel::Lengthscale;
 use crate::map::{Map, Trigonometric};
 use crate::once::once;
 
-/// A search for the lengthscales, the number of frequencies and the λ of a ridge regression, and the regression with the best of
-/// them. Approximate: kernels are the maps' estimates.
+/// Fits a ridge regression to data in memory, and searches for its lengthscales, number of frequencies and λ. Approximate: kernels
+/// are the maps' estimates.
+///
+/// ```
+/// use random_features::apply::RidgeSearch;
+/// use random_features::ndarray::Array2;
+/// // The second coordinate is noise.
+/// let x = Array2::from_shape_fn((600, 2), |(i, k)| match k {
+///     0 => i as f64 * 0.5,
+///     _ => ((i * i) as f64).sin(),
+/// });
+/// let y = x.column(0).mapv(|x| (x / 30.0).sin());
+/// let search = RidgeSearch::gaussian(2, 64, 1)?;
+/// let fit = search.fit(&x, &y)?;
+/// println!("{fit}"); //  all errors, and the choice
+/// let predicted = fit.model().predict_single(&x)?;
+/// assert!((predicted - &y).iter().all(|error| error.abs() < 0.1));
+/// // A lengthscale for each coordinate finds out that one is noise.
+/// let search = search.with_lengthscale_per_dimension(3);
+/// let own = search.fit(&x, &y)?;
+/// assert!(own.best().error() < 0.5 * fit.best().error());
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # What is done
 /// 1. Inputs are standardised, unless they are sparse.
@@ -20,7 +41,7 @@ use crate::once::once;
 ///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that draws make no difference.
 ///    Maps that clearly predict better than the mean come before all others, whatever their errors are
 ///    ([`RidgeFit::best`](super::RidgeFit::best)).
-/// 3. With [`per_dimension`](RidgeSearch::per_dimension), each coordinate gets a lengthscale of its own, starting from the
+/// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets a lengthscale of its own, starting from the
 ///    best of these.
 /// 4. The best map is fitted to all rows, and λ is chosen again. Leave-one-out errors are then taken at the rows of the
 ///    search, each for the regression on all other rows; with held-out rows λ stays.
@@ -36,33 +57,16 @@ use crate::once::once;
 ///
 /// # Cost
 /// O(r D² + D³) for each map with r rows of the search, in parallel over maps, and O(n D²) at the end. Each thread holds a
-/// map, its sums and its spectrum ([`RidgeBytes`](super::super::super::RidgeBytes)). A map holds its own copy of the
+/// map, its sums and its spectrum ([`RidgeStatistics::bytes`](super::super::super::RidgeStatistics::bytes)). A map holds its own copy of the
 /// frequencies, divided by its lengthscale and rounded to `T`; the draw itself exists once for each number of frequencies.
 ///
 /// # What fails
 /// A map of the grid that cannot be fitted, for example because sums overflow, does not end a search while another can be
 /// fitted: [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names it. Lengthscales beyond the default ones that fail are
 /// left out, and so are steps of a sweep over the coordinates.
-///
-/// # Example
-/// ```
-/// use random_features::Trigonometric;
-/// use random_features::apply::RidgeSearch;
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::ndarray::{Array2, Axis};
-/// // The second coordinate is noise.
-/// let x = Array2::from_shape_fn((600, 2), |(i, k)| if k == 0 { i as f64 * 0.5 } else { ((i * i) as f64).sin() });
-/// let y = x.column(0).mapv(|x| (x / 30.0).sin()).insert_axis(Axis(1));
-/// let search = RidgeSearch::new(Orthogonal.draw(2, 64, 1)?, |omega, ell| Trigonometric.gaussian(omega, ell));
-/// let fit = search.fit(&x, &y)?;
-/// println!("{fit}");    //  all errors, and the choice
-/// assert!((fit.model().predict(&x)? - &y).iter().all(|error| error.abs() < 0.1));
-/// // A lengthscale for each coordinate finds out that one is noise.
-/// let search = search.per_dimension(3);
-/// let own = search.fit(&x, &y)?;
-/// assert!(own.best().choice().unwrap().error < 0.5 * fit.best().choice().unwrap().error);
-/// # Ok::<(), random_features::Error>(())
-/// ```
+#[doc(alias = "KernelRidge")]
+#[doc(alias = "GridSearchCV")]
+#[doc(alias = "RidgeCV")]
 pub struct RidgeSearch<'a, T: Real> {
     pub(super) maps: Maps<'a, T>,
     /// The numbers of frequencies to try; `None` for all frequencies.
@@ -104,7 +108,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// ```
     /// use random_features::apply::RidgeSearch;
     /// use random_features::ndarray::Array2;
-    /// let x = Array2::from_shape_fn((300, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+    /// let x =
+    ///     Array2::from_shape_fn((300, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
     /// let y = x.column(0).mapv(f64::cos);
     /// let fit = RidgeSearch::gaussian(2, 64, 7)?.fit(&x, &y)?;
     /// let predicted = fit.model().predict_single(&x)?;
@@ -120,7 +125,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         Ok(Self::new(omega, |omega, lengthscale| Trigonometric.gaussian(omega, lengthscale)))
     }
 
-    /// A search over the maps that `make` gives for frequencies and a lengthscale, such as
+    /// A search over the maps of any mechanism: those that `make` gives for frequencies and a lengthscale, such as
     /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. `make` is given these frequencies without a copy, or leading ones, which
     /// are copied once for each number of frequencies.
     pub fn new(
@@ -152,6 +157,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     }
 
     /// Sets the lengthscales to try, for inputs after standardisation: numbers, or vectors with one for each dimension.
+    #[must_use]
     pub fn with_lengthscales<L: Into<Lengthscale>>(
         mut self,
         lengthscales: impl IntoIterator<Item = L>,
@@ -161,6 +167,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     }
 
     /// Sets the λ to try. For each map, only λ above the [resolution](super::super::RidgeSpectrum::resolution) are tried.
+    #[must_use]
     pub fn with_lambdas(mut self, lambdas: impl IntoIterator<Item = f64>) -> Self {
         self.lambdas = Some(lambdas.into_iter().collect());
         self
@@ -168,24 +175,28 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
 
     /// Sets the numbers of frequencies to try, each rounded up to whole blocks of the draw and at most m; by default only m is
     /// tried. It is for a search that was given frequencies.
+    #[must_use]
     pub fn with_frequencies(mut self, counts: impl IntoIterator<Item = usize>) -> Self {
         self.frequencies = Some(counts.into_iter().collect());
         self
     }
 
     /// Sets the criterion; the default is leave-one-out.
+    #[must_use]
     pub fn with_criterion(mut self, criterion: Criterion<'a, T>) -> Self {
         self.criterion = criterion;
         self
     }
 
     /// Sets the most rows that the search reads, drawn at random; `usize::MAX` for all.
+    #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = Some(rows);
         self
     }
 
     /// Sets the seed with which rows are drawn; the default is 0.
+    #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -198,18 +209,21 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// A lengthscale moves by a factor of 2 in a sweep at most. Where many coordinates do not matter, the best common lengthscale
     /// is far too long for the others, and some five sweeps are needed. With many coordinates and few rows the criterion is
     /// overfitted: it falls below the error at new points.
-    pub fn per_dimension(mut self, sweeps: usize) -> Self {
+    #[must_use]
+    pub fn with_lengthscale_per_dimension(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
         self
     }
 
     /// Leaves inputs as they are.
+    #[must_use]
     pub fn without_standardisation(mut self) -> Self {
         self.standardise = false;
         self
     }
 
     /// Leaves out the intercept.
+    #[must_use]
     pub fn without_intercept(mut self) -> Self {
         self.intercept = false;
         self

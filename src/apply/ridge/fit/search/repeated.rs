@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hasher;
 
-use super::super::RidgeRows;
-use super::warning::RidgeWarning;
+use super::super::{RidgeRows, RidgeWarning};
 use crate::Real;
 use crate::digest::Digest;
 use crate::engine::PointsView;

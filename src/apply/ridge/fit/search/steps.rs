@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::{Criterion, LambdaChoice, RidgeRows, RidgeSpectrum, RidgeStatistics, Standardisation};
+use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeStatistics, RidgeWarning, Standardisation};
 use super::chosen::ChosenRows;
 use super::errors::LambdaErrors;
 use super::options::{Maps, RidgeSearch};
 use super::repeated::repeated;
 use super::trial::{RidgeFit, RidgeTrial, lost, warnings};
-use super::warning::{self, RidgeWarning};
+use super::warning;
 use crate::data::lengthscale::{choose, median};
 use crate::error::{Error, Result, check_positive};
 use crate::frequency::Frequencies;
@@ -355,7 +355,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {
         let mut statistics = RidgeStatistics::new(map, rows.targets.ncols())?;
         if let Some(inputs) = &self.inputs {
-            statistics = statistics.standardised(inputs.clone())?;
+            statistics = statistics.with_standardisation(inputs.clone())?;
         }
         if !self.options.intercept {
             statistics = statistics.without_intercept();
@@ -382,7 +382,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let spectrum = statistics.spectrum()?;
         progress::check()?;
         let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;
-        let scale = statistics.scale_warning().map(RidgeWarning::Scale);
+        let scale = statistics.scale_warning();
         let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
         warnings.extend(warning::failed(failed));
         if !trial.is_constant() {
@@ -395,18 +395,21 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         RidgeFit::new(attempts.trials, best, spectrum, (choice, &lambdas), warnings)
     }
 
-    /// The λ for all rows, the λ among which it is chosen, and warnings.
+    /// The λ for all rows with its error, the λ among which it is chosen, and warnings.
     fn choose(
         &self,
         spectrum: &RidgeSpectrum<T>,
         trial: &RidgeTrial,
-    ) -> Result<(LambdaChoice, Vec<f64>, Vec<RidgeWarning>)> {
+    ) -> Result<((f64, f64), Vec<f64>, Vec<RidgeWarning>)> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
         if let Criterion::HeldOutShare(_) = self.options.criterion {
             // All rows contain the held-out ones, so that none is left to choose λ by.
-            let choice = trial.choice().ok_or_else(|| lost(given, resolution))?;
-            let choice = LambdaChoice { lambda: choice.lambda.max(2.0 * resolution), ..choice };
-            return Ok((choice, trial.lambdas.clone(), trial.warnings.clone()));
+            let (lambda, error) = trial.choice().ok_or_else(|| lost(given, resolution))?;
+            return Ok((
+                (lambda.max(2.0 * resolution), error),
+                trial.lambdas.clone(),
+                trial.warnings.clone(),
+            ));
         }
         let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
         let errors = LambdaErrors::of(spectrum, given, &|lambdas| match self.options.criterion {

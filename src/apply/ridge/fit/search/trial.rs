@@ -1,10 +1,10 @@
 //! [`RidgeTrial`]: the errors of a search for one map; [`RidgeFit`]: its result.
 
 use super::super::normal::check_lambda;
-use super::super::{Criterion, LambdaChoice, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics};
+use super::super::{Criterion, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics, RidgeWarning, least};
 use super::errors::LambdaErrors;
 use super::repeated::repeated;
-use super::warning::{self, RidgeWarning};
+use super::warning;
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
@@ -21,9 +21,9 @@ pub struct RidgeTrial {
     /// The lengthscale of the map; `None` if it is not a plain one.
     pub lengthscale: Option<Lengthscale>,
     /// m, the number of frequencies; `None` if the map is not a plain one.
-    pub frequencies: Option<usize>,
+    pub m: Option<usize>,
     /// D, the number of features.
-    pub features: usize,
+    pub feature_dim: usize,
     /// The λ that were tried, all above the rounding error of eigenvalues: the default grid falling, given ones in their order.
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
@@ -53,8 +53,8 @@ impl RidgeTrial {
         let plain = map.plain_recipe();
         Ok(RidgeTrial {
             lengthscale: plain.map(|plain| plain.kernel.lengthscale().clone()),
-            frequencies: plain.map(|plain| plain.omega.m()),
-            features: map.feature_dim(),
+            m: plain.map(|plain| plain.omega.m()),
+            feature_dim: map.feature_dim(),
             lambdas,
             errors,
             mean_error,
@@ -64,13 +64,18 @@ impl RidgeTrial {
     }
 
     /// The λ with the least error; `None` if rounding leaves no λ of the grid a meaning.
-    pub fn choice(&self) -> Option<LambdaChoice> {
-        LambdaChoice::least(&self.lambdas, &self.errors).ok()
+    pub fn lambda(&self) -> Option<f64> {
+        self.choice().map(|(lambda, _)| lambda)
     }
 
     /// The least error, infinite if there is none.
-    pub(super) fn error(&self) -> f64 {
-        self.choice().map_or(f64::INFINITY, |choice| choice.error)
+    pub fn error(&self) -> f64 {
+        self.choice().map_or(f64::INFINITY, |(_, error)| error)
+    }
+
+    /// The λ with the least error, and that error.
+    pub(super) fn choice(&self) -> Option<(f64, f64)> {
+        least(&self.lambdas, &self.errors).ok()
     }
 
     /// Whether the targets do not vary, so that errors say nothing.
@@ -122,9 +127,9 @@ impl std::fmt::Display for RidgeTrial {
             Some(Lengthscale::PerDimension(scales)) => write!(f, "ℓ = {scales:.3?}, ")?,
             None => {}
         }
-        write!(f, "D = {}", self.features)?;
+        write!(f, "D = {}", self.feature_dim)?;
         match self.choice() {
-            Some(choice) => write!(f, ", λ = {:.3e}: {:.6e}", choice.lambda, choice.error)?,
+            Some((lambda, error)) => write!(f, ", λ = {lambda:.3e}: {error:.6e}")?,
             None => write!(f, ": every λ of the grid is lost to rounding")?,
         }
         self.warnings.iter().try_for_each(|warning| match warning {
@@ -143,7 +148,8 @@ impl std::fmt::Display for RidgeTrial {
 pub struct RidgeFit<T: Real> {
     trials: Vec<RidgeTrial>,
     best: usize,
-    choice: LambdaChoice,
+    /// λ, and the criterion for it.
+    choice: (f64, f64),
     spectrum: RidgeSpectrum<T>,
     model: Ridge<T>,
     warnings: Vec<RidgeWarning>,
@@ -155,11 +161,11 @@ impl<T: Real> RidgeFit<T> {
         trials: Vec<RidgeTrial>,
         best: usize,
         spectrum: RidgeSpectrum<T>,
-        (choice, lambdas): (LambdaChoice, &[f64]),
+        (choice, lambdas): ((f64, f64), &[f64]),
         mut warnings: Vec<RidgeWarning>,
     ) -> Result<Self> {
-        let model = spectrum.model(choice.lambda)?;
-        warnings.extend(warning::targets(&spectrum, lambdas, choice.lambda));
+        let model = spectrum.model(choice.0)?;
+        warnings.extend(warning::targets(&spectrum, lambdas, choice.0));
         Ok(RidgeFit { trials, best, choice, spectrum, model, warnings })
     }
 
@@ -174,9 +180,14 @@ impl<T: Real> RidgeFit<T> {
         &self.trials[self.best]
     }
 
-    /// The λ of the model, and the criterion for it after fitting all rows (with held-out rows, before).
-    pub fn choice(&self) -> LambdaChoice {
-        self.choice
+    /// The λ of the model.
+    pub fn lambda(&self) -> f64 {
+        self.choice.0
+    }
+
+    /// The criterion for the model, after fitting all rows (with held-out rows, before).
+    pub fn error(&self) -> f64 {
+        self.choice.1
     }
 
     /// The model that was chosen.
@@ -195,25 +206,31 @@ impl<T: Real> RidgeFit<T> {
     /// The errors of [`RidgeSpectrum::posterior`].
     #[inline(never)]
     pub fn posterior(&self) -> Result<RidgePosterior<T>> {
-        self.spectrum.posterior(self.choice.lambda)
+        self.spectrum.posterior(self.choice.0)
     }
 
     /// The reasons why the regression may be worse than it looks, or than it could be; empty if none was noticed.
     ///
     /// ```
+    /// use random_features::Trigonometric;
     /// use random_features::apply::{RidgeSearch, RidgeWarning};
     /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::Trigonometric;
-    /// use random_features::ndarray::{Array2, concatenate, Axis};
+    /// use random_features::ndarray::{Array2, Axis, concatenate};
     /// let x = Array2::from_shape_fn((100, 1), |(i, _)| ((i * i) as f64).sin());
     /// let y = x.mapv(|x| (3.0 * x).sin() + 0.1 * (1e6 * x).cos());
     /// let omega = Orthogonal.draw(1, 32, 1)?;
-    /// let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell));
+    /// let search = RidgeSearch::new(omega, |omega, ell| {
+    ///     Trigonometric.gaussian(omega, ell)
+    /// });
     /// assert!(search.fit(&x, &y)?.warnings().is_empty());
     /// // Each row twice: the row that is left out has a copy among the others.
     /// let [x, y] = [x, y].map(|rows| concatenate![Axis(0), rows, rows]);
     /// let found = search.fit(&x, &y)?;
-    /// assert!(found.warnings().contains(&RidgeWarning::Repeated { repeated: 100, rows: 200 }));
+    /// assert!(
+    ///     found
+    ///         .warnings()
+    ///         .contains(&RidgeWarning::Repeated { repeated: 100, rows: 200 })
+    /// );
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn warnings(&self) -> &[RidgeWarning] {
@@ -228,7 +245,7 @@ impl<T: Real> std::fmt::Display for RidgeFit<T> {
         for (i, trial) in self.trials.iter().enumerate() {
             writeln!(f, "{} {trial}", if i == self.best { '*' } else { ' ' })?;
         }
-        write!(f, "chosen: λ = {:.3e} with {:.6e}", self.choice.lambda, self.choice.error)?;
+        write!(f, "chosen: λ = {:.3e} with {:.6e}", self.choice.0, self.choice.1)?;
         self.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
     }
 }
@@ -253,7 +270,7 @@ impl<T: Real> Tried<T> {
     ) -> Result<Self> {
         let spectrum = statistics.spectrum()?;
         let trials = vec![RidgeTrial::of(&spectrum, criterion, lambdas)?];
-        let scale = statistics.scale_warning().map(RidgeWarning::Scale);
+        let scale = statistics.scale_warning();
         Ok(Tried { trials, best: 0, spectrum, scale, failed: Vec::new() })
     }
 
@@ -284,7 +301,7 @@ impl<T: Real> Tried<T> {
         let mut warnings: Vec<_> = scale.into_iter().chain(trials[best].warnings.clone()).collect();
         warnings.extend(warning::failed(&failed));
         if let Some(own) = trials[best].lengthscale.as_ref().filter(|_| !trials[best].is_constant()) {
-            let alike = trials.iter().filter(|trial| trial.frequencies == trials[best].frequencies);
+            let alike = trials.iter().filter(|trial| trial.m == trials[best].m);
             warnings.extend(warning::lengthscales(own, alike.filter_map(|trial| trial.lengthscale.as_ref())));
         }
         if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) = (criterion, criterion.rows()) {
