@@ -24,8 +24,9 @@
 //! }
 //! assert_eq!(ridge.count(), 100);
 //!
-//! let message = Points::<f32>::of_columns(batches[0].columns()).unwrap_err().to_string();
-//! assert_eq!(message, "column 0 holds elements of type Float64, not Float32");
+//! let error = Points::<f32>::of_columns(batches[0].columns()).unwrap_err();
+//! let message = "column 0 holds elements of type Float64, not Float32";
+//! assert_eq!(error.to_string(), message);
 //! # Ok::<(), random_features::Error>(())
 //! ```
 //!
@@ -96,7 +97,8 @@ impl<'a, T: Real> Points<'a, T> {
     /// use random_features::ndarray::array;
     ///
     /// let rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].map(|row| Some(row.map(Some)));
-    /// let list = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, 2);
+    /// type Floats = Float32Type;
+    /// let list = FixedSizeListArray::from_iter_primitive::<Floats, _, _>(rows, 2);
     /// let last = list.slice(1, 2);
     /// let points = Points::<f32>::of_list(&last)?;
     /// assert_eq!(points.to_dense()?, array![[3.0, 4.0], [5.0, 6.0]]);

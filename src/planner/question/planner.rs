@@ -134,7 +134,8 @@ impl Planner {
     /// for batch in batches {
     ///     points.update(&batch)?;
     /// }
-    /// let plan = Planner::of_reservoirs(&points, None)?.with_max_features(200).plan()?;
+    /// let planner = Planner::of_reservoirs(&points, None)?;
+    /// let plan = planner.with_max_features(200).plan()?;
     /// assert!(plan.best()?.loss() < 0.2);
     /// # Ok::<(), random_features::Error>(())
     /// ```
