@@ -213,7 +213,10 @@ impl fmt::Display for Error {
                 write!(f, "the {map} map needs {expected}, but got {found}")
             }
             Error::Sampler { what, law } => {
-                write!(f, "a stored draw can only name a law of {what} that this crate has, but its law is {law}: ")?;
+                write!(
+                    f,
+                    "a stored draw can only name a law of {what} that this crate has, but its law is {law}: "
+                )?;
                 f.write_str("draw the frequencies with coupling.with_radii(…), which takes any law")
             }
             Error::NoFrequencies { map } => {
