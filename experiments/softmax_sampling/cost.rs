@@ -76,7 +76,7 @@ fn row(classes: usize, seed: u64) -> Result<Row> {
     let mut sampler = Proposal::new(map).with_exact_below(0).build(&vectors)?;
     let build = start.elapsed().as_secs_f64();
     let tree = least(10 * QUERIES, DRAWS, |i| {
-        black_box(sampler.sample_of(&h(i), DRAWS, &mut rng)?);
+        black_box(sampler.sample_of(&h(i), DRAWS, i as u64)?);
         Ok(())
     })?;
     let replace = least(10, QUERIES, |run| {

@@ -7,7 +7,7 @@ use rand::distr::{Distribution, StandardUniform};
 use random_features::apply::softmax_sampling::SoftmaxSampler;
 use random_features::frequency::Frequencies;
 use random_features::map::Lift;
-use random_features::{Positive, Real, rng};
+use random_features::{Positive, Real};
 
 use crate::request::Request;
 use crate::work::{Cost, Made, Result, Work, points, timed};
@@ -31,10 +31,10 @@ where
     let is_exact = sampler.is_exact();
     let made = Made { seconds: start.elapsed().as_secs_f64(), bytes: sampler.bytes() };
     drop(classes);
-    let (mut rng, mut turn) = (rng(3), 0);
+    let mut turn = 0;
     let run = timed(move || {
         turn = (turn + 1) % QUERIES;
-        Ok(sampler.sample_of(black_box(&queries.row(turn)), DRAWS, &mut rng)?)
+        Ok(sampler.sample_of(black_box(&queries.row(turn)), DRAWS, turn as u64)?)
     });
     let levels = (n as f64).log(CHILDREN as f64).ceil();
     let leaf = m.div_ceil(4 * d) as f64;

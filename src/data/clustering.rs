@@ -56,7 +56,7 @@ pub struct Clustering {
 }
 
 impl Clustering {
-    /// k clusters of the rows of `points`, n × d.
+    /// Finds k clusters of the rows of `points`, n × d.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if k or d is 0 or there are fewer than k distinct points (points at a distance

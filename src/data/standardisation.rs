@@ -148,7 +148,7 @@ impl Standardisation {
         &self.constant
     }
 
-    /// The standardised points, n × d. NaN and infinities stay NaN in constant columns too.
+    /// Standardises points, n × d. NaN and infinities stay NaN in constant columns too.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if the result does not fit in memory.

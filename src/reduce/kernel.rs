@@ -21,22 +21,27 @@ use crate::rows::RowRanges;
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::reduce::KernelSums;
 /// use random_features::{Map, Positive, Result};
-/// let x = Array2::from_shape_fn((400, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
-/// let y = x.map_axis(ndarray::Axis(1), |x| x[0] * x[1]).insert_axis(ndarray::Axis(1));
-/// let map = || -> Result<Map<f64>> { Positive.gaussian(Orthogonal.draw(2, 256, 5)?, 0.5) };
+/// let wave = |i: usize, k: usize| ((i * (k + 2)) as f64).sin();
+/// let x = Array2::from_shape_fn((400, 2), |(i, k)| wave(i, k));
+/// let y = x.map_axis(ndarray::Axis(1), |x| x[0] * x[1]);
+/// let map: Map<f64> = Positive.gaussian(Orthogonal.draw(2, 256, 5)?, 0.5)?;
 ///
 /// let machine = |rows: std::ops::Range<usize>| -> Result<KernelSums<f64>> {
-///     let mut part = Smoother::new(map()?, 1)?.with_first_row(rows.start as u64)?;
-///     part.update(&x.slice(s![rows.clone(), ..]), &y.slice(s![rows, ..]))?;
+///     let part = Smoother::new(map.clone(), 1)?;
+///     let mut part = part.with_first_row(rows.start as u64)?;
+///     part.update(&x.slice(s![rows.clone(), ..]), &y.slice(s![rows]))?;
 ///     Ok(part.sums().clone())
 /// };
-/// let mut sums = machine(0..150)?;    //  on the coordinator
+/// // On the coordinator.
+/// let mut sums = machine(0..150)?;
 /// sums.merge(&machine(150..400)?)?;
 /// assert_eq!((sums.rows(), sums.row_ranges()), (400, &[0..400][..]));
-/// assert!(sums.merge(&machine(100..200)?).is_err());    //  row 100 would count twice
+/// // Row 100 would count twice.
+/// assert!(sums.merge(&machine(100..200)?).is_err());
 ///
-/// let smoother = Smoother::of_sums(map()?, sums)?;    //  where predictions are made
-/// let mut alone = Smoother::new(map()?, 1)?;
+/// // Where predictions are made.
+/// let smoother = Smoother::of_sums(map.clone(), sums)?;
+/// let mut alone = Smoother::new(map, 1)?;
 /// alone.update(&x, &y)?;
 /// let error = smoother.predict(&x)? - alone.predict(&x)?;
 /// assert!(error.iter().all(|e| e.abs() < 1e-12));

@@ -1,8 +1,22 @@
 //! Softmax attention in linear time: [`Attention`], beside [`ExactAttention`].
 //!
-//! Attention gives each query the mean of the values, weighted by exp(q·k·scale). With features, φ(q)·ψ(k) stands for the
-//! weights, so the sums Σⱼ ψ(kⱼ) \[vⱼ, 1\] are all that is kept of the keys: time O(L m (d + d_v)) and memory O(m d_v) instead
-//! of O(L² (d + d_v)).
+//! ```
+//! use ndarray::Array4;
+//! use random_features::apply::attention::{Attention, Heads};
+//! // [batch, heads, length, dim].
+//! let x = Array4::<f32>::ones((1, 8, 1000, 64));
+//! let attention = Attention::<f32>::favor_plus(64, 256, 7)?;
+//! let out = attention.causal(&Heads::new(&x, &x, &x)?)?.output;
+//! assert_eq!(out.dim(), (1, 8, 1000, 64));
+//! # Ok::<(), random_features::Error>(())
+//! ```
+//!
+//! Attention gives each query the mean of the values, weighted by exp(q·k·scale). With features, φ(q)·ψ(k) stands for the weights.
+//! The sums Σⱼ ψ(kⱼ) \[vⱼ, 1\] are then all that is kept of the keys: time O(L m (d + d_v)) and memory O(m d_v) instead of
+//! O(L² (d + d_v)).
+//!
+//! The guides say more: [serving](crate::manual::serving) a model, [training](crate::manual::training) one, and features that are
+//! [shaped](crate::manual::shaped) by data.
 
 // Each folder imports from those above it alone.
 mod input;

@@ -33,12 +33,9 @@ impl<T: Real> Attention<T> {
     /// use ndarray::Array4;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let attention = Attention::<f32>::favor_plus(16, 256, 7)?;
-    /// let (q, k, v) = (
-    ///     Array4::ones((1, 2, 100, 16)),
-    ///     Array4::ones((1, 2, 100, 16)),
-    ///     Array4::ones((1, 2, 100, 8)),
-    /// );
-    /// let out = attention.causal(&Heads::new(&q, &k, &v)?)?.output;
+    /// let x = Array4::<f32>::ones((1, 2, 100, 16));
+    /// let v = Array4::ones((1, 2, 100, 8));
+    /// let out = attention.causal(&Heads::new(&x, &x, &v)?)?.output;
     /// assert_eq!(out.dim(), (1, 2, 100, 8));
     /// # Ok::<(), random_features::Error>(())
     /// ```

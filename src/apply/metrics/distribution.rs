@@ -49,7 +49,7 @@ pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
 /// ```
 ///
 /// # Errors
-/// As [`wasserstein`].
+/// The errors of [`wasserstein`].
 #[inline(never)]
 pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
     let last = p.len().saturating_sub(1);
@@ -70,7 +70,7 @@ pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result
 /// ```
 ///
 /// # Errors
-/// As [`wasserstein`].
+/// The errors of [`wasserstein`].
 #[inline(never)]
 pub fn total_variation<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
     let sum: f64 = differences(p, q)?.iter().copied().map(f64::abs).sum();

@@ -13,7 +13,8 @@
 //! # let x = ndarray::Array2::from_shape_fn((20, 3), |(i, j)| ((3 * i + j) as f64).sin());
 //!
 //! let exact = Gaussian::new(1.0)?.gram(&x, &x)?;
-//! let estimate = Trigonometric.gaussian(Orthogonal.draw(3, 3000, 1)?, 1.0)?.gram(&x, &x)?;
+//! let map = Trigonometric.gaussian(Orthogonal.draw(3, 3000, 1)?, 1.0)?;
+//! let estimate = map.gram(&x, &x)?;
 //! assert!(frobenius_error(&estimate, &exact)? < 0.05);
 //! assert!(spectral_error(&estimate, &exact)? < 0.05);
 //! # Ok::<(), random_features::Error>(())

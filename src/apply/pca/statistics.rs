@@ -25,7 +25,8 @@ use crate::{Points, Real};
 /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(3, 64, 1)?, 1.0)?;
 /// let mut left = PcaStatistics::new(map.clone())?;
 /// left.update(&x.slice(s![..300, ..]))?;
-/// let mut right = PcaStatistics::new(map)?.with_first_row(300)?;    //  on another machine
+/// // On another machine.
+/// let mut right = PcaStatistics::new(map)?.with_first_row(300)?;
 /// right.update(&x.slice(s![300.., ..]))?;
 /// left.merge(&right)?;
 /// let pca = left.components(2)?;

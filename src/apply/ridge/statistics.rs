@@ -25,7 +25,8 @@ use crate::{Points, Real, Targets};
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
 /// let mut left = RidgeStatistics::new(map.clone(), 1)?;
 /// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
-/// let mut right = RidgeStatistics::new(map, 1)?.with_first_row(250)?;    //  on another machine
+/// // On another machine.
+/// let mut right = RidgeStatistics::new(map, 1)?.with_first_row(250)?;
 /// right.update(&x.slice(s![250.., ..]), &y.slice(s![250.., ..]))?;
 /// left.merge(&right)?;
 /// let model = left.solve(1e-6)?;

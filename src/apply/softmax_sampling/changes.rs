@@ -13,9 +13,10 @@ use crate::error::{Error, Result, check_finite, check_size};
 use crate::once::once;
 
 impl<T: Real> SoftmaxSampler<T> {
-    /// Gives some classes other vectors, in rows; the last row counts for a class that occurs twice. Cost O(L m d + D log C) for
-    /// each. The tree is then the one that [`build`](super::Proposal::build) would make, except that references of features are
-    /// still those of the first classes. Build anew when most classes have moved far.
+    /// Gives some classes other vectors, in rows; the last row counts for a class that occurs twice.
+    ///
+    /// The cost is O(L m d + D log C) for each. The tree is then the one that [`build`](super::Proposal::build) would make, except that
+    /// references of features are still those of the first classes. Build anew when most classes have moved far.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `vectors` does not have d columns and a row for each class, [`NotFinite`](Error::NotFinite) if a
@@ -37,24 +38,30 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(())
     }
 
-    /// Adds classes with these vectors, in rows, and returns their numbers, which follow the others. Cost O(m d + D log C) for
-    /// each, in parallel. Now and then all sums are copied and their memory at least doubles: O(D) for each class in the mean. If
-    /// draws were exact and there are now [too many classes](super::Proposal::with_exact_below) for that, the tree is built, O(C m d).
+    /// Adds classes with these vectors, in rows, and returns their numbers, which follow the others.
     ///
     /// ```
     /// use ndarray::Array2;
+    /// use rand::RngExt;
+    /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
     /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::Positive;
-    /// let vectors = |first: usize, n: usize| Array2::from_shape_fn((n, 4), |(i, k)| (((first + i) * (k + 3)) as f64).sin());
-    /// let mut sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 64, 1)?)?, &vectors(0, 5000))?;
-    /// assert_eq!(sampler.add(&vectors(5000, 3))?, 5000..5003);
+    /// let mut rng = random_features::rng(1);
+    /// let shape = (5000, 4);
+    /// let vectors = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());
+    /// let map = Positive.softmax(Orthogonal.draw(4, 64, 1)?)?;
+    /// let mut sampler = SoftmaxSampler::new(map, &vectors)?;
+    /// assert_eq!(sampler.add(&Array2::ones((3, 4)))?, 5000..5003);
     /// sampler.remove(&[17, 5001])?;
     /// assert_eq!((sampler.classes(), sampler.present_classes()), (5003, 5001));
-    /// let h = vectors(3, 1);
-    /// assert_eq!(sampler.log_probabilities(&h.row(0), &[17])?, [f64::NEG_INFINITY]);
+    /// let q = sampler.log_probabilities(&vectors.row(3), &[17])?;
+    /// assert_eq!(q, [f64::NEG_INFINITY]);
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    ///
+    /// The cost is O(m d + D log C) for each, in parallel. Now and then all sums are copied and their memory at least doubles: O(D) for
+    /// each class in the mean. If draws were exact and there are now [too many classes](super::Proposal::with_exact_below) for that, the
+    /// tree is built, O(C m d).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `vectors` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are
@@ -85,9 +92,9 @@ impl<T: Real> SoftmaxSampler<T> {
     }
 
     /// Removes classes: they are never drawn again, q = 0, and the share ε of the uniform distribution falls to those that stay.
-    /// Numbers of classes do not change, and the number of a removed class is not given to another one; build anew to free its
-    /// memory. A class that occurs twice is removed once. Cost O(L m d + D log C) for each, and O(1) for each that was removed
-    /// before.
+    ///
+    /// Numbers of classes do not change, and the number of a removed class is not given to another one; build anew to free its memory. A
+    /// class that occurs twice is removed once. The cost is O(L m d + D log C) for each, and O(1) for each that was removed before.
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if there is no such class or it was removed before, [`Parameter`](Error::Parameter) if no class

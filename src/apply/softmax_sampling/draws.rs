@@ -6,23 +6,26 @@ use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::{into_slice_of, slice_of_mut};
 
-/// Classes drawn for some points h, with the probabilities that they had.
+/// The classes that a [`SoftmaxSampler`](super::SoftmaxSampler) has drawn for some points h, with the probabilities that they had.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Draws {
-    /// k classes for each row of h, n × k, independent of each other and with replacement.
+    /// The classes, k for each row of h, n × k: independent of each other and with replacement.
     pub classes: Array2<usize>,
-    /// ln q of each draw, n × k.
+    /// The logarithm of the probability q of each draw, n × k.
     pub log_probabilities: Array2<f64>,
-    /// For each row the share of negative estimates that were set to 0 on the way to the draws: the mean over the draws of
-    /// 1 − Π (1 − N/(N + P)) over the nodes with several children on the way. P is the sum of the positive estimates among which
-    /// a node decides, N the sum of the magnitudes of negative ones. It is 0 for maps without negative features and for k = 0; a
-    /// draw through a node with negative but no positive estimates counts as 1.
+    /// The share of negative estimates that were set to 0 on the way to the draws, of each row.
+    ///
+    /// It is the mean over the draws of 1 − Π (1 − N/(N + P)) over the nodes with several children on the way. P is the sum of the positive
+    /// estimates among which a node decides, N the sum of the magnitudes of negative ones. It is 0 for maps without negative features and
+    /// for k = 0. A draw through a node with negative but no positive estimates counts as 1.
     pub clipped: Vec<f64>,
-    /// For each row the number of features behind the sum of all estimates, (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)² with the sums S of
-    /// the features of all classes. It is D if all terms are equal, 1 if one outweighs the others, less than 1 where terms of
-    /// opposite signs cancel. If it is small, the estimates, and so the draws, depend on a few frequencies. `None` unless [asked
-    /// for](super::Proposal::with_diagnostics), and if draws are from the exact softmax, which takes no features.
+    /// The number of features behind the sum of all estimates, of each row; `None` unless
+    /// [asked for](super::Proposal::with_diagnostics), and if draws are from the exact softmax, which takes no features.
+    ///
+    /// It is (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)² with the sums S of the features of all classes: D if all terms are equal, 1 if one outweighs the
+    /// others, less than 1 where terms of opposite signs cancel. If it is small, the estimates, and so the draws, depend on a few
+    /// frequencies.
     pub effective_features: Option<Vec<f64>>,
 }
 
@@ -39,22 +42,27 @@ impl Draws {
         Ok(Draws { classes, log_probabilities, clipped: vec![0.0; n], effective_features: None })
     }
 
-    /// The share of rows with fewer [effective features](Draws::effective_features) than `threshold`; `None` if they were not
-    /// computed, NaN without rows.
+    /// The share of rows with fewer [effective features](Draws::effective_features) than `threshold`. `None` if they were not computed, NaN
+    /// without rows.
     ///
     /// ```
     /// use ndarray::Array2;
+    /// use rand::RngExt;
+    /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::Proposal;
     /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::Positive;
-    /// let classes = Array2::from_shape_fn((300, 8), |(i, k)| ((i * (k + 3)) as f64).sin());
-    /// let map = Positive.softmax(Orthogonal.draw(8, 128, 1)?)?;
-    /// let sampler = Proposal::new(map).with_exact_below(0).with_diagnostics().build(&classes)?;
-    /// let h = ndarray::concatenate![ndarray::Axis(0), &classes * 0.1, &classes * 4.0];
-    /// let draws = sampler.sample(&h, 1, 7)?;
-    /// // Of the 128 features small points have all behind them, most of the large ones a few.
-    /// assert!(draws.share_with_features_below(10.0).is_some_and(|share| (0.4..=0.5).contains(&share)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let mut rng = random_features::rng(1);
+    /// let classes = Array2::from_shape_simple_fn((300, 8), || rng.random::<f64>());
+    /// let proposal = Proposal::new(Positive.softmax(Orthogonal.draw(8, 128, 1)?)?);
+    /// let proposal = proposal.with_exact_below(0).with_diagnostics();
+    /// let sampler = proposal.build(&classes)?;
+    /// // All of the 128 features stand behind small points, a few behind
+    /// // large ones.
+    /// let small = sampler.sample(&(&classes * 0.1), 1, 7)?;
+    /// assert_eq!(small.share_with_features_below(10.0), Some(0.0));
+    /// let large = sampler.sample(&(&classes * 9.0), 1, 7)?;
+    /// assert!(large.share_with_features_below(10.0).unwrap() > 0.9);
+    /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn share_with_features_below(&self, threshold: f64) -> Option<f64> {
         let effective = self.effective_features.as_ref()?;

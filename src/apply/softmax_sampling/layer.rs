@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use ndarray::{ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
-use rand::Rng;
 
 use super::tree::{Table, standard};
 use super::{Draws, Partition, Proposal, SampledLoss, SoftmaxSampler};
@@ -12,33 +11,26 @@ use crate::error::{Result, check_size, checked_not_negative};
 use crate::memory::check_memory;
 use crate::once::once;
 
-/// The output layer of a classifier of many classes: class vectors and the sampler over them. Both change together, so that
-/// draws are never from outdated vectors.
+/// The output layer of a classifier of many classes: class vectors and the sampler over them. Both change together, so that draws are
+/// never from outdated vectors.
 ///
-/// # Definition
-/// Logits of a point h are h·cᵢ for the [`vectors`](SampledSoftmax::vectors) cᵢ. A step of training is a
-/// [`loss`](SampledSoftmax::loss) from draws and an update of the classes that it names: plain gradient descent by
-/// [`step`](SampledSoftmax::step), any other optimiser by [`update`](SampledSoftmax::update) or
-/// [`replace`](SampledSoftmax::replace). An update that fails changes neither vectors nor sampler.
-///
-/// # Cost
-/// The cost of the [sampler](SoftmaxSampler#cost), and memory for the C·d numbers of the vectors. A step for n points with k
-/// draws each costs O(n k (D log C + d)), and as much again for the classes that change.
-///
-/// # Example
 /// ```
-/// use ndarray::{Array2, s};
+/// use ndarray::Array2;
+/// use rand::RngExt;
+/// use random_features::Positive;
 /// use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 /// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Positive;
-/// let vectors = Array2::from_shape_fn((5000, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
-/// let h = vectors.slice(s![..2, ..]).to_owned();
+/// let mut rng = random_features::rng(1);
+/// let shape = (5000, 3);
+/// let vectors = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());
+/// let h = Array2::from_shape_simple_fn((2, 3), || rng.random::<f64>());
 /// let map = Positive.softmax(Orthogonal.draw(3, 64, 1)?)?;
 /// let mut layer = SampledSoftmax::new(Proposal::new(map), &vectors)?;
 /// let first = layer.loss(&h, &[0, 1], 40, 0)?;
 /// for seed in 1..50 {
 ///     let loss = layer.loss(&h, &[0, 1], 40, seed)?;
-///     // The gradient for h goes on to what computes it: loss.point_gradients().
+///     // The gradient for h goes on to what computes it:
+///     // loss.point_gradients().
 ///     layer.step(&loss, 0.5)?;
 /// }
 /// assert!(layer.loss(&h, &[0, 1], 40, 50)?.mean() < first.mean() - 1.0);
@@ -48,14 +40,25 @@ use crate::once::once;
 /// layer.update(&loss, |class, gradient, mut vector| {
 ///     let mut velocity = velocities.row_mut(class);
 ///     velocity *= 0.9;
-///     velocity += &gradient;
-///     vector.scaled_add(-0.5, &velocity);
+///     velocity -= &gradient;
+///     vector.scaled_add(0.1, &velocity);
 /// })?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
+/// # Definition
+/// Logits of a point h are h·cᵢ for the [`vectors`](SampledSoftmax::vectors) cᵢ. A step of training is a
+/// [`loss`](SampledSoftmax::loss) from draws and an update of the classes that it names: plain gradient descent by
+/// [`step`](SampledSoftmax::step), any other optimiser by [`update`](SampledSoftmax::update) or
+/// [`replace`](SampledSoftmax::replace). An update that fails changes neither vectors nor sampler.
+///
+/// # Cost
+/// The cost of the [sampler](SoftmaxSampler#cost), and memory for the C·d numbers of the vectors. A step for n points with k draws each
+/// costs O(n k (D log C + d)), and as much again for the classes that change.
+///
 /// # References
 /// The references of [`SampledLoss`].
+#[doc(alias = "sampled softmax")]
 #[derive(Clone, Debug)]
 pub struct SampledSoftmax<T: Real> {
     pub(super) sampler: SoftmaxSampler<T>,
@@ -192,8 +195,9 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// The errors of [`SoftmaxSampler::partition`].
-    pub fn partition<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Partition> {
-        self.sampler.partition(h, &self.vectors(), k, rng)
+    #[inline(never)]
+    pub fn partition(&self, h: &ArrayRef1<T>, k: usize, seed: u64) -> Result<Partition> {
+        self.sampler.partition(h, &self.vectors(), k, seed)
     }
 }
 
@@ -206,4 +210,5 @@ once!(
     SampledSoftmax::<T>::add,
     SampledSoftmax::<T>::remove,
     SampledSoftmax::<T>::rebuild,
+    SampledSoftmax::<T>::partition,
 );

@@ -9,51 +9,54 @@ use crate::error::{Error, Result, check_finite, check_size};
 use crate::once::once;
 use crate::{Real, progress};
 
-/// The sampled softmax loss of n points, and its gradients. It is biased low: the sum within the logarithm has no bias, but
-/// its logarithm has.
+/// The sampled softmax loss of n points, and its gradients. **Biased** low: the sum within the logarithm has no bias, but its logarithm
+/// has.
+///
+/// ```
+/// use ndarray::Array2;
+/// use rand::RngExt;
+/// use random_features::Positive;
+/// use random_features::apply::softmax_sampling::{SampledLoss, SoftmaxSampler};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// let mut rng = random_features::rng(1);
+/// let shape = (5000, 3);
+/// let vectors = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());
+/// let h = Array2::from_shape_simple_fn((1, 3), || rng.random::<f64>());
+/// let map = Positive.softmax(Orthogonal.draw(3, 64, 1)?)?;
+/// let draws = SoftmaxSampler::new(map, &vectors)?.sample(&h, 40, 7)?;
+/// let loss = SampledLoss::new(&h, &vectors, &[17], &draws)?;
+/// // All classes: ln Σ e^(h·cᵢ) − h·c_t.
+/// let logits = vectors.dot(&h.row(0));
+/// let full = logits.mapv(f64::exp).sum().ln() - logits[17];
+/// assert!((loss.mean() - full).abs() < 0.1);
+/// // The target and at most 40 draws have a gradient; SampledSoftmax
+/// // takes the step.
+/// assert!(loss.classes().len() <= 41);
+/// assert_eq!(loss.class_gradients().nrows(), loss.classes().len());
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
 /// For a point h of class t with logits oᵢ = h·cᵢ and k draws s of probability q the loss is
 ///
 /// ℓ = −o_t + ln (e^(o_t) + Σⱼ e^(o'ⱼ)),  o'ⱼ = o_sⱼ − ln(k q(sⱼ)),
 ///
-/// over the draws that are not t. The argument of the logarithm is an estimate of Σᵢ e^(oᵢ) without bias, if q > 0 for all
-/// classes but t. If all draws are t, or k = 0, the loss and its gradients are 0. With p = softmax(o_t, o') and q held fixed,
-/// ∂ℓ/∂h = (p_t − 1) c_t + Σⱼ pⱼ c_sⱼ, ∂ℓ/∂c_t = (p_t − 1) h and ∂ℓ/∂c_sⱼ = pⱼ h. Logits are exact, whatever points the
-/// [proposal](super::Proposal::with_cosine) takes. Cost O(n k d).
+/// over the draws that are not t. The argument of the logarithm is an estimate of Σᵢ e^(oᵢ) without bias, if q > 0 for all classes but
+/// t. If all draws are t, or k = 0, the loss and its gradients are 0.
+///
+/// With p = softmax(o_t, o') and q held fixed, ∂ℓ/∂h = (p_t − 1) c_t + Σⱼ pⱼ c_sⱼ, ∂ℓ/∂c_t = (p_t − 1) h and ∂ℓ/∂c_sⱼ = pⱼ h. Logits are
+/// exact, whatever points the [proposal](super::Proposal::with_cosine) takes. The cost is O(n k d).
 ///
 /// # Bias
-/// The mean of the loss is less than the loss over all classes, by about half the relative variance of the sum. That is up to
-/// 1/(2 k̂) nats with [k̂ effective draws](SampledLoss::effective_draws), and more where k̂ is small or a proposal misses
-/// classes that matter. After some training with 200,000 classes it was 4.89, 4.94 and 4.97 with k = 100, 1000 and 10,000,
-/// while the loss over all classes was 5.21. Compare models by losses over all classes, −ln p_t, or with equal k and
-/// proposals.
-///
-/// # Example
-/// ```
-/// use ndarray::{Array2, s};
-/// use random_features::apply::softmax_sampling::{SampledLoss, SoftmaxSampler};
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Positive;
-/// let vectors = Array2::from_shape_fn((5000, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
-/// let h = vectors.slice(s![..2, ..]).to_owned();
-/// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(3, 64, 1)?)?, &vectors)?;
-/// let draws = sampler.sample(&h, 40, 7)?;
-/// let loss = SampledLoss::new(&h, &vectors, &[0, 1], &draws)?;
-/// // All classes: ln Σ e^(h·cᵢ) − h·c_t.
-/// let full = |i: usize| {
-///     let logits = vectors.dot(&h.row(i));
-///     logits.mapv(f64::exp).sum().ln() - logits[i]
-/// };
-/// assert!((loss.mean() - 0.5 * (full(0) + full(1))).abs() < 0.1);
-/// // Two targets and at most 40 draws each have a gradient; SampledSoftmax takes the step.
-/// assert!(loss.classes().len() <= 82 && loss.class_gradients().nrows() == loss.classes().len());
-/// # Ok::<(), random_features::Error>(())
-/// ```
+/// The mean of the loss is less than the loss over all classes, by about half the relative variance of the sum. That is up to 1/(2 k̂)
+/// nats with [k̂ effective draws](SampledLoss::effective_draws), and more where k̂ is small or a proposal misses classes that matter.
+/// After some training with 200,000 classes it was 4.89, 4.94 and 4.97 with k = 100, 1000 and 10,000, while the loss over all classes was
+/// 5.21. Compare models by losses over all classes, −ln p_t, or with equal k and proposals.
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, appendix I; S. Jean et al., *On Using Very Large Target Vocabulary for Neural Machine
 /// Translation*, 2015; A. S. Rawat et al., *Sampled Softmax with Random Fourier Features*, 2019.
+#[doc(alias = "sampled softmax")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledLoss<T> {
     losses: Vec<f64>,

@@ -29,20 +29,22 @@ pub(super) const LARGEST_LEAF: usize = 4096;
 /// times for 40, 0.1 to 0.2 times (3 µs less) for one. For 40 draws of one row alone both are even at some 5000 classes.
 const EXACT_BELOW: usize = 4096;
 
-/// The estimates in proportion to which classes are drawn, and the options of the tree: makes a [`SoftmaxSampler`].
+/// The map and the options from which a [`SoftmaxSampler`] is built: classes are drawn in proportion to the map's estimates.
 ///
 /// ```
 /// use ndarray::arr2;
+/// use random_features::Trigonometric;
 /// use random_features::apply::softmax_sampling::Proposal;
 /// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Trigonometric;
 /// let classes = arr2(&[[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]);
 /// let map = Trigonometric.softmax::<f64>(Orthogonal.draw(2, 32, 1)?)?;
-/// // In proportion to exp(2 cos(h, cᵢ)), 9 times of 10, however few classes there are.
-/// let proposal = Proposal::new(map).with_uniform(0.1)?.with_cosine(0.5)?.with_leaf_size(16)?.with_exact_below(0);
-/// assert!(!proposal.clone().build(&classes)?.is_exact());
-/// // In proportion to exp(h·cᵢ) as long as there are fewer than 100.
-/// assert!(proposal.with_exact_below(100).build(&classes)?.is_exact());
+/// // In proportion to exp(2 cos(h, cᵢ)), 9 times of 10, from a tree
+/// // however few classes there are.
+/// let proposal = Proposal::new(map).with_uniform(0.1)?.with_cosine(0.5)?;
+/// let sampler = proposal.clone().with_exact_below(0).build(&classes)?;
+/// assert!(!sampler.is_exact());
+/// // In proportion to exp(h·cᵢ) where there are fewer than 4096 classes.
+/// assert!(proposal.build(&classes)?.is_exact());
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -64,32 +66,31 @@ impl<T: Real> Proposal<T> {
     }
 
     /// A proposal in proportion to estimates of exp(h·cᵢ) by features that are [shaped](crate::data::shaping) by a sample of points
-    /// `h`, n × d, and by the class vectors, C × d. They have no bias, and less variance the more the coordinates differ in size,
-    /// are correlated, or have means away from 0. Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are
-    /// enough, and [`report`](SoftmaxSampler::report) shows the gain. If all coordinates are alike and norms are large, shaped
-    /// features may be far worse than plain ones (a share of 6e-7 instead of 6e-5 at norm 5 in 32 dimensions). For
-    /// [cosines](Proposal::with_cosine) shape the scaled points by [`Shape::build`](crate::data::shaping::Shape::build).
+    /// `h`, n × d, and by the class vectors, C × d.
     ///
     /// ```
-    /// use ndarray::Array2;
+    /// use ndarray::{Array2, arr1};
+    /// use rand::RngExt;
     /// use random_features::apply::softmax_sampling::Proposal;
     /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::Positive;
     /// // The first coordinates are large in the classes and small in h.
-    /// let wave = |n: usize, size: f64| Array2::from_shape_fn((n, 8), |(i, k)| {
-    ///     size.powi(2 - k as i32 / 2) * (((i + 1) * (k + 3)) as f64 * 0.73).sin()
-    /// });
-    /// let (classes, h) = (wave(5000, 2.0), wave(200, 0.5));
-    /// let omega = Orthogonal.draw(8, 128, 1)?;
-    /// let share = |proposal: Proposal<f64>| {
-    ///     Ok::<f64, random_features::Error>(
-    ///         proposal.build(&classes)?.report(&h, &classes, &[])?.proposal.effective_share(),
-    ///     )
+    /// let mut rng = random_features::rng(1);
+    /// let size = arr1(&[4.0, 2.0, 1.0, 0.5]);
+    /// let mut points = |n| {
+    ///     Array2::from_shape_simple_fn((n, 4), || rng.random::<f64>())
     /// };
-    /// let shaped = share(Proposal::shaped(omega.clone(), &h, &classes)?)?;
-    /// assert!(shaped > 2.0 * share(Proposal::new(Positive.softmax(omega)?))?);
+    /// let (classes, h) = (points(5000) * &size, points(200) / &size);
+    /// let omega = Orthogonal.draw(4, 128, 1)?;
+    /// let sampler = Proposal::shaped(omega, &h, &classes)?.build(&classes)?;
+    /// println!("{}", sampler.report(&h, &classes, &[])?);
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    ///
+    /// Estimates have no bias, and less variance the more the coordinates differ in size, are correlated, or have means away from 0.
+    /// Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are enough, and
+    /// [`report`](SoftmaxSampler::report) shows the gain. If all coordinates are alike and norms are large, shaped features may be
+    /// far worse than plain ones (a share of 6e-7 instead of 6e-5 at norm 5 in 32 dimensions). For
+    /// [cosines](Proposal::with_cosine) shape the scaled points by [`Shape::build`](crate::data::shaping::Shape::build).
     ///
     /// # Errors
     /// The errors of [`Shaping::of_points`](crate::data::shaping::Shaping::of_points) and
@@ -115,8 +116,8 @@ impl<T: Real> Proposal<T> {
         })
     }
 
-    /// Sets a temperature t: features are taken of h/(‖h‖√t) and cᵢ/(‖cᵢ‖√t), so that exp(h·cᵢ) becomes exp(cos(h, cᵢ)/t). The
-    /// features of such points have a bounded variance. The zero vector stays zero.
+    /// Takes cosines with the temperature t: features are those of h/(‖h‖√t) and cᵢ/(‖cᵢ‖√t), so that draws are in proportion to
+    /// exp(cos(h, cᵢ)/t). The features of such points have a bounded variance. The zero vector stays zero.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
@@ -139,9 +140,10 @@ impl<T: Real> Proposal<T> {
         Err(Error::Parameter { name: "the leaf size", value: leaf as f64, domain: "from 1 to 4096" })
     }
 
-    /// Sets the number of classes below which draws are from the softmax of h·cᵢ itself, q = p, whatever the map, the temperature
-    /// and the weight of the uniform distribution are: all logits then cost less than a tree. The default is 4096; with 0 draws
-    /// are never exact, with `usize::MAX` always.
+    /// Sets the number of classes below which draws are from the softmax of h·cᵢ itself, q = p: all logits then cost less than a tree.
+    ///
+    /// Map, temperature and weight of the uniform distribution have no effect then. The default is 4096; with 0 draws are never exact,
+    /// with `usize::MAX` always.
     #[must_use]
     pub fn with_exact_below(self, classes: usize) -> Self {
         Proposal { exact_below: classes, ..self }

@@ -27,9 +27,10 @@ const LITTLE: f64 = 1.1;
 /// ln of a factor by which no number of features can grow.
 const FEATURES: f64 = 14.0;
 
-/// How good the draws of a sampler are for some points, compared with uniform draws, and how good they would be with more
-/// frequencies or with features [shaped by the data](crate::data::shaping). [`SoftmaxSampler::report`] makes it; `Display`
-/// writes sentences.
+/// How good the draws of a sampler are for some points, compared with uniform draws and with alternatives.
+/// [`SoftmaxSampler::report`] makes it and has an example; `Display` writes sentences.
+///
+/// Alternatives have more frequencies or features [shaped by the data](crate::data::shaping).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ProposalReport {
@@ -42,44 +43,49 @@ pub struct ProposalReport {
     pub proposal: Quality,
     /// The quality of uniform draws.
     pub uniform: Quality,
-    /// ln of Var/K² of an estimate, in closed form, in the mean over the softmax and the points. It falls as 1/m. So does χ², once
-    /// both are small; χ² is less as far as the errors of all classes are alike. `None` if draws are exact or there is no closed
-    /// form.
+    /// The logarithm of Var/K² of an estimate, in closed form, in the mean over the softmax and the points. `None` if draws are exact or there
+    /// is no closed form.
+    ///
+    /// It falls as 1/m. So does χ², once both are small; χ² is less as far as the errors of all classes are alike.
     pub log_relative_variance: Option<f64>,
     /// The quality of the other proposals that were tried.
     pub alternatives: Vec<Quality>,
 }
 
 impl<T: Real> SoftmaxSampler<T> {
-    /// How good draws are for points `h`, n × d, such as occur in training: compared with the exact softmax over class vectors,
-    /// C × d, and with uniform draws. Alternatives are tried for each of the `factors`, with so many times as many frequencies,
-    /// drawn anew; and for factor 1 and each of the `factors` with features shaped by `h` and the vectors. They need a map whose
-    /// frequencies were drawn [by name](crate::map::Omega); shaping needs a feature for linear algebra. Without `factors` there
-    /// are no alternatives.
-    ///
-    /// Shaped features are judged on the points by which they were shaped: give some hundred.
-    ///
-    /// # Cost
-    /// O(C (d + ΣD)) time and C numbers of memory for each point that is judged, with ΣD over all proposals that are tried, and a
-    /// tree for each alternative. C ΣD products for each point are at most 2³³ in all, some 20 s on two cores, or those of 8
-    /// points: if n points would take more, evenly spaced ones are judged, and [`points`](ProposalReport::points) says which. With
-    /// 200,000 classes, 256 features and the factors 2 and 4 these are 11 points. Shapes follow from all points. Each proposal is
-    /// a step of its [progress](crate::progress).
+    /// How good draws are for points `h`, n × d, such as occur in training: compared with the exact softmax over class vectors, C × d, with
+    /// uniform draws, and with alternatives.
     ///
     /// ```
     /// use ndarray::Array2;
+    /// use rand::RngExt;
+    /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
     /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::Positive;
-    /// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| 1.5 * ((i * (k + 3)) as f64).sin());
-    /// let h = Array2::from_shape_fn((9, 4), |(i, k)| 0.9 * ((i + 1) as f64 * (k as f64 + 0.7)).cos());
-    /// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 32, 1)?)?, &classes)?;
-    /// let report = sampler.report(&h, &classes, &[8])?;
+    /// let mut rng = random_features::rng(1);
+    /// let shape = (5000, 4);
+    /// let classes = Array2::from_shape_simple_fn(shape, || 2.0 * rng.random::<f64>());
+    /// let h = Array2::from_shape_simple_fn((9, 4), || 2.0 * rng.random::<f64>());
+    /// let map = Positive.softmax(Orthogonal.draw(4, 32, 1)?)?;
+    /// let report = SoftmaxSampler::new(map, &classes)?.report(&h, &classes, &[8])?;
     /// println!("{report}");
-    /// let more = report.alternatives.iter().find(|other| other.factor == 8 && !other.shaped).unwrap();
+    /// let more = report.alternatives.iter().find(|other| !other.shaped).unwrap();
+    /// assert_eq!(more.factor, 8);
     /// assert!(more.effective_share() > report.proposal.effective_share());
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    ///
+    /// Alternatives have, for each of the `factors`, so many times as many frequencies, drawn anew. For factor 1 and each of the `factors`
+    /// features shaped by `h` and the vectors are tried too. They need a map whose frequencies were drawn [by name](crate::map::Omega), and
+    /// shaping needs a feature for linear algebra. Without `factors` there are no alternatives. Shaped features are judged on the points
+    /// by which they were shaped: give some hundred.
+    ///
+    /// # Cost
+    /// O(C (d + ΣD)) time and C numbers of memory for each point that is judged, with ΣD over all proposals that are tried, and a tree for
+    /// each alternative. C ΣD products for each point are at most 2³³ in all, some 20 s on two cores, or those of 8 points. If n points
+    /// would take more, evenly spaced ones are judged, and [`points`](ProposalReport::points) says which. With 200,000 classes, 256
+    /// features and the factors 2 and 4 these are 11 points. Shapes follow from all points. Each proposal is a step of its
+    /// [progress](crate::progress).
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if sizes differ, [`NotFinite`](crate::Error::NotFinite) if points, logits or features are

@@ -1,7 +1,7 @@
 //! [`SoftmaxSampler`]: draws of classes from a tree of feature sums.
 
 use ndarray::{ArrayRef1, ArrayRef2, Axis};
-use rand::{Rng, RngExt};
+use rand::RngExt;
 
 use super::classes::{Classes, check_below};
 use super::exact::Exact;
@@ -13,49 +13,24 @@ use crate::error::{Result, check_finite, check_size};
 use crate::map::Map;
 use crate::numeric::slice_of;
 use crate::once::once;
+use crate::rng;
 
-/// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's
-/// estimates stand for exp(h·cᵢ). But the probability that is stated with each draw is exact.
+/// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's estimates
+/// stand for exp(h·cᵢ), but the probability that is stated with each draw is exact.
 ///
-/// # Definition
-/// With fewer than [4096 classes](Proposal::with_exact_below) (the default), draws are from the softmax itself, q = p. With more,
-/// a tree holds the sums S_v = Σ ψ(cᵢ) of the features of the classes below each node v. A walk goes from the root down; among
-/// the children v of a node it takes one with probability max(φ(h)·S_v, 0) / Σ, and so among the classes of a leaf. If no
-/// child has a positive estimate, it takes one in proportion to the number of its classes. w(i) is the product of these
-/// probabilities on the way to class i, and q(i) = (1 − ε) w(i) + ε/C with the weight ε of the uniform distribution
-/// ([`uniform`](Proposal::with_uniform)). For any map, q adds up to 1 over the classes, up to rounding.
-///
-/// For maps without negative features w(i) = φ(h)·ψ(cᵢ) / Σⱼ φ(h)·ψ(cⱼ), up to rounding, since the sums of the children add up
-/// to that of the node. For maps with negative features (trigonometric, hybrids) w depends on how classes are ordered, and may
-/// be 0, so that ε must be positive; [`clipped`](Draws::clipped) says how much mass was negative on the way.
-///
-/// # Accuracy
-/// Each node has a scale in `f64` for each block of features, each feature has a reference that is subtracted from its
-/// logarithm, and h has weights in `f64`. Features at norms of 20, in `f32` too, neither overflow nor vanish. In `f32` a
-/// feature of a class is lost if, relative to its reference, it is below e⁻⁸⁷ times the largest of a sum that it enters.
-///
-/// # Cost
-/// L is the [leaf size](Proposal::with_leaf_size), D the number of features. A draw costs O(D log C + L m d); draws for one h share
-/// the features of h and the nodes that they have in common. [Replacing](SoftmaxSampler::replace),
-/// [adding](SoftmaxSampler::add) or [removing](SoftmaxSampler::remove) a class costs as much as a draw. Memory is C·D·(4/3)/L
-/// numbers for the sums and, unless L = 1, C·d for the points. With 10⁶ classes, d = 64 and 128 features in `f32`, L = 1, the
-/// default there, takes 690 MB and draws fastest, L = 8 takes 340 MB and L = 64 takes 270 MB. Exact draws cost O(C d) for each
-/// h, by a product of many h at once, and O(log C) each; memory is C·d numbers.
-///
-/// # Storage
-/// With the feature `serde` a sampler is stored with its classes and options: C·D numbers if L = 1, else C·d. Read on the same
-/// machine, it draws the same to the bit. A [`SampledSoftmax`](super::SampledSoftmax) needs C·d.
-///
-/// # Example
 /// ```
 /// use ndarray::Array2;
+/// use rand::RngExt;
+/// use random_features::Positive;
 /// use random_features::apply::softmax_sampling::SoftmaxSampler;
 /// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Positive;
-/// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| ((i * (k + 3)) as f32).sin());
+/// let mut rng = random_features::rng(1);
+/// let shape = (5000, 4);
+/// let classes = Array2::from_shape_simple_fn(shape, || rng.random::<f32>());
 /// let map = Positive.softmax(Orthogonal.draw(4, 64, 1)?)?;
 /// let sampler = SoftmaxSampler::new(map, &classes)?;
-/// let h = classes.slice(ndarray::s![..2, ..]).to_owned();
+/// // Five draws for each of two points.
+/// let h = Array2::from_shape_simple_fn((2, 4), || rng.random::<f32>());
 /// let draws = sampler.sample(&h, 5, 42)?;
 /// assert_eq!(draws.classes.dim(), (2, 5));
 /// // All probabilities add up to 1.
@@ -66,9 +41,41 @@ use crate::once::once;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
+/// # Definition
+/// With fewer than [4096 classes](Proposal::with_exact_below) (the default), draws are from the softmax itself, q = p.
+///
+/// With more, a tree holds the sums S_v = Σ ψ(cᵢ) of the features of the classes below each node v. A walk goes from the root down.
+/// Among the children v of a node it takes one with probability max(φ(h)·S_v, 0) / Σ, and so among the classes of a leaf. If no child
+/// has a positive estimate, it takes one in proportion to the number of its classes. Let w(i) be the product of these probabilities on
+/// the way to class i. With the weight ε of the [uniform distribution](Proposal::with_uniform) q(i) = (1 − ε) w(i) + ε/C. For any map,
+/// q adds up to 1 over the classes, up to rounding.
+///
+/// For maps without negative features w(i) = φ(h)·ψ(cᵢ) / Σⱼ φ(h)·ψ(cⱼ), up to rounding, since the sums of the children add up to that
+/// of the node. For maps with negative features (trigonometric, hybrids) w depends on how classes are ordered, and may be 0, so that ε
+/// must be positive. [`clipped`](Draws::clipped) says how much mass was negative on the way.
+///
+/// # Accuracy
+/// Each node has a scale in `f64` for each block of features, each feature has a reference that is subtracted from its logarithm, and h
+/// has weights in `f64`. Features at norms of 20, in `f32` too, neither overflow nor vanish. In `f32` a feature of a class is lost if,
+/// relative to its reference, it is below e⁻⁸⁷ times the largest of a sum that it enters.
+///
+/// # Cost
+/// L is the [leaf size](Proposal::with_leaf_size), D the number of features. A draw costs O(D log C + L m d). Draws for one h share the
+/// features of h and the nodes that they have in common. [Replacing](SoftmaxSampler::replace), [adding](SoftmaxSampler::add) or
+/// [removing](SoftmaxSampler::remove) a class costs as much as a draw.
+///
+/// Memory is C·D·(4/3)/L numbers for the sums and, unless L = 1, C·d for the points. With 10⁶ classes, d = 64 and 128 features in
+/// `f32`, L = 1, the default there, takes 690 MB and draws fastest, L = 8 takes 340 MB and L = 64 takes 270 MB. Exact draws cost
+/// O(C d) for each h, by a product of many h at once, and O(log C) each; memory is C·d numbers.
+///
+/// # Storage
+/// With the feature `serde` a sampler is stored with its classes and options: C·D numbers if L = 1, else C·d. Read on the same machine,
+/// it draws the same to the bit. A [`SampledSoftmax`](super::SampledSoftmax) needs C·d.
+///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, appendix I; A. S. Rawat et al., *Sampled Softmax with Random Fourier Features*, 2019; G.
 /// Blanc and S. Rendle, *Adaptive Sampled Softmax with Kernel Based Sampling*, 2018.
+#[doc(alias = "sampled softmax")]
 #[derive(Clone, Debug)]
 pub struct SoftmaxSampler<T: Real> {
     pub(super) proposal: Proposal<T>,
@@ -157,20 +164,16 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(draws)
     }
 
-    /// Draws k classes for one point, 1 × k, with your own generator.
+    /// Draws k classes for one point, 1 × k, with the generator [`rng`](crate::rng)`(seed)`.
     ///
     /// # Errors
     /// The errors of [`sample`](SoftmaxSampler::sample).
-    pub fn sample_of<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Draws> {
-        self.sample_by(h, k, &mut || rng.random())
-    }
-
     #[inline(never)]
-    fn sample_by(&self, h: &ArrayRef1<T>, k: usize, uniform: &mut dyn FnMut() -> f64) -> Result<Draws> {
+    pub fn sample_of(&self, h: &ArrayRef1<T>, k: usize, seed: u64) -> Result<Draws> {
         let h = h.view().insert_axis(Axis(0));
         self.check_h(&h)?;
-        let mut draws = self.room(1, k)?;
-        let row = draws.only_row_mut();
+        let (mut draws, mut rng) = (self.room(1, k)?, rng(seed));
+        let (row, uniform) = (draws.only_row_mut(), &mut || rng.random());
         match &self.engine {
             Engine::Tree(tree) => self.mixture(tree).draw(&mut Walker::default(), 0, h, row, uniform)?,
             Engine::Exact(exact) => exact.draw(slice_of(&h.as_standard_layout()), row, uniform)?,
@@ -178,47 +181,43 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(draws)
     }
 
-    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws, in O(k d) beside the draws. The
-    /// sum is over the classes that are present; vectors of others do not matter.
+    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws of [`sample_of`](SoftmaxSampler::sample_of),
+    /// in O(k d) beside them.
     ///
     /// ```
     /// use ndarray::Array2;
+    /// use rand::RngExt;
+    /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
     /// use random_features::frequency::{Coupling, Orthogonal};
-    /// use random_features::Positive;
-    /// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
-    /// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 64, 1)?)?, &classes)?;
+    /// let mut rng = random_features::rng(1);
+    /// let shape = (5000, 4);
+    /// let classes = Array2::from_shape_simple_fn(shape, || rng.random::<f64>());
+    /// let map = Positive.softmax(Orthogonal.draw(4, 64, 1)?)?;
+    /// let sampler = SoftmaxSampler::new(map, &classes)?;
     /// let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
-    /// let z = sampler.partition(&h, &classes, 200, &mut random_features::rng(2))?;
+    /// let z = sampler.partition(&h, &classes, 200, 7)?;
     /// let exact = classes.dot(&h).mapv(f64::exp).sum();
     /// assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
+    /// The sum is over the classes that are present; vectors of others do not matter.
+    ///
     /// # Errors
     /// The errors of [`sample`](SoftmaxSampler::sample), and [`Shape`](crate::Error::Shape) if there are not C vectors or they do not have
     /// d columns; the errors of [`Partition::new`], which is [`Parameter`](crate::Error::Parameter) for k = 0.
-    pub fn partition<R: Rng + ?Sized>(
-        &self,
-        h: &ArrayRef1<T>,
-        vectors: &ArrayRef2<T>,
-        k: usize,
-        rng: &mut R,
-    ) -> Result<Partition> {
-        self.partition_by(h, vectors, k, &mut || rng.random())
-    }
-
     #[inline(never)]
-    fn partition_by(
+    pub fn partition(
         &self,
         h: &ArrayRef1<T>,
         vectors: &ArrayRef2<T>,
         k: usize,
-        uniform: &mut dyn FnMut() -> f64,
+        seed: u64,
     ) -> Result<Partition> {
         check_size("the number of class vectors", self.classes(), vectors.nrows())?;
         check_size("the number of columns of the class vectors", self.map().dim(), vectors.ncols())?;
-        let draws = self.sample_by(h, k, uniform)?;
+        let draws = self.sample_of(h, k, seed)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
         let z = Partition::new(&logits, slice_of(&draws.log_probabilities))?;
         let z = z.with_features(draws.effective_features.and_then(|all| all.first().copied()));
@@ -274,6 +273,6 @@ impl<T: Real> SoftmaxSampler<T> {
 once!(
     SoftmaxSampler::<T>::sample,
     SoftmaxSampler::<T>::log_probabilities,
-    SoftmaxSampler::<T>::sample_by,
-    SoftmaxSampler::<T>::partition_by,
+    SoftmaxSampler::<T>::sample_of,
+    SoftmaxSampler::<T>::partition,
 );

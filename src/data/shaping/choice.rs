@@ -27,8 +27,13 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// use ndarray::Array2;
 /// use random_features::data::shaping::Shaping;
 /// // The first coordinate is large in x and small in y, and both are far from 0.
-/// let x = Array2::from_shape_fn((50, 2), |(i, k)| [8.0, 1.0][k] * (i as f64 * [0.7, 1.9][k]).sin() + 3.0);
-/// let y = Array2::from_shape_fn((50, 2), |(i, k)| [0.1, 1.0][k] * (i as f64 * [1.1, 0.3][k]).cos() + 1.0);
+/// let wave = |i: usize, speed: f64| (i as f64 * speed).sin();
+/// let x = Array2::from_shape_fn((50, 2), |(i, k)| {
+///     [8.0, 1.0][k] * wave(i, [0.7, 1.9][k]) + 3.0
+/// });
+/// let y = Array2::from_shape_fn((50, 2), |(i, k)| {
+///     [0.1, 1.0][k] * wave(i, [1.1, 0.3][k]) + 1.0
+/// });
 /// let shape = Shaping::new().of_points(&x, &y)?;
 /// assert!(shape.before > shape.shifted && shape.shifted > shape.balanced);
 /// assert!(shape.balanced > shape.dense);
@@ -227,7 +232,7 @@ impl Shaping {
     /// });
     /// let shape = Shaping::new().of_one_set(&x)?;
     /// let map: random_features::Map<f64> =
-    ///     shape.map(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
+    ///     shape.build(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
     /// assert!(map.facts().symmetric);
     /// # Ok::<(), random_features::Error>(())
     /// ```

@@ -138,9 +138,7 @@ fn choices_are_the_best_of_all_candidates() {
                 assert!(choice.candidates.is_sorted_by(|a, b| a.operations <= b.operations));
                 let mut least = rule.exact(lengths);
                 for (window, m, expected) in &errors {
-                    let of = |own: &&AttentionCandidate| {
-                        !own.exact && own.window == *window && own.frequencies == *m
-                    };
+                    let of = |own: &&AttentionCandidate| !own.exact && own.window == *window && own.m == *m;
                     let found = choice.candidates.iter().find(of).unwrap();
                     // Hyperbolic features are two for each frequency.
                     let cost = rule.linear(lengths, 2 * m, *window, keys.len());
@@ -207,7 +205,7 @@ fn chosen_attention_errs_as_expected() {
         let [before, after] = best.window;
         let mut errors: Vec<f64> = (100..120)
             .map(|seed| {
-                let attention = attention(best.frequencies, seed).with_window(before, after).unwrap();
+                let attention = attention(best.m, seed).with_window(before, after).unwrap();
                 norm(&(attention.causal(&heads).unwrap().output - &exact)) / norm(&exact)
             })
             .collect();
@@ -235,7 +233,7 @@ fn choices_attend() {
         let best = choice.best().unwrap();
         let [before, after] = best.window;
         // Its own seed with its own number of frequencies.
-        let own = attention(best.frequencies, 5).with_window(before, after).unwrap();
+        let own = attention(best.m, 5).with_window(before, after).unwrap();
         assert_eq!(choice.attend(&heads).unwrap(), run(&own), "{choice}");
         assert_eq!(run(choice.attention().unwrap()), run(&own));
         let exact = attention(M, 5).choose(&sample, [8, 8], 0.2).unwrap();
@@ -288,7 +286,7 @@ fn windows_and_sizes_that_are_tried() {
     let sizes = |map: random_features::Map<f64>| {
         let choice = Attention::new(map).unwrap().choose(&TokenSample::new(&x, &x), [500, 500], 0.1).unwrap();
         let linear = choice.candidates.iter().filter(|own| is_linear(own));
-        linear.map(|own| own.frequencies).collect::<Vec<_>>()
+        linear.map(|own| own.m).collect::<Vec<_>>()
     };
     let law = Independent.draw(D, 24, 1).unwrap().law().clone();
     let given = Frequencies::from_parts(normal(24, D, 1.0, 1), law).unwrap();
@@ -300,7 +298,7 @@ fn windows_and_sizes_that_are_tried() {
     let choice = heads.choose(&TokenSample::new(&x, &x).with_head(1), [1 << 22, 1 << 22], 0.5).unwrap();
     assert_eq!(choice.attention().unwrap().maps().len(), 2);
     let best = choice.best().unwrap();
-    let report = attention(best.frequencies, 2).error_report(&TokenSample::new(&x, &x)).unwrap();
+    let report = attention(best.m, 2).error_report(&TokenSample::new(&x, &x)).unwrap();
     if is_linear(&best) {
         assert!((best.error.unwrap() / report.weight_error().unwrap() - 1.0).abs() < 1e-9);
     }

@@ -82,7 +82,7 @@ fn agrees<T: Real>(tolerance: f64) {
                 let found = diagnosed(&attention, &heads, causal).unwrap();
                 let plain = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
                 let plain = plain.unwrap();
-                assert!(plain.effective_features.is_none() && plain.share_below(1.0).is_none());
+                assert!(plain.effective_features.is_none() && plain.share_with_features_below(1.0).is_none());
                 assert_eq!((&found.output, &found.non_positive), (&plain.output, &plain.non_positive));
                 let found = numbers(&found);
                 assert_eq!(found.dim(), (2, 4, 150));
@@ -158,7 +158,7 @@ fn exact_keys_are_not_counted() {
         let known: Vec<f64> = expected.iter().copied().filter(|n| !n.is_nan()).collect();
         for threshold in [0.5, 9.0, 14.0, 1e9] {
             let share = known.iter().filter(|n| **n < threshold).count() as f64 / known.len() as f64;
-            assert_eq!(found.share_below(threshold).unwrap(), Array2::from_elem((1, 1), share));
+            assert_eq!(found.share_with_features_below(threshold).unwrap(), Array2::from_elem((1, 1), share));
         }
     }
 }
@@ -171,7 +171,10 @@ fn rows_without_keys_have_no_number() {
     let none = Array2::from_elem((1, 5), false);
     let heads = Heads::new(&x, &x, &x).unwrap().with_mask(&none).unwrap();
     let found = attention.bidirectional_diagnosed(&heads).unwrap();
-    assert!(numbers(&found).iter().all(|n| n.is_nan()) && found.share_below(3.0).unwrap()[[0, 0]].is_nan());
+    assert!(
+        numbers(&found).iter().all(|n| n.is_nan())
+            && found.share_with_features_below(3.0).unwrap()[[0, 0]].is_nan()
+    );
     // A NaN reaches those that may see it.
     let mut bad = x.clone();
     bad[[0, 0, 2, 1]] = f64::NAN;

@@ -499,7 +499,7 @@ fn redraws_agree_with_closed_forms() {
         }
         let normalisers = closed.normaliser_variance / redrawn.normaliser_variance;
         assert!((0.7..1.3).contains(&normalisers), "{recipe}: {normalisers}");
-        assert_eq!((redrawn.basis, redrawn.frequencies), (Basis::Simulation(redraws), m));
+        assert_eq!((redrawn.basis, redrawn.m), (Basis::Simulation(redraws), m));
         assert_eq!(closed.mean_error, redrawn.mean_error);
         assert!(redrawn.shrink.is_nan() && redrawn.to_string().ends_with("by 400 redraws"), "{redrawn}");
     }
@@ -724,7 +724,7 @@ fn redraws_know_what_closed_forms_do_not() {
     let squares = |x: &Array4<f64>| x.iter().map(|v| v * v).sum::<f64>();
     let error = (squares(&(&out - &exact)) / squares(&exact)).sqrt();
     assert!((report.output_error().unwrap() / error - 1.0).abs() < 1e-9, "{report}, {error}");
-    assert!(report.normaliser_variance < 1e-12 && report.frequencies == 1);
+    assert!(report.normaliser_variance < 1e-12 && report.m == 1);
     // What is drawn cannot be drawn again; one draw has no spread.
     let drawn = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::new(drawn.draw::<f64>(1).unwrap()).unwrap();

@@ -3,7 +3,6 @@
 use ndarray::{Array2, s};
 use random_features::Error;
 use random_features::apply::softmax_sampling::{Proposal, SoftmaxSampler};
-use random_features::rng;
 
 use super::sampler::deviate;
 use super::{all, data, log_sum, non_negative, signed, tree};
@@ -83,7 +82,7 @@ fn draws_after_changes_have_the_stated_probabilities() {
             sampler.replace(&[88], &c.slice(s![..1, ..])).unwrap();
             let q = sampler.log_probabilities(&h.row(0), &all(150)).unwrap();
             assert!(log_sum(&q).abs() < 1e-10);
-            let draws = sampler.sample_of(&h.row(0), 100_000, &mut rng(3)).unwrap();
+            let draws = sampler.sample_of(&h.row(0), 100_000, 3).unwrap();
             let mut counts = vec![0; 150];
             for (class, log) in draws.classes.iter().zip(&draws.log_probabilities) {
                 counts[*class] += 1;

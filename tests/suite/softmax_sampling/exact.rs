@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, s};
 use random_features::apply::softmax_sampling::Proposal;
-use random_features::{Error, Real, rng};
+use random_features::{Error, Real};
 
 use super::sampler::{deviate, in_a_pool};
 use super::{all, data, log_sum, non_negative, signed, tree};
@@ -46,14 +46,14 @@ fn few_classes_have_the_probabilities_of_the_softmax() {
 fn exact_draws_follow_the_softmax() {
     let (c, h) = data::<f32>(300, 3);
     let sampler = Proposal::new(non_negative(3, 8).remove(0)).build(&c).unwrap();
-    let draws = sampler.sample_of(&h.row(0), 200_000, &mut rng(5)).unwrap();
+    let draws = sampler.sample_of(&h.row(0), 200_000, 5).unwrap();
     let mut counts = vec![0; 300];
     draws.classes.iter().for_each(|class| counts[*class] += 1);
     let q = sampler.log_probabilities(&h.row(0), &all(300)).unwrap();
     let q: Vec<f64> = q.iter().map(|log| log.exp()).collect();
     assert!(deviate(&counts, &q) < 4.8);
     // The partition function is then known up to the rounding of the logits.
-    let z = sampler.partition(&h.row(0), &c, 50, &mut rng(1)).unwrap();
+    let z = sampler.partition(&h.row(0), &c, 50, 1).unwrap();
     assert!(z.relative_error() < 1e-6);
 }
 
@@ -123,7 +123,7 @@ fn removed_classes_and_perfect_draws_do_no_harm() {
     let (c, h) = data::<f64>(500, 3);
     let sampler = Proposal::new(non_negative(3, 8).remove(0)).build(&c).unwrap();
     for seed in 0..100 {
-        let z = sampler.partition(&h.row(0), &c, 50, &mut rng(seed)).unwrap();
+        let z = sampler.partition(&h.row(0), &c, 50, seed).unwrap();
         assert!(z.is_reliable(), "{seed}: {}", z.relative_error());
     }
 }

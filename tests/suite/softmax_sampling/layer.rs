@@ -1,8 +1,8 @@
 //! Class vectors and sampler as one.
 
 use ndarray::{Array2, Axis, s};
+use random_features::Error;
 use random_features::apply::softmax_sampling::{SampledLoss, SampledSoftmax};
-use random_features::{Error, rng};
 
 use super::{all, data, log_sum, non_negative, tree};
 use crate::common::points;
@@ -59,7 +59,7 @@ fn training_keeps_vectors_and_sampler_in_step() {
         let loss = layer.loss(&h, &[3, 51, 20, 58], 8, 1).unwrap();
         layer.step(&loss, 0.1).unwrap();
         in_step(&layer, &h);
-        let z = layer.partition(&h.row(0), 5000, &mut rng(2)).unwrap();
+        let z = layer.partition(&h.row(0), 5000, 2).unwrap();
         let (low, high) = z.log_interval(1.0 - 1e-5).unwrap();
         let present: Vec<usize> = (0..59).filter(|class| layer.sampler().is_present(*class)).collect();
         let logits = layer.vectors().select(Axis(0), &present).dot(&h.row(0));

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, s};
 use random_features::apply::softmax_sampling::{Draws, SampledSoftmax};
 use random_features::frequency::{Coupling, Orthogonal};
-use random_features::{Error, Map, Positive, rng};
+use random_features::{Error, Map, Positive};
 
 use super::sampler::linear_scan;
 use super::{all, data, log_sum, non_negative, signed, tree};
@@ -31,7 +31,7 @@ fn large_norms_neither_overflow_nor_vanish() {
                 for (exact, found) in likely {
                     assert!((exact - found).abs() < tolerance, "{towards}, L = {leaf}: {found} {exact}");
                 }
-                let draws = sampler.sample_of(&h, 100, &mut rng(1)).unwrap();
+                let draws = sampler.sample_of(&h, 100, 1).unwrap();
                 assert!(draws.log_probabilities.iter().all(|log| *log <= 0.0 && log.is_finite()));
             }
         }
@@ -71,7 +71,7 @@ fn a_class_may_have_all_the_mass() {
             let q = sampler.log_probabilities(&h, &all(classes)).unwrap();
             let expected = 1.0 - uniform + uniform / classes as f64;
             assert!(q[top] <= 0.0 && (q[top] - expected.ln()).abs() < 1e-8, "{classes}: {q:?}");
-            let draws = sampler.sample_of(&h, 1000, &mut rng(1)).unwrap();
+            let draws = sampler.sample_of(&h, 1000, 1).unwrap();
             let hits = draws.classes.iter().filter(|class| **class == top).count();
             assert!(hits == 1000 || (uniform > 0.0 && hits > 850), "{classes}: {hits}");
         }
@@ -97,7 +97,7 @@ fn no_draws_and_more_than_there_is_memory_for() {
     assert_eq!(none.classes.dim(), (4, 0));
     assert!(none.clipped.iter().all(|clipped| clipped.to_bits() == 0), "no sign: {:?}", none.clipped);
     for k in [1 << 59, usize::MAX / 4, usize::MAX] {
-        let Err(error) = sampler.sample_of(&h.row(0), k, &mut rng(1)) else { panic!("{k} draws") };
+        let Err(error) = sampler.sample_of(&h.row(0), k, 1) else { panic!("{k} draws") };
         assert_eq!(error.to_string(), format!("there is no memory for {k} draws"));
         assert!(matches!(sampler.sample(&h, k, 1), Err(Error::Memory { what: "draws", .. })));
     }

@@ -52,7 +52,7 @@ fn the_effective_share_is_what_draws_have() {
     let (c, h) = data::<f64>(60, 4);
     let sampler = tree(non_negative(4, 32).remove(0)).build(&c).unwrap();
     let report = sampler.report(&h, &c, &[]).unwrap();
-    let z = sampler.partition(&h.row(0), &c, 200_000, &mut rng(4)).unwrap();
+    let z = sampler.partition(&h.row(0), &c, 200_000, 4).unwrap();
     let share = z.effective_draws() / z.draws() as f64;
     assert!((share / report.proposal.effective_shares[0] - 1.0).abs() < 0.03);
     let share = z.uniform_effective_draws(60) / z.draws() as f64;
@@ -139,7 +139,7 @@ fn shaped_features_propose_better() {
     assert!((found.effective_share() / share - 1.0).abs() < 0.3, "{share} {report}");
     // q is still a distribution, and the estimate of Z has no bias.
     assert!(log_sum(&shaped.log_probabilities(&h.row(0), &all(5000)).unwrap()).abs() < 1e-9);
-    let z = shaped.partition(&h.row(0), &c, 20_000, &mut rng(1)).unwrap();
+    let z = shaped.partition(&h.row(0), &c, 20_000, 1).unwrap();
     let exact = log_sum(c.dot(&h.row(0)).as_slice().unwrap());
     assert!((z.log_value() - exact).abs() < 4.5 * z.relative_error());
 }

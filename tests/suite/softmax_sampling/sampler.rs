@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView1, s};
 use random_features::frequency::{Coupling, Independent};
-use random_features::{Error, Map, Real, Side, Trigonometric, rng};
+use random_features::{Error, Map, Real, Side, Trigonometric};
 use rayon::ThreadPoolBuilder;
 
 use super::{all, data, log_sum, non_negative, signed, tree};
@@ -138,8 +138,7 @@ fn draws_have_the_stated_probabilities() {
         for (map, uniform) in cases.clone() {
             let proposal = tree(map).with_leaf_size(leaf).unwrap().with_uniform(uniform).unwrap();
             let sampler = proposal.build(&c).unwrap();
-            let mut generator = rng(7);
-            let draws = sampler.sample_of(&h.row(0), DRAWS, &mut generator).unwrap();
+            let draws = sampler.sample_of(&h.row(0), DRAWS, 7).unwrap();
             let mut counts = vec![0; classes];
             draws.classes.iter().for_each(|class| counts[*class] += 1);
             let logs = sampler.log_probabilities(&h.row(0), &all(classes)).unwrap();
@@ -351,7 +350,7 @@ fn effective_features_are_those_of_the_definition() {
                 }
                 assert_eq!(draws.share_with_features_below(f64::INFINITY), Some(1.0));
                 assert_eq!(draws.share_with_features_below(0.0), Some(0.0));
-                let z = asked.partition(&h.row(0), &c, 9, &mut rng(1)).unwrap();
+                let z = asked.partition(&h.row(0), &c, 9, 1).unwrap();
                 assert_eq!(z.effective_features(), Some(found[0]));
                 plain.remove(if plain.present_classes() == 90 { &removed } else { &[] }).unwrap();
                 asked.remove(if asked.present_classes() == 90 { &removed } else { &[] }).unwrap();

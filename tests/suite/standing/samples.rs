@@ -503,7 +503,7 @@ fn use_layer(mut layer: SampledSoftmax<f64>) -> Result<Vec<f64>, Error> {
     let loss = layer.loss(&h, &[target, target], 5, 1)?;
     layer.step(&loss, 0.1)?;
     layer.report(&h, &[])?;
-    layer.partition(&h.row(0), 9, &mut rng(1))?.log_interval(0.9)?;
+    layer.partition(&h.row(0), 9, 1)?.log_interval(0.9)?;
     layer.add(&h)?;
     layer.rebuild()?;
     Ok(loss.losses().to_vec())
@@ -582,7 +582,7 @@ mod solvers {
             }),
             Sample::new("Ridge", &model, use_model),
             Sample::new("RidgeClassifier", &classifier, |classifier: RidgeClassifier<f64>| {
-                let x = points_of::<f64>(5, classifier.map().dim())?;
+                let x = points_of::<f64>(5, classifier.model().map().dim())?;
                 classifier.classify(&x)?;
                 Ok(numbers(&classifier.probabilities(&x)?))
             }),

@@ -15,36 +15,40 @@ use crate::{progress, threads};
 
 impl<T: Real> CausalState<T> {
     /// Takes in the next tokens of each sequence, such as prompts, and gives the outputs of their queries, if there are
-    /// [any](Heads::without_queries): those of [`causal`](super::super::Attention::causal) attention over all tokens so far, to the bit. Features are
-    /// computed once for both.
+    /// [any](Heads::without_queries).
     ///
-    /// Prompts of different lengths are best packed one after the other, as [`Heads::with_sequences`]: the state's sequences are then those of
-    /// the first batch, of the second, and so on. In a padded batch a [mask](Heads::with_mask) leaves tokens out; these keep their non_positive, which
-    /// count for the [window](super::super::Attention::with_window): pad on the left then, so that the last non_positive are those of tokens.
-    ///
-    /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, or a sequence has another number of keys than of queries although there are queries;
-    /// [`Memory`](Error::Memory) if there is no memory for the outputs, [`Cancelled`](Error::Cancelled) if a
-    /// [watcher](crate::progress::watch) stops it; nothing has been taken in then.
-    ///
-    /// # Example
     /// ```
     /// use ndarray::{Array3, Array4};
-    /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
-    /// let attention = Attention::new(Positive.softmax::<f32>(Orthogonal.draw(8, 32, 5)?)?)?;
-    /// // Prompts of 3 and of 5 tokens, for 4 heads of queries and 2 of keys.
-    /// let (q, kv) = (Array4::<f32>::ones((1, 4, 8, 8)), Array4::ones((1, 2, 8, 8)));
-    /// let prompts = Heads::new(&q, &kv, &kv)?.with_sequences(&[0, 3, 8], &[0, 3, 8])?;
+    /// let attention = Attention::<f32>::favor_plus(8, 64, 7)?;
+    /// // Prompts of 3 and of 5 tokens, one after the other,
+    /// // for 4 heads of queries and 2 of keys.
+    /// let q = Array4::<f32>::ones((1, 4, 8, 8));
+    /// let kv = Array4::ones((1, 2, 8, 8));
+    /// let prompts = Heads::new(&q, &kv, &kv)?;
+    /// let prompts = prompts.with_sequences(&[0, 3, 8], &[0, 3, 8])?;
     /// let mut state = attention.state(2, 2, 8)?;
     /// assert_eq!(state.prefill(&prompts)?.output.dim(), (1, 4, 8, 8));
     /// // Then a token of each.
-    /// let (q, kv) = (Array3::<f32>::ones((2, 4, 8)), Array3::ones((2, 2, 8)));
+    /// let q = Array3::<f32>::ones((2, 4, 8));
+    /// let kv = Array3::ones((2, 2, 8));
     /// assert_eq!(state.step(&q, &kv, &kv)?.output.dim(), (2, 4, 8));
     /// assert_eq!(state.lengths(), [4, 6]);
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    ///
+    /// Outputs are those of [`causal`](super::super::Attention::causal) attention over all tokens so far, to the bit. A long prompt may
+    /// come in pieces, one call after the other. Features are computed once for sums and outputs.
+    ///
+    /// Prompts of different lengths are best packed one after the other, [as sequences](Heads::with_sequences). The state's sequences are
+    /// then those of the first batch, of the second, and so on. In a padded batch a [mask](Heads::with_mask) leaves tokens out. These
+    /// keep their places, which count for the [window](super::super::Attention::with_window): pad on the left then, so that the last
+    /// places are those of tokens.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a size does not fit, or a sequence has another number of keys than of queries although there are
+    /// queries; [`Memory`](Error::Memory) if there is no memory for the outputs; [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it. Nothing has been taken in then.
     pub fn prefill<E: TokenElement<T>>(&mut self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let [batch, of_keys, d_v] = self.shape;
         let ((b, _, n, d), (_, found, _, _)) = (heads.queries.dim(), heads.keys.dim());
@@ -86,8 +90,8 @@ impl<T: Real> CausalState<T> {
         })
     }
 
-    /// Keeps these sequences, in this order: a sequence may be left out, or be there several times, as in beam search. Those that are there
-    /// once are moved, others are [forks](CausalState#forks).
+    /// Keeps these sequences, in this order. A sequence may be left out, or be there several times, as in beam search: its copies are
+    /// [forks](CausalState#forks).
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if there is no such sequence, [`Memory`](Error::Memory) if there is no memory for what forks do not share;

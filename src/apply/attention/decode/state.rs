@@ -9,51 +9,44 @@ use crate::map::Map;
 use crate::memory::check_memory;
 use crate::once::once;
 
-/// Causal attention as tokens come: [`prefill`](CausalState::prefill) with prompts, then [`step`](CausalState::step) with a token of
-/// each sequence. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
+/// Causal attention as tokens come: [`prefill`](CausalState::prefill) reads prompts, then [`step`](CausalState::step) reads a token of
+/// each sequence and answers it. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
-/// A state keeps sums of O(m d_v) numbers over the tokens so far for each head of keys, and the features of the last few tokens, up to
-/// 64, whatever the length; with [neighbours](Attention::with_window) and [exact keys](Attention::with_keys_exact) their keys and values too.
-/// With the feature `serde` it can be stored, with its maps, and goes on to the bit.
+/// ```
+/// use ndarray::{Array3, Array4};
+/// use random_features::apply::attention::{Attention, Heads};
+/// let attention = Attention::<f32>::favor_plus(8, 64, 7)?;
+/// // One sequence, two heads of keys, values in ℝ⁸.
+/// let mut state = attention.state(1, 2, 8)?;
+/// let prompt = Array4::<f32>::ones((1, 2, 20, 8));
+/// let read = state.prefill(&Heads::new(&prompt, &prompt, &prompt)?)?.output;
+/// assert_eq!(read.dim(), (1, 2, 20, 8));
+/// let token = Array3::<f32>::ones((1, 2, 8));
+/// let out = state.step(&token, &token, &token)?.output;
+/// assert_eq!((out.dim(), state.lengths()), ((1, 2, 8), vec![21]));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// Whatever the length, a state keeps for each head of keys sums of O(m d_v) numbers and the features of up to 64 last tokens.
+/// [Neighbours](Attention::with_window) and [exact keys](Attention::with_keys_exact) are kept as keys and values.
+/// With the feature `serde` a state can be stored, with its maps, and goes on to the bit.
 ///
 /// # Batches
-/// Sequences may differ in length, and keys may be masked: see [`prefill`](CausalState::prefill). Sequences come and go by
-/// [`append`](CausalState::append) and [`select`](CausalState::select), which also makes copies of some, as beam search does.
+/// Sequences may differ in length, and keys may be masked, as [`prefill`](CausalState::prefill) says. Sequences come by
+/// [`append`](CausalState::append) and go by [`select`](CausalState::select), which also makes copies of some, as beam search does.
+///
+/// # Pieces
+/// Outputs do not depend on how tokens are cut: a long prompt may be read in several calls of [`prefill`](CausalState::prefill), between
+/// the steps of others.
 ///
 /// # Forks
 /// A clone is a fork, and a snapshot to which `state.clone_from(&saved)` goes back. Clones share the sums over whole chunks of 64 tokens
-/// until one of them changes these, so that a fork copies the last chunk, with its features, and keys and values with exact weights.
+/// until one of them changes these. So a fork copies the last chunk, with its features, and keys and values with exact weights.
 ///
 /// # Cost
-/// O(m (d + d_v)) for each head and token, and O(w (d + d_v)) with a window of w tokens. Heads are shared by threads where they are
-/// worth it.
-///
-/// # Example
-/// ```
-/// use ndarray::{Array3, Array4, s};
-/// use random_features::apply::attention::{Attention, Heads};
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Positive;
-/// let omega = Orthogonal.draw(8, 32, 5)?;
-/// let attention = Attention::new(Positive.softmax::<f64>(omega)?)?;
-/// let token = |(_, h, i, k): (usize, usize, usize, usize)| ((2 * h + 3 * i + 5 * k) % 7) as f64 / 7.0;
-/// let x = Array4::from_shape_fn((1, 2, 30, 8), token);
-/// let whole = attention.causal(&Heads::new(&x, &x, &x)?)?.output;
-///
-/// let mut state = attention.state(1, 2, 8)?;
-/// let prompt = x.slice(s![.., .., ..20, ..]);
-/// let read = state.prefill(&Heads::new(&prompt, &prompt, &prompt)?)?;
-/// assert_eq!(read.output, whole.slice(s![.., .., ..20, ..]));
-/// let saved = state.clone();
-/// for i in 20..30 {
-///     let token = x.slice(s![.., .., i, ..]);
-///     let out = state.step(&token, &token, &token)?.output;
-///     assert_eq!(out, whole.slice(s![.., .., i, ..]));
-/// }
-/// state.clone_from(&saved);
-/// assert_eq!(state.lengths(), [20]);
-/// # Ok::<(), random_features::Error>(())
-/// ```
+/// O(m (d + d_v)) for each head and token, and O(w (d + d_v)) more with a window of w tokens. Threads share heads where that is worth it.
+#[doc(alias = "KV cache")]
+#[doc(alias = "decoding")]
 #[derive(Debug)]
 pub struct CausalState<T: Real> {
     pub(super) attention: Attention<T>,
@@ -74,7 +67,7 @@ impl<T: Real> Clone for CausalState<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// The state of causal attention before the first token, for so many sequences and heads of keys.
+    /// The state of causal attention before the first token, for `batch` sequences with so many heads of keys and values in ℝ^d_v.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
@@ -82,18 +75,18 @@ impl<T: Real> Attention<T> {
     /// keys](Attention::with_heaviest_keys_exact), which later tokens choose, [`Memory`](crate::Error::Memory) if there is no memory
     /// for the state.
     #[inline(never)]
-    pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
+    pub fn state(&self, batch: usize, heads_of_keys: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
         self.check_causal()?;
         if self.maps.len() > 1 {
-            check_size(HEADS_WITH_MAPS, self.maps.len(), heads)?;
+            check_size(HEADS_WITH_MAPS, self.maps.len(), heads_of_keys)?;
         }
-        self.check_room([batch, heads, d_v])?;
-        let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
-        let all = (0..batch * heads).map(head).collect();
+        self.check_room([batch, heads_of_keys, d_v])?;
+        let head = |i: usize| Head::new(self.setup(i % heads_of_keys).program.width(), d_v);
+        let all = (0..batch * heads_of_keys).map(head).collect();
         Ok(CausalState {
             attention: self.clone(),
-            shape: [batch, heads, d_v],
+            shape: [batch, heads_of_keys, d_v],
             heads: all,
             workers: Vec::new(),
         })
@@ -108,10 +101,10 @@ impl<T: Real> Attention<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// About how many bytes a [state](Attention::state) keeps of a sequence and a head of keys once it has read a chunk and a window
-    /// of tokens, whatever the length, for values of dimension `d_v`: sums, the features of a chunk, and keys and values with exact
-    /// weights, those of a window up to twice. A cache of keys and values takes d + `d_v` numbers for each token. The largest number
-    /// if these are too many to be counted.
+    /// About how many bytes a [state](Attention::state) keeps of a sequence and a head of keys, whatever the length, for values in ℝ^d_v.
+    ///
+    /// It counts sums, the features of a chunk, and keys and values with exact weights, up to twice a window. It is the largest number if
+    /// these are too many to be counted. A cache of keys and values would take d + `d_v` numbers for each token.
     pub fn state_bytes(&self, d_v: usize) -> usize {
         self.bytes_with(d_v, self.window.before)
     }
@@ -130,7 +123,7 @@ impl<T: Real> Attention<T> {
 }
 
 impl<T: Real> CausalState<T> {
-    /// The attention that this is the state of.
+    /// The attention whose state this is.
     pub fn attention(&self) -> &Attention<T> {
         &self.attention
     }

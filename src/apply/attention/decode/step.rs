@@ -27,9 +27,10 @@ struct Queries<'a, T> {
 }
 
 impl<T: Real> CausalState<T> {
-    /// Takes in the next token of each sequence and gives the outputs of its queries, which see it: queries \[batch, heads, d\], of
-    /// which the heads are a multiple of those of the keys, \[batch, heads of keys, d\], and of the values, \[batch, heads of keys, d_v\].
-    /// Equal to [`push`](CausalState::push) and then [`query`](CausalState::query).
+    /// Takes in the next token of each sequence and gives the outputs of its queries, which see it.
+    ///
+    /// Queries are \[batch, heads, d\], keys \[batch, heads of keys, d\] and values \[batch, heads of keys, d_v\]. The heads of queries
+    /// are a multiple of those of keys. A step is a [`push`](CausalState::push) and then a [`query`](CausalState::query).
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) or [`Multiple`](crate::Error::Multiple) if a size does not fit,
@@ -62,7 +63,7 @@ impl<T: Real> CausalState<T> {
     /// The outputs of queries, \[batch, heads, d\], that see all tokens so far; a multiple of the heads of keys.
     ///
     /// # Errors
-    /// As [`step`](CausalState::step).
+    /// The errors of [`step`](CausalState::step).
     pub fn query<E: TokenElement<T>>(&mut self, queries: &ArrayRef3<E>) -> Result<Attended<T, Ix3>> {
         let group = self.check_queries(queries)?;
         Ok(self.outputs(None, Queries { rows: E::numbers(rows(queries).view()), group }))

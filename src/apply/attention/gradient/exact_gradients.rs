@@ -18,32 +18,36 @@ use crate::once::once;
 use crate::{progress, threads};
 
 impl ExactAttention {
-    /// Gradients of [bidirectional](ExactAttention::bidirectional) attention: from those of a loss with respect to the output, of the output's
-    /// shape \[batch, heads, queries, d_v\], to those with respect to queries, keys and values. Nothing of the forward pass is needed, weights
-    /// are computed again, block by block.
+    /// The gradients of a loss with respect to queries, keys and values of [bidirectional](ExactAttention::bidirectional) attention, from
+    /// its gradient with respect to the output, \[b, h, n, d_v\].
     ///
+    /// ```
+    /// use ndarray::Array4;
+    /// use random_features::apply::attention::{ExactAttention, Heads};
+    /// let x = Array4::<f64>::ones((1, 1, 2, 4));
+    /// let heads = Heads::new(&x, &x, &x)?;
+    /// // The loss is the sum of all outputs.
+    /// let ones = Array4::ones((1, 1, 2, 4));
+    /// let gradients = ExactAttention::new().bidirectional_backward(&heads, &ones)?;
+    /// // Two queries, each of which has the mean of two values.
+    /// assert!(gradients.values.iter().all(|v| (v - 1.0).abs() < 1e-12));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// Nothing of the forward pass is needed: weights are computed again, block by block.
+    ///
+    /// # Definition
     /// With weights p and gradients gᵢ with respect to outputs oᵢ: ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂qᵢ is s Σⱼ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) kⱼ, and ∂/∂kⱼ is
-    /// s Σᵢ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) qᵢ; through lengths too after [`cosine`](ExactAttention::with_cosine). A query that sees no key has no part in any.
+    /// s Σᵢ pᵢⱼ (gᵢ·vⱼ − gᵢ·oᵢ) qᵢ. After [`with_cosine`](ExactAttention::with_cosine) gradients pass through lengths too. A query that
+    /// sees no key has no part in any.
     ///
     /// # Cost
     /// Some four times that of the forward pass, O(n l (d + d_v)) time for each head, O((n + l) (d + d_v)) memory.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the output gradients are not of the output's shape, [`Memory`](crate::Error::Memory) if there is none
-    /// for the gradients, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
-    ///
-    /// # Example
-    /// ```
-    /// use ndarray::Array4;
-    /// use random_features::apply::attention::{ExactAttention, Heads};
-    /// let q = Array4::<f64>::zeros((1, 1, 1, 4));
-    /// let (k, v) = (Array4::from_elem((1, 1, 2, 4), 0.5), Array4::from_shape_fn((1, 1, 2, 1), |(_, _, j, _)| j as f64));
-    /// let ones = Array4::ones((1, 1, 1, 1));
-    /// let gradients = ExactAttention::new().bidirectional_backward(&Heads::new(&q, &k, &v)?, &ones)?;
-    /// // A query of zeros has the mean of the values.
-    /// assert!(gradients.values.iter().all(|v| (v - 0.5).abs() < 1e-12));
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
+    /// [`Shape`](crate::Error::Shape) if the output gradients are not of the output's shape, [`Memory`](crate::Error::Memory) if there is
+    /// none for the gradients, [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    #[doc(alias = "vjp")]
     pub fn bidirectional_backward<T: Real, E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -53,10 +57,10 @@ impl ExactAttention {
         self.run_backward(heads, output_gradients, false)
     }
 
-    /// As [`bidirectional_backward`](ExactAttention::bidirectional_backward), of [causal](ExactAttention::causal) attention.
+    /// The gradients of a loss with respect to queries, keys and values of [causal](ExactAttention::causal) attention.
     ///
     /// # Errors
-    /// As [`bidirectional_backward`](ExactAttention::bidirectional_backward); [`Shape`](crate::Error::Shape) if a sequence has another
+    /// The errors of [`bidirectional_backward`](ExactAttention::bidirectional_backward); [`Shape`](crate::Error::Shape) if a sequence has another
     /// number of keys than of queries.
     pub fn causal_backward<T: Real, E: TokenElement<T>>(
         &self,

@@ -8,15 +8,16 @@ use crate::Real;
 use crate::error::Result;
 use crate::memory::check_memory;
 
-/// Gradients of a loss with respect to what attention reads.
+/// The gradients of a loss with respect to queries, keys and values, from [`causal_backward`](super::super::Attention::causal_backward)
+/// and its like.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Gradients<T> {
-    /// \[batch, heads, queries, d\].
+    /// The gradient with respect to the queries, \[batch, heads, queries, d\].
     pub queries: Array4<T>,
-    /// \[batch, heads of keys, keys, d\]: where query heads share keys, the sum over these.
+    /// The gradient with respect to the keys, \[batch, heads of keys, keys, d\], summed over the heads of queries that share them.
     pub keys: Array4<T>,
-    /// \[batch, heads of keys, keys, d_v\], likewise.
+    /// The gradient with respect to the values, \[batch, heads of keys, keys, d_v\], summed likewise.
     pub values: Array4<T>,
 }
 

@@ -17,62 +17,59 @@ use crate::once::once;
 use crate::{progress, threads};
 
 impl<T: Real> Attention<T> {
-    /// Gradients of [bidirectional](Attention::bidirectional) attention: from those of a loss with respect to the output, of the output's
-    /// shape \[batch, heads, queries, d_v\], to those with respect to queries, keys and values. Nothing of the forward pass is needed,
-    /// features and sums are computed again.
+    /// The gradients of a loss with respect to queries, keys and values of [bidirectional](Attention::bidirectional) attention, from its
+    /// gradient with respect to the output, \[b, h, n, d_v\].
     ///
-    /// # Definition
-    /// With weights pᵢⱼ = K̂(qᵢ, kⱼ)/Nᵢ, normalisers Nᵢ = Σⱼ K̂(qᵢ, kⱼ), outputs oᵢ = Σⱼ pᵢⱼ vⱼ and gradients gᵢ with respect to these:
-    /// ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂φ(qᵢ) is Σⱼ ψ(kⱼ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ, and ∂/∂ψ(kⱼ) is Σᵢ φ(qᵢ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ; features pass theirs on to
-    /// points ([`Map::pull_back`]), points to tokens, through lengths too after [`cosine`](Attention::with_cosine). Not
-    /// [normalised](Attention::without_normalisers), Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of [neighbours](Attention::with_window) and of
-    /// [exact keys](Attention::with_keys_exact), have exp(q·k·scale) for K̂ and its gradient. They are the gradients of the estimate, not estimates of those of exact
-    /// attention, to which they tend as features become many.
-    ///
-    /// A query without an output, be it that it sees no key or that its normaliser is not positive, has no part in any gradient; nor has a
-    /// key that is masked. NaN in a token or in a gradient makes those gradients NaN in which it has a part.
-    ///
-    /// # Accuracy
-    /// As of outputs, relative to the largest terms of a sum: gᵢ·vⱼ and gᵢ·oᵢ cancel where values have a large mean. Queries and keys for
-    /// which products in `T` would lose something are computed from logarithms in `f64`. Where features are exponentials of projections,
-    /// as those of [`Positive`](crate::Positive) and [`Hyperbolic`](crate::Hyperbolic) are, norms may be as large as in the forward pass; of other
-    /// maps, features that underflow `T` beside the largest of their token are left out. Bit-identical on any number of threads.
-    ///
-    /// # Cost
-    /// Three times the multiplications of the forward pass, O(L m (d + d_v)). Memory beyond inputs and gradients: for each head at work
-    /// features and sums as in the forward pass, and d_v + 8 numbers for each query; with grouped queries or
-    /// exact pairs once more the gradients of its tokens and values. Pairs with exact weights take O(d + d_v) each.
-    ///
-    /// # Errors
-    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
-    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]) and with an [ε](Attention::with_biased_epsilon).
-    /// [`Memory`](Error::Memory) if there is none for the gradients, [`Cancelled`](Error::Cancelled) if a
-    /// [watcher](crate::progress::watch) stops it.
-    ///
-    /// # Example
     /// ```
     /// use ndarray::Array4;
-    /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
-    /// let token = |(_, _, i, k): (usize, usize, usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
-    /// let (q, mut k) = (Array4::from_shape_fn((1, 1, 20, 4), token), Array4::from_shape_fn((1, 1, 30, 4), token));
-    /// let v = Array4::from_shape_fn((1, 1, 30, 2), token);
-    /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(4, 16, 5)?)?)?;
+    /// let x = Array4::<f64>::ones((1, 1, 2, 4));
+    /// let heads = Heads::new(&x, &x, &x)?;
     /// // The loss is the sum of all outputs.
-    /// let loss = |k: &Array4<f64>| -> Result<f64, random_features::Error> {
-    ///     Ok(attention.bidirectional(&Heads::new(&q, k, &v)?)?.output.sum())
-    /// };
-    /// let gradients = attention.bidirectional_backward(&Heads::new(&q, &k, &v)?, &Array4::ones((1, 1, 20, 2)))?;
-    /// let before = loss(&k)?;
-    /// k[[0, 0, 7, 1]] += 1e-6;
-    /// let slope = (loss(&k)? - before) / 1e-6;
-    /// assert!((gradients.keys[[0, 0, 7, 1]] - slope).abs() < 1e-5);
+    /// let ones = Array4::ones((1, 1, 2, 4));
+    /// let attention = Attention::favor_plus(4, 64, 7)?;
+    /// let gradients = attention.bidirectional_backward(&heads, &ones)?;
+    /// // Two queries, each of which has the mean of two values.
+    /// assert!(gradients.values.iter().all(|v| (v - 1.0).abs() < 1e-12));
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
+    /// Nothing of the forward pass is needed: features and sums are computed again. These are the gradients of the estimate, not
+    /// estimates of those of exact attention, to which they tend as features become many.
+    ///
+    /// # Definition
+    /// There are weights pᵢⱼ = K̂(qᵢ, kⱼ)/Nᵢ, normalisers Nᵢ = Σⱼ K̂(qᵢ, kⱼ), outputs oᵢ = Σⱼ pᵢⱼ vⱼ and gradients gᵢ with respect to these.
+    /// ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂φ(qᵢ) is Σⱼ ψ(kⱼ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ, and ∂/∂ψ(kⱼ) is Σᵢ φ(qᵢ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ. Features pass theirs on to
+    /// points ([`Map::pull_back`]), points to tokens, through lengths too after [`with_cosine`](Attention::with_cosine).
+    ///
+    /// [Without normalisers](Attention::without_normalisers) Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of
+    /// [neighbours](Attention::with_window) and of [exact keys](Attention::with_keys_exact), have exp(q·k·scale) for K̂ and its gradient.
+    ///
+    /// A query without an output has no part in any gradient, whether it sees no key or its normaliser is not positive; nor has a key
+    /// that is masked. NaN in a token or in a gradient makes those gradients NaN in which it has a part.
+    ///
+    /// # Accuracy
+    /// Errors are relative to the largest terms of a sum: gᵢ·vⱼ and gᵢ·oᵢ cancel where values have a large mean. Queries and keys for
+    /// which products in `T` would lose something are computed from logarithms in `f64`.
+    ///
+    /// Where features are exponentials of projections, as those of [`Positive`](crate::Positive) and
+    /// [`Hyperbolic`](crate::Hyperbolic) are, norms may be as large as in the forward pass. Of other maps, features that underflow `T`
+    /// beside the largest of their token are left out. Results are bit-identical on any number of threads.
+    ///
+    /// # Cost
+    /// Three times the multiplications of the forward pass, O(L m (d + d_v)), and O(d + d_v) for each pair with an exact weight. Beyond
+    /// inputs and gradients, memory holds for each head at work features and sums as in the forward pass, and d_v + 8 numbers for each
+    /// query. With grouped queries or exact pairs it holds the gradients of the head's tokens and values once more.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
+    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]) and with an
+    /// [ε](Attention::with_biased_epsilon). [`Memory`](Error::Memory) if there is none for the gradients,
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    ///
     /// # References
     /// The sums from either end: Katharopoulos et al., *Transformers are RNNs*, equations 13 to 15, there without normalisers.
+    #[doc(alias = "vjp")]
     pub fn bidirectional_backward<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -82,32 +79,31 @@ impl<T: Real> Attention<T> {
         Ok(self.backward(heads, output_gradients, false, false)?.0)
     }
 
-    /// As [`bidirectional_backward`](Attention::bidirectional_backward), with the gradients of the parameters of each map, in the order
-    /// of the maps, over all heads and batches. Of lengthscales they are those of the maps and of pairs with exact weights.
+    /// The [gradients](Attention::bidirectional_backward) with respect to queries, keys and values, and those with respect to the
+    /// parameters of each map, over all heads and batches.
     ///
-    /// # Cost
-    /// Beside that, the features once more and products with points, O(L m d) in `f64`; memory of D + 2d numbers for each token of a head
-    /// at work.
-    ///
-    /// # Errors
-    /// As [`bidirectional_backward`](Attention::bidirectional_backward); [`Unsupported`](Error::Unsupported) if a map's parameters have no gradients
-    /// (see [`Map::pull_back_parameters`]).
-    ///
-    /// # Example
     /// ```
     /// use ndarray::Array4;
-    /// use random_features::Gerf;
     /// use random_features::apply::attention::{Attention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
-    /// let token = |(_, _, i, k): (usize, usize, usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
-    /// let x = Array4::from_shape_fn((1, 2, 20, 4), token);
+    /// let x = Array4::<f64>::from_elem((1, 2, 20, 4), 0.5);
     /// let heads = Heads::new(&x, &x, &x)?;
-    /// let attention = Attention::new(Gerf::optimal(4, 0.5)?.softmax::<f64>(Orthogonal.draw(4, 16, 5)?)?)?;
-    /// let (of_tokens, of_maps) = attention.bidirectional_backward_with_parameters(&heads, &x)?;
+    /// let attention = Attention::favor_plus(4, 16, 7)?;
+    /// let (of_tokens, of_maps) =
+    ///     attention.bidirectional_backward_with_parameters(&heads, &x)?;
     /// assert_eq!(of_tokens, attention.bidirectional_backward(&heads, &x)?);
-    /// assert_eq!((of_maps.len(), of_maps[0].frequencies.dim(), of_maps[0].coefficients.len()), (1, (16, 4), 1));
+    /// assert_eq!((of_maps.len(), of_maps[0].frequencies.dim()), (1, (16, 4)));
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    ///
+    /// Maps come in their own order. Gradients of lengthscales are those of the maps and of pairs with exact weights.
+    ///
+    /// # Cost
+    /// Beside that of the other gradients, the features once more and products with points, O(L m d) in `f64`, and memory of D + 2d
+    /// numbers for each token of a head at work.
+    ///
+    /// # Errors
+    /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward); [`Unsupported`](Error::Unsupported) if a map's
+    /// parameters have no gradients (see [`Map::pull_back_parameters`]).
     pub fn bidirectional_backward_with_parameters<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -117,12 +113,16 @@ impl<T: Real> Attention<T> {
         self.backward(heads, output_gradients, false, true)
     }
 
-    /// As [`bidirectional_backward`](Attention::bidirectional_backward), of [causal](Attention::causal) attention: the gradient of a query depends
-    /// on no later token, and those of a key and its value, given the normalisers, on no earlier query, not even in their last bits.
+    /// The gradients of a loss with respect to queries, keys and values of [causal](Attention::causal) attention, from its gradient with
+    /// respect to the output, \[b, h, n, d_v\].
+    ///
+    /// The gradient of a query depends on no later token. Those of a key and its value depend, given the normalisers, on no earlier
+    /// query. Both hold to the last bit. All else is as in [`bidirectional_backward`](Attention::bidirectional_backward).
     ///
     /// # Errors
-    /// As [`bidirectional_backward`](Attention::bidirectional_backward); [`Shape`](Error::Shape) if a sequence has another number of keys than of
-    /// queries.
+    /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward); [`Shape`](Error::Shape) if a sequence has another
+    /// number of keys than of queries.
+    #[doc(alias = "vjp")]
     pub fn causal_backward<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -132,11 +132,11 @@ impl<T: Real> Attention<T> {
         Ok(self.backward(heads, output_gradients, true, false)?.0)
     }
 
-    /// As [`bidirectional_backward_with_parameters`](Attention::bidirectional_backward_with_parameters), of
-    /// [causal](Attention::causal) attention.
+    /// The [gradients](Attention::causal_backward) with respect to queries, keys and values of causal attention, and those with respect to
+    /// the parameters of each map, over all heads and batches.
     ///
     /// # Errors
-    /// As [`bidirectional_backward_with_parameters`](Attention::bidirectional_backward_with_parameters), and as
+    /// The errors of [`bidirectional_backward_with_parameters`](Attention::bidirectional_backward_with_parameters) and of
     /// [`causal_backward`](Attention::causal_backward).
     pub fn causal_backward_with_parameters<E: TokenElement<T>>(
         &self,

@@ -10,56 +10,16 @@ use crate::error::{Error, Result, check_positive, check_size, checked_not_negati
 use crate::map::Map;
 use crate::once::once;
 
-/// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
-/// estimates of exp(q·k·scale) stand for the weights, and their ratio is biased by O(1/m) even where they are not.
+/// Softmax attention in linear time, bidirectional or causal. Approximate: a map's features estimate the weights exp(q·k·scale).
 ///
-/// # Definition
-/// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k), s = 1/√d unless
-/// [stated otherwise](Attention::with_scale), over all keys or, causally, those up to the query's own place. The map is one of
-/// the kernel exp(x·y), with lengthscale 1 since points are scaled before, as [`Positive.softmax(ω)`](crate::Positive) is (FAVOR+), [`Gerf`](crate::Gerf) with OPRF
-/// parameters (FAVOR++), or any other. A lengthscale ℓ of the map divides points once more: the scale is then s/ℓ².
-///
-/// # Accuracy
-/// Features, and products of features and values, are computed in `T`; sums over tokens in `f64`, each relative to the largest
-/// feature so far: normalisers neither overflow nor underflow, whatever the norms, the error does not grow with the length, and
-/// no ε is added. Keys whose features differ too much for products in `T` (at norms of some 8 in `f32`), keys with features that
-/// are 0 whose scales lie far apart, and values beyond √MAX are added by logarithms in `f64`, and so are the keys after them in
-/// their chunk of 64 tokens: four to seven times slower. The same holds for queries whose features differ too much. Sums of values
-/// must fit `f64`. Results are bit-identical on any number of threads. A causal output depends on no later token, not even in its
-/// last bit.
-///
-/// # Exact weights
-/// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::with_window) may be computed exactly; features are
-/// left with the other pairs. Which of exact, windowed and linear attention is the cheapest for an error is
-/// [estimated](Attention::choose) from a sample.
-///
-/// # Normalisers
-/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](super::super::Attended::non_positive). With
-/// non-negative features that happens only where all weights are 0. A query that sees no key gets 0 and is not reported.
-/// A query or a key that is not finite makes the outputs NaN that may see it, and no others (where weights are exact, an
-/// infinite coordinate counts through its logits: those of −∞ have the weight 0); a value that is not finite does so, or
-/// makes them infinite, in its own coordinate. Whether normalisers rest on many features or on a few is said
-/// [on request](Attention::bidirectional_diagnosed), and what error to expect [before](Attention::error_report).
-///
-/// # Gradients
-/// With respect to queries, keys and values: [`bidirectional_backward`](Attention::bidirectional_backward) and
-/// [`causal_backward`](Attention::causal_backward), which keep nothing of the forward pass.
-///
-/// # Cost
-/// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output, and for each head, where these are
-/// fewer than threads, features and sums of 16 chunks of 64 tokens, which its threads share.
-///
-/// # Example
 /// ```
 /// use ndarray::Array4;
 /// use random_features::apply::attention::{Attention, Heads};
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::Positive;
-/// let token = |(b, h, i, k): (usize, usize, usize, usize)| ((b + 2 * h + 3 * i + 5 * k) % 7) as f32 / 7.0;
-/// let (q, k) = (Array4::from_shape_fn((1, 2, 100, 16), token), Array4::from_shape_fn((1, 2, 80, 16), token));
-/// let v = Array4::from_shape_fn((1, 2, 80, 8), token);
-/// let omega = Orthogonal.draw(16, 64, 5)?;
-/// let attention = Attention::new(Positive.softmax::<f32>(omega)?)?;
+/// // Queries, keys and values, [batch, heads, length, dim].
+/// let q = Array4::<f32>::ones((1, 2, 100, 16));
+/// let k = Array4::ones((1, 2, 80, 16));
+/// let v = Array4::<f32>::ones((1, 2, 80, 8));
+/// let attention = Attention::<f32>::favor_plus(16, 256, 7)?;
 /// let out = attention.bidirectional(&Heads::new(&q, &k, &v)?)?.output;
 /// assert_eq!(out.dim(), (1, 2, 100, 8));
 /// let causal = attention.causal(&Heads::new(&k, &k, &v)?)?.output;
@@ -67,8 +27,63 @@ use crate::once::once;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
+/// Arrays are \[batch, heads, length, dim\]: queries \[b, h, n, d\], keys \[b, h′, l, d\], values \[b, h′, l, d_v\] and outputs
+/// \[b, h, n, d_v\]. Keys and values may have fewer heads than queries, as [`Heads`](super::super::Heads) says.
+///
+/// # Where to begin
+/// | attention | features | choose it |
+/// |---|---|---|
+/// | [`favor_plus`](Attention::favor_plus) | positive, orthogonal (FAVOR+) | to begin with |
+/// | [`simplex`](Attention::simplex) | positive, simplex (SimRF) | for somewhat smaller errors |
+/// | [`favor_plus_plus`](Attention::favor_plus_plus) | optimal positive (FAVOR++) | if tokens are at hand |
+/// | `shaped` | shaped by the tokens | for large queries and keys |
+/// | [`new`](Attention::new), [`signed`](Attention::signed) | your map | for everything else |
+///
+/// Begin with 256 features at d = 64, or 64 while a model trains with them. [`error_report`](Attention::error_report) says for a sample
+/// of your tokens what error to expect, and [`choose`](Attention::choose) whether exact attention is cheaper.
+/// [`state`](Attention::state) decodes token by token, and [`causal_backward`](Attention::causal_backward) gives gradients.
+///
+/// # Definition
+/// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k). The scale s is 1/√d unless
+/// [stated otherwise](Attention::with_scale). Sums are over all keys or, causally, those up to the query's own place.
+///
+/// The map is one of the kernel exp(x·y) with lengthscale 1, since points are scaled before. A lengthscale ℓ of the map divides points
+/// once more: the scale is then s/ℓ². The ratio of two estimates is biased by O(1/m) even where the estimates are not.
+///
+/// # Accuracy
+/// Features, and products of features and values, are computed in `T`. Sums over tokens are in `f64`, each relative to the largest
+/// feature so far. Normalisers neither overflow nor underflow, whatever the norms; the error does not grow with the length, and no ε is
+/// added. Sums of values must fit `f64`. Results are bit-identical on any number of threads. A causal output depends on no later token,
+/// not even in its last bit.
+///
+/// Some keys are added by logarithms in `f64`, and so are the keys after them in their chunk of 64 tokens: four to seven times slower.
+/// They are keys whose features differ too much for products in `T`, at norms of some 8 in `f32`. They are also keys with features
+/// of 0 whose scales lie far apart, and values beyond √MAX. Queries whose features differ too much are answered in this way too.
+///
+/// # Exact weights
+/// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::with_window) may be computed exactly. Features
+/// estimate the other pairs.
+///
+/// # Normalisers
+/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is
+/// [reported](super::super::Attended::non_positive). With non-negative features that happens only where all weights are 0. A query
+/// that sees no key gets 0 and is not reported. [Effective features](Attention::bidirectional_diagnosed) say on how many features a
+/// normaliser rests.
+///
+/// A query or a key that is not finite makes the outputs NaN that may see it, and no others. Where weights are exact, an infinite
+/// coordinate counts through its logits: a logit of −∞ has the weight 0. A value that is not finite makes its own coordinate NaN or
+/// infinite.
+///
+/// # Cost
+/// O(L m (d + d_v)) time for each head, and O(m d_v) memory for each thread beyond the output. Where there are fewer heads than
+/// threads, these share features and sums of 16 chunks of 64 tokens for each head.
+///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, Algorithm 1; Likhosherstov et al., *Chefs' Random Tables*.
+#[doc(alias = "linear attention")]
+#[doc(alias = "Performer")]
+#[doc(alias = "FAVOR+")]
+#[doc(alias = "FAVOR++")]
 #[derive(Clone, Debug)]
 pub struct Attention<T: Real> {
     /// One, or one for each head of keys.
@@ -82,7 +97,17 @@ pub struct Attention<T: Real> {
 }
 
 impl<T: Real> Attention<T> {
-    /// Attention with one map for all heads, for points √s q and √s k with s = 1/√d.
+    /// Attention with a map of yours for all heads, and logits q·k/√d.
+    ///
+    /// ```
+    /// use random_features::Positive;
+    /// use random_features::apply::attention::Attention;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// let omega = Orthogonal.draw(16, 256, 7)?;
+    /// let attention = Attention::new(Positive.softmax::<f32>(omega)?)?;
+    /// # let _ = attention;
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if features may be negative: see [`signed`](Attention::signed).
@@ -90,10 +115,10 @@ impl<T: Real> Attention<T> {
         Self::per_head(vec![map])
     }
 
-    /// As [`new`](Attention::new), with a map for each head of keys.
+    /// Attention with a map for each head of keys, and logits q·k/√d.
     ///
     /// # Errors
-    /// As [`new`](Attention::new); [`Shape`](Error::Shape) if there is no map, or maps are of different dimensions.
+    /// The errors of [`new`](Attention::new); [`Shape`](Error::Shape) if there is no map, or maps are of different dimensions.
     pub fn per_head(maps: Vec<Map<T>>) -> Result<Self> {
         if maps.iter().any(|map| !map.facts().non_negative) {
             return Err(Error::Unsupported {
@@ -103,9 +128,11 @@ impl<T: Real> Attention<T> {
         Self::signed(maps)
     }
 
-    /// Attention with any maps, one or one for each head of keys. Where features may be negative (trigonometric ones, many
-    /// hybrids), so may weights and normalisers: an output need not be a mean of values, and grows without bound as its
-    /// normaliser falls to 0. Rows whose normaliser is not positive get 0 and are [reported](super::super::Attended::non_positive).
+    /// Attention with any maps, one for all heads or one for each head of keys, whose features may be negative.
+    ///
+    /// With negative features (trigonometric ones, many hybrids) weights and normalisers may be negative too. An output need not be a
+    /// mean of values then, and grows without bound as its normaliser falls to 0. Rows whose normaliser is not positive get 0 and are
+    /// [reported](super::super::Attended::non_positive).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is no map, or maps are of different dimensions.
@@ -137,7 +164,8 @@ impl<T: Real> Attention<T> {
         self
     }
 
-    /// Sets the scale: logits are q·k·`scale`; after [`cosine`](Attention::with_cosine) for `scale` times the cosine.
+    /// Sets the scale: logits are q·k·`scale` instead of q·k/√d; after [`with_cosine`](Attention::with_cosine) they are `scale` times
+    /// the cosine.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
@@ -165,9 +193,10 @@ impl<T: Real> Attention<T> {
         self.prepared()
     }
 
-    /// Adds ε, which is **biased**, to every feature ψ of a key, which has its factor m^(−½), and ε maxⱼ φⱼ(q) to every feature of a query.
-    /// Nothing here needs it. The reference code of FAVOR+ adds such an ε against division by 0, for keys relative to the
-    /// largest feature of all keys, future ones included.
+    /// Adds ε, which is **biased**, to every feature ψ of a key, with its factor m^(−½), and ε maxⱼ φⱼ(q) to every feature of a query.
+    ///
+    /// Nothing here needs it. The reference code of FAVOR+ adds such an ε against division by 0, for keys relative to the largest
+    /// feature of all keys, future ones included.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless ε is at least 0 and finite.

@@ -6,8 +6,13 @@ use ndarray::{Array2, ArrayView2, Axis, s};
 
 use crate::Real;
 
-/// A number type that queries, keys and values are given in, for attention in `T`: `T` itself and, with the feature
-/// `half`, `half::bf16` and `half::f16` for attention in `f32`. Sealed.
+/// The number types of queries, keys and values, for attention that computes in `T`.
+///
+/// They are `T` itself and, with the feature `half`, `half::bf16` and `half::f16` for attention in `f32`. The trait is sealed.
+#[diagnostic::on_unimplemented(
+    message = "attention in `{T}` does not read queries, keys and values of `{Self}`",
+    note = "attention in `f32` reads `f32` and, with the feature `half`, `bf16` and `f16`; attention in `f64` reads `f64`"
+)]
 pub trait TokenElement<T>: Copy + Send + Sync + sealed::Sealed<T> {}
 
 pub(in super::super) mod sealed {

@@ -82,15 +82,15 @@ named!(KeyChoice, "a choice of keys" {
 });
 
 impl<T: Real> Attention<T> {
-    /// Gives `count` keys of each sequence exact weights, the keys with the largest weights; the weights of the other keys
-    /// are estimated from features, and all are divided by one normaliser. For bidirectional attention only, since the choice of
-    /// the keys depends on all tokens.
+    /// Gives the `count` keys of each sequence with the largest weights exact weights. Features estimate the weights of the other keys,
+    /// and one normaliser divides all. For bidirectional attention only, since the choice depends on all tokens.
     ///
-    /// Keys are chosen by their exact weights for up to 64 queries, which are spread evenly over a sequence and the heads that share
-    /// its keys: by the rule of [`shaping`](crate::data::shaping), whose `heaviest_keys` are these for one head. Costs O(64 l d) once
-    /// and O(count (d + d_v)) for each query. A key that has no weight for these queries is not chosen. The estimated rest may
-    /// have a larger relative error than the estimate of all keys: exact keys help features that are shaped by the data, and may
-    /// hurt positive ones at large norms.
+    /// Keys are chosen by their exact weights for up to 64 queries, which are spread evenly over a sequence and the heads that share its
+    /// keys. Keys without weight for these queries are not chosen. The choice costs O(64 l d) once, and exact keys cost
+    /// O(count (d + d_v)) for each query.
+    ///
+    /// The estimated rest may have a larger relative error than the estimate of all keys: exact keys help features that are shaped by
+    /// the data, and may hurt positive ones at large norms.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
@@ -99,12 +99,11 @@ impl<T: Real> Attention<T> {
         self.exactly(KeyChoice::Heaviest(count))
     }
 
-    /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact), for the keys in these rows of each sequence: for example
-    /// the first ones, where many models have their heaviest keys. For causal attention too, and token by token. Rows beyond
-    /// the end of a sequence and masked keys are ignored.
+    /// Gives the keys in these rows of each sequence exact weights, bidirectionally, causally and token by token: for example the first
+    /// ones, where many models have their heaviest keys. Rows beyond the end of a sequence and masked keys are ignored.
     ///
     /// # Errors
-    /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact).
+    /// The errors of [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact).
     pub fn with_keys_exact(self, rows: &[usize]) -> Result<Self> {
         self.exactly(KeyChoice::At(rows.to_vec()))
     }
@@ -146,64 +145,54 @@ impl<T: Real> Attention<T> {
         if self.exact == KeyChoice::None { None } else { self.inverse(head) }
     }
 
-    /// Gives neighbours exact weights: for the query at place i the keys at places j with
-    /// i − `before` < j ≤ i + `after`. So `before` counts keys up to the query's own place, its own key first (1 is its own alone,
-    /// 64 are it and the 63 before it), and `after` those behind it; `with_window(0, 0)` is attention without neighbours, to the bit.
-    /// Places are rows in the sequence, of queries and keys alike, whatever is masked. Causally nothing comes after, whatever
-    /// `after` says.
+    /// Gives neighbours exact weights: for the query at place i the keys at places j with i − `before` < j ≤ i + `after`.
+    ///
+    /// ```
+    /// use random_features::apply::attention::Attention;
+    /// // Each query's own key and the 63 before it are exact.
+    /// let attention = Attention::<f32>::favor_plus(16, 256, 7)?.with_window(64, 0)?;
+    /// # let _ = attention;
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// `before` counts keys up to the query's own place, its own key first, and `after` those behind it. Places are rows in the
+    /// sequence, of queries and keys alike, whatever is masked. Causally nothing comes after, whatever `after` says. Windows of 0 and 0
+    /// keys are attention without neighbours, to the bit.
     ///
     /// # Definition
-    /// out(q) = \[Σ_E exp(q·k s) v + Σ_¬E K̂(q, k) v\] / \[the same with v = 1\], with E the neighbours and the
-    /// [exact keys](Attention::with_keys_exact), if there are any. Each pair counts once, so that numerator and normaliser are as
-    /// unbiased as K̂: features of keys before the neighbours and of those behind them are summed up from either end, and
-    /// nothing is subtracted. Windows that hold all keys are [exact attention](super::super::ExactAttention), to rounding. In
-    /// [`CausalState`](super::super::CausalState) the last `before` keys and values are kept as they are, and enter the sums as they leave
-    /// the window.
+    /// out(q) = \[Σ_E exp(q·k s) v + Σ_¬E K̂(q, k) v\] / \[Σ_E exp(q·k s) + Σ_¬E K̂(q, k)\], with E the neighbours and the
+    /// [exact keys](Attention::with_keys_exact), if there are any. Each pair counts once. Features of the keys before the neighbours and
+    /// of those behind them are summed up from either end, and nothing is subtracted: numerator and normaliser are as unbiased as K̂.
+    /// Windows that hold all keys are [exact attention](super::super::ExactAttention), to rounding.
+    ///
+    /// A [`CausalState`](super::super::CausalState) keeps the last `before` keys and values as they are. They enter the sums as they
+    /// leave the window.
     ///
     /// # What it is worth
-    /// Much where attention is local ([measured](crate::manual::shaped#neighbours) on trained heads and on long sequences): positive
-    /// features add little to the neighbours alone at large norms, features that are shaped by the other pairs
-    /// ([`AttentionShaping::with_window`](crate::apply::attention::AttentionShaping::with_window)) add much. Where attention looks far it may cost: the errors
-    /// of a query's estimates have much in common, which cancels in the normaliser only if all of its weights are estimates.
+    /// Much where attention is local, as [measured](crate::manual::shaped#neighbours) on trained heads and on long sequences. Positive
+    /// features add little to the neighbours alone at large norms. Features that are shaped by the other pairs
+    /// ([`AttentionShaping::with_window`](crate::apply::attention::AttentionShaping::with_window)) add much. Where attention looks far a
+    /// window may cost: the errors of a query's estimates have much in common, which cancels in the normaliser only if all of its weights
+    /// are estimates.
     ///
     /// # Accuracy
     /// Logits, exact weights and sums of values by them are computed in `T`, as in exact attention: a logit must fit it, and values must
-    /// be some way below its largest number. Same bits on any number of threads; a causal output depends on no later token, not even in
-    /// its last bit.
+    /// be some way below its largest number. Results are bit-identical on any number of threads. A causal output depends on no later
+    /// token, not even in its last bit.
     ///
     /// # Cost
-    /// O((before + after) (d + d_v)) for each query, in products of matrices: 64 neighbours make causal attention take 1.4 times
-    /// as long (65,536 tokens, d = 64, D = 256, `f32`). Bidirectional attention sums up keys from both ends, so that their features are
-    /// computed twice, and keeps as many numbers in `f64` as the output has.
+    /// O((before + after) (d + d_v)) for each query, in products of matrices. 64 neighbours make causal attention take 1.4 times as long
+    /// (65,536 tokens, d = 64, D = 256, `f32`). Bidirectional attention sums up keys from both ends, so that their features are computed
+    /// twice, and keeps as many numbers in `f64` as the output has.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
     /// lengthscale in all coordinates.
     ///
-    /// # Example
-    /// ```
-    /// use ndarray::Array4;
-    /// use random_features::Positive;
-    /// use random_features::apply::attention::{Attention, ExactAttention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
-    /// // A query is much like the keys next to it, and meets them with large weights.
-    /// let slow = |(_, _, i, k): (usize, usize, usize, usize)| 2.0 * (0.05 * (i * (k + 1)) as f64).sin();
-    /// let x = Array4::from_shape_fn((1, 1, 200, 8), slow);
-    /// let heads = Heads::new(&x, &x, &x)?;
-    /// let exact: Array4<f64> = ExactAttention::new().causal(&heads)?.output;
-    /// let error = |attention: &Attention<f64>| -> Result<f64, random_features::Error> {
-    ///     Ok((attention.causal(&heads)?.output - &exact).mapv(|v| v * v).sum().sqrt())
-    /// };
-    /// let features = Attention::new(Positive.softmax(Orthogonal.draw(8, 64, 5)?)?)?;
-    /// let near = features.clone().with_window(32, 0)?;
-    /// assert!(error(&near)? < 0.5 * error(&features)?);
-    /// // All keys in the window.
-    /// assert!(error(&features.with_window(200, 0)?)? < 1e-10);
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
-    ///
     /// # References
     /// Exact neighbours inside the normaliser of unbiased features: new.
+    #[doc(alias = "sliding window")]
+    #[doc(alias = "local attention")]
     pub fn with_window(mut self, before: usize, after: usize) -> Result<Self> {
         let window = Window { before, after };
         if !window.is_none() {

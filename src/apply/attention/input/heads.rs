@@ -8,22 +8,25 @@ use super::job::{Job, QueryRun};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::{check_addressable, check_memory};
 
-/// Queries, keys and values: `[batch, heads, length, dim]` each, any strides, borrowed.
+/// The input of attention: queries, keys and values, borrowed as `[batch, heads, length, dim]` with any strides.
 ///
-/// Keys and values may have fewer heads than queries (grouped queries): query head h attends to key head h / (query
-/// heads / key heads). Queries and keys may differ in length, values in dimension.
-///
-/// # Example
 /// ```
-/// use ndarray::{Array2, Array4};
+/// use ndarray::Array4;
 /// use random_features::apply::attention::Heads;
-/// let (q, kv) = (Array4::<f32>::zeros((2, 8, 10, 16)), Array4::<f32>::zeros((2, 2, 12, 16)));
+/// let q = Array4::<f32>::zeros((2, 8, 10, 16));
+/// let kv = Array4::<f32>::zeros((2, 2, 12, 16));
 /// let heads = Heads::new(&q, &kv, &kv)?;
-/// // Keys 10 and 11 of the first sequence are padding.
-/// let mask = Array2::from_shape_fn((2, 12), |(b, j)| b == 1 || j < 10);
+/// // The last two keys of the second batch are padding.
+/// let mut mask = ndarray::Array2::from_elem((2, 12), true);
+/// mask.slice_mut(ndarray::s![1, 10..]).fill(false);
 /// let masked = heads.with_mask(&mask)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// Keys and values may have fewer heads than queries (grouped queries): query head h attends to key head h / (query heads / key
+/// heads). Queries and keys may differ in length, values in dimension. Numbers are of any [`TokenElement`](super::TokenElement).
+#[doc(alias = "GQA")]
+#[doc(alias = "grouped-query attention")]
 #[derive(Clone, Debug)]
 pub struct Heads<'a, E> {
     pub(in super::super) queries: ArrayView4<'a, E>,
@@ -57,19 +60,19 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { queries, keys, values, mask: None, offsets: None })
     }
 
-    /// Keys \[b, h′, l, d\] and values \[b, h′, l, d_v\] without queries, for [`prefill`](super::super::CausalState::prefill). Offsets of
-    /// queries are all 0 then.
+    /// Keys \[b, h′, l, d\] and values \[b, h′, l, d_v\] without queries, for [`prefill`](super::super::CausalState::prefill). Offsets
+    /// of queries are all 0 then.
     ///
     /// # Errors
-    /// As [`new`](Heads::new).
+    /// The errors of [`new`](Heads::new).
     pub fn without_queries(keys: &'a ArrayRef<E, Ix4>, values: &'a ArrayRef<E, Ix4>) -> Result<Self> {
         let none = keys.slice(s![.., .., ..0, ..]);
         let all = Heads::new(keys, keys, values)?;
         Ok(Heads { queries: none, ..all })
     }
 
-    /// Sets a mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key
-    /// get the output 0.
+    /// Sets the mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key get the
+    /// output 0.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one entry for each key.
@@ -79,8 +82,9 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { mask: Some(mask.view()), ..self })
     }
 
-    /// Sequences of different lengths one after the other, without padding: sequence s has the queries from
-    /// `queries[s]` to `queries[s + 1]` and the keys from `keys[s]` to `keys[s + 1]` of each batch.
+    /// Sets where sequences begin and end that stand one after the other in each batch, without padding.
+    ///
+    /// Sequence s has the queries from `queries[s]` to `queries[s + 1]` and the keys from `keys[s]` to `keys[s + 1]`.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the lists differ in length or do not go from 0 to the lengths,

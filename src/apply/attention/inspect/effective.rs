@@ -25,44 +25,49 @@ impl<T: Real> Attention<T> {
     /// [Bidirectional](Attention::bidirectional) attention with [`effective_features`](Attended::effective_features), which say whether
     /// normalisers rest on many features or on a few lucky ones.
     ///
-    /// # Definition
-    /// The normaliser of a query is Σ_f w_f with w_f = φ_f(q) S_f and S_f = Σⱼ ψ_f(kⱼ) over the keys that it sees; the effective
-    /// number of features is (Σ_f w_f)²/Σ_f w_f², from 1, where one feature is all of it, to D, where all count alike. With one
-    /// positive feature for each of m independent frequencies the draw's own estimate of the normaliser's relative variance is 1/n − 1/m
-    /// for n of them: from some 10 on an output may mean something ([`ErrorReport`](super::super::ErrorReport)). A draw that has missed
-    /// the rare large features does not know of them, so that a large number promises nothing.
+    /// ```
+    /// use ndarray::Array4;
+    /// use rand::RngExt;
+    /// use random_features::apply::attention::{Attention, Heads};
+    /// let mut rng = random_features::rng(1);
+    /// let shape = (1, 2, 50, 8);
+    /// let x = Array4::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
+    /// let attention = Attention::favor_plus(8, 128, 7)?;
+    /// // The share of each head's queries whose normaliser rests on
+    /// // fewer than ten features.
+    /// let small = attention.bidirectional_diagnosed(&Heads::new(&x, &x, &x)?)?;
+    /// let few = small.share_with_features_below(10.0).unwrap();
+    /// assert!(few.iter().all(|share| *share == 0.0));
+    /// let large = &x * 20.0;
+    /// let heads = Heads::new(&large, &large, &x)?;
+    /// let large = attention.bidirectional_diagnosed(&heads)?;
+    /// let few = large.share_with_features_below(10.0).unwrap();
+    /// assert!(few.iter().all(|share| *share > 0.9));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
     ///
-    /// Where features may be negative the w_f cancel and the number falls below 1: it is then the squared ratio of the normaliser to
-    /// the root of Σ_f w_f², near 0 where the normaliser is but a remainder. 0 where all w_f are 0. NaN where a query sees no key, or
-    /// one that is not finite. Keys with exact weights, [chosen](Attention::with_keys_exact) ones and [neighbours](Attention::with_window), are not counted: it
-    /// is about the part that features estimate, NaN where there is none. The scales of a map's blocks, ε and masks count as in the outputs.
+    /// # Definition
+    /// The normaliser of a query is Σ_f w_f with w_f = φ_f(q) S_f and S_f = Σⱼ ψ_f(kⱼ) over the keys that it sees. The effective number of
+    /// features is (Σ_f w_f)²/Σ_f w_f². It goes from 1, where one feature is all of the normaliser, to D, where all count alike.
+    ///
+    /// With one positive feature for each of m independent frequencies, the draw's own estimate of the normaliser's relative variance is
+    /// 1/n − 1/m for n of them: from some 10 on an output may mean something ([`ErrorReport`](super::super::ErrorReport)). A draw that
+    /// has missed the rare large features does not know of them, so that a large number promises nothing.
+    ///
+    /// Where features may be negative the w_f cancel and the number falls below 1. It is then the squared ratio of the normaliser to the
+    /// root of Σ_f w_f², near 0 where the normaliser is but a remainder. It is 0 where all w_f are 0, and NaN where a query sees no key, or
+    /// one that is not finite.
+    ///
+    /// Keys with exact weights, [chosen](Attention::with_keys_exact) ones and [neighbours](Attention::with_window), are not counted: the
+    /// number is NaN where there are no others. The scales of a map's blocks, ε and masks count as in the outputs.
     ///
     /// # Cost
     /// The cost of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of
-    /// keys: in all some five times that of attention (8 heads of 4096 tokens, d = 64, D = 256, `f32`). Attention that is not
-    /// asked costs what it did. With [neighbours](Attention::with_window) on both sides, sums of features for each 64 queries are kept.
+    /// keys. In all that is some five times the cost of attention (8 heads of 4096 tokens, d = 64, D = 256, `f32`). With
+    /// [neighbours](Attention::with_window) on both sides, sums of features for each 64 queries are kept.
     ///
     /// # Errors
     /// The errors of [`bidirectional`](Attention::bidirectional).
-    ///
-    /// # Example
-    /// ```
-    /// use ndarray::Array4;
-    /// use random_features::Positive;
-    /// use random_features::apply::attention::{Attention, Heads};
-    /// use random_features::frequency::{Coupling, Orthogonal};
-    /// let token = |(_, h, i, k): (usize, usize, usize, usize)| ((2 * h + 3 * i + 5 * k) % 7) as f64 / 7.0 - 0.4;
-    /// let x = Array4::from_shape_fn((1, 2, 50, 8), token);
-    /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(8, 128, 5)?)?)?;
-    /// let (small, large) = (x.clone(), &x * 20.0);
-    /// let diagnosed = attention.bidirectional_diagnosed(&Heads::new(&small, &small, &x)?)?;
-    /// assert!(diagnosed.effective_features.iter().flatten().all(|n| *n > 50.0));
-    /// // The share of queries whose normaliser rests on fewer than ten features, for each head.
-    /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share == 0.0));
-    /// let diagnosed = attention.bidirectional_diagnosed(&Heads::new(&large, &large, &x)?)?;
-    /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share > 0.9));
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
     pub fn bidirectional_diagnosed<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         self.diagnosed(heads, false)
     }
@@ -110,9 +115,9 @@ impl<T: Real> Attention<T> {
 
 impl<T: Real> Attended<T> {
     /// The share of each head's queries, \[batch, heads\], whose normaliser rests on fewer
-    /// [effective features](Attention::bidirectional_diagnosed) than `threshold`, of those for which the number is known; NaN if it is known for
-    /// none. `None` if effective features were not asked for.
-    pub fn share_below(&self, threshold: f64) -> Option<Array2<f64>> {
+    /// [effective features](Attention::bidirectional_diagnosed) than `threshold`. Queries whose number is NaN are left out; without any
+    /// others the share is NaN. `None` if effective features were not asked for.
+    pub fn share_with_features_below(&self, threshold: f64) -> Option<Array2<f64>> {
         let numbers = self.effective_features.as_ref()?;
         Some(numbers.map_axis(Axis(2), |rows| {
             let known = rows.iter().map(|n| n.widen()).filter(|n| !n.is_nan());

@@ -13,40 +13,42 @@ use crate::numeric;
 use crate::once::once;
 use crate::progress;
 
-/// The choice of a shape for softmax attention, from queries and keys as [`Attention`](super::super::Attention) takes them, not scaled.
+/// The choice of a [shape](Shape) for softmax attention, from queries and keys as [`Attention`](super::super::Attention) takes them, not
+/// scaled. [`Attention::shaped`](super::super::Attention::shaped) does all of it in one call.
 ///
-/// # Definition
-/// Logits are q·k/√d unless [stated otherwise](AttentionShaping::with_scale). The weights of some queries are computed exactly. Keys with the
-/// largest sums of these weights may get exact weights themselves. The [`Shape`] is chosen from the pairs that are left, with these
-/// weights, or with equal weights if they all underflow: neither the exact keys nor exact [neighbours](AttentionShaping::with_window) count.
-///
-/// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
-/// frequencies do not depend on it, but not for causal attention of the same tokens.
-///
-/// # Cost
-/// The cost of [`Shaping::of_pairs`], and r l d multiplications and memory for r l numbers, with the weights of r queries.
-///
-/// # Example
 /// ```
 /// use ndarray::Array2;
+/// use rand::RngExt;
 /// use random_features::Map;
 /// use random_features::apply::attention::{Attention, AttentionShaping};
 /// use random_features::data::shaping::Shaping;
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::kernel::Softmax;
-/// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
-/// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
-/// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
-/// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
+/// let mut rng = random_features::rng(1);
+/// let queries = Array2::from_shape_simple_fn((30, 4), || rng.random::<f64>());
+/// let mut keys = Array2::from_shape_simple_fn((20, 4), || rng.random::<f64>());
+/// keys.row_mut(7).fill(9.0);
 /// let shaping = AttentionShaping::new(Shaping::new());
 /// let (shape, exact_keys) = shaping.choose(&queries, &keys, 30, 1)?;
-/// assert_eq!((shape.dim(), &exact_keys[..]), (4, &[7][..]));
+/// assert_eq!((shape.dim(), exact_keys.clone()), (4, vec![7]));
 /// // Attention takes the same queries and keys.
-/// let map: Map<f64> = shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
+/// let omega = Orthogonal.draw(4, 64, 1)?;
+/// let map: Map<f64> = shape.build(omega, Softmax::default())?;
 /// let attention = Attention::new(map)?.with_keys_exact(&exact_keys)?;
 /// # let _ = attention;
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// Logits are q·k/√d unless [stated otherwise](AttentionShaping::with_scale). The weights of some queries are computed exactly. Keys with the
+/// largest sums of these weights may get exact weights themselves. The [`Shape`] is chosen from the pairs that are left, with these
+/// weights, or with equal weights if they all underflow. Neither the exact keys nor exact [neighbours](AttentionShaping::with_window) count.
+///
+/// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since frequencies do not
+/// depend on it, but not for causal attention of the same tokens.
+///
+/// # Cost
+/// The cost of [`Shaping::of_pairs`], and r l d multiplications and memory for r l numbers, with the weights of r queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionShaping {
     shaping: Shaping,
@@ -62,7 +64,7 @@ impl AttentionShaping {
         AttentionShaping { shaping, tokens: None, window: Window::default() }
     }
 
-    /// Sets the logits to q·k·`scale` instead of q·k/√d, as [`Attention::with_scale`](super::super::Attention::with_scale) does.
+    /// Sets the scale: logits are q·k·`scale` instead of q·k/√d.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
@@ -70,7 +72,7 @@ impl AttentionShaping {
         Ok(AttentionShaping { tokens: Some(TokenScale::of_scale(scale)?), ..self })
     }
 
-    /// Sets the logits to q·k/(‖q‖ ‖k‖ `temperature`), as [`Attention::with_cosine`](super::super::Attention::with_cosine) does.
+    /// Takes cosines: logits are q·k/(‖q‖ ‖k‖ `temperature`), instead of any scale.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
@@ -78,14 +80,17 @@ impl AttentionShaping {
         Ok(AttentionShaping { tokens: Some(TokenScale::of_cosine(temperature)?), ..self })
     }
 
-    /// Sets the window of exact neighbours, as [`Attention::with_window`](super::super::Attention::with_window) does: pairs in it get no weight. Row
-    /// i of queries and keys is at place i of the sequence. The heaviest keys are those of all pairs.
+    /// Sets the window of exact neighbours: pairs in it get no weight.
+    ///
+    /// Row i of queries and keys is at place i of the sequence, as in
+    /// [`Attention::with_window`](super::super::Attention::with_window). The heaviest keys are those of all pairs.
     #[must_use]
     pub fn with_window(self, before: usize, after: usize) -> Self {
         AttentionShaping { window: Window { before, after }, ..self }
     }
 
-    /// The shape for these queries, n × d, and keys, l × d, and the rows of up to `exact_keys` keys with the largest weights, ascending.
+    /// The shape for these queries, n × d, and keys, l × d, and the rows of up to `exact_keys` keys with the largest weights, ascending, for
+    /// [`Attention::with_keys_exact`](super::super::Attention::with_keys_exact).
     ///
     /// The weights of up to `rows` evenly spaced queries are computed; 64 are enough. A key without weight for these queries is not among
     /// the exact ones, which may then be fewer.
@@ -93,7 +98,7 @@ impl AttentionShaping {
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
     /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
-    /// [`NoData`](Error::NoData) without queries or keys, and as [`Shaping::of_pairs`].
+    /// [`NoData`](Error::NoData) without queries or keys, and the errors of [`Shaping::of_pairs`].
     #[inline(never)]
     pub fn choose<T: Real>(
         &self,
@@ -106,11 +111,11 @@ impl AttentionShaping {
         self.choose_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
     }
 
-    /// As [`choose`](AttentionShaping::choose), with the weights of these rows of the queries. The moments of x
-    /// are those of all queries.
+    /// The shape and the exact keys that [`choose`](AttentionShaping::choose) gives, with the weights of these rows of the queries. The
+    /// moments of x are those of all queries.
     ///
     /// # Errors
-    /// As [`choose`](AttentionShaping::choose); [`Parameter`](Error::Parameter) if a row is not below n.
+    /// The errors of [`choose`](AttentionShaping::choose); [`Parameter`](Error::Parameter) if a row is not below n.
     #[inline(never)]
     pub fn choose_rows<T: Real>(
         &self,
@@ -143,13 +148,14 @@ impl AttentionShaping {
         }
     }
 
-    /// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,
-    /// ascending; ties go to the first, and a key without weight is never among them. With 64 rows those that
-    /// [`Attention::with_heaviest_keys_exact`](super::super::Attention::with_heaviest_keys_exact) chooses for one
-    /// head of queries. Queries, n × d, and keys, l × d, are those that attention takes, not scaled.
+    /// The rows of the `count` keys, l × d, with the largest sums of softmax weights over up to `rows` evenly spaced queries, n × d,
+    /// ascending.
+    ///
+    /// Ties go to the first key, and a key without weight is never among them. With 64 rows they are those that
+    /// [`Attention::with_heaviest_keys_exact`](super::super::Attention::with_heaviest_keys_exact) chooses for one head of queries.
     ///
     /// # Errors
-    /// As [`choose`](AttentionShaping::choose).
+    /// The errors of [`choose`](AttentionShaping::choose).
     #[inline(never)]
     pub fn heaviest_keys<T: Real>(
         &self,

@@ -21,7 +21,7 @@ use crate::{progress, threads};
 pub(in super::super) type JobWithOutputs<'a, T> = (Job<'a, T>, Vec<Outputs<'a, T>>);
 
 impl<T: Real> Attention<T> {
-    /// Every query attends to all keys.
+    /// The outputs of queries that attend to all keys.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if dimensions or heads are not those of the maps, [`Memory`](crate::Error::Memory) if there is no memory for the
@@ -33,12 +33,12 @@ impl<T: Real> Attention<T> {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// As [`bidirectional`](Attention::bidirectional), into an array of yours; the places of normalisers that are not
-    /// positive.
+    /// Writes the outputs of [`bidirectional`](Attention::bidirectional) attention into an array of yours, \[b, h, n, d_v\], and gives batch, head
+    /// and row of normalisers that are not positive.
     ///
     /// # Errors
-    /// As [`bidirectional`](Attention::bidirectional), or if `out` does not fit. Nothing is written then, but if it is
-    /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
+    /// The errors of [`bidirectional`](Attention::bidirectional), and [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written then,
+    /// unless it is [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
     pub fn bidirectional_into<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -48,10 +48,10 @@ impl<T: Real> Attention<T> {
         self.attend(self.with_outputs(heads, out), false)
     }
 
-    /// Every query attends to the keys up to its own place.
+    /// The outputs of queries that attend to the keys up to their own place.
     ///
     /// # Errors
-    /// As [`bidirectional`](Attention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
+    /// The errors of [`bidirectional`](Attention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
     pub fn causal<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
@@ -59,11 +59,12 @@ impl<T: Real> Attention<T> {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// As [`causal`](Attention::causal), into an array of yours; the places of normalisers that are not positive.
+    /// Writes the outputs of [`causal`](Attention::causal) attention into an array of yours, \[b, h, n, d_v\], and gives batch, head
+    /// and row of normalisers that are not positive.
     ///
     /// # Errors
-    /// As [`causal`](Attention::causal), or if `out` does not fit. Nothing is written then, but if it is
-    /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
+    /// The errors of [`causal`](Attention::causal), and [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written then,
+    /// unless it is [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
     pub fn causal_into<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,

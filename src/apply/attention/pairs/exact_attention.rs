@@ -20,32 +20,35 @@ const KEYS: usize = 256;
 /// Queries of a block.
 const QUERIES: usize = 48;
 
-/// Softmax attention itself, without approximation: out(q) = Σⱼ exp(s q·kⱼ) vⱼ / Σⱼ exp(s q·kⱼ), over all keys or, causally,
-/// those up to the query's own place. Blocks of the matrix of weights are computed one after the other, relative to the
-/// largest logit so far; the matrix never exists.
+/// Softmax attention itself, without approximation: the reference, and the better choice for short sequences.
 ///
-/// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0; one
-/// whose weights are all 0, since all its logits are −∞, gets 0 and is [reported](Attended::non_positive). NaN in a query or a key
-/// makes the outputs NaN that may see it, and no others; so does a logit of NaN or +∞, as infinite coordinates and logits beyond
-/// the range of `T` give, but one of −∞ has the weight 0. A value that is not finite counts where its weight is not 0. Results are
-/// bit-identical on any number of threads.
-///
-/// # Cost
-/// O(n l (d + d_v)) time for each head, O(l (d + d_v)) memory.
-///
-/// # Example
 /// ```
 /// use ndarray::Array4;
 /// use random_features::apply::attention::{ExactAttention, Heads};
-/// let (q, k) = (Array4::<f64>::zeros((1, 1, 3, 8)), Array4::ones((1, 1, 5, 8)));
-/// let v = Array4::from_shape_fn((1, 1, 5, 2), |(_, _, j, t)| (j + t) as f64);
-/// // A query of zeros attends to all alike.
-/// let out = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v)?)?.output;
-/// assert_eq!((out[[0, 0, 1, 0]], out[[0, 0, 1, 1]]), (2.0, 3.0));
-/// let causal = ExactAttention::new().causal(&Heads::new(&k, &k, &v)?)?.output;
-/// assert_eq!(causal[[0, 0, 2, 0]], 1.0);
+/// let (q, k) = (Array4::zeros((1, 2, 3, 8)), Array4::ones((1, 2, 5, 8)));
+/// let v = Array4::<f32>::ones((1, 2, 5, 2));
+/// let out = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v)?)?;
+/// assert_eq!(out.output.dim(), (1, 2, 3, 2));
+/// let causal = ExactAttention::new().causal(&Heads::new(&k, &k, &v)?)?;
+/// assert_eq!(causal.output.dim(), (1, 2, 5, 2));
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// out(q) = Σⱼ exp(s q·kⱼ) vⱼ / Σⱼ exp(s q·kⱼ), over all keys or, causally, those up to the query's own place. The scale s is 1/√d
+/// unless [stated otherwise](ExactAttention::with_scale). Blocks of the matrix of weights are computed one after the other, relative to
+/// the largest logit so far; the matrix never exists.
+///
+/// # Accuracy
+/// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0. A query whose
+/// weights are all 0, since all its logits are −∞, gets 0 and is [reported](Attended::non_positive).
+///
+/// NaN in a query or a key makes the outputs NaN that may see it, and no others. A logit of NaN or +∞ does so too, as infinite
+/// coordinates and logits beyond the range of `T` give; one of −∞ has the weight 0. A value that is not finite counts where its weight is
+/// not 0. Results are bit-identical on any number of threads.
+///
+/// # Cost
+/// O(n l (d + d_v)) time for each head, O(l (d + d_v)) memory.
 ///
 /// # References
 /// Vaswani et al., *Attention Is All You Need*; the running maximum: Milakov and Gimelshein, *Online Normalizer Calculation
@@ -61,12 +64,12 @@ pub struct ExactAttention {
 type JobWithRows<'a, T> = (Job<'a, T>, Vec<ArrayViewMut2<'a, T>>);
 
 impl ExactAttention {
-    /// With s = 1/√d.
+    /// Exact attention with the logits q·k/√d.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the scale: logits are q·k·`scale`.
+    /// Sets the scale: logits are q·k·`scale` instead of q·k/√d.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the scale is positive and finite.
@@ -85,7 +88,7 @@ impl ExactAttention {
         })
     }
 
-    /// Every query attends to all keys.
+    /// The outputs of queries that attend to all keys.
     ///
     /// # Errors
     /// [`Memory`](crate::Error::Memory) if there is no memory for the output or for a copy of keys and values,
@@ -97,12 +100,12 @@ impl ExactAttention {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// As [`bidirectional`](ExactAttention::bidirectional), into an array of yours; the places of normalisers that are not
-    /// positive.
+    /// Writes the outputs of [`bidirectional`](ExactAttention::bidirectional) attention into an array of yours, \[b, h, n, d_v\], and gives batch,
+    /// head and row of normalisers that are not positive.
     ///
     /// # Errors
-    /// As [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written then,
-    /// but if it is [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
+    /// The errors of [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is written
+    /// then, unless it is [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
     pub fn bidirectional_into<T: Real, E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -112,10 +115,10 @@ impl ExactAttention {
         self.run(heads, out, false)
     }
 
-    /// Every query attends to the keys up to its own place.
+    /// The outputs of queries that attend to the keys up to their own place.
     ///
     /// # Errors
-    /// As [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of
+    /// The errors of [`bidirectional`](ExactAttention::bidirectional); [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of
     /// queries.
     pub fn causal<T: Real, E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         heads.check_output::<T>(0)?;
@@ -124,10 +127,12 @@ impl ExactAttention {
         Ok(Attended::new(output, non_positive))
     }
 
-    /// As [`causal`](ExactAttention::causal), into an array of yours; the places of normalisers that are not positive.
+    /// Writes the outputs of [`causal`](ExactAttention::causal) attention into an array of yours, \[b, h, n, d_v\], and gives batch,
+    /// head and row of normalisers that are not positive.
     ///
     /// # Errors
-    /// As [`causal`](ExactAttention::causal), or if `out` does not fit. Nothing is written then, but if it is
+    /// The errors of [`causal`](ExactAttention::causal), and [`Shape`](crate::Error::Shape) if `out` does not fit. Nothing is
+    /// written then, unless it is
     /// [`Cancelled`](crate::Error::Cancelled): `out` holds some of the outputs then.
     pub fn causal_into<T: Real, E: TokenElement<T>>(
         &self,

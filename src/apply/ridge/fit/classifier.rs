@@ -3,10 +3,9 @@
 use ndarray::Array2;
 
 use super::calibration::ClassCalibration;
-use super::{Ridge, Standardisation, check_classes};
+use super::{Ridge, check_classes};
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
-use crate::map::Map;
 use crate::numeric;
 use crate::once::once;
 use crate::{Points, Real};
@@ -88,19 +87,9 @@ impl<T: Real> RidgeClassifier<T> {
         Ok(self)
     }
 
-    /// The regression.
+    /// The regression, with its map and standardisation.
     pub fn model(&self) -> &Ridge<T> {
         &self.model
-    }
-
-    /// The map.
-    pub fn map(&self) -> &Map<T> {
-        self.model.map()
-    }
-
-    /// The centring and scaling of inputs, if any.
-    pub fn standardisation(&self) -> Option<&Standardisation> {
-        self.model.standardisation()
     }
 
     /// Predicts the class of each row of `x`, n × d: of the classes that occur in training the one with the largest prediction, the

@@ -18,60 +18,57 @@ impl<T: Real> Attention<T> {
     /// The cheapest of exact, windowed and linear attention that is expected to err by `error` at most, on sequences of `lengths` (queries
     /// and keys): an estimate, from a sample of tokens and a rule for costs.
     ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use rand::RngExt;
+    /// use random_features::apply::attention::{Attention, TokenSample};
+    /// let mut rng = random_features::rng(1);
+    /// let shape = (100, 16);
+    /// let x = Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
+    /// let attention = Attention::favor_plus(16, 64, 5)?;
+    /// let values = &x + 1.0;
+    /// let sample = TokenSample::causal(&x, &x).with_values(&values);
+    /// // Short sequences are exact, long ones have features.
+    /// let short = attention.choose(&sample, [50, 50], 0.1)?;
+    /// assert!(short.best().unwrap().exact);
+    /// let long = attention.choose(&sample, [100_000, 100_000], 0.1)?;
+    /// println!("{long}");
+    /// assert!(!long.best().unwrap().exact);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
     /// # Candidates
     /// - [Exact attention](ExactAttention), whose error is 0.
-    /// - These maps with 8, 16, … 256 neighbours, all before the query if the sample is causal and else half of them on either side, and
-    ///   with the attention's own [window](Attention::with_window). Where there are more or fewer queries than keys, which need not stand side
-    ///   by side, its own window only.
+    /// - These maps with 8, 16, … 256 neighbours: all before the query if the sample is causal, else half of them on either side.
+    /// - These maps with the attention's own [window](Attention::with_window). Where there are more or fewer queries than keys, which need
+    ///   not stand side by side, it is the only window.
     /// - These maps without neighbours.
     ///
-    /// [Exact keys](Attention::with_keys_exact) stay exact in all of them. Maps whose frequencies were drawn by name, from a seed, are tried
-    /// with m/4, m/2, m, 2m, … 16m frequencies, and the chosen ones drawn from the same seed again; other maps as they are.
+    /// [Exact keys](Attention::with_keys_exact) stay exact in all of them. Maps whose frequencies were drawn by name, from a seed, are
+    /// tried with m/4, m/2, m, 2m, … 16m frequencies. The chosen ones are drawn from the same seed again. Other maps are tried as they are.
     /// Maps that do not estimate the softmax kernel with one lengthscale, truncated or not, have neither neighbours nor an exact
     /// counterpart: then there may be no [best](AttentionChoice::best) candidate.
     ///
     /// # Errors that are expected
-    /// Errors of [`error_report`](Attention::error_report), with all that it says of them, for the head of the sample: **the sample stands
-    /// for the sequences**. If it is shorter than they are, the share of a query's weights that lies beyond a window, and how
-    /// it is spread, is taken to be the same in them, which is optimistic where attention looks far; causally, queries at late
-    /// [places](TokenSample::with_places) stand for long sequences. Windows of more than half of the sample's keys are left
-    /// out then, since it says too little of the pairs beyond them. Windows of all keys are left out as well.
+    /// They are those of [`error_report`](Attention::error_report), with all that it says of them, for the head of the sample: **the sample
+    /// stands for the sequences**. If it is shorter than they are, the share of a query's weights that lies beyond a window, and how it is
+    /// spread, is taken to be the same in them. That is optimistic where attention looks far. Causally, queries at late
+    /// [places](TokenSample::with_places) stand for long sequences.
     ///
-    /// # AttentionCosts
-    /// Operations from shapes alone, by the rule that [`bidirectional_auto`](Attention::bidirectional_auto) goes by, for values of
-    /// the sample's dimension, or that of the keys. Fitted to times of one machine, so that close
-    /// calls may go the other way on yours.
+    /// Windows of more than half of a shorter sample's keys are left out, since it says too little of the pairs beyond them. Windows of all
+    /// keys are left out as well.
     ///
-    /// # Cost
-    /// As up to eight of these error reports, at a fifth of their time each, and a draw of the map. A
+    /// # Costs
+    /// Costs are operations from shapes alone, by the rule of [`bidirectional_auto`](Attention::bidirectional_auto), for values of the
+    /// sample's dimension, or that of the keys. They are fitted to times of one machine, so that close calls may go the other way on yours.
+    ///
+    /// The choice itself takes as long as up to eight error reports, at a fifth of their time each, and a draw of the map. A
     /// [watcher](crate::progress::watch) sees each window that is tried.
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) unless the error is positive and finite and lengths are at least 1, [`Shape`](crate::Error::Shape) if
-    /// lengths differ in causal attention; as [`error_report`](Attention::error_report), which needs a closed form, and a key at the place of each query for neighbours; those of the draw.
-    ///
-    /// # Example
-    /// ```
-    /// use ndarray::{Array2, Array4};
-    /// use random_features::Positive;
-    /// use random_features::apply::attention::{Attention, Heads, TokenSample};
-    /// use random_features::frequency::{Coupling, Orthogonal};
-    /// // Tokens that are much like those before them.
-    /// let token = |(i, k): (usize, usize)| 0.5 * (0.05 * (i * (k + 1)) as f64).sin();
-    /// let x = Array2::from_shape_fn((300, 16), token);
-    /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(16, 64, 5)?)?)?;
-    /// let sample = TokenSample::causal(&x, &x).with_values(&x);
-    /// // Short sequences are exact, long ones have neighbours and features.
-    /// assert!(attention.choose(&sample, [50, 50], 0.2)?.best().unwrap().exact);
-    /// let choice = attention.choose(&sample, [100_000, 100_000], 0.2)?;
-    /// println!("{choice}");
-    /// let best = choice.best().unwrap();
-    /// assert!(!best.exact && best.error.unwrap() <= 0.2);
-    /// let x = x.into_shape_with_order((1, 1, 300, 16)).unwrap();
-    /// let out: Array4<f64> = choice.attend(&Heads::new(&x, &x, &x)?)?.output;
-    /// assert_eq!(out.dim(), (1, 1, 300, 16));
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
+    /// [`Parameter`](crate::Error::Parameter) unless the error is positive and finite and lengths are at least 1,
+    /// [`Shape`](crate::Error::Shape) if lengths differ in causal attention; the errors of [`error_report`](Attention::error_report), which
+    /// needs a closed form, and a key at the place of each query for neighbours; those of the draw.
     #[inline(never)]
     pub fn choose(
         &self,
@@ -88,7 +85,7 @@ impl<T: Real> Attention<T> {
             candidates.push(AttentionCandidate {
                 exact: true,
                 window: [0, 0],
-                frequencies: 0,
+                m: 0,
                 operations,
                 error: Some(0.0),
             });
@@ -128,9 +125,9 @@ impl<T: Real> Attention<T> {
             candidates.extend(sizes.iter().map(|size| AttentionCandidate {
                 exact: false,
                 window: [window.before, window.after],
-                frequencies: size.frequencies,
+                m: size.m,
                 operations: size.costs.linear(lengths, attention.exact_pairs()),
-                error: report.main_error_with(size.frequencies),
+                error: report.main_error_with(size.m),
             }));
         }
         Ok(candidates)
@@ -169,7 +166,7 @@ impl<T: Real> Attention<T> {
             return Ok(Chosen::Exact(exact));
         }
         let [before, after] = best.window;
-        let size = sizes.iter().find(|size| size.frequencies == best.frequencies);
+        let size = sizes.iter().find(|size| size.m == best.m);
         let attention = size.map_or_else(|| Ok(self.clone()), |size| self.of_size(size))?;
         Ok(Chosen::Linear(Box::new(attention.with_window(before, after)?)))
     }

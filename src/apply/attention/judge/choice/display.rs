@@ -40,9 +40,9 @@ impl<T: Real> fmt::Display for AttentionChoice<T> {
 
 impl<T: Real> AttentionChoice<T> {
     fn write_row(&self, f: &mut fmt::Formatter<'_>, candidate: &AttentionCandidate) -> fmt::Result {
-        let AttentionCandidate { exact, frequencies, operations, error, .. } = candidate;
+        let AttentionCandidate { exact, m, operations, error, .. } = candidate;
         let mark = if self.best() == Some(*candidate) { '*' } else { ' ' };
-        let m = if *exact { "–".into() } else { frequencies.to_string() };
+        let m = if *exact { "–".into() } else { m.to_string() };
         let error = match error {
             Some(error) if *error == 0.0 => "0".into(),
             Some(error) => format!("{error:.2e}"),

@@ -11,14 +11,14 @@ use crate::error::{Error, Result};
 use crate::once::once;
 
 /// The cheapest of exact, windowed and linear attention that is expected to reach an error, beside what the others cost and err:
-/// estimates of both, from [`Attention::choose`].
+/// estimates of both, from [`Attention::choose`], which has an example.
 ///
-/// Its [`Display`](std::fmt::Display) is a table, from the cheapest to the dearest: of each window the least number of frequencies that
-/// reaches the error, or the largest if none does. With `{:#}` it has all candidates.
+/// Its [`Display`](std::fmt::Display) is a table, from the cheapest to the dearest. For each window it has the least number of frequencies
+/// that reaches the error, or the largest if none does. With `{:#}` it has all candidates.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AttentionChoice<T: Real> {
-    /// The error to reach.
+    /// The maximal error: the one to reach.
     pub error: f64,
     /// The numbers of queries and of keys of a sequence.
     pub lengths: [usize; 2],
@@ -29,7 +29,7 @@ pub struct AttentionChoice<T: Real> {
     chosen: Option<(AttentionCandidate, Chosen<T>)>,
 }
 
-/// A way to attend, with what it is estimated to cost and to err.
+/// A way to attend that an [`AttentionChoice`] compares, with what it is estimated to cost and to err.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AttentionCandidate {
@@ -38,12 +38,12 @@ pub struct AttentionCandidate {
     /// The [window](Attention::with_window) of neighbours with exact weights: keys up to the query's own place, and keys behind it.
     /// \[0, 0\] if there is none.
     pub window: [usize; 2],
-    /// m, the number of frequencies of the map; 0 for exact attention.
-    pub frequencies: usize,
-    /// For a head of one sequence, in multiplications of exact attention: by the rule of
+    /// The number m of frequencies of the map; 0 for exact attention.
+    pub m: usize,
+    /// The cost of a head of one sequence, in multiplications of exact attention, by the rule of
     /// [`bidirectional_auto`](Attention::bidirectional_auto).
     pub operations: f64,
-    /// The expected error of the output relative to its norm, or of the weights for a sample without values; `None` if normalisers vary
+    /// The expected error of the output relative to its norm, or of the weights for a sample without values. `None` if normalisers vary
     /// too much for an expectation ([hopeless](super::ErrorReport::is_hopeless)), or outputs are 0.
     pub error: Option<f64>,
 }
@@ -68,13 +68,13 @@ impl AttentionCandidate {
 }
 
 impl<T: Real> AttentionChoice<T> {
-    /// The cheapest candidate that is expected to reach the error; `None` if none is, which happens only where exact attention is not
-    /// among them.
+    /// The cheapest candidate that is expected to reach the error. `None` if there is none, which happens only where exact attention is
+    /// not among them.
     pub fn best(&self) -> Option<AttentionCandidate> {
         self.chosen.as_ref().map(|(candidate, _)| *candidate)
     }
 
-    /// The attention to use, with its window and its number of frequencies; `None` if the best is exact attention or there is none.
+    /// The attention to use, with its window and its number of frequencies. `None` if the best is exact attention or there is none.
     pub fn attention(&self) -> Option<&Attention<T>> {
         match &self.chosen {
             Some((_, Chosen::Linear(attention))) => Some(attention),
@@ -82,12 +82,12 @@ impl<T: Real> AttentionChoice<T> {
         }
     }
 
-    /// Attends in the best way, causally if the sample was causal. Any lengths will do; those of the choice are the ones that it is best
-    /// for.
+    /// The outputs of attention in the best way, causal if the sample was causal. Any lengths will do, but it is the best for those of the
+    /// choice.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if there is no [best](AttentionChoice::best) way; else as [`Attention::causal`] and
-    /// [`Attention::bidirectional`].
+    /// [`Unsupported`](Error::Unsupported) if there is no [best](AttentionChoice::best) way; else the errors of
+    /// [`Attention::causal`] and [`Attention::bidirectional`].
     #[inline(never)]
     pub fn attend<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         match (&self.chosen, self.causal) {

@@ -14,7 +14,7 @@ const MULTIPLIED: u32 = 4;
 /// An attention's maps with some number of frequencies.
 pub(super) struct SizedMaps {
     /// The number of frequencies of the map that a sample is for.
-    pub frequencies: usize,
+    pub m: usize,
     pub costs: AttentionCosts,
     /// The maps to draw and their seeds; `None` for the attention's own.
     redraws: Option<Vec<(Recipe, u64)>>,
@@ -25,14 +25,14 @@ impl<T: Real> Attention<T> {
     pub(super) fn sizes(&self, sample: &TokenSample<'_, T>) -> Result<Vec<SizedMaps>> {
         let (d, d_v) = (self.maps[0].dim(), d_v(sample));
         let own = self.map_of(sample.head)?.recipe().map_or(0, |recipe| frequencies(&recipe));
-        let mut sizes = vec![SizedMaps { frequencies: own, costs: self.costs(d_v), redraws: None }];
+        let mut sizes = vec![SizedMaps { m: own, costs: self.costs(d_v), redraws: None }];
         let less = |k: u32| move |m: usize| m.is_multiple_of(1 << k).then_some(m >> k).filter(|m| *m > 0);
         let more = |k: u32| move |m: usize| m.checked_mul(1 << k);
         let less = (1..=DIVIDED).map(|k| self.redraws(&less(k)));
         for redraws in less.chain((1..=MULTIPLIED).map(|k| self.redraws(&more(k)))).flatten() {
             let of_head = &redraws[sample.head % redraws.len()].0;
             let costs = AttentionCosts::new(d, redraws[0].0.feature_dim(), d_v);
-            sizes.push(SizedMaps { frequencies: frequencies(of_head), costs, redraws: Some(redraws) });
+            sizes.push(SizedMaps { m: frequencies(of_head), costs, redraws: Some(redraws) });
         }
         Ok(sizes)
     }

@@ -15,7 +15,7 @@ impl fmt::Display for ErrorReport {
             _ => write!(
                 f,
                 "m = {}: outputs are 0, so there is no relative error; the normaliser's relative variance is {:.2e}, by {}",
-                self.frequencies,
+                self.m,
                 self.normaliser_variance,
                 words(self.basis)
             ),
@@ -25,7 +25,7 @@ impl fmt::Display for ErrorReport {
 
 impl ErrorReport {
     fn write_errors(&self, f: &mut fmt::Formatter<'_>, weights: f64, output: Option<f64>) -> fmt::Result {
-        let (m, basis) = (self.frequencies, words(self.basis));
+        let (m, basis) = (self.m, words(self.basis));
         let [weights, mean] = [weights, self.mean_error].map(two_digits);
         let verdict = match self.is_worse_than_uniform() {
             Some(true) => ": worse than uniform weights, use exact attention or more frequencies",
@@ -40,7 +40,7 @@ impl ErrorReport {
     }
 
     fn write_hopeless(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (m, variance) = (self.frequencies, self.normaliser_variance);
+        let (m, variance) = (self.m, self.normaliser_variance);
         let enough = variance * m as f64 / RELIABLE;
         write!(f, "hopeless with m = {m}: the normaliser's relative variance is ")?;
         match self.basis {

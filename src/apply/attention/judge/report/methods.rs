@@ -15,21 +15,39 @@ use crate::numeric::matrix_of;
 use crate::once::once;
 
 impl<T: Real> Attention<T> {
-    /// The errors that are expected for a [sample](TokenSample) of tokens, by closed forms. Pairs that are computed exactly have no error:
-    /// those with [exact keys](Attention::with_keys_exact), rows of the sample's keys, and with [neighbours](Attention::with_window). Cost
-    /// O(n l² d_v + l² d) time, of which n l² exponentials for each of five mechanisms, and twice that if it is hopeless; O(l²)
-    /// memory. 64 × 500 tokens with d = d_v = 64 take 0.06 s on two cores, 0.1 s if it is hopeless.
+    /// The errors that are expected for a [sample](TokenSample) of tokens, by closed forms.
+    ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use rand::RngExt;
+    /// use random_features::apply::attention::{Attention, TokenSample};
+    /// let mut rng = random_features::rng(1);
+    /// let shape = (90, 8);
+    /// let x = Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
+    /// let sample = TokenSample::causal(&x, &x).with_values(&x);
+    /// println!("{}", Attention::favor_plus(8, 256, 7)?.error_report(&sample)?);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// Pairs that are computed exactly have no error: those with [exact keys](Attention::with_keys_exact), which are rows of the sample's
+    /// keys, and those with [neighbours](Attention::with_window).
+    ///
+    /// Closed forms are known for trigonometric, positive, hyperbolic, generalised and dense exponential features of the softmax or the
+    /// Gaussian kernel, for positive and hyperbolic ones of the regularised softmax kernel, and for any of these conditioned, truncated or
+    /// not. They are not known for antithetic pairs over a coupling of unknown law, as Sobol' points are. For other maps there is
+    /// [`simulated_report`](Attention::simulated_report).
+    ///
+    /// # Cost
+    /// O(n l² d_v + l² d) time, of which n l² exponentials for each of five mechanisms, and twice that if it is hopeless; O(l²) memory.
+    /// 64 × 500 tokens with d = d_v = 64 take 0.06 s on two cores, 0.1 s if it is hopeless.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) for maps without a closed form, for which there is
-    /// [`simulated_report`](Attention::simulated_report): all but trigonometric, positive, hyperbolic, generalised and dense
-    /// exponential ones for the softmax or the Gaussian kernel, positive and hyperbolic ones for the regularised softmax
-    /// kernel, and any of these conditioned, truncated or not; and for antithetic pairs over a coupling of unknown law, as Sobol'
-    /// points are; for attention that is not [normalised](Attention::without_normalisers) or has an [ε](Attention::with_biased_epsilon).
-    /// [`Shape`](Error::Shape) if sizes do not fit,
-    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample, a head
-    /// without a map or a query without a place, [`Memory`](Error::Memory) for too many tokens, [`Cancelled`](Error::Cancelled) if
-    /// a [watcher](crate::progress::watch) stops it; causally, as [`causal`](Attention::causal).
+    /// [`Unsupported`](Error::Unsupported) for maps without a closed form, and for attention
+    /// [without normalisers](Attention::without_normalisers) or with an [ε](Attention::with_biased_epsilon);
+    /// [`Shape`](Error::Shape) if sizes do not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
+    /// [`Parameter`](Error::Parameter) for an empty sample, a head without a map or a query without a place,
+    /// [`Memory`](Error::Memory) for too many tokens, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it;
+    /// causally, the errors of [`causal`](Attention::causal).
     #[inline(never)]
     pub fn error_report(&self, sample: &TokenSample<'_, T>) -> Result<ErrorReport> {
         let recipe = self.map_of(sample.head)?.recipe();
@@ -54,47 +72,51 @@ impl<T: Real> Attention<T> {
         }
     }
 
-    /// As [`error_report`](Attention::error_report) with the map of a recipe, drawn or still to be drawn, in place of this one:
-    /// what is expected follows from the laws of the frequencies.
+    /// The errors that are expected with the map of a recipe, drawn or still to be drawn, in place of this attention's: they follow from
+    /// the laws of the frequencies, by the closed forms of [`error_report`](Attention::error_report).
     ///
     /// # Errors
-    /// As [`error_report`](Attention::error_report).
+    /// The errors of [`error_report`](Attention::error_report).
     #[inline(never)]
     pub fn expected_report(&self, recipe: &Recipe, sample: &TokenSample<'_, T>) -> Result<ErrorReport> {
         check_size("the dimension of the recipe", self.maps[0].dim(), recipe.dim())?;
         expected_errors(Some(recipe), self.scaled_tokens(sample)?, self.mask(sample)?)
     }
 
-    /// As [`error_report`](Attention::error_report) for any map, from redraws: the frequencies of `recipe`, that of a map, are
-    /// drawn from each of the seeds 0 … `draws` − 1. To first order too. Where a normaliser's relative variance is large,
-    /// rare draws make most of it, which few redraws may not meet; 100 show what is below 0.1 to some 15 %. Exact are the
-    /// weights of the recipe's kernel, if it is the softmax or the Gaussian one with one lengthscale, else those of the
-    /// softmax kernel. Cost O(n l D) a draw, and d_v numbers for each query and draw. A [watcher](crate::progress::watch) sees each draw.
+    /// The errors that are expected for any map, from redraws: the frequencies of `recipe`, the recipe of a map, are drawn from each of the
+    /// seeds 0 … `draws` − 1.
     ///
     /// ```
-    /// # use ndarray::Array2;
+    /// use ndarray::Array2;
+    /// use rand::RngExt;
+    /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// use random_features::frequency::{Draw, Simplex};
     /// use random_features::kernel::Softmax;
-    /// use random_features::Positive;
     /// use random_features::theory::Basis;
-    /// # let token = |(i, k): (usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
-    /// # let (q, k) = (Array2::from_shape_fn((10, 8), token), Array2::from_shape_fn((20, 8), token));
+    /// let mut rng = random_features::rng(1);
+    /// let shape = (20, 8);
+    /// let x = Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
+    /// let sample = TokenSample::new(&x, &x).with_values(&x);
     /// // Simplex frequencies have no closed form for covariances.
-    /// let recipe = Positive.recipe(Draw::new(8, 256, Simplex::default()), Softmax::default());
-    /// let attention = Attention::new(recipe.draw::<f64>(7)?)?;
-    /// let sample = TokenSample::new(&q, &k).with_values(&k);
+    /// let draw = Draw::new(8, 256, Simplex::default());
+    /// let recipe = Positive.recipe(draw, Softmax::default());
+    /// let attention = Attention::new(recipe.draw(7)?)?;
     /// let report = attention.simulated_report(&recipe, 100, &sample)?;
     /// assert_eq!(report.basis, Basis::Simulation(100));
-    /// // Independent ones have one.
-    /// let independent = attention.error_report(&sample)?;
-    /// assert!((report.mean_error / independent.mean_error - 1.0).abs() < 1e-12);
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
+    /// Errors are of first order too. Where a normaliser's relative variance is large, rare draws make most of it, which few redraws may
+    /// not meet; 100 show what is below 0.1 to some 15 %. The exact weights are those of the recipe's kernel, if it is the softmax or the
+    /// Gaussian one with one lengthscale, else those of the softmax kernel.
+    ///
+    /// # Cost
+    /// O(n l D) a draw, and d_v numbers for each query and draw. A [watcher](crate::progress::watch) sees each draw.
+    ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) for fewer than 2 draws, [`Unsupported`](Error::Unsupported) if frequencies of the recipe
-    /// are drawn already; those of the draws and of the map; else as [`error_report`](Attention::error_report).
+    /// are drawn already; the errors of the draws and of the map, and the other errors of [`error_report`](Attention::error_report).
     #[inline(never)]
     pub fn simulated_report(
         &self,

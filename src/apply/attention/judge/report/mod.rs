@@ -26,45 +26,64 @@ const RELIABLE: f64 = 0.1;
 /// The largest one for which they are a rough number.
 const ROUGH: f64 = 1.0;
 
-/// The errors of normalised attention that are expected for a sample of queries, keys and values, over draws of m
-/// frequencies. First-order approximations.
+/// The errors that linear attention is expected to have on a [sample](TokenSample) of tokens, before it is used: to first order, over
+/// draws of m frequencies. [`Attention::error_report`](super::super::Attention::error_report) makes it, and its
+/// [`Display`](std::fmt::Display) says it in a few sentences.
+///
+/// ```
+/// use ndarray::Array2;
+/// use rand::RngExt;
+/// use random_features::apply::attention::{Attention, TokenSample};
+/// let mut rng = random_features::rng(1);
+/// let shape = (90, 8);
+/// let x = Array2::from_shape_simple_fn(shape, || rng.random::<f64>() - 0.5);
+/// let sample = TokenSample::new(&x, &x);
+/// let report = Attention::favor_plus(8, 256, 7)?.error_report(&sample)?;
+/// println!("{report}");
+/// assert!(report.weight_error().is_some_and(|error| error < 0.1));
+/// // The number of frequencies for an error of 1 %.
+/// assert!(report.frequencies_for(0.01) > 256.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
 ///
 /// # Definition
-/// With pⱼ the weights of a query, o = Σ pⱼ vⱼ its output and C the relative covariances of the estimates
-/// ([`theory::covariance`](crate::theory::covariance)), to first order E‖ô − o‖² = Σⱼₖ pⱼ pₖ Cⱼₖ (vⱼ − o)·(vₖ − o), and the
-/// normaliser has the relative variance Σⱼₖ pⱼ pₖ Cⱼₖ. Beyond 0.1 of that, ratios of estimates are no longer near their
-/// first order: the report says [hopeless](ErrorReport::is_hopeless) and expects no error. Up to 1 it gives a
-/// [rough number](ErrorReport::rough_output_error) for it, beyond 1 none. **Below, but near it, the errors of positive,
-/// hyperbolic and generalised features are overestimates**: for 64 × 500 tokens of standard deviation 0.5 at d = 64, positive ones
-/// were expected to err by 0.64 at a normaliser's variance of 0.09 and erred by 0.48, by 0.32 at 0.02 and erred by 0.27 (40 draws;
-/// trigonometric ones erred as expected). The most that was seen is a factor of 1.7, for hyperbolic features in one dimension at 0.06.
+/// Let pⱼ be the weights of a query, o = Σ pⱼ vⱼ its output and C the relative covariances of the estimates
+/// ([`theory::covariance`](crate::theory::covariance)). To first order E‖ô − o‖² = Σⱼₖ pⱼ pₖ Cⱼₖ (vⱼ − o)·(vₖ − o), and the normaliser has
+/// the relative variance Σⱼₖ pⱼ pₖ Cⱼₖ.
 ///
-/// C is that of independent frequencies, by a closed form or from redraws ([`Basis`]). In a closed form an antithetic pair counts as
-/// what it is: once for features that are even in ω, hyperbolic and trigonometric ones, so that m of these frequencies do what
-/// m/2 do. Orthogonal and simplex frequencies, whose covariances have no closed form, count as independent ones (in antithetic
-/// pairs too), and do better: a little in many dimensions; in five hyperbolic features on orthogonal ones err by a quarter less,
-/// trigonometric ones by almost a half.
+/// Beyond a variance of 0.1, ratios of estimates are no longer near their first order: the report says
+/// [hopeless](ErrorReport::is_hopeless) and expects no error. Up to 1 it gives a [rough number](ErrorReport::rough_output_error) for the
+/// error, beyond 1 none.
 ///
-/// Where features are of another kernel than the softmax kernel (regularised and truncated ones), errors are about attention
-/// with the softmax kernel, with a bias for any m beside the variance about the features' own kernel.
+/// C is that of independent frequencies, by a closed form or from redraws ([`Basis`]). Where features are of another kernel than the
+/// softmax kernel (regularised and truncated ones), errors are about attention with the softmax kernel: a bias for any m stands beside the
+/// variance about the features' own kernel.
 ///
-/// Its [`Display`](std::fmt::Display) says it in a few sentences.
+/// # Accuracy
+/// **Below a variance of 0.1, but near it, the errors of positive, hyperbolic and generalised features are overestimates.** For 64 × 500
+/// tokens of standard deviation 0.5 at d = 64, positive ones were expected to err by 0.64 at a variance of 0.09 and erred by 0.48. At 0.02
+/// they were expected to err by 0.32 and erred by 0.27 (40 draws). Trigonometric ones erred as expected. The most that was seen is a factor
+/// of 1.7, for hyperbolic features in one dimension at 0.06.
+///
+/// In a closed form an antithetic pair counts as what it is. For features that are even in ω, hyperbolic and trigonometric ones, it counts
+/// once, so that m of these frequencies do what m/2 do. Orthogonal and simplex frequencies, whose covariances have no closed form, count as
+/// independent ones and do better: a little in many dimensions. In five dimensions hyperbolic features on orthogonal ones err by a quarter
+/// less, trigonometric ones by almost a half.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorReport {
     /// Where the covariances come from: a closed form, for independent frequencies or antithetic pairs of them, or redraws.
     pub basis: Basis,
-    /// m, the number of frequencies in use.
-    pub frequencies: usize,
+    /// The number m of frequencies in use.
+    pub m: usize,
     /// The largest relative variance of a query's normaliser in the sample.
     pub normaliser_variance: f64,
     /// The error of the output if all weights were equal, so that every query got the mean of the values that it sees, relative to the
-    /// exact output; without values that of the weights. An expected error that is not smaller is
+    /// exact output. Without values it is the error of equal weights. An expected error that is not smaller is
     /// [worse than uniform](ErrorReport::is_worse_than_uniform).
     pub mean_error: f64,
-    /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies, if real
-    /// coefficients of generalised and dense features are fitted to them again; 1 if they are, NaN where it was not sought:
-    /// with redraws.
+    /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies, if real coefficients
+    /// of generalised and dense features are fitted to them again. It is 1 if they are reliable, NaN with redraws.
     pub shrink: f64,
     /// Other maps and the relative variance of their normalisers for as many frequencies, the least first.
     pub alternatives: Vec<(Mechanism, f64)>,
@@ -77,11 +96,11 @@ pub struct ErrorReport {
 
 impl ErrorReport {
     /// Without a factor to shrink by, and without alternatives.
-    fn new(basis: Basis, frequencies: usize, has_values: bool, errors: Errors) -> Self {
+    fn new(basis: Basis, m: usize, has_values: bool, errors: Errors) -> Self {
         ErrorReport {
             basis,
-            frequencies,
-            normaliser_variance: errors.normaliser / frequencies as f64,
+            m,
+            normaliser_variance: errors.normaliser / m as f64,
             mean_error: if has_values { errors.mean } else { errors.equal }.sqrt(),
             shrink: f64::NAN,
             alternatives: Vec::new(),
@@ -97,54 +116,55 @@ impl ErrorReport {
         self.normaliser_variance.is_nan() || self.normaliser_variance >= RELIABLE
     }
 
-    /// The expected error of the attention weights, relative to their norm (root mean square over the sample); `None` if it
-    /// is hopeless.
+    /// The expected error of the attention weights, relative to their norm (root mean square over the sample). `None` if it is
+    /// [hopeless](ErrorReport::is_hopeless).
     pub fn weight_error(&self) -> Option<f64> {
-        self.error(self.weights, self.frequencies)
+        self.error(self.weights, self.m)
     }
 
-    /// The expected error of the output, relative to its norm (root mean square over the sample); `None` if it is hopeless or the
-    /// sample has no values.
+    /// The expected error of the output, relative to its norm (root mean square over the sample). `None` if it is
+    /// [hopeless](ErrorReport::is_hopeless) or the sample has no values.
     pub fn output_error(&self) -> Option<f64> {
-        self.output_error_with(self.frequencies)
+        self.output_error_with(self.m)
     }
 
-    /// As [`output_error`](ErrorReport::output_error) with so many frequencies instead.
-    pub fn output_error_with(&self, frequencies: usize) -> Option<f64> {
-        if self.has_values { self.error(self.output, frequencies) } else { None }
+    /// The expected [error of the output](ErrorReport::output_error) with so many frequencies instead of m.
+    pub fn output_error_with(&self, m: usize) -> Option<f64> {
+        if self.has_values { self.error(self.output, m) } else { None }
     }
 
-    /// A rough number for the error of the attention weights, relative to their norm (root mean square over the sample). It is
-    /// the first-order error, also where that is [hopeless](ErrorReport::is_hopeless), up to a relative variance of normalisers of 1;
-    /// where it is not, it is the [expected](ErrorReport::weight_error) error. Between 0.1 and 1 it is mostly too large for
-    /// features that are never negative, by up to a factor of about 3. For others it may be far too small, since a normaliser near 0
-    /// makes outputs of any size. `None` beyond.
+    /// A rough number for the error of the attention weights, relative to their norm (root mean square over the sample): the first-order
+    /// error, also where that is [hopeless](ErrorReport::is_hopeless).
+    ///
+    /// Where it is not, it is the [expected](ErrorReport::weight_error) error. Between relative variances of normalisers of 0.1 and 1 it
+    /// is mostly too large for features that are never negative, by up to a factor of about 3. For others it may be far too small, since a
+    /// normaliser near 0 makes outputs of any size. `None` beyond 1.
     pub fn rough_weight_error(&self) -> Option<f64> {
         self.rough(self.weights)
     }
 
     /// A rough number for the error of the output, relative to its norm: the first-order error, also where it is hopeless.
-    /// `None` if the relative variance of normalisers is above 1 or the sample has no values.
     ///
     /// ```
     /// use ndarray::Array2;
-    /// use random_features::Positive;
+    /// use rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
-    /// use random_features::frequency::{Coupling, Independent};
-    /// let x = Array2::from_shape_fn((40, 8), |(i, k)| 0.8 * ((3 * i + 5 * k) as f64).sin());
-    /// let attention = Attention::new(Positive.softmax::<f64>(Independent.draw(8, 64, 1)?)?)?;
-    /// let report = attention.error_report(&TokenSample::new(&x, &x).with_values(&x))?;
-    /// assert!(report.is_hopeless() && report.output_error().is_none());
-    /// // An order of magnitude all the same.
-    /// println!("{}", report.rough_output_error().unwrap());
+    /// let mut rng = random_features::rng(1);
+    /// let x = Array2::from_shape_simple_fn((40, 8), || 2.0 * rng.random::<f64>());
+    /// let sample = TokenSample::new(&x, &x).with_values(&x);
+    /// let report = Attention::favor_plus(8, 256, 7)?.error_report(&sample)?;
+    /// // An order of magnitude, whether the report is hopeless or not.
+    /// println!("{:?}", report.rough_output_error());
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    ///
+    /// `None` if the relative variance of normalisers is above 1 or the sample has no values.
     pub fn rough_output_error(&self) -> Option<f64> {
         if self.has_values { self.rough(self.output) } else { None }
     }
 
     fn rough(&self, part: ErrorPart) -> Option<f64> {
-        let error = (part.variance / self.frequencies as f64 + part.bias).sqrt();
+        let error = (part.variance / self.m as f64 + part.bias).sqrt();
         Some(error).filter(|error| self.normaliser_variance <= ROUGH && error.is_finite())
     }
 
@@ -154,39 +174,42 @@ impl ErrorReport {
     }
 
     /// The expected error of outputs, or of weights if the sample has no values, with so many frequencies.
-    pub(super) fn main_error_with(&self, frequencies: usize) -> Option<f64> {
-        self.error(self.main(), frequencies)
+    pub(super) fn main_error_with(&self, m: usize) -> Option<f64> {
+        self.error(self.main(), m)
     }
 
     /// None, too, where outputs are 0, of which nothing can be a part.
-    fn error(&self, part: ErrorPart, frequencies: usize) -> Option<f64> {
-        let (own, m) = (self.frequencies as f64, frequencies as f64);
+    fn error(&self, part: ErrorPart, m: usize) -> Option<f64> {
+        let (own, m) = (self.m as f64, m as f64);
         // Also where it is no number. From redraws that are hopeless nothing follows for more frequencies.
         let reliable = self.normaliser_variance * own / m < RELIABLE && !self.knows_nothing();
         Some((part.variance / m + part.bias).sqrt()).filter(|error| reliable && !error.is_nan())
     }
 
-    /// Whether uniform weights do as well: attention that gives every query the [mean of the values](ErrorReport::mean_error) is
-    /// expected to be no further from the exact output; without values, that equal weights are no further from the exact ones. Never of an
-    /// error of 0, as where all pairs are exact. `None` where no error is expected, since it is hopeless or outputs are 0.
+    /// Whether uniform weights do as well: whether attention that gives every query the [mean of the values](ErrorReport::mean_error) is
+    /// expected to be no further from the exact output.
     ///
     /// ```
     /// use ndarray::Array2;
-    /// use random_features::Positive;
+    /// use rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
-    /// use random_features::frequency::{Coupling, Independent};
-    /// let wave = |f: f64, (i, k): (usize, usize)| 0.4 * (f * (3 * i + 5 * k) as f64).sin();
-    /// let (q, k) = (Array2::from_shape_fn((30, 8), |p| wave(1.1, p)), Array2::from_shape_fn((40, 8), |p| wave(0.7, p)));
-    /// let sample = TokenSample::new(&q, &k).with_values(&k);
-    /// let report = |m| Attention::new(Positive.softmax::<f64>(Independent.draw(8, m, 1)?)?)?.error_report(&sample);
-    /// // Weights that are nearly equal take many features to be told from equal ones.
-    /// assert_eq!(report(32)?.is_worse_than_uniform(), Some(true));
-    /// assert_eq!(report(4096)?.is_worse_than_uniform(), Some(false));
+    /// let mut rng = random_features::rng(1);
+    /// let x = Array2::from_shape_simple_fn((40, 8), || rng.random::<f64>() - 0.5);
+    /// let sample = TokenSample::new(&x, &x).with_values(&x);
+    /// // Weights that are nearly equal take many features to be told
+    /// // from equal ones.
+    /// let report = Attention::favor_plus(8, 8, 7)?.error_report(&sample)?;
+    /// assert_eq!(report.is_worse_than_uniform(), Some(true));
+    /// let report = Attention::favor_plus(8, 8192, 7)?.error_report(&sample)?;
+    /// assert_eq!(report.is_worse_than_uniform(), Some(false));
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    ///
+    /// Without values the question is whether equal weights are no further from the exact ones. An error of 0, as where all pairs are
+    /// exact, is never worse. `None` where no error is expected, since it is hopeless or outputs are 0.
     pub fn is_worse_than_uniform(&self) -> Option<bool> {
         // Also where the mean's error is no number.
-        self.main_error_with(self.frequencies)
+        self.main_error_with(self.m)
             .map(|error| error > 0.0 && !matches!(error.partial_cmp(&self.mean_error), Some(Ordering::Less)))
     }
 
@@ -194,18 +217,20 @@ impl ErrorReport {
         self.is_hopeless() && matches!(self.basis, Basis::Simulation(_))
     }
 
-    /// The least m whose expected error of the output, or of the weights if the sample has no values, is at most `target`, with normalisers that are reliable; infinite if
-    /// there is none that fits `f64`, as for targets below the bias; NaN from redraws that are hopeless, which have not met
-    /// the rare draws that make most of a variance.
-    pub fn frequencies_for(&self, target: f64) -> f64 {
+    /// The least m whose expected error of the output, or of the weights if the sample has no values, is at most `error`, with normalisers
+    /// that are reliable.
+    ///
+    /// It is infinite if there is none that fits `f64`, as for errors below the bias. It is NaN from redraws that are hopeless, which have
+    /// not met the rare draws that make most of a variance.
+    pub fn frequencies_for(&self, error: f64) -> f64 {
         if self.knows_nothing() {
             return f64::NAN;
         }
-        let one = self.normaliser_variance * self.frequencies as f64;
+        let one = self.normaliser_variance * self.m as f64;
         let part = self.main();
-        let rest = target * target - part.bias;
+        let rest = error * error - part.bias;
         let below = rest < 0.0;
-        let needed = if target > 0.0 && !below { part.variance / rest } else { f64::INFINITY };
+        let needed = if error > 0.0 && !below { part.variance / rest } else { f64::INFINITY };
         // Where outputs are 0 there is nothing to miss.
         let needed = if needed.is_nan() { 1.0 } else { needed };
         needed.max(one / RELIABLE).ceil().max(1.0)

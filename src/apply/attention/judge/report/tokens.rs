@@ -4,28 +4,32 @@ use ndarray::{Array2, ArrayRef2};
 
 use crate::error::{Error, Result, check_size};
 
-/// Some queries and keys of a head, and what is known of them: of what an [`ErrorReport`](super::ErrorReport) speaks.
-///
-/// With [values](TokenSample::with_values) it speaks of outputs and of weights, without of weights alone. Some 64 queries and 500 keys do; if
-/// values have a mean that is not 0, errors of outputs fall with the number of keys.
+/// A sample of a head's tokens, by which an [`ErrorReport`](super::ErrorReport) or a [choice](super::super::super::Attention::choose)
+/// judges attention.
 ///
 /// ```
 /// use ndarray::Array2;
-/// use random_features::Positive;
+/// use rand::RngExt;
 /// use random_features::apply::attention::{Attention, TokenSample};
-/// use random_features::frequency::{Coupling, Orthogonal};
-/// let token = |(i, k): (usize, usize)| ((3 * i + 5 * k) % 7) as f32 / 7.0;
-/// let (q, k) = (Array2::from_shape_fn((90, 8), token), Array2::from_shape_fn((90, 8), token));
-/// let attention = Attention::new(Positive.softmax::<f32>(Orthogonal.draw(8, 256, 5)?)?)?;
-/// // Of weights, over all keys and over those up to each query's place; then of outputs, for three of the queries.
-/// let (all, causal) = (TokenSample::new(&q, &k), TokenSample::causal(&q, &k));
-/// assert!(attention.error_report(&all)?.weight_error().is_some());
-/// println!("{}", attention.error_report(&causal.with_values(&k))?);
+/// let mut rng = random_features::rng(1);
+/// let shape = (90, 8);
+/// let q = Array2::from_shape_simple_fn(shape, || rng.random::<f32>() - 0.5);
+/// let k = Array2::from_shape_simple_fn(shape, || rng.random::<f32>() - 0.5);
+/// let attention = Attention::favor_plus(8, 256, 7)?;
+/// // Errors of weights, and with values errors of outputs.
+/// let report = attention.error_report(&TokenSample::new(&q, &k))?;
+/// assert!(report.weight_error().is_some());
+/// let sample = TokenSample::causal(&q, &k).with_values(&k);
+/// println!("{}", attention.error_report(&sample)?);
+/// // Three of the queries.
 /// let few = q.select(ndarray::Axis(0), &[20, 50, 80]);
-/// let few = TokenSample::causal(&few, &k).with_places(&[20, 50, 80]).with_values(&k);
-/// assert!(attention.error_report(&few)?.output_error().is_some());
+/// let sample = TokenSample::causal(&few, &k).with_values(&k);
+/// let report = attention.error_report(&sample.with_places(&[20, 50, 80]))?;
+/// assert!(report.output_error().is_some());
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// Some 64 queries and 500 keys are enough. If values have a mean that is not 0, errors of outputs fall with the number of keys.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenSample<'a, T> {
     pub(super) queries: &'a ArrayRef2<T>,

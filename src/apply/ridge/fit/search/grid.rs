@@ -18,15 +18,18 @@ use crate::{Points, Real, Targets, progress, threads};
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::{Map, Trigonometric};
 /// let omega = Orthogonal.draw(1, 100, 1)?;
-/// let maps = [0.1, 0.3, 1.0, 3.0].map(|ell| Trigonometric.gaussian(omega.clone(), ell));
-/// let mut grid = RidgeGrid::new(maps.into_iter().collect::<Result<Vec<Map<f64>>, _>>()?, 1)?;
+/// let map = |ell| Trigonometric.gaussian(omega.clone(), ell);
+/// let maps: [Map<f64>; 4] = [map(0.1)?, map(0.3)?, map(1.0)?, map(3.0)?];
+/// let mut grid = RidgeGrid::new(maps, 1)?;
 /// for batch in 0..4 {
-///     let x = Array2::from_shape_fn((100, 1), |(i, _)| (4 * i + batch) as f64 / 100.0);
+///     let at = |i: usize| (4 * i + batch) as f64 / 100.0;
+///     let x = Array2::from_shape_fn((100, 1), |(i, _)| at(i));
 ///     grid.update(&x, &x.mapv(|x| (3.0 * x).sin() + 0.1 * (1e4 * x).sin()))?;
 /// }
 /// let fit = grid.choose(&Criterion::GeneralisedCrossValidation, None)?;
 /// assert_eq!(fit.best().lengthscale, Some(1.0.into()));
-/// assert!((fit.error() / 0.005 - 1.0).abs() < 0.2);    //  the noise has variance ½ · 0.01
+/// // The noise has variance ½ · 0.01.
+/// assert!((fit.error() / 0.005 - 1.0).abs() < 0.2);
 /// let model = fit.model();
 /// # Ok::<(), random_features::Error>(())
 /// ```
