@@ -1,10 +1,5 @@
 //! Points and targets in arrays of [Apache Arrow](https://arrow.apache.org) (feature `arrow`), read where they are.
 //!
-//! [`Points::of_columns`] takes a float column for each coordinate, [`Points::of_list`] takes a column of lists of one length,
-//! and [`column()`] gives a view of a column of targets or weights. `Float32` is for `f32` and `Float64` for `f64`: nothing is
-//! converted, and nulls are errors.
-//!
-//! # Example
 //! ```
 //! use std::sync::Arc;
 //!
@@ -12,7 +7,6 @@
 //! use random_features::arrow::column;
 //! use random_features::arrow_array::{ArrayRef, Float64Array, RecordBatch};
 //! use random_features::frequency::Orthogonal;
-//! use random_features::ndarray::Axis;
 //! use random_features::{Points, Trigonometric};
 //!
 //! # let batch = |start: usize| {
@@ -26,14 +20,19 @@
 //! for batch in &batches {
 //!     let x = Points::of_columns(["width", "height"].map(|name| &batch[name]))?;
 //!     let y = column(&batch["price"])?;
-//!     ridge.update(x, &y.insert_axis(Axis(1)))?;
+//!     ridge.update(x, y)?;
 //! }
 //! assert_eq!(ridge.count(), 100);
 //!
-//! let message = Points::<f32>::of_columns(batches[0].columns()).unwrap_err().to_string();
-//! assert_eq!(message, "column 0 holds elements of type Float64, not Float32");
+//! let error = Points::<f32>::of_columns(batches[0].columns()).unwrap_err();
+//! let message = "column 0 holds elements of type Float64, not Float32";
+//! assert_eq!(error.to_string(), message);
 //! # Ok::<(), random_features::Error>(())
 //! ```
+//!
+//! [`Points::of_columns`] takes a float column for each coordinate, [`Points::of_list`] takes a column of lists of one length,
+//! and [`column()`] gives a view of a column of targets or weights. `Float32` is for `f32` and `Float64` for `f64`: nothing is
+//! converted, and nulls are errors.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
@@ -46,9 +45,7 @@ use crate::once::once;
 use crate::real::sealed::Family;
 use crate::{Points, Real};
 
-/// The numbers of a column, of type `T` and without nulls.
-///
-/// With `insert_axis(Axis(1))` it is n × 1, which methods that take targets expect.
+/// Views the numbers of a column, of type `T` and without nulls: n targets or weights.
 ///
 /// # Errors
 /// [`Arrow`](Error::Arrow) if the column has another type or nulls.
@@ -58,7 +55,7 @@ pub fn column<T: Real>(column: &dyn Array) -> Result<ArrayView1<'_, T>> {
 }
 
 impl<'a, T: Real> Points<'a, T> {
-    /// Points with a column for each coordinate (feature `arrow`): all columns of a
+    /// Takes points with a column for each coordinate (feature `arrow`): all columns of a
     /// [`RecordBatch`](arrow_array::RecordBatch), or some of them ([example](crate::arrow)).
     ///
     /// Columns are borrowed, and gathered some hundred rows at a time when they are read.
@@ -85,7 +82,7 @@ impl<'a, T: Real> Points<'a, T> {
         Ok(Points::of_slices(slices?))
     }
 
-    /// Points that are the entries of a [`FixedSizeListArray`](arrow_array::FixedSizeListArray) (feature `arrow`), such
+    /// Takes points that are the entries of a [`FixedSizeListArray`](arrow_array::FixedSizeListArray) (feature `arrow`), such
     /// as a column of embeddings. They are borrowed as a dense array.
     ///
     /// # Errors
@@ -100,7 +97,8 @@ impl<'a, T: Real> Points<'a, T> {
     /// use random_features::ndarray::array;
     ///
     /// let rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].map(|row| Some(row.map(Some)));
-    /// let list = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, 2);
+    /// type Floats = Float32Type;
+    /// let list = FixedSizeListArray::from_iter_primitive::<Floats, _, _>(rows, 2);
     /// let last = list.slice(1, 2);
     /// let points = Points::<f32>::of_list(&last)?;
     /// assert_eq!(points.to_dense()?, array![[3.0, 4.0], [5.0, 6.0]]);

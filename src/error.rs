@@ -7,11 +7,18 @@ use ndarray::{ArrayRef2, ArrayView1, Axis};
 use crate::numeric::without_repeats;
 use crate::{Real, progress};
 
-/// The reason why a call failed. Nothing has been written then, except that work which was [`Cancelled`](Error::Cancelled) may
-/// have written some rows of your arrays.
+/// The reason why a call failed. Each message names the value that was given and the values that are allowed.
 ///
-/// Errors depend on shapes, parameters and, where a method says so, on data that is not finite. Each message
-/// names the value and its domain.
+/// ```
+/// use random_features::Error;
+/// use random_features::kernel::Gaussian;
+/// let error = Gaussian::new(-1.0).unwrap_err();
+/// assert!(matches!(error, Error::Parameter { value: -1.0, .. }));
+/// println!("{error}");
+/// ```
+///
+/// A call that fails has written nothing, except that work which was [`Cancelled`](Error::Cancelled) may have written some rows of
+/// your arrays. Errors depend on shapes, parameters and, where a method says so, on data that is not finite.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
@@ -78,7 +85,7 @@ pub enum Error {
         /// The kind that was given.
         found: &'static str,
     },
-    /// A draw states a law that cannot be drawn by its name.
+    /// A draw that is plain data states a law for which this crate has no name.
     Sampler {
         /// What was to be drawn, such as "radii".
         what: &'static str,
@@ -206,8 +213,11 @@ impl fmt::Display for Error {
                 write!(f, "the {map} map needs {expected}, but got {found}")
             }
             Error::Sampler { what, law } => {
-                let advice = "draw the frequencies with a Coupling, which takes any law";
-                write!(f, "{what} cannot be drawn by name for {law}: {advice}")
+                write!(
+                    f,
+                    "a stored draw can only name a law of {what} that this crate has, but its law is {law}: "
+                )?;
+                f.write_str("draw the frequencies with coupling.with_radii(…), which takes any law")
             }
             Error::NoFrequencies { map } => {
                 write!(f, "the {map} map takes no frequencies: give the dimension d")

@@ -6,16 +6,21 @@
 //! ```
 //! use std::ops::ControlFlow;
 //! use std::time::{Duration, Instant};
-//! use random_features::{Error, Trigonometric, apply::RidgeSearch, frequency::Orthogonal, progress};
+//! use random_features::apply::RidgeSearch;
+//! use random_features::progress::{Progress, watch};
+//! use random_features::Error;
 //! # let x = random_features::ndarray::Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 10.0);
 //! # let y = x.mapv(f64::sin);
 //! let start = Instant::now();
-//! let watcher = move |progress: &progress::Progress<'_>| {
+//! let watcher = move |progress: &Progress<'_>| {
 //!     eprintln!("{progress}");
-//!     if start.elapsed() < Duration::from_secs(60) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+//!     if start.elapsed() > Duration::from_secs(60) {
+//!         return ControlFlow::Break(());
+//!     }
+//!     ControlFlow::Continue(())
 //! };
-//! let search = RidgeSearch::new(Orthogonal.draw(1, 16, 1)?, |omega, ell| Trigonometric.gaussian(omega, ell));
-//! match progress::watch(watcher, || search.fit(&x, &y)) {
+//! let search = RidgeSearch::gaussian(1, 16, 1)?;
+//! match watch(watcher, || search.fit(&x, &y)) {
 //!     Ok(fit) => println!("{}", fit.best()),
 //!     Err(Error::Cancelled) => println!("stopped after a minute"),
 //!     Err(error) => return Err(error),
@@ -36,7 +41,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 
-/// The progress of a task.
+/// The progress of a task, which a [watcher](watch) sees: `{progress}` is a line such as "maps tried: 3 of 12".
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Progress<'a> {
@@ -79,6 +84,7 @@ impl fmt::Debug for Progress<'_> {
 ///
 /// Only calls of this crate within `work`, on the thread that calls `watch`, are watched. To use a pool of rayon, call
 /// `pool.install(|| watch(…))`. A watched call within a watched call is watched by both watchers.
+#[doc(alias = "cancel", alias = "callback", alias = "progress bar")]
 pub fn watch<R>(
     watcher: impl FnMut(&Progress<'_>) -> ControlFlow<()> + Send + 'static,
     work: impl FnOnce() -> R,

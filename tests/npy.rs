@@ -49,7 +49,7 @@ fn reason<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     }
 }
 
-fn round_trip<A: npy::Element + PartialEq + std::fmt::Debug, D: Dimension>(array: Array<A, D>) {
+fn round_trip<A: npy::NpyElement + PartialEq + std::fmt::Debug, D: Dimension>(array: Array<A, D>) {
     let folder = Folder::new(&format!("round-{}-{}", std::any::type_name::<A>(), array.ndim()));
     let path = folder.join("array.npy");
     npy::write(&path, &array).unwrap();

@@ -4,12 +4,18 @@ use std::io::{self, Read, Write};
 
 use ndarray::{ArrayRef, Dimension};
 
-/// A number that can be stored: `f32`, `f64` or an integer of 8 to 64 bits with or without a sign. Sealed.
-pub trait Element: Stored {}
+/// A number that a `.npy` file can hold: `f32`, `f64` or an integer of 8 to 64 bits with or without a sign.
+///
+/// The trait is sealed: no other type can have it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number that a .npy file can hold",
+    note = "a file holds `f32`, `f64` or integers of 8 to 64 bits"
+)]
+pub trait NpyElement: Stored {}
 
-impl<A: Stored> Element for A {}
+impl<A: Stored> NpyElement for A {}
 
-/// Public in a private module: it seals [`Element`].
+/// Public in a private module: it seals [`NpyElement`].
 pub trait Stored: Copy {
     /// The name in Rust.
     const NAME: &'static str;

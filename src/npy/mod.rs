@@ -1,11 +1,9 @@
 //! Arrays in files of NumPy's `.npy` format (feature `npy`).
 //!
-//! [`write()`] and [`read()`] exchange arrays of any dimension with `numpy.load` and `numpy.save` in Python. The format
-//! is described in [NumPy's reference](https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+//! [`write()`] and [`read()`] exchange arrays of any dimension with `numpy.load` and `numpy.save` in Python.
 //!
-//! # Example
 //! ```
-//! use ndarray::{Array2, Ix2, array};
+//! use random_features::ndarray::{Array2, Ix2, array};
 //! use random_features::npy;
 //!
 //! # let folder = std::env::temp_dir().join(format!("random-features-{}", std::process::id()));
@@ -15,13 +13,14 @@
 //! npy::write(&path, &points)?;
 //! assert_eq!(npy::read::<f64, Ix2>(&path)?, points);
 //!
-//! let single = npy::read_as::<f32, Ix2>(&path)?;               //  rounds
+//! let single = npy::read_as::<f32, Ix2>(&path)?; // rounds
 //! assert_eq!(single[[1, 1]], 0.1f32);
 //! let message = npy::read::<f32, Ix2>(&path).unwrap_err().to_string();
 //! assert!(message.ends_with("holds elements of type '<f8', not f32"));
 //! # std::fs::remove_dir_all(&folder).unwrap();
 //! # Ok::<(), random_features::Error>(())
 //! ```
+//! [NumPy's reference](https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html) describes the format.
 
 mod element;
 mod header;
@@ -36,20 +35,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ndarray::{Array, ArrayRef, Dimension, Ix1, IxDyn, ShapeBuilder};
 
 use element::Boolean;
-pub use element::Element;
+pub use element::NpyElement;
 
 use crate::Real;
 use crate::error::{Error, Result};
 use header::{Header, MAGIC};
 
-/// The array in a file of elements of type `A`. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2) or [`IxDyn`](type@ndarray::IxDyn).
+/// Reads the array in a file of elements of type `A`. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2) or [`IxDyn`](type@ndarray::IxDyn).
 ///
 /// Both byte orders and both axis orders are read; an array in Fortran order keeps it.
 ///
 /// # Errors
 /// [`Npy`](Error::Npy) if the file cannot be read, has another format, holds elements of another type or an array of
 /// another dimension, or is shorter or longer than its header, or the length of that, says.
-pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A, D>> {
+#[doc(alias = "numpy", alias = "load")]
+pub fn read<A: NpyElement, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A, D>> {
     let path = path.as_ref();
     let (mut file, header) = open(path)?;
     if !header.holds::<A>() {
@@ -78,11 +78,11 @@ macro_rules! with_integers {
     };
 }
 
-/// The array in a file of numbers of any type, as `T`. Floating-point numbers are rounded to the nearest `T` and become infinite on
+/// Reads the array in a file of numbers of any type, as `T`. Floating-point numbers are rounded to the nearest `T` and become infinite on
 /// overflow; integers must be numbers of `T` exactly, as all up to 2²⁴ are of `f32` and all up to 2⁵³ of `f64`.
 ///
 /// # Errors
-/// As [`read`]; [`Npy`](Error::Npy) with the first integer that `T` would round.
+/// [`Npy`](Error::Npy) if the file cannot be [read](read()), or with the first integer that `T` would round.
 pub fn read_as<T: Real, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<T, D>> {
     let path = path.as_ref();
     let header = open(path)?.1;
@@ -105,25 +105,26 @@ pub fn read_as<T: Real, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<T,
     }, else Err(wrong_type(path, &header, "f32, f64 or integers")))
 }
 
-/// Labels in a file of one dimension: the classes of points, counted from 0, in integers of any type, such as NumPy's default
-/// `int64`, or as Booleans.
+/// Reads labels from a file of one dimension: the classes of points, counted from 0, in integers of any type, such as NumPy's
+/// default `int64`, or as Booleans.
 ///
 /// ```
 /// use random_features::npy;
 /// # let folder = std::env::temp_dir().join(format!("random-features-labels-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).unwrap();
 /// # let path = folder.join("labels.npy");
-/// npy::write(&path, &ndarray::arr1(&[2i64, 0, 1]))?;
+/// npy::write(&path, &random_features::ndarray::arr1(&[2i64, 0, 1]))?;
 /// assert_eq!(npy::read_labels(&path)?, [2, 0, 1]);
-/// npy::write(&path, &ndarray::arr1(&[1i64, -1]))?;
+/// npy::write(&path, &random_features::ndarray::arr1(&[1i64, -1]))?;
 /// let message = npy::read_labels(&path).unwrap_err().to_string();
-/// assert!(message.ends_with("holds the label -1 in row 1, but labels are counted from 0"));
+/// assert!(message.contains("holds the label -1 in row 1"));
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
 /// # Errors
-/// As [`read`]; [`Npy`](Error::Npy) with the first label that is negative or beyond `usize`, or if elements are no integers.
+/// [`Npy`](Error::Npy) if the file cannot be [read](read()) or its elements are no integers, or with the first label that is
+/// negative or beyond `usize`.
 pub fn read_labels(path: impl AsRef<Path>) -> Result<Vec<usize>> {
     let path = path.as_ref();
     let header = open(path)?.1;
@@ -155,7 +156,8 @@ fn exactly<T: Real>(whole: i128) -> Option<T> {
 ///
 /// # Errors
 /// [`Npy`](Error::Npy) if the folder does not exist or cannot be written to, or the disk is full.
-pub fn write<A: Element, D: Dimension>(path: impl AsRef<Path>, array: &ArrayRef<A, D>) -> Result<()> {
+#[doc(alias = "numpy", alias = "save")]
+pub fn write<A: NpyElement, D: Dimension>(path: impl AsRef<Path>, array: &ArrayRef<A, D>) -> Result<()> {
     let path = path.as_ref();
     let part = beside(path).ok_or_else(|| failure(path, "is not the name of a file"))?;
     let written =
@@ -233,7 +235,7 @@ fn check_length<A>(file: &mut BufReader<File>, header: &Header) -> Outcome<()> {
 }
 
 /// Reads the array of a file that stands behind its header and has been checked for its length.
-fn contents<A: Element, D: Dimension>(file: BufReader<File>, header: Header) -> Outcome<Array<A, D>> {
+fn contents<A: NpyElement, D: Dimension>(file: BufReader<File>, header: Header) -> Outcome<Array<A, D>> {
     let reversed = header.is_reversed();
     let shape = IxDyn(&header.shape).set_f(header.fortran);
     let values = element::read(file, header.shape.iter().product(), reversed)?;
@@ -241,7 +243,7 @@ fn contents<A: Element, D: Dimension>(file: BufReader<File>, header: Header) -> 
 }
 
 /// Writes a file that must not exist yet, with the permissions of the one that it will replace.
-fn write_new<A: Element, D: Dimension>(
+fn write_new<A: NpyElement, D: Dimension>(
     path: &Path,
     old: Option<fs::Metadata>,
     array: &ArrayRef<A, D>,

@@ -43,7 +43,8 @@ pub(crate) struct RelativeErrors {
 /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
 /// let plan = Planner::of_one_set(&x)?.plan()?;
 /// let forecast = plan.best()?.forecast;
-/// println!("error of the Gram matrix: {} ± {}", forecast.gram.value, forecast.gram.standard_error);
+/// let gram = forecast.gram;
+/// println!("error of the Gram matrix: {} ± {}", gram.value, gram.standard_error);
 /// println!("a tenth of the pairs exceed: {}", forecast.relative_ninety().value);
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -36,7 +36,7 @@ pub(crate) struct LeftOut {
 ///     println!("{}", plan.advice().unwrap_or_default());
 /// }
 /// let best = plan.best()?;
-/// println!("half of the estimates have errors below {:.1} %", 100.0 * best.relative_error());
+/// println!("errors of {:.1} % in the median", 100.0 * best.relative_error());
 /// let map: Map<f32> = best.recipe.draw(42)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -31,7 +31,7 @@ pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     if let Goal::MaxError { probability, .. } = planner.goal {
         if !planner.loss.is_of_pairs() {
             return Err(Error::Unsupported {
-                what: "targets for errors that are not closed forms at pairs of points",
+                what: "a maximal error for a loss that is not a closed form at pairs of points",
             });
         }
         if probability.is_some() && planner.loss != Loss::Gram {
@@ -41,7 +41,7 @@ pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
         }
     }
     let kernel =
-        planner.kernel.kernel().ok_or(Error::Unsupported { what: "a plan without a named kernel" })?;
+        planner.kernel.kernel().ok_or(Error::Unsupported { what: "a plan for a kernel without a name" })?;
     if planner.kernel.radius().is_none() {
         return Err(Error::Unsupported { what: "a plan for a kernel of functions of projections" });
     }

@@ -57,6 +57,7 @@ const FEATURES: usize = 256;
 /// cores 3 to 5 s for 512 features of 10,000 points in ℝ⁶⁴, 10 to 15 s in ℝ⁶⁰⁰, and 45 s there with a maximal error. Fewer
 /// [couplings](Planner::with_couplings) take less.
 #[derive(Clone, Debug)]
+#[doc(alias = "choose", alias = "autotune", alias = "model selection")]
 #[must_use]
 pub struct Planner {
     pub(crate) data: PlannedPoints,
@@ -133,7 +134,8 @@ impl Planner {
     /// for batch in batches {
     ///     points.update(&batch)?;
     /// }
-    /// let plan = Planner::of_reservoirs(&points, None)?.with_max_features(200).plan()?;
+    /// let planner = Planner::of_reservoirs(&points, None)?;
+    /// let plan = planner.with_max_features(200).plan()?;
     /// assert!(plan.best()?.loss() < 0.2);
     /// # Ok::<(), random_features::Error>(())
     /// ```

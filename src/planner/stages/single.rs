@@ -21,8 +21,9 @@ impl Planner {
     /// use random_features::kernel::Gaussian;
     /// use random_features::planner::Planner;
     /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
-    /// let planner = Planner::of_one_set(&x)?.with_kernel(Gaussian::new(1.0)?);
-    /// let recipe = Trigonometric.recipe(Draw::new(4, 64, Orthogonal), Gaussian::new(1.0)?);
+    /// let gaussian = Gaussian::new(1.0)?;
+    /// let planner = Planner::of_one_set(&x)?.with_kernel(gaussian.clone());
+    /// let recipe = Trigonometric.recipe(Draw::new(4, 64, Orthogonal), gaussian);
     /// let expected = planner.forecast(&recipe)?.ok_or("no closed form")?;
     /// let measured = planner.measure(&recipe, 100, 0)?;
     /// assert!((measured.gram.value / expected.gram.value - 1.0).abs() < 0.1);

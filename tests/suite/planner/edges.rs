@@ -153,7 +153,10 @@ fn kernels_for_other_points() {
     let recipe = Positive.recipe(Draw::new(4, 8, Independent), Softmax::default());
     refused(planner.forecast(&recipe), "the dimension of the recipe is 4, but must be 3");
     refused(planner.measure(&recipe, 4, 0), "the dimension of the recipe is 4, but must be 3");
-    refused(planner.clone().with_kernel(AnyKernel::implied(1.0)).plan(), "a plan without a named kernel");
+    refused(
+        planner.clone().with_kernel(AnyKernel::implied(1.0)).plan(),
+        "a plan for a kernel without a name",
+    );
     refused(planner.clone().with_loss(Loss::AttentionOutput).plan(), "output without values");
     refused(planner.clone().with_loss(Loss::Ridge).plan(), "a regression without targets");
     let each = planner
@@ -166,7 +169,7 @@ fn kernels_for_other_points() {
     refused(ninety.plan(), "a probability for another error");
     refused(
         planner.clone().with_loss(Loss::AttentionWeights).with_max_error(0.1).unwrap().plan(),
-        "targets for errors",
+        "a maximal error for a loss that is not a closed form",
     );
 }
 

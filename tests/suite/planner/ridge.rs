@@ -91,7 +91,7 @@ fn wrong_targets_are_refused() {
     assert!(constant.to_string().contains("the variance of the targets"), "{constant}");
     let by_target =
         planner.clone().with_ridge_targets(&y).unwrap().with_max_error(0.1).unwrap().plan().unwrap_err();
-    assert!(by_target.to_string().contains("targets for errors"), "{by_target}");
+    assert!(by_target.to_string().contains("a maximal error for a loss"), "{by_target}");
     let search = Criterion::default;
     assert!(planner.clone().with_gaussian_for_targets(&normal(39, 1, 1.0, 1), search(), 0).is_err());
     assert!(planner.with_gaussian_for_targets(&bad, search(), 0).is_err());
