@@ -10,14 +10,9 @@ use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::{self, Columns};
 
-/// An integer of the arrays of compressed rows: `i32`, `u32`, `i64`, `u64` or `usize`. Sealed.
+/// An integer of the arrays of compressed rows: `i32`, `u32`, `i64`, `u64` or `usize`. Programs do not name it.
 ///
 /// Columns in `i32`, `u32` and `usize` are borrowed, columns in `i64` and `u64` are copied.
-pub trait CsrIndex: Index {}
-
-impl<I: Index> CsrIndex for I {}
-
-/// Public in a private module: it seals [`CsrIndex`].
 pub trait Index: Copy {
     /// The number, if it is in the range of `usize`.
     fn to_usize(self) -> Option<usize>;
@@ -83,7 +78,7 @@ pub(crate) struct Compressed<'a, T: Real> {
 
 impl<'a, T: Real> Compressed<'a, T> {
     /// The points of SciPy's arrays of compressed rows.
-    pub fn of_csr<C: CsrIndex, O: CsrIndex>(
+    pub fn of_csr<C: Index, O: Index>(
         values: &'a [T],
         columns: &'a [C],
         offsets: &[O],
@@ -150,7 +145,7 @@ fn from_zero(starts: &[usize]) -> Cow<'_, [usize]> {
 }
 
 /// The starts of rows, counted from the first, and the place of the first among `entries` entries.
-fn starts<O: CsrIndex>(offsets: &[O], entries: usize) -> Result<(Vec<usize>, usize)> {
+fn starts<O: Index>(offsets: &[O], entries: usize) -> Result<(Vec<usize>, usize)> {
     let wrong = |row: usize, domain| {
         let value = offsets.get(row).map_or(0.0, |offset| offset.to_f64());
         Error::Entry { what: "the offsets", row, value, domain }
@@ -177,7 +172,7 @@ fn starts<O: CsrIndex>(offsets: &[O], entries: usize) -> Result<(Vec<usize>, usi
 }
 
 /// Rejects columns that are not below `dim`, or do not ascend in a row.
-fn check_columns<C: CsrIndex>(columns: &[C], starts: &[usize], dim: usize) -> Result<()> {
+fn check_columns<C: Index>(columns: &[C], starts: &[usize], dim: usize) -> Result<()> {
     for (row, run) in starts.windows(2).enumerate() {
         let mut least = 0;
         for column in &columns[run[0]..run[1]] {

@@ -111,7 +111,7 @@ pub enum Error {
         /// The thing that was asked for.
         what: &'static str,
     },
-    /// A user-defined [`FeatureMap`](crate::FeatureMap) contradicts its facts.
+    /// A user-defined [`FeatureMap`](crate::extend::FeatureMap) contradicts its facts.
     Contract {
         /// The fault of the map.
         what: &'static str,

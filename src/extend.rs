@@ -4,12 +4,16 @@
 //! | you have | implement | and use it by |
 //! |---|---|---|
 //! | a feature map | [`FeatureMap`] | [`Map::of_feature_map`](crate::Map::of_feature_map) |
+//! | an application of features | – | [`Map::fold`](crate::Map::fold), which shows a [`FeatureRun`] after the other |
+//! | a device or a language of your own | – | [`Map::parts`](crate::Map::parts), which gives a map as arrays ([`Parts`]) |
 //! | a feature map that is drawn from seeds and stored | [`Sketch`] | [`Sketched`](crate::map::Sketched) |
 //!
 //! An item stands here if only those who implement such a trait name it. What a program names that uses maps is in
 //! [`map`](crate::map), [`frequency`](crate::frequency) and [`kernel`](crate::kernel).
 
-pub use crate::engine::{Facts, FeatureMap, Form, Row, Tile};
+pub use crate::engine::{Facts, FeatureMap, Form, Lift, Tile};
+pub use crate::map::fold::FeatureRun;
+pub use crate::map::parts::Parts;
 #[cfg(feature = "serde")]
-pub use crate::map::SketchKinds;
-pub use crate::map::{Sketch, SketchNumbers};
+pub use crate::map::sketch::SketchKinds;
+pub use crate::map::sketch::{Sketch, SketchNumbers};

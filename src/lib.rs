@@ -146,10 +146,9 @@ pub mod arrow;
 mod engine;
 mod points;
 pub mod progress;
-pub mod projection;
 
+pub mod compose;
 pub mod map;
-pub use map::compose;
 
 #[cfg(any(feature = "attention", feature = "regression", feature = "sampling"))]
 pub mod reduce;
@@ -176,13 +175,11 @@ pub mod npy;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-#[cfg(feature = "sparse")]
-pub use compressed::CsrIndex;
 pub use error::{Error, Result};
 pub use frequency::generator::{rng, rng_of_step};
 pub use map::{
-    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
-    Importance, Map, Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
+    ComplexExponential, DenseExponential, EluPlusOne, Features, Geometric, Gerf, Hyperbolic, Importance, Map,
+    Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
 pub use points::Points;
 pub use real::Real;

@@ -15,7 +15,7 @@
 //! # Measurements
 //! - [`cost`]: time and memory of everything, and where exact kernels are better
 //! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections
-//! - [`projection`](crate::projection): how times grow with n, d and m
+//! - [`growth`]: how times grow with n, d and m
 //! - [`errata`](crate::theory::errata): errors in the papers
 //!
 //! # Programs
@@ -81,6 +81,9 @@ pub mod speed {}
 
 #[doc = include_str!("doc/structured.md")]
 pub mod structured {}
+
+#[doc = include_str!("doc/growth.md")]
+pub mod growth {}
 
 #[doc = include_str!("doc/scale.md")]
 pub mod scale {}

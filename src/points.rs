@@ -9,7 +9,7 @@ use sprs::{CsMat, CsMatView};
 
 use crate::Real;
 #[cfg(feature = "sparse")]
-use crate::compressed::{Compressed, CsrIndex};
+use crate::compressed::{Compressed, Index};
 #[cfg(feature = "arrow")]
 use crate::engine::ColumnPoints;
 use crate::engine::PointsView;
@@ -21,8 +21,12 @@ use crate::once::once;
 ///
 /// Arrays of two dimensions and any layout (owned, shared, views) convert by reference, and views also by value. With the
 /// feature `sparse`, matrices of the crate [`sprs`](https://docs.rs/sprs) convert, by reference or as views, and
-/// `Points::of_csr` takes SciPy's compressed rows. With the feature `arrow`, `Points::of_columns` and `Points::of_list` take
+/// `Points::of_csr` takes SciPy's compressed rows of 32-bit or 64-bit integers. With the feature `arrow`, `Points::of_columns` and `Points::of_list` take
 /// columns of Arrow. Whatever the layout, results have the bits of a dense array of these points.
+///
+/// Points have the scalar of the map: `x.mapv(|v| v as f32)` converts an array for a `Map<f32>`. Arrays are those of
+/// [`random_features::ndarray`](crate::ndarray): an array of another version of ndarray is another type, of which `Vec` and
+/// shape make one of this version.
 ///
 /// Features, kernel regression and ridge regression take `Points`. Methods that read every coordinate take only dense arrays:
 /// Gram matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
@@ -34,7 +38,7 @@ use crate::once::once;
 ///
 /// Features of sparse points cost O(m) for each coordinate that is stored and O(D) a point, for maps that project the
 /// points themselves (trigonometric, positive, hyperbolic, generalised, sign and nonlinear ones, and hybrids of these) on
-/// dense [frequencies](crate::projection::Method). All others convert some hundred points at a time to dense rows, which
+/// dense frequencies. All others convert some hundred points at a time to dense rows, which
 /// costs at least O(d) a point: structured frequencies, linear images of points (complex exponentials, conditioning),
 /// Poisson and geometric maps, `EluPlusOne`, clusters, user-defined maps, and centred inputs of ridge regressions (4096
 /// at a time).
@@ -184,8 +188,8 @@ impl<'a, T: Real> Points<'a, T> {
     /// without any offset; [`Memory`](Error::Memory) if the offsets do not fit in memory.
     pub fn of_csr(
         values: &'a [T],
-        columns: &'a [impl CsrIndex],
-        offsets: &[impl CsrIndex],
+        columns: &'a [impl Index],
+        offsets: &[impl Index],
         dim: usize,
     ) -> Result<Self> {
         let layout = Layout::Compressed(Compressed::of_csr(values, columns, offsets, dim)?);

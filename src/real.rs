@@ -3,6 +3,10 @@
 /// A scalar that maps compute in: `f32` or `f64`. Sealed.
 ///
 /// Results have the scalar type of the points; scales, squared norms and logarithms are always `f64`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a scalar of points, which are `f32` or `f64`",
+    note = "convert arrays of other numbers first: `x.mapv(|v| v as f32)`"
+)]
 pub trait Real: ndarray::NdFloat + Default + sealed::Sealed {
     /// The number as `f64`, without rounding.
     fn widen(self) -> f64;

@@ -2,3 +2,7 @@
 //!
 //! A [`Recipe`](crate::Recipe) says which map it is, on which draw, for which kernel. An item stands here if it occurs
 //! within a recipe and programs that only draw or read recipes do not name it.
+
+pub use crate::map::omega::Omega;
+pub use crate::map::plain::PlainRecipe;
+pub use crate::map::sketch::SketchDraw;

@@ -4,13 +4,13 @@
 use ndarray::ArrayView2;
 
 use crate::Real;
-pub use crate::engine::Scratch;
+pub use crate::engine::{Method, Projection, Scratch};
 use crate::engine::{Tile, TileShape};
+pub use crate::map::compose::{Composite, Conditioned, Formula};
 pub use crate::numeric::special::normal_quantile;
 use crate::numeric::{self, Isa};
 #[cfg(feature = "planner")]
 use crate::planner::{Advice, Calibration, Plan};
-use crate::projection::Projection;
 
 /// The instruction sets of this machine that the crate's loops are compiled for, in increasing order: `portable`, the
 /// baseline of the target, and on x86-64 `avx2` and `avx512`.

@@ -16,7 +16,7 @@ use std::time::Instant;
 use ndarray::Array2;
 use random_features::apply::Smoother;
 use random_features::frequency::{Frequencies, Independent, draw, draw_poisson};
-use random_features::projection::Projection;
+use random_features::workbench::Projection;
 use random_features::workbench::{Scratch, project};
 use random_features::{Map, Poisson, Positive, Real, Side, rng};
 use rayon::{ThreadPool, ThreadPoolBuilder};

@@ -12,9 +12,9 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ndarray::Array2;
 use rand::distr::{Distribution, StandardUniform};
+use random_features::extend::Lift;
 use random_features::frequency::{Independent, draw};
-use random_features::map::Lift;
-use random_features::projection::Projection;
+use random_features::workbench::Projection;
 use random_features::workbench::{Scratch, project};
 use random_features::{Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng};
 

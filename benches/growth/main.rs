@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use ndarray::Array2;
 use random_features::frequency::{Coupling, Hadamard, Independent, draw};
-use random_features::projection::{Method, Projection};
+use random_features::workbench::{Method, Projection};
 use random_features::{Positive, Result, Side, rng};
 
 /// Repetitions, and the seconds after which no other one begins.

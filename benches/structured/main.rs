@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use ndarray::{Array2, Axis};
 use random_features::frequency::{Coupling, Givens, Hadamard, RotationLaw, Simplex, draw};
-use random_features::projection::{Method, Projection};
+use random_features::workbench::{Method, Projection};
 use random_features::workbench::{Scratch, project};
 use random_features::{Real, Result, rng};
 

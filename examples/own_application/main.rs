@@ -6,8 +6,8 @@
 //!
 //!     cargo run --release --example own_application
 
+use random_features::extend::FeatureRun;
 use random_features::frequency::{Coupling, Orthogonal};
-use random_features::map::FeatureRun;
 use random_features::ndarray::Array2;
 use random_features::rand::RngExt;
 use random_features::{Map, Result, Side, Trigonometric, rng};

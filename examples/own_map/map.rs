@@ -1,8 +1,8 @@
 //! A feature map of your own: a random phase for each frequency instead of a sine for each cosine.
 
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{Coupling, Independent};
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::ndarray::{Array1, Array2, ArrayRef1, ArrayView2};
 use random_features::rand::RngExt;
 use random_features::{Map, Result, Side, rng};

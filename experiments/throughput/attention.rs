@@ -6,8 +6,8 @@ use std::time::Instant;
 use ndarray::{Array4, s};
 use rand::distr::{Distribution, StandardUniform};
 use random_features::apply::attention::{Attention, Heads};
+use random_features::extend::Lift;
 use random_features::frequency::{Coupling, Independent};
-use random_features::map::Lift;
 use random_features::{Positive, Real, rng};
 
 use crate::request::{Case, Request};

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use random_features::Real;
-use random_features::map::Lift;
+use random_features::extend::Lift;
 use random_features::workbench;
 use rayon::prelude::*;
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use rand::distr::{Distribution, StandardUniform};
 use random_features::apply::softmax_sampling::SoftmaxSampler;
+use random_features::extend::Lift;
 use random_features::frequency::Frequencies;
-use random_features::map::Lift;
 use random_features::{Positive, Real};
 
 use crate::request::Request;

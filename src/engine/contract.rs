@@ -32,7 +32,7 @@ pub enum Form {
 /// The sizes and properties of a map, stated once.
 ///
 /// ```
-/// use random_features::map::Facts;
+/// use random_features::extend::Facts;
 /// let facts = Facts::new(3, vec![8]).symmetric();
 /// assert_eq!((facts.dim, facts.feature_dim(), facts.non_negative), (3, 8, false));
 /// ```
@@ -107,7 +107,8 @@ impl Facts {
 /// # Example
 /// ```
 /// use ndarray::{ArrayView2, arr1};
-/// use random_features::map::{Facts, FeatureMap, Form, Side, Tile};
+/// use random_features::extend::{Facts, FeatureMap, Form, Tile};
+/// use random_features::map::Side;
 /// use random_features::Map;
 ///
 /// /// The features (1, x₁, …, x_d) of the kernel 1 + x·y.

@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_2_PI;
 
-use super::Kernel;
+use super::{Kernel, Lengthscale};
 use crate::digest::{Identity, identified};
 use crate::error::Result;
 use crate::{Real, SignedLog};
@@ -127,6 +127,15 @@ impl Norm {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Angular;
+
+/// Angles do not change when points are divided by one lengthscale.
+static LENGTHSCALE: Lengthscale = Lengthscale::Isotropic(1.0);
+
+impl Angular {
+    pub(crate) fn lengthscale(&self) -> &Lengthscale {
+        &LENGTHSCALE
+    }
+}
 
 identified! { Angular {  } }
 

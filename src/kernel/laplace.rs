@@ -21,13 +21,14 @@ use crate::error::Result;
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Product};
-/// use random_features::kernel::{Cauchy, Kernel, Laplace};
+/// use random_features::frequency::Independent;
+/// use random_features::kernel::{Kernel, Laplace};
 /// use random_features::{Map, Trigonometric};
 /// let kernel = Laplace::new(2.0)?;
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
 /// assert_eq!(kernel.value(&x, &y)?, (-1f64).exp());
-/// let map: Map<f64> = Trigonometric.build(Product(Cauchy).draw(2, 1000, 7)?, kernel)?;
+/// let omega = kernel.draw(&Independent, 2, 1000, 7)?;
+/// let map: Map<f64> = Trigonometric.build(omega, kernel)?;
 /// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.1);
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -57,7 +57,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog;
 
     /// The kernel as exp(x·y/ℓ²) times a factor of each point, if it is the softmax or the Gaussian kernel. Maps for
-    /// these kernels can be [conditioned](crate::map::Conditioning).
+    /// these kernels can be [conditioned](crate::compose::Conditioning).
     fn exponential(&self) -> Option<Exponential> {
         None
     }

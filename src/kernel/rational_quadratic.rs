@@ -21,13 +21,13 @@ use crate::error::{Error, Result};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::{Kernel, RationalQuadratic};
 /// use random_features::{Map, Trigonometric};
 /// let kernel = RationalQuadratic::new(2.0, 1.0)?;
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
 /// assert_eq!(kernel.value(&x, &y)?, 1.5f64.powi(-2));
-/// let omega = Orthogonal.with_radii(kernel.clone()).draw(2, 1000, 7)?;
+/// let omega = kernel.draw(&Orthogonal, 2, 1000, 7)?;
 /// let map: Map<f64> = Trigonometric.build(omega, kernel)?;
 /// assert!((map.estimate(&x, &y)? - 1.5f64.powi(-2)).abs() < 0.1);
 /// # Ok::<(), random_features::Error>(())

@@ -22,7 +22,7 @@ use crate::{Real, SignedLog};
 /// ```
 /// use ndarray::arr1;
 /// use rand::Rng;
-/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::{Chi, Kernel, Lengthscale, Radii, ShiftInvariant, Spectrum};
 /// use random_features::map::AnyKernel;
 /// use random_features::{Map, Result, SignedLog, Trigonometric};
@@ -54,8 +54,9 @@ use crate::{Real, SignedLog};
 ///     }
 /// }
 ///
-/// let omega = Orthogonal.with_radii(Wide::default()).draw(2, 1000, 7)?;
-/// let map: Map<f64> = Trigonometric.build(omega, AnyKernel::own(Wide::default()))?;
+/// let kernel = AnyKernel::own(Wide::default());
+/// let omega = kernel.draw(&Orthogonal, 2, 1000, 7)?;
+/// let map: Map<f64> = Trigonometric.build(omega, kernel)?;
 /// let (x, y) = (arr1(&[0.5, 1.0]), arr1(&[-0.5, 0.0]));
 /// assert!((map.estimate(&x, &y)? - Wide::default().value(&x, &y)?).abs() < 0.05);
 /// # Ok::<(), random_features::Error>(())

@@ -89,15 +89,21 @@ pub trait Marginal: std::fmt::Debug + Send + Sync {
     }
 }
 
-impl<M: Marginal + ?Sized> Marginal for Box<M> {
-    fn lower_quantile(&self, u: f64) -> f64 {
-        (**self).lower_quantile(u)
-    }
+macro_rules! pointers {
+    ($($Pointer:ty),*) => {$(
+        impl<M: Marginal + ?Sized> Marginal for $Pointer {
+            fn lower_quantile(&self, u: f64) -> f64 {
+                (**self).lower_quantile(u)
+            }
 
-    fn law(&self) -> Radius {
-        (**self).law()
-    }
+            fn law(&self) -> Radius {
+                (**self).law()
+            }
+        }
+    )*};
 }
+
+pointers!(&M, Box<M>);
 
 /// The spectral law of frequencies, as data: the law of the norm ‖ω‖ with uniform directions, or the law of independent
 /// coordinates.

@@ -2,16 +2,17 @@
 
 use crate::Real;
 use crate::error::{Error, Result};
+use crate::frequency::{Coupling, Frequencies};
 use crate::kernel::{
-    Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic, RegularisedSoftmax,
-    ShiftInvariant, Softmax,
+    ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic,
+    RegularisedSoftmax, ShiftInvariant, Softmax,
 };
 use crate::once::once;
 use crate::tagged::tagged;
 use crate::theory::{Pair, Radius};
 
 /// Defines [`AnyKernel`] from one line for each kernel: its variant, its conversion, and whether it is a function of x − y
-/// (`shift_invariant`) or not (`exponential_of_products`). Each line says so itself: there is no default.
+/// (`shift_invariant`) or not (`exponential_of_products`, `of_projections`). Each line says so itself: there is no default.
 macro_rules! kernels {
     ($($(#[$doc:meta])* $tag:literal => $kernel:ident: $kind:ident),* $(,)?) => {
         /// The kernel that a map approximates, with its lengthscale.
@@ -20,7 +21,7 @@ macro_rules! kernels {
         /// Gaussian, differ only by a factor for each point.
         ///
         /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `rational quadratic, α = 1`, `regularised
-        /// softmax` or `regularised softmax in dimension 64`. The lengthscale, 1 by default, follows: `gaussian 0.5` or `gaussian,
+        /// softmax`, `regularised softmax in dimension 64`, `angular` or `activation relu, offset 0.1`. The lengthscale, 1 by default, follows: `gaussian 0.5` or `gaussian,
         /// lengthscale 0.5`, and one for each dimension `gaussian, lengthscales [0.5, 2]`. `Display` writes texts that can be read.
         ///
         /// ```
@@ -52,6 +53,16 @@ macro_rules! kernels {
         $(impl From<$kernel> for AnyKernel {
             fn from(kernel: $kernel) -> Self {
                 AnyKernel::$kernel(kernel)
+            }
+        }
+
+        impl $kernel {
+            /// Draws m frequencies in ℝᵈ of the law that this kernel needs, in blocks of the coupling: [`AnyKernel::draw`].
+            ///
+            /// # Errors
+            /// The errors of [`AnyKernel::draw`].
+            pub fn draw<C: Coupling + ?Sized>(&self, coupling: &C, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
+                AnyKernel::from(self.clone()).draw(coupling, d, m, seed)
             }
         })*
 
@@ -96,8 +107,10 @@ macro_rules! kernels {
     };
     (@shift_invariant $kernel:ident) => { Some($kernel) };
     (@exponential_of_products $kernel:ident) => { None };
+    (@of_projections $kernel:ident) => { None };
     (@is shift_invariant) => { true };
     (@is exponential_of_products) => { false };
+    (@is of_projections) => { false };
 }
 
 kernels! {
@@ -113,6 +126,10 @@ kernels! {
     "rational quadratic" => RationalQuadratic: shift_invariant,
     /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
     "laplace" => Laplace: shift_invariant,
+    /// 1 − 2θ/π with the angle θ between x and y; uniform directions.
+    "angular" => Angular: of_projections,
+    /// E\[(f(ω·x) + ε)(f(ω·y) + ε)\] of a function f; ω ~ N(0, I).
+    "activation" => ActivationKernel: of_projections,
 }
 
 impl AnyKernel {
@@ -156,14 +173,22 @@ impl AnyKernel {
                 RationalQuadratic::new(kernel.alpha(), lengthscale)?.into()
             }
             AnyKernel::Laplace(_) => Laplace::new(lengthscale)?.into(),
+            AnyKernel::ActivationKernel(kernel) => kernel.with_lengthscale(lengthscale)?.into(),
             AnyKernel::Implied(_) => AnyKernel::Implied(lengthscale),
+            AnyKernel::Angular(_) if lengthscale == Lengthscale::default() => self,
+            AnyKernel::Angular(_) => {
+                return Err(Error::Unsupported {
+                    what: "a lengthscale of the angular kernel, which has none",
+                });
+            }
             AnyKernel::Own(_) => {
                 return Err(Error::Unsupported { what: "another lengthscale of a kernel of your own" });
             }
         })
     }
 
-    /// The law of the frequencies that the kernel needs; `None` if any law will do.
+    /// The law of the frequencies whose exponentials or waves estimate the kernel; `None` for a kernel of functions of projections,
+    /// and for an implied one.
     pub fn radius(&self) -> Option<Radius> {
         match self {
             AnyKernel::Softmax(_) => Some(Radius::Chi),
@@ -212,6 +237,13 @@ impl std::fmt::Display for AnyKernel {
                 write!(f, "regularised softmax")?;
                 if let Some(dim) = kernel.dim() {
                     write!(f, " in dimension {dim}")?;
+                }
+            }
+            AnyKernel::Angular(_) => return write!(f, "angular"),
+            AnyKernel::ActivationKernel(kernel) => {
+                write!(f, "activation {}", kernel.activation())?;
+                if kernel.offset() != 0.0 {
+                    write!(f, ", offset {}", kernel.offset())?;
                 }
             }
             AnyKernel::Implied(_) => write!(f, "a lengthscale without a kernel")?,

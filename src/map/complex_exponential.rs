@@ -47,6 +47,7 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, Lemma 2.4 and equations 13–18; symmetric variant: new.
+#[doc(alias = "CERF")]
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ComplexExponential {

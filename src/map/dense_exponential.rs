@@ -53,6 +53,10 @@ use crate::theory::{Pair, Radius, dense};
 ///
 /// # References
 /// Likhosherstov et al., *Dense-Exponential Random Features: Sharp Positive Estimators of the Gaussian Kernel*.
+#[doc(alias = "DERF")]
+#[doc(alias = "ADERF")]
+#[doc(alias = "SDERF")]
+#[doc(alias = "FAVOR#")]
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",

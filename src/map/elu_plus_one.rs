@@ -44,6 +44,7 @@ use crate::theory::Pair;
 /// # References
 /// Katharopoulos et al., *Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention*,
 /// equation 7.
+#[doc(alias = "linear transformer")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EluPlusOne;

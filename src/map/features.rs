@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2, s};
 
-use super::gram::{GramRows, RowFeatures, gram, scaled};
+use super::arrays::times;
+use super::gram::{GramRows, RowFeatures, gram};
 use super::pairing::Pairing;
 use super::{Map, Side};
 use crate::Real;
@@ -78,17 +79,14 @@ impl<T: Real> Features<T> {
         self.clone().into_array()
     }
 
-    /// The features with their scales multiplied in, n × D, in the memory of the values.
+    /// The features with their scales multiplied in, n × D, in the memory of the mantissas. [`Map::transform`] computes them at once.
     #[inline(never)]
     pub fn into_array(self) -> Array2<T> {
         let mut out = self.values;
         for (mut row, scales) in out.rows_mut().into_iter().zip(self.log_scales.rows()) {
             for (columns, scale) in self.map.program().blocks().iter().zip(scales) {
-                let factor = scale.exp();
-                let times = |v: f64| if factor.is_normal() { v * factor } else { scaled(v, *scale) };
-                let absent = *scale == f64::NEG_INFINITY;
-                let value = |v: T| if absent { T::zero() } else { T::narrow(times(v.widen())) };
-                row.slice_mut(s![columns.clone()]).mapv_inplace(value);
+                let times = times(*scale);
+                row.slice_mut(s![columns.clone()]).mapv_inplace(|v| T::narrow(times(v.widen())));
             }
         }
         out
@@ -163,21 +161,6 @@ impl<T: Real> PartialEq for Features<T> {
             && self.log_scales == other.log_scales
             && self.map.same(&other.map)
     }
-}
-
-/// Logarithms of features of n points on one side of a map.
-///
-/// Feature f of point i, in block b, is signs\[i, f\] · exp(log_scales\[i, b\] + logarithms\[i, f\]). A logarithm is −∞
-/// where a feature is 0; a scale of −∞ marks an absent block.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct LogFeatures<T> {
-    /// ln |φ| relative to the scales, n × D.
-    pub logarithms: Array2<T>,
-    /// The signs ±1 of φ, n × D.
-    pub signs: Array2<T>,
-    /// The logarithmic scales, n × blocks.
-    pub log_scales: Array2<f64>,
 }
 
 once!(

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::ArrayView2;
 
-use super::gram::scaled;
+use super::arrays::times;
 use super::{Map, Side};
 use crate::engine::{Batch, FeatureSource, Form, PointsView, Runs, drive, fold};
 use crate::error::Result;
@@ -44,7 +44,7 @@ impl<T: Real> Map<T> {
     /// let x = Array2::from_shape_fn((1000, 3), |(i, k)| ((i * (k + 1)) % 7) as f32);
     ///
     /// let mut mean = vec![0.0; map.feature_dim()];
-    /// let part = |run: random_features::map::FeatureRun<'_, f32>| {
+    /// let part = |run: random_features::extend::FeatureRun<'_, f32>| {
     ///     let mut sum = vec![0.0; run.feature_dim()];
     ///     (0..run.len()).for_each(|i| run.add_row(i, 1e-3, &mut sum));
     ///     sum
@@ -134,14 +134,8 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     pub fn row(&self, i: usize) -> impl Iterator<Item = f64> + 'a {
         let row = self.batch.row(i);
         self.blocks.iter().zip(row.log_scales).flat_map(move |(columns, scale)| {
-            let factor = scale.exp();
-            let (is_absent, is_normal) = (*scale == f64::NEG_INFINITY, factor.is_normal());
-            row.values[columns.clone()].iter().map(move |v| match (is_absent, is_normal) {
-                (true, _) => 0.0,
-                (_, true) => v.widen() * factor,
-                // Without overflow or underflow on the way.
-                _ => scaled(v.widen(), *scale),
-            })
+            let times = times(*scale);
+            row.values[columns.clone()].iter().map(move |v| times(v.widen()))
         })
     }
 

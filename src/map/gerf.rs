@@ -51,6 +51,9 @@ use crate::theory::{Pair, Radius, bounds, covariance};
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, Theorems 3.1 to 3.3.
+#[doc(alias = "OPRF")]
+#[doc(alias = "FAVOR++")]
+#[doc(alias = "GERF")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",

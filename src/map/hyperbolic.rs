@@ -39,6 +39,8 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, Lemma 1; *Hybrid Random Features*, equation 3.
+#[doc(alias = "FAVOR+ hyperbolic")]
+#[doc(alias = "hyperbolic cosine features")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hyperbolic;

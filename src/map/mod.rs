@@ -12,27 +12,29 @@
 //! the scale.
 
 mod any_kernel;
+mod arrays;
 mod check;
-pub mod compose;
+pub(crate) mod compose;
 mod config;
 mod counting;
 mod covariance;
 mod definition;
 mod estimates;
 mod features;
-mod fold;
+pub(crate) mod fold;
+mod for_kernel;
 mod gram;
 mod names;
 mod node;
-mod omega;
+pub(crate) mod omega;
 mod pairing;
 mod parameters;
-mod parts;
-mod plain;
+pub(crate) mod parts;
+pub(crate) mod plain;
 mod recipe;
 mod redraw;
 mod row_sums;
-mod sketch;
+pub(crate) mod sketch;
 #[cfg(feature = "serde")]
 mod stored;
 mod transform;
@@ -52,23 +54,19 @@ mod sign;
 mod trigonometric;
 
 pub use crate::digest::Identity;
-pub use crate::engine::{Facts, FeatureMap, Form, Lift, Row, Shift, Side, Tile};
+pub(crate) use crate::engine::{Facts, FeatureMap, Form, Lift, Tile};
+pub use crate::engine::{Shift, Side};
 pub use any_kernel::AnyKernel;
-pub use compose::Conditioning;
 pub use config::MapConfig;
-pub use features::{Features, LogFeatures};
-pub use fold::FeatureRun;
+pub use features::Features;
 pub use node::Map;
-pub use omega::Omega;
+pub(crate) use omega::Omega;
 pub use parameters::ParameterGradients;
 pub(crate) use parameters::UNKNOWN;
-pub use parts::Parts;
-pub use plain::PlainRecipe;
+pub(crate) use plain::PlainRecipe;
 pub use recipe::Recipe;
 pub use redraw::Redraw;
-#[cfg(feature = "serde")]
-pub use sketch::SketchKinds;
-pub use sketch::{Sketch, SketchDraw, SketchNumbers};
+pub(crate) use sketch::{Sketch, SketchDraw};
 pub use transform::Transform;
 
 use std::sync::Arc;

@@ -12,8 +12,8 @@ use super::{
 use crate::error::{Error, Result};
 use crate::frequency::{Rates, check_probability};
 use crate::kernel::{
-    Activation, Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness,
-    Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic,
+    RegularisedSoftmax, Smoothness, Softmax,
 };
 use crate::names::{Named, Words, plain};
 use crate::theory::gerf::GerfSign;
@@ -44,6 +44,8 @@ impl FromStr for AnyKernel {
             "regularised softmax" => regularised(&mut words)?.into(),
             "matern" => Matern::new(smoothness(&mut words)?, 1.0)?.into(),
             "rational quadratic" => RationalQuadratic::new(alpha(&mut words)?, 1.0)?.into(),
+            "angular" => Angular.into(),
+            "activation" => activation(&mut words)?.into(),
             "implied" => AnyKernel::Implied(Lengthscale::default()),
             _ => return Err(words.refused("this kernel has no text")),
         };
@@ -59,6 +61,14 @@ fn regularised(words: &mut Words<'_>) -> Result<RegularisedSoftmax> {
     words.take("in");
     let dim = words.behind("dimension")?;
     Ok(dim.map_or_else(RegularisedSoftmax::default, RegularisedSoftmax::in_dimension))
+}
+
+fn activation(words: &mut Words<'_>) -> Result<ActivationKernel> {
+    let offset = words.behind("offset")?.unwrap_or(0.0);
+    let function: Activation = words.rest().parse()?;
+    let kernel =
+        function.kernel().ok_or_else(|| words.refused("the kernel of this function has no closed form"))?;
+    kernel.with_offset(offset)
 }
 
 fn smoothness(words: &mut Words<'_>) -> Result<Smoothness> {
@@ -210,6 +220,11 @@ mod tests {
             for alpha in [1e-3, 2.0, 1.0 / 3.0, 1e12] {
                 all.push(RationalQuadratic::new(alpha, scale.clone()).unwrap().into());
             }
+            for (function, offset) in [(Activation::Relu, 0.0), (Activation::Sign, 0.25)] {
+                let kernel = function.kernel().unwrap().with_offset(offset).unwrap();
+                all.push(kernel.with_lengthscale(scale.clone()).unwrap().into());
+            }
+            all.push(Angular.into());
             all.push(AnyKernel::Implied(scale));
         }
         assert!(AnyKernel::TAGS.iter().all(|tag| all.iter().any(|kernel: &AnyKernel| kernel.tag() == *tag)));

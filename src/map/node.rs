@@ -9,7 +9,7 @@ use super::compose::{Composite, Hybrid, Known, Part};
 use crate::numeric::special::relative_deviation;
 
 use super::tree::{MapTree, OwnMap};
-use super::{Features, LogFeatures, Omega, Recipe};
+use super::{Features, Omega, Recipe};
 use crate::digest::Identity;
 use crate::engine::{self, Facts, FeatureMap, Form, Plan, PointsView, Program, Scratch, Side, Tile, drive};
 use crate::error::{Error, Result, check_size};
@@ -37,6 +37,9 @@ use crate::{Points, Real};
 /// assert_eq!(features.mantissas().dim(), (2, 64));
 /// # Ok::<(), random_features::Error>(())
 /// ```
+#[doc(alias = "random features")]
+#[doc(alias = "kernel approximation")]
+#[doc(alias = "FastAttention")]
 pub struct Map<T: Real> {
     node: Arc<Node<T>>,
 }
@@ -81,6 +84,7 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Contract`](Error::Contract) if a test fails; [`Parameter`](Error::Parameter) if the facts have no dimension,
     /// no block or no feature, or too many.
+    #[doc(alias = "Nystroem")]
     pub fn of_feature_map(map: impl FeatureMap<T> + 'static) -> Result<Self> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
         let facts = map.facts().checked()?;
@@ -282,35 +286,44 @@ impl<T: Real> Map<T> {
         self.features(side, x.view().insert_axis(Axis(0)))
     }
 
-    /// The logarithms and signs of the features of the rows of `x`, finite at any norm: the exponents before exp is
-    /// applied. They are for code that builds on maps.
+    /// The logarithms of the features of the rows of `x` relative to their scales, n × D, their signs ±1, n × D, and the
+    /// logarithmic scales, n × blocks: finite at any norm, since they are the exponents before exp is applied. They are for code
+    /// that builds on maps.
+    ///
+    /// Feature f of point i, in block b, is signs\[i, f\] · exp(scales\[i, b\] + logarithms\[i, f\]). A logarithm is −∞ where a
+    /// feature is 0; a scale of −∞ marks an absent block.
     ///
     /// # Errors
     /// The errors of [`features`](Map::features); [`Unsupported`](Error::Unsupported) if the features are not exponentials.
-    pub fn log_features<'a>(&self, side: Side, x: impl Into<Points<'a, T>>) -> Result<LogFeatures<T>> {
+    pub fn log_features<'a>(
+        &self,
+        side: Side,
+        x: impl Into<Points<'a, T>>,
+    ) -> Result<(Array2<T>, Array2<T>, Array2<f64>)> {
         self.log_features_of_points(side, x.into().view())
     }
 
     #[inline(never)]
-    fn log_features_of_points(&self, side: Side, x: PointsView<'_, T>) -> Result<LogFeatures<T>> {
+    fn log_features_of_points(
+        &self,
+        side: Side,
+        x: PointsView<'_, T>,
+    ) -> Result<(Array2<T>, Array2<T>, Array2<f64>)> {
         self.check_points(x)?;
         if !self.facts().logarithms {
             return Err(Error::Unsupported { what: "logarithms of features" });
         }
         self.check_room(x.nrows(), 2 * size_of::<T>())?;
         let shape = (x.nrows(), self.feature_dim());
-        let mut features = LogFeatures {
-            logarithms: Array2::zeros(shape),
-            signs: Array2::ones(shape),
-            log_scales: Array2::zeros((x.nrows(), self.blocks().len())),
-        };
+        let (mut logarithms, mut signs) = (Array2::zeros(shape), Array2::ones(shape));
+        let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
         let arrays = drive::Arrays {
-            values: features.logarithms.view_mut(),
-            signs: features.signs.view_mut(),
-            log_scales: features.log_scales.view_mut(),
+            values: logarithms.view_mut(),
+            signs: signs.view_mut(),
+            log_scales: log_scales.view_mut(),
         };
         drive::fill(self.program(), side, Form::Logarithms, x, arrays)?;
-        Ok(features)
+        Ok((logarithms, signs, log_scales))
     }
 
     /// Writes the features of the rows of `x` to a tile, for a [`FeatureMap`] of your own that wraps this map.
@@ -347,6 +360,8 @@ impl<T: Real> Map<T> {
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
     /// a [`FeatureMap`] without gradients, [`Memory`](Error::Memory) if the result does not fit in memory,
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    #[doc(alias = "vjp")]
+    #[doc(alias = "gradient")]
     #[inline(never)]
     pub fn pull_back(&self, side: Side, x: &ArrayRef2<T>, cotangents: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
@@ -366,7 +381,7 @@ impl<T: Real> Map<T> {
     }
 
     /// Rejects `rows` rows of features of `each` bytes, with their scales, if they do not fit in memory.
-    fn check_room(&self, rows: usize, each: usize) -> Result<()> {
+    pub(super) fn check_room(&self, rows: usize, each: usize) -> Result<()> {
         let scales = self.blocks().len().saturating_mul(size_of::<f64>());
         check_memory("rows of features", rows, self.feature_dim().saturating_mul(each).saturating_add(scales))
     }

@@ -52,6 +52,10 @@ use crate::theory::{self, Pair, Radius};
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel
 /// Methods for Deep Learning*.
+#[doc(alias = "generalized attention")]
+#[doc(alias = "generalised attention")]
+#[doc(alias = "arc-cosine kernel")]
+#[doc(alias = "random neural layer")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",

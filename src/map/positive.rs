@@ -41,6 +41,10 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, Lemma 1.
+#[doc(alias = "FAVOR+")]
+#[doc(alias = "PRF")]
+#[doc(alias = "positive random features")]
+#[doc(alias = "softmax kernel")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Positive;

@@ -43,6 +43,8 @@ use crate::theory::{self, Pair};
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, equations 19 and 42.
+#[doc(alias = "SimHash")]
+#[doc(alias = "locality-sensitive hashing")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sign;

@@ -42,6 +42,10 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*; *Hybrid Random Features*, equation 2.
+#[doc(alias = "RFF")]
+#[doc(alias = "random Fourier features")]
+#[doc(alias = "RBFSampler")]
+#[doc(alias = "RFFKernel")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Trigonometric;
@@ -52,7 +56,7 @@ impl Trigonometric {
     ///
     /// # Errors
     /// [`Kernel`](crate::Error::Kernel) if the frequencies were drawn for another kernel or their law is not known
-    /// (then state the kernel: [`map`](Trigonometric::build)); the errors of [`Matern::new`] and [`map`](Trigonometric::build).
+    /// (then state the kernel: [`build`](Trigonometric::build)); the errors of [`Matern::new`] and [`build`](Trigonometric::build).
     pub fn matern<T: Real>(
         self,
         omega: impl Into<Omega>,

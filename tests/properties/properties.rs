@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use random_features::apply::Smoother;
 use random_features::compose::{Bases, Coefficient, Hybrid};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{Frequencies, Independent, Orthogonal};
 use random_features::kernel::Gaussian;
-use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::theory::gerf::GerfSign;
 use random_features::{Error, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric};
 

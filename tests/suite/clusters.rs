@@ -4,17 +4,18 @@ use crate::common::{Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, arr1, arr2, concatenate, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;
-use random_features::compose::{Centres, Clustered, Coefficient, Composite, Diagonal, Formula, Hybrid};
+use random_features::compose::{Centres, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::data::Clustering;
+use random_features::extend::FeatureMap;
+use random_features::extend::{Facts, Form, Tile};
 use random_features::frequency::{Coupling, Draw, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{AnyKernel, Facts, Form, Recipe, Tile, Transform};
+use random_features::map::{AnyKernel, Recipe, Transform};
 use random_features::testing::conform;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::diagonal;
-use random_features::{
-    ComplexExponential, Error, FeatureMap, Features, Map, Positive, Real, Side, Trigonometric, rng,
-};
+use random_features::workbench::{Composite, Formula};
+use random_features::{ComplexExponential, Error, Features, Map, Positive, Real, Side, Trigonometric, rng};
 
 const FORMULAS: [Formula; 4] = [Formula::Complex, Formula::Real, Formula::Robust, Formula::RobustReal];
 const D: usize = 6;

@@ -4,9 +4,10 @@ use crate::common::{frequencies, points};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use random_features::apply::Smoother;
 use random_features::compose::{Coefficient, Hybrid};
+use random_features::extend::FeatureMap;
+use random_features::extend::{Facts, Form, Tile};
 use random_features::frequency::Independent;
-use random_features::map::{Facts, Form, Tile};
-use random_features::{Error, FeatureMap, Map, Positive, Real, Side, SignedLog, Trigonometric};
+use random_features::{Error, Map, Positive, Real, Side, SignedLog, Trigonometric};
 
 /// sign · e^boost times a positive estimate plus a trigonometric one. The first block is absent where the
 /// first coordinate is negative; its values are NaN then. The sign goes to side Y.

@@ -8,13 +8,14 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, arr1, arr2, s};
 use random_features::apply::RidgeStatistics;
-use random_features::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
+use random_features::compose::Conditioning;
+use random_features::compose::{Bases, Coefficient, Hybrid};
 use random_features::data::shaping::Shaping;
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal, draw_poisson, draw_with,
 };
 use random_features::kernel::{Gaussian, Kernel, Matern, RootDim, Smoothness, Softmax};
-use random_features::map::{AnyKernel, Conditioning, Importance, Transform};
+use random_features::map::{AnyKernel, Importance, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{
     ComplexExponential, DenseExponential, Error, Gerf, Hyperbolic, Map, Poisson, Positive, Real, Recipe,
@@ -72,8 +73,7 @@ fn maps<T: Real>(d: usize, target: AnyKernel) -> Vec<Map<T>> {
     let tau = frequencies(d, 8, &Independent, 5);
     let counts = draw_poisson(d, 16, 1.5, &mut rng(6)).unwrap();
     let diagonal = Transform::diagonal((0..d).map(|k| (0.8 + 0.1 * k as f64).into()).collect()).unwrap();
-    let lambda =
-        Coefficient::gaussian(frequencies(d, 9, &Independent, 7), GaussianWeight { sigma: 0.5, r: 1.0 });
+    let lambda = Coefficient::gaussian(frequencies(d, 9, &Independent, 7), (0.5, 1.0));
     let map = |map: random_features::Result<Map<T>>| map.unwrap();
     let base = |seed| Positive.build::<T>(frequencies(d, 12, &Independent, seed), target.clone()).unwrap();
     let complex = ComplexExponential::new(
@@ -373,10 +373,8 @@ fn extremes_stay_finite() {
     let map = map.conditioned(&conditioning(d)).unwrap();
     for norm in [1e-30f32, 1e-10, 1e10, 1e18, 1e30] {
         let x = arr2(&[[norm, -norm, 0.5 * norm]]);
-        let logs = map.log_features(Side::X, &x).unwrap();
-        assert!(
-            logs.logarithms.iter().all(|v| v.is_finite()) && logs.log_scales.iter().all(|v| v.is_finite())
-        );
+        let (logarithms, _, scales) = map.log_features(Side::X, &x).unwrap();
+        assert!(logarithms.iter().all(|v| v.is_finite()) && scales.iter().all(|v| v.is_finite()));
     }
     let x = arr2(&[[0.0f32, f32::NAN, 0.0], [0.1, 0.2, 0.3], [f32::INFINITY, 0.0, 0.0]]);
     let features = map.features(Side::Y, &x).unwrap();
@@ -416,8 +414,8 @@ fn products_beyond_the_range_on_the_way_are_made_in_double() {
     let single = Positive.softmax::<f32>(&omega).unwrap().conditioned(&c).unwrap();
     let double = Positive.softmax::<f64>(&omega).unwrap().conditioned(&c).unwrap();
     let x = arr2(&[[2e38f32, 2e38]]);
-    let found = single.log_features(Side::X, &x).unwrap().logarithms;
-    let expected = double.log_features(Side::X, &x.mapv(f64::from)).unwrap().logarithms;
+    let found = single.log_features(Side::X, &x).unwrap().0;
+    let expected = double.log_features(Side::X, &x.mapv(f64::from)).unwrap().0;
     for j in 1..8 {
         let (a, b) =
             (f64::from(found[[0, j]]) - f64::from(found[[0, 0]]), expected[[0, j]] - expected[[0, 0]]);

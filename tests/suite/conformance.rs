@@ -8,10 +8,11 @@ use crate::common::{
     threads_change_nothing,
 };
 use ndarray::{Array2, ArrayView2, s};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{
     Antithetic, Coupling, Givens, Hadamard, Orthogonal, RotationLaw, Simplex, Sobol,
 };
-use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Tile};
+use random_features::map::AnyKernel;
 use random_features::{Error, Map, Positive, Real, Side, testing};
 use rayon::prelude::*;
 

@@ -13,7 +13,8 @@ use random_features::compose::{Coefficient, Hybrid};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates, draw_geometric, draw_poisson};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{AnyKernel, Mechanism, PlainRecipe, Shift};
+use random_features::map::{AnyKernel, Mechanism, Shift};
+use random_features::recipe::PlainRecipe;
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };

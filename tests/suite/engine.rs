@@ -10,21 +10,25 @@ use crate::threads::on_threads;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, arr2, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;
-use random_features::compose::{Bases, Centres, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
+use random_features::compose::{Bases, Centres, Clustered, Coefficient, Hybrid};
 use random_features::data::Clustering;
+use random_features::extend::FeatureMap;
+use random_features::extend::{Facts, Form, Tile};
 use random_features::frequency::{
     Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
 };
 use random_features::kernel::{
     Activation, Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
-use random_features::map::{AnyKernel, Facts, Form, Omega, PlainRecipe, Shift, Tile, Transform};
-use random_features::projection::Projection;
+use random_features::map::{AnyKernel, Shift, Transform};
+use random_features::recipe::{Omega, PlainRecipe};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::Formula;
+use random_features::workbench::Projection;
 use random_features::{
-    ComplexExponential, EluPlusOne, Error, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map, Nonlinear,
-    Poisson, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,
+    ComplexExponential, EluPlusOne, Error, Features, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson,
+    Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,
 };
 
 const LIMIT: f64 = 4.5;
@@ -476,8 +480,7 @@ fn gradients_of_hybrids_and_clusters() {
             let angular = Coefficient::<Map<f64>>::angular(tau()).unwrap();
             let map = Hybrid::bipolar(bases.clone(), angular.clone(), target.clone()).unwrap();
             gradients_agree(&format!("angular, {target:?}"), &map, &x);
-            let normalised =
-                Coefficient::gaussian(omega(3, 4, 5), GaussianWeight { sigma: 0.8, r: 0.9 }).unwrap();
+            let normalised = Coefficient::gaussian(omega(3, 4, 5), (0.8, 0.9)).unwrap();
             let gaussian = Hybrid::bipolar(bases, normalised, target.clone()).unwrap();
             gradients_agree(&format!("gaussian, {target:?}"), &gaussian, &x);
             // Hybrids as bases, as the rest and in a coefficient, with negative weights.
@@ -509,12 +512,7 @@ fn gradients_of_hybrids_and_clusters() {
     }
     let own: Vec<Map<f64>> = (0..6)
         .map(|k| match k % 3 {
-            0 => Hybrid::gaussian(
-                Bases::shared(omega(3, 3, k)),
-                omega(3, 2, 50 + k),
-                GaussianWeight { sigma: 0.7, r: 1.0 },
-            )
-            .unwrap(),
+            0 => Hybrid::gaussian(Bases::shared(omega(3, 3, k)), omega(3, 2, 50 + k), (0.7, 1.0)).unwrap(),
             1 => Positive.softmax(omega(3, 4, k)).unwrap(),
             _ => Trigonometric.softmax(omega(3, 2, k)).unwrap(),
         })
@@ -726,9 +724,8 @@ type Everything<T> = (Vec<Features<T>>, Array2<T>, Vec<(Vec<u64>, Vec<u64>, Vec<
 fn everything<T: Real>(map: &Map<T>, x: &Array2<T>, y: &Array2<T>) -> Everything<T> {
     let bits = |array: &Array2<T>| -> Vec<u64> { array.iter().map(|v| v.widen().to_bits()).collect() };
     let logarithms = |side: Side| {
-        let logs = map.log_features(side, x).unwrap();
-        let scales = logs.log_scales.iter().map(|v| v.to_bits()).collect();
-        (bits(&logs.logarithms), bits(&logs.signs), scales)
+        let (logarithms, signs, scales) = map.log_features(side, x).unwrap();
+        (bits(&logarithms), bits(&signs), scales.iter().map(|v| v.to_bits()).collect())
     };
     let logarithms = if map.facts().logarithms { SIDES.map(logarithms).to_vec() } else { Vec::new() };
     (SIDES.map(|side| map.features(side, x).unwrap()).to_vec(), map.gram(x, y).unwrap(), logarithms)
@@ -900,9 +897,8 @@ fn own_maps_are_maps<T: Real>(tolerance: f64) {
         close(own.log_estimate(&x, &y).unwrap(), known.log_estimate(&x, &y).unwrap());
         let (x, y) = (x.insert_axis(Axis(0)), y.insert_axis(Axis(0)));
         let (a, b) = (own.log_features(Side::X, &x).unwrap(), known.log_features(Side::X, &x).unwrap());
-        for (j, a_log) in a.logarithms.iter().enumerate() {
-            let (a, b) =
-                (a_log.widen() + a.log_scales[[0, 0]], b.logarithms[[0, j]].widen() + b.log_scales[[0, 0]]);
+        for (j, a_log) in a.0.iter().enumerate() {
+            let (a, b) = (a_log.widen() + a.2[[0, 0]], b.0[[0, j]].widen() + b.2[[0, 0]]);
             assert!((a - b).abs() <= tolerance * (1.0 + norm * norm), "{a} instead of {b}");
         }
         assert!(own.gram(&x, &y).unwrap().iter().all(|v| !v.is_nan()));
@@ -1165,12 +1161,7 @@ fn gradients_at_the_ends_of_the_range() {
         for size in [1e-45, 1e-40, 1e30, 1e36] {
             check(&make(), size);
             check(
-                &Hybrid::<Map<f32>>::gaussian(
-                    Bases::shared(omega(1)),
-                    omega(2),
-                    GaussianWeight { sigma: 1.0, r: 1.0 },
-                )
-                .unwrap(),
+                &Hybrid::<Map<f32>>::gaussian(Bases::shared(omega(1)), omega(2), (1.0, 1.0)).unwrap(),
                 size,
             );
             check(&Trigonometric.softmax::<f32>(omega(1)).unwrap(), size);
@@ -1191,7 +1182,7 @@ fn gradients_at_the_ends_of_the_range() {
     }
     for coupling in [&Independent as &dyn Coupling, &Hadamard::default()] {
         let omega = |seed| frequencies(16, 8, coupling, seed);
-        let weight = GaussianWeight { sigma: 1.0, r: 1.0 };
+        let weight = (1.0, 1.0);
         for size in [1e38, 3e38] {
             is_number(&Hybrid::<Map<f32>>::angular(Bases::shared(omega(1)), omega(2)).unwrap(), size);
             is_number(

@@ -6,11 +6,12 @@ use std::thread;
 use std::time::Duration;
 
 use ndarray::Array2;
+use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
+use random_features::extend::FeatureRun;
 use random_features::frequency::{Hadamard, Independent, Orthogonal, draw_poisson};
 use random_features::kernel::Softmax;
-use random_features::map::{Conditioning, FeatureRun};
 use random_features::progress::{Progress, watch};
 use random_features::{EluPlusOne, Error, Map, Points, Poisson, Positive, Real, Side, Trigonometric, rng};
 

@@ -9,12 +9,14 @@ use random_features::compose::{Bases, Clustered, Coefficient, Diagonal, Hybrid};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, lengthscale};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Halton,
     Independent, Orthogonal, Simplex, SimplexPlus, Sobol, draw, draw_geometric,
 };
 use random_features::kernel::{Activation, Gaussian, Kernel, Radius, Softmax};
-use random_features::map::{AnyKernel, Facts, FeatureMap, Form, PlainRecipe, Tile, Transform};
+use random_features::map::{AnyKernel, Transform};
+use random_features::recipe::PlainRecipe;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law};
@@ -138,13 +140,13 @@ fn clusters_promise_what_their_bases_do_together() {
     let bases = (0..4).map(|seed| signed(seed).unwrap()).collect();
     let map: Map<f64> = Clustered::from_bases(two.clone(), two, bases).unwrap();
     let x = points::<f64>(20, 1, 4.0);
-    let all = map.log_features(Side::X, &x).unwrap();
+    let (all, all_signs, _) = map.log_features(Side::X, &x).unwrap();
     for (i, row) in x.axis_chunks_iter(Axis(0), 1).enumerate() {
-        let one = map.log_features(Side::X, row).unwrap();
+        let (one, signs, scales) = map.log_features(Side::X, row).unwrap();
         for f in 0..map.feature_dim() {
-            if one.log_scales[[0, f / 10]] != f64::NEG_INFINITY {
-                assert_eq!(one.signs[[0, f]], all.signs[[i, f]]);
-                assert_eq!(one.logarithms[[0, f]], all.logarithms[[i, f]]);
+            if scales[[0, f / 10]] != f64::NEG_INFINITY {
+                assert_eq!(signs[[0, f]], all_signs[[i, f]]);
+                assert_eq!(one[[0, f]], all[[i, f]]);
             }
         }
     }
@@ -426,13 +428,13 @@ fn bounds_of_projections_hold_in_one_dimension() {
 fn saturated_projections_have_finite_logarithms() {
     let map = Positive.softmax::<f32>(frequencies(64, 8, &Independent, 1)).unwrap();
     let x = Array1::from_elem(64, 3e37f32).insert_axis(Axis(0));
-    let features = map.log_features(Side::X, &x).unwrap();
-    assert!(features.logarithms.iter().all(|v| v.is_finite()) && features.log_scales[[0, 0]].is_finite());
+    let (logarithms, _, scales) = map.log_features(Side::X, &x).unwrap();
+    assert!(logarithms.iter().all(|v| v.is_finite()) && scales[[0, 0]].is_finite());
     // Not above MAX/4, so that sums of two and a weight's logarithm stay finite: with weights too.
     let gerf = Gerf::new(-0.3, GerfSign::Plus).unwrap();
     for map in [map, gerf.softmax(frequencies(64, 8, &Independent, 1)).unwrap()] {
-        let features = map.log_features(Side::X, &x).unwrap();
-        assert!(features.logarithms.iter().all(|v| v.abs() <= f32::MAX / 4.0), "{features:?}");
+        let (logarithms, ..) = map.log_features(Side::X, &x).unwrap();
+        assert!(logarithms.iter().all(|v| v.abs() <= f32::MAX / 4.0), "{logarithms:?}");
     }
     let lost = Trigonometric.softmax::<f32>(frequencies(2, 8, &Independent, 1)).unwrap();
     assert_eq!(lost.features(Side::X, &arr2(&[[20.0, 0.0], [1.0, 0.0]])).unwrap().lost_rows(), 1);

@@ -8,11 +8,12 @@ use crate::common::{
     threads_change_nothing, unbiased,
 };
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
-use random_features::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
+use random_features::compose::{Bases, Coefficient, Hybrid};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex,
 };
-use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Tile};
+use random_features::map::AnyKernel;
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
 use random_features::{Error, Hyperbolic, Map, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng};
@@ -56,8 +57,7 @@ fn composed<T: Real>(d: usize, target: &AnyKernel) -> (Map<T>, impl Fn(&Array1<T
         )
         .unwrap()
     };
-    let first =
-        || Coefficient::<Map<T>>::gaussian(omega(d, 6, g), GaussianWeight { sigma: 0.7, r: 1.2 }).unwrap();
+    let first = || Coefficient::<Map<T>>::gaussian(omega(d, 6, g), (0.7, 1.2)).unwrap();
     let second =
         || Coefficient::<Map<T>>::affine(0.3, -0.2, Sign.build(omega(d, 2, h), 1.0).unwrap()).unwrap();
     let _ = (e, i);
@@ -150,12 +150,7 @@ fn coefficients_beyond_the_range() {
 #[test]
 fn dimensions_are_the_papers() {
     let (d, m, n) = (4, 6, 5);
-    let gaussian = Hybrid::<Map<f32>>::gaussian(
-        bases(d, m, 1, true),
-        omega(d, n, 9),
-        GaussianWeight { sigma: 1.0, r: 1.0 },
-    )
-    .unwrap();
+    let gaussian = Hybrid::<Map<f32>>::gaussian(bases(d, m, 1, true), omega(d, n, 9), (1.0, 1.0)).unwrap();
     assert_eq!(gaussian.blocks(), [2 * m, 4 * m * n, 2 * m, 4 * m * n]);
     assert!(!gaussian.facts().symmetric && !gaussian.facts().non_negative);
     // A sign has a block for each of its values, of which a point has one.
@@ -201,12 +196,8 @@ fn unbiased_and_of_the_closed_form_error() {
             (
                 "gaussian",
                 Box::new(move |seed| {
-                    Hybrid::gaussian(
-                        bases(d, m, 3 * seed, shared),
-                        omega(d, n, 3 * seed + 2),
-                        GaussianWeight { sigma: 0.8, r: 0.9 },
-                    )
-                    .unwrap()
+                    Hybrid::gaussian(bases(d, m, 3 * seed, shared), omega(d, n, 3 * seed + 2), (0.8, 0.9))
+                        .unwrap()
                 }),
                 coefficient::gaussian_normalised(&pair, 0.8, 0.9, n),
             ),
@@ -272,7 +263,7 @@ fn nested_coefficients() {
             angular,
             target,
         );
-        let coefficient = Coefficient::normalised(inner.unwrap(), GaussianWeight { sigma, r }).unwrap();
+        let coefficient = Coefficient::normalised(inner.unwrap(), (sigma, r)).unwrap();
         Hybrid::bipolar(
             Bases::independent(omega(d, m, 5 * seed + 3), omega(d, m, 5 * seed + 4)),
             coefficient,
@@ -448,10 +439,7 @@ fn conforms<T: Real>() {
         let draw = |m, seed| frequencies(16, m, coupling, seed);
         let inner = Hybrid::<Map<T>>::angular(Bases::shared(draw(6, 1)), draw(3, 2)).unwrap();
         let map = Hybrid::sum(
-            vec![(
-                Coefficient::gaussian(draw(4, 3), GaussianWeight { sigma: 0.5, r: 1.0 }).unwrap(),
-                inner as Map<T>,
-            )],
+            vec![(Coefficient::gaussian(draw(4, 3), (0.5, 1.0)).unwrap(), inner as Map<T>)],
             Trigonometric.softmax(draw(8, 4)).unwrap(),
         )
         .unwrap();
@@ -542,7 +530,7 @@ fn what_does_not_fit_is_refused() {
     {
         assert!(
             matches!(
-                Coefficient::<Map<f32>>::gaussian(omega(2, 2, 1), GaussianWeight { sigma, r }),
+                Coefficient::<Map<f32>>::gaussian(omega(2, 2, 1), (sigma, r)),
                 Err(Error::Parameter { .. })
             ),
             "{sigma}, {r}"
@@ -599,7 +587,7 @@ fn parts_of_one_seed_are_independent() {
     }
     let make = |seed: u64| {
         let [first, second, tau] = [2, 3, 4].map(|m| frequencies(d, m, &Orthogonal, seed));
-        let coefficient = Coefficient::gaussian(tau, GaussianWeight { sigma: 0.8, r: 0.9 }).unwrap();
+        let coefficient = Coefficient::gaussian(tau, (0.8, 0.9)).unwrap();
         Hybrid::<Map<f64>>::bipolar(Bases::independent(first, second), coefficient, softmax()).unwrap()
     };
     unbiased("gaussian coefficient", make, (&x, &y), exact, (4 * DRAWS, LIMIT));

@@ -5,9 +5,7 @@ use std::collections::HashSet;
 use ndarray::{Array2, arr1, arr2};
 use num_complex::Complex64;
 use random_features::apply::attention::{Attention, TokenSample};
-use random_features::compose::{
-    Bases, Centres, Clustered, Coefficient, Conditioning, GaussianWeight, Hybrid, Mixture,
-};
+use random_features::compose::{Bases, Centres, Clustered, Coefficient, Conditioning, Hybrid, Mixture};
 use random_features::data::Clustering;
 use random_features::frequency::{
     Antithetic, CountLaw, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Independent, Orthogonal,
@@ -17,7 +15,8 @@ use random_features::kernel::{
     Activation, Cauchy, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, RootDim,
     Smoothness, Softmax,
 };
-use random_features::map::{AnyKernel, Omega, PlainRecipe, Shift, Transform};
+use random_features::map::{AnyKernel, Shift, Transform};
+use random_features::recipe::{Omega, PlainRecipe};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{
@@ -108,12 +107,7 @@ fn pinned() -> Vec<(&'static str, Recipe)> {
         ("b2ed42a45aad7ce2", Hybrid::angular(bases(), tau()).unwrap()),
         (
             "ce0d4c8c6b1b6e17",
-            Hybrid::gaussian(
-                Bases::independent(omega(), omega().with_stream(2)),
-                tau(),
-                GaussianWeight { sigma: 0.5, r: 1.0 },
-            )
-            .unwrap(),
+            Hybrid::gaussian(Bases::independent(omega(), omega().with_stream(2)), tau(), (0.5, 1.0)).unwrap(),
         ),
         (
             "2bbf766a81097f1a",

@@ -2,11 +2,11 @@
 
 use crate::common::{MAPS, MORE_MAPS, couplings, frequencies, gaussian, softmax};
 use ndarray::Array2;
-use random_features::compose::{Bases, Centres, Clustered, GaussianWeight, Hybrid};
+use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{Coupling, Hadamard, Independent, draw_poisson};
 use random_features::kernel::Activation;
-use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::{EluPlusOne, Map, Nonlinear, Points, Poisson, Real, Side, Sign, Trigonometric, rng};
 
 const SIDES: [Side; 2] = [Side::X, Side::Y];
@@ -48,7 +48,7 @@ pub fn maps<T: Real>(d: usize) -> Vec<Map<T>> {
     maps.push(EluPlusOne.build(d, 1.0).unwrap());
     maps.push(Poisson::default().gaussian(draw_poisson(d, 20, 1.0, &mut rng(1)).unwrap(), 2.0).unwrap());
     maps.push(Hybrid::angular(Bases::shared(omega(8, 1)), omega(2, 2)).unwrap());
-    let weight = GaussianWeight { sigma: 0.5, r: 2.0 };
+    let weight = (0.5, 2.0);
     maps.push(Hybrid::gaussian(Bases::shared(omega(8, 1)), omega(4, 2), weight).unwrap());
     let clusters = Clustering::new(Array2::from_shape_fn((2, d), |(i, k)| (i + k) as f64 / 9.0)).unwrap();
     let centres = Centres::new(&clusters, &clusters);
@@ -72,8 +72,7 @@ pub fn same_features<T: Real>(x: &Points<'_, T>, dense: &Array2<T>) {
             if map.facts().logarithms {
                 let [found, expected] =
                     [map.log_features(side, x), map.log_features(side, dense)].map(Result::unwrap);
-                assert_eq!((found.logarithms, found.signs), (expected.logarithms, expected.signs));
-                assert_eq!(found.log_scales, expected.log_scales);
+                assert_eq!(found, expected);
             }
         }
     }

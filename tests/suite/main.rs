@@ -2,6 +2,7 @@
 
 mod common;
 
+mod arrays;
 #[cfg(feature = "arrow")]
 mod arrow;
 mod attention;
@@ -18,6 +19,7 @@ mod engine;
 mod exact_points;
 mod faults;
 mod fold;
+mod for_kernel;
 mod guards;
 mod hybrid;
 mod identity;

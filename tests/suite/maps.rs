@@ -7,7 +7,9 @@
 use crate::common::{MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
+use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Hybrid};
+use random_features::extend::Lift;
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex, Sobol, draw_poisson,
     draw_with,
@@ -15,8 +17,7 @@ use random_features::frequency::{
 use random_features::kernel::{
     Activation, Gaussian, Matern, Radius, RegularisedSoftmax, RootDim, Smoothness, Softmax,
 };
-use random_features::map::Lift;
-use random_features::map::{AnyKernel, Conditioning, Transform};
+use random_features::map::{AnyKernel, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{self, BlockLaw, Dependence, Law, Pair, diagonal, gerf};
@@ -246,7 +247,8 @@ fn rounding_of_exponents_is_as_stated() {
         let omega = frequencies(d, m, coupling, 5);
         let x =
             (frequencies(d, n, &Independent, 6).rows().into_owned() / (d as f64).sqrt()).mapv(|v| v as f32);
-        let found = Positive.softmax::<f32>(omega.clone()).unwrap().log_features(Side::X, &x).unwrap();
+        let (found, _, scales) =
+            Positive.softmax::<f32>(omega.clone()).unwrap().log_features(Side::X, &x).unwrap();
         let (mut of_norms, mut of_values, rows) = (Vec::new(), Vec::new(), omega.rows());
         for (i, x) in x.rows().into_iter().enumerate() {
             let x = x.mapv(f64::from);
@@ -254,7 +256,7 @@ fn rounding_of_exponents_is_as_stated() {
             for (j, row) in rows.rows().into_iter().enumerate() {
                 let product = row.dot(&x);
                 let exponent = product - half - 0.5 * (m as f64).ln();
-                let log = f64::from(found.logarithms[[i, j]]) + found.log_scales[[i, 0]];
+                let log = f64::from(found[[i, j]]) + scales[[i, 0]];
                 let error = (log - exponent).abs() / f64::from(f32::EPSILON);
                 of_norms.push(error / ((row.dot(&row) * x.dot(&x)).sqrt() + half));
                 of_values.push(error / (product.abs() + half));
@@ -578,7 +580,8 @@ fn kernels_are_known_where_laws_are_stated() {
 #[test]
 fn frequencies_are_shared() {
     use random_features::frequency::Frequencies;
-    use random_features::map::{Omega, Recipe};
+    use random_features::map::Recipe;
+    use random_features::recipe::Omega;
     use std::sync::Arc;
     let omega = Arc::new(frequencies(3, 8, &Orthogonal, 1));
     let target = || Gaussian::new(0.5).unwrap();

@@ -9,7 +9,8 @@ use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex, draw_with,
 };
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, RootDim, angle};
-use random_features::map::{AnyKernel, Omega, PlainRecipe};
+use random_features::map::AnyKernel;
+use random_features::recipe::{Omega, PlainRecipe};
 use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];

@@ -3,16 +3,18 @@
 use crate::common::{MAPS, MORE_MAPS, Sample, couplings, frequencies, gaussian, point, points, softmax};
 use crate::threads::on_threads;
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
+use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Clustered, Coefficient, Hybrid, Mixture};
 use random_features::data::Clustering;
+use random_features::extend::FeatureMap;
+use random_features::extend::{Facts, Form, Tile};
 use random_features::frequency::{
     Antithetic, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
 };
 use random_features::kernel::Activation;
-use random_features::map::{Conditioning, Facts, Form, Tile};
 use random_features::{
-    DenseExponential, EluPlusOne, Error, FeatureMap, Geometric, Hyperbolic, Map, Nonlinear, Poisson,
-    Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,
+    DenseExponential, EluPlusOne, Error, Geometric, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real,
+    Side, Sign, SignedLog, Trigonometric, rng,
 };
 
 const D: usize = 4;

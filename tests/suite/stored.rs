@@ -13,9 +13,10 @@ use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, Softmax
 use random_features::apply::{
     ExactSmoother, RidgeGrid, RidgePosterior, RidgeStatistics, Smoother, Standardisation,
 };
-use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
+use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
 use random_features::data::{Clustering, Reservoir, Statistics};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
@@ -26,7 +27,7 @@ use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, Radii, Radius, RegularisedSoftmax,
     RootDim, Smoothness, Softmax,
 };
-use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Shift, Tile, Transform};
+use random_features::map::{AnyKernel, Shift, Transform};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -378,12 +379,8 @@ fn composed_maps_survive_and_frequencies_are_stored_once() {
     assert_eq!(text.matches("\"law\"").count(), 2, "bases share their frequencies");
     let matrix = matrix(3, 3, 5).mapv(|v| v.signum() * 0.7);
     let lambda = Coefficient::gaussian_trigonometric(omega(5, 3), matrix, 1.3).unwrap();
-    let gaussian = Hybrid::gaussian(
-        Bases::independent(omega(4, 4), omega(4, 5)),
-        omega(3, 6),
-        GaussianWeight { sigma: 0.7, r: 1.1 },
-    )
-    .unwrap();
+    let gaussian =
+        Hybrid::gaussian(Bases::independent(omega(4, 4), omega(4, 5)), omega(3, 6), (0.7, 1.1)).unwrap();
     let half = Coefficient::constant(0.3).unwrap();
     let nested =
         Hybrid::sum(vec![(lambda, gaussian), (half, angular)], Positive.softmax(omega(5, 7)).unwrap());

@@ -11,8 +11,8 @@ use random_features::frequency::{
     draw_with,
 };
 use random_features::kernel::{Chi, Kernel, Radii, RegularisedSoftmax, RootDim};
-use random_features::projection::{Method, Projection};
 use random_features::theory::{self, Law, Pair};
+use random_features::workbench::{Method, Projection};
 use random_features::{Error, Positive, Real, rng};
 
 /// Exponents of all points and the squared norms, by a projection.

@@ -13,7 +13,8 @@
 //! # Example
 //! ```
 //! use random_features::frequency::{Draw, Orthogonal};
-//! use random_features::map::{PlainRecipe, Recipe};
+//! use random_features::map::Recipe;
+//! use random_features::recipe::PlainRecipe;
 //! use random_features::{Trigonometric, kernel::Gaussian};
 //! use random_features_distributed::{fit, generate, map::MapSpec, session, table::RowTable};
 //! # tokio::runtime::Runtime::new()?.block_on(async {

@@ -4,7 +4,8 @@ use ndarray::{Array2, ArrayView2, Axis};
 use random_features::data::Clustering;
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::linalg::Backend;
-use random_features::map::{Facts, FeatureMap, Form, Side, Tile};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::map::Side;
 use random_features::{Map, Result, rng};
 
 /// φ(x) = K^(−½) (K(x, zⱼ))ⱼ for landmarks z with the Gram matrix K: φ(x)·φ(y) = K(x, y) where x or y is a landmark.

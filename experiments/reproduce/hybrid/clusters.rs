@@ -2,10 +2,11 @@
 
 use experiments::plot::{Panel, Series};
 use ndarray::{Array2, Zip};
-use random_features::compose::{Centres, Clustered, Formula};
+use random_features::compose::{Centres, Clustered};
 use random_features::data::Clustering;
 use random_features::frequency::{Independent, draw};
 use random_features::kernel::{Kernel, Softmax};
+use random_features::workbench::Formula;
 use random_features::{Hyperbolic, Map, Positive, Side, Trigonometric, rng};
 
 use super::cluster_data::{self, D, Data, Setup};

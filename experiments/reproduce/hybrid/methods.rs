@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use rand::Rng;
-use random_features::compose::{Bases, GaussianWeight, Hybrid};
+use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Draw, Independent, Simplex, draw};
 use random_features::num_complex::Complex64;
 use random_features::theory::gerf::{self, GerfSign};
@@ -94,9 +94,7 @@ impl Method {
         let map = |r: &f64| -> Result<Map<f64>> {
             Ok(match (self, tau.clone()) {
                 (Method::Angular, Some(tau)) => Hybrid::angular(bases(), tau)?,
-                (Method::Gaussian, Some(tau)) => {
-                    Hybrid::gaussian(bases(), tau, GaussianWeight { sigma: SIGMA, r: *r })?
-                }
+                (Method::Gaussian, Some(tau)) => Hybrid::gaussian(bases(), tau, (SIGMA, *r))?,
                 (Method::Positive, _) => Positive.softmax(omega.clone())?,
                 (Method::Hyperbolic, _) => Hyperbolic.softmax(omega.clone())?,
                 _ => Trigonometric.softmax(omega.clone())?,

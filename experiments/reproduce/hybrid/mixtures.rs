@@ -2,12 +2,13 @@
 
 use ndarray::{Array2, Axis, concatenate, s};
 use num_complex::Complex64;
-use random_features::compose::{Clustered, Coefficient, Diagonal, Formula, Hybrid, Mixture};
+use random_features::compose::{Clustered, Coefficient, Diagonal, Hybrid, Mixture};
 use random_features::data::Clustering;
 use random_features::frequency::{Independent, draw};
 use random_features::kernel::{Kernel, Softmax};
 use random_features::map::Transform;
 use random_features::theory::complex_exponential::Symmetry;
+use random_features::workbench::Formula;
 use random_features::{ComplexExponential, Hyperbolic, Map, Positive, Result, Side, Trigonometric, rng};
 
 use super::cluster_data::{self, D, Setup};

@@ -2,7 +2,7 @@
 
 use experiments::dataset::Dataset;
 use rand::RngExt;
-use random_features::compose::{Bases, GaussianWeight, Hybrid};
+use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{AnyCoupling, Hadamard, Halton, Independent, Orthogonal, Simplex, draw};
 use random_features::kernel::Softmax;
 use random_features::ndarray::{Array2, ArrayView1, Axis, s};
@@ -129,11 +129,7 @@ fn map(method: usize, d: usize, n: usize, r: f64, stream: (u64, u64)) -> Result<
         5 => Trigonometric.softmax(drawn(M, Independent.into())?)?,
         6 => {
             let omega = drawn(bases(d, n, 8, 4), orthogonal())?;
-            Hybrid::gaussian(
-                Bases::shared(omega),
-                drawn(n, orthogonal())?,
-                GaussianWeight { sigma: SIGMA, r },
-            )?
+            Hybrid::gaussian(Bases::shared(omega), drawn(n, orthogonal())?, (SIGMA, r))?
         }
         7 => Positive.softmax(drawn(positive, orthogonal())?)?,
         _ => Positive.softmax(drawn(positive, simplex())?)?,

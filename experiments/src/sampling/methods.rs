@@ -1,7 +1,7 @@
 //! The mechanisms that propose classes, at an equal number of features or of operations.
 
 use random_features::apply::softmax_sampling::Proposal;
-use random_features::compose::{Bases, GaussianWeight, Hybrid};
+use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Coupling, Orthogonal, Simplex};
 use random_features::{Gerf, Hyperbolic, Map, Positive, Result, Trigonometric};
 
@@ -97,9 +97,7 @@ impl Method {
             Method::Positive => Positive.softmax(omega)?,
             Method::Hyperbolic => Hyperbolic.softmax(omega)?,
             Method::Angular => Hybrid::angular(Bases::shared(omega), tau()?)?,
-            Method::Gaussian => {
-                Hybrid::gaussian(Bases::shared(omega), tau()?, GaussianWeight { sigma: SIGMA, r })?
-            }
+            Method::Gaussian => Hybrid::gaussian(Bases::shared(omega), tau()?, (SIGMA, r))?,
         }))
     }
 }

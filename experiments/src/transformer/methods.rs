@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 use random_features::apply::attention::{Attention, AttentionShaping};
-use random_features::compose::{Bases, Centres, Clustered, Formula, Hybrid};
+use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, PairStatistics, Statistics};
 use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, draw, draw_with};
@@ -10,6 +10,7 @@ use random_features::kernel::{Activation, RootDim, Softmax};
 use random_features::linalg::Scalar;
 use random_features::rand::Rng;
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::Formula;
 use random_features::{
     EluPlusOne, Gerf, Hyperbolic, Map, Nonlinear, Positive, Real, Result, Trigonometric, rng,
 };

@@ -26,7 +26,7 @@ use crate::threads;
 ///
 /// ```
 /// use random_features::frequency::{Hadamard, draw};
-/// use random_features::projection::{Method, Projection};
+/// use random_features::workbench::{Method, Projection};
 /// let draw_in = |d| draw(d, d, &Hadamard::default(), &mut random_features::rng(1));
 /// assert_eq!(Projection::<f32>::new(draw_in(16)?, 1.0)?.method(), Method::Dense);
 /// assert_eq!(Projection::<f32>::new(draw_in(1024)?, 1.0)?.method(), Method::Structured);

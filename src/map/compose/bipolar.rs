@@ -1,6 +1,6 @@
 //! Bipolar hybrids: hyperbolic features for opposite points, trigonometric features for similar ones.
 
-use super::{Coefficient, GaussianWeight, Hybrid, Operand};
+use super::{Coefficient, Hybrid, Part};
 use crate::error::Result;
 use crate::kernel::Softmax;
 use crate::map::{AnyKernel, Omega, PlainRecipe};
@@ -30,7 +30,7 @@ impl Bases {
     }
 }
 
-impl<M: Operand> Hybrid<M> {
+impl<M: Part> Hybrid<M> {
     /// The angular hybrid for the softmax kernel: λ = θ/π, estimated from the signs of τ.
     ///
     /// The relative error is 0 at θ = 0 and at θ = π (for equal norms) and small in between. τ must be independent of
@@ -48,8 +48,8 @@ impl<M: Operand> Hybrid<M> {
     ///
     /// # Errors
     /// The errors of [`Coefficient::gaussian`] and [`bipolar`](Hybrid::bipolar).
-    pub fn gaussian(bases: Bases, tau: impl Into<Omega>, weight: GaussianWeight) -> Result<M> {
-        Self::bipolar(bases, Coefficient::gaussian(tau, weight)?, Softmax::default())
+    pub fn gaussian(bases: Bases, tau: impl Into<Omega>, (sigma, r): (f64, f64)) -> Result<M> {
+        Self::bipolar(bases, Coefficient::gaussian(tau, (sigma, r))?, Softmax::default())
     }
 
     /// The hybrid λ̂ P + (1 − λ̂) Q of hyperbolic features P and trigonometric ones Q, for a kernel (softmax or Gaussian)

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayRef1};
 
 use super::part::common_kernel;
-use super::{Centres, Known, Operand, Size};
+use super::{Centres, Known, Part, Size};
 use crate::data::Clustering;
 use crate::digest::{Digest, Identify};
 use crate::engine::{Plan, Routed};
@@ -67,7 +67,7 @@ pub struct Clustered<M> {
     pub bases: Vec<M>,
 }
 
-impl<M: Operand> Clustered<M> {
+impl<M: Part> Clustered<M> {
     /// A complex-exponential map for each pair of clusters, with A from their centres and one set of frequencies for all.
     ///
     /// Clusters are of the original points, before division by the kernel's lengthscale, which does not change A.

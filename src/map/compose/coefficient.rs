@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayRef1};
 
-use super::{Operand, rounding};
+use super::{Part, rounding};
 use crate::Real;
 use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_size, checked_positive};
@@ -11,15 +11,6 @@ use crate::map::{AnyKernel, Mechanism, Omega, PlainRecipe};
 use crate::theory::Radius;
 use crate::theory::coefficient::{self, CoefficientMoments};
 use crate::{Positive, Sign, Trigonometric};
-
-/// The parameters of the normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ with ρ = 1 − e^{−2σ²r²}.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GaussianWeight {
-    /// σ, positive and finite: how fast λ grows with ‖x−y‖.
-    pub sigma: f64,
-    /// r, positive and finite: the norm of the points for which λ = 1 at x = −y.
-    pub r: f64,
-}
 
 /// A coefficient λ̂ = a + c·Ĉ(x, y), where Ĉ is the estimate of a feature map, which may itself be a hybrid.
 ///
@@ -55,7 +46,7 @@ impl<M> Coefficient<M> {
     }
 }
 
-impl<M: Operand> Coefficient<M> {
+impl<M: Part> Coefficient<M> {
     /// The coefficient λ = a for all points.
     ///
     /// # Errors
@@ -85,13 +76,13 @@ impl<M: Operand> Coefficient<M> {
     }
 
     /// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from trigonometric
-    /// features: 0 at x = y, 1 at x = −y with norms r. Hybrid Random Features, appendix F.
+    /// features: 0 at x = y, 1 at x = −y with norms r. σ says how fast it grows with ‖x−y‖. Hybrid Random Features, appendix F.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; the errors of [`PlainRecipe::build`].
-    pub fn gaussian(tau: impl Into<Omega>, weight: GaussianWeight) -> Result<Self> {
-        let kernel = Gaussian::new(checked_positive("σ", weight.sigma)?.recip())?;
-        Self::normalised(M::of_plain(PlainRecipe::new(Trigonometric, tau, kernel))?, weight)
+    pub fn gaussian(tau: impl Into<Omega>, (sigma, r): (f64, f64)) -> Result<Self> {
+        let kernel = Gaussian::new(checked_positive("σ", sigma)?.recip())?;
+        Self::normalised(M::of_plain(PlainRecipe::new(Trigonometric, tau, kernel))?, (sigma, r))
     }
 
     /// The normalised Gaussian coefficient from any map that estimates the Gaussian kernel e^{−σ²‖x−y‖²/2}, such as a
@@ -99,7 +90,7 @@ impl<M: Operand> Coefficient<M> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite.
-    pub fn normalised(map: M, GaussianWeight { sigma, r }: GaussianWeight) -> Result<Self> {
+    pub fn normalised(map: M, (sigma, r): (f64, f64)) -> Result<Self> {
         let rho = -(-2.0 * (checked_positive("σ", sigma)? * checked_positive("r", r)?).powi(2)).exp_m1();
         // If σr is so small that ρ rounds to 0, the coefficient does not exist.
         let inverse = checked_positive("1/(1 − e^{−2σ²r²})", rho.recip())?;
@@ -211,7 +202,7 @@ impl<M: std::fmt::Display> std::fmt::Display for Coefficient<M> {
 }
 
 /// The map for K(x, My).
-pub(super) fn turned<M: Operand>(
+pub(super) fn turned<M: Part>(
     mechanism: impl Into<Mechanism>,
     omega: impl Into<Omega>,
     kernel: impl Into<AnyKernel>,

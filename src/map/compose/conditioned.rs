@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayViewMut1, s};
 
 use super::conditioning::dot;
-use super::{Composite, Conditioning, Known, Operand, Part, Size};
+use super::{Composite, Conditioning, Known, Part, Size};
 use crate::digest::{Digest, Identify, Identity};
 use crate::engine::{self, Plan};
 use crate::error::{Error, Result, check_size};
@@ -45,7 +45,7 @@ impl<T: Real> Map<T> {
 }
 
 /// A map at transformed points; the map itself for the identity.
-pub(in crate::map) fn conditioned<M: Operand>(base: &M, conditioning: &Conditioning) -> Result<M> {
+pub(in crate::map) fn conditioned<M: Part>(base: &M, conditioning: &Conditioning) -> Result<M> {
     let node = Conditioned { conditioning: conditioning.clone(), base: base.clone() };
     if !conditioning.is_identity() {
         return M::of_composite(node.into());
@@ -53,7 +53,7 @@ pub(in crate::map) fn conditioned<M: Operand>(base: &M, conditioning: &Condition
     node.check().map(|()| node.base)
 }
 
-impl<M: Operand> Conditioned<M> {
+impl<M: Part> Conditioned<M> {
     /// The softmax or Gaussian kernel of the map.
     fn exponential(&self) -> Result<Exponential> {
         let known = self.base.known();

@@ -44,7 +44,7 @@ use crate::numeric::matrix_times;
 /// ```
 /// use ndarray::{arr1, arr2};
 /// use random_features::frequency::{Coupling, Orthogonal};
-/// use random_features::map::Conditioning;
+/// use random_features::compose::Conditioning;
 /// use random_features::Positive;
 /// let map = Positive.softmax::<f64>(Orthogonal.draw(2, 64, 1)?)?;
 /// // Queries vary in the first coordinate, keys in the second.

@@ -32,18 +32,17 @@ pub enum Formula {
 /// robust formulas: new.
 ///
 /// ```
-/// use random_features::compose::{Diagonal, Formula};
-/// assert_eq!(Diagonal::complex(), Formula::Complex.into());
+/// use random_features::compose::Diagonal;
 /// assert_eq!(Diagonal::complex().epsilon, Diagonal::EPSILON);
 /// let limited = Diagonal::robust().with_limit(0.25);
-/// assert_eq!((limited.formula, limited.epsilon), (Formula::Robust, 0.25));
+/// assert_eq!(limited.epsilon, 0.25);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Diagonal {
     /// The formula.
-    pub formula: Formula,
+    formula: Formula,
     /// ε, in (0, 1].
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub epsilon: f64,
@@ -59,22 +58,24 @@ impl Diagonal {
     /// The default ε: entries are clamped only if coordinates of the centres differ by more than a factor of a million.
     pub const EPSILON: f64 = 1e-3;
 
-    /// [`Formula::Complex`] with the default ε.
+    /// The entries aₖ = √(−r′ₖ/rₖ) from the centres r and r′, for which the estimate at the centres is exact.
     pub fn complex() -> Self {
         Formula::Complex.into()
     }
 
-    /// [`Formula::Real`] with the default ε.
+    /// The best real entries for the centres, aₖ = √|r′ₖ/rₖ|. Features are half as many and all positive, and exact at the centres
+    /// if their coordinates have opposite signs.
     pub fn real() -> Self {
         Formula::Real.into()
     }
 
-    /// [`Formula::Robust`] with the default ε.
+    /// The best entries on average over the points of the clusters: |aₖ| = (E yₖ²/E xₖ²)^{1/4}, imaginary where the signs of the
+    /// centres agree. They equal those of [`complex`](Diagonal::complex) if the clusters have no spread.
     pub fn robust() -> Self {
         Formula::Robust.into()
     }
 
-    /// [`Formula::RobustReal`] with the default ε.
+    /// The best real entries on average over the points of the clusters: aₖ = (E yₖ²/E xₖ²)^{1/4}.
     pub fn robust_real() -> Self {
         Formula::RobustReal.into()
     }

@@ -3,7 +3,7 @@
 use ndarray::ArrayRef1;
 
 use super::part::{BaseCovariance, common_kernel};
-use super::{Coefficient, Known, Operand, Part, Size};
+use super::{Coefficient, Known, Part, Size};
 use crate::Real;
 use crate::digest::{Digest, Identify};
 use crate::engine::{Factor, Plan, Sum, Term};
@@ -53,6 +53,8 @@ use crate::theory::{self, Pair};
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, equations 8–11; signs instead of imaginary factors: new.
+#[doc(alias = "HRF")]
+#[doc(alias = "hybrid random features")]
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hybrid<M> {
@@ -62,12 +64,12 @@ pub struct Hybrid<M> {
     pub rest: M,
 }
 
-impl<M: Operand> Hybrid<M> {
+impl<M: Part> Hybrid<M> {
     /// The hybrid of terms (λ̂ₖ, Pₖ) and Q = `rest`, which has the remaining weight.
     ///
     /// All bases should estimate one kernel. Coefficients and bases should have different draws: parts with equal draws
     /// are dependent, and the variance then has a closed form only for bipolar hybrids. A user-defined
-    /// [`FeatureMap`](crate::FeatureMap) counts as independent of every map but itself, and your own copies of drawn frequencies
+    /// [`FeatureMap`](crate::extend::FeatureMap) counts as independent of every map but itself, and your own copies of drawn frequencies
     /// count as independent of these.
     ///
     /// # Errors
@@ -273,7 +275,7 @@ fn shared<M: Part>(parts: &[&M]) -> Vec<(usize, usize)> {
 }
 
 /// The covariance of the bases, from the pairs of dependent parts.
-fn covariance<M: Operand>(bases: &[&M], shared: &[(usize, usize)]) -> BaseCovariance {
+fn covariance<M: Part>(bases: &[&M], shared: &[(usize, usize)]) -> BaseCovariance {
     match (shared, bases) {
         ([], _) => BaseCovariance::Zero,
         ([(0, 1)], [first, second]) => bipolar(*first, *second).unwrap_or(BaseCovariance::Unknown),
@@ -283,7 +285,7 @@ fn covariance<M: Operand>(bases: &[&M], shared: &[(usize, usize)]) -> BaseCovari
 
 /// The covariance of hyperbolic and trigonometric features for one kernel on shared frequencies, independent or in antithetic
 /// pairs: both bases are even in ω, so a pair counts once.
-fn bipolar<M: Operand>(first: &M, second: &M) -> Option<BaseCovariance> {
+fn bipolar<M: Part>(first: &M, second: &M) -> Option<BaseCovariance> {
     let (first, second) = (first.plain()?, second.plain()?);
     let kinds = matches!(
         (&first.mechanism, &second.mechanism),

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 
 use super::coefficient::turned;
-use super::{Coefficient, Diagonal, Hybrid, Operand};
+use super::{Coefficient, Diagonal, Hybrid, Part};
 use crate::data::Clustering;
 use crate::error::{Error, Result, checked_positive};
 use crate::kernel::{Gaussian, Softmax};
@@ -12,7 +12,7 @@ use crate::map::{Mechanism, Omega, PlainRecipe, Transform};
 use crate::theory::complex_exponential::Symmetry;
 use crate::{ComplexExponential, Positive, Trigonometric};
 
-impl<M: Operand> Coefficient<M> {
+impl<M: Part> Coefficient<M> {
     /// The Gaussian coefficient λ = exp(−‖Ax + A⁻¹y‖²/(2c²)) with the Hermitian norm and a diagonal A of real or
     /// imaginary entries, from trigonometric features.
     ///
@@ -92,7 +92,7 @@ impl<'a> Mixture<'a> {
     }
 }
 
-impl<M: Operand> Hybrid<M> {
+impl<M: Part> Hybrid<M> {
     /// The cluster hybrid with Gaussian coefficients for the softmax kernel. Each pair of a query and a key cluster has a
     /// complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
     /// c, or [`Coefficient::around_positive`]; `rest` has the remaining weight.

@@ -1,29 +1,5 @@
-//! Maps that are made of maps: hybrids, a map for each pair of clusters, maps at transformed points.
-//!
-//! A hybrid estimate Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q gives most weight, for each pair of points, to the estimator that is
-//! accurate there; its coefficients λ̂ are estimated as well. A product of estimates is a tensor product of features,
-//! and a sum is a concatenation of blocks. A hybrid is therefore again a [`Map`] and can be used wherever a map can,
-//! also in other hybrids.
-//!
-//! ```
-//! use ndarray::arr1;
-//! use random_features::frequency::{Coupling, Independent};
-//! use random_features::compose::{Bases, Hybrid};
-//! use random_features::Map;
-//! let omega = Independent.draw(3, 64, 1)?;
-//! let tau = Independent.draw(3, 16, 2)?;
-//! // Hyperbolic features for opposite x and y, trigonometric features for similar ones.
-//! let map: Map<f64> = Hybrid::angular(Bases::shared(omega), tau)?;
-//! let x = arr1(&[0.5, 1.0, -0.5]);
-//! assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);
-//! assert!((map.estimate(&x, &-&x)? / (-x.dot(&x)).exp() - 1.0).abs() < 1e-12);
-//! # Ok::<(), random_features::Error>(())
-//! ```
-//!
-//! # One tree
-//! A [`Composite`] is one level of a tree: a combination of maps of a type `M`. If `M` is a [`Recipe`](crate::Recipe), it is
-//! plain data; if `M` is a [`Map`], it has features; indices in place of maps make its stored form. Constructors such as
-//! [`Hybrid::angular`] make either: the type that is asked for decides ([`Operand`]).
+//! Maps that are made of maps. A [`Composite`] is one level of a tree: a combination of maps of a type `M`. If `M` is a
+//! [`Recipe`](crate::Recipe), it is plain data; if `M` is a [`Map`], it has features; indices in place of maps make its stored form.
 
 mod bipolar;
 mod centres;
@@ -43,7 +19,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2};
 pub use bipolar::Bases;
 pub use centres::Centres;
 pub use clustered::Clustered;
-pub use coefficient::{Coefficient, GaussianWeight};
+pub use coefficient::Coefficient;
 pub use conditioned::Conditioned;
 pub(super) use conditioned::conditioned;
 pub use conditioning::Conditioning;
@@ -51,8 +27,8 @@ pub use diagonal::{Diagonal, Formula};
 pub(super) use estimates::rounding;
 pub use hybrid::Hybrid;
 pub use mixture::Mixture;
-pub use part::Operand;
-pub(super) use part::{Entry, Known, Part, Size};
+pub use part::Part;
+pub(super) use part::{Entry, Known, Size};
 
 use crate::engine::Plan;
 use crate::error::Result;
@@ -119,7 +95,7 @@ impl<M> Composite<M> {
     }
 }
 
-impl<M: Operand> Composite<M> {
+impl<M: Part> Composite<M> {
     /// d, the dimension of points.
     pub(super) fn dim(&self) -> usize {
         of_each!(self, node => node.dim())

@@ -1,4 +1,4 @@
-//! [`Operand`]: a [`Map`](crate::Map) or a [`Recipe`](crate::Recipe), which can be combined; [`Known`]: the kernel and the
+//! [`Part`]: a [`Map`](crate::Map) or a [`Recipe`](crate::Recipe), which can be combined; [`Known`]: the kernel and the
 //! covariance that follow from its data.
 
 use std::sync::Arc;
@@ -13,13 +13,11 @@ use crate::kernel::Kernel;
 use crate::map::{AnyKernel, Omega, PlainRecipe};
 
 /// A part of other maps: a [`Map`](crate::Map), whose frequencies are drawn, or a [`Recipe`](crate::Recipe), whose frequencies
-/// may still have to be drawn. The type that is asked for decides which of the two a constructor makes.
-pub trait Operand: Part {}
-
-impl<M: Part> Operand for M {}
-
-/// The methods that combinations of maps call on their parts. It is neither to be implemented nor to be called elsewhere.
-#[doc(hidden)]
+/// may still have to be drawn. Programs neither implement nor call it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a map nor a recipe",
+    note = "the type that is asked for decides which of the two a constructor makes: `let map: Map<f32> = …` or `let recipe: Recipe = …`"
+)]
 pub trait Part: Clone {
     /// The scalar of points.
     type Scalar: Real;
@@ -142,7 +140,7 @@ impl<S> Known<S> {
 }
 
 /// The kernel that all maps are known to estimate, with equal parameters.
-pub(super) fn common_kernel<'a, M: Operand + 'a>(
+pub(super) fn common_kernel<'a, M: Part + 'a>(
     maps: impl IntoIterator<Item = &'a M>,
 ) -> Option<Arc<dyn Kernel<M::Scalar>>> {
     let mut kernels = maps.into_iter().map(|map| map.known().kernel.clone());

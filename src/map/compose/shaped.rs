@@ -1,6 +1,6 @@
 //! The maps of a [`Shape`].
 
-use super::{Conditioning, Operand, conditioned};
+use super::{Conditioning, Part, conditioned};
 use crate::data::shaping::Shape;
 use crate::error::Result;
 use crate::map::{AnyKernel, DenseExponential, Omega, PlainRecipe};
@@ -43,7 +43,7 @@ impl Shape {
     ///
     /// # Errors
     /// The errors of [`DenseExponential::build`] and [`Map::conditioned`](crate::Map::conditioned).
-    pub fn build<M: Operand>(&self, omega: impl Into<Omega>, kernel: impl Into<AnyKernel>) -> Result<M> {
+    pub fn build<M: Part>(&self, omega: impl Into<Omega>, kernel: impl Into<AnyKernel>) -> Result<M> {
         let features = M::of_plain(PlainRecipe::new(self.dense_exponential()?, omega, kernel))?;
         conditioned(&features, &self.conditioning()?)
     }

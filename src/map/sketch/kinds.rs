@@ -16,7 +16,8 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// their kinds are known:
 ///
 /// ```
-/// # use random_features::map::{Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, AnyKernel, Tile};
+/// # use random_features::extend::{Facts, FeatureMap, Form, Sketch, SketchNumbers, Tile};
+/// # use random_features::map::{AnyKernel, Side};
 /// # #[derive(Debug)] struct One;
 /// # impl Sketch for One {
 /// #     const NAME: &'static str = "one";
@@ -35,7 +36,8 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// #     }
 /// # }
 /// use random_features::Recipe;
-/// use random_features::map::{SketchKinds, Sketched};
+/// use random_features::extend::SketchKinds;
+/// use random_features::map::Sketched;
 /// // `One` is a sketch without parameters, whose only feature is 1.
 /// let recipe = Sketched.recipe(One, AnyKernel::implied(1.0));
 /// let text = serde_json::to_string(&recipe).unwrap();

@@ -1,9 +1,9 @@
 //! [`Work`]: the operations behind the features of a point.
 
 use crate::Recipe;
-use crate::compose::{Clustered, Composite, Conditioned};
 use crate::engine::{givens_cost, hadamard_cost};
 use crate::frequency::{Coupling, Draw, RotationLaw};
+use crate::map::compose::{Clustered, Composite, Conditioned};
 use crate::map::{Lift, Omega, PlainRecipe};
 
 /// What takes time.

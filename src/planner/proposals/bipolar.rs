@@ -2,7 +2,7 @@
 
 use super::family::MapFamily;
 use super::input::FitInput;
-use crate::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
+use crate::compose::{Bases, Coefficient, Hybrid};
 use crate::error::Result;
 use crate::frequency::{AnyCoupling, Draw, Independent};
 use crate::map::Recipe;
@@ -27,7 +27,7 @@ pub(super) fn bipolar(input: FitInput<'_>) -> Result<Vec<MapFamily>> {
     let [x, y] = input.statistics.map(|side| side.mean_squared_norm());
     let norm = (0.5 * (x? + y?)).sqrt();
     if let Some(scale) = kernel.lengthscale().isotropic().filter(|_| norm > 0.0) {
-        let weight = GaussianWeight { sigma: (norm * scale).recip(), r: norm * scale };
+        let weight = ((norm * scale).recip(), norm * scale);
         let gaussian = |n| Ok(of("Gaussian hybrid", n, Coefficient::gaussian(tau(n), weight)?));
         all.extend(COEFFICIENTS[1..].iter().map(|n| gaussian(*n)).collect::<Result<Vec<_>>>()?);
     }

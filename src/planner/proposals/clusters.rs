@@ -5,11 +5,11 @@ use ndarray::{Array2, s};
 use super::family::MapFamily;
 use super::input::FitInput;
 use crate::Trigonometric;
-use crate::compose::{Centres, Clustered, Diagonal, Formula, Hybrid, Mixture};
 use crate::data::Clustering;
 use crate::error::{Error, Result};
 use crate::frequency::{Draw, Independent};
 use crate::kernel::Softmax;
+use crate::map::compose::{Centres, Clustered, Diagonal, Formula, Hybrid, Mixture};
 use crate::map::{AnyKernel, Recipe};
 
 /// Numbers of clusters of each side that are proposed, and the formula for their diagonals.

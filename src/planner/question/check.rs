@@ -40,5 +40,10 @@ pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
             });
         }
     }
-    planner.kernel.kernel().ok_or(Error::Unsupported { what: "a plan without a named kernel" })
+    let kernel =
+        planner.kernel.kernel().ok_or(Error::Unsupported { what: "a plan without a named kernel" })?;
+    if planner.kernel.radius().is_none() {
+        return Err(Error::Unsupported { what: "a plan for a kernel of functions of projections" });
+    }
+    Ok(kernel)
 }

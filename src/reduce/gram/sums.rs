@@ -61,7 +61,7 @@ use crate::rows::RowRanges;
 /// a map, and take them back: [`sums`](crate::apply::RidgeStatistics::sums) gives the sums of a machine's rows,
 /// [`merge_sums`](crate::apply::RidgeStatistics::merge_sums) adds sums to statistics,
 /// [`of_sums`](crate::apply::RidgeStatistics::of_sums) makes statistics of them. Sums of a user-defined
-/// [`FeatureMap`](crate::FeatureMap) can be joined only in the process that made them, with clones of its `Map`.
+/// [`FeatureMap`](crate::extend::FeatureMap) can be joined only in the process that made them, with clones of its `Map`.
 ///
 /// # Cost
 /// About 8 D² (f32) or 12 D² (f64) [bytes](GramSums::bytes), in memory as in a binary format. Merging copies the other sums

@@ -6,9 +6,10 @@ use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{
     Attention, AttentionCandidate, AttentionChoice, ExactAttention, Heads, TokenSample,
 };
+use random_features::compose::Conditioning;
 use random_features::frequency::{Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal};
 use random_features::kernel::Softmax;
-use random_features::map::{Conditioning, Recipe};
+use random_features::map::Recipe;
 use random_features::{Error, Hyperbolic, Positive, rng};
 
 const D: usize = 16;

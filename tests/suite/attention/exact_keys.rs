@@ -4,8 +4,8 @@ use super::oracle::{naive, positive, with_exact};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
+use random_features::compose::Conditioning;
 use random_features::frequency::{Independent, Orthogonal};
-use random_features::map::Conditioning;
 use random_features::{Error, Map, Positive, Side, Trigonometric};
 
 fn near(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {

@@ -5,11 +5,12 @@ use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads, TokenElement};
+use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{Coupling, Frequencies, Independent, Orthogonal, draw_poisson};
 use random_features::kernel::{Activation, Softmax};
-use random_features::map::{Conditioning, Facts, FeatureMap, Form, Tile};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };

@@ -6,10 +6,11 @@ use std::time::Instant;
 use super::oracle::{auto, diagnosed};
 use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, Ix3, arr1, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads, TokenSample};
+use random_features::compose::Conditioning;
 use random_features::frequency::{Coupling, Draw, Independent};
 use random_features::kernel::Softmax;
 use random_features::linalg::Backend;
-use random_features::map::{Conditioning, Recipe};
+use random_features::map::Recipe;
 use random_features::progress::{Progress, watch};
 use random_features::{Error, Map, Positive, Result};
 

@@ -5,11 +5,12 @@ use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads};
 use random_features::compose::{Bases, Hybrid};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{
     Draw, Frequencies, Independent, Orthogonal, Simplex, draw_poisson, draw_with,
 };
 use random_features::kernel::{Activation, RootDim, Softmax};
-use random_features::map::{Facts, FeatureMap, Form, Redraw, Shift, Tile};
+use random_features::map::{Redraw, Shift};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };

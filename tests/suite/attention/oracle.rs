@@ -88,11 +88,10 @@ fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Ar
             .unwrap()
     };
     if map.facts().logarithms {
-        let features = map.log_features(side, x).unwrap();
-        let logs = Array2::from_shape_fn(features.logarithms.dim(), |(i, f)| {
-            features.logarithms[[i, f]] + features.log_scales[[i, column(f)]]
-        });
-        return (logs, features.signs);
+        let (logarithms, signs, scales) = map.log_features(side, x).unwrap();
+        let logs =
+            Array2::from_shape_fn(logarithms.dim(), |(i, f)| logarithms[[i, f]] + scales[[i, column(f)]]);
+        return (logs, signs);
     }
     let features = map.features(side, x).unwrap();
     let logs =

@@ -4,11 +4,13 @@ use ndarray::{Array1, Array2, Array4, Axis, s};
 use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, TokenSample};
+use random_features::compose::Conditioning;
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex, Sobol, draw, draw_with,
 };
 use random_features::kernel::{Kernel, Matern, RegularisedSoftmax, RootDim, Smoothness, Softmax};
-use random_features::map::{Conditioning, Mechanism, PlainRecipe, Recipe};
+use random_features::map::{Mechanism, Recipe};
+use random_features::recipe::PlainRecipe;
 use random_features::theory::Basis;
 use random_features::theory::covariance;
 use random_features::theory::dense::optimal;

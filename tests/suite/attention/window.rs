@@ -4,8 +4,8 @@ use super::oracle::{self, Pair, naive, positive};
 use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array4, Axis, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads};
+use random_features::compose::Conditioning;
 use random_features::frequency::{Independent, Orthogonal};
-use random_features::map::Conditioning;
 use random_features::{Error, Hyperbolic, Positive, Real, Side, Trigonometric};
 
 fn head<T: Real>(x: &Array4<T>, b: usize, h: usize) -> Array2<f64> {

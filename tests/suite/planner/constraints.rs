@@ -3,11 +3,12 @@
 use super::data::{half, normal};
 use super::{calibration, couplings, label};
 use ndarray::Array2;
+use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Clustered, Hybrid};
 use random_features::data::Clustering;
 use random_features::frequency::{CountLaw, Draw, DrawCounts, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{Conditioning, Transform};
+use random_features::map::Transform;
 use random_features::planner::{Measure, Plan, Planner};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;

@@ -92,8 +92,9 @@ fn parameters_are_those_of_the_points() {
 /// Clusters of queries and of keys are those of their own sides.
 #[test]
 fn clusters_are_those_of_their_sides() {
-    use random_features::compose::{Centres, Clustered, Formula};
+    use random_features::compose::{Centres, Clustered};
     use random_features::data::Clustering;
+    use random_features::workbench::Formula;
     // Two clusters of each side.
     let side = |seed: u64, centre: [f64; 3]| {
         let mut x = normal(60, 3, 0.1, seed);

@@ -9,7 +9,7 @@ use random_features::apply::attention::{Attention, Heads};
 use random_features::apply::pca::PcaStatistics;
 use random_features::apply::softmax_sampling::SoftmaxSampler;
 use random_features::apply::{Criterion, RidgeGrid, RidgeStatistics};
-use random_features::map::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::progress::{Progress, watch};
 use random_features::{Error, Map, Side};
 

@@ -2,9 +2,9 @@
 
 use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, s};
 use random_features::apply::{KernelRidge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::Independent;
 use random_features::linalg::Backend;
-use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::{Map, Positive, Real, Side, Trigonometric};
 
 use super::{data, distance, features, naive, statistics, trigonometric, weights};

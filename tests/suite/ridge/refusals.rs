@@ -7,8 +7,8 @@ use rand::RngExt;
 use random_features::apply::{
     Criterion, KernelRidge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation,
 };
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::Independent;
-use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::{EluPlusOne, Error, Map, Real, Side, Trigonometric};
 
 use super::{data, statistics, trigonometric};

@@ -1,8 +1,9 @@
 //! Random binning features for the Laplace kernel, a map that the crate does not have, as a user writes it.
 
 use ndarray::ArrayView2;
+use random_features::extend::{Facts, FeatureMap, Form, Sketch, SketchNumbers, Tile};
 use random_features::kernel::Lengthscale;
-use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Tile};
+use random_features::map::{AnyKernel, Side};
 use random_features::rand::{Rng, RngExt};
 use random_features::{Error, Real, Result};
 

@@ -1,7 +1,8 @@
 //! Sketches that do not keep what a sketch must.
 
 use ndarray::ArrayView2;
-use random_features::map::{AnyKernel, Facts, FeatureMap, Form, Side, Sketch, SketchNumbers, Tile};
+use random_features::extend::{Facts, FeatureMap, Form, Sketch, SketchNumbers, Tile};
+use random_features::map::{AnyKernel, Side};
 use random_features::rand::Rng;
 use random_features::{Real, Result};
 

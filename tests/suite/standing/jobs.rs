@@ -8,13 +8,14 @@ use num_complex::Complex64;
 use random_features::apply::attention::{Attention, ExactAttention, Heads, TokenSample};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother};
+use random_features::compose::Conditioning;
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::{Clustering, Reservoir, Statistics, lengthscale};
 use random_features::frequency::{
     Coupling, Draw, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, Sobol, draw_poisson,
 };
 use random_features::kernel::{Activation, Gaussian, Kernel, Matern, Smoothness, Softmax};
-use random_features::map::{Conditioning, Transform};
+use random_features::map::Transform;
 use random_features::planner::Planner;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;

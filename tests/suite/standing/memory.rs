@@ -9,13 +9,13 @@ use ndarray::{Array1, Array2, Array4, ArrayView2, arr1, arr2};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
+use random_features::compose::Conditioning;
 use random_features::data::{Clustering, Reservoir, Statistics};
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
     Sobol, draw_geometric, draw_poisson,
 };
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::map::Conditioning;
 use random_features::{Error, Hyperbolic, Map, Points, Positive, Side, Trigonometric, rng};
 
 use super::{role, run_alone, this_program};

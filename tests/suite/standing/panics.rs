@@ -10,7 +10,7 @@ use ndarray::{Array2, Array4, ArrayView2, s};
 use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::apply::{Criterion, RidgeGrid, RidgeSearch, RidgeStatistics, Smoother};
-use random_features::map::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::progress::{self, Progress};
 use random_features::{Error, Map, Side};
 

@@ -7,7 +7,8 @@ use num_complex::Complex64;
 use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
-use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
+use random_features::compose::Conditioning;
+use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments};
 use random_features::data::{Clustering, PairStatistics, Reservoir, Statistics};
 use random_features::frequency::structured::Structured;
@@ -19,7 +20,7 @@ use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, Radius,
     RationalQuadratic, RegularisedSoftmax, RootDim, Smoothness, Softmax,
 };
-use random_features::map::{AnyKernel, Conditioning, Importance, Shift, Transform};
+use random_features::map::{AnyKernel, Importance, Shift, Transform};
 use random_features::planner::{Calibration, Measure, Plan, Planner};
 use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
@@ -282,7 +283,7 @@ fn maps() -> Vec<Sample> {
     let centres = Centres::new(&queries, &keys);
     let turned = Array2::from_shape_fn((2, 2), |(i, j)| if i == j { 1.1 } else { 0.2 });
     let turned = Conditioning::new(turned).unwrap().shifted(vec![0.1, 0.0], vec![0.0, -0.2]).unwrap();
-    let weight = GaussianWeight { sigma: 0.7, r: 1.1 };
+    let weight = (0.7, 1.1);
     let half = || Coefficient::constant(0.3).unwrap();
     let draw = |m| Draw::new(2, m, Orthogonal);
     vec![

@@ -153,7 +153,8 @@ mod tests {
     use random_features::Trigonometric;
     use random_features::frequency::{Draw, Orthogonal};
     use random_features::kernel::Gaussian;
-    use random_features::map::{PlainRecipe, Recipe};
+    use random_features::map::Recipe;
+    use random_features::recipe::PlainRecipe;
 
     use super::*;
     use crate::map::MapSpec;

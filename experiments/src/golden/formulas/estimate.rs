@@ -1,6 +1,6 @@
 //! Estimates from given frequencies.
 
-use random_features::compose::{Bases, GaussianWeight, Hybrid};
+use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{CountLaw, Counts, Frequencies};
 use random_features::map::Transform;
 use random_features::theory::complex_exponential::Symmetry;
@@ -47,7 +47,7 @@ pub fn estimate(case: &Case) -> Found {
         }
         "estimate.gaussian_hybrid_shared" => {
             let (sigma, r) = (case.number("sigma")?, case.number("r")?);
-            let map = Hybrid::gaussian(Bases::shared(omega()?), tau()?, GaussianWeight { sigma, r });
+            let map = Hybrid::gaussian(Bases::shared(omega()?), tau()?, (sigma, r));
             map.map_err(|e| e.to_string())?
         }
         "estimate.smreg_positive" => {

@@ -2,7 +2,8 @@
 
 use ndarray::ArrayView2;
 use random_features::apply::RidgeStatistics;
-use random_features::map::{Facts, FeatureMap, Form, Side, Tile};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::map::Side;
 use random_features::{Map, Real};
 
 use super::case::{Case, Found, parts};

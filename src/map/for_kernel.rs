@@ -1,0 +1,210 @@
+//! The map of a kernel in one call, and frequencies of a kernel's own law.
+
+use super::any_kernel::AnyKernel;
+use super::{Map, Mechanism, Nonlinear, PlainRecipe, Positive, Recipe, Sign, Trigonometric};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::frequency::{
+    Antithetic, AnyCoupling, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, PlainCoupling,
+    Product, Simplex, Sobol, draw, draw_with,
+};
+use crate::kernel::{Chi, Marginal, RootDim, Spectrum};
+use crate::once::once;
+use crate::theory::Radius;
+
+impl<T: Real> Map<T> {
+    /// The map of a kernel on m frequencies in ℝᵈ, drawn from a seed, with the definition and the coupling that are best for it.
+    ///
+    /// Estimates are unbiased. The long way to the same map is to [draw](AnyKernel::draw) the frequencies and to build the map on
+    /// them, which allows other maps and couplings.
+    ///
+    /// ```
+    /// use ndarray::arr1;
+    /// use random_features::Map;
+    /// use random_features::kernel::{Gaussian, Matern, Smoothness};
+    /// let map: Map<f64> = Map::for_kernel(Gaussian::new(2.0)?, 2, 256, 7)?;
+    /// assert_eq!((map.dim(), map.feature_dim()), (2, 512));
+    /// let estimate = map.estimate(&arr1(&[0.3, 1.0]), &arr1(&[0.5, -0.5]))?;
+    /// assert!((estimate - (-2.29f64 / 8.0).exp()).abs() < 0.1);
+    /// let matern: Map<f64> = Map::for_kernel(Matern::new(Smoothness::FiveHalves, 2.0)?, 2, 256, 7)?;
+    /// assert!(matern.kernel().is_some());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// | kernel | map | coupling | because |
+    /// |---|---|---|---|
+    /// | [`Softmax`](crate::kernel::Softmax) | [`Positive`], m features | [`Simplex`] | no coupling that leaves the law of each frequency as it is has a lower known variance, and estimates are positive |
+    /// | [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax) | [`Positive`], m features | [`Simplex`] | as for softmax |
+    /// | [`Gaussian`](crate::kernel::Gaussian), [`Matern`](crate::kernel::Matern), [`RationalQuadratic`](crate::kernel::RationalQuadratic) | [`Trigonometric`], 2m features | [`Orthogonal`] | errors are bounded, and orthogonal frequencies have the lower variance for points at distances of some lengthscales |
+    /// | [`Laplace`](crate::kernel::Laplace) | [`Trigonometric`], 2m features | [`Product`](crate::frequency::Product) | coordinates of a frequency must be independent |
+    /// | [`Angular`](crate::kernel::Angular) | [`Sign`], m features | [`Orthogonal`] | signs on orthogonal frequencies repeat each other less |
+    /// | [`ActivationKernel`](crate::kernel::ActivationKernel) | [`Nonlinear`], m features | [`Orthogonal`] | as for angles |
+    /// | [`AnyKernel::own`] | [`Trigonometric`], 2m features | [`Orthogonal`], or independent coordinates if its spectrum is a product | as for the Gaussian kernel |
+    ///
+    /// In one dimension, where there is no simplex, frequencies are orthogonal instead, which are then independent. A
+    /// [`Planner`](crate::planner::Planner) compares all maps on your data instead.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if d or m is 0, [`Shape`](Error::Shape) if the kernel has lengthscales for another dimension,
+    /// [`Kernel`](Error::Kernel) for a regularised softmax kernel of another dimension, [`Unsupported`](Error::Unsupported) for
+    /// [`AnyKernel::implied`], which names no kernel, [`Memory`](Error::Memory) if the frequencies do not fit in memory.
+    pub fn for_kernel(kernel: impl Into<AnyKernel>, d: usize, m: usize, seed: u64) -> Result<Self> {
+        Self::of_kernel(&kernel.into(), d, m, seed)
+    }
+
+    #[inline(never)]
+    fn of_kernel(kernel: &AnyKernel, d: usize, m: usize, seed: u64) -> Result<Self> {
+        let best = Best::of(kernel, d)?;
+        let omega = kernel.draw(&best.coupling, d, m, seed)?;
+        PlainRecipe::new(best.mechanism, omega, best.kernel).build()
+    }
+}
+
+impl Recipe {
+    /// The recipe of [`Map::for_kernel`], whose m frequencies in ℝᵈ are still to be drawn: `draw(seed)` gives that map.
+    ///
+    /// ```
+    /// use random_features::kernel::Softmax;
+    /// use random_features::{Map, Recipe};
+    /// let recipe = Recipe::for_kernel(Softmax::default(), 16, 64)?;
+    /// let map: Map<f32> = recipe.draw(7)?;
+    /// assert_eq!(map.identity(), Map::<f32>::for_kernel(Softmax::default(), 16, 64, 7)?.identity());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Map::for_kernel`] that are known before a draw; [`Sampler`](Error::Sampler) for a kernel of your own whose law
+    /// has no name.
+    pub fn for_kernel(kernel: impl Into<AnyKernel>, d: usize, m: usize) -> Result<Self> {
+        let kernel = kernel.into();
+        let best = Best::of(&kernel, d)?;
+        let law = kernel.spectrum()?.law();
+        if !law.is_named() {
+            return Err(Error::Sampler { what: "frequencies", law: law.to_string() });
+        }
+        let plain = PlainRecipe::new(best.mechanism, draw_of_law(d, m, best.coupling, law), best.kernel);
+        plain.check()?;
+        Ok(Recipe::Plain(plain))
+    }
+}
+
+impl AnyKernel {
+    /// Draws m frequencies in ℝᵈ of the law that this kernel needs, in blocks of the coupling.
+    ///
+    /// The law follows from the kernel, so that it is stated once:
+    ///
+    /// ```
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::kernel::{Matern, Smoothness};
+    /// use random_features::{Map, Trigonometric};
+    /// let matern = Matern::new(Smoothness::ThreeHalves, 0.5)?;
+    /// let omega = matern.draw(&Orthogonal, 3, 256, 7)?;
+    /// let map: Map<f32> = Trigonometric.build(omega, matern)?;
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// Directions come from the coupling and radii from the kernel. For a kernel whose frequencies have independent coordinates, such
+    /// as [`Laplace`](crate::kernel::Laplace), [`Independent`] frequencies have independent coordinates of its law, and [`Sobol`] and
+    /// [`Halton`] frequencies evenly spread ones.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if d or m is 0, or the coupling does not exist in dimension d; [`Shape`](Error::Shape) if the
+    /// kernel has lengthscales for another dimension; [`Unsupported`](Error::Unsupported) for [`AnyKernel::implied`], for a coupling
+    /// with radii of another law, and for a coupling of directions if coordinates must be independent;
+    /// [`Memory`](Error::Memory) if the frequencies do not fit in memory.
+    pub fn draw<C: Coupling + ?Sized>(
+        &self,
+        coupling: &C,
+        d: usize,
+        m: usize,
+        seed: u64,
+    ) -> Result<Frequencies> {
+        self.draw_from(&coupling, d, m, seed)
+    }
+
+    fn draw_from(&self, coupling: &dyn Coupling, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
+        self.check(d)?;
+        match self.spectrum()? {
+            Spectrum::Polar(radii) if coupling.radius(radii.law()) == radii.law() => {
+                draw_with(d, m, coupling, radii, seed)
+            }
+            Spectrum::Polar(_) => {
+                Err(Error::Unsupported { what: "frequencies of a kernel with radii of another law" })
+            }
+            Spectrum::Product(law) => match coupling.recipe() {
+                Some(AnyCoupling::Plain(PlainCoupling::Independent)) => draw(d, m, &Product(law), seed),
+                Some(AnyCoupling::Antithetic(PlainCoupling::Independent)) => {
+                    draw(d, m, &Antithetic(Product(law)), seed)
+                }
+                Some(AnyCoupling::Plain(PlainCoupling::Sobol)) => draw(d, m, &Sobol.with_marginal(law), seed),
+                Some(AnyCoupling::Plain(PlainCoupling::Halton)) => {
+                    draw(d, m, &Halton.with_marginal(law), seed)
+                }
+                _ if has_coordinates(coupling, law) => draw(d, m, coupling, seed),
+                _ => Err(Error::Unsupported {
+                    what: "frequencies with independent coordinates from a coupling of directions: take Independent",
+                }),
+            },
+        }
+    }
+
+    /// The law of the frequencies that the kernel needs, with its sampler.
+    fn spectrum(&self) -> Result<Spectrum<'_>> {
+        match self {
+            AnyKernel::Implied(_) => {
+                Err(Error::Unsupported { what: "frequencies for a lengthscale alone, which names no kernel" })
+            }
+            AnyKernel::RegularisedSoftmax(_) => Ok(Spectrum::Polar(&RootDim)),
+            kernel => Ok(kernel.shift_invariant().map_or(Spectrum::Polar(&Chi), |kernel| kernel.spectrum())),
+        }
+    }
+}
+
+/// The draw of this coupling and law, or of independent coordinates if the law is one of coordinates.
+fn draw_of_law(d: usize, m: usize, coupling: AnyCoupling, law: Radius) -> Draw {
+    if law.is_polar() {
+        Draw { radii: law, ..Draw::new(d, m, coupling) }
+    } else {
+        Draw::new(d, m, PlainCoupling::Product(law))
+    }
+}
+
+/// Whether frequencies of the coupling have independent coordinates of a law with this name.
+fn has_coordinates(coupling: &dyn Coupling, law: &dyn Marginal) -> bool {
+    law.law().is_named() && coupling.block_law(1, 1, Radius::Chi).radius == law.law()
+}
+
+/// The map and the coupling that are best for a kernel.
+struct Best {
+    mechanism: Mechanism,
+    coupling: AnyCoupling,
+    /// The kernel that the map takes: a lengthscale alone if the map itself determines its kernel.
+    kernel: AnyKernel,
+}
+
+impl Best {
+    fn of(kernel: &AnyKernel, d: usize) -> Result<Self> {
+        let itself = |mechanism: Mechanism, coupling| Best { mechanism, coupling, kernel: kernel.clone() };
+        let implied = |mechanism: Mechanism| Best {
+            mechanism,
+            coupling: Orthogonal.into(),
+            kernel: AnyKernel::implied(kernel.lengthscale().clone()),
+        };
+        Ok(match (kernel, kernel.spectrum()?) {
+            (AnyKernel::Angular(_), _) => implied(Sign.into()),
+            (AnyKernel::ActivationKernel(kernel), _) => {
+                implied(Nonlinear::new(kernel.activation()).with_offset(kernel.offset())?.into())
+            }
+            (AnyKernel::Softmax(_) | AnyKernel::RegularisedSoftmax(_), _) if d > 1 => {
+                itself(Positive.into(), Simplex::default().into())
+            }
+            (AnyKernel::Softmax(_) | AnyKernel::RegularisedSoftmax(_), _) => {
+                itself(Positive.into(), Orthogonal.into())
+            }
+            (_, Spectrum::Polar(_)) => itself(Trigonometric.into(), Orthogonal.into()),
+            (_, Spectrum::Product(_)) => itself(Trigonometric.into(), Independent.into()),
+        })
+    }
+}
+
+once!(Map::<T>::of_kernel);
