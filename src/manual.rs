@@ -44,8 +44,11 @@ pub mod first_hour {}
 #[cfg_attr(not(all(feature = "faer", feature = "serde")), doc = "Made with the features `faer` and `serde`.")]
 pub mod regression {}
 
-#[cfg_attr(all(feature = "attention", feature = "planner"), doc = include_str!("doc/which_map.md"))]
-#[cfg_attr(not(all(feature = "attention", feature = "planner")), doc = "Made with the features `attention` and `planner`.")]
+#[cfg_attr(all(feature = "faer", feature = "planner"), doc = include_str!("doc/which_map.md"))]
+#[cfg_attr(
+    not(all(feature = "faer", feature = "planner")),
+    doc = "Made with the features `faer` and `planner`."
+)]
 pub mod which_map {}
 
 #[cfg_attr(all(feature = "attention", feature = "faer", feature = "regression"), doc = include_str!("doc/coming_from.md"))]

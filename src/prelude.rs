@@ -16,7 +16,9 @@ pub use crate::apply::RidgeSearch;
 #[cfg(feature = "attention")]
 pub use crate::apply::attention::{Attention, Heads};
 pub use crate::frequency::{Hadamard, Independent, Orthogonal, Simplex, Sobol};
-pub use crate::kernel::{Gaussian, Kernel, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax};
+pub use crate::kernel::{
+    Gaussian, Kernel, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+};
 pub use crate::map::{
     AnyKernel, Features, Gerf, Hyperbolic, Map, Nonlinear, Positive, Recipe, Side, Sign, Trigonometric,
 };
