@@ -1,106 +1,110 @@
-//! Random feature maps: kernels as inner products, so that kernel methods cost O(n) instead of O(n²).
+//! Random Fourier features, FAVOR+ attention and kernel ridge regression in linear time, on CPUs, with the error of the
+//! approximation known before you compute.
 //!
-//! A kernel method on n points needs n² kernel values. A random feature map φ draws m frequencies ω once and turns each
-//! point into D features with K(x, y) ≈ φ(x)·φ(y), without bias and with a variance known in closed form. Sums over
-//! points are then computed from features, in one pass.
+//! A kernel method on n points needs n² kernel values. Random features turn each point into D numbers whose inner products
+//! estimate these values: K(x, y) ≈ φ(x)·φ(y). Time and memory then grow with n instead of n².
 //!
-//! # The flow
+//! # What you can do
+//! | task | take | guide |
+//! |---|---|---|
+//! | regression and classification, with intervals | [`RidgeSearch`](apply::RidgeSearch) | [regression](manual::regression) |
+//! | attention: train, serve, decode token by token | [`Attention`](apply::attention::Attention) | [training](manual::training), [serving](manual::serving) |
+//! | features as an array, for another model | [`Map`] | [first hour](manual::first_hour) |
+//! | principal components of a kernel, in batches | [`PcaStatistics`](apply::pca::PcaStatistics) | [regression](manual::regression) |
+//! | training with a softmax over very many classes | [`SampledSoftmax`](apply::softmax_sampling::SampledSoftmax) | its page |
+//! | data past one machine's memory | [`RidgeStatistics`](apply::RidgeStatistics) | [scale](manual::scale) |
+//! | the best features for your points | [`Planner`] | [which map](manual::which_map) |
+//!
+//! Those who know other libraries find their names in [coming from](manual::coming_from), and words in the
+//! [glossary](manual::glossary).
+//!
+//! # A whole program
 //! ```
-//! use random_features::frequency::Orthogonal;
-//! use random_features::{Positive, Side};
-//! # let queries = ndarray::Array2::<f32>::from_elem((5, 64), 0.1);
-//! # let keys = ndarray::Array2::<f32>::from_elem((7, 64), -0.1);
+//! use random_features::ndarray::{Array1, Array2};
+//! use random_features::prelude::*;
 //!
-//! let omega = Orthogonal.draw(64, 256, 42)?;    //  frequencies: m = 256 rows in ℝ⁶⁴, from a seed
-//! let map = Positive.softmax(omega)?;           //  a projection and a lift
-//! let q = map.features(Side::X, &queries)?;     //  values and scales
-//! let k = map.features(Side::Y, &keys)?;
-//! let gram = q.gram(&k)?;                       //  estimates of exp(xᵢ·yⱼ)
-//! # assert_eq!(gram.dim(), (5, 7));
-//! # assert!((gram[[0, 0]] - (-0.64f32).exp()).abs() < 1e-4);
-//! # Ok::<(), random_features::Error>(())
+//! fn main() -> Result<()> {
+//!     // 2000 points in the plane, and a target for each.
+//!     let mut rng = rng(1);
+//!     let x = Array2::from_shape_simple_fn((2000, 2), || rng.normal());
+//!     let y: Array1<f64> = x.rows().into_iter().map(|x| x[0] * x[1]).collect();
+//!
+//!     // Features as an array: Gaussian kernel, ℓ = 1, 128 frequencies, seed 7.
+//!     let map: Map<f64> = Map::for_kernel(Gaussian::new(1.0)?, 2, 128, 7)?;
+//!     let phi = map.transform(&x)?;
+//!     assert_eq!(phi.dim(), (2000, 256));
+//!
+//!     // Ridge regression on such features; ℓ and λ are searched for.
+//!     let fit = RidgeSearch::gaussian(2, 128, 7)?.fit(&x, &y)?;
+//!     println!("{fit}");
+//!     let error = fit.model().predict_single(&x)? - &y;
+//!     assert!(error.iter().all(|e| e.abs() < 0.5));
+//!
+//!     // Which features would have been best for these points?
+//!     let plan = Planner::of_one_set(&x)?.with_max_features(256).plan()?;
+//!     println!("{plan}");
+//!     Ok(())
+//! }
 //! ```
-//! Every map is a [`Map`] and is used through its methods. A map of your own implements [`FeatureMap`](extend::FeatureMap), or
-//! [`Sketch`](extend::Sketch) if it shall be stored and drawn from seeds; a [`Recipe`] is a map as plain data. The
-//! [first hour](manual::first_hour) continues from here.
 //!
-//! All randomness enters at [`draw`](frequency::Orthogonal::draw), when a map is constructed. A map then gives
-//! bit-identical features for the same points on any number of threads.
+//! # How the parts fit together
+//!
+#![doc = include_str!("doc/flow.svg")]
+//!
+//! A **recipe** is a map as plain data. A seed draws its frequencies, and makes it a **map**, from points to features. All
+//! randomness enters there: a map gives the same features for the same points, on any number of threads. Applications take
+//! a map and compute sums of features that they never store.
+//!
+//! # Where to find what
+//! **To use**: this page's items; more maps and their methods in [`map`], ways to combine them in [`compose`]; ways to draw
+//! frequencies in [`frequency`]; kernels in [`kernel`]; what maps are for in [`apply`]; statistics of points and
+//! lengthscales in [`data`]; the [`planner`]; [`progress`], which watches and stops long work. The [`prelude`] has what
+//! programs need most. The [`manual`] has guides and measurements.
+//!
+//! **To extend**: [`extend`] has the traits for maps, kernels and couplings of your own; [`testing`] verifies them.
+//!
+//! **To store and compare**: [`recipe`] has the parts of recipes; [`reduce`] has sums that travel between machines.
+//!
+//! **To look up**: [`theory`] has variances and bounds in closed form, with [errata](theory::errata) of the papers.
 //!
 //! # Which map?
-//! | map | features | exact where | choose it when |
-//! |---|---|---|---|
-//! | [`Trigonometric`] | 2m, signed | x = y | kernel values are large: the Gaussian kernel on points at distances of a lengthscale or so |
-//! | [`Positive`] | m, positive | x = −y | kernel values are small and estimates must not be negative: softmax attention |
-//! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
-//! | [`Gerf`] with s = 1 and real A (OPRF) | m, positive | – | as positive, for points of larger norms: A comes from the data |
-//! | [`DenseExponential`] | m, positive | – | as OPRF, for data whose sums x + y are large in few directions: all from the data ([`manual::shaped`]) |
-//! | [`Importance`] | m, positive | – | frequencies have your own density: weights correct for it |
-//! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
-//! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign (with a [`Shift`](map::Shift): positive) |
-//! | [`Hybrid`](compose::Hybrid) | products of its parts' features | x = y and x = −y | pairs of both kinds occur |
-//! | [`Sign`] | m, ±1 | – | the angular kernel |
-//! | [`Nonlinear`], [`EluPlusOne`] | m | – | a nonlinearity is asked for, not a kernel |
+//! [`Map::for_kernel`] takes the map and the coupling that suit a kernel. The choice by hand:
 //!
-//! All but the last two rows serve the [softmax](kernel::Softmax) and the [Gaussian](kernel::Gaussian) kernel with one
-//! lengthscale or one for each dimension: the target only changes a factor. On frequencies with another spectral law,
-//! trigonometric features serve any shift-invariant kernel ([Matérn](kernel::Matern), [rational
-//! quadratic](kernel::RationalQuadratic), [Laplace](kernel::Laplace), [your own](kernel::ShiftInvariant)), positive and
-//! hyperbolic ones the [regularised softmax](kernel::RegularisedSoftmax) kernel. [`Map::log_variance`] predicts the
-//! variance of an estimate where it is known, and [`data`] chooses parameters from data. A [`Planner`](planner::Planner)
-//! chooses the map itself: it ranks all maps, with all couplings and fitted parameters, by the errors to expect.
+#![doc = include_str!("doc/maps.md")]
 //!
-//! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
-//! worse for positive features), [`Simplex`](frequency::Simplex) (best for them), and
-//! [`Antithetic`](frequency::Antithetic) pairs over any of these. In few dimensions there are [`Sobol`](frequency::Sobol)
-//! points, without closed forms; in many dimensions [`Hadamard`](frequency::Hadamard) products, fast and approximate.
-//!
-//! # Architecture
-//! Layers, from the bottom up; each uses only those above it in this list.
-//!
-//! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops, special functions and threads (private); linear algebra
-//!   ([`linalg`])
-//! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
-//! - frequencies and couplings ([`frequency`]); parameters from data ([`data`])
-//! - the engine (private): projections and lifts of tiles of points, folds over features without storing them; beside it
-//!   [`Points`], which it reads, also from columns of Apache Arrow (`arrow`)
-//! - feature maps ([`map`]) and their recipes
-//! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
-//! - sums of features that merge, without their map ([`reduce`]); sums of your own by [`Map::fold`]
-//! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
-//!   sampling](apply::softmax_sampling), [metrics](apply::metrics)
-//! - from data and a budget to a recipe, with the error to expect ([`planner`])
-//! - beside them [`progress`], which watches and stops long work, the [`manual`], and the tests for maps of your own (feature `testing`)
+//! [Which map, how many features](manual::which_map) has more, and [what it costs](manual::cost) the times.
 //!
 //! # Conventions
-//! - Points are rows of `ndarray` arrays of any layout; `f32` in, `f32` out. `_into` methods write to your buffers.
-//! - A feature is exp(log scale) · value with `f64` scales: no norm overflows, and estimates are available as logarithms.
-//!   Their errors are c · eps · (‖ω‖‖x‖ + ½‖x‖²) with the eps of the scalar; c is 0.15 in the mean square and rarely above
-//!   1.5, in any dimension. ω·x itself is mostly smaller than ‖ω‖‖x‖ by √d. So errors relative to |ω·x| + ½‖x‖² are 1 eps at
-//!   d = 64, 4 at d = 1024 and 7 at d = 4096, since ω·x is one sum over the coordinates; with structured projections they are
-//!   1.5 eps at most.
-//! - Exponentials below the smallest normal number are 0. Products of features, in hybrids and Gram matrices, may be denormal.
-//! - Weights of rows and of pairs of rows are `f64`, for points of any scalar.
-//! - m counts frequencies, D features. ℓ divides points before anything else.
-//! - [`Points`] may be sparse (feature `sparse`): compressed rows cost as much as their non-zero entries. Columns of Apache
-//!   Arrow (feature `arrow`) are read without copies of them. Results are bit-identical to those of dense points.
-//! - Wrong shapes and parameters are [`Error`]s; the few methods that can panic, for use inside your own maps, say so.
-//!   A row with NaN or an infinity gets NaN features and does not affect other rows.
-//! - Work is spread over the threads of the caller's rayon pool (feature `rayon`, in `default`), or stays on the calling
-//!   thread without that feature. Results are bit-identical for any number of threads; between instruction sets they agree
-//!   to rounding. In a program that enables ndarray's feature `blas`, orthogonal draws and second moments of data have the
-//!   bits of that BLAS.
-//! - A forked process has none of its parent's threads. If the parent has used this crate before, work in the forked
-//!   process stays on the calling thread, or uses the threads of a pool that was made after the fork. A process must not
-//!   fork while this crate is at work on another of its threads.
-//! - Applications are features of Cargo: `attention`, `regression` (with PCA), `sampling`, `metrics` and `planner` are in
-//!   `default` beside `faer` and `rayon`. Maps alone are `default-features = false, features = ["rayon"]`; no feature changes
-//!   a result of another.
-//! - Stored data (feature `serde`) is read back bit-identically from every format. Text formats hold numbers that every reader
-//!   reads alike as numbers. Others are strings: numbers of more than 15 digits, very large and very small ones, NaN and
-//!   infinities.
-//! - Couplings, kernels, maps and [functions](kernel::Activation) are read from text (`"orthogonal".parse()`), which their
-//!   `Display` writes. A [`MapConfig`](map::MapConfig) is a recipe for configuration files.
+//! - Points are rows of arrays of `ndarray` in any layout. [`Points`] may also be sparse rows or columns of Apache Arrow.
+//!   `f32` in gives `f32` out. `_into` methods write to your buffers.
+//! - Sizes: n points in d dimensions, m frequencies, D features ([`Map::feature_dim`]). A lengthscale ℓ divides points
+//!   before anything else.
+//! - Softmax and Gaussian features differ by a factor exp(±½‖x‖²/ℓ²) for each point. All maps but [`Sign`], [`Nonlinear`]
+//!   and [`EluPlusOne`] serve both kernels.
+//! - Features carry a separate `f64` log scale, so no norm overflows. Relative errors by rounding are a few eps of the scalar.
+//! - Exponentials below the smallest normal number are 0.
+//! - Weights of rows and of pairs are `f64` for points of either scalar.
+//! - Wrong shapes and parameters are an [`Error`]. The few methods that can panic, for use inside your own maps, say so. A row
+//!   with NaN or an infinity gets NaN features and does not affect other rows.
+//! - Work is spread over the threads of the caller's rayon pool (feature `rayon`). Results are bit-identical for any number of
+//!   threads. They agree to rounding between instruction sets. With ndarray's feature `blas`, draws of orthogonal frequencies
+//!   have the bits of that BLAS.
+//! - A forked process has none of its parent's threads: there work stays on the calling thread, or uses a pool that was made
+//!   after the fork. Do not fork while this crate is at work on another thread.
+//! - Applications are Cargo features: `attention`, `regression` (with PCA), `sampling`, `metrics` and `planner` are in
+//!   `default`, as are `faer` and `rayon`. No feature changes a result of another.
+//! - What is stored (feature `serde`) is read back to the bit, from every format. In text formats, numbers that some readers
+//!   would round are strings.
+//! - Couplings, kernels, maps and functions are read from the text that they print: `"orthogonal".parse()`. A
+//!   [`MapConfig`](map::MapConfig) is a recipe for configuration files.
+//!
+//! [`Orthogonal`]: frequency::Orthogonal
+//! [`Sobol`]: frequency::Sobol
+//! [`Simplex`]: frequency::Simplex
+//! [`Hadamard`]: frequency::Hadamard
+//! [`Shaping`]: data::shaping::Shaping
+//! [`Hybrid`]: compose::Hybrid
+//! [`Planner`]: planner::Planner
 
 // Every layer has items that only one application uses. Features only add code, so that an item that is dead with all
 // applications is dead in every build. The compiler looks for such items in that build only, and no item needs a list of the
@@ -159,6 +163,7 @@ pub mod planner;
 
 pub mod extend;
 pub mod manual;
+pub mod prelude;
 pub mod recipe;
 
 #[cfg(feature = "testing")]

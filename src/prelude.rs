@@ -1,0 +1,27 @@
+//! What most programs need: `use random_features::prelude::*;`.
+//!
+//! Maps, couplings and kernels, [`Attention`], [`RidgeSearch`] and the [`Planner`]. Items that fewer programs need are imported by
+//! their own paths.
+//!
+//! ```
+//! use random_features::prelude::*;
+//!
+//! let map: Map<f32> = Map::for_kernel(Gaussian::new(2.0)?, 3, 256, 7)?;
+//! assert_eq!(map.feature_dim(), 512);
+//! # Ok::<(), Error>(())
+//! ```
+
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+pub use crate::apply::RidgeSearch;
+#[cfg(feature = "attention")]
+pub use crate::apply::attention::{Attention, Heads};
+pub use crate::frequency::{Hadamard, Independent, Orthogonal, Simplex, Sobol};
+pub use crate::kernel::{
+    Gaussian, Kernel, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+};
+pub use crate::map::{
+    AnyKernel, Features, Gerf, Hyperbolic, Map, Nonlinear, Positive, Recipe, Side, Sign, Trigonometric,
+};
+#[cfg(feature = "planner")]
+pub use crate::planner::Planner;
+pub use crate::{Error, Result, rng};
