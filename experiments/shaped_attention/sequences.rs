@@ -85,10 +85,7 @@ fn errors(setup: &Setup, (name, sizes): (&'static str, [f64; 2])) -> Result<Erro
         }
         Ok(sum / setup.repeat as f64)
     };
-    let stream = |repeat: u64| {
-        let rng = rng_of_step(setup.seed, (1 << 41) + repeat);
-        rng
-    };
+    let stream = |repeat: u64| rng_of_step(setup.seed, (1 << 41) + repeat);
     let dense = |repeat| Orthogonal.draw(D, M, stream(repeat).next_u64());
     let positive = |repeat| Positive.softmax(dense(repeat)?);
     let errors = [

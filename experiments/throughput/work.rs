@@ -170,7 +170,7 @@ where
     let (x, map) = (points::<T>(n, d)?, Trigonometric.gaussian(omega, 1.0)?);
     let head = x.slice(ndarray::s![..n.min(100), ..]).to_owned();
     let mut statistics = RidgeStatistics::new(map, 1)?;
-    statistics.update(&head, &head.slice(ndarray::s![.., ..1]))?;
+    statistics.update(&head, head.slice(ndarray::s![.., ..1]))?;
     let (model, mut out) = (statistics.solve(1.0)?, zeros::<T>(n, 1)?);
     let cost = Cost {
         flops: product(request, m / 2) + 2.0 * n as f64 * m as f64,

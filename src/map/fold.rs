@@ -103,6 +103,7 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     }
 
     /// n, the number of points, at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "a run has at least one point")]
     pub fn len(&self) -> usize {
         self.batch.rows()
     }

@@ -302,7 +302,7 @@ fn absent_rows_weigh_nothing<T: Real>(logarithms: bool) {
     }
     // Nothing but absent points.
     let mut nothing = Smoother::new(map, 1).unwrap();
-    nothing.update(x.slice(s![..300, ..]), &targets.slice(s![..300, ..])).unwrap();
+    nothing.update(x.slice(s![..300, ..]), targets.slice(s![..300, ..])).unwrap();
     let mean = targets.slice(s![..300, ..]).iter().map(|v| v.widen()).sum::<f64>() / 300.0;
     assert!(nothing.predict(&x).unwrap().iter().all(|v| (v.widen() - mean).abs() < 1e-5));
 }

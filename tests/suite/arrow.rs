@@ -135,9 +135,9 @@ fn models<A: ArrowPrimitiveType<Native: Real>>() {
             let rows = batch[0].len();
             let target = targets[1].slice(start, rows);
             let y = column::<A::Native>(&target).unwrap().insert_axis(Axis(1));
-            of_columns.update(Points::of_columns(batch).unwrap(), &y).unwrap();
-            of_lists.update(Points::of_list(&list.slice(start, rows)).unwrap(), &y).unwrap();
-            of_rows.update(dense.slice(s![start..start + rows, ..]), &y).unwrap();
+            of_columns.update(Points::of_columns(batch).unwrap(), y).unwrap();
+            of_lists.update(Points::of_list(&list.slice(start, rows)).unwrap(), y).unwrap();
+            of_rows.update(dense.slice(s![start..start + rows, ..]), y).unwrap();
             start += rows;
         }
         for statistics in [&of_columns, &of_lists] {

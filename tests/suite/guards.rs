@@ -540,7 +540,7 @@ fn a_search_over_a_repeated_row_ends() {
         RidgeSearch::new(Orthogonal.draw(2, 8, 1).unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell));
     let search = search.without_standardisation();
     for rows in [1 << 33, 1 << 40] {
-        let found = search.fit(x.broadcast((rows, 2)).unwrap(), &y.broadcast((rows, 1)).unwrap());
+        let found = search.fit(x.broadcast((rows, 2)).unwrap(), y.broadcast((rows, 1)).unwrap());
         assert!(matches!(found, Err(Error::Parameter { name: "the median distance", .. })));
     }
 }

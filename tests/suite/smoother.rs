@@ -84,7 +84,7 @@ fn batches_and_threads() {
     assert_eq!(run(5), whole);
     let mut parts = Smoother::new(map.clone(), 2).unwrap();
     for run in [0..1, 1..700, 700..700, 700..5000] {
-        parts.update(train.slice(s![run.clone(), ..]), &y.slice(s![run, ..])).unwrap();
+        parts.update(train.slice(s![run.clone(), ..]), y.slice(s![run, ..])).unwrap();
     }
     assert_eq!(parts.rows(), 5000);
     assert!(parts.predict(&train).unwrap().iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-5));
@@ -93,7 +93,7 @@ fn batches_and_threads() {
 /// The sums over some rows, as a machine of its own takes them.
 fn part<T: Real>(map: &Map<T>, x: &Array2<T>, y: &Array2<T>, rows: Range<usize>) -> KernelSums<T> {
     let mut part = Smoother::new(map.clone(), y.ncols()).unwrap().with_first_row(rows.start as u64).unwrap();
-    part.update(x.slice(s![rows.clone(), ..]), &y.slice(s![rows, ..])).unwrap();
+    part.update(x.slice(s![rows.clone(), ..]), y.slice(s![rows, ..])).unwrap();
     part.sums().clone()
 }
 
@@ -108,7 +108,7 @@ fn merges<T: Real>(tolerance: f64) {
         let y = Array2::from_shape_fn((1300, columns), |(i, j)| x[[i, j % 3]] + T::one());
         let mut one = Smoother::new(map.clone(), columns).unwrap();
         for rows in &cuts {
-            one.update(x.slice(s![rows.clone(), ..]), &y.slice(s![rows.clone(), ..])).unwrap();
+            one.update(x.slice(s![rows.clone(), ..]), y.slice(s![rows.clone(), ..])).unwrap();
         }
         let expected = one.predict(&x).unwrap();
         let parts = cuts.clone().map(|rows| part(map, &x, &y, rows));
@@ -320,8 +320,8 @@ fn infinite_weights_count_alone() {
     assert_eq!(smoother.classify(&ndarray::arr2(&[[1e200, 0.0]])).unwrap(), [0]);
     // Where all weights are 0 to any precision, all points are as good.
     let mut opposed = ExactSmoother::new(Softmax::default(), 2, 2).unwrap();
-    opposed.update(train.slice(s![..1, ..]), &y.slice(s![..1, ..])).unwrap();
-    opposed.update(train.slice(s![3..4, ..]), &y.slice(s![3..4, ..])).unwrap();
+    opposed.update(train.slice(s![..1, ..]), y.slice(s![..1, ..])).unwrap();
+    opposed.update(train.slice(s![3..4, ..]), y.slice(s![3..4, ..])).unwrap();
     assert_eq!(opposed.predict(&ndarray::arr2(&[[-1e200, 0.0]])).unwrap(), ndarray::arr2(&[[1.5, 0.0]]));
 }
 
@@ -335,7 +335,7 @@ fn many_small_updates_are_one_large_one() {
     whole.update(&x, &y).unwrap();
     let mut single = ExactSmoother::new(Gaussian::default(), 48, 48).unwrap();
     for i in 0..n {
-        single.update(x.slice(s![i..=i, ..]), &y.slice(s![i..=i, ..])).unwrap();
+        single.update(x.slice(s![i..=i, ..]), y.slice(s![i..=i, ..])).unwrap();
     }
     let queries = x.slice(s![..5, ..]);
     assert_eq!(single.predict(queries).unwrap(), whole.predict(queries).unwrap());

@@ -215,12 +215,12 @@ fn models<T: Real>() {
                 .map_or(Ok(statistics.clone()), |inputs| statistics.with_standardisation(inputs))
                 .unwrap()
         });
-        left.update(x.slice_outer(0..3000), &y.slice(s![..3000, ..])).unwrap();
-        left.update(x.slice_outer(3000..n), &y.slice(s![3000.., ..])).unwrap();
+        left.update(x.slice_outer(0..3000), y.slice(s![..3000, ..])).unwrap();
+        left.update(x.slice_outer(3000..n), y.slice(s![3000.., ..])).unwrap();
         left.update(&x, &y).unwrap();
         left.downdate(n as u64, &x, &y, None).unwrap();
-        right.update(dense.slice(s![..3000, ..]), &y.slice(s![..3000, ..])).unwrap();
-        right.update(dense.slice(s![3000.., ..]), &y.slice(s![3000.., ..])).unwrap();
+        right.update(dense.slice(s![..3000, ..]), y.slice(s![..3000, ..])).unwrap();
+        right.update(dense.slice(s![3000.., ..]), y.slice(s![3000.., ..])).unwrap();
         right.update(&dense, &y).unwrap();
         right.downdate(n as u64, &dense, &y, None).unwrap();
         if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
@@ -301,7 +301,7 @@ fn refusals() {
     let not_finite = Err(Error::NotFinite { what: "x", row: 2 });
     assert_eq!(smoother.update(x.view(), &y), not_finite);
     assert_eq!(ridge.update(x.view(), &y), not_finite);
-    assert!(matches!(ridge.update(x.view(), &y.slice(s![..3, ..])), Err(Error::Shape { .. })));
+    assert!(matches!(ridge.update(x.view(), y.slice(s![..3, ..])), Err(Error::Shape { .. })));
     assert_eq!(ridge.rows(), 0);
 }
 

@@ -114,9 +114,9 @@ impl<T: Real> BufferedRidge<T> {
         let x = matrix_view(rows, statistics.map().dim(), &self.points);
         let targets = matrix_view(rows, statistics.targets(), &self.targets);
         if self.weights.iter().all(|weight| *weight == 1.0) {
-            statistics.update(x, &targets)?;
+            statistics.update(x, targets)?;
         } else {
-            statistics.update_weighted(x, &targets, &aview1(&self.weights))?;
+            statistics.update_weighted(x, targets, &aview1(&self.weights))?;
         }
         self.discard();
         Ok(())

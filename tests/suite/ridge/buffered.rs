@@ -65,7 +65,7 @@ fn buffers_refuse_rows_and_keep_others() {
     assert_eq!(buffer.pending(), 1);
     // A row that is counted already.
     let mut later = RidgeStatistics::new(map.clone(), 2).unwrap().with_first_row(2).unwrap();
-    later.update(x.slice(s![2..5, ..]), &y.slice(s![2..5, ..])).unwrap();
+    later.update(x.slice(s![2..5, ..]), y.slice(s![2..5, ..])).unwrap();
     let mut first = RidgeStatistics::new(map, 2).unwrap();
     first.merge(&later).unwrap();
     let mut buffer = first.with_first_row(0).unwrap().buffered();
@@ -103,9 +103,9 @@ fn badly_scaled_inputs_are_warned_of() {
     let own = Trigonometric.gaussian(Orthogonal.draw(3, 10, 1).unwrap(), vec![1.0, 1.0, 1e4]).unwrap();
     assert_eq!(statistics(&own, &x, &y).scale_warning(), None);
     let mut part = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap();
-    part.update(x.slice(s![..50, ..]), &y.slice(s![..50, ..])).unwrap();
+    part.update(x.slice(s![..50, ..]), y.slice(s![..50, ..])).unwrap();
     let mut rest = RidgeStatistics::new(trigonometric(10, 1.0), 2).unwrap().with_first_row(50).unwrap();
-    rest.update(x.slice(s![50.., ..]), &y.slice(s![50.., ..])).unwrap();
+    rest.update(x.slice(s![50.., ..]), y.slice(s![50.., ..])).unwrap();
     part.merge(&rest).unwrap();
     assert_eq!(part.scale_warning(), warned.scale_warning());
     let wide: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(3, 10, 1).unwrap(), 1e-7).unwrap();

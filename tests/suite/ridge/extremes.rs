@@ -143,7 +143,7 @@ fn all_rows_removed<T: Real>() {
             let rows = start..200.min(start + size);
             let w = weights.slice(s![rows.clone()]).to_owned();
             let rows = s![rows, ..];
-            statistics.downdate(start as u64, x.slice(rows), &y.slice(rows), Some(&w)).unwrap();
+            statistics.downdate(start as u64, x.slice(rows), y.slice(rows), Some(&w)).unwrap();
         }
     };
     for size in [200, 7] {
@@ -185,7 +185,7 @@ fn weights_below_the_rounding_of_removed_ones_are_refused() {
     for i in 10..40 {
         let row = s![i..i + 1, ..];
         let weight = weights.slice(s![i..i + 1]).to_owned();
-        statistics.downdate(i as u64, x.slice(row), &y.slice(row), Some(&weight)).unwrap();
+        statistics.downdate(i as u64, x.slice(row), y.slice(row), Some(&weight)).unwrap();
     }
     assert!(matches!(statistics.solve(0.1), Err(Error::Parameter { name: "the sum of the weights", .. })));
 }

@@ -70,7 +70,7 @@ fn a_map_that_panics_leaves_sums_as_they_were() {
         assert!(panics(|| ridge.downdate(
             0,
             far.slice(s![n - 2996.., ..]),
-            &targets.slice(s![n - 2996.., ..]),
+            targets.slice(s![n - 2996.., ..]),
             None
         )));
         assert_eq!([format!("{ridge:?}"), format!("{pca:?}"), format!("{grid:?}")], before);

@@ -20,7 +20,7 @@ fn parts<T: Real>(map: &Map<T>, x: &Array2<T>, y: &Array2<T>, ends: &[usize]) ->
     let range = |pair: &[usize]| {
         let new = RidgeStatistics::new(map.clone(), y.ncols()).unwrap();
         let mut part = new.with_first_row(pair[0] as u64).unwrap();
-        part.update(x.slice(s![pair[0]..pair[1], ..]), &y.slice(s![pair[0]..pair[1], ..])).unwrap();
+        part.update(x.slice(s![pair[0]..pair[1], ..]), y.slice(s![pair[0]..pair[1], ..])).unwrap();
         part
     };
     ends.windows(2).map(range).collect()
@@ -51,7 +51,7 @@ fn cut_at_chunks<T: Real>() {
         assert_eq!(bits(&merged(&parts)), bits(&whole), "{ends:?}");
         let mut stream = RidgeStatistics::new(map.clone(), 2).unwrap();
         for pair in ends.windows(2) {
-            stream.update(x.slice(s![pair[0]..pair[1], ..]), &y.slice(s![pair[0]..pair[1], ..])).unwrap();
+            stream.update(x.slice(s![pair[0]..pair[1], ..]), y.slice(s![pair[0]..pair[1], ..])).unwrap();
         }
         assert_eq!(bits(&stream), bits(&whole), "{ends:?}");
     }
@@ -85,22 +85,22 @@ fn taking_rows_out_undoes_taking_them_in() {
     let (map, (x, y), w) = (trigonometric::<f32>(20, 1.0), data::<f32>(n), weights(n));
     let (head, tail) = (s![..CHUNK + 50, ..], s![CHUNK + 50.., ..]);
     let mut all = RidgeStatistics::new(map, 2).unwrap();
-    all.update_weighted(x.slice(head), &y.slice(head), &w.slice(s![..CHUNK + 50])).unwrap();
+    all.update_weighted(x.slice(head), y.slice(head), &w.slice(s![..CHUNK + 50])).unwrap();
     let before = all.clone();
-    all.update_weighted(x.slice(tail), &y.slice(tail), &w.slice(s![CHUNK + 50..])).unwrap();
+    all.update_weighted(x.slice(tail), y.slice(tail), &w.slice(s![CHUNK + 50..])).unwrap();
     assert_ne!(bits(&all), bits(&before));
     let out = w.slice(s![CHUNK + 50..]).to_owned();
-    all.downdate(CHUNK as u64 + 50, x.slice(tail), &y.slice(tail), Some(&out)).unwrap();
+    all.downdate(CHUNK as u64 + 50, x.slice(tail), y.slice(tail), Some(&out)).unwrap();
     assert_eq!((bits(&all), all.row_ranges()), (bits(&before), before.row_ranges()));
     // Single rows, in another cut: to rounding.
     let mut one = before.clone();
     let row = s![17..18, ..];
-    one.downdate(17, x.slice(row), &y.slice(row), Some(&w.slice(s![17..18]).to_owned())).unwrap();
+    one.downdate(17, x.slice(row), y.slice(row), Some(&w.slice(s![17..18]).to_owned())).unwrap();
     assert_eq!(one.row_ranges(), [0..17, 18..CHUNK as u64 + 50]);
     let mut without = RidgeStatistics::new(before.map().clone(), 2).unwrap();
     for rows in [0..17, 18..CHUNK + 50] {
         let (rows, w) = (s![rows.clone(), ..], w.slice(s![rows]));
-        without.update_weighted(x.slice(rows), &y.slice(rows), &w).unwrap();
+        without.update_weighted(x.slice(rows), y.slice(rows), &w).unwrap();
     }
     let (one, without) = (one.solve(1e-2).unwrap(), without.solve(1e-2).unwrap());
     let error =
@@ -132,7 +132,7 @@ fn an_empty_update_changes_nothing() {
     let (map, (x, y)) = (trigonometric::<f64>(20, 1.0), data::<f64>(100));
     let whole = statistics(&map, &x, &y);
     let mut again = whole.clone();
-    again.update(x.slice(s![..0, ..]), &y.slice(s![..0, ..])).unwrap();
+    again.update(x.slice(s![..0, ..]), y.slice(s![..0, ..])).unwrap();
     again.merge(&RidgeStatistics::new(map, 2).unwrap()).unwrap();
     assert_eq!((bits(&again), again.row_ranges()), (bits(&whole), whole.row_ranges()));
 }
@@ -142,15 +142,15 @@ fn an_empty_update_changes_nothing() {
 fn removed_rows_leave_no_directions() {
     let (map, (x, y)) = (trigonometric::<f64>(6, 1.0), data::<f64>(23));
     let mut few = RidgeStatistics::new(map, 2).unwrap();
-    few.update(x.slice(s![..3, ..]), &y.slice(s![..3, ..])).unwrap();
+    few.update(x.slice(s![..3, ..]), y.slice(s![..3, ..])).unwrap();
     let expected = few.solve(0.0).unwrap().weights().to_owned();
     for weight in [1.0, 1e2, 1e4, 1e6] {
         let w = Array1::from_elem(20, weight);
         let mut sums = few.clone();
-        sums.update_weighted(x.slice(s![3.., ..]), &y.slice(s![3.., ..]), &w).unwrap();
+        sums.update_weighted(x.slice(s![3.., ..]), y.slice(s![3.., ..]), &w).unwrap();
         for i in 3..23 {
             let (row, w) = (s![i..=i, ..], w.slice(s![..1]).to_owned());
-            sums.downdate(i as u64, x.slice(row), &y.slice(row), Some(&w)).unwrap();
+            sums.downdate(i as u64, x.slice(row), y.slice(row), Some(&w)).unwrap();
         }
         let error = distance(&sums.solve(0.0).unwrap().weights().to_owned(), &expected);
         assert!(error < 1e-11 * weight.max(1.0), "{weight}: {error:e}");

@@ -40,11 +40,11 @@ fn ways<T: Real>(x: &Array2<T>, y: &Array2<T>) -> Vec<RidgeStatistics<T>> {
     let mut stream = new();
     for start in (0..n).step_by(777) {
         let rows = s![start..n.min(start + 777), ..];
-        stream.update(x.slice(rows), &y.slice(rows)).unwrap();
+        stream.update(x.slice(rows), y.slice(rows)).unwrap();
     }
     let part = |first: usize, end: usize| {
         let mut part = new().with_first_row(first as u64).unwrap();
-        part.update(x.slice(s![first..end, ..]), &y.slice(s![first..end, ..])).unwrap();
+        part.update(x.slice(s![first..end, ..]), y.slice(s![first..end, ..])).unwrap();
         part
     };
     let (mut left, mut right) = (part(0, 1500), part(1500, n));
@@ -195,7 +195,7 @@ fn targets_are_constant_after_other_rows_are_removed() {
         assert!(left.spectrum().unwrap().posterior(0.1).unwrap().noise()[0] > 1e3);
         for start in (100..300).step_by(7) {
             let rows = s![start..300.min(start + 7), ..];
-            left.downdate(start as u64, x.slice(rows), &both.slice(rows), None).unwrap();
+            left.downdate(start as u64, x.slice(rows), both.slice(rows), None).unwrap();
         }
         let spectrum = left.spectrum().unwrap();
         let posterior = spectrum.posterior(0.1).unwrap();
@@ -345,7 +345,7 @@ fn zeros_that_remain_are_constant() {
         left.update(&x, &y).unwrap();
         for i in 40..90 {
             let row = s![i..i + 1, ..];
-            left.downdate(i as u64, x.slice(row), &y.slice(row), None).unwrap();
+            left.downdate(i as u64, x.slice(row), y.slice(row), None).unwrap();
         }
         let model = left.solve(0.1).unwrap();
         assert!(model.weights().iter().all(|w| *w == 0.0) && model.intercepts()[0].abs() < 1e-12);
@@ -366,7 +366,7 @@ fn outliers_are_removed<T: Real>(tolerance: f64) {
             let mut y = with_offset(&y);
             y[[59, 0]] = T::narrow(outlier);
             let mut left = statistics(&map, &x, &y);
-            left.downdate(59, x.slice(s![59.., ..]), &y.slice(s![59.., ..]), None).unwrap();
+            left.downdate(59, x.slice(s![59.., ..]), y.slice(s![59.., ..]), None).unwrap();
             let Ok(model) = left.solve(0.1) else {
                 assert!(outlier > 1e9);
                 refused += 1;

@@ -204,15 +204,15 @@ fn rows_are_counted_once() {
     assert_eq!(all.merge(&twice).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
     assert!(all.clone().with_first_row(99).is_err() && all.clone().with_first_row(100).is_ok());
     let mut before = RidgeStatistics::new(map, 2).unwrap().with_first_row(50).unwrap();
-    before.update(x.slice(s![..50, ..]), &y.slice(s![..50, ..])).unwrap();
+    before.update(x.slice(s![..50, ..]), y.slice(s![..50, ..])).unwrap();
     assert_eq!(all.merge(&before).unwrap_err(), Error::Row { row: 50, reason: "is counted already" });
     let one = (x.slice(s![..1, ..]), y.slice(s![..1, ..]));
-    let missing = before.downdate(49, one.0, &one.1, None).unwrap_err();
+    let missing = before.downdate(49, one.0, one.1, None).unwrap_err();
     assert_eq!(missing.to_string(), "row 49 was never counted");
     // After a merge, the next update begins after the last row of both.
     let mut first = RidgeStatistics::new(all.map().clone(), 2).unwrap();
     first.merge(&before).unwrap();
-    first.update(one.0, &one.1).unwrap();
+    first.update(one.0, one.1).unwrap();
     assert_eq!(first.row_ranges(), [Range { start: 50, end: 101 }]);
 }
 
@@ -257,7 +257,7 @@ fn a_refused_update_changes_nothing() {
     nan[[3, 1]] = f64::NAN;
     assert_eq!(all.update(&x, &nan).unwrap_err(), Error::NotFinite { what: "the targets", row: 3 });
     assert!(all.update(x.slice(s![.., ..2]), &y).is_err());
-    assert!(all.update(&x, &y.slice(s![1.., ..])).is_err());
+    assert!(all.update(&x, y.slice(s![1.., ..])).is_err());
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
         let mut weights = Array1::ones(n);
         weights[7] = wrong;
@@ -365,7 +365,7 @@ fn no_data_no_model() {
     let spectrum = all.spectrum().unwrap();
     assert!(spectrum.choose(&Criterion::GeneralisedCrossValidation, &[]).is_err());
     let none = (x.slice(s![..0, ..]), y.slice(s![..0, ..]));
-    assert!(spectrum.errors(&Criterion::held_out(none.0, &none.1), &[1.0]).is_err());
+    assert!(spectrum.errors(&Criterion::held_out(none.0, none.1), &[1.0]).is_err());
     let model = all.solve(1.0).unwrap();
     assert!(model.predict(x.slice(s![.., ..2])).is_err());
     assert!(RidgeClassifier::new(model.clone()).unwrap().with_calibration(none.0, &[]).is_err());
@@ -402,13 +402,13 @@ fn row_numbers_end() {
     let error = last.update(&x, &y).unwrap_err();
     assert!(matches!(error, Error::Row { row: u64::MAX, .. }), "{error}");
     assert_eq!(format!("{last:?}"), before);
-    last.update(x.slice(s![..5, ..]), &y.slice(s![..5, ..])).unwrap();
+    last.update(x.slice(s![..5, ..]), y.slice(s![..5, ..])).unwrap();
     assert_eq!(last.row_ranges(), [Range { start: u64::MAX - 5, end: u64::MAX }]);
     let before = format!("{last:?}");
     assert!(matches!(last.downdate(u64::MAX - 5, &x, &y, None), Err(Error::Row { .. })));
-    assert!(last.update(x.slice(s![..1, ..]), &y.slice(s![..1, ..])).is_err());
+    assert!(last.update(x.slice(s![..1, ..]), y.slice(s![..1, ..])).is_err());
     assert_eq!(format!("{last:?}"), before);
-    last.downdate(u64::MAX - 5, x.slice(s![..5, ..]), &y.slice(s![..5, ..]), None).unwrap();
+    last.downdate(u64::MAX - 5, x.slice(s![..5, ..]), y.slice(s![..5, ..]), None).unwrap();
     assert_eq!(last.rows(), 0);
 }
 

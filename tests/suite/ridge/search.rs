@@ -73,7 +73,7 @@ fn a_grid_has_the_errors_and_the_model_of_each_map() {
     let mut grid = RidgeGrid::new(maps(20), 2).unwrap();
     for rows in [0..100, 100..350, 350..500] {
         let (x, y) = (x.slice(s![rows.clone(), ..]), y.slice(s![rows.clone(), ..]));
-        grid.update_weighted(x, &y, &w.slice(s![rows])).unwrap();
+        grid.update_weighted(x, y, &w.slice(s![rows])).unwrap();
     }
     let held = data::<f64>(700);
     let criteria = [
@@ -126,9 +126,9 @@ fn grids_merge_and_failed_updates_change_nothing() {
         grid
     };
     let mut left = RidgeGrid::new(maps(10), 2).unwrap();
-    left.update(x.slice(s![..100, ..]), &y.slice(s![..100, ..])).unwrap();
+    left.update(x.slice(s![..100, ..]), y.slice(s![..100, ..])).unwrap();
     let mut right = RidgeGrid::new(maps(10), 2).unwrap().with_first_row(100).unwrap();
-    right.update(x.slice(s![100.., ..]), &y.slice(s![100.., ..])).unwrap();
+    right.update(x.slice(s![100.., ..]), y.slice(s![100.., ..])).unwrap();
     left.merge(&right).unwrap();
     let errors = |grid: &RidgeGrid<f64>| grid.choose(&Criterion::LogEvidence, Some(&[1e-3, 0.1])).unwrap();
     for (a, b) in errors(&left).trials().iter().zip(errors(&whole).trials()) {
@@ -300,7 +300,7 @@ fn labels_weights_and_maps_of_other_kinds() {
     let (x, y) = data::<f64>(300);
     let half = Array1::from_shape_fn(300, |i| if i < 200 { 1.0 } else { 0.0 });
     let weighted = search(10).fit_weighted(&x, &y, &half).unwrap();
-    let alone = search(10).fit(x.slice(s![..200, ..]), &y.slice(s![..200, ..])).unwrap();
+    let alone = search(10).fit(x.slice(s![..200, ..]), y.slice(s![..200, ..])).unwrap();
     assert!((weighted.error() / alone.error() - 1.0).abs() < 0.2, "{weighted}\n{alone}");
 }
 
@@ -324,8 +324,8 @@ fn searches_refuse_what_makes_no_sense() {
     }
     parameter(search(10).fit(&Array2::ones((50, 3)), &y));
     parameter(search(10).fit(&x, &Array2::zeros((50, 0))));
-    assert!(matches!(search(10).fit(&x, &y.slice(s![..4, ..])), Err(Error::Shape { .. })));
-    assert!(matches!(search(10).fit(x.slice(s![..0, ..]), &y.slice(s![..0, ..])), Err(Error::NoData { .. })));
+    assert!(matches!(search(10).fit(&x, y.slice(s![..4, ..])), Err(Error::Shape { .. })));
+    assert!(matches!(search(10).fit(x.slice(s![..0, ..]), y.slice(s![..0, ..])), Err(Error::NoData { .. })));
     assert!(matches!(search(10).fit(x.slice(s![.., ..2]), &y), Err(Error::Shape { .. })));
     let mut holed = x.clone();
     holed[[4, 1]] = f64::INFINITY;
@@ -373,7 +373,7 @@ fn lengthscales_that_see_nothing_and_rows_without_weight_do_no_harm() {
     );
     // Equal rows, of which no feature differs.
     let mut constant = RidgeStatistics::new(trigonometric::<f64>(5, 1.0), 2).unwrap();
-    constant.update(&Array2::zeros((10, 3)), &y.slice(s![..10, ..])).unwrap();
+    constant.update(&Array2::zeros((10, 3)), y.slice(s![..10, ..])).unwrap();
     let spectrum = constant.spectrum().unwrap();
     assert!(spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas()).is_ok());
     // Far rows that do not count.

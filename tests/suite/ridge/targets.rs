@@ -61,8 +61,8 @@ fn regressions_are_those_of_a_column() {
         assert_eq!(predicted, tall.predict(&x).unwrap().column(0));
     }
     let mut rest = of(false, true);
-    rest.downdate(0, &x.slice(s![..20, ..]), &one.slice(s![..20]), None).unwrap();
-    assert_eq!(rest.sums().row_ranges(), [20..60]);
+    rest.downdate(0, x.slice(s![..20, ..]), one.slice(s![..20]), None).unwrap();
+    assert_eq!(rest.sums().row_ranges(), std::slice::from_ref(&(20..60)));
 
     let spectrum = of(false, true).spectrum().unwrap();
     let errors = |criterion: Criterion<'_, f64>| spectrum.errors(&criterion, &[0.1]).unwrap();
@@ -128,7 +128,7 @@ fn plans_take_one_target() {
     let [flat, tall] = [planner().with_ridge_targets(&one), planner().with_ridge_targets(&column)];
     let [flat, tall] = [flat, tall].map(|planner| format!("{:?}", planner.unwrap()));
     assert!(flat.contains(&format!("{:?}", Loss::Ridge)) && flat == tall);
-    let short = planner().with_ridge_targets(&one.slice(s![..59]));
+    let short = planner().with_ridge_targets(one.slice(s![..59]));
     assert!(matches!(short, Err(Error::Shape { .. })));
 }
 
@@ -137,12 +137,12 @@ fn single_predictions_need_a_single_target_and_sizes_fit() {
     let (x, y) = data::<f64>(60);
     let mut statistics = RidgeStatistics::new(trigonometric::<f64>(8, 1.0), 2).unwrap();
     let one = y.column(0);
-    let wrong = statistics.update(&x, &one).unwrap_err();
+    let wrong = statistics.update(&x, one).unwrap_err();
     assert!(matches!(wrong, Error::Shape { expected: 2, found: 1, .. }), "{wrong}");
     statistics.update(&x, &y).unwrap();
     let wrong = statistics.solve(0.1).unwrap().predict_single(&x).unwrap_err();
     assert!(matches!(wrong, Error::Shape { expected: 1, found: 2, .. }), "{wrong}");
     let mut single = RidgeStatistics::new(trigonometric::<f64>(8, 1.0), 1).unwrap();
-    let wrong = single.update(&x, &one.slice(s![..59])).unwrap_err();
+    let wrong = single.update(&x, one.slice(s![..59])).unwrap_err();
     assert!(matches!(wrong, Error::Shape { expected: 60, found: 59, .. }), "{wrong}");
 }

@@ -34,7 +34,7 @@ fn bits<T: Real>(statistics: &RidgeStatistics<T>) -> Vec<u64> {
 fn part<T: Real>(new: &RidgeStatistics<T>, x: &Array2<T>, y: &Array2<T>, ends: &[usize]) -> GramSums<T> {
     let rows = s![ends[0]..ends[1], ..];
     let mut part = new.clone().with_first_row(ends[0] as u64).unwrap();
-    part.update(x.slice(rows), &y.slice(rows)).unwrap();
+    part.update(x.slice(rows), y.slice(rows)).unwrap();
     sent(part.sums())
 }
 
@@ -97,7 +97,7 @@ fn what_does_not_belong_is_refused() {
     let own = statistics(&map, &x, &y);
     let later = |new: RidgeStatistics<f64>| {
         let mut later = new.with_first_row(60).unwrap();
-        later.update(&x, &y.slice(s![.., ..later.targets()])).unwrap();
+        later.update(&x, y.slice(s![.., ..later.targets()])).unwrap();
         sent(later.sums())
     };
     let new = |map: &Map<f64>, targets| RidgeStatistics::new(map.clone(), targets).unwrap();

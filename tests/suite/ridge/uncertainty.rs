@@ -262,7 +262,7 @@ fn posteriors_refuse_what_makes_no_sense() {
     }
     let one_row = RidgeStatistics::new(trigonometric::<f64>(2, 1.0), 2).unwrap();
     let mut one_row = one_row;
-    one_row.update(x.slice(s![..1, ..]), &y.slice(s![..1, ..])).unwrap();
+    one_row.update(x.slice(s![..1, ..]), y.slice(s![..1, ..])).unwrap();
     assert!(matches!(one_row.spectrum().unwrap().posterior(1.0), Err(Error::Parameter { .. })));
 }
 

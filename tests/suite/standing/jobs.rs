@@ -362,7 +362,7 @@ mod solvers {
         bits(|bits| {
             // Larger than what one thread factors.
             let gram = Gaussian::default().gram(&x.slice(s![..300, ..]), &x.slice(s![..300, ..])).unwrap();
-            let model = KernelRidge::fit(&gram, &y.slice(s![..300, ..]), 0.1).unwrap();
+            let model = KernelRidge::fit(&gram, y.slice(s![..300, ..]), 0.1).unwrap();
             bits.array(&model.coefficients());
             let regular = &gram + &Array2::<f64>::eye(300);
             bits.array(&Backend::default().cholesky(&regular).unwrap().lower());

@@ -128,7 +128,7 @@ const SUMS: &[Case] = &[
     ("rows of an exact smoother", || {
         let row = arr1(&[0.3]);
         let mut smoother = ExactSmoother::new(Gaussian::default(), 1, 1)?;
-        smoother.update(repeated(&row, 1 << 45), &repeated(&row, 1 << 45))
+        smoother.update(repeated(&row, 1 << 45), repeated(&row, 1 << 45))
     }),
     ("predictions of an exact smoother", || {
         let mut smoother = ExactSmoother::new(Gaussian::default(), 1, MANY)?;

@@ -50,6 +50,9 @@ pub(super) struct Search<'s, 'a, T: Real> {
     total: usize,
 }
 
+/// The λ for all rows with its error, the λ among which it was chosen, and warnings.
+type ChosenLambda = ((f64, f64), Vec<f64>, Vec<RidgeWarning>);
+
 /// A map to try: the part of the draw, and its lengthscales.
 #[derive(Clone)]
 struct SearchPoint {
@@ -396,11 +399,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// The λ for all rows with its error, the λ among which it is chosen, and warnings.
-    fn choose(
-        &self,
-        spectrum: &RidgeSpectrum<T>,
-        trial: &RidgeTrial,
-    ) -> Result<((f64, f64), Vec<f64>, Vec<RidgeWarning>)> {
+    fn choose(&self, spectrum: &RidgeSpectrum<T>, trial: &RidgeTrial) -> Result<ChosenLambda> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
         if let Criterion::HeldOutShare(_) = self.options.criterion {
             // All rows contain the held-out ones, so that none is left to choose λ by.
