@@ -246,7 +246,7 @@ fn refusals_say_why() {
     assert!(matches!(matern.draw(&Orthogonal.with_radii(RootDim), 3, 4, 1), Err(Error::Unsupported { .. })));
     let laplace = Laplace::new(1.0).unwrap();
     let message = laplace.draw(&Orthogonal, 3, 4, 1).unwrap_err().to_string();
-    assert!(message.ends_with("take Independent"), "{message}");
+    assert!(message.contains("take Independent"), "{message}");
     assert!(matches!(
         Positive.build::<f64>(Orthogonal.draw(3, 4, 1).unwrap(), Angular),
         Err(Error::Kernel { .. })
