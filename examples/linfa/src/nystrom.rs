@@ -2,9 +2,9 @@
 
 use ndarray::{Array2, ArrayView2, Axis};
 use random_features::data::Clustering;
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::linalg::Backend;
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::map::Side;
 use random_features::{Map, Result};
 

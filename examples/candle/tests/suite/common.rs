@@ -4,7 +4,6 @@ use std::error::Error;
 
 use candle_core::{DType, Device, Tensor, Var};
 use random_features::apply::attention::Attention;
-use random_features::extend::Coupling;
 use random_features::frequency::{Frequencies, Orthogonal};
 use random_features::rand::RngExt;
 use random_features::{Positive, rng};

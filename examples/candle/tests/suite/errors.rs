@@ -3,7 +3,6 @@
 use candle_core::{CudaStorage, CustomOp3, DType, Layout, MetalStorage, Result, Tensor, Var};
 use random_features::Positive;
 use random_features::apply::attention::Attention;
-use random_features::extend::Coupling;
 use random_features::frequency::Orthogonal;
 use random_features_candle::LinearAttention;
 

@@ -126,7 +126,7 @@ impl Accumulator for SumsAccumulator {
         for state in states.iter().flatten() {
             let state = State::of_bytes(state)?;
             state.check(self.kind, self.double, self.mark)?;
-            self.sums.finished()?.merge_sums(&state.sums)?;
+            self.sums.finished()?.join(&state.sums)?;
             self.merged_known &= state.rows;
         }
         Ok(())
@@ -152,9 +152,9 @@ mod tests {
     use datafusion::arrow::array::{Float32Array, LargeBinaryArray};
     use random_features::Trigonometric;
     use random_features::frequency::Orthogonal;
-    use random_features::recipe::Draw;
     use random_features::kernel::Gaussian;
     use random_features::map::Recipe;
+    use random_features::recipe::Draw;
     use random_features::recipe::PlainRecipe;
 
     use super::*;

@@ -1,14 +1,14 @@
 //! The recipe that is chosen from a sample.
 
 use ndarray::{Array2, Axis, s};
+use random_features::Trigonometric;
 use random_features::apply::{RidgeSearch, Standardisation};
 use random_features::data::{Reservoir, lengthscale};
 use random_features::frequency::Orthogonal;
-use random_features::recipe::Draw;
 use random_features::kernel::{Gaussian, Lengthscale};
 use random_features::map::Recipe;
+use random_features::recipe::Draw;
 use random_features::recipe::PlainRecipe;
-use random_features::Trigonometric;
 use random_features_distributed::columns::Scalar;
 use random_features_distributed::fit::Task;
 use random_features_distributed::map::MapSpec;
@@ -99,9 +99,7 @@ fn centred(values: Array2<f64>) -> Array2<f64> {
 
 /// The median distance of points.
 fn median(x: &Array2<f64>, seed: u64) -> Result<Lengthscale, String> {
-    lengthscale::median(x, POINTS, seed)
-        .map(Lengthscale::Isotropic)
-        .map_err(|error| error.to_string())
+    lengthscale::median(x, POINTS, seed).map(Lengthscale::Isotropic).map_err(|error| error.to_string())
 }
 
 /// The lengthscale of the least error of a regression in the scalar of the sums, whose sums resolve no λ that is too small.

@@ -58,8 +58,11 @@ fn forecast(sampled: &Sampled, map: &MapSpec, plan: &Plan) -> Result<(), String>
         random_features::map::Recipe::Plain(plain) => plain.kernel.clone(),
         _ => return Err("the recipe is not plain".into()),
     };
-    let planner =
-        planner.with_kernel(kernel).with_max_features(plan.choice.features()).only_symmetric().with_seed(plan.choice.seed());
+    let planner = planner
+        .with_kernel(kernel)
+        .with_max_features(plan.choice.features())
+        .only_symmetric()
+        .with_seed(plan.choice.seed());
     say(&planner.plan().map_err(|error| error.to_string())?.to_string())?;
     let width = map.recipe.feature_dim();
     let [single, double] = BYTES.map(|bytes| (bytes * width * width) as f64 / 1e6);
