@@ -85,7 +85,7 @@ async fn moments_are_those_of_all_rows() {
     let all = Moments::of(&data(&generator).0).unwrap();
     let near = |moments: &Moments| {
         let differences = moments.covariance().unwrap() - all.covariance().unwrap();
-        moments.count() == 30_000 && differences.iter().all(|d| d.abs() < 1e-12)
+        moments.rows() == 30_000 && differences.iter().all(|d| d.abs() < 1e-12)
     };
     assert!(near(&state.moments().unwrap()) && state.knows_rows());
     let error = state.clone().merge(&state).unwrap_err().to_string();
