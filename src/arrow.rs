@@ -22,7 +22,7 @@
 //!     let y = column(&batch["price"])?;
 //!     ridge.update(x, y)?;
 //! }
-//! assert_eq!(ridge.count(), 100);
+//! assert_eq!(ridge.rows(), 100);
 //!
 //! let error = Points::<f32>::of_columns(batches[0].columns()).unwrap_err();
 //! let message = "column 0 holds elements of type Float64, not Float32";

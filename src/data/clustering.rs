@@ -23,7 +23,7 @@ const POINTS: usize = 4096;
 /// use ndarray::{arr1, arr2};
 /// use random_features::data::Clustering;
 /// let points = arr2(&[[0.0f32, 1.0], [4.0, 5.0], [0.0, 3.0], [6.0, 5.0]]);
-/// let clusters = Clustering::of(&points, 2, &mut random_features::rng(1))?;
+/// let clusters = Clustering::of(&points, 2, 1)?;
 /// let near = clusters.nearest(&arr1(&[1.0, 1.0]))?;
 /// assert_eq!(clusters.centres().row(near), arr1(&[0.0, 2.0]));
 /// assert_eq!(clusters.mean_squares().row(near), arr1(&[0.0, 5.0]));
@@ -37,7 +37,7 @@ const POINTS: usize = 4096;
 /// Then centres move to the means of their points until no point changes its cluster, at most 100 times. A cluster that
 /// loses all points gets the point that is farthest from its centre.
 ///
-/// Computations are in `f64` for any type of points. Equal points and generators give equal clusters on any machine. k-means
+/// Computations are in `f64` for any type of points. Equal points and seeds give equal clusters on any machine. k-means
 /// finds a local optimum; where clusters overlap, other seeds find other optima.
 ///
 /// # Cost

@@ -203,7 +203,7 @@ impl Reservoir {
         rows
     }
 
-    /// The rows that are kept, at most k × d, in the order of [`rows`](Reservoir::rows).
+    /// The rows that are kept, at most k × d, in the order of [`row_numbers`](Reservoir::row_numbers).
     pub fn points(&self) -> Array2<f64> {
         let mut kept: Vec<(u64, &Vec<f64>)> = self.kept.iter().map(|((_, row), x)| (*row, x)).collect();
         kept.sort_unstable_by_key(|(row, _)| *row);

@@ -12,7 +12,7 @@ use crate::theory::Law;
 
 /// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, with their law and where they come from.
 ///
-/// They come from [`draw`](super::draw), from your own matrix ([`from_rows`](Frequencies::from_rows)), or from a stored
+/// They come from the `draw` of a coupling or of a kernel, from your own matrix ([`from_rows`](Frequencies::from_rows)), or from a stored
 /// copy (feature `serde`), and do not change. Frequencies of a structured coupling are stored as factors, not as a matrix.
 /// Equal frequencies have equal numbers, the same law and the same origin.
 #[derive(Clone, Debug, PartialEq)]

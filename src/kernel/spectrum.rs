@@ -40,17 +40,17 @@ impl Spectrum<'_> {
 ///
 /// # Example
 /// ```
-/// use random_features::extend::Generator;
+/// use random_features::Result;
+/// use random_features::extend::{Generator, Radii};
 /// use random_features::frequency::Orthogonal;
-/// use random_features::extend::Radii;
 ///
 /// /// The kernel E cos(r u·(x−y)) with r uniform on [0, 1].
 /// #[derive(Debug)]
 /// struct Uniform;
 ///
 /// impl Radii for Uniform {
-///     fn draw(&self, _d: usize, count: usize, mut rng: &mut Generator) -> random_features::Result<Vec<f64>> {
-///         Ok((0..count).map(|_| rng.random::<f64>()).collect())
+///     fn draw(&self, _d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
+///         Ok((0..count).map(|_| rng.uniform()).collect())
 ///     }
 /// }
 /// let omega = Orthogonal.with_radii(Uniform).draw(3, 6, 1)?;

@@ -1,9 +1,7 @@
 //! Dense linear algebra of real symmetric matrices, for ridge regression and principal components.
 //!
-//! A [`Backend`] computes factorisations: [`cholesky`](Backend::cholesky), [`eigen`](Backend::eigen),
-//! [`svd`](Backend::svd), [`singular_values`](Backend::singular_values). Results have the types of this module: a
-//! [`Cholesky`] factor solves and takes rank-one updates by the same code for every backend, and eigenvectors and singular
-//! vectors have the same signs.
+//! A [`Backend`] computes factorisations. Cholesky factors solve and take rank-one updates by the same code for every backend, and
+//! eigenvectors and singular vectors have the same signs.
 //!
 //! # Backends
 //! | value | cargo feature | what it is |

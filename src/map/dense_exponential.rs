@@ -17,13 +17,13 @@ use crate::theory::{Pair, Radius, dense};
 /// φⱼ(x) = m^{−1/2} Πₗ (1 − 4aₗ)^{1/4} exp(Σₗ aₗωⱼₗ² + Σₗ √(1 − 4aₗ) ωⱼₗ xₗ − ½‖x‖²) for the softmax kernel, with ω ~
 /// N(0, I) and aₗ < 1/8; for the Gaussian kernel exp(… − ‖x‖²). Equal aₗ give [OPRF](super::Gerf), aₗ = 0 gives
 /// [`Positive`](super::Positive). The map is importance sampling in which the coordinates of the frequencies have
-/// variances 1 − 4aₗ. For a basis other than the axes use a [`Conditioning`](super::Conditioning) with a rotation.
+/// variances 1 − 4aₗ. For a basis other than the axes use a [`Conditioning`](crate::compose::Conditioning) with a rotation.
 ///
 /// # Variance
 /// K²(Πₗ ςₗ e^{ρₗwₗ²} − 1)/m for independent frequencies, with ρₗ = 1/(1 − 8aₗ), w = x + y and ςₗ = (1 + ρₗ)/(2√ρₗ).
 /// [`theory::dense`](crate::theory::dense) also has closed forms for antithetic pairs, and for orthogonal and simplex
 /// frequencies if all aₗ are equal. [`optimal`](DenseExponential::optimal) minimises the mean of ln E φ²ψ² over data.
-/// With the optimal [`Conditioning`](super::Conditioning), rotated to the eigenvectors of E wwᵀ, the map is the best of
+/// With the optimal [`Conditioning`](crate::compose::Conditioning), rotated to the eigenvectors of E wwᵀ, the map is the best of
 /// all dense-exponential maps for independent pairs of points (by Bhatia and Kittaneh's inequality λⱼ(TC_xTᵀ +
 /// T⁻ᵀC_yT⁻¹) ≥ 2√λⱼ(C_xC_y)).
 ///

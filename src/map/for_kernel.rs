@@ -103,8 +103,8 @@ impl AnyKernel {
     /// ```
     ///
     /// Directions come from the coupling and radii from the kernel. For a kernel whose frequencies have independent coordinates, such
-    /// as [`Laplace`](crate::kernel::Laplace), [`Independent`] frequencies have independent coordinates of its law, and [`Sobol`] and
-    /// [`Halton`] frequencies evenly spread ones.
+    /// as [`Laplace`](crate::kernel::Laplace), [`Independent`] frequencies have independent coordinates of its law, and [`Sobol`](crate::frequency::Sobol)
+    /// and [`Halton`](crate::frequency::Halton) frequencies evenly spread ones.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if d or m is 0, or the coupling does not exist in dimension d; [`Shape`](Error::Shape) if the

@@ -52,7 +52,7 @@ pub struct Trigonometric;
 
 impl Trigonometric {
     /// The map for a Matérn kernel with lengthscale ℓ and the smoothness that the frequencies were drawn for
-    /// ([`draw_with`](crate::frequency::draw_with) and a [`Smoothness`](crate::kernel::Smoothness)).
+    /// (by the [`draw`](crate::kernel::Matern::draw) of the kernel).
     ///
     /// # Errors
     /// [`Kernel`](crate::Error::Kernel) if the frequencies were drawn for another kernel or their law is not known

@@ -39,10 +39,12 @@ pub use sketched::Sketched;
 /// ```
 /// use std::sync::Arc;
 /// use ndarray::{ArrayView2, arr1};
+/// use random_features::extend::{
+///     Facts, FeatureMap, Form, Generator, Sketch, SketchNumbers, Tile,
+/// };
 /// use random_features::kernel::{Kernel, Lengthscale};
-/// use random_features::extend::{Facts, FeatureMap, Form, Sketch, SketchNumbers, Tile};
 /// use random_features::map::{AnyKernel, Side, Sketched};
-/// use random_features::rand::{Rng, RngExt};
+/// use random_features::rand::RngExt;
 /// use random_features::{Error, Map, Real, Result, SignedLog};
 ///
 /// #[derive(Debug)]

@@ -159,7 +159,7 @@ impl<T: Real> RidgeGrid<T> {
     /// # Errors
     /// If no map can be fitted, the error of the first map, from [`RidgeStatistics::spectrum`] or
     /// [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors). If one can,
-    /// [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names the others. [`Parameter`](Error::Parameter) if the given λ are
+    /// [`RidgeWarning::Failed`](crate::apply::RidgeWarning::Failed) names the others. [`Parameter`](Error::Parameter) if the given λ are
     /// none, or one is negative or not finite; [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the
     /// choice.
     #[inline(never)]

@@ -50,19 +50,19 @@ use crate::once::once;
 /// … 4; λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows are the larger of 4096 and 4 D.
 /// Where the best of these lengthscales or λ lies at an end, more are tried beyond it. Where no lengthscale predicts better
 /// than the mean, shorter ones are tried. They reach k = ±20. No longer ones are tried where only rounding keeps λ of the longest
-/// from being smaller ([`RidgeWarning::Rounding`](super::RidgeWarning::Rounding)). Grids that are given are not extended; [`RidgeFit::warnings`](super::RidgeFit::warnings)
+/// from being smaller ([`RidgeWarning::Rounding`](crate::apply::RidgeWarning::Rounding)). Grids that are given are not extended; [`RidgeFit::warnings`](crate::apply::RidgeFit::warnings)
 /// says where more should be tried.
 ///
 /// [`progress::watch`](crate::progress::watch) shows each map that was tried, and can stop a search.
 ///
 /// # Cost
 /// O(r D² + D³) for each map with r rows of the search, in parallel over maps, and O(n D²) at the end. Each thread holds a
-/// map, its sums and its spectrum ([`RidgeStatistics::bytes`](super::super::super::RidgeStatistics::bytes)). A map holds its own copy of the
+/// map, its sums and its spectrum ([`RidgeStatistics::bytes`](crate::apply::RidgeStatistics::bytes)). A map holds its own copy of the
 /// frequencies, divided by its lengthscale and rounded to `T`; the draw itself exists once for each number of frequencies.
 ///
 /// # What fails
 /// A map of the grid that cannot be fitted, for example because sums overflow, does not end a search while another can be
-/// fitted: [`RidgeWarning::Failed`](super::RidgeWarning::Failed) names it. Lengthscales beyond the default ones that fail are
+/// fitted: [`RidgeWarning::Failed`](crate::apply::RidgeWarning::Failed) names it. Lengthscales beyond the default ones that fail are
 /// left out, and so are steps of a sweep over the coordinates.
 #[doc(alias = "KernelRidge")]
 #[doc(alias = "GridSearchCV")]
