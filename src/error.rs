@@ -217,7 +217,9 @@ impl fmt::Display for Error {
                     f,
                     "a stored draw can only name a law of {what} that this crate has, but its law is {law}: "
                 )?;
-                f.write_str("draw the frequencies with coupling.with_radii(…), which takes any law")
+                f.write_str(
+                    "draw the frequencies with the kernel's or the coupling's own draw, which takes any law",
+                )
             }
             Error::NoFrequencies { map } => {
                 write!(f, "the {map} map takes no frequencies: give the dimension d")

@@ -15,9 +15,9 @@ fn main() -> Result<()> {
     let (y, y_test) = (y.slice(s![..3000]), y.slice(s![3000..]));
 
     // 128 frequencies in ℝ³, drawn from seed 7.
-    let fit = RidgeSearch::gaussian(3, 128, 7)?.fit(&x, &y)?;
+    let fit = RidgeSearch::gaussian(3, 128, 7)?.fit(x, y)?;
     println!("{}", fit.best());
-    let errors = fit.model().predict_single(&x_test)? - y_test;
+    let errors = fit.model().predict_single(x_test)? - y_test;
     println!("root mean square error {:.3}", errors.pow2().mean().unwrap_or_default().sqrt());
     Ok(())
 }

@@ -63,10 +63,10 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
     /// [`Memory`](Error::Memory) if all points do not fit in memory; nothing is added on error.
-    pub fn update<'a>(
+    pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
         self.take_in(x.into().view(), &targets.into().view())
     }

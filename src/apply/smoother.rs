@@ -147,10 +147,10 @@ impl<T: Real> Smoother<T> {
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared
     /// norm is not finite, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more; nothing is
     /// added on error.
-    pub fn update<'a>(
+    pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
         self.take_in(x.into().view(), &targets.into().view())
     }

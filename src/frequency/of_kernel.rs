@@ -36,8 +36,6 @@ draws! {
 let omega = Gaussian::new(2.0)?.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
     Softmax: "use random_features::{frequency::Simplex, kernel::Softmax};
 let omega = Softmax::default().draw(&Simplex::default(), 4, 32, 7)?;", |_kernel| Spectrum::Polar(&Chi);
-    RegularisedSoftmax: "use random_features::{frequency::Orthogonal, kernel::RegularisedSoftmax};
-let omega = RegularisedSoftmax::default().draw(&Orthogonal, 4, 32, 7)?;", |_kernel| Spectrum::Polar(&RootDim);
     Matern: "use random_features::frequency::Orthogonal;
 use random_features::kernel::{Matern, Smoothness};
 let matern = Matern::new(Smoothness::ThreeHalves, 2.0)?;
@@ -46,6 +44,29 @@ let omega = matern.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
 let omega = RationalQuadratic::new(1.0, 2.0)?.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
     Laplace: "use random_features::{frequency::Sobol, kernel::Laplace};
 let omega = Laplace::new(2.0)?.draw(&Sobol, 4, 32, 7)?;", |kernel| kernel.spectrum();
+}
+
+impl RegularisedSoftmax {
+    /// Draws m frequencies in ℝᵈ of the kernel's own law from a seed.
+    ///
+    /// ```
+    /// use random_features::{frequency::Orthogonal, kernel::RegularisedSoftmax};
+    /// let omega = RegularisedSoftmax::default().draw(&Orthogonal, 4, 32, 7)?;
+    /// assert_eq!((omega.m(), omega.dim()), (32, 4));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the frequencies are of another dimension than the kernel, such as those of
+    /// [`Hadamard`](crate::frequency::Hadamard), which pads d, for a kernel that was not made
+    /// [`in_dimension`](RegularisedSoftmax::in_dimension) of the padded one, or if the kernel has lengthscales for another dimension;
+    /// [`Unsupported`](Error::Unsupported) if the coupling cannot have this law; the errors of a draw of the coupling.
+    pub fn draw(&self, coupling: &dyn Coupling, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
+        self.lengthscale().check_dim(d)?;
+        let omega = draw(Spectrum::Polar(&RootDim), coupling, d, m, seed)?;
+        self.check_padded(d, omega.padded_dim())?;
+        Ok(omega)
+    }
 }
 
 /// Draws frequencies of this spectral law.

@@ -4,7 +4,7 @@ use crate::generator::Generator;
 
 use super::{Kernel, Lengthscale, Radii, Radius};
 use crate::digest::{Identity, identified};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::special::ln_0f1;
 use crate::{Real, SignedLog};
@@ -47,6 +47,12 @@ impl RegularisedSoftmax {
     /// N if it was set; `None` for the dimension of the points.
     pub fn dim(&self) -> Option<usize> {
         self.dim
+    }
+
+    /// Rejects frequencies in ℝᵈ, padded to `padded` dimensions, that are of another dimension than the kernel.
+    pub(crate) fn check_padded(&self, d: usize, padded: usize) -> Result<()> {
+        let what = "the dimension of the frequencies of the regularised softmax kernel, with padding,";
+        check_size(what, self.dim.unwrap_or(d), padded)
     }
 
     /// Sets the lengthscale ℓ.

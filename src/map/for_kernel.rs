@@ -44,8 +44,8 @@ impl<T: Real> Map<T> {
     /// [`Planner`](crate::planner::Planner) compares all maps on your data instead.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if d or m is 0, [`Shape`](Error::Shape) if the kernel has lengthscales for another dimension,
-    /// [`Kernel`](Error::Kernel) for a regularised softmax kernel of another dimension, [`Unsupported`](Error::Unsupported) for
+    /// [`Parameter`](Error::Parameter) if d or m is 0, [`Shape`](Error::Shape) if the kernel has lengthscales for another dimension, or
+    /// is a regularised softmax kernel of another dimension, [`Unsupported`](Error::Unsupported) for
     /// [`AnyKernel::implied`], which names no kernel, [`Memory`](Error::Memory) if the frequencies do not fit in memory.
     pub fn for_kernel(kernel: impl Into<AnyKernel>, d: usize, m: usize, seed: u64) -> Result<Self> {
         Self::of_kernel(&kernel.into(), d, m, seed)
@@ -81,7 +81,11 @@ impl Recipe {
         if !law.is_named() {
             return Err(Error::Sampler { what: "frequencies", law: law.to_string() });
         }
-        let plain = PlainRecipe::new(best.mechanism, draw_of_law(d, m, best.coupling, law), best.kernel);
+        let draw = draw_of_law(d, m, best.coupling, law);
+        if let AnyKernel::RegularisedSoftmax(kernel) = &kernel {
+            kernel.check_padded(d, draw.padded_dim())?;
+        }
+        let plain = PlainRecipe::new(best.mechanism, draw, best.kernel);
         plain.check()?;
         Ok(Recipe::Plain(plain))
     }
@@ -113,7 +117,10 @@ impl AnyKernel {
     /// [`Memory`](Error::Memory) if the frequencies do not fit in memory.
     pub fn draw(&self, coupling: &dyn Coupling, d: usize, m: usize, seed: u64) -> Result<Frequencies> {
         self.check(d)?;
-        of_kernel::draw(self.spectrum()?, coupling, d, m, seed)
+        match self {
+            AnyKernel::RegularisedSoftmax(kernel) => kernel.draw(coupling, d, m, seed),
+            _ => of_kernel::draw(self.spectrum()?, coupling, d, m, seed),
+        }
     }
 
     /// The law of the frequencies that the kernel needs, with its sampler.

@@ -237,8 +237,14 @@ fn refusals_say_why() {
     }
     let padded = AnyKernel::from(RegularisedSoftmax::in_dimension(8));
     assert!(map(padded.clone(), 8, 4).is_none());
-    assert!(matches!(map(padded.clone(), 6, 4), Some(Error::Kernel { .. })));
-    assert!(matches!(recipe(padded, 6, 4), Some(Error::Kernel { .. })));
+    for refused in [map(padded.clone(), 6, 4), recipe(padded, 6, 4)] {
+        assert!(matches!(refused, Some(Error::Shape { expected: 8, found: 6, .. })), "{refused:?}");
+    }
+    let hadamard = |kernel: RegularisedSoftmax| kernel.draw(&Hadamard::default(), 4, 8, 1);
+    let refused = hadamard(RegularisedSoftmax::default()).unwrap_err();
+    assert!(matches!(refused, Error::Shape { expected: 4, found: 16, .. }), "{refused}");
+    let kernel = RegularisedSoftmax::in_dimension(16);
+    assert!(Positive.build::<f64>(hadamard(kernel.clone()).unwrap(), kernel).is_ok());
     let implied = AnyKernel::implied(1.0);
     assert!(matches!(map(implied.clone(), 3, 4), Some(Error::Unsupported { .. })));
     assert!(matches!(recipe(implied, 3, 4), Some(Error::Unsupported { .. })));

@@ -1,6 +1,6 @@
 //! Attention in one call: the usual maps, drawn from a seed.
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView1};
 
 use super::input::{Attention, Heads, Job, TokenElement};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
@@ -8,7 +8,7 @@ use super::judge::AttentionShaping;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::data::shaping::Shaping;
 use crate::data::{PairStatistics, Statistics};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frequency::{Frequencies, Orthogonal, Simplex};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::kernel::Softmax;
@@ -108,6 +108,8 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     fn of_squared_sums(heads: &[Tokens<T>], omega: &Frequencies) -> Result<Self> {
         let map = |[queries, keys]: &Tokens<T>| {
+            check_tokens("the queries", queries)?;
+            check_tokens("the keys", keys)?;
             let (x, y, d) = (Statistics::of(queries)?, Statistics::of(keys)?, omega.dim());
             let sum = PairStatistics::new(&x, &y)?.mean_squared_sum(GerfSign::Plus);
             Gerf::optimal(d, sum / (d as f64).sqrt())?.softmax(omega.clone())
@@ -154,6 +156,18 @@ impl<T: Real> Attention<T> {
             shape.build(omega.clone(), Softmax::default())
         };
         Attention::per_head(heads.iter().map(map).collect::<Result<_>>()?)
+    }
+}
+
+/// Rejects no tokens of a head, and tokens whose squared norms are not finite.
+fn check_tokens<T: Real>(side: &'static str, tokens: &Array2<T>) -> Result<()> {
+    if tokens.is_empty() {
+        return Err(Error::NoData { what: "the choice of A for the tokens of a head" });
+    }
+    let square = |row: ArrayView1<'_, T>| row.iter().map(|v| v.widen() * v.widen()).sum::<f64>();
+    match tokens.rows().into_iter().position(|row| !square(row).is_finite()) {
+        None => Ok(()),
+        Some(row) => Err(Error::NotFinite { what: side, row }),
     }
 }
 

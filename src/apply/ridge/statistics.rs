@@ -216,10 +216,10 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, [`Memory`](Error::Memory) if there is no memory for the
     /// features of a chunk. The statistics are unchanged then.
     #[doc(alias = "partial_fit")]
-    pub fn update<'a>(
+    pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
         self.intake.take_in(x.into().view(), &targets.into().view(), None)
     }
@@ -229,10 +229,10 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// The errors of [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
-    pub fn update_weighted<'a>(
+    pub fn update_weighted<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
         self.intake.take_in(x.into().view(), &targets.into().view(), Some(weights))
@@ -257,11 +257,11 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// The errors of [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.
-    pub fn downdate<'a>(
+    pub fn downdate<'a, 't>(
         &mut self,
         first: u64,
         x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         self.intake.take_out(first, x.into().view(), &targets.into().view(), weights)

@@ -25,10 +25,11 @@ pub(crate) fn title(planner: &Planner, pairs: usize) -> String {
             format!("the fewest {measure} for a loss of at most {} with probability {p}", number(error))
         }
     };
+    let d = planner.data.dim();
+    let unit = if d == 1 { "dimension" } else { "dimensions" };
     format!(
-        "{}: {points} in {} dimensions, {goal}. Loss: {}; errors relative to the kernel over {pairs} pairs.",
+        "{}: {points} in {d} {unit}, {goal}. Loss: {}; errors relative to the kernel over {pairs} pairs.",
         kernel(&planner.kernel),
-        planner.data.dim(),
         planner.loss
     )
 }

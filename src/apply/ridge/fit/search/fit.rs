@@ -22,10 +22,10 @@ impl<T: Real> RidgeSearch<'_, T> {
     /// domain, or all points of the default lengthscale are equal. [`Singular`](Error::Singular) if every λ is lost to rounding,
     /// [`Unsupported`](Error::Unsupported) for numbers of frequencies if maps have frequencies of their own,
     /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the search.
-    pub fn fit<'x>(
+    pub fn fit<'x, 't>(
         &self,
         x: impl Into<Points<'x, T>>,
-        targets: impl Into<Targets<'x, T>>,
+        targets: impl Into<Targets<'t, T>>,
     ) -> Result<RidgeFit<T>> {
         self.run(x.into(), targets.into(), None)
     }
@@ -34,10 +34,10 @@ impl<T: Real> RidgeSearch<'_, T> {
     ///
     /// # Errors
     /// The errors of [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a weight is negative or not finite.
-    pub fn fit_weighted<'x>(
+    pub fn fit_weighted<'x, 't>(
         &self,
         x: impl Into<Points<'x, T>>,
-        targets: impl Into<Targets<'x, T>>,
+        targets: impl Into<Targets<'t, T>>,
         weights: &ArrayRef1<f64>,
     ) -> Result<RidgeFit<T>> {
         self.run(x.into(), targets.into(), Some(weights))

@@ -92,10 +92,10 @@ impl<T: Real> RidgeGrid<T> {
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::update`]; nothing has changed then.
-    pub fn update<'a>(
+    pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
         self.take_in(&x.into(), &targets.into().view(), None)
     }
@@ -104,10 +104,10 @@ impl<T: Real> RidgeGrid<T> {
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::update_weighted`].
-    pub fn update_weighted<'a>(
+    pub fn update_weighted<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
         self.take_in(&x.into(), &targets.into().view(), Some(weights))
