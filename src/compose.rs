@@ -6,7 +6,7 @@
 //! also in other hybrids.
 //!
 //! ```
-//! use ndarray::arr1;
+//! use random_features::ndarray::arr1;
 //! use random_features::extend::Coupling;
 //! use random_features::frequency::Independent;
 //! use random_features::compose::{Bases, Hybrid};

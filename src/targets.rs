@@ -20,7 +20,7 @@ use crate::error::{Result, check_size};
 ///
 /// Arrays of one dimension hold one target for each of n points, arrays of two dimensions hold t of them in each row. Arrays of any
 /// layout (owned, shared, views) convert by reference, views also by value, and vectors and slices by reference. Nothing is
-/// copied. Predictions have two dimensions, n × t, whatever the targets had.
+/// copied. `predict` gives n × t numbers, and `predict_single` n numbers for one target.
 #[derive(Clone, Copy, Debug)]
 pub struct Targets<'a, T: Real> {
     columns: ArrayView2<'a, T>,

@@ -1,11 +1,12 @@
 //! Parts of the engine, the instruction sets and the peak rate of the machine, for this crate's own tests, benches and
 //! experiments. The module is not for programs: it may change with any version.
 
-use ndarray::ArrayView2;
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView2};
 
 use crate::Real;
 pub use crate::engine::{Method, Projection, Scratch};
 use crate::engine::{Tile, TileShape};
+use crate::error::{Error, Result, check_size};
 pub use crate::frequency::any_coupling::PlainCoupling;
 pub use crate::frequency::draw::draw_with;
 pub use crate::frequency::simplex::RotationLaw;
@@ -68,6 +69,38 @@ pub fn project<T: Real>(
         scratch,
         None,
     );
+}
+
+impl<T: Real> Projection<T> {
+    /// Writes ⟨ωⱼ, xᵢ/ℓ⟩ for all rows of `x`, n × m, and ‖xᵢ/ℓ‖² to your own buffers, on the calling thread.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if an array does not fit or is not in standard layout.
+    #[inline(never)]
+    pub fn project_into(
+        &self,
+        x: &ArrayRef2<T>,
+        products: &mut Array2<T>,
+        squared_norms: &mut Array1<f64>,
+    ) -> Result<()> {
+        check_size("the number of columns of x", self.dim(), x.ncols())?;
+        check_size("the number of rows of the products", x.nrows(), products.nrows())?;
+        check_size("the number of columns of the products", self.m(), products.ncols())?;
+        check_size("the number of squared norms", x.nrows(), squared_norms.len())?;
+        let shape = TileShape { rows: x.nrows(), width: self.m(), blocks: 1 };
+        let (values, norms) = (products.as_slice_mut(), squared_norms.as_slice_mut());
+        let (Some(values), Some(norms)) = (values, norms) else {
+            let (what, expected, found) = ("the stride of a row of the products", self.m(), 0);
+            return Err(Error::Shape { what, expected, found });
+        };
+        self.project(
+            x.view().into(),
+            &mut Tile::new(values, &mut [], norms, shape),
+            &mut Scratch::default(),
+            None,
+        );
+        Ok(())
+    }
 }
 
 /// The numbers of a plan's advice.

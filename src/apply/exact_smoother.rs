@@ -19,7 +19,7 @@ const ROWS: usize = 12;
 /// (Nadaraya–Watson smoothing).
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::apply::ExactSmoother;
 /// use random_features::kernel::Gaussian;
 /// let mut smoother = ExactSmoother::new(Gaussian::default(), 1, 1)?;

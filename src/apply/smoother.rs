@@ -25,7 +25,7 @@ fn run(targets: usize) -> usize {
 /// Approximate: the kernel is the map's estimate.
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::Positive;
 /// use random_features::apply::Smoother;
 /// use random_features::extend::Coupling;

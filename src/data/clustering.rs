@@ -20,7 +20,7 @@ const POINTS: usize = 4096;
 /// Clusters of points in ℝᵈ: the centre and the mean squares of each.
 ///
 /// ```
-/// use ndarray::{arr1, arr2};
+/// use random_features::ndarray::{arr1, arr2};
 /// use random_features::data::Clustering;
 /// let points = arr2(&[[0.0f32, 1.0], [4.0, 5.0], [0.0, 3.0], [6.0, 5.0]]);
 /// let clusters = Clustering::of(&points, 2, 1)?;

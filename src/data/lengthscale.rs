@@ -32,7 +32,7 @@ use crate::once::once;
 /// Cost O(nd + k²d) time and O(k²) memory: the distances of the 34 million pairs of 8192 points take 268 MB.
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::{data::lengthscale, kernel::Gaussian};
 /// let points = arr2(&[[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]);
 /// // The distances are 1, √18 and 5.
@@ -73,7 +73,7 @@ pub fn median<T: Real>(points: &ArrayRef2<T>, subsample: usize, seed: u64) -> Re
 /// ([`Statistics::overall_variance`]).
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::data::{Statistics, lengthscale};
 /// let statistics = Statistics::of(&arr2(&[[1.0, 5.0], [1.0, 5.0]]))?;
 /// assert_eq!(lengthscale::of_statistics(&statistics)?, 2.0);

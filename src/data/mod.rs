@@ -6,7 +6,7 @@
 //! heuristics for ℓ. Parameters are plain numbers that are passed to constructors of maps and kernels.
 //!
 //! ```
-//! use ndarray::arr2;
+//! use random_features::ndarray::arr2;
 //! use random_features::data::{PairStatistics, Statistics, lengthscale};
 //! let queries =
 //!     Statistics::of(&arr2(&[[0.5, 1.0], [0.25, -1.0], [1.0, 0.0]]))?;

@@ -15,7 +15,7 @@ const LEAST_LAMBDA: f64 = 1e-12;
 /// The statistics of queries x and keys y, from which parameters are chosen that are optimal on average.
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::theory::gerf::GerfSign;
 /// let x = Statistics::of(&arr2(&[[1.0, 0.0], [0.0, 2.0]]))?;

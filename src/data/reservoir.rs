@@ -22,7 +22,7 @@ const ROWS: u64 = 4096;
 /// The [`Statistics`] of all rows of a data set and a uniform random sample of them, from one pass in batches.
 ///
 /// ```
-/// use ndarray::Array2;
+/// use random_features::ndarray::Array2;
 /// use random_features::data::Reservoir;
 /// let rows = |first: usize| {
 ///     Array2::from_shape_fn((1000, 2), |(i, k)| {

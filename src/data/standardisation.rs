@@ -16,7 +16,7 @@ const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 /// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them. A constant column becomes 0.
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::apply::Standardisation;
 /// let x = arr2(&[[1.0f64, 7.0], [3.0, 7.0]]);
 /// let inputs = Standardisation::of(&x)?;

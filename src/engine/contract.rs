@@ -106,7 +106,7 @@ impl Facts {
 ///
 /// # Example
 /// ```
-/// use ndarray::{ArrayView2, arr1};
+/// use random_features::ndarray::{ArrayView2, arr1};
 /// use random_features::extend::{Facts, FeatureMap, Form, Tile};
 /// use random_features::map::Side;
 /// use random_features::Map;

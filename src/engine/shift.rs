@@ -33,7 +33,7 @@ use crate::once::once;
 ///
 /// # Example
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::frequency::Counts;
 /// use random_features::map::Shift;
 /// use random_features::data::{PairStatistics, Statistics};

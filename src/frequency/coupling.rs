@@ -31,7 +31,7 @@ use crate::theory::BlockLaw;
 /// a radius, with the directions of another coupling.
 ///
 /// ```
-/// use ndarray::Array2;
+/// use random_features::ndarray::Array2;
 /// use random_features::extend::Generator;
 /// use random_features::extend::{Coupling, Rows};
 /// use random_features::frequency::Orthogonal;

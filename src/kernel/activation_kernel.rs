@@ -31,7 +31,7 @@ use crate::{Real, SignedLog};
 /// Values near zeros of K_f have small relative errors. The point 0 counts as orthogonal to every point.
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::kernel::{Activation, Kernel};
 /// let x = arr1(&[2.0f64, 0.0]);
 /// if let Some(kernel) = Activation::Relu.kernel() {

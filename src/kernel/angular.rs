@@ -115,7 +115,7 @@ impl Norm {
 /// is 0.
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::kernel::{Angular, Kernel};
 /// let value: f64 = Angular.value(&arr1(&[1.0, 0.0]), &arr1(&[2.0, 2.0]))?;
 /// assert!((value - 0.5).abs() < 1e-15);

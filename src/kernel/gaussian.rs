@@ -19,7 +19,7 @@ use crate::error::Result;
 /// ω ~ N(0, I), with the radii [`Chi`].
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::kernel::{Gaussian, Kernel};
 /// let kernel = Gaussian::new(2.0)?;
 /// assert_eq!(kernel.value(&arr1(&[1.0, 1.0]), &arr1(&[1.0, 3.0]))?, (-0.5f64).exp());

@@ -20,7 +20,7 @@ use crate::error::Result;
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Independent;
 /// use random_features::kernel::{Kernel, Laplace};
 /// use random_features::{Map, Trigonometric};

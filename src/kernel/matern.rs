@@ -81,7 +81,7 @@ impl std::str::FromStr for Smoothness {
 /// ω has a multivariate t distribution; its radii are those of the [`Smoothness`].
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::kernel::{Kernel, Matern, Smoothness};
 /// let kernel = Matern::new(Smoothness::Half, 2.0)?;
 /// assert_eq!(kernel.value(&arr1(&[0.0, 0.0]), &arr1(&[6.0, 8.0]))?, (-5.0f64).exp());

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::{Kernel, RationalQuadratic};
 /// use random_features::{Map, Trigonometric};

@@ -18,7 +18,7 @@ use crate::{Real, SignedLog};
 /// d use the softmax kernel, from which it differs by O(1/d).
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::kernel::{Kernel, RegularisedSoftmax, Softmax};
 /// let (x, y) = (arr1(&[1.0, 0.5]), arr1(&[0.5, -1.0]));
 /// let regularised: f64 = RegularisedSoftmax::default().value(&x, &y)?;

@@ -20,7 +20,7 @@ use crate::{Real, SignedLog};
 /// This example is exp(−‖δ‖²/4), the Gaussian kernel of lengthscale √2, with radii χ_d/√2:
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::extend::Generator;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::extend::{Radii, Radius, ShiftInvariant, Spectrum};

@@ -11,7 +11,7 @@ use crate::{Real, SignedLog};
 /// K(x, y) = exp(Σₖ xₖ yₖ / ℓₖ²). It is the kernel of attention: exp(q·k/√d) is this kernel with ℓ = d^{1/4}.
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::kernel::{Kernel, Softmax};
 /// let kernel = Softmax::default();
 /// assert_eq!(kernel.value(&arr1(&[1.0, 2.0]), &arr1(&[2.0, -1.0]))?, 1.0);

@@ -14,7 +14,7 @@ use crate::threads;
 ///
 /// # Example
 /// ```
-/// use ndarray::array;
+/// use random_features::ndarray::array;
 /// use random_features::linalg::Backend;
 ///
 /// let a = array![[2.0, 1.0], [1.0, 2.0]];

@@ -17,7 +17,7 @@ use crate::once::once;
 ///
 /// # Example
 /// ```
-/// use ndarray::array;
+/// use random_features::ndarray::array;
 /// use random_features::linalg::Backend;
 ///
 /// let mut factor = Backend::default().cholesky(&array![[4.0, 2.0], [2.0, 5.0f64]])?;

@@ -11,7 +11,7 @@ use crate::Real;
 ///
 /// # Example
 /// ```
-/// use ndarray::array;
+/// use random_features::ndarray::array;
 /// use random_features::linalg::Backend;
 ///
 /// let eigen = Backend::default().eigen(&array![[0.0, 2.0], [2.0, 3.0f64]])?;
@@ -38,7 +38,7 @@ pub struct Eigen<T> {
 ///
 /// # Example
 /// ```
-/// use ndarray::{Array2, array};
+/// use random_features::ndarray::{Array2, array};
 /// use random_features::linalg::Backend;
 ///
 /// let a = array![[3.0, 0.0], [4.0, 5.0], [0.0, 0.0f64]];

@@ -20,7 +20,7 @@ impl<T: Real> Map<T> {
     /// [`lost_rows`](crate::Features::lost_rows) counts such rows. For kernels of x − y, centre the points first.
     ///
     /// ```
-    /// use ndarray::arr2;
+    /// use random_features::ndarray::arr2;
     /// use random_features::Map;
     /// use random_features::kernel::Gaussian;
     /// let map: Map<f32> = Map::for_kernel(Gaussian::new(2.0)?, 2, 256, 7)?;
@@ -49,8 +49,8 @@ impl<T: Real> Map<T> {
     /// The features φ of queries, the points x of K(x, y), as an array, n × D, with their scales multiplied in.
     ///
     /// ```
-    /// use ndarray::arr2;
-    /// use num_complex::Complex64;
+    /// use random_features::ndarray::arr2;
+    /// use random_features::num_complex::Complex64;
     /// use random_features::extend::Coupling;
     /// use random_features::frequency::Orthogonal;
     /// use random_features::kernel::Softmax;

@@ -32,7 +32,7 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::ComplexExponential;
 /// use random_features::frequency::Independent;
 /// use random_features::map::Transform;

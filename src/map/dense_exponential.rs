@@ -35,7 +35,7 @@ use crate::theory::{Pair, Radius, dense};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::{DenseExponential, Positive};
 /// let omega = std::sync::Arc::new(Orthogonal.draw(2, 256, 1)?);

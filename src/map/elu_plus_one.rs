@@ -33,7 +33,7 @@ use crate::theory::Pair;
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::EluPlusOne;
 /// let map = EluPlusOne.build(2, 1.0)?;
 /// let estimate = map.estimate(&arr1(&[1.0, -3.0]), &arr1(&[0.5, 0.0]))?;

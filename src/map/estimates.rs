@@ -83,7 +83,7 @@ impl<T: Real> Map<T> {
     ///
     /// # Example
     /// ```
-    /// use ndarray::arr2;
+    /// use random_features::ndarray::arr2;
     /// use random_features::frequency::Orthogonal;
     /// use random_features::{Map, Positive};
     /// let map: Map<f64> = Positive.softmax(Orthogonal.draw(2, 64, 1)?)?;

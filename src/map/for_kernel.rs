@@ -18,7 +18,7 @@ impl<T: Real> Map<T> {
     /// them, which allows other maps and couplings.
     ///
     /// ```
-    /// use ndarray::arr1;
+    /// use random_features::ndarray::arr1;
     /// use random_features::Map;
     /// use random_features::kernel::{Gaussian, Matern, Smoothness};
     /// let map: Map<f64> = Map::for_kernel(Gaussian::new(2.0)?, 2, 256, 7)?;

@@ -35,7 +35,7 @@ use crate::theory::counts::ln_geometric_variance;
 ///
 /// # Example
 /// ```
-/// use ndarray::{arr1, arr2};
+/// use random_features::ndarray::{arr1, arr2};
 /// use random_features::frequency::Counts;
 /// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::Geometric;

@@ -37,7 +37,7 @@ use crate::theory::{Pair, Radius, bounds, covariance};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::Gerf;
 /// let omega = Orthogonal.draw(2, 8192, 1)?;

@@ -26,7 +26,7 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Independent;
 /// use random_features::Hyperbolic;
 /// let omega = Independent.draw(2, 512, 1)?;

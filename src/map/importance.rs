@@ -32,7 +32,7 @@ use crate::theory::Pair;
 ///
 /// # Example
 /// ```
-/// use ndarray::{Array2, arr1};
+/// use random_features::ndarray::{Array2, arr1};
 /// use random_features::frequency::{Frequencies, Independent};
 /// use random_features::Importance;
 /// // q is a mixture of two normal densities of unit variance, around 0 and around x + y.

@@ -29,7 +29,7 @@ use crate::{Points, Real};
 /// overflows `f64`, gets NaN features; other rows are not affected.
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::{Map, Positive, Side};
 /// let map: Map<f32> = Positive.softmax(Orthogonal.draw(2, 64, 1)?)?;
@@ -183,7 +183,7 @@ impl<T: Real> Map<T> {
     ///
     /// # Example
     /// ```
-    /// use ndarray::arr1;
+    /// use random_features::ndarray::arr1;
     /// use random_features::frequency::Independent;
     /// use random_features::{Map, Positive};
     /// let map: Map<f64> = Positive.softmax(Independent.draw(2, 100, 1)?)?;

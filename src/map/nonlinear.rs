@@ -35,7 +35,7 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::Activation;
 /// use random_features::Nonlinear;

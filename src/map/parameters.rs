@@ -54,7 +54,7 @@ impl<T: Real> Map<T> {
     ///
     /// # Example
     /// ```
-    /// use ndarray::{Array2, arr2};
+    /// use random_features::ndarray::{Array2, arr2};
     /// use random_features::frequency::Orthogonal;
     /// use random_features::{Gerf, Map, Side};
     /// let (omega, x) = (Orthogonal.draw(2, 16, 1)?, arr2(&[[0.3, -0.5]]));

@@ -19,7 +19,7 @@ use crate::once::once;
 ///
 /// # Example
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::{Positive, Side, rng};
 /// let map = Positive.gaussian(Orthogonal.draw(2, 8, 1)?, 2.0)?;

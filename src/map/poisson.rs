@@ -33,7 +33,7 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 ///
 /// # Example
 /// ```
-/// use ndarray::{arr1, arr2};
+/// use random_features::ndarray::{arr1, arr2};
 /// use random_features::frequency::Counts;
 /// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::Poisson;

@@ -26,7 +26,7 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::Positive;
 /// let omega = Orthogonal.draw(2, 512, 1)?;

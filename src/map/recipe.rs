@@ -21,7 +21,7 @@ use crate::once::once;
 /// and its [identity](Recipe::identity), which reveals damage on reading. Equal frequencies are stored once.
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::compose::{Bases, Hybrid};
 /// use random_features::frequency::{Independent, Orthogonal, Simplex};
 /// use random_features::recipe::Draw;

@@ -30,7 +30,7 @@ use crate::theory::{self, Pair};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Independent;
 /// use random_features::Sign;
 /// let map = Sign.build(Independent.draw(2, 1024, 1)?, 1.0)?;

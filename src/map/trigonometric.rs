@@ -28,7 +28,7 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::Trigonometric;
 /// let omega = Orthogonal.draw(2, 512, 1)?;

@@ -16,7 +16,7 @@ use crate::rows::RowRanges;
 ///
 /// Two machines read halves of a data set; a coordinator adds up their sums and does not know the map.
 /// ```
-/// use ndarray::{Array2, s};
+/// use random_features::ndarray::{Array2, s};
 /// use random_features::apply::Smoother;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::reduce::KernelSums;

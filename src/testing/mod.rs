@@ -6,7 +6,7 @@
 //! agree with each other, and wrong shapes are rejected. The tests of this crate run both on all of its maps.
 //!
 //! ```
-//! use ndarray::{arr1, arr2};
+//! use random_features::ndarray::{arr1, arr2};
 //! use random_features::frequency::Orthogonal;
 //! use random_features::testing::{check_unbiased, conform};
 //! use random_features::Positive;

@@ -57,7 +57,7 @@ pub fn gerf(a: f64, dim: usize, dot: f64, squares: (f64, f64)) -> f64 {
 /// product of the means. Source: new; at z = z′ Chefs' Random Tables, Theorem 3.2.
 ///
 /// ```
-/// use num_complex::Complex64;
+/// use random_features::num_complex::Complex64;
 /// use random_features::theory::{covariance, gerf::GerfSign};
 /// let real = covariance::complex_gerf((-0.1).into(), GerfSign::Plus, 3, 0.5, (1.0, 2.0));
 /// assert!((real - covariance::gerf(-0.1, 3, 0.5, (1.0, 2.0))).abs() < 1e-14);

@@ -190,7 +190,7 @@ fn draws_have_the_law_of_the_kernel() {
     let coupling: &dyn Coupling = &Simplex::default();
     assert_eq!(of(Softmax::default().draw(coupling, 3, 10, 7)), of(coupling_draw(Simplex::default())));
     assert_eq!(
-        of(RegularisedSoftmax::default().draw(&Hadamard::default(), 3, 10, 7)),
+        of(RegularisedSoftmax::in_dimension(16).draw(&Hadamard::default(), 3, 10, 7)),
         of(Hadamard::default().with_radii(RootDim).draw(3, 10, 7))
     );
     let rational = RationalQuadratic::new(1.5, 2.0).unwrap();

@@ -1,7 +1,7 @@
 //! Softmax attention in linear time: [`Attention`], beside [`ExactAttention`].
 //!
 //! ```
-//! use ndarray::Array4;
+//! use random_features::ndarray::Array4;
 //! use random_features::apply::attention::{Attention, Heads};
 //! // [batch, heads, length, dim].
 //! let x = Array4::<f32>::ones((1, 8, 1000, 64));

@@ -30,7 +30,7 @@ impl<T: Real> Attention<T> {
     /// and logits q·k/√d.
     ///
     /// ```
-    /// use ndarray::Array4;
+    /// use random_features::ndarray::Array4;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let attention = Attention::<f32>::favor_plus(16, 256, 7)?;
     /// let x = Array4::<f32>::ones((1, 2, 100, 16));
@@ -78,7 +78,7 @@ impl<T: Real> Attention<T> {
     /// and keys, and logits q·k/√d.
     ///
     /// ```
-    /// use ndarray::Array4;
+    /// use random_features::ndarray::Array4;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let x = Array4::<f32>::from_elem((1, 2, 100, 16), 0.5);
     /// let heads = Heads::new(&x, &x, &x)?;
@@ -121,7 +121,7 @@ impl<T: Real> Attention<T> {
     /// queries and keys, as trained models have them.
     ///
     /// ```
-    /// use ndarray::Array4;
+    /// use random_features::ndarray::Array4;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let x = Array4::<f32>::from_elem((1, 2, 100, 16), 0.5);
     /// let heads = Heads::new(&x, &x, &x)?;

@@ -15,7 +15,7 @@ use crate::once::once;
 /// divided by their sums: weights need not add up to 1.
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::apply::metrics::wasserstein;
 /// // A quarter of the mass moves by two places.
 /// assert_eq!(
@@ -39,7 +39,7 @@ pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
 /// pᵢ and Qᵢ likewise. Negative weights count as 0, and both sides are divided by their sums. Cost O(N).
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::apply::metrics::kolmogorov_smirnov;
 /// assert_eq!(
 ///     kolmogorov_smirnov(&arr1(&[2.0, 2.0, 0.0]), &arr1(&[1.0, 2.0, 1.0]))?,
@@ -60,7 +60,7 @@ pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result
 /// of a set of classes. Negative weights count as 0, and both sides are divided by their sums. Cost O(N).
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::apply::metrics::total_variation;
 /// assert_eq!(
 ///     total_variation(&arr1(&[1.0, 3.0, -1.0]), &arr1(&[1.0, 2.0, 1.0]))?,

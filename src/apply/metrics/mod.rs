@@ -40,7 +40,7 @@ pub const SPECTRAL_TOLERANCE: f64 = spectral::TOLERANCE;
 /// The relative Frobenius error ‖K̂ − K‖_F / ‖K‖_F of an n × l matrix of estimates; at least 0. Cost O(n l).
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::apply::metrics::frobenius_error;
 /// let (exact, estimate) =
 ///     (arr2(&[[3.0, 0.0], [0.0, 4.0]]), arr2(&[[3.0, 1.0], [0.0, 4.0]]));
@@ -68,7 +68,7 @@ pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -
 /// for n + l numbers; few are needed if the largest singular value is well separated.
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::apply::metrics::spectral_error;
 /// let (exact, estimate) =
 ///     (arr2(&[[3.0, 0.0], [0.0, 4.0]]), arr2(&[[2.0, 0.0], [0.0, 4.0]]));
@@ -92,7 +92,7 @@ pub fn spectral_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) ->
 /// else ∞; it is ∞ too where the ratio is beyond the range of `f64`.
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::apply::metrics::largest_relative_error;
 /// assert_eq!(
 ///     largest_relative_error(
@@ -126,7 +126,7 @@ where
 /// features. −0 is not below 0.
 ///
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::apply::metrics::negative_fraction;
 /// assert_eq!(negative_fraction(&arr1(&[0.5, -0.1, 0.0, 0.6]))?, 0.25);
 /// # Ok::<(), random_features::Error>(())

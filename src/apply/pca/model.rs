@@ -15,7 +15,7 @@ use crate::{Points, Real, progress};
 /// map's estimate.
 ///
 /// ```
-/// use ndarray::Array2;
+/// use random_features::ndarray::Array2;
 /// use random_features::Trigonometric;
 /// use random_features::apply::pca::PcaStatistics;
 /// use random_features::frequency::Orthogonal;

@@ -17,7 +17,7 @@ use crate::{Points, Real};
 /// the map's estimate.
 ///
 /// ```
-/// use ndarray::{Array2, s};
+/// use random_features::ndarray::{Array2, s};
 /// use random_features::apply::pca::PcaStatistics;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::{Map, Trigonometric};

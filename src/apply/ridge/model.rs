@@ -23,7 +23,7 @@ const STANDARDISED: usize = 4096;
 /// Approximate.
 ///
 /// ```
-/// use ndarray::{Array2, arr1, arr2};
+/// use random_features::ndarray::{Array2, arr1, arr2};
 /// use random_features::Trigonometric;
 /// use random_features::apply::RidgeStatistics;
 /// use random_features::frequency::Orthogonal;

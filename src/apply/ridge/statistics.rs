@@ -16,7 +16,7 @@ use crate::{Points, Real, Targets};
 /// kernel is the map's estimate.
 ///
 /// ```
-/// use ndarray::{Array2, s};
+/// use random_features::ndarray::{Array2, s};
 /// use random_features::apply::RidgeStatistics;
 /// use random_features::extend::Coupling;
 /// use random_features::frequency::Orthogonal;

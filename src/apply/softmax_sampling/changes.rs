@@ -41,8 +41,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// Adds classes with these vectors, in rows, and returns their numbers, which follow the others.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
     /// use random_features::frequency::Orthogonal;

@@ -46,8 +46,8 @@ impl Draws {
     /// without rows.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::Proposal;
     /// use random_features::frequency::Orthogonal;

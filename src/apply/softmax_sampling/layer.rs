@@ -15,8 +15,8 @@ use crate::once::once;
 /// never from outdated vectors.
 ///
 /// ```
-/// use ndarray::Array2;
-/// use rand::RngExt;
+/// use random_features::ndarray::Array2;
+/// use random_features::rand::RngExt;
 /// use random_features::Positive;
 /// use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 /// use random_features::frequency::Orthogonal;

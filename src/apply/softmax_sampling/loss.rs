@@ -13,8 +13,8 @@ use crate::{Real, progress};
 /// has.
 ///
 /// ```
-/// use ndarray::Array2;
-/// use rand::RngExt;
+/// use random_features::ndarray::Array2;
+/// use random_features::rand::RngExt;
 /// use random_features::Positive;
 /// use random_features::apply::softmax_sampling::{SampledLoss, SoftmaxSampler};
 /// use random_features::extend::Coupling;

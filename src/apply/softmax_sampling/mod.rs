@@ -1,8 +1,8 @@
 //! Classes of a huge softmax, drawn in O(log C): [`SoftmaxSampler`], with losses and partition functions from draws.
 //!
 //! ```
-//! use ndarray::{Array2, arr2};
-//! use rand::RngExt;
+//! use random_features::ndarray::{Array2, arr2};
+//! use random_features::rand::RngExt;
 //! use random_features::Positive;
 //! use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 //! use random_features::frequency::Orthogonal;

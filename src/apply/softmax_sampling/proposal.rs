@@ -32,7 +32,7 @@ const EXACT_BELOW: usize = 4096;
 /// The map and the options from which a [`SoftmaxSampler`] is built: classes are drawn in proportion to the map's estimates.
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::Trigonometric;
 /// use random_features::apply::softmax_sampling::Proposal;
 /// use random_features::frequency::Orthogonal;
@@ -69,8 +69,8 @@ impl<T: Real> Proposal<T> {
     /// `h`, n × d, and by the class vectors, C × d.
     ///
     /// ```
-    /// use ndarray::{Array2, arr1};
-    /// use rand::RngExt;
+    /// use random_features::ndarray::{Array2, arr1};
+    /// use random_features::rand::RngExt;
     /// use random_features::apply::softmax_sampling::Proposal;
     /// use random_features::frequency::Orthogonal;
     /// // The first coordinates are large in the classes and small in h.

@@ -57,8 +57,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// uniform draws, and with alternatives.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
     /// use random_features::frequency::Orthogonal;

@@ -18,8 +18,8 @@ use crate::once::once;
 /// stand for exp(h·cᵢ), but the probability that is stated with each draw is exact.
 ///
 /// ```
-/// use ndarray::Array2;
-/// use rand::RngExt;
+/// use random_features::ndarray::Array2;
+/// use random_features::rand::RngExt;
 /// use random_features::Positive;
 /// use random_features::apply::softmax_sampling::SoftmaxSampler;
 /// use random_features::frequency::Orthogonal;
@@ -184,8 +184,8 @@ impl<T: Real> SoftmaxSampler<T> {
     /// in O(k d) beside them.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
     /// use random_features::frequency::Orthogonal;

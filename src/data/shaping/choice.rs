@@ -24,7 +24,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// Chooses a [`Shape`] (shifts, T, a basis and coefficients) from data.
 ///
 /// ```
-/// use ndarray::Array2;
+/// use random_features::ndarray::Array2;
 /// use random_features::data::shaping::Shaping;
 /// // The first coordinate is large in x and small in y, and both are far from 0.
 /// let wave = |i: usize, speed: f64| (i as f64 * speed).sin();
@@ -223,7 +223,7 @@ impl Shaping {
     /// chosen.
     ///
     /// ```
-    /// use ndarray::Array2;
+    /// use random_features::ndarray::Array2;
     /// use random_features::data::shaping::Shaping;
     /// use random_features::frequency::Orthogonal;
     /// use random_features::kernel::Gaussian;

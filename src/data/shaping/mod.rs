@@ -8,7 +8,7 @@
 //!
 //! ```
 //! # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
-//! use ndarray::Array2;
+//! use random_features::ndarray::Array2;
 //! use random_features::data::shaping::{Moments, PairMoments, Shaping};
 //! let points = |first: usize| {
 //!     Array2::from_shape_fn((100, 3), |(i, k)| {

@@ -19,7 +19,7 @@ const BLOCK: usize = 128;
 /// Weighted mean and d × d second moments of points in ℝᵈ, for the choice of [shapes](super::Shaping).
 ///
 /// ```
-/// use ndarray::{arr1, arr2};
+/// use random_features::ndarray::{arr1, arr2};
 /// use random_features::data::shaping::Moments;
 /// let mut moments = Moments::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
 /// assert_eq!(moments.mean()?, arr1(&[2.0, 0.25]));

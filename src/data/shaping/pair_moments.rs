@@ -12,7 +12,7 @@ use crate::progress;
 /// Moments of queries x and keys y, for all pairs equally or for weighted pairs.
 ///
 /// ```
-/// use ndarray::{arr1, arr2};
+/// use random_features::ndarray::{arr1, arr2};
 /// use random_features::data::shaping::{Moments, PairMoments};
 /// let (x, y) = (arr2(&[[0.0], [2.0]]), arr2(&[[1.0], [5.0]]));
 /// let moments = PairMoments::weighted(

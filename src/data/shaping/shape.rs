@@ -63,7 +63,7 @@ impl Shape {
     ///
     /// ```
     /// # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
-    /// use ndarray::Array2;
+    /// use random_features::ndarray::Array2;
     /// use random_features::data::shaping::Shaping;
     /// let x = Array2::from_shape_fn((50, 2), |(i, k)| {
     ///     [4.0, 0.5][k] * (i as f64 * [0.7, 1.9][k]).sin() + 1.0

@@ -21,7 +21,7 @@ const RUN: usize = 64;
 /// Weighted statistics of points in ℝᵈ: means, variances, mean magnitudes and ranges of each coordinate.
 ///
 /// ```
-/// use ndarray::{arr1, arr2};
+/// use random_features::ndarray::{arr1, arr2};
 /// use random_features::data::Statistics;
 /// let mut statistics = Statistics::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
 /// assert_eq!(

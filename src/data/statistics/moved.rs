@@ -9,7 +9,7 @@ impl Statistics {
     /// The statistics of the points divided by a lengthscale.
     ///
     /// ```
-    /// use ndarray::arr2;
+    /// use random_features::ndarray::arr2;
     /// use random_features::data::Statistics;
     /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?
     ///     .divided_by(vec![1.0, 4.0])?;
@@ -52,7 +52,7 @@ impl Statistics {
     /// [`Shift`](crate::map::Shift).
     ///
     /// ```
-    /// use ndarray::arr2;
+    /// use random_features::ndarray::arr2;
     /// use random_features::data::Statistics;
     /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?
     ///     .shifted(&[1.0, -9.0])?;

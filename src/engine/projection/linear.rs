@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ndarray::{Array1, Array2, ArrayRef2, ArrayView2};
+use ndarray::ArrayView2;
 
 use super::structured::Fast;
 use crate::Real;
 use crate::engine::points::{PointsView, SparsePoints};
-use crate::engine::{Scratch, Tile, TileShape};
-use crate::error::{Error, Result, check_size};
+use crate::engine::{Scratch, Tile};
+use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
@@ -196,36 +196,6 @@ impl<T: Real> Projection<T> {
         self.method() == other.method()
             && self.lengthscale == other.lengthscale
             && same(&self.frequencies, &other.frequencies)
-    }
-
-    /// Writes ⟨ωⱼ, xᵢ/ℓ⟩ for all rows of `x`, n × m, and ‖xᵢ/ℓ‖² to your own buffers, on the calling thread.
-    ///
-    /// # Errors
-    /// [`Shape`](Error::Shape) if an array does not fit or is not in standard layout.
-    #[inline(never)]
-    pub fn project_into(
-        &self,
-        x: &ArrayRef2<T>,
-        products: &mut Array2<T>,
-        squared_norms: &mut Array1<f64>,
-    ) -> Result<()> {
-        check_size("the number of columns of x", self.dim(), x.ncols())?;
-        check_size("the number of rows of the products", x.nrows(), products.nrows())?;
-        check_size("the number of columns of the products", self.m(), products.ncols())?;
-        check_size("the number of squared norms", x.nrows(), squared_norms.len())?;
-        let shape = TileShape { rows: x.nrows(), width: self.m(), blocks: 1 };
-        let (values, norms) = (products.as_slice_mut(), squared_norms.as_slice_mut());
-        let (Some(values), Some(norms)) = (values, norms) else {
-            let (what, expected, found) = ("the stride of a row of the products", self.m(), 0);
-            return Err(Error::Shape { what, expected, found });
-        };
-        self.project(
-            x.view().into(),
-            &mut Tile::new(values, &mut [], norms, shape),
-            &mut Scratch::default(),
-            None,
-        );
-        Ok(())
     }
 
     /// An upper bound of |⟨ωⱼ, x/ℓ⟩| over all j, from ‖x/ℓ‖².
@@ -422,4 +392,4 @@ const ROUND: f64 = 14.0;
 /// The time of a plane rotation for each point, in multiplications of the dense product.
 const PLANE: f64 = 18.0;
 
-once!(Projection::<T>::project_into, Projection::<T>::prepared);
+once!(Projection::<T>::prepared);

@@ -34,7 +34,7 @@ use crate::theory::BlockLaw;
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Sobol;
 /// use random_features::kernel::{Kernel, Laplace};
 /// use random_features::extend::Radius;

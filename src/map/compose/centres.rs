@@ -8,7 +8,7 @@ use crate::theory::complex_exponential::Symmetry;
 /// whether maps average over ω and −ω.
 ///
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::compose::{Centres, Diagonal};
 /// use random_features::data::Clustering;
 /// let (queries, keys) = (Clustering::new(arr2(&[[1.0, 0.5]]))?, Clustering::new(arr2(&[[0.5, 1.5]]))?);

@@ -38,7 +38,7 @@ use crate::{ComplexExponential, Real};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr2;
+/// use random_features::ndarray::arr2;
 /// use random_features::frequency::Independent;
 /// use random_features::Map;
 /// use random_features::compose::{Centres, Clustered};

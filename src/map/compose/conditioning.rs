@@ -42,7 +42,7 @@ use crate::numeric::matrix_times;
 ///
 /// # Example
 /// ```
-/// use ndarray::{arr1, arr2};
+/// use random_features::ndarray::{arr1, arr2};
 /// use random_features::frequency::Orthogonal;
 /// use random_features::compose::Conditioning;
 /// use random_features::Positive;

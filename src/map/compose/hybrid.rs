@@ -36,7 +36,7 @@ use crate::theory::{self, Pair};
 ///
 /// # Example
 /// ```
-/// use ndarray::arr1;
+/// use random_features::ndarray::arr1;
 /// use random_features::frequency::{Independent, Orthogonal};
 /// use random_features::compose::{Coefficient, Hybrid};
 /// use random_features::{Map, Positive, Trigonometric};

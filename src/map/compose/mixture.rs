@@ -104,7 +104,7 @@ impl<M: Part> Hybrid<M> {
     /// new frequencies for a base, each call of `tau` new ones for a coefficient: the parts must be independent.
     ///
     /// ```
-    /// use ndarray::arr2;
+    /// use random_features::ndarray::arr2;
     /// use random_features::frequency::Independent;
     /// use random_features::compose::{Hybrid, Mixture};
     /// use random_features::data::Clustering;

@@ -28,7 +28,7 @@ impl Shape {
     /// truncated; [`Sobol`](crate::frequency::Sobol) frequencies are then the best choice.
     ///
     /// ```
-    /// use ndarray::Array2;
+    /// use random_features::ndarray::Array2;
     /// use random_features::frequency::Orthogonal;
     /// use random_features::kernel::Softmax;
     /// use random_features::data::shaping::Shaping;

@@ -38,7 +38,7 @@ pub use sketched::Sketched;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use ndarray::{ArrayView2, arr1};
+/// use random_features::ndarray::{ArrayView2, arr1};
 /// use random_features::extend::{
 ///     Facts, FeatureMap, Form, Generator, Sketch, SketchNumbers, Tile,
 /// };

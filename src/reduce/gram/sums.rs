@@ -18,7 +18,7 @@ use crate::rows::RowRanges;
 /// that share a ridge regression or a PCA. Approximate: the kernel is the map's estimate.
 ///
 /// ```
-/// use ndarray::{Array2, s};
+/// use random_features::ndarray::{Array2, s};
 /// use random_features::apply::RidgeStatistics;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::reduce::GramSums;

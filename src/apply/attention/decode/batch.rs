@@ -18,7 +18,7 @@ impl<T: Real> CausalState<T> {
     /// [any](Heads::without_queries).
     ///
     /// ```
-    /// use ndarray::{Array3, Array4};
+    /// use random_features::ndarray::{Array3, Array4};
     /// use random_features::apply::attention::{Attention, Heads};
     /// let attention = Attention::<f32>::favor_plus(8, 64, 7)?;
     /// // Prompts of 3 and of 5 tokens, one after the other,

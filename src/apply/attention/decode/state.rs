@@ -13,7 +13,7 @@ use crate::once::once;
 /// each sequence and answers it. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
 /// ```
-/// use ndarray::{Array3, Array4};
+/// use random_features::ndarray::{Array3, Array4};
 /// use random_features::apply::attention::{Attention, Heads};
 /// let attention = Attention::<f32>::favor_plus(8, 64, 7)?;
 /// // One sequence, two heads of keys, values in ℝ⁸.

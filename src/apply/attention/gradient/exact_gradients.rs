@@ -22,7 +22,7 @@ impl ExactAttention {
     /// its gradient with respect to the output, \[b, h, n, d_v\].
     ///
     /// ```
-    /// use ndarray::Array4;
+    /// use random_features::ndarray::Array4;
     /// use random_features::apply::attention::{ExactAttention, Heads};
     /// let x = Array4::<f64>::ones((1, 1, 2, 4));
     /// let heads = Heads::new(&x, &x, &x)?;

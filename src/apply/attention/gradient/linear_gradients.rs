@@ -21,7 +21,7 @@ impl<T: Real> Attention<T> {
     /// gradient with respect to the output, \[b, h, n, d_v\].
     ///
     /// ```
-    /// use ndarray::Array4;
+    /// use random_features::ndarray::Array4;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let x = Array4::<f64>::ones((1, 1, 2, 4));
     /// let heads = Heads::new(&x, &x, &x)?;
@@ -83,7 +83,7 @@ impl<T: Real> Attention<T> {
     /// parameters of each map, over all heads and batches.
     ///
     /// ```
-    /// use ndarray::Array4;
+    /// use random_features::ndarray::Array4;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let x = Array4::<f64>::from_elem((1, 2, 20, 4), 0.5);
     /// let heads = Heads::new(&x, &x, &x)?;

@@ -13,7 +13,7 @@ use crate::once::once;
 /// Softmax attention in linear time, bidirectional or causal. Approximate: a map's features estimate the weights exp(q·k·scale).
 ///
 /// ```
-/// use ndarray::Array4;
+/// use random_features::ndarray::Array4;
 /// use random_features::apply::attention::{Attention, Heads};
 /// // Queries, keys and values, [batch, heads, length, dim].
 /// let q = Array4::<f32>::ones((1, 2, 100, 16));

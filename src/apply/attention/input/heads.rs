@@ -11,7 +11,7 @@ use crate::memory::{check_addressable, check_memory};
 /// The input of attention: queries, keys and values, borrowed as `[batch, heads, length, dim]` with any strides.
 ///
 /// ```
-/// use ndarray::Array4;
+/// use random_features::ndarray::Array4;
 /// use random_features::apply::attention::Heads;
 /// let q = Array4::<f32>::zeros((2, 8, 10, 16));
 /// let kv = Array4::<f32>::zeros((2, 2, 12, 16));

@@ -26,8 +26,8 @@ impl<T: Real> Attention<T> {
     /// normalisers rest on many features or on a few lucky ones.
     ///
     /// ```
-    /// use ndarray::Array4;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array4;
+    /// use random_features::rand::RngExt;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let mut rng = random_features::rng(1);
     /// let shape = (1, 2, 50, 8);

@@ -29,7 +29,7 @@ impl<T: Real> Attention<T> {
     /// take the values.
     ///
     /// ```
-    /// use ndarray::Array4;
+    /// use random_features::ndarray::Array4;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let x = Array4::<f64>::ones((1, 2, 5, 8));
     /// let attention = Attention::favor_plus(8, 64, 7)?;

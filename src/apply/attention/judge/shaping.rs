@@ -17,8 +17,8 @@ use crate::progress;
 /// scaled. [`Attention::shaped`](super::super::Attention::shaped) does all of it in one call.
 ///
 /// ```
-/// use ndarray::Array2;
-/// use rand::RngExt;
+/// use random_features::ndarray::Array2;
+/// use random_features::rand::RngExt;
 /// use random_features::Map;
 /// use random_features::apply::attention::{Attention, AttentionShaping};
 /// use random_features::data::shaping::Shaping;

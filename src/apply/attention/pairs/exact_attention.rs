@@ -23,7 +23,7 @@ const QUERIES: usize = 48;
 /// Softmax attention itself, without approximation: the reference, and the better choice for short sequences.
 ///
 /// ```
-/// use ndarray::Array4;
+/// use random_features::ndarray::Array4;
 /// use random_features::apply::attention::{ExactAttention, Heads};
 /// let (q, k) = (Array4::zeros((1, 2, 3, 8)), Array4::ones((1, 2, 5, 8)));
 /// let v = Array4::<f32>::ones((1, 2, 5, 2));

@@ -14,7 +14,7 @@ use crate::{Points, Real};
 /// is the map's estimate.
 ///
 /// ```
-/// use ndarray::{Array2, arr2, s};
+/// use random_features::ndarray::{Array2, arr2, s};
 /// use random_features::Trigonometric;
 /// use random_features::apply::{RidgeClassifier, RidgeStatistics};
 /// use random_features::frequency::Orthogonal;

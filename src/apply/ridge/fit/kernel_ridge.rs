@@ -17,7 +17,7 @@ const LARGEST_SQUARE: f64 = 1e304;
 /// maps whose two sides differ.
 ///
 /// ```
-/// use ndarray::Array2;
+/// use random_features::ndarray::Array2;
 /// use random_features::apply::KernelRidge;
 /// use random_features::kernel::{Gaussian, Kernel};
 /// let x = Array2::from_shape_fn((50, 1), |(i, _)| i as f64 / 10.0);

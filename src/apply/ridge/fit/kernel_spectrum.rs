@@ -15,7 +15,7 @@ use crate::{Targets, progress};
 /// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
 ///
 /// ```
-/// use ndarray::Array2;
+/// use random_features::ndarray::Array2;
 /// use random_features::apply::{Criterion, KernelRidge};
 /// use random_features::kernel::{Gaussian, Kernel};
 /// let x = Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 25.0);

@@ -16,7 +16,7 @@ use crate::{Real, progress};
 /// O(D² t), and the [errors](RidgeSpectrum::errors) for choosing λ need no refitting.
 ///
 /// ```
-/// use ndarray::Array2;
+/// use random_features::ndarray::Array2;
 /// use random_features::Trigonometric;
 /// use random_features::apply::{Criterion, RidgeStatistics};
 /// use random_features::frequency::Orthogonal;
@@ -171,7 +171,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// eigenvalues are 0.
     ///
     /// ```
-    /// # use ndarray::Array2;
+    /// # use random_features::ndarray::Array2;
     /// # use random_features::apply::{Criterion, RidgeStatistics};
     /// # use random_features::frequency::Orthogonal;
     /// # let map = random_features::Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;

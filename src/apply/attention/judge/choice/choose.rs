@@ -19,8 +19,8 @@ impl<T: Real> Attention<T> {
     /// and keys): an estimate, from a sample of tokens and a rule for costs.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// let mut rng = random_features::rng(1);
     /// let shape = (100, 16);

@@ -18,8 +18,8 @@ impl<T: Real> Attention<T> {
     /// The errors that are expected for a [sample](TokenSample) of tokens, by closed forms.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// let mut rng = random_features::rng(1);
     /// let shape = (90, 8);
@@ -87,8 +87,8 @@ impl<T: Real> Attention<T> {
     /// seeds 0 … `draws` − 1.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::Positive;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// use random_features::frequency::Simplex;

@@ -31,8 +31,8 @@ const ROUGH: f64 = 1.0;
 /// [`Display`](std::fmt::Display) says it in a few sentences.
 ///
 /// ```
-/// use ndarray::Array2;
-/// use rand::RngExt;
+/// use random_features::ndarray::Array2;
+/// use random_features::rand::RngExt;
 /// use random_features::apply::attention::{Attention, TokenSample};
 /// let mut rng = random_features::rng(1);
 /// let shape = (90, 8);
@@ -146,8 +146,8 @@ impl ErrorReport {
     /// A rough number for the error of the output, relative to its norm: the first-order error, also where it is hopeless.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// let mut rng = random_features::rng(1);
     /// let x = Array2::from_shape_simple_fn((40, 8), || 2.0 * rng.random::<f64>());
@@ -190,8 +190,8 @@ impl ErrorReport {
     /// expected to be no further from the exact output.
     ///
     /// ```
-    /// use ndarray::Array2;
-    /// use rand::RngExt;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// let mut rng = random_features::rng(1);
     /// let x = Array2::from_shape_simple_fn((40, 8), || rng.random::<f64>() - 0.5);

@@ -8,8 +8,8 @@ use crate::error::{Error, Result, check_size};
 /// judges attention.
 ///
 /// ```
-/// use ndarray::Array2;
-/// use rand::RngExt;
+/// use random_features::ndarray::Array2;
+/// use random_features::rand::RngExt;
 /// use random_features::apply::attention::{Attention, TokenSample};
 /// let mut rng = random_features::rng(1);
 /// let shape = (90, 8);

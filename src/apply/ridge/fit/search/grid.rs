@@ -13,7 +13,7 @@ use crate::{Points, Real, Targets, progress, threads};
 /// Approximate: kernels are the maps' estimates.
 ///
 /// ```
-/// use ndarray::Array2;
+/// use random_features::ndarray::Array2;
 /// use random_features::apply::{Criterion, RidgeGrid};
 /// use random_features::frequency::Orthogonal;
 /// use random_features::{Map, Trigonometric};
