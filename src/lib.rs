@@ -15,7 +15,7 @@
 //! | data past one machine's memory | [`RidgeStatistics`](apply::RidgeStatistics) | [scale](manual::scale) |
 //! | the best features for your points | [`Planner`] | [which map](manual::which_map) |
 //!
-//! Those who know other libraries find their names in [coming from](manual::coming_from), and words in the
+//! Users of other libraries find their names in [coming from](manual::coming_from), and words in the
 //! [glossary](manual::glossary).
 //!
 //! # A whole program

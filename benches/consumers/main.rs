@@ -16,8 +16,7 @@ use std::time::Instant;
 use ndarray::Array2;
 use random_features::apply::Smoother;
 use random_features::frequency::{Counts, Frequencies, Independent};
-use random_features::workbench::Projection;
-use random_features::workbench::{Scratch, project};
+use random_features::workbench::{Projection, Scratch, project};
 use random_features::{Map, Poisson, Positive, Real, Side};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 

@@ -14,8 +14,7 @@ use ndarray::Array2;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::extend::Lift;
 use random_features::frequency::Independent;
-use random_features::workbench::Projection;
-use random_features::workbench::{Scratch, project};
+use random_features::workbench::{Projection, Scratch, project};
 use random_features::{Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng};
 
 use per_feature::PerFeature;

@@ -20,8 +20,7 @@ use std::time::Instant;
 use ndarray::Array2;
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Frequencies, Independent};
-use random_features::workbench::Projection;
-use random_features::workbench::{Scratch, project};
+use random_features::workbench::{Projection, Scratch, project};
 use random_features::{Hyperbolic, Map, Real, Result, Side, Trigonometric, rng};
 
 /// The dimension of the points.

@@ -11,9 +11,7 @@ use std::time::Instant;
 use ndarray::{Array2, Axis};
 use random_features::extend::Coupling;
 use random_features::frequency::{Givens, Hadamard, Simplex};
-use random_features::workbench::RotationLaw;
-use random_features::workbench::{Method, Projection};
-use random_features::workbench::{Scratch, project};
+use random_features::workbench::{Method, Projection, RotationLaw, Scratch, project};
 use random_features::{Real, Result};
 
 /// Points of a tile, and tiles of points.

@@ -1,8 +1,7 @@
 //! A coupling of your own: how a block of frequencies is drawn, and what is known about its law.
 
 use random_features::Result;
-use random_features::extend::{Coupling, Rows};
-use random_features::extend::{Radii, Radius};
+use random_features::extend::{Coupling, Radii, Radius, Rows};
 use random_features::frequency::Independent;
 use random_features::theory::{BlockLaw, Dependence};
 

@@ -10,7 +10,7 @@ use random_features::{SignedLog, ndarray::arr1};
 #[derive(Debug, Default)]
 struct Sinc(Lengthscale);
 
-/// Its frequencies lie on the unit sphere.
+/// The frequencies of the kernel lie on the unit sphere.
 impl Radii for Sinc {
     fn draw(&self, _d: usize, count: usize, _rng: &mut Generator) -> Result<Vec<f64>> {
         Ok(vec![1.0; count])

@@ -13,8 +13,7 @@ use random_features::extend::Lift;
 use random_features::frequency::{Counts, Frequencies, Hadamard, Independent, Orthogonal};
 use random_features::linalg::{Backend, Scalar};
 use random_features::theory::gerf::GerfSign;
-use random_features::workbench::{Method, Projection};
-use random_features::workbench::{Scratch, project as project_tile};
+use random_features::workbench::{Method, Projection, Scratch, project as project_tile};
 use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trigonometric, rng};
 use rayon::prelude::*;
 

@@ -52,7 +52,12 @@ impl RegularisedSoftmax {
     /// Rejects frequencies in ℝᵈ, padded to `padded` dimensions, that are of another dimension than the kernel.
     pub(crate) fn check_padded(&self, d: usize, padded: usize) -> Result<()> {
         let what = "the dimension of the frequencies of the regularised softmax kernel, with padding,";
-        check_size(what, self.dim.unwrap_or(d), padded)
+        check_size(what, self.padded_dim(d), padded)
+    }
+
+    /// The padded dimension of frequencies in ℝᵈ that the kernel is for.
+    pub(crate) fn padded_dim(&self, d: usize) -> usize {
+        self.dim.unwrap_or(d)
     }
 
     /// Sets the lengthscale ℓ.

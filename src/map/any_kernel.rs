@@ -195,7 +195,7 @@ impl AnyKernel {
     /// The padded dimension that a regularised kernel is for, with frequencies in ℝᵈ.
     pub(crate) fn padded_dim(&self, d: usize) -> Option<usize> {
         match self {
-            AnyKernel::RegularisedSoftmax(kernel) => Some(kernel.dim().unwrap_or(d)),
+            AnyKernel::RegularisedSoftmax(kernel) => Some(kernel.padded_dim(d)),
             _ => None,
         }
     }

@@ -1,9 +1,10 @@
 //! [`MapConfig`]: a recipe as a few words and numbers.
 
+use super::for_kernel::draw_of_law;
 use super::{AnyKernel, Mechanism, Recipe};
 use crate::error::{Error, Result};
-use crate::frequency::{AnyCoupling, CountLaw, Draw, DrawCounts, Orthogonal, PlainCoupling};
-use crate::kernel::{Chi, Lengthscale, Radius};
+use crate::frequency::{AnyCoupling, CountLaw, Draw, DrawCounts};
+use crate::kernel::{Lengthscale, Radius};
 use crate::map::{Omega, PlainRecipe};
 
 /// A map that is not made of others, as a few words and numbers: what people write into configuration files.
@@ -146,11 +147,7 @@ impl MapConfig {
     /// The draw whose law is the kernel's.
     fn draw(&self, m: usize, kernel: &AnyKernel) -> Draw {
         let law = kernel.radius().unwrap_or(Radius::Chi);
-        let default: AnyCoupling =
-            if law.is_polar() { Orthogonal.into() } else { PlainCoupling::Product(law).into() };
-        let draw = Draw::new(self.d, m, self.coupling.unwrap_or(default)).with_stream(self.stream);
-        // A coupling of independent coordinates holds their law itself.
-        if law.is_polar() { Draw { radii: law, ..draw } } else { draw.with_radii(Chi) }
+        draw_of_law(self.d, m, self.coupling, law).with_stream(self.stream)
     }
 
     fn refused(&self, reason: impl Into<String>) -> Error {

@@ -81,7 +81,7 @@ impl Recipe {
         if !law.is_named() {
             return Err(Error::Sampler { what: "frequencies", law: law.to_string() });
         }
-        let draw = draw_of_law(d, m, best.coupling, law);
+        let draw = draw_of_law(d, m, Some(best.coupling).filter(|_| law.is_polar()), law);
         if let AnyKernel::RegularisedSoftmax(kernel) = &kernel {
             kernel.check_padded(d, draw.padded_dim())?;
         }
@@ -107,8 +107,8 @@ impl AnyKernel {
     /// ```
     ///
     /// Directions come from the coupling and radii from the kernel. For a kernel whose frequencies have independent coordinates, such
-    /// as [`Laplace`](crate::kernel::Laplace), [`Independent`] frequencies have independent coordinates of its law, and [`Sobol`](crate::frequency::Sobol)
-    /// and [`Halton`](crate::frequency::Halton) frequencies evenly spread ones.
+    /// as [`Laplace`](crate::kernel::Laplace), [`Independent`] frequencies have independent coordinates of its law, and
+    /// [`Sobol`](crate::frequency::Sobol) and [`Halton`](crate::frequency::Halton) frequencies evenly spread ones.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if d or m is 0, or the coupling does not exist in dimension d; [`Shape`](Error::Shape) if the
@@ -135,13 +135,13 @@ impl AnyKernel {
     }
 }
 
-/// The draw of this coupling and law, or of independent coordinates if the law is one of coordinates.
-fn draw_of_law(d: usize, m: usize, coupling: AnyCoupling, law: Radius) -> Draw {
-    if law.is_polar() {
-        Draw { radii: law, ..Draw::new(d, m, coupling) }
-    } else {
-        Draw::new(d, m, PlainCoupling::Product(law))
-    }
+/// The draw of this law, whose coupling is orthogonal, or one of independent coordinates, unless stated.
+pub(super) fn draw_of_law(d: usize, m: usize, coupling: Option<AnyCoupling>, law: Radius) -> Draw {
+    let default: AnyCoupling =
+        if law.is_polar() { Orthogonal.into() } else { PlainCoupling::Product(law).into() };
+    let draw = Draw::new(d, m, coupling.unwrap_or(default));
+    // A coupling of independent coordinates holds their law itself.
+    if law.is_polar() { Draw { radii: law, ..draw } } else { draw }
 }
 
 /// The map and the coupling that are best for a kernel.

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayView2, Ix4};
 use num_complex::Complex64;
 use random_features::apply::attention::{CausalState, Heads, TokenElement};
-use random_features::extend::Coupling;
+use random_features::extend::{Coupling, Generator, Radii};
 use random_features::frequency::{
     Antithetic, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
@@ -358,4 +358,14 @@ pub fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
         let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
         T::narrow(size * 12f64.sqrt() * (u - 0.5))
     })
+}
+
+/// A law of radii that no kernel with a name has: all are 1.
+#[derive(Debug)]
+pub struct Ones;
+
+impl Radii for Ones {
+    fn draw(&self, _: usize, count: usize, _: &mut Generator) -> random_features::Result<Vec<f64>> {
+        Ok(vec![1.0; count])
+    }
 }

@@ -4,8 +4,7 @@ use crate::common::{frequencies, points};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use random_features::apply::Smoother;
 use random_features::compose::{Coefficient, Hybrid};
-use random_features::extend::FeatureMap;
-use random_features::extend::{Facts, Form, Tile};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::Independent;
 use random_features::{Error, Map, Positive, Real, Side, SignedLog, Trigonometric};
 

@@ -8,8 +8,7 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, arr1, arr2, s};
 use random_features::apply::RidgeStatistics;
-use random_features::compose::Conditioning;
-use random_features::compose::{Bases, Coefficient, Hybrid};
+use random_features::compose::{Bases, Coefficient, Conditioning, Hybrid};
 use random_features::data::shaping::Shaping;
 use random_features::extend::Coupling;
 use random_features::frequency::{Antithetic, Counts, Frequencies, Hadamard, Independent, Orthogonal};

@@ -4,8 +4,7 @@ use random_features::frequency::{Antithetic, Hadamard, Halton, Orthogonal, Produ
 use random_features::kernel::{
     Activation, Gaussian, Laplace, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
-use random_features::map::MapConfig;
-use random_features::map::{AnyKernel, Mechanism};
+use random_features::map::{AnyKernel, MapConfig, Mechanism};
 use random_features::recipe::{CountLaw, Draw, DrawCounts};
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::{Cauchy, RootDim};

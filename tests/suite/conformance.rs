@@ -8,8 +8,7 @@ use crate::common::{
     threads_change_nothing,
 };
 use ndarray::{Array2, ArrayView2, s};
-use random_features::extend::Coupling;
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::{Coupling, Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{Antithetic, Givens, Hadamard, Orthogonal, Simplex, Sobol};
 use random_features::map::AnyKernel;
 use random_features::workbench::RotationLaw;

@@ -14,10 +14,7 @@ use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::Counts;
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{AnyKernel, Mechanism, Shift};
-use random_features::recipe::CountLaw;
-use random_features::recipe::DrawCounts;
-use random_features::recipe::PlainRecipe;
-use random_features::recipe::Rates;
+use random_features::recipe::{CountLaw, DrawCounts, PlainRecipe, Rates};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use crate::common::{
-    approximate_couplings, couplings, couplings_from_two_dimensions, frequencies, normal_cdf, quasi_couplings,
+    Ones, approximate_couplings, couplings, couplings_from_two_dimensions, frequencies, normal_cdf,
+    quasi_couplings,
 };
 use approx::assert_abs_diff_eq;
 use ndarray::Array2;
 use rand::Rng;
-use random_features::extend::{Coupling, Rows};
-use random_features::extend::{Radii, Radius};
+use random_features::extend::{Coupling, Radii, Radius, Rows};
 use random_features::frequency::{
     Antithetic, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Product, Simplex,
     SimplexPlus, Sobol,
@@ -19,10 +19,7 @@ use random_features::kernel::{
 };
 use random_features::recipe::{AnyCoupling, Draw};
 use random_features::theory::{BlockLaw, Dependence, Law};
-use random_features::workbench::RotationLaw;
-use random_features::workbench::Run;
-use random_features::workbench::draw_with;
-use random_features::workbench::{Cauchy, Chi, RootDim};
+use random_features::workbench::{Cauchy, Chi, RootDim, RotationLaw, Run, draw_with};
 use random_features::{Error, rng, rng_of_step};
 
 #[test]
@@ -312,21 +309,6 @@ impl Coupling for Own {
         rng: &mut random_features::extend::Generator,
     ) -> random_features::Result<Rows> {
         Independent.draw_block(d, size, radii, rng)
-    }
-}
-
-/// Radii of one's own.
-#[derive(Debug)]
-struct Ones;
-
-impl Radii for Ones {
-    fn draw(
-        &self,
-        _: usize,
-        count: usize,
-        _: &mut random_features::extend::Generator,
-    ) -> random_features::Result<Vec<f64>> {
-        Ok(vec![1.0; count])
     }
 }
 

@@ -12,22 +12,17 @@ use num_complex::Complex64;
 use random_features::apply::Smoother;
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Hybrid};
 use random_features::data::Clustering;
-use random_features::extend::Coupling;
-use random_features::extend::FeatureMap;
-use random_features::extend::{Facts, Form, Tile};
-use random_features::frequency::Counts;
-use random_features::frequency::{Frequencies, Givens, Hadamard, Independent, Orthogonal};
+use random_features::extend::{Coupling, Facts, FeatureMap, Form, Tile};
+use random_features::frequency::{Counts, Frequencies, Givens, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{
     Activation, Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Shift, Transform};
-use random_features::recipe::Draw;
-use random_features::recipe::{Omega, PlainRecipe};
+use random_features::recipe::{Draw, Omega, PlainRecipe};
 
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::workbench::Formula;
-use random_features::workbench::Projection;
+use random_features::workbench::{Formula, Projection};
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Features, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson,
     Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,

@@ -6,8 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use ndarray::Array2;
-use random_features::compose::Conditioning;
-use random_features::compose::{Bases, Centres, Clustered, Hybrid};
+use random_features::compose::{Bases, Centres, Clustered, Conditioning, Hybrid};
 use random_features::data::Clustering;
 use random_features::extend::FeatureRun;
 use random_features::frequency::{Counts, Hadamard, Independent, Orthogonal};

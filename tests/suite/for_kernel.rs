@@ -1,8 +1,7 @@
 //! The map of a kernel in one call, and frequencies of a kernel's own law.
 
 use ndarray::{Array1, arr1};
-use random_features::extend::Coupling;
-use random_features::extend::{Generator, Marginal, Radii, ShiftInvariant, Spectrum};
+use random_features::extend::{Coupling, Generator, Marginal, Radii, ShiftInvariant, Spectrum};
 use random_features::frequency::{
     Antithetic, Frequencies, Hadamard, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
@@ -11,8 +10,7 @@ use random_features::kernel::{
     RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Mechanism, Recipe};
-use random_features::workbench::draw_with;
-use random_features::workbench::{Cauchy, Chi, RootDim};
+use random_features::workbench::{Cauchy, Chi, RootDim, draw_with};
 use random_features::{Error, Map, Nonlinear, Positive, Result, Sign, SignedLog, Trigonometric};
 
 /// The Gaussian kernel of lengthscale √2, whose law has no name.

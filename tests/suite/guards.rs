@@ -2,26 +2,20 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, arr1, arr2, s};
 use num_complex::Complex64;
-use random_features::apply::RidgeSearch;
-use random_features::apply::{ExactSmoother, Smoother};
+use random_features::apply::{ExactSmoother, RidgeSearch, Smoother};
 use random_features::compose::{Bases, Clustered, Coefficient, Diagonal, Hybrid};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, lengthscale};
-use random_features::extend::Coupling;
-use random_features::extend::Radius;
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::{Coupling, Facts, FeatureMap, Form, Radius, Tile};
 use random_features::frequency::{
     Antithetic, Counts, Frequencies, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{Activation, Gaussian, Kernel, Softmax};
 use random_features::map::{AnyKernel, Transform};
-use random_features::recipe::AnyCoupling;
-use random_features::recipe::CountLaw;
-use random_features::recipe::Draw;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::recipe::DrawCounts;
-use random_features::recipe::PlainRecipe;
+use random_features::recipe::{AnyCoupling, CountLaw, Draw, PlainRecipe};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law};

@@ -9,8 +9,7 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use random_features::compose::{Bases, Coefficient, Hybrid};
-use random_features::extend::Coupling;
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::{Coupling, Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{Antithetic, Frequencies, Hadamard, Independent, Orthogonal, Simplex};
 use random_features::map::AnyKernel;
 use random_features::theory::hybrid::{self, Sharing};

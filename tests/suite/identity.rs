@@ -14,8 +14,7 @@ use random_features::kernel::{
     Activation, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Shift, Transform};
-use random_features::recipe::{CountLaw, Draw, DrawCounts};
-use random_features::recipe::{Omega, PlainRecipe};
+use random_features::recipe::{CountLaw, Draw, DrawCounts, Omega, PlainRecipe};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::{Cauchy, RootDim};

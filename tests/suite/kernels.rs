@@ -1,11 +1,10 @@
 //! Shift-invariant kernels and their spectral laws: maps on frequencies of the law estimate the kernel, with the variance
 //! ½(1 + k(2δ) − 2k(δ)²)/m.
 
-use crate::common::{Sample, point, points, unbiased};
+use crate::common::{Ones, Sample, point, points, unbiased};
 use crate::own_kernel::TwoShells;
 use ndarray::arr1;
-use random_features::extend::Coupling;
-use random_features::extend::{Marginal, Radii, Radius, ShiftInvariant, Spectrum};
+use random_features::extend::{Coupling, Marginal, Radii, Radius, ShiftInvariant, Spectrum};
 use random_features::frequency::{
     Antithetic, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
@@ -16,8 +15,7 @@ use random_features::map::AnyKernel;
 use random_features::recipe::Draw;
 use random_features::testing::{check_unbiased, conform};
 use random_features::theory::{self, Law};
-use random_features::workbench::draw_with;
-use random_features::workbench::{Cauchy, Chi, RootDim};
+use random_features::workbench::{Cauchy, Chi, RootDim, draw_with};
 use random_features::{Error, Map, Positive, Sign, SignedLog, Trigonometric, rng};
 
 /// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
@@ -140,19 +138,7 @@ fn marginals_of_your_own() {
     assert!(matches!(endless, Err(Error::NotFinite { .. })));
     let error = Draw::new(2, 4, Product(Uniform(2.0))).of_seed(1).unwrap_err();
     assert!(error.to_string().contains("coordinates whose law has no name"), "{error}");
-    #[derive(Debug)]
-    struct Own;
-    impl Radii for Own {
-        fn draw(
-            &self,
-            _: usize,
-            count: usize,
-            _: &mut random_features::extend::Generator,
-        ) -> random_features::Result<Vec<f64>> {
-            Ok(vec![1.0; count])
-        }
-    }
-    let error = Draw::new(2, 4, Independent).with_radii(Own).of_seed(1).unwrap_err();
+    let error = Draw::new(2, 4, Independent).with_radii(Ones).of_seed(1).unwrap_err();
     assert!(error.to_string().contains("radii whose law has no name"), "{error}");
 }
 

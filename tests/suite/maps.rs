@@ -7,11 +7,8 @@
 use crate::common::{MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
-use random_features::compose::Conditioning;
-use random_features::compose::{Bases, Hybrid};
-use random_features::extend::Coupling;
-use random_features::extend::Lift;
-use random_features::extend::Radius;
+use random_features::compose::{Bases, Conditioning, Hybrid};
+use random_features::extend::{Coupling, Lift, Radius};
 use random_features::frequency::{
     Antithetic, Counts, Frequencies, Hadamard, Independent, Orthogonal, Simplex, Sobol,
 };

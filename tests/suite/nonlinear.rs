@@ -9,10 +9,8 @@ use random_features::extend::Coupling;
 use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex};
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::map::AnyKernel;
-use random_features::recipe::Draw;
-use random_features::recipe::{Omega, PlainRecipe};
-use random_features::workbench::RootDim;
-use random_features::workbench::draw_with;
+use random_features::recipe::{Draw, Omega, PlainRecipe};
+use random_features::workbench::{RootDim, draw_with};
 use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];

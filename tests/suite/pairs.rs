@@ -3,11 +3,9 @@
 use crate::common::{MAPS, MORE_MAPS, Sample, couplings, frequencies, gaussian, point, points, softmax};
 use crate::threads::on_threads;
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
-use random_features::compose::Conditioning;
-use random_features::compose::{Bases, Clustered, Coefficient, Hybrid, Mixture};
+use random_features::compose::{Bases, Clustered, Coefficient, Conditioning, Hybrid, Mixture};
 use random_features::data::Clustering;
-use random_features::extend::FeatureMap;
-use random_features::extend::{Facts, Form, Tile};
+use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::{Antithetic, Counts, Hadamard, Independent, Orthogonal};
 use random_features::kernel::Activation;
 use random_features::{

@@ -4,12 +4,10 @@
 
 use crate::common::{Name, Sample, frequencies, gaussian, normal_cdf, point, softmax};
 use ndarray::{Array1, Array2};
-use random_features::extend::{Coupling, Rows};
-use random_features::extend::{Radii, Radius};
+use random_features::extend::{Coupling, Radii, Radius, Rows};
 use random_features::frequency::{Halton, Sobol};
 use random_features::theory::{self, Dependence, Law, Pair};
-use random_features::workbench::Run;
-use random_features::workbench::{Chi, RootDim};
+use random_features::workbench::{Chi, RootDim, Run};
 use random_features::{Error, rng};
 
 const COUPLINGS: [&dyn Coupling; 2] = [&Halton, &Sobol];

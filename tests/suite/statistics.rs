@@ -6,19 +6,17 @@
 //! variance says nothing, since the fourth moments of the exponential maps explode.
 
 use crate::common::{
-    MAPS, Sample, couplings, couplings_from_two_dimensions, frequencies, gaussian, hypergeometric, point,
-    quasi_couplings, softmax,
+    MAPS, Ones, Sample, couplings, couplings_from_two_dimensions, frequencies, gaussian, hypergeometric,
+    point, quasi_couplings, softmax,
 };
 use ndarray::{Array1, Array2, arr1};
 use rand::RngExt;
-use random_features::extend::Radii;
 use random_features::extend::{Coupling, Rows};
 use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus};
 use random_features::map::AnyKernel;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;
-use random_features::workbench::draw_with;
-use random_features::workbench::{Chi, RootDim};
+use random_features::workbench::{Chi, RootDim, draw_with};
 use random_features::{Error, Map, Positive, Sign, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;
@@ -150,21 +148,6 @@ fn orthogonal_positive_features_have_no_bias() {
     let exact = 1f64.exp();
     assert!(mean.z(exact).abs() < LIMIT, "mean {}, z {}", mean.mean, mean.z(exact));
     assert!(0.26 * exact > 20.0 * mean.error, "the known bias would not be seen");
-}
-
-/// A law of radii that no kernel with a name has.
-#[derive(Debug)]
-struct Ones;
-
-impl Radii for Ones {
-    fn draw(
-        &self,
-        _: usize,
-        count: usize,
-        _: &mut random_features::extend::Generator,
-    ) -> random_features::Result<Vec<f64>> {
-        Ok(vec![1.0; count])
-    }
 }
 
 /// A kernel is named only where the law of the frequencies is stated and is its own.

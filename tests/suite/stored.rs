@@ -16,10 +16,7 @@ use random_features::apply::{
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
 use random_features::data::{Clustering, Reservoir, Statistics};
-use random_features::extend::Coupling;
-use random_features::extend::Radii;
-use random_features::extend::Radius;
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::{Coupling, Facts, FeatureMap, Form, Radii, Radius, Tile};
 use random_features::frequency::{
     Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
     Sobol,
@@ -34,10 +31,8 @@ use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
-use random_features::workbench::RootDim;
-use random_features::workbench::RotationLaw;
-use random_features::workbench::draw_with;
 use random_features::workbench::structured::{PlaneRotation, Rotated, Rotation, Structured};
+use random_features::workbench::{RootDim, RotationLaw, draw_with};
 
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,

@@ -5,20 +5,12 @@ use crate::common::{
     Name, Sample, approximate_couplings, couplings_from_two_dimensions, points, quasi_couplings, softmax,
 };
 use ndarray::{Array1, Array2, s};
-use random_features::extend::Radii;
-use random_features::extend::{Coupling, Rows};
+use random_features::extend::{Coupling, Radii, Rows};
 use random_features::frequency::{Antithetic, Frequencies, Givens, Hadamard, Simplex, SimplexPlus};
 use random_features::kernel::{Kernel, RegularisedSoftmax};
 use random_features::theory::{self, Law, Pair};
-use random_features::workbench::Chi;
-use random_features::workbench::RootDim;
-use random_features::workbench::RotationLaw;
-use random_features::workbench::draw_with;
-use random_features::workbench::structured::PlaneRotation;
-use random_features::workbench::structured::Rotated;
-use random_features::workbench::structured::Rotation;
-use random_features::workbench::structured::Structured;
-use random_features::workbench::{Method, Projection};
+use random_features::workbench::structured::{PlaneRotation, Rotated, Rotation, Structured};
+use random_features::workbench::{Chi, Method, Projection, RootDim, RotationLaw, draw_with};
 use random_features::{Error, Positive, Real, rng};
 
 /// Exponents of all points and the squared norms, by a projection.

@@ -1,6 +1,6 @@
 //! Attention in one call: the usual maps, drawn from a seed.
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::Array2;
 
 use super::input::{Attention, Heads, Job, TokenElement};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
@@ -108,10 +108,8 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     fn of_squared_sums(heads: &[Tokens<T>], omega: &Frequencies) -> Result<Self> {
         let map = |[queries, keys]: &Tokens<T>| {
-            check_tokens("the queries", queries)?;
-            check_tokens("the keys", keys)?;
-            let (x, y, d) = (Statistics::of(queries)?, Statistics::of(keys)?, omega.dim());
-            let sum = PairStatistics::new(&x, &y)?.mean_squared_sum(GerfSign::Plus);
+            let (x, y) = (statistics("the queries", queries)?, statistics("the keys", keys)?);
+            let (sum, d) = (PairStatistics::new(&x, &y)?.mean_squared_sum(GerfSign::Plus), omega.dim());
             Gerf::optimal(d, sum / (d as f64).sqrt())?.softmax(omega.clone())
         };
         Attention::per_head(heads.iter().map(map).collect::<Result<_>>()?)
@@ -159,16 +157,15 @@ impl<T: Real> Attention<T> {
     }
 }
 
-/// Rejects no tokens of a head, and tokens whose squared norms are not finite.
-fn check_tokens<T: Real>(side: &'static str, tokens: &Array2<T>) -> Result<()> {
+/// Statistics of the tokens of a head on one side, which is named in errors.
+fn statistics<T: Real>(side: &'static str, tokens: &Array2<T>) -> Result<Statistics> {
     if tokens.is_empty() {
         return Err(Error::NoData { what: "the choice of A for the tokens of a head" });
     }
-    let square = |row: ArrayView1<'_, T>| row.iter().map(|v| v.widen() * v.widen()).sum::<f64>();
-    match tokens.rows().into_iter().position(|row| !square(row).is_finite()) {
-        None => Ok(()),
-        Some(row) => Err(Error::NotFinite { what: side, row }),
-    }
+    Statistics::of(tokens).map_err(|error| match error {
+        Error::NotFinite { row, .. } => Error::NotFinite { what: side, row },
+        other => other,
+    })
 }
 
 impl<E> Heads<'_, E> {

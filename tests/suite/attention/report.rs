@@ -10,11 +10,9 @@ use random_features::theory::gerf::GerfSign;
 use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex, Sobol};
 use random_features::kernel::{Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::map::{Mechanism, Recipe};
-use random_features::recipe::Draw;
-use random_features::recipe::PlainRecipe;
-use random_features::theory::Basis;
-use random_features::theory::covariance;
+use random_features::recipe::{Draw, PlainRecipe};
 use random_features::theory::dense::optimal;
+use random_features::theory::{Basis, covariance};
 use random_features::workbench::RootDim;
 
 use random_features::{

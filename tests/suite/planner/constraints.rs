@@ -3,8 +3,7 @@
 use super::data::{half, normal};
 use super::{calibration, couplings, label};
 use ndarray::Array2;
-use random_features::compose::Conditioning;
-use random_features::compose::{Bases, Clustered, Hybrid};
+use random_features::compose::{Bases, Clustered, Conditioning, Hybrid};
 use random_features::data::Clustering;
 use random_features::frequency::{Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};

@@ -7,12 +7,10 @@ use num_complex::Complex64;
 use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
-use random_features::compose::Conditioning;
-use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, Hybrid};
+use random_features::compose::{Bases, Centres, Clustered, Coefficient, Conditioning, Diagonal, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments};
 use random_features::data::{Clustering, PairStatistics, Reservoir, Statistics};
-use random_features::extend::Coupling;
-use random_features::extend::Radius;
+use random_features::extend::{Coupling, Radius};
 use random_features::frequency::{
     Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
     Sobol,

@@ -2,14 +2,11 @@
 
 use ndarray::{Array1, Array2, Axis};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::extend::{Coupling, Rows};
-use random_features::extend::{Marginal, Radii};
+use random_features::extend::{Coupling, Marginal, Radii, Rows};
 use random_features::frequency::{Givens, Halton, SimplexPlus};
 use random_features::theory::gerf::GerfSign;
-use random_features::workbench::Chi;
-use random_features::workbench::RotationLaw;
 use random_features::workbench::structured::{PlaneRotation, Rotated, Rotation, Structured};
-use random_features::workbench::zeros;
+use random_features::workbench::{Chi, RotationLaw, zeros};
 use serde_json::{Value, json};
 
 use super::case::{Case, Found, parts, rows};

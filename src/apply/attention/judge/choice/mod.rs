@@ -13,7 +13,7 @@ use crate::once::once;
 /// The cheapest of exact, windowed and linear attention that is expected to reach an error, beside what the others cost and err:
 /// estimates of both, from [`Attention::choose`], which has an example.
 ///
-/// Its [`Display`](std::fmt::Display) is a table, from the cheapest to the dearest. For each window it has the least number of frequencies
+/// The [`Display`](std::fmt::Display) of a choice is a table, from the cheapest to the dearest. For each window it has the least number of frequencies
 /// that reaches the error, or the largest if none does. With `{:#}` it has all candidates.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
