@@ -10,10 +10,22 @@ use serde_json::Value;
 /// The table that comes with the crate, compressed.
 const BUNDLED: &[u8] = include_bytes!("../../data/golden/golden.json.gz");
 
+/// The table of regressions.
+const REGRESSION: &[u8] = include_bytes!("../../data/golden/golden-regression.json.gz");
+
 /// The cases of the bundled table.
 pub fn bundled() -> Result<Vec<Value>, String> {
+    unpacked(BUNDLED)
+}
+
+/// The cases of the bundled table of regressions.
+pub fn regression() -> Result<Vec<Value>, String> {
+    unpacked(REGRESSION)
+}
+
+fn unpacked(table: &[u8]) -> Result<Vec<Value>, String> {
     let mut text = String::new();
-    flate2::read::GzDecoder::new(BUNDLED)
+    flate2::read::GzDecoder::new(table)
         .read_to_string(&mut text)
         .map_err(|e| format!("the bundled table cannot be unpacked: {e}"))?;
     cases("the bundled table", &text)
@@ -56,6 +68,34 @@ fn with_decimals_quoted(text: &str) -> String {
 pub enum Computed {
     Number(SignedLog),
     Parts(Vec<(&'static str, Vec<f64>)>),
+    Arrays(Vec<Scaled>),
+}
+
+/// A named array that passes relative to the largest expected magnitude of each of its units.
+pub struct Scaled {
+    pub name: &'static str,
+    /// The numbers, in the order of the table.
+    pub values: Vec<f64>,
+    /// The unit of each number; empty where there is one for all.
+    pub units: Vec<usize>,
+}
+
+impl Scaled {
+    /// An array of one unit.
+    pub fn new(name: &'static str, values: impl IntoIterator<Item = f64>) -> Self {
+        Scaled { name, values: values.into_iter().collect(), units: Vec::new() }
+    }
+
+    /// An array whose number `i` has the unit `unit(i)`.
+    pub fn of_units(
+        name: &'static str,
+        values: impl IntoIterator<Item = f64>,
+        unit: impl Fn(usize) -> usize,
+    ) -> Self {
+        let values: Vec<f64> = values.into_iter().collect();
+        let units = (0..values.len()).map(unit).collect();
+        Scaled { name, values, units }
+    }
 }
 
 /// The distance of a computed value from the expected one, in units of the tolerance: at most 1 passes.
@@ -70,7 +110,27 @@ pub fn distance(computed: &Computed, case: &Value) -> Result<f64, String> {
         Computed::Parts(parts) => parts.iter().try_fold(0.0, |worst: f64, (name, values)| {
             Ok(worst.max(of_part(name, values, &expected[*name], tolerance)?))
         }),
+        Computed::Arrays(arrays) => arrays.iter().try_fold(0.0, |worst: f64, array| {
+            Ok(worst.max(of_array(array, &expected[array.name], &tolerance["rel"])?))
+        }),
     }
+}
+
+/// An array passes if each number does, relative to the largest of its unit. Numbers without a value must be so.
+fn of_array(array: &Scaled, expected: &Value, relative: &Value) -> Result<f64, String> {
+    let mut values = Vec::new();
+    flatten(expected, &mut values)?;
+    let (name, relative) = (array.name, decimal(relative)?);
+    if values.len() != array.values.len() {
+        return Err(format!("{name} has {} numbers, but {} are expected", array.values.len(), values.len()));
+    }
+    let unit = |i: usize| array.units.get(i).copied().unwrap_or(0);
+    let mut largest = vec![0.0f64; (0..values.len()).map(unit).max().map_or(0, |most| most + 1)];
+    values.iter().enumerate().for_each(|(i, v)| largest[unit(i)] = largest[unit(i)].max(v.abs()));
+    Ok(array.values.iter().zip(values).enumerate().fold(0.0, |worst, (i, (computed, value))| {
+        let distance = ratio((computed - value).abs(), relative * largest[unit(i)]);
+        if distance.is_nan() { f64::INFINITY } else { worst.max(distance) }
+    }))
 }
 
 /// A number passes if one of three holds: relative, logarithmic (with the right sign) or absolute.

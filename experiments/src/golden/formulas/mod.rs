@@ -9,6 +9,8 @@ mod generalised;
 mod hybrid;
 mod metrics;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod regression;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod ridge;
 mod sampling;
 
@@ -21,8 +23,7 @@ use crate::golden::Computed;
 /// What became of a formula.
 pub enum Outcome {
     Computed(Computed),
-    /// It needs a factorisation, which no feature provides.
-    #[cfg_attr(any(feature = "faer", feature = "ndarray-linalg"), allow(dead_code, reason = "one does"))]
+    /// It needs a capability that comes later, or a factorisation that no feature provides.
     Later,
 }
 
@@ -51,10 +52,17 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "attention" => attention::attention(&case)?,
         "metrics" => metrics::metrics(&case)?,
         "sampled_softmax" => sampling::sampling(&case)?,
+        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+        _ => return regression::compute(family, json).unwrap_or_else(|| Err(unknown(formula))),
+        #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
         _ => None,
     };
     match computed {
         Some(computed) => Ok(Outcome::Computed(computed)),
-        None => Err(format!("there is no formula {formula}")),
+        None => Err(unknown(formula)),
     }
+}
+
+fn unknown(formula: &str) -> String {
+    format!("there is no formula {formula}")
 }
