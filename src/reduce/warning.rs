@@ -39,9 +39,9 @@ pub enum RidgeWarning {
     /// of, 30 rows in 1 % by the evidence and 6 % by leave-one-out, 12 rows in 60 %. With 30 % held out it was 5 % of 100 rows and half
     /// of 30: so few held-out rows tell little.
     Mean {
-        /// The criterion for the regression.
+        /// The criterion for the regression; where each target has its own λ, that of the target nearest to passing the tests.
         error: f64,
-        /// The criterion for the mean of the targets.
+        /// The criterion for the mean of the targets, or of this target.
         mean_error: f64,
         /// The most nats by which a target is likelier under a regression that was tried than under its mean and noise.
         nats: f64,
@@ -64,6 +64,8 @@ pub enum RidgeWarning {
         longest: bool,
         /// The coordinates whose lengthscales lie there, from 0; none if all coordinates have one lengthscale.
         coordinates: Vec<usize>,
+        /// Whether the default grid ended there at its limit, else by the number of its trials; false for a grid that was given.
+        at_limit: bool,
     },
     /// The best λ is the least or the largest that was tried, and a better one may lie beyond.
     Lambda {
@@ -84,7 +86,7 @@ pub enum RidgeWarning {
         least: f64,
     },
     /// One λ for all targets costs a target more than 10 % of its error, by generalised cross-validation of each target alone.
-    /// The target named is the one that it costs most. A regression of its own serves it better.
+    /// The target named is the one that it costs most. A λ for each target serves it better.
     Targets {
         /// The target, from 0.
         target: usize,
@@ -145,7 +147,7 @@ impl std::fmt::Display for RidgeWarning {
             RidgeWarning::Failed { maps, error } => {
                 write!(f, "{maps} maps could not be fitted, one of them for this reason: {error}")
             }
-            RidgeWarning::Lengthscale { longest, coordinates } => {
+            RidgeWarning::Lengthscale { longest, coordinates, at_limit } => {
                 match coordinates.as_slice() {
                     [] => write!(f, "the best lengthscale is the ")?,
                     [one] => write!(f, "the best lengthscale of coordinate {one} is the ")?,
@@ -154,7 +156,8 @@ impl std::fmt::Display for RidgeWarning {
                 match longest {
                     false => write!(f, "shortest that was tried: try shorter ones"),
                     true => write!(f, "longest that was tried: try longer ones"),
-                }
+                }?;
+                if *at_limit { write!(f, ", beyond the limit of the default grid") } else { Ok(()) }
             }
             RidgeWarning::Lambda { largest: false, lambda } => {
                 write!(f, "the best λ, {lambda:.1e}, is the least that was tried: try smaller ones")
@@ -170,7 +173,7 @@ impl std::fmt::Display for RidgeWarning {
             RidgeWarning::Targets { target, lambda, own_error, error } => write!(
                 f,
                 "the λ for all targets does not suit target {target}, whose error is about {error:.3e}: it would be {own_error:.3e} \
-                 with λ = {lambda:.1e}, in a regression of its own"
+                 with λ = {lambda:.1e}, if each target had its own"
             ),
             RidgeWarning::Repeated { repeated, rows } => write!(
                 f,

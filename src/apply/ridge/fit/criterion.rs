@@ -1,7 +1,8 @@
 //! [`Criterion`]: what λ and maps are chosen by.
 
-use ndarray::ArrayRef1;
+use ndarray::{Array2, ArrayRef1};
 
+use super::error_table::ErrorTable;
 #[cfg(doc)]
 use super::{KernelRidgeSpectrum, RidgeGrid, RidgeSearch};
 use super::{RidgeSpectrum, check_training, check_weights};
@@ -185,14 +186,25 @@ impl<T: Real> RidgeSpectrum<T> {
     /// for a criterion whose rows are not given.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+        Ok(self.error_table(criterion, lambdas)?.sums)
+    }
+
+    /// The criterion of each target for each λ, λ × t: a weighted mean squared error, or minus the log evidence; 0 for targets that are
+    /// constant in the training data. Cost as that of [`errors`](RidgeSpectrum::errors).
+    ///
+    /// # Errors
+    /// The errors of [`errors`](RidgeSpectrum::errors).
+    #[inline(never)]
+    pub fn errors_per_target(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Array2<f64>> {
+        Ok(self.error_table(criterion, lambdas)?.each)
+    }
+
+    pub(super) fn error_table(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         self.shrinkage.check_range()?;
-        let each = lambdas.iter();
         match (criterion, criterion.rows()) {
             (Criterion::GeneralisedCrossValidation, _) => self.shrinkage.generalised_errors(lambdas),
-            (Criterion::LogEvidence, _) => {
-                each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect()
-            }
+            (Criterion::LogEvidence, _) => self.shrinkage.evidence_errors(lambdas),
             (Criterion::LeaveOneOutOf { .. }, Some(rows)) => {
                 self.check_rows(&rows)?;
                 self.training.check(&rows)?;
@@ -220,10 +232,25 @@ impl<T: Real> RidgeSpectrum<T> {
         least(lambdas, &self.errors(criterion, lambdas)?)
     }
 
+    /// The λ of least error for each target, and that error; among equal errors, the largest λ.
+    ///
+    /// # Errors
+    /// The errors of [`choose`](RidgeSpectrum::choose).
+    #[inline(never)]
+    pub fn choose_per_target(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<(f64, f64)>> {
+        let errors = self.errors_per_target(criterion, lambdas)?;
+        errors.columns().into_iter().map(|errors| least(lambdas, &errors.to_vec())).collect()
+    }
+
     fn check_rows(&self, rows: &RidgeRows<'_, T>) -> Result<()> {
         check_training(rows.x.view(), self.map.dim(), &rows.targets.view(), self.rotated.ncols())?;
         check_weights(rows.weights, rows.x.nrows())
     }
 }
 
-once!(RidgeSpectrum::<T>::errors, RidgeSpectrum::<T>::choose);
+once!(
+    RidgeSpectrum::<T>::errors,
+    RidgeSpectrum::<T>::errors_per_target,
+    RidgeSpectrum::<T>::choose,
+    RidgeSpectrum::<T>::choose_per_target,
+);

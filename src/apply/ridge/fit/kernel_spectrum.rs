@@ -158,11 +158,10 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         self.shrinkage.check_range()?;
-        let each = lambdas.iter();
         match criterion {
-            Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
-            Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
-            Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
+            Criterion::GeneralisedCrossValidation => Ok(self.shrinkage.generalised_errors(lambdas)?.sums),
+            Criterion::LogEvidence => Ok(self.shrinkage.evidence_errors(lambdas)?.sums),
+            Criterion::LeaveOneOut => Ok(lambdas.iter().map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
                 what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",
             }),

@@ -3,6 +3,7 @@
 mod calibration;
 mod classifier;
 mod criterion;
+mod error_table;
 mod kernel_ridge;
 mod kernel_spectrum;
 mod landmarks;

@@ -15,8 +15,9 @@
 //! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
 //! The root of a mean of squares changes by at most the root of the mean of the squared changes.
 
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
+use super::error_table::ErrorTable;
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::{RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
@@ -63,7 +64,7 @@ impl PointErrors {
 
 impl<T: Real> RidgeSpectrum<T> {
     /// The leave-one-out error for each λ, as the mean over some rows of the training data.
-    pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+    pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
         self.errors_at(sample, lambdas, true)
     }
 
@@ -73,7 +74,7 @@ impl<T: Real> RidgeSpectrum<T> {
         sample: &RidgeRows<'_, T>,
         lambdas: &[f64],
         left_out: bool,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<ErrorTable> {
         let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
@@ -82,15 +83,17 @@ impl<T: Real> RidgeSpectrum<T> {
         let targets = self.shrinkage.varying();
         let levels: Vec<Level> = lambdas.iter().map(|lambda| self.level(*lambda)).collect();
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
+        // For each λ the sum over the targets, and the sum of each.
+        let width = targets.len() + 1;
         let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
             let rows = start..sample.x.nrows().min(start + ROWS);
-            let mut sums = vec![PointErrors::default(); lambdas.len()];
+            let mut sums = vec![PointErrors::default(); lambdas.len() * width];
             if progress::check().is_err() {
                 return sums;
             }
             for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
-                for (sum, level) in sums.iter_mut().zip(&levels) {
-                    sum.add(self.error(sample, (i, &targets), u, level, left_out));
+                for (sums, level) in sums.chunks_exact_mut(width).zip(&levels) {
+                    self.add_error(sample, (i, &targets), (u, level, left_out), sums);
                 }
             }
             sums
@@ -102,7 +105,11 @@ impl<T: Real> RidgeSpectrum<T> {
             parts.iter().for_each(|part| sum.add(part[k]));
             sum.mean(total)
         };
-        Ok((0..lambdas.len()).map(mean).collect())
+        let mut each = Array2::zeros((lambdas.len(), self.rotated.ncols()));
+        for (k, mut row) in each.rows_mut().into_iter().enumerate() {
+            targets.iter().enumerate().for_each(|(place, j)| row[*j] = mean(k * width + 1 + place));
+        }
+        Ok(ErrorTable { sums: (0..lambdas.len()).map(|k| mean(k * width)).collect(), each })
     }
 
     /// The rotation u = M (φ(x) − φ̄) by the matrix M, D × D, of these elements.
@@ -143,18 +150,18 @@ impl<T: Real> RidgeSpectrum<T> {
         f64::EPSILON * (self.shrinkage.values.len() as f64).sqrt()
     }
 
-    /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
-    fn error(
+    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each; `u` are the
+    /// row's centred features in the eigenvectors.
+    fn add_error(
         &self,
         sample: &RidgeRows<'_, T>,
         (i, targets): (usize, &[usize]),
-        u: &[f64],
-        level: &Level,
-        left_out: bool,
-    ) -> PointErrors {
+        (u, level, left_out): (&[f64], &Level, bool),
+        out: &mut [PointErrors],
+    ) {
         let weight = sample.weights.map_or(1.0, |weights| weights[i]);
         if weight == 0.0 {
-            return PointErrors::default();
+            return;
         }
         let (lambda, noise) = (level.lambda, level.noise);
         let [mut leverage, mut spread, mut square] = [0.0; 3];
@@ -175,7 +182,8 @@ impl<T: Real> RidgeSpectrum<T> {
         // Where a row alone determines its own prediction, its error is unknown, even for constant targets.
         let is_known = left_lost < SHARE * left;
         if !is_known {
-            return PointErrors::UNKNOWN;
+            out.iter_mut().for_each(|sum| *sum = PointErrors::UNKNOWN);
+            return;
         }
         let (distance, length) = (spread.sqrt(), square.sqrt());
         let of_target = |j: usize| {
@@ -188,9 +196,11 @@ impl<T: Real> RidgeSpectrum<T> {
             [error.powi(2), (lost + error.abs() * (left_lost / left)).powi(2)]
         };
         let mut sums = PointErrors::default();
-        for [errors, lost] in targets.iter().map(|j| of_target(*j)) {
+        for (j, own) in targets.iter().zip(&mut out[1..]) {
+            let [errors, lost] = of_target(*j);
             sums.add(PointErrors { errors, lost });
+            own.add(PointErrors { errors: weight * errors, lost: weight * lost });
         }
-        PointErrors { errors: weight * sums.errors, lost: weight * sums.lost }
+        out[0].add(PointErrors { errors: weight * sums.errors, lost: weight * sums.lost });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayRef2};
+use ndarray::{Array2, ArrayRef2, Axis};
 
 use super::landmarks::{Landmarks, Share};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
@@ -57,8 +57,8 @@ use crate::{Points, Real, progress};
 ///
 /// v(x) = σ² ((φ(x) − φ̄)ᵀ(A + λI)⁻¹(φ(x) − φ̄) + 1/n),
 ///
-/// where the last term is for the intercept. The variance of y is v(x) + σ². Each target has its own σ²: the most likely one
-/// for this λ, R/ν as in [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you
+/// where the last term is for the intercept. The variance of y is v(x) + σ². Each target has its own λ, if it was given one
+/// ([`RidgeSpectrum::posterior_per_target`]), and its own σ²: the most likely one for this λ, R/ν as in [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you
 /// know](RidgePosterior::with_noise). Intervals have their level if the data come from such a process with λ = σ²/σ_f² and
 /// there are features enough for its kernel; with λ from a cross-validation they have it roughly.
 ///
@@ -69,7 +69,7 @@ use crate::{Points, Real, progress};
 /// [`with_landmarks`](RidgePosterior::with_landmarks) adds the missing variance.
 ///
 /// # Cost
-/// O(D³) at the start and O(m d + D²) a row, in parallel.
+/// O(D³) at the start and O(m d + D² + D l) a row, in parallel, for l different λ.
 ///
 /// # References
 /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 2; J. Quiñonero-Candela, C. E.
@@ -81,15 +81,16 @@ use crate::{Points, Real, progress};
 #[derive(Clone, Debug)]
 pub struct RidgePosterior<T: Real> {
     pub(super) model: Ridge<T>,
-    /// The rotation of centred features by (S + λI)^(−½) Vᵀ.
+    /// The rotation of centred features by Vᵀ.
     pub(super) rotation: Arc<Rotation<T>>,
-    pub(super) lambda: f64,
+    /// s, the eigenvalues.
+    pub(super) values: Arc<[f64]>,
+    /// λ for each target.
+    pub(super) lambdas: Vec<f64>,
     /// σ² for each target.
     pub(super) noise: Vec<f64>,
     /// The variance of the mean of f + b over the rows, divided by σ²: 1/n, or 0 without an intercept.
     pub(super) mean: f64,
-    /// The variance of b, divided by σ².
-    pub(super) intercept: f64,
     pub(super) landmarks: Option<Arc<Landmarks<T>>>,
 }
 
@@ -107,8 +108,10 @@ pub struct Prediction<T> {
     pub variance: Array2<T>,
     /// σ², the variance of the noise, for each target.
     pub noise: Vec<f64>,
-    /// The variance of f + b at each point, divided by σ².
-    units: Vec<f64>,
+    /// The variance of f + b at each point, divided by σ², for each different λ.
+    units: Array2<f64>,
+    /// The column of `units` for each target.
+    columns: Vec<usize>,
 }
 
 impl<T: Real> RidgeSpectrum<T> {
@@ -118,22 +121,58 @@ impl<T: Real> RidgeSpectrum<T> {
     /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence).
     #[inline(never)]
     pub fn posterior(&self, lambda: f64) -> Result<RidgePosterior<T>> {
-        self.log_evidence(lambda)?;
+        self.posterior_per_target(&vec![lambda; self.rotated.ncols()])
+    }
+
+    /// Predictions with variances for a λ of each target. Cost O(D² (t + 1)).
+    ///
+    /// # Errors
+    /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence) for each λ; [`Shape`](Error::Shape) if there is not one λ for each
+    /// target.
+    #[inline(never)]
+    pub fn posterior_per_target(&self, lambdas: &[f64]) -> Result<RidgePosterior<T>> {
+        different(lambdas).0.into_iter().try_for_each(|lambda| self.log_evidence(lambda).map(drop))?;
+        let model = self.model_per_target(lambdas)?;
         progress::check()?;
-        let (values, vectors) = (&self.shrinkage.values, &self.vectors);
-        let factors: Vec<f64> = values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
-        let mean = if self.shrinkage.intercept { self.shrinkage.weight.recip() } else { 0.0 };
-        let shifts = vectors.t().dot(&self.normal.mean_features);
-        let shifts = shifts.iter().zip(&factors).map(|(shift, factor)| (shift * factor).powi(2));
+        let (vectors, shrinkage) = (&self.vectors, &self.shrinkage);
         Ok(RidgePosterior {
-            model: self.model(lambda)?,
-            rotation: Arc::new(self.rotation(|k, f| factors[k] * vectors[[f, k]])),
-            lambda,
-            noise: (0..self.shrinkage.rest.len()).map(|j| self.shrinkage.noise(lambda, j)).collect(),
-            mean,
-            intercept: mean + shifts.sum::<f64>(),
+            model,
+            rotation: Arc::new(self.rotation(|k, f| vectors[[f, k]])),
+            values: shrinkage.values.to_vec().into(),
+            lambdas: lambdas.to_vec(),
+            noise: lambdas.iter().enumerate().map(|(j, lambda)| shrinkage.noise(*lambda, j)).collect(),
+            mean: if shrinkage.intercept { shrinkage.weight.recip() } else { 0.0 },
             landmarks: None,
         })
+    }
+}
+
+/// The different λ in the order in which they occur, and the place of each target's λ among them.
+fn different(lambdas: &[f64]) -> (Vec<f64>, Vec<usize>) {
+    let mut found: Vec<f64> = Vec::new();
+    let place = |lambda: &f64| {
+        found.iter().position(|other| other == lambda).unwrap_or_else(|| {
+            found.push(*lambda);
+            found.len() - 1
+        })
+    };
+    let places = lambdas.iter().map(place).collect();
+    (found, places)
+}
+
+/// A λ with what variances in units of σ² need of it.
+struct Level {
+    lambda: f64,
+    /// 1/√(s + λ) for each eigenvalue.
+    factors: Vec<f64>,
+    /// The variance of b.
+    intercept: f64,
+}
+
+impl Level {
+    /// Σ u²/(s + λ).
+    fn spread(&self, u: &[f64]) -> f64 {
+        u.iter().zip(&self.factors).map(|(u, factor)| (u * factor).powi(2)).sum()
     }
 }
 
@@ -178,9 +217,14 @@ impl<T: Real> RidgePosterior<T> {
         &self.model
     }
 
-    /// The penalty λ = σ²/σ_f².
+    /// The penalty λ = σ²/σ_f² of the first target, which is that of all unless each has [its own](RidgePosterior::lambdas).
     pub fn lambda(&self) -> f64 {
-        self.lambda
+        self.lambdas.first().copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// The penalties λ = σ²/σ_f², one for each target.
+    pub fn lambdas(&self) -> &[f64] {
+        &self.lambdas
     }
 
     /// σ², the variance of the noise, for each target.
@@ -200,26 +244,39 @@ impl<T: Real> RidgePosterior<T> {
     #[inline(never)]
     fn predictions(&self, x: Points<'_, T>) -> Result<Prediction<T>> {
         let (mean, targets) = (self.model.predict(&x)?, self.noise.len());
-        let row = targets.saturating_mul(size_of::<T>()).saturating_add(size_of::<f64>());
+        let (lambdas, columns) = different(&self.lambdas);
+        let row = targets.saturating_mul(size_of::<T>());
+        let row = row.saturating_add(lambdas.len().saturating_mul(size_of::<f64>()));
         check_memory("rows of variances", x.nrows(), row)?;
-        let mut units = vec![0.0; x.nrows()];
+        let levels: Vec<Level> = lambdas.into_iter().map(|lambda| self.level(lambda)).collect();
+        let mut units = Array2::zeros((x.nrows(), levels.len()));
         let points = x.view();
-        let runs = units.chunks_mut(ROWS).enumerate();
-        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, out)| {
+        let runs = units.axis_chunks_iter_mut(Axis(0), ROWS).enumerate();
+        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, mut out)| {
             if progress::check().is_err() {
                 return;
             }
             let rows = points.run(run, ROWS);
             let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
-            for (i, (u, out)) in self.rotation.of(rows, buffers).zip(out).enumerate() {
-                let own = u.iter().map(|u| u * u).sum::<f64>() + self.mean;
-                let mixed = |shares: &Vec<Share>| shares[i].mix(own, self.lambda, self.intercept);
-                *out = shares.as_ref().map_or(own, mixed);
+            for (i, (u, mut out)) in self.rotation.of(rows, buffers).zip(out.rows_mut()).enumerate() {
+                for (out, level) in out.iter_mut().zip(&levels) {
+                    let own = level.spread(u) + self.mean;
+                    let mixed = |shares: &Vec<Share>| shares[i].mix(own, level.lambda, level.intercept);
+                    *out = shares.as_ref().map_or(own, mixed);
+                }
             }
         });
         progress::check()?;
-        let variance = Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[i]));
-        Ok(Prediction { mean, variance, noise: self.noise.clone(), units })
+        let variance =
+            Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[[i, columns[j]]]));
+        Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns })
+    }
+
+    fn level(&self, lambda: f64) -> Level {
+        let factors = self.values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
+        let mut level = Level { lambda, factors, intercept: self.mean };
+        level.intercept += level.spread(&self.rotation.rotated_mean());
+        level
     }
 }
 
@@ -259,7 +316,7 @@ impl<T: Real> Prediction<T> {
 
     /// The variance in `f64` of y, with its noise, or of f + b.
     fn exact_variance(&self, (i, j): (usize, usize), with_noise: bool) -> f64 {
-        let variance = self.noise[j] * self.units[i];
+        let variance = self.noise[j] * self.units[[i, self.columns[j]]];
         if with_noise { variance + self.noise[j] } else { variance }
     }
 
@@ -282,6 +339,7 @@ impl<T: Real> Prediction<T> {
 
 once!(
     RidgeSpectrum::<T>::posterior,
+    RidgeSpectrum::<T>::posterior_per_target,
     RidgePosterior::<T>::with_noise,
     RidgePosterior::<T>::with_landmarks,
     Prediction::<T>::variance_of_targets,

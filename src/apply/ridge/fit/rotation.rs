@@ -59,6 +59,12 @@ impl<T: Real> Rotation<T> {
         &self.mean
     }
 
+    /// M φ̄.
+    pub fn rotated_mean(&self) -> Vec<f64> {
+        let entry = |k: usize| self.matrix.row(k).zip(&self.mean).map(|(m, mean)| m * mean).sum();
+        (0..self.map.feature_dim()).map(entry).collect()
+    }
+
     /// The vector u for each of some points.
     pub fn of<'a>(
         &self,

@@ -46,13 +46,13 @@ struct StoredPosterior<T: Real> {
     #[serde(with = "crate::exact")]
     mean_features: Vec<f64>,
     #[serde(with = "crate::exact")]
-    lambda: f64,
+    values: Vec<f64>,
+    #[serde(with = "crate::exact")]
+    lambdas: Vec<f64>,
     #[serde(with = "crate::exact")]
     noise: Vec<f64>,
     #[serde(with = "crate::exact")]
     mean: f64,
-    #[serde(with = "crate::exact")]
-    intercept: f64,
     #[serde(with = "crate::exact")]
     landmarks: Option<Array2<f64>>,
 }
@@ -61,15 +61,15 @@ sealed!(RidgePosterior<T>, StoredPosterior<T>, T, [T: Real]);
 
 impl<T: Real> From<&RidgePosterior<T>> for StoredPosterior<T> {
     fn from(posterior: &RidgePosterior<T>) -> Self {
-        let RidgePosterior { model, rotation, lambda, noise, mean, intercept, landmarks } = posterior;
+        let RidgePosterior { model, rotation, values, lambdas, noise, mean, landmarks } = posterior;
         StoredPosterior {
             model: model.clone(),
             matrix: rotation.matrix(),
             mean_features: rotation.mean().to_vec(),
-            lambda: *lambda,
+            values: values.to_vec(),
+            lambdas: lambdas.clone(),
             noise: noise.clone(),
             mean: *mean,
-            intercept: *intercept,
             landmarks: landmarks.as_ref().map(|landmarks| landmarks.points().mapv(|v| v.widen())),
         }
     }
@@ -79,14 +79,14 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
     type Error = String;
 
     fn try_from(stored: StoredPosterior<T>) -> Result<Self, String> {
-        let StoredPosterior { model, matrix, mean_features, lambda, noise, mean, intercept, landmarks } =
-            stored;
-        let d = model.map().feature_dim();
-        if matrix.dim() != (d, d) || mean_features.len() != d || noise.len() != model.intercepts().len() {
+        let StoredPosterior { model, matrix, mean_features, values, lambdas, noise, mean, landmarks } = stored;
+        let (d, targets) = (model.map().feature_dim(), model.intercepts().len());
+        let of_features = matrix.dim() == (d, d) && mean_features.len() == d && values.len() == d;
+        if !(of_features && noise.len() == targets && lambdas.len() == targets) {
             return Err("a posterior of another shape than that of the map and the targets".into());
         }
-        let scalars = noise.iter().chain([&lambda, &mean, &intercept]);
-        let sound = scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambda > 0.0;
+        let scalars = noise.iter().chain(&lambdas).chain(&values).chain([&mean]);
+        let sound = scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambdas.iter().all(|v| *v > 0.0);
         if !(sound && matrix.iter().chain(&mean_features).all(|v| v.is_finite())) {
             return Err("a posterior with numbers that are negative or not finite".into());
         }
@@ -95,7 +95,7 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
         let landmarks = landmarks.transpose().map_err(|error| error.to_string())?.map(Arc::new);
         let rotation = Rotation::new(map, inputs, &mean_features.into(), |k, f| matrix[[k, f]]);
         let rotation = Arc::new(rotation);
-        Ok(RidgePosterior { model, rotation, lambda, noise, mean, intercept, landmarks })
+        Ok(RidgePosterior { model, rotation, values: values.into(), lambdas, noise, mean, landmarks })
     }
 }
 

@@ -3,6 +3,7 @@
 use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::super::{Criterion, RidgeStatistics, Standardisation, one_hot};
+use super::errors::Share;
 use super::trial::{NONE, RidgeFit, Tried, check_grid};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
@@ -164,7 +165,28 @@ impl<T: Real> RidgeGrid<T> {
     /// choice.
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
-        check_grid(lambdas)?;
+        self.choose_by(criterion, (lambdas, Share::Common))
+    }
+
+    /// The map of least Σ ln(error/variance) over the targets, or of the largest sum of log evidences, with a λ for each target.
+    ///
+    /// # Errors
+    /// The errors of [`choose`](RidgeGrid::choose).
+    #[inline(never)]
+    pub fn choose_per_target(
+        &self,
+        criterion: &Criterion<'_, T>,
+        lambdas: Option<&[f64]>,
+    ) -> Result<RidgeFit<T>> {
+        self.choose_by(criterion, (lambdas, Share::PerTarget))
+    }
+
+    fn choose_by(
+        &self,
+        criterion: &Criterion<'_, T>,
+        lambdas: (Option<&[f64]>, Share),
+    ) -> Result<RidgeFit<T>> {
+        check_grid(lambdas.0)?;
         match best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas)) {
             Ok(tried) => tried.fit(criterion, lambdas),
             Err(errors) if errors.contains(&Error::Cancelled) => Err(Error::Cancelled),
@@ -179,10 +201,10 @@ impl<T: Real> RidgeGrid<T> {
 }
 
 /// The best of some maps, found half by half so that few spectra exist at a time; all errors, if no map can be fitted.
-fn best<T: Real>(
-    candidates: &[RidgeStatistics<T>],
-    tried: &(impl Fn(&RidgeStatistics<T>) -> Result<Tried<T>> + Sync),
-) -> Result<Tried<T>, Vec<Error>> {
+fn best<'s, T: Real>(
+    candidates: &'s [RidgeStatistics<T>],
+    tried: &(impl Fn(&'s RidgeStatistics<T>) -> Result<Tried<'s, T>> + Sync),
+) -> Result<Tried<'s, T>, Vec<Error>> {
     match candidates {
         [] => Err(Vec::new()),
         [one] => progress::check().and_then(|()| tried(one)).map_err(|error| vec![error]),
@@ -204,4 +226,5 @@ once!(
     RidgeGrid::<T>::take_in,
     RidgeGrid::<T>::merge,
     RidgeGrid::<T>::choose,
+    RidgeGrid::<T>::choose_per_target,
 );

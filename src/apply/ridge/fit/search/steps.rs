@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeStatistics, RidgeWarning, Standardisation};
 use super::chosen::ChosenRows;
-use super::errors::LambdaErrors;
+use super::errors::{Choice, LambdaErrors, Share};
 use super::options::{Maps, RidgeSearch};
 use super::repeated::repeated;
 use super::trial::{RidgeFit, RidgeTrial, lost, warnings};
@@ -50,8 +50,8 @@ pub(super) struct Search<'s, 'a, T: Real> {
     total: usize,
 }
 
-/// The λ for all rows with its error, the λ among which it was chosen, and warnings.
-type ChosenLambda = ((f64, f64), Vec<f64>, Vec<RidgeWarning>);
+/// The λ for all rows, the λ among which they were chosen, and warnings.
+type ChosenLambda = (Choice, Vec<f64>, Vec<RidgeWarning>);
 
 /// A map to try: the part of the draw, and its lengthscales.
 #[derive(Clone)]
@@ -100,8 +100,8 @@ impl Attempts {
             (least.min(ell.at(0)), largest.max(ell.at(0)))
         });
         let (from, power) = match best.lengthscale.at(0) {
-            ell if ell == least || trial.is_hopeless() => (least, -0.5),
-            ell if ell == largest && !trial.is_at_rounding() => (largest, 0.5),
+            ell if ell == least => (least, -0.5),
+            ell if ell == largest => (largest, 0.5),
             _ => return Vec::new(),
         };
         let of = |k: u8| (from * 2f64.powf(power * f64::from(k))).into();
@@ -328,7 +328,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let train = self.training();
         let spectrum = self.statistics(self.map(candidate)?, &train)?.spectrum()?;
         progress::check()?;
-        RidgeTrial::of(&spectrum, &self.criterion(train), self.options.lambdas.as_deref())
+        RidgeTrial::of(&spectrum, &self.criterion(train), (self.options.lambdas.as_deref(), self.share()))
     }
 
     /// Tells the watcher of finished trials, in the order in which they were finished. A thread that finds another one telling
@@ -389,37 +389,38 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
         warnings.extend(warning::failed(failed));
         if !trial.is_constant() {
-            warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales()));
+            warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales(), [false; 2]));
         }
         if !matches!(self.options.criterion, Criterion::LogEvidence) {
             warnings.extend(repeated(&self.all)?);
         }
-        let best = attempts.best;
-        RidgeFit::new(attempts.trials, best, spectrum, (choice, &lambdas), warnings)
+        warnings.extend(warning::targets(&spectrum, &lambdas, &choice, self.share()));
+        RidgeFit::new((attempts.trials, attempts.best), (statistics, spectrum), choice, warnings)
     }
 
-    /// The λ for all rows with its error, the λ among which it is chosen, and warnings.
+    /// The λ for all rows, the λ among which they are chosen, and warnings.
     fn choose(&self, spectrum: &RidgeSpectrum<T>, trial: &RidgeTrial) -> Result<ChosenLambda> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
         if let Criterion::HeldOutShare(_) = self.options.criterion {
             // All rows contain the held-out ones, so that none is left to choose λ by.
-            let (lambda, error) = trial.choice().ok_or_else(|| lost(given, resolution))?;
-            return Ok((
-                (lambda.max(2.0 * resolution), error),
-                trial.lambdas.clone(),
-                trial.warnings.clone(),
-            ));
+            let choice = trial.choice().cloned().ok_or_else(|| lost(given, resolution))?;
+            return Ok((choice.at_least(2.0 * resolution), trial.lambdas.clone(), trial.warnings.clone()));
         }
         let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
-        let errors = LambdaErrors::of(spectrum, given, &|lambdas| match self.options.criterion {
+        let errors = LambdaErrors::of(spectrum, given, self.share(), &|lambdas| match self.options.criterion {
             Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas),
-            _ => spectrum.errors(&all, lambdas),
+            _ => spectrum.error_table(&all, lambdas),
         })?;
-        let choice = errors.choice().ok_or_else(|| lost(given, resolution))?;
+        let choice = errors.choice(spectrum, &all).ok_or_else(|| lost(given, resolution))?;
         if trial.is_constant() {
             return Ok((choice, errors.lambdas, trial.warnings.clone()));
         }
         let warnings = warnings(spectrum, &self.criterion(rows.borrowed()), &errors);
         Ok((choice, errors.lambdas, warnings))
+    }
+
+    /// Whether all targets share λ.
+    fn share(&self) -> Share {
+        Share::Common
     }
 }
