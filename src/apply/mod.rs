@@ -18,14 +18,12 @@
 pub mod attention;
 #[cfg(feature = "regression")]
 mod exact_smoother;
-#[cfg(feature = "regression")]
-mod labels;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 pub mod pca;
 #[cfg(feature = "regression")]
-mod ridge;
+pub(crate) mod ridge;
 #[cfg(feature = "regression")]
 mod smoother;
 #[cfg(feature = "sampling")]

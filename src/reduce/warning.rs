@@ -28,6 +28,14 @@ pub enum RidgeWarning {
         /// The narrowest range.
         range: f64,
     },
+    /// A coordinate has fewer than 64 spacings of its scalar type in its range, such as times in seconds since 1970 in `f32`. Subtract
+    /// an offset before the data become `f32`. The coordinate named has fewest.
+    FewSpacings {
+        /// The coordinate, from 0.
+        coordinate: usize,
+        /// The range, max − min, divided by ε max(|min|, |max|).
+        spacings: f64,
+    },
     /// The regression predicts no better than the mean of the targets, as far as so many rows can tell (0 without an intercept).
     ///
     /// A better regression passes two tests. Its criterion is below that of the mean. And with some λ that was tried the
@@ -125,6 +133,11 @@ impl std::fmt::Display for RidgeWarning {
                 f,
                 "every coordinate ranges over at least {range:.2e} lengthscales, so that no points are near each other: take \
                  a longer lengthscale, or standardise the inputs"
+            ),
+            RidgeWarning::FewSpacings { coordinate, spacings } => write!(
+                f,
+                "the range of coordinate {coordinate} has about {spacings:.0} spacings of its scalar type: subtract an offset before \
+                 numbers are rounded to it"
             ),
             RidgeWarning::Mean { error, mean_error, nats, needed } => {
                 write!(f, "the regression is no better than the mean of the targets: ")?;

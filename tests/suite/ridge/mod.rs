@@ -3,10 +3,13 @@
 mod buffered;
 mod choice;
 mod extremes;
+mod growth;
 mod interrupted;
 mod merging;
 mod models;
 mod offsets;
+mod per_target;
+mod reach_search;
 mod refusals;
 mod rounding;
 mod search;

@@ -339,7 +339,9 @@ impl<'s, T: Real> Tried<'s, T> {
             let alike = alike.filter_map(|trial| trial.lengthscale.as_ref());
             warnings.extend(warning::lengthscales(own, alike, [false; 2]));
         }
-        if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) = (criterion, criterion.rows()) {
+        if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) =
+            (criterion, criterion.rows(spectrum.rotated.ncols())?)
+        {
             warnings.extend(repeated(&rows)?);
         }
         warnings.extend(warning::targets(&spectrum, &trial.lambdas, &choice, share));
