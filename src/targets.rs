@@ -15,12 +15,12 @@ use crate::reduce::check_weights;
 ///
 /// ```
 /// use random_features::Targets;
-/// use random_features::ndarray::{arr1, arr2};
-/// let one: Targets<f64> = (&arr1(&[1.0, 2.0, 3.0])).into();
-/// let two = arr2(&[[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]);
-/// let two = Targets::from(&two).with_weights(&arr1(&[1.0, 0.5, 2.0]))?;
-/// let labels: Targets<f64> = (&vec![0, 2, 2]).into();
-/// assert_eq!((one.ncols(), two.ncols(), labels.ncols()), (1, 2, 3));
+/// use random_features::ndarray::arr1;
+/// let y = arr1(&[1.0, 2.0, 3.0]);
+/// let (weights, labels) = (arr1(&[1.0, 0.5, 2.0]), vec![0, 2, 2]);
+/// assert_eq!(Targets::from(&y).ncols(), 1);
+/// assert_eq!(Targets::from(&y).with_weights(&weights)?.nrows(), 3);
+/// assert_eq!(Targets::<f64>::from(&labels).ncols(), 3);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -85,7 +85,8 @@ impl<'a, T: Real> Targets<'a, T> {
     /// use random_features::apply::RidgeSearch;
     /// use random_features::ndarray::Array2;
     /// // One row of ten is of class 1.
-    /// let labels: Vec<usize> = (0..200).map(|i| usize::from(i % 10 == 0)).collect();
+    /// let labels: Vec<usize> =
+    ///     (0..200).map(|i| usize::from(i % 10 == 0)).collect();
     /// let x = Array2::from_shape_fn((200, 1), |(i, _)| {
     ///     labels[i] as f64 + (i as f64).sin()
     /// });
@@ -163,12 +164,14 @@ impl<'a, T: Real> Targets<'a, T> {
 
 impl<'a, T: Real> TargetRows<'a, T> {
     /// No targets, for this number of rows.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn none(rows: usize, weights: Option<&'a ArrayRef1<f64>>) -> Self {
         let weights = weights.map(|weights| weights.view().into());
         TargetRows { columns: Array2::zeros((rows, 0)).into(), weights }
     }
 
     /// Borrows the targets.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn borrowed(&self) -> TargetRows<'_, T> {
         let weights = self.weights.as_ref().map(|weights| weights.view().into());
         TargetRows { columns: self.columns.view().into(), weights }
