@@ -139,7 +139,7 @@ impl<T: Real> GramIntake<T> {
         check_training(x, self.map.dim(), targets, self.sums.targets())?;
         check_weights(weights, x.nrows())?;
         let x = x.rows(0..x.nrows());
-        let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
+        let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()), precisions: None };
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
         self.check_chunk(x.nrows())?;
         let pools = ChunkPools::default();

@@ -191,7 +191,7 @@ impl<T: Real> RidgeSpectrum<T> {
         match (criterion, criterion.rows()) {
             (Criterion::GeneralisedCrossValidation, _) => self.shrinkage.generalised_errors(lambdas),
             (Criterion::LogEvidence, _) => {
-                each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect()
+                each.map(|lambda| self.shrinkage.evidence_error(*lambda, None)).collect()
             }
             (Criterion::LeaveOneOutOf { .. }, Some(rows)) => {
                 self.check_rows(&rows)?;

@@ -98,6 +98,8 @@ impl<T: Scalar> KernelRidge<T> {
             shares: &rotated * &rotated,
             rest: vec![0.0; mean_targets.len()],
             weight: n as f64,
+            count: n as f64,
+            log_precisions: 0.0,
             intercept: true,
             rank: n - 1,
             least: 0.0,
@@ -139,7 +141,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
-        self.shrinkage.log_evidence(lambda)
+        self.shrinkage.log_evidence(lambda, None)
     }
 
     /// The default grid of λ, falling, two for each decade, from the largest eigenvalue to the resolution.
@@ -161,7 +163,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         let each = lambdas.iter();
         match criterion {
             Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
-            Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
+            Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda, None)).collect(),
             Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
                 what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",

@@ -70,7 +70,7 @@ impl<T: Real> RidgeSpectrum<T> {
             eigen.values.mapv(|s| s.max(0.0)),
             &rotated,
             &normal.squares,
-            (normal.weight, statistics.intercept, normal.rank),
+            (normal.weight, normal.counts, statistics.intercept, normal.rank),
             [normal.noise, normal.total_noise],
         );
         shrinkage.out_of_range = normal.out_of_range;
@@ -163,7 +163,7 @@ impl<T: Real> RidgeSpectrum<T> {
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
-        self.shrinkage.log_evidence(lambda)
+        self.shrinkage.log_evidence(lambda, None)
     }
 
     /// The default grid of λ, falling, two for each decade. It begins at the largest eigenvalue, where all weights are small, and
