@@ -106,6 +106,21 @@ impl<'a, T: Real> RidgeRows<'a, T> {
         RidgeRows { x: x.into(), targets: targets.into(), weights: None }
     }
 
+    /// A sample that borrows these rows.
+    pub(super) fn borrowed(&self) -> RidgeRows<'_, T> {
+        RidgeRows { x: (&self.x).into(), targets: (&self.targets).into(), weights: self.weights }
+    }
+
+    /// The weight of a row.
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[row])
+    }
+
+    /// The sum of the weights.
+    pub fn total(&self) -> f64 {
+        self.weights.map_or(self.x.nrows() as f64, |weights| weights.sum())
+    }
+
     /// Leave-one-out at these rows.
     pub fn left_out(self) -> Criterion<'a, T> {
         let RidgeRows { x, targets, weights } = self;
@@ -200,7 +215,7 @@ impl<T: Real> RidgeSpectrum<T> {
             }
             (_, Some(rows)) => {
                 self.check_rows(&rows)?;
-                self.errors_at(&rows, lambdas, false)
+                self.errors_at(&rows, &self.shrinkage.varying(), lambdas, false)
             }
             (Criterion::LeaveOneOut, None) => Err(Error::Unsupported {
                 what: "leave-one-out without the training data, which sums do not keep: Criterion::leave_one_out(&x, &y)",

@@ -3,6 +3,7 @@
 mod calibration;
 mod classifier;
 mod criterion;
+mod groups;
 mod kernel_ridge;
 mod kernel_spectrum;
 mod landmarks;
@@ -14,6 +15,7 @@ mod search;
 mod shrinkage;
 mod spectrum;
 mod training;
+mod without;
 
 #[cfg(feature = "serde")]
 mod stored;

@@ -14,11 +14,6 @@ pub(super) struct ChosenRows<T: Real> {
 }
 
 impl<T: Real> RidgeRows<'_, T> {
-    /// A sample that borrows these rows.
-    pub(super) fn borrowed(&self) -> RidgeRows<'_, T> {
-        RidgeRows { x: (&self.x).into(), targets: (&self.targets).into(), weights: self.weights }
-    }
-
     /// Copies of the rows of these numbers, each below n.
     pub(super) fn select(&self, rows: &[usize]) -> Result<ChosenRows<T>> {
         let (x, targets) = (self.x.select(rows)?, self.targets.view().select(Axis(0), rows));
