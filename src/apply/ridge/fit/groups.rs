@@ -84,7 +84,7 @@ impl<T: Real> RidgeSpectrum<T> {
         let mut out = Array2::from_elem((sample.x.nrows(), self.rotated.ncols()), f64::NAN);
         for part in parts {
             for (row, j, residual) in part? {
-                out[[row, j]] = sample.targets.view()[[row, j]].widen() - residual;
+                out[[row, j]] = sample.targets.columns[[row, j]].widen() - residual;
             }
         }
         progress::check()?;

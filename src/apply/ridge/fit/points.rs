@@ -171,7 +171,7 @@ impl<T: Real> RidgeSpectrum<T> {
         }
         let (distance, length) = (spread.sqrt(), square.sqrt());
         let of_target = |j: usize| {
-            let y = sample.targets.view()[[i, j]];
+            let y = sample.targets.columns[[i, j]];
             let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
             let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
             let (reference, offset) = (self.normal.references[j], self.normal.offsets[j]);

@@ -195,7 +195,7 @@ impl<'g, T: Real> Without<'g, T> {
 
     /// The centred targets of some rows.
     fn targets(&self, rows: &[usize]) -> Array2<f64> {
-        let (targets, normal) = (self.sample.targets.view(), &self.spectrum.normal);
+        let (targets, normal) = (&self.sample.targets.columns, &self.spectrum.normal);
         let centred =
             |(i, j): (usize, usize)| targets[[rows[i], j]].widen() - normal.references[j] - normal.offsets[j];
         Array2::from_shape_fn((rows.len(), targets.ncols()), centred)
