@@ -106,15 +106,6 @@ impl NormalSums {
             && self.most.iter().all(|most| (0.0..=LARGEST).contains(most))
     }
 
-    /// Adds n and L to sums that were stored without them, when every precision was 1.
-    #[cfg(feature = "serde")]
-    pub fn complete(&mut self, targets: usize) {
-        if self.moments.len() == 2 * targets + 1 {
-            let counts = self.moments[targets].clone();
-            self.moments.extend([counts, Totals::new(1, 1, MOMENT_WORDS)]);
-        }
-    }
-
     /// Whether there is room for an addition without a carry.
     fn has_room(&self) -> bool {
         self.parts.saturating_add(SUMMANDS) <= MOST

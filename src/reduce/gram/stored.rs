@@ -40,12 +40,11 @@ impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
     type Error = String;
 
     fn try_from(stored: StoredGramSums) -> Result<Self, String> {
-        let StoredGramSums { map, inputs, mut totals, rows, ranges, target_ranges, present } = stored;
+        let StoredGramSums { map, inputs, totals, rows, ranges, target_ranges, present } = stored;
         let Some(targets) = totals.cross.len().checked_sub(1) else {
             return Err("sums of no feature".into());
         };
         GramSums::<T>::check(map.feature_dim, targets).map_err(|error| error.to_string())?;
-        totals.complete(targets);
         if !totals.fit::<T>(targets, map.feature_dim) {
             return Err("sums of another shape than that of the map and the targets".into());
         }

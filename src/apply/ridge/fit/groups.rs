@@ -7,10 +7,15 @@ use ndarray::Array2;
 use super::points::PointErrors;
 use super::rotation::{ROWS, RotationBuffers};
 use super::without::Without;
-use super::{RidgeRows, RidgeSpectrum};
+use super::{Criterion, RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result, check_size};
 use crate::threads::Pool;
 use crate::{Real, progress};
+
+/// The error for a criterion that leaves out no rows of the training data.
+const OTHER: Error = Error::Unsupported {
+    what: "predictions by a criterion that leaves out no rows: Criterion::leave_one_out(&x, &y), or Criterion::leave_groups_out",
+};
 
 /// The rows of each group, in the order of their first rows.
 pub(super) fn rows_of_groups(groups: &[usize], rows: usize, counts: impl Fn(usize) -> bool) -> Result<Vec<Vec<usize>>> {
@@ -60,6 +65,22 @@ impl<T: Real> RidgeSpectrum<T> {
             sum.mean(total)
         };
         Ok((0..lambdas.len()).map(mean).collect())
+    }
+
+    /// The predictions of [`left_out`](RidgeSpectrum::left_out) in `f64`.
+    pub(super) fn scores_left_out(&self, criterion: &Criterion<'_, T>, lambda: f64) -> Result<Array2<f64>> {
+        self.check(lambda)?;
+        let Some(rows) = criterion.rows(self.rotated.ncols())? else { return Err(OTHER) };
+        rows.check(self.map.dim(), self.rotated.ncols())?;
+        self.training.check(&rows)?;
+        match criterion {
+            Criterion::LeaveGroupsOutOf { groups, .. } => self.predictions_without_groups(&rows, groups, lambda),
+            Criterion::LeaveOneOutOf { .. } => {
+                let each: Vec<usize> = (0..rows.x.nrows()).collect();
+                self.predictions_without_groups(&rows, &each, lambda)
+            }
+            _ => Err(OTHER),
+        }
     }
 
     /// The predictions at rows of the training data, n × t, each by the regression for one λ on all rows of other groups.

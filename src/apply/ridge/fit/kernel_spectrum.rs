@@ -161,15 +161,21 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         self.shrinkage.check_range()?;
-        let each = lambdas.iter();
+        let (each, count) = (lambdas.iter(), self.mean_targets.len());
         match criterion {
             Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
-            Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda, None)).collect(),
+            Criterion::LogEvidence => self.shrinkage.evidence_errors(lambdas, None),
+            Criterion::LogEvidenceWithNoise(variance) => {
+                self.shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count]))
+            }
             Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
                 what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",
             }),
-            Criterion::HeldOut { .. } | Criterion::HeldOutShare(_) => Err(Error::Unsupported {
+            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => {
+                Err(Error::Unsupported { what: "groups left out of a Gram matrix: RidgeSpectrum leaves them out" })
+            }
+            _ => Err(Error::Unsupported {
                 what: "errors of held-out points, whose kernel values are not known: compare models on them",
             }),
         }

@@ -1,8 +1,10 @@
 //! Whatever factorises matrices: solutions of ridge regressions, the choice among them, and variances of predictions.
 
+mod by_criterion;
 mod calibration;
 mod classifier;
 mod criterion;
+mod folds;
 mod groups;
 mod kernel_ridge;
 mod kernel_spectrum;

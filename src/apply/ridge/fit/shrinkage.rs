@@ -186,6 +186,11 @@ impl Shrinkage {
     /// The log evidence, summed over the targets that vary, each with its noise or the one that is most likely.
     pub fn log_evidence(&self, lambda: f64, noise: Option<&[f64]>) -> Result<f64> {
         self.check_range()?;
+        let wrong = |variance: &f64| !(variance.is_finite() && *variance > 0.0);
+        if let Some((row, value)) = noise.and_then(|noise| noise.iter().enumerate().find(|(_, v)| wrong(v))) {
+            let (what, domain) = ("the variances of noise", "positive and finite");
+            return Err(Error::Entry { what, row, value: *value, domain });
+        }
         if lambda <= 0.0 {
             return Err(Error::Parameter { name: "λ of an evidence", value: lambda, domain: "positive" });
         }
@@ -225,12 +230,13 @@ impl Shrinkage {
         self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum()
     }
 
-    /// Minus the log evidence; infinite where rounding outweighs it.
-    pub fn evidence_error(&self, lambda: f64, noise: Option<&[f64]>) -> Result<f64> {
-        match self.log_evidence(lambda, noise) {
+    /// Minus the log evidence for each λ; infinite where rounding outweighs it.
+    pub fn evidence_errors(&self, lambdas: &[f64], noise: Option<&[f64]>) -> Result<Vec<f64>> {
+        let of = |lambda: &f64| match self.log_evidence(*lambda, noise) {
             Err(Error::Singular { .. }) => Ok(f64::INFINITY),
             evidence => Ok(-evidence?),
-        }
+        };
+        lambdas.iter().map(of).collect()
     }
 
     /// diag(1/(s + λ)) C, for a row of C for each eigenvector.

@@ -110,7 +110,7 @@ impl Attempts {
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     pub fn new(options: &'s RidgeSearch<'a, T>, all: RidgeRows<'s, T>) -> Result<Self> {
-        if options.criterion.has_rows() {
+        if options.criterion.names_training() {
             let what = "rows of its own for the criterion of a search: LeaveOneOut and HeldOutShare take them from the data";
             return Err(Error::Unsupported { what });
         }
