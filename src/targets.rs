@@ -215,7 +215,8 @@ impl<'a, T: Real> TargetRows<'a, T> {
 
     /// Copies of the rows of these numbers, each below n.
     pub fn select(&self, rows: &[usize]) -> TargetRows<'static, T> {
-        let of = |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map(|all| all.select(Axis(0), rows).into());
+        let of =
+            |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map(|all| all.select(Axis(0), rows).into());
         let columns = self.columns.select(Axis(0), rows).into();
         TargetRows { columns, weights: of(&self.weights), precisions: of(&self.precisions) }
     }

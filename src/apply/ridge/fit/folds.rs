@@ -156,7 +156,8 @@ impl TestSums {
         }
         let mut sums = PointErrors::default();
         for j in targets.iter().copied() {
-            let beta: Array1<f64> = trained.rotated.column(j).iter().zip(values).map(|(c, s)| c / (s + lambda)).collect();
+            let beta: Array1<f64> =
+                trained.rotated.column(j).iter().zip(values).map(|(c, s)| c / (s + lambda)).collect();
             let (errors, added) = self.squared(beta.view(), j, trained.products_rounding());
             let moved = spread.sqrt() * level.sums[j] + square.sqrt() * level.products[j];
             let lost = moved + (errors + added).sqrt() - errors.sqrt();
@@ -167,7 +168,8 @@ impl TestSums {
 
     /// The squared errors of β for a target, and what rounding of these sums may add.
     fn squared(&self, beta: ArrayView1<'_, f64>, j: usize, eta: f64) -> (f64, f64) {
-        let (fitted, norm, total) = (beta.dot(&self.gram.dot(&beta)), beta.dot(&beta).sqrt(), self.squares[j]);
+        let (fitted, norm, total) =
+            (beta.dot(&self.gram.dot(&beta)), beta.dot(&beta).sqrt(), self.squares[j]);
         let within = total - 2.0 * beta.dot(&self.cross.column(j)) + fitted;
         let between = self.weight * (self.means[j] - self.shift.dot(&beta)).powi(2);
         let of_products = norm * (self.noise * norm + 2.0 * (self.rounding * self.noise * total).sqrt());
@@ -184,7 +186,8 @@ fn check<T: Real>(parts: &[&RidgeStatistics<T>], gap: Option<usize>) -> Result<(
     if parts.len() < least {
         return Err(Error::Parameter { name, value: parts.len() as f64, domain });
     }
-    let (what, domain) = ("the weights of folds and blocks", "positive: each must have rows of positive weight");
+    let (what, domain) =
+        ("the weights of folds and blocks", "positive: each must have rows of positive weight");
     let empty = parts.iter().position(|part| part.sums().present() == 0);
     empty.map_or(Ok(()), |row| Err(Error::Entry { what, row, value: 0.0, domain }))
 }

@@ -172,9 +172,9 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
                 what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",
             }),
-            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => {
-                Err(Error::Unsupported { what: "groups left out of a Gram matrix: RidgeSpectrum leaves them out" })
-            }
+            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => Err(Error::Unsupported {
+                what: "groups left out of a Gram matrix: RidgeSpectrum leaves them out",
+            }),
             _ => Err(Error::Unsupported {
                 what: "errors of held-out points, whose kernel values are not known: compare models on them",
             }),

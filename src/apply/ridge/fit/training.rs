@@ -67,9 +67,14 @@ impl Training {
         }
         for (k, (value, known)) in sums.iter().zip(&self.moments).enumerate() {
             // By Cauchy's inequality, a sum of targets is at most the root of the product of those of weights and squares.
-            let size = if k < targets { (self.moments[targets] * self.moments[targets + 1 + k]).sqrt() } else { *known };
+            let size = if k < targets {
+                (self.moments[targets] * self.moments[targets + 1 + k]).sqrt()
+            } else {
+                *known
+            };
             if !((value - known).abs() <= TOLERANCE * size) {
-                let (name, domain) = ("a sum over all folds", "that of the training data, whose folds they are");
+                let (name, domain) =
+                    ("a sum over all folds", "that of the training data, whose folds they are");
                 return Err(Error::Parameter { name, value: *value, domain });
             }
         }
