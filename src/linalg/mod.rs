@@ -28,6 +28,8 @@ mod backend;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod cholesky;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod multiply;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod spectral;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod triangular;
@@ -47,5 +49,6 @@ pub use self::backend::{Backend, Scalar};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use self::{
     cholesky::Cholesky,
+    multiply::{product_of_rows, transposed_product},
     spectral::{Eigen, Svd},
 };

@@ -106,6 +106,11 @@ impl<'a, T: Real> RidgeRows<'a, T> {
         RidgeRows { x: x.into(), targets: targets.into(), weights: None }
     }
 
+    /// The weight of row i.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
+    }
+
     /// Leave-one-out at these rows.
     pub fn left_out(self) -> Criterion<'a, T> {
         let RidgeRows { x, targets, weights } = self;

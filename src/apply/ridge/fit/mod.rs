@@ -3,6 +3,7 @@
 mod calibration;
 mod classifier;
 mod criterion;
+mod dual;
 mod kernel_ridge;
 mod kernel_spectrum;
 mod landmarks;
@@ -10,6 +11,7 @@ mod normal;
 mod points;
 mod posterior;
 mod rotation;
+mod row_space;
 mod search;
 mod shrinkage;
 mod spectrum;

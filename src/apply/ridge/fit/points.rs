@@ -64,7 +64,10 @@ impl PointErrors {
 impl<T: Real> RidgeSpectrum<T> {
     /// The leave-one-out error for each λ, as the mean over some rows of the training data.
     pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
-        self.errors_at(sample, lambdas, true)
+        match &self.dual {
+            Some(dual) => dual.errors_left_out(sample, lambdas),
+            None => self.errors_at(sample, lambdas, true),
+        }
     }
 
     /// The errors at points that have been checked.
@@ -118,7 +121,7 @@ impl<T: Real> RidgeSpectrum<T> {
             let terms = self.rotated.column(j).into_iter().zip(values);
             terms.map(|(c, s)| (c / (s + lambda).sqrt()).powi(2) * (unit / (s + lambda))).sum::<f64>().sqrt()
         };
-        let rounding = self.averaging() * GramSums::<T>::rounding();
+        let rounding = self.averaging() * self.normal.rounding;
         let of_sums = |(j, square): (usize, &f64)| norm(j, noise) + (rounding * square).sqrt();
         let sums = self.normal.squares.iter().enumerate().map(of_sums).collect();
         let products = (0..self.rotated.ncols()).map(|j| self.products_rounding() * norm(j, 1.0)).collect();
@@ -128,7 +131,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// δ, the error of A in one direction.
     fn points_noise(&self) -> f64 {
         let (entry, total) = (self.normal.noise, self.normal.total_noise);
-        let factorised = f64::EPSILON / GramSums::<T>::rounding() * total;
+        let factorised = f64::EPSILON / self.normal.rounding * total;
         total.min(4.0 * (self.averaging() * entry + factorised))
     }
 

@@ -81,7 +81,7 @@ impl<T: Real> Rotation<T> {
 }
 
 /// Writes features as plain values, e^(log scale) · value.
-fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
+pub(super) fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
     for (columns, scale) in blocks.iter().zip(row.log_scales) {
         let out = &mut out[columns.clone()];
         if *scale == f64::NEG_INFINITY {
