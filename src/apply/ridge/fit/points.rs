@@ -108,9 +108,10 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok((0..lambdas.len()).map(mean).collect())
     }
 
-    /// The rotation u = M (φ(x) − φ̄) by the matrix M, D × D, of these elements.
+    /// The rotation u = M (φ(x) − φ̄) by the matrix M, r × D, of these elements.
     pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
-        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, element)
+        let rows = self.vectors.ncols();
+        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, rows, element)
     }
 
     /// What rounding makes of one λ.
