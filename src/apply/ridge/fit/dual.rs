@@ -1,6 +1,6 @@
 //! Regressions of rows in memory, from the products of rows where there are fewer of them than features.
 
-use ndarray::{Array1, Array2, ArrayViewMut2, Axis};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayViewMut2, Axis};
 
 use super::kernel_ridge::CentredTargets;
 use super::normal::Normal;
@@ -9,6 +9,7 @@ use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::training::{RowPlaces, Training};
 use super::{FeatureBuffers, FeatureSource, RidgeRows, RidgeSpectrum, RidgeWarning, Standardisation, too_large};
+use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::linalg::product_of_rows;
 use crate::map::Map;
@@ -43,7 +44,7 @@ pub(in crate::apply) struct CentredRows {
 }
 
 impl CentredRows {
-    /// The features of some rows of finite numbers.
+    /// The features of points, which are finite, with a weight for each.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map is not symmetric, [`NoData`](Error::NoData) without a row of positive weight,
@@ -51,19 +52,20 @@ impl CentredRows {
     pub fn new<T: Real>(
         map: &Map<T>,
         inputs: Option<&Standardisation>,
-        rows: &RidgeRows<'_, T>,
+        points: PointsView<'_, T>,
+        weights: Option<&ArrayRef1<f64>>,
         centred: bool,
     ) -> Result<Self> {
         GramIntake::check_symmetric(map)?;
-        let (n, width) = (rows.x.nrows(), map.feature_dim());
-        let weights = Array1::from_shape_fn(n, |i| rows.weights.map_or(1.0, |weights| weights[i]));
+        let (n, width) = (points.nrows(), map.feature_dim());
+        let weights = Array1::from_shape_fn(n, |i| weights.map_or(1.0, |weights| weights[i]));
         let weight = weights.sum();
         if !(weight > 0.0) {
             return Err(Error::NoData { what: "a regression of rows in memory" });
         }
         check_memory("rows of features", n, width.saturating_mul(2 * size_of::<f64>()))?;
         let mut features = Array2::zeros((n, width));
-        let (source, points) = (FeatureSource::standardised(map.program(), inputs), rows.x.view());
+        let source = FeatureSource::standardised(map.program(), inputs);
         let write = |buffers: &mut FeatureBuffers<T>, (run, mut out): (usize, ArrayViewMut2<'_, f64>)| {
             if progress::check().is_ok() {
                 source.fill(points.run(run, ROWS), buffers);
@@ -123,10 +125,10 @@ impl<T: Real> RidgeSpectrum<T> {
         rows: &RidgeRows<'_, T>,
     ) -> Result<Self> {
         progress::check()?;
-        let targets = CentredTargets::of(&rows.targets.view(), rows.weights, intercept)?;
-        let centred = CentredRows::new(&map, inputs.as_ref(), rows, intercept)?;
+        let targets = CentredTargets::of(&rows.targets.columns, rows.weights(), intercept)?;
+        let centred = CentredRows::new(&map, inputs.as_ref(), rows.x.view(), rows.weights(), intercept)?;
         let mut values = targets.values;
-        if let Some(weights) = rows.weights {
+        if let Some(weights) = rows.weights() {
             values *= &weights.mapv(f64::sqrt).insert_axis(Axis(1));
         }
         let squares = values.columns().into_iter().map(|column| column.dot(&column)).collect();
@@ -184,12 +186,11 @@ impl Dual {
     /// The leave-one-out error for each λ, as the mean over some of the rows, summed over the targets.
     pub fn errors_left_out<T: Real>(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         let places = self.places.find(sample)?;
-        let weight = |i: usize| sample.weights.map_or(1.0, |weights| weights[i]);
-        let total: f64 = (0..places.len()).map(weight).sum();
+        let total: f64 = (0..places.len()).map(|i| sample.weight(i)).sum();
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
         }
-        let present: Vec<usize> = (0..places.len()).filter(|i| weight(*i) > 0.0).map(|i| places[i]).collect();
+        let present: Vec<usize> = (0..places.len()).filter(|i| sample.weight(*i) > 0.0).map(|i| places[i]).collect();
         let error = |lambda: &f64| {
             progress::check()?;
             let residuals = self.space.left_out(*lambda);

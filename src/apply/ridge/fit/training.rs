@@ -30,7 +30,7 @@ impl<T: Real> RidgeStatistics<T> {
 impl Training {
     /// The sums over some rows.
     pub fn of<T: Real>(rows: &RidgeRows<'_, T>) -> Self {
-        let targets = rows.targets.ncols();
+        let targets = rows.targets.columns.ncols();
         let of = |target: Option<usize>, squared: bool| moment(rows, target, squared).0;
         let sums = (0..targets).map(|j| of(Some(j), false)).chain([of(None, false)]);
         let moments = sums.chain((0..targets).map(|j| of(Some(j), true))).collect();
@@ -73,8 +73,8 @@ impl Training {
 /// Σ w y or Σ w y² over the rows of a sample, and the sum of magnitudes, for a target, or for the target 1.
 fn moment<T: Real>(sample: &RidgeRows<'_, T>, target: Option<usize>, squared: bool) -> (f64, f64) {
     let term = |i: usize| {
-        let y = target.map_or(1.0, |j| sample.targets.view()[[i, j]].widen());
-        sample.weights.map_or(1.0, |weights| weights[i]) * y * if squared { y } else { 1.0 }
+        let y = target.map_or(1.0, |j| sample.targets.columns[[i, j]].widen());
+        sample.weights().map_or(1.0, |weights| weights[i]) * y * if squared { y } else { 1.0 }
     };
     (0..sample.x.nrows()).map(term).fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
 }
@@ -136,6 +136,6 @@ pub(super) fn point_digest<T: Real>(rows: &RidgeRows<'_, T>, i: usize) -> Digest
         }
         PointsView::Columns(x) => x.columns().enumerate().for_each(|(k, column)| entry(k, column[i])),
     }
-    rows.targets.view().row(i).iter().for_each(|y| digest.write_u64((y.widen() + 0.0).to_bits()));
+    rows.targets.columns.row(i).iter().for_each(|y| digest.write_u64((y.widen() + 0.0).to_bits()));
     digest
 }
