@@ -28,6 +28,8 @@ mod backend;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod cholesky;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod lanczos;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod multiply;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod spectral;
@@ -49,6 +51,7 @@ pub use self::backend::{Backend, Scalar};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use self::{
     cholesky::Cholesky,
+    lanczos::largest_eigenpairs,
     multiply::{product_of_rows, transposed_product},
     spectral::{Eigen, Svd},
 };

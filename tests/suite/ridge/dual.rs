@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, Axis, s};
 use random_features::apply::{Criterion, RidgeFit, RidgeSearch, RidgeStatistics};
 use random_features::linalg::Backend;
-use random_features::{Error, Map, Real};
+use random_features::{Error, Map, Real, Targets};
 
 use super::{data, features, trigonometric, weights};
 
@@ -21,7 +21,7 @@ fn fitted<T: Real>(
     w: &Array1<f64>,
     intercept: bool,
 ) -> RidgeFit<T> {
-    on(map, intercept).fit_weighted(x, y, w).unwrap()
+    on(map, intercept).fit(x, Targets::from(y).with_weights(w).unwrap()).unwrap()
 }
 
 /// A regression by the definition, in the space of the rows: α = (K + λ/w)⁻¹(y − b), with the intercept b that makes Σ α 0.
@@ -105,7 +105,7 @@ fn check<T: Real>(n: usize, intercept: bool, unit: bool, tolerance: f64) {
                 - without.predict(&features(&map, &x).slice(s![i..=i, ..]).to_owned());
             error += residual.mapv(|e| e * e).sum() * naive_weight(unit, n, i);
         }
-        let criterion = Criterion::leave_one_out(&x, &y).with_weights(&w).unwrap();
+        let criterion = Criterion::leave_one_out(&x, Targets::from(&y).with_weights(&w).unwrap());
         let left_out = spectrum.errors(&criterion, &[lambda]).unwrap()[0];
         near(left_out, error / w.sum(), 0.0, tolerance);
         let prediction = spectrum.posterior(lambda).unwrap().predict(&at).unwrap();
@@ -143,7 +143,7 @@ fn few_rows_agree_with_their_sums() {
         let found = fitted(&map, (&x, &y), &w, intercept);
         let statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
         let mut statistics = if intercept { statistics } else { statistics.without_intercept() };
-        statistics.update_weighted(&x, &y, &w).unwrap();
+        statistics.update(&x, Targets::from(&y).with_weights(&w).unwrap()).unwrap();
         let (few, sums) = (found.spectrum(), statistics.spectrum().unwrap());
         for lambda in [1e-3, 0.1, 10.0] {
             let (a, b) = (few.posterior(lambda).unwrap(), sums.posterior(lambda).unwrap());
@@ -176,7 +176,7 @@ fn awkward_rows() {
     let (x, y) = data::<f64>(30);
     let lambdas = [1e-9, 1e-3, 1e12];
     let errors = |found: &RidgeFit<f64>, x: &Array2<f64>, y: &Array2<f64>, w: &Array1<f64>| {
-        let criterion = Criterion::leave_one_out(x, y).with_weights(w).unwrap();
+        let criterion = Criterion::leave_one_out(x, Targets::from(y).with_weights(w).unwrap());
         found.spectrum().errors(&criterion, &lambdas).unwrap()
     };
     let one = Array1::ones(30);

@@ -29,6 +29,7 @@ pub use posterior::{Prediction, RidgePosterior};
 pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial};
 pub use spectrum::RidgeSpectrum;
 
+pub(in crate::apply) use dual::CentredRows;
 pub(in crate::apply) use normal::{Normal, symmetric_products};
 
 use criterion::RidgeRows;

@@ -9,7 +9,7 @@ use crate::progress;
 /// The eigenvectors of the products K of n rows, and targets in them. All of them are orthogonal to the direction of the mean, if that
 /// is left out.
 #[derive(Clone, Debug)]
-pub(super) struct RowSpace {
+pub(in crate::apply) struct RowSpace {
     /// s, ascending, with r entries.
     pub values: Array1<f64>,
     /// U, n × r.

@@ -68,6 +68,12 @@ impl<T: Real> RidgeSpectrum<T> {
         progress::check()?;
         let eigen = backend.eigen(&normal.a)?;
         progress::check()?;
+        let removed = statistics.sums().removed_magnitudes()[0] > 0.0;
+        if let Some(value) = eigen.values.first().copied().filter(|s| removed && *s < -normal.least()) {
+            let name = "an eigenvalue of Σ w φ φᵀ";
+            let domain = "not below rounding errors, which shows that rows were removed that were never added";
+            return Err(Error::Parameter { name, value, domain });
+        }
         let rotated = eigen.vectors.t().dot(&normal.c);
         let mut shrinkage = Shrinkage::of_features(
             eigen.values.mapv(|s| s.max(0.0)),
