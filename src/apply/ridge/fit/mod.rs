@@ -4,6 +4,7 @@ mod by_criterion;
 mod calibration;
 mod classifier;
 mod criterion;
+mod dual;
 mod folds;
 mod groups;
 mod kernel_ridge;
@@ -13,6 +14,7 @@ mod normal;
 mod points;
 mod posterior;
 mod rotation;
+mod row_space;
 mod search;
 mod shrinkage;
 mod spectrum;
@@ -31,6 +33,7 @@ pub use posterior::{Prediction, RidgePosterior};
 pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial};
 pub use spectrum::RidgeSpectrum;
 
+pub(in crate::apply) use dual::CentredRows;
 pub(in crate::apply) use normal::{Normal, symmetric_products};
 
 use criterion::RidgeRows;

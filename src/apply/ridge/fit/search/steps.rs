@@ -325,7 +325,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn attempt_one(&self, candidate: &SearchPoint) -> Result<RidgeTrial> {
         progress::check()?;
         let train = self.training();
-        let spectrum = self.statistics(self.map(candidate)?, &train)?.spectrum()?;
+        let spectrum = self.spectrum(self.map(candidate)?, &train)?;
         progress::check()?;
         RidgeTrial::of(&spectrum, &self.criterion(train), self.options.lambdas.as_deref())
     }
@@ -354,6 +354,15 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         self.train.as_ref().map_or_else(|| self.all.borrowed(), RidgeRows::borrowed)
     }
 
+    /// The regressions of a map on some rows of positive weight, from the cheaper side.
+    fn spectrum(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeSpectrum<T>> {
+        if rows.x.nrows() < map.feature_dim() {
+            RidgeSpectrum::of_few_rows(map, self.inputs.clone(), self.options.intercept, rows)
+        } else {
+            self.statistics(map, rows)?.spectrum()
+        }
+    }
+
     fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {
         let mut statistics = RidgeStatistics::new(map, rows.targets.columns.ncols())?;
         if let Some(inputs) = &self.inputs {
@@ -380,11 +389,10 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn fit(&self, attempts: Attempts, failed: &[Error]) -> Result<RidgeFit<T>> {
         let (candidate, trial) = attempts.best();
         progress::check()?;
-        let statistics = self.statistics(self.map(candidate)?, &self.all)?;
-        let spectrum = statistics.spectrum()?;
+        let spectrum = self.spectrum(self.map(candidate)?, &self.all)?;
         progress::check()?;
         let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;
-        let scale = statistics.scale_warning();
+        let scale = spectrum.scale_warning(&self.all);
         let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
         warnings.extend(warning::failed(failed));
         if !trial.is_constant() {
