@@ -1,9 +1,13 @@
 //! Whatever factorises matrices: solutions of ridge regressions, the choice among them, and variances of predictions.
 
+mod by_criterion;
 mod calibration;
 mod classifier;
 mod criterion;
+mod dual;
 mod error_table;
+mod folds;
+mod groups;
 mod kernel_ridge;
 mod kernel_spectrum;
 mod landmarks;
@@ -11,10 +15,12 @@ mod normal;
 mod points;
 mod posterior;
 mod rotation;
+mod row_space;
 pub(crate) mod search;
 mod shrinkage;
 mod spectrum;
 mod training;
+mod without;
 
 #[cfg(feature = "serde")]
 mod stored;
@@ -28,6 +34,7 @@ pub use posterior::{Prediction, RidgePosterior};
 pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial};
 pub use spectrum::RidgeSpectrum;
 
+pub(in crate::apply) use dual::CentredRows;
 pub(in crate::apply) use normal::{Normal, symmetric_products};
 
 use criterion::RidgeRows;
@@ -37,4 +44,4 @@ use crate::data::statistics::is_constant;
 use crate::engine::{FeatureBuffers, FeatureSource};
 use crate::error::check_finite;
 use crate::labels::check_classes;
-use crate::reduce::{check_training, check_weights, too_large};
+use crate::reduce::{check_training, too_large};

@@ -15,11 +15,11 @@
 //! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
 //! The root of a mean of squares changes by at most the root of the mean of the squared changes.
 
-use ndarray::{Array2, Axis};
+use ndarray::Axis;
 
 use super::error_table::ErrorTable;
 use super::rotation::{ROWS, Rotation, RotationBuffers};
-use super::{RidgeRows, RidgeSpectrum};
+use super::{Normal, RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
 use crate::reduce::GramSums;
 use crate::threads::Pool;
@@ -27,64 +27,72 @@ use crate::{Real, progress};
 
 /// The share of 1 − h that rounding may make; it may make the root of a mean squared error by its bound. Bounds are some thirty times
 /// too large: of 600 random regressions no finite leave-one-out error was off by 5 %.
-const SHARE: f64 = 0.5;
+pub(super) const SHARE: f64 = 0.5;
 
 /// One λ, and what rounding makes of it.
-struct Level {
-    lambda: f64,
+pub(super) struct Level {
+    pub lambda: f64,
     /// δ.
-    noise: f64,
+    pub noise: f64,
     /// b + √(ρ Y) for each target.
-    sums: Vec<f64>,
+    pub sums: Vec<f64>,
     /// η ‖β‖ for each target.
-    products: Vec<f64>,
+    pub products: Vec<f64>,
 }
 
 /// A sum of weighted squared errors, and the sum of the squared changes of their roots by rounding.
 #[derive(Clone, Copy, Default)]
-struct PointErrors {
-    errors: f64,
-    lost: f64,
+pub(super) struct PointErrors {
+    pub errors: f64,
+    pub lost: f64,
 }
 
 impl PointErrors {
     /// No error is known.
-    const UNKNOWN: Self = PointErrors { errors: f64::INFINITY, lost: f64::INFINITY };
+    pub const UNKNOWN: Self = PointErrors { errors: f64::INFINITY, lost: f64::INFINITY };
 
-    fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         self.errors += other.errors;
         self.lost += other.lost;
     }
 
     /// The mean error; infinite where rounding outweighs it.
-    fn mean(self, weight: f64) -> f64 {
+    pub fn mean(self, weight: f64) -> f64 {
         if self.lost <= self.errors { self.errors / weight } else { f64::INFINITY }
     }
 }
 
 impl<T: Real> RidgeSpectrum<T> {
     /// The leave-one-out error for each λ, as the mean over some rows of the training data.
-    pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
-        self.errors_at(sample, lambdas, true)
-    }
-
-    /// The errors at points that have been checked.
-    pub(super) fn errors_at(
+    pub(super) fn errors_left_out(
         &self,
         sample: &RidgeRows<'_, T>,
         lambdas: &[f64],
-        left_out: bool,
+        each: bool,
     ) -> Result<ErrorTable> {
-        let total: f64 = sample.weights().map_or(sample.x.nrows() as f64, |weights| weights.sum());
+        match &self.dual {
+            Some(dual) => dual.errors_left_out(sample, lambdas),
+            None => self.errors_at(sample, &self.shrinkage.varying(), lambdas, [true, each]),
+        }
+    }
+
+    /// The errors at points that have been checked, summed over some targets, and those of each if asked; as left-out rows if they are.
+    pub(super) fn errors_at(
+        &self,
+        sample: &RidgeRows<'_, T>,
+        targets: &[usize],
+        lambdas: &[f64],
+        [left_out, each]: [bool; 2],
+    ) -> Result<ErrorTable> {
+        let total = sample.total();
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
         }
         self.shrinkage.check_range()?;
-        let targets = self.shrinkage.varying();
         let levels: Vec<Level> = lambdas.iter().map(|lambda| self.level(*lambda)).collect();
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
         // For each λ the sum over the targets, and the sum of each.
-        let width = targets.len() + 1;
+        let width = if each { targets.len() + 1 } else { 1 };
         let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
             let rows = start..sample.x.nrows().min(start + ROWS);
             let mut sums = vec![PointErrors::default(); lambdas.len() * width];
@@ -93,7 +101,7 @@ impl<T: Real> RidgeSpectrum<T> {
             }
             for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
                 for (sums, level) in sums.chunks_exact_mut(width).zip(&levels) {
-                    self.add_error(sample, (i, &targets), (u, level, left_out), sums);
+                    self.add_errors(sample, (i, targets), (u, level, left_out), sums);
                 }
             }
             sums
@@ -105,27 +113,29 @@ impl<T: Real> RidgeSpectrum<T> {
             parts.iter().for_each(|part| sum.add(part[k]));
             sum.mean(total)
         };
-        let mut each = Array2::zeros((lambdas.len(), self.rotated.ncols()));
-        for (k, mut row) in each.rows_mut().into_iter().enumerate() {
+        let sums = (0..lambdas.len()).map(|k| mean(k * width)).collect();
+        let mut table = ErrorTable::of_sums(sums, self.rotated.ncols());
+        for (k, mut row) in table.each.rows_mut().into_iter().enumerate().filter(|_| each) {
             targets.iter().enumerate().for_each(|(place, j)| row[*j] = mean(k * width + 1 + place));
         }
-        Ok(ErrorTable { sums: (0..lambdas.len()).map(|k| mean(k * width)).collect(), each })
+        Ok(table)
     }
 
-    /// The rotation u = M (φ(x) − φ̄) by the matrix M, D × D, of these elements.
+    /// The rotation u = M (φ(x) − φ̄) by the matrix M, r × D, of these elements.
     pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
-        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, element)
+        let rows = self.vectors.ncols();
+        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, rows, element)
     }
 
     /// What rounding makes of one λ.
-    fn level(&self, lambda: f64) -> Level {
+    pub(super) fn level(&self, lambda: f64) -> Level {
         let (values, noise) = (&self.shrinkage.values, self.points_noise());
         // Each factor is of an ordinary size where c or λ is not.
         let norm = |j: usize, unit: f64| {
             let terms = self.rotated.column(j).into_iter().zip(values);
             terms.map(|(c, s)| (c / (s + lambda).sqrt()).powi(2) * (unit / (s + lambda))).sum::<f64>().sqrt()
         };
-        let rounding = self.averaging() * GramSums::<T>::rounding();
+        let rounding = averaging::<T>(self.training.rows()) * self.normal.rounding;
         let of_sums = |(j, square): (usize, &f64)| norm(j, noise) + (rounding * square).sqrt();
         let sums = self.normal.squares.iter().enumerate().map(of_sums).collect();
         let products = (0..self.rotated.ncols()).map(|j| self.products_rounding() * norm(j, 1.0)).collect();
@@ -134,32 +144,37 @@ impl<T: Real> RidgeSpectrum<T> {
 
     /// δ, the error of A in one direction.
     fn points_noise(&self) -> f64 {
-        let (entry, total) = (self.normal.noise, self.normal.total_noise);
-        let factorised = f64::EPSILON / GramSums::<T>::rounding() * total;
-        total.min(4.0 * (self.averaging() * entry + factorised))
-    }
-
-    /// The factor by which many runs of rows make the relative error of a sum less than that of a run: the root of their number.
-    fn averaging(&self) -> f64 {
-        let rows_of_run = (GramSums::<T>::rounding() / T::epsilon().widen()).powi(2);
-        (rows_of_run / self.training.rows()).sqrt().min(1.0)
+        points_noise::<T>(&self.normal, self.training.rows())
     }
 
     /// η, the relative error of a sum of D products.
-    fn products_rounding(&self) -> f64 {
+    pub(super) fn products_rounding(&self) -> f64 {
         f64::EPSILON * (self.shrinkage.values.len() as f64).sqrt()
     }
 
-    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each; `u` are the
-    /// row's centred features in the eigenvectors.
-    fn add_error(
+    /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
+    pub(super) fn error(
+        &self,
+        sample: &RidgeRows<'_, T>,
+        row: (usize, &[usize]),
+        u: &[f64],
+        level: &Level,
+        left_out: bool,
+    ) -> PointErrors {
+        let mut sum = [PointErrors::default()];
+        self.add_errors(sample, row, (u, level, left_out), &mut sum);
+        sum[0]
+    }
+
+    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each if there is room.
+    fn add_errors(
         &self,
         sample: &RidgeRows<'_, T>,
         (i, targets): (usize, &[usize]),
         (u, level, left_out): (&[f64], &Level, bool),
         out: &mut [PointErrors],
     ) {
-        let weight = sample.weights().map_or(1.0, |weights| weights[i]);
+        let weight = sample.weight(i);
         if weight == 0.0 {
             return;
         }
@@ -196,11 +211,26 @@ impl<T: Real> RidgeSpectrum<T> {
             [error.powi(2), (lost + error.abs() * (left_lost / left)).powi(2)]
         };
         let mut sums = PointErrors::default();
-        for (j, own) in targets.iter().zip(&mut out[1..]) {
+        for (place, j) in targets.iter().enumerate() {
             let [errors, lost] = of_target(*j);
             sums.add(PointErrors { errors, lost });
-            own.add(PointErrors { errors: weight * errors, lost: weight * lost });
+            if let Some(own) = out.get_mut(place + 1) {
+                own.add(PointErrors { errors: weight * errors, lost: weight * lost });
+            }
         }
         out[0].add(PointErrors { errors: weight * sums.errors, lost: weight * sums.lost });
     }
+}
+
+/// δ for the sums over so many rows.
+pub(super) fn points_noise<T: Real>(normal: &Normal, rows: f64) -> f64 {
+    let (entry, total) = (normal.noise, normal.total_noise);
+    let factorised = f64::EPSILON / normal.rounding * total;
+    total.min(4.0 * (averaging::<T>(rows) * entry + factorised))
+}
+
+/// The factor by which many runs of rows make the relative error of a sum less than that of a run: the root of their number.
+pub(super) fn averaging<T: Real>(rows: f64) -> f64 {
+    let rows_of_run = (GramSums::<T>::rounding() / T::epsilon().widen()).powi(2);
+    (rows_of_run / rows).sqrt().min(1.0)
 }

@@ -69,7 +69,8 @@ use crate::{Points, Real, progress};
 /// [`with_landmarks`](RidgePosterior::with_landmarks) adds the missing variance.
 ///
 /// # Cost
-/// O(D³) at the start and O(m d + D² + D l) a row, in parallel, for l different λ.
+/// O(D³) at the start and O(m d + D² + D l) a row, in parallel, for l different λ. After a [search](super::RidgeSearch) on n < D
+/// rows it is O(n² D + n³) and O(m d + n D + n l).
 ///
 /// # References
 /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 2; J. Quiñonero-Candela, C. E.
@@ -83,7 +84,7 @@ pub struct RidgePosterior<T: Real> {
     pub(super) model: Ridge<T>,
     /// The rotation of centred features by Vᵀ.
     pub(super) rotation: Arc<Rotation<T>>,
-    /// s, the eigenvalues.
+    /// s, the eigenvalue of each column of V.
     pub(super) values: Arc<[f64]>,
     /// λ for each target.
     pub(super) lambdas: Vec<f64>,
@@ -115,7 +116,7 @@ pub struct Prediction<T> {
 }
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// Predictions with variances for one λ. Cost O(D² (t + 1)).
+    /// Predictions with variances for one λ. Cost O(D² (t + 1)), with r axes O(D r (t + 1)).
     ///
     /// # Errors
     /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence).
@@ -137,7 +138,7 @@ impl<T: Real> RidgeSpectrum<T> {
         let (vectors, shrinkage) = (&self.vectors, &self.shrinkage);
         Ok(RidgePosterior {
             model,
-            rotation: Arc::new(self.rotation(|k, f| vectors[[f, k]])),
+            rotation: Arc::new(self.rotation(|k, f| vectors[[f, k]]).with_axes()),
             values: shrinkage.values.to_vec().into(),
             lambdas: lambdas.to_vec(),
             noise: lambdas.iter().enumerate().map(|(j, lambda)| shrinkage.noise(*lambda, j)).collect(),
@@ -248,7 +249,9 @@ impl<T: Real> RidgePosterior<T> {
         let row = targets.saturating_mul(size_of::<T>());
         let row = row.saturating_add(lambdas.len().saturating_mul(size_of::<f64>()));
         check_memory("rows of variances", x.nrows(), row)?;
-        let levels: Vec<Level> = lambdas.into_iter().map(|lambda| self.level(lambda)).collect();
+        let (shifts, outside) = self.rotation.parts_of_mean();
+        let levels: Vec<Level> =
+            lambdas.into_iter().map(|lambda| self.level(lambda, (&shifts, outside))).collect();
         let mut units = Array2::zeros((x.nrows(), levels.len()));
         let points = x.view();
         let runs = units.axis_chunks_iter_mut(Axis(0), ROWS).enumerate();
@@ -258,9 +261,13 @@ impl<T: Real> RidgePosterior<T> {
             }
             let rows = points.run(run, ROWS);
             let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
-            for (i, (u, mut out)) in self.rotation.of(rows, buffers).zip(out.rows_mut()).enumerate() {
+            for (u, mut out) in self.rotation.of(rows, buffers).zip(out.rows_mut()) {
+                out.iter_mut().zip(&levels).for_each(|(out, level)| *out = level.spread(u) + self.mean);
+            }
+            let rests = self.rotation.rests(rows.nrows(), buffers);
+            for (i, (rest, mut out)) in rests.into_iter().zip(out.rows_mut()).enumerate() {
                 for (out, level) in out.iter_mut().zip(&levels) {
-                    let own = level.spread(u) + self.mean;
+                    let own = *out + rest / level.lambda;
                     let mixed = |shares: &Vec<Share>| shares[i].mix(own, level.lambda, level.intercept);
                     *out = shares.as_ref().map_or(own, mixed);
                 }
@@ -272,10 +279,11 @@ impl<T: Real> RidgePosterior<T> {
         Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns })
     }
 
-    fn level(&self, lambda: f64) -> Level {
+    /// What variances for a λ need; the mean features have these parts in the axes, and this squared length outside of them.
+    fn level(&self, lambda: f64, (shifts, outside): (&[f64], f64)) -> Level {
         let factors = self.values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
-        let mut level = Level { lambda, factors, intercept: self.mean };
-        level.intercept += level.spread(&self.rotation.rotated_mean());
+        let mut level = Level { lambda, factors, intercept: self.mean + outside / lambda };
+        level.intercept += level.spread(shifts);
         level
     }
 }

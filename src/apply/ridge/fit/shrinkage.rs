@@ -16,8 +16,12 @@ pub(super) struct Shrinkage {
     pub shares: Array2<f64>,
     /// The part of Σ w y² that is in no direction, for each target.
     pub rest: Vec<f64>,
-    /// n = Σ w.
+    /// N = Σ w, the sum of counts times precisions.
     pub weight: f64,
+    /// n, the sum of counts: N unless precisions are given.
+    pub count: f64,
+    /// L, the sum of counts times the logarithm of the precision.
+    pub log_precisions: f64,
     pub intercept: bool,
     /// The number of eigenvalues that rows can make; all others are 0 up to rounding.
     pub rank: usize,
@@ -44,7 +48,7 @@ impl Shrinkage {
         values: Array1<f64>,
         rotated: &Array2<f64>,
         sums: &[f64],
-        (weight, intercept, rank): (f64, bool, usize),
+        (weight, [count, log_precisions], intercept, rank): (f64, [f64; 2], bool, usize),
         [resolution, least]: [f64; 2],
     ) -> Self {
         // Numbers are in units of a power of two, so that no square overflows or underflows.
@@ -60,7 +64,19 @@ impl Shrinkage {
         }
         let rest =
             sums.iter().zip(shares.columns()).map(|(sum, shares)| (sum - shares.sum()).max(0.0)).collect();
-        Shrinkage { values, shares, rest, weight, intercept, rank, resolution, least, out_of_range: None }
+        Shrinkage {
+            values,
+            shares,
+            rest,
+            weight,
+            count,
+            log_precisions,
+            intercept,
+            rank,
+            resolution,
+            least,
+            out_of_range: None,
+        }
     }
 
     pub fn degrees_of_freedom(&self, lambda: f64) -> f64 {
@@ -134,11 +150,11 @@ impl Shrinkage {
     }
 
     /// Minus the log evidence for each λ; infinite where rounding outweighs it.
-    pub fn evidence_errors(&self, lambdas: &[f64]) -> Result<ErrorTable> {
+    pub fn evidence_errors(&self, lambdas: &[f64], noise: Option<&[f64]>) -> Result<ErrorTable> {
         let (targets, mut sums) = (self.varying(), Vec::new());
         let mut each = Array2::zeros((lambdas.len(), self.rest.len()));
         for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
-            let evidence = match self.log_evidences(*lambda, &targets) {
+            let evidence = match self.log_evidences(*lambda, noise, &targets) {
                 Err(Error::Singular { .. }) => vec![f64::NEG_INFINITY; targets.len()],
                 evidence => evidence?,
             };
@@ -151,7 +167,7 @@ impl Shrinkage {
     /// The error where Σ w is less than the one row that an intercept takes.
     fn too_light(&self) -> Error {
         let domain = "above 1 where there is an intercept, else positive";
-        Error::Parameter { name: "the sum of the weights", value: self.weight, domain }
+        Error::Parameter { name: "the sum of the weights", value: self.count, domain }
     }
 
     /// Generalised cross-validation of one target; infinite where rounding outweighs it.
@@ -170,7 +186,7 @@ impl Shrinkage {
     fn of_residuals(&self, [residuals, lost]: [f64; 2], freedom: Option<f64>) -> f64 {
         match freedom {
             Some(left) if self.least == 0.0 || lost <= SHARE * residuals => {
-                let left = left / self.weight;
+                let left = left / self.count;
                 or_infinite(residuals / self.weight / (left * left))
             }
             _ => f64::INFINITY,
@@ -189,9 +205,9 @@ impl Shrinkage {
         of_values + products * self.left(target, |_| 1.0)
     }
 
-    /// ν, the number of rows over which noise is averaged: Σ w, less 1 if there is an intercept.
+    /// ν, the number of rows over which noise is averaged: n, less 1 if there is an intercept.
     pub fn freedom(&self) -> f64 {
-        self.weight - f64::from(u8::from(self.intercept))
+        self.count - f64::from(u8::from(self.intercept))
     }
 
     /// The variance of the noise for which a target is most likely under λ.
@@ -199,14 +215,19 @@ impl Shrinkage {
         self.left(target, |s| lambda / (s + lambda)) / self.freedom()
     }
 
-    /// The log evidence, summed over the targets, each with the noise that is most likely.
-    pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
-        Ok(self.log_evidences(lambda, &self.varying())?.iter().sum())
+    /// The log evidence, summed over the targets that vary, each with its noise or the one that is most likely.
+    pub fn log_evidence(&self, lambda: f64, noise: Option<&[f64]>) -> Result<f64> {
+        Ok(self.log_evidences(lambda, noise, &self.varying())?.iter().sum())
     }
 
     /// The log evidence of each of some targets that vary.
-    fn log_evidences(&self, lambda: f64, targets: &[usize]) -> Result<Vec<f64>> {
+    fn log_evidences(&self, lambda: f64, noise: Option<&[f64]>, targets: &[usize]) -> Result<Vec<f64>> {
         self.check_range()?;
+        let wrong = |variance: &f64| !(variance.is_finite() && *variance > 0.0);
+        if let Some((row, value)) = noise.and_then(|noise| noise.iter().enumerate().find(|(_, v)| wrong(v))) {
+            let (what, domain) = ("the variances of noise", "positive and finite");
+            return Err(Error::Entry { what, row, value: *value, domain });
+        }
         if lambda <= 0.0 {
             return Err(Error::Parameter { name: "λ of an evidence", value: lambda, domain: "positive" });
         }
@@ -216,12 +237,18 @@ impl Shrinkage {
         if lambda < self.least {
             return Err(Error::Singular { lambda, least: self.least });
         }
-        let volume = self.volume(lambda);
+        let (volume, scale) = (self.volume(lambda), self.log_precisions - self.log_mean_precision());
         let of_target = |j: usize| {
-            let noise = self.noise(lambda, j);
-            -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + 1.0) + volume)
+            let likely = self.noise(lambda, j);
+            let (noise, ratio) = noise.map_or((likely, 1.0), |noise| (noise[j], likely / noise[j]));
+            -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + ratio) + volume - scale)
         };
         Ok(targets.iter().map(|target| of_target(*target)).collect())
+    }
+
+    /// ln(N/n), which the flat prior of an intercept adds; 0 without one.
+    fn log_mean_precision(&self) -> f64 {
+        if self.intercept { (self.weight / self.count).ln() } else { 0.0 }
     }
 
     /// The log evidence of a target less that of its mean and noise, in nats, with weights scaled so that Σ w is this number of

@@ -4,6 +4,7 @@ use super::super::{Criterion, RidgeSpectrum, RidgeWarning};
 use super::attempts::Attempts;
 use super::errors::{Choice, LambdaErrors};
 use super::repeated::repeated;
+use super::source::Source;
 use super::spacings::few_spacings;
 use super::steps::Search;
 use super::trial::{RidgeFit, RidgeTrial, lost, warnings};
@@ -25,11 +26,18 @@ impl<T: Real> Search<'_, '_, T> {
     ) -> Result<RidgeFit<T>> {
         let (candidate, trial) = attempts.best();
         progress::check()?;
-        let statistics = self.statistics(self.map(candidate)?, &self.all)?;
-        let spectrum = statistics.spectrum()?;
+        let map = self.map(candidate)?;
+        let (source, spectrum) = if self.all.x.nrows() < map.feature_dim() {
+            let rows: Vec<usize> = (0..self.all.x.nrows()).collect();
+            (Source::Rows(self.all.select(&rows)?), self.spectrum(map, &self.all)?)
+        } else {
+            let statistics = self.statistics(map, &self.all)?;
+            let spectrum = statistics.spectrum()?;
+            (Source::Statistics(statistics), spectrum)
+        };
         progress::check()?;
         let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;
-        let scale = statistics.scale_warning();
+        let scale = spectrum.scale_warning(&self.all);
         let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
         warnings.extend(few_spacings(&self.all.x));
         warnings.extend(warning::failed(failed));
@@ -40,7 +48,7 @@ impl<T: Real> Search<'_, '_, T> {
             warnings.extend(repeated(&self.all)?);
         }
         warnings.extend(warning::targets(&spectrum, &lambdas, &choice, self.share));
-        RidgeFit::new((attempts.trials, attempts.best), (statistics, spectrum), choice, warnings)
+        RidgeFit::new((attempts.trials, attempts.best), (source, spectrum), choice, warnings)
     }
 
     /// The λ for all rows, the λ among which they are chosen, and warnings.
@@ -52,9 +60,9 @@ impl<T: Real> Search<'_, '_, T> {
             return Ok((choice.at_least(2.0 * resolution), trial.lambdas.clone(), trial.warnings.clone()));
         }
         let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
-        let errors = LambdaErrors::of(spectrum, given, self.share, &|lambdas| match self.options.criterion {
-            Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas),
-            _ => spectrum.error_table(&all, lambdas),
+        let errors = LambdaErrors::of(spectrum, given, self.share, &|lambdas, each| match self.options.criterion {
+            Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas, each),
+            _ => spectrum.error_table(&all, lambdas, each),
         })?;
         let choice = errors.choice(spectrum, &all).ok_or_else(|| lost(given, resolution))?;
         if trial.is_constant() {

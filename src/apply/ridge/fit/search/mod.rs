@@ -11,6 +11,7 @@ mod options;
 pub(crate) mod periodogram;
 mod repeated;
 mod rows;
+mod source;
 mod spacings;
 mod starts;
 mod steps;

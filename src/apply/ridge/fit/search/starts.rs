@@ -67,7 +67,7 @@ impl<T: Real> Search<'_, '_, T> {
         let rows = rows.select(&self.draw(n, n.min(periodogram::rows(d)), 3))?;
         let x = self.seen(&rows.x)?.mapv(|v| v.widen());
         let y = rows.targets.columns.mapv(|v| v.widen());
-        let weights = rows.weights().map_or_else(|| Array1::ones(x.nrows()), ToOwned::to_owned);
+        let weights: Array1<f64> = (0..x.nrows()).map(|i| rows.weight(i)).collect();
         periodogram::peaks(x.view(), y.view(), weights.view())
     }
 

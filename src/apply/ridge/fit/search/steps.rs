@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::{Criterion, RidgeRows, RidgeStatistics, Standardisation};
+use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeStatistics, Standardisation};
 use super::attempts::{Attempts, SearchPoint};
 use super::errors::Share;
 use super::growth::Growth;
@@ -38,12 +38,12 @@ pub(super) struct Search<'s, 'a, T: Real> {
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     /// A search on these rows, whose targets share λ by default or not.
     pub fn new(options: &'s RidgeSearch<'a, T>, all: RidgeRows<'s, T>, share: Share) -> Result<Self> {
-        if options.criterion.has_rows() {
+        if options.criterion.names_training() {
             let what = "rows of its own for the criterion of a search: LeaveOneOut and HeldOutShare take them from the data";
             return Err(Error::Unsupported { what });
         }
         let inputs = if options.standardise && !all.x.is_sparse() {
-            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.weights())?)
+            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.targets.weights())?)
         } else {
             None
         };
@@ -172,7 +172,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn attempt_one(&self, candidate: &SearchPoint) -> Result<RidgeTrial> {
         progress::check()?;
         let train = self.training();
-        let spectrum = self.statistics(self.map(candidate)?, &train)?.spectrum()?;
+        let spectrum = self.spectrum(self.map(candidate)?, &train)?;
         progress::check()?;
         RidgeTrial::of(&spectrum, &self.criterion(train), (self.options.lambdas.as_deref(), self.share))
     }
@@ -199,6 +199,15 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     /// The rows that maps are tried on.
     pub fn training(&self) -> RidgeRows<'_, T> {
         self.train.as_ref().map_or_else(|| self.all.borrowed(), RidgeRows::borrowed)
+    }
+
+    /// The regressions of a map on some rows of positive weight, from the cheaper side.
+    pub fn spectrum(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeSpectrum<T>> {
+        if rows.x.nrows() < map.feature_dim() {
+            RidgeSpectrum::of_few_rows(map, self.inputs.clone(), self.options.intercept, rows)
+        } else {
+            self.statistics(map, rows)?.spectrum()
+        }
     }
 
     pub fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {

@@ -1,11 +1,10 @@
 //! [`RidgeTrial`]: the errors of a search for one map; [`RidgeFit`]: its result.
 
-use ndarray::Array2;
-
 use super::super::normal::check_lambda;
 use super::super::{Criterion, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics, RidgeWarning};
 use super::errors::{Choice, LambdaErrors, Share};
 use super::repeated::repeated;
+use super::source::Source;
 use super::warning;
 use crate::Real;
 use crate::error::{Error, Result};
@@ -30,8 +29,6 @@ pub struct RidgeTrial {
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
     pub errors: Vec<f64>,
-    /// The criterion for each λ and each target, λ × t.
-    pub errors_per_target: Array2<f64>,
     /// The criterion for the mean of the targets alone, or for 0 without an intercept: the limit of large λ. The explained share
     /// of the variance is 1 − error / `mean_error`, unless the criterion is minus the log evidence.
     pub mean_error: f64,
@@ -51,7 +48,8 @@ impl RidgeTrial {
         criterion: &Criterion<'_, T>,
         (lambdas, share): (Option<&[f64]>, Share),
     ) -> Result<Self> {
-        let errors = &|lambdas: &[f64]| spectrum.error_table(criterion, lambdas);
+        let by_criterion = spectrum.errors_by(criterion)?;
+        let errors = &|lambdas: &[f64], each| by_criterion(lambdas, each);
         let errors = LambdaErrors::of(spectrum, lambdas, share, errors)?;
         let warnings = warnings(spectrum, criterion, &errors);
         let promising = warning::is_promising(spectrum, criterion, &errors);
@@ -65,7 +63,6 @@ impl RidgeTrial {
             feature_dim: map.feature_dim(),
             lambdas,
             errors: table.sums,
-            errors_per_target: table.each,
             mean_error: mean.0,
             warnings,
             promising,
@@ -151,7 +148,7 @@ pub struct RidgeFit<T: Real> {
     best: usize,
     /// The λ of each target, and the criterion for them.
     choice: Choice,
-    statistics: RidgeStatistics<T>,
+    source: Source<T>,
     spectrum: RidgeSpectrum<T>,
     model: Ridge<T>,
     warnings: Vec<RidgeWarning>,
@@ -161,12 +158,12 @@ impl<T: Real> RidgeFit<T> {
     /// The model of a spectrum for the chosen λ, with all trials and warnings.
     pub(super) fn new(
         (trials, best): (Vec<RidgeTrial>, usize),
-        (statistics, spectrum): (RidgeStatistics<T>, RidgeSpectrum<T>),
+        (source, spectrum): (Source<T>, RidgeSpectrum<T>),
         choice: Choice,
         warnings: Vec<RidgeWarning>,
     ) -> Result<Self> {
         let model = spectrum.model_per_target(&choice.lambdas)?;
-        Ok(RidgeFit { trials, best, choice, statistics, spectrum, model, warnings })
+        Ok(RidgeFit { trials, best, choice, source, spectrum, model, warnings })
     }
 
     /// The trial of each map, in the order in which they were tried.
@@ -214,11 +211,6 @@ impl<T: Real> RidgeFit<T> {
         self.spectrum.posterior_per_target(&self.choice.lambdas)
     }
 
-    /// The sums over all rows for the model's map.
-    pub fn statistics(&self) -> &RidgeStatistics<T> {
-        &self.statistics
-    }
-
     /// The sums over all rows for the model's map, to which more rows can be added.
     ///
     /// ```
@@ -229,15 +221,20 @@ impl<T: Real> RidgeFit<T> {
     /// let first = (x.slice(s![..200, ..]), y.slice(s![..200, ..]));
     /// let fit = RidgeSearch::gaussian(1, 32, 1)?.fit(first.0, first.1)?;
     /// let lambda = fit.lambda();
-    /// let mut statistics = fit.into_statistics();
+    /// let mut statistics = fit.into_statistics()?;
     /// statistics.update(x.slice(s![200.., ..]), y.slice(s![200.., ..]))?;
     /// let model = statistics.solve(lambda)?;
     /// let error = model.predict(&x)? - &y;
     /// assert!(error.iter().all(|error| error.abs() < 1e-3));
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    pub fn into_statistics(self) -> RidgeStatistics<T> {
-        self.statistics
+    ///
+    /// # Errors
+    /// The errors of [`RidgeStatistics::new`] and [`RidgeStatistics::update`] where rows were fewer than features, so that the search
+    /// made no sums.
+    #[inline(never)]
+    pub fn into_statistics(self) -> Result<RidgeStatistics<T>> {
+        self.source.statistics(&self.spectrum)
     }
 
     /// The reasons why the regression may be worse than it looks, or than it could be; empty if none was noticed.
@@ -345,7 +342,7 @@ impl<'s, T: Real> Tried<'s, T> {
             warnings.extend(repeated(&rows)?);
         }
         warnings.extend(warning::targets(&spectrum, &trial.lambdas, &choice, share));
-        RidgeFit::new((trials, best), (statistics.clone(), spectrum), choice, warnings)
+        RidgeFit::new((trials, best), (Source::Statistics(statistics.clone()), spectrum), choice, warnings)
     }
 }
 
@@ -364,4 +361,4 @@ pub(super) fn check_grid(lambdas: Option<&[f64]>) -> Result<()> {
     lambdas.iter().try_for_each(|lambda| check_lambda(*lambda))
 }
 
-once!(RidgeFit::<T>::posterior, <RidgeFit<T> as std::fmt::Display>::fmt);
+once!(RidgeFit::<T>::posterior, RidgeFit::<T>::into_statistics, <RidgeFit<T> as std::fmt::Display>::fmt);

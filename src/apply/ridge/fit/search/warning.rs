@@ -68,7 +68,7 @@ fn tests<T: Real>(
     let rows = match criterion {
         // These errors do not change if all weights are multiplied by a number.
         Criterion::LeaveOneOutOf { .. } | Criterion::HeldOut { .. } => spectrum.training.rows(),
-        _ => shrinkage.weight,
+        _ => shrinkage.count,
     };
     let varying = shrinkage.varying();
     let most = |nats: &mut dyn Iterator<Item = f64>| nats.fold(f64::NEG_INFINITY, f64::max);
