@@ -265,9 +265,10 @@ fn rows_are_added_to_the_chosen_model() {
     let fit = search.fit(x.slice(s![..first, ..]), y.slice(s![..first, ..])).unwrap();
     let (map, inputs) = (fit.model().map().clone(), fit.model().standardisation().unwrap().clone());
     let lambdas = fit.lambdas().to_vec();
-    let of_first = fit.statistics().spectrum().unwrap().model_per_target(&lambdas).unwrap();
-    assert_eq!(of_first.weights(), fit.model().weights());
-    let mut grown = fit.into_statistics();
+    let own = fit.model().weights().to_owned();
+    let mut grown = fit.into_statistics().unwrap();
+    let of_first = grown.spectrum().unwrap().model_per_target(&lambdas).unwrap();
+    assert_eq!(of_first.weights(), own);
     grown.update(x.slice(s![first.., ..]), y.slice(s![first.., ..])).unwrap();
     let mut whole = RidgeStatistics::new(map, 2).unwrap().with_standardisation(inputs).unwrap();
     whole.update(&x, &y).unwrap();
@@ -277,4 +278,19 @@ fn rows_are_added_to_the_chosen_model() {
     let of = |statistics: &RidgeStatistics<f64>| statistics.spectrum().unwrap().model_per_target(&lambdas).unwrap();
     assert_eq!(of(&grown).weights(), of(&whole).weights());
     assert!(distance(&of(&grown).predict(&x).unwrap(), &y) < 0.1);
+}
+
+/// Sums are made from the rows where a search has made none, since rows are fewer than features.
+#[test]
+fn rows_fewer_than_features_give_sums_too() {
+    let (x, y) = super::data::<f64>(50);
+    for search in [RidgeSearch::<f64>::gaussian(3, 40, 7).unwrap(), RidgeSearch::gaussian(3, 40, 7).unwrap().without_intercept()] {
+        let fit = search.with_lengthscales([2.0]).fit(&x, &y).unwrap();
+        let (model, lambdas) = (fit.model().clone(), fit.lambdas().to_vec());
+        let statistics = fit.into_statistics().unwrap();
+        assert_eq!((statistics.rows(), statistics.standardisation()), (50, model.standardisation()));
+        let again = statistics.spectrum().unwrap().model_per_target(&lambdas.iter().map(|l| l.max(1e-9)).collect::<Vec<_>>()).unwrap();
+        let [a, b] = [&again, &model].map(|model| model.predict(&x).unwrap());
+        assert!(distance(&a, &b) < 1e-3);
+    }
 }

@@ -267,12 +267,6 @@ impl Shrinkage {
         self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum()
     }
 
-    /// diag(1/(s + λ)) C, for a row of C for each eigenvector.
-    pub fn divided(&self, rows: &Array2<f64>, lambda: f64) -> Array2<f64> {
-        let divisors = self.values.mapv(|s| s + lambda);
-        rows / &divisors.insert_axis(Axis(1))
-    }
-
     /// The default grid of λ, falling: [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
     pub fn lambdas(&self) -> Vec<f64> {
         let largest = self.values.iter().copied().fold(0.0, f64::max);

@@ -127,7 +127,7 @@ impl<T: Real> RidgeGrid<T> {
     /// The map and λ with the least error by a criterion, with all other errors. Maps that clearly predict better than the mean come
     /// before all others ([`RidgeFit::best`]). The λ are the given ones above the
     /// [resolution](super::super::RidgeSpectrum::resolution) of each map, or its
-    /// [default](super::super::RidgeSpectrum::lambdas) grid, which grows while the best λ lies at an end.
+    /// [default](super::super::RidgeSpectrum::lambdas) grid, and larger ones where the largest of that is the best.
     ///
     /// # Errors
     /// If no map can be fitted, the error of the first map, from [`RidgeStatistics::spectrum`] or

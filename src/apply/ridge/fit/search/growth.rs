@@ -35,7 +35,9 @@ enum Stage {
 /// An end of the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
+    /// The end of the least place.
     Lower,
+    /// The end of the largest place.
     Upper,
 }
 

@@ -57,13 +57,10 @@ impl<T: Real> Search<'_, '_, T> {
         }
     }
 
-    /// Waves along coordinates, on the rows of the search; none for sparse points.
+    /// Waves along coordinates, on the rows of the search.
     fn peaks(&self) -> Result<Vec<Peak>> {
         let rows = self.training();
         let (n, d) = (rows.x.nrows(), rows.x.ncols());
-        if rows.x.is_sparse() {
-            return Ok(Vec::new());
-        }
         let rows = rows.select(&self.draw(n, n.min(periodogram::rows(d)), 3))?;
         let x = self.seen(&rows.x)?.mapv(|v| v.widen());
         let y = rows.targets.columns.mapv(|v| v.widen());
