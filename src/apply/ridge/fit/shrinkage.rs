@@ -1,6 +1,6 @@
 //! [`Shrinkage`]: criteria for every λ from eigenvalues and from targets in the eigenvectors.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1};
 
 use super::error_table::ErrorTable;
 use crate::error::{Error, Result};

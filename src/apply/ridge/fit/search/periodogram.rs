@@ -16,6 +16,8 @@ const CHANCE: f64 = 0.01;
 const FREQUENCIES: usize = 64;
 /// The determinant, as a share of its largest value, below which cosine and sine count as one wave.
 const SINGULAR: f64 = 1e-12;
+/// The variance of cosine and sine together, of at most 1, below which it is rounding.
+const CONSTANT: f64 = 1e-13;
 
 /// A wave that explains a share of a target's variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -152,6 +154,9 @@ pub fn wave_shares(
 
 /// The share of the variance YY that two waves explain, from their products CC, SS, CS among themselves and YC, YS with the target.
 fn explained([cc, ss, cs]: [f64; 3], [yc, ys]: [f64; 2], yy: f64) -> f64 {
+    if cc + ss < CONSTANT {
+        return 0.0;
+    }
     let determinant = cc * ss - cs * cs;
     let power = if determinant < SINGULAR * (cc + ss).powi(2) {
         (yc * yc + ys * ys) / (yy * (cc + ss))
