@@ -151,6 +151,8 @@ pub mod progress;
 pub mod compose;
 pub mod map;
 
+#[cfg(feature = "regression")]
+mod labels;
 #[cfg(any(feature = "attention", feature = "regression", feature = "sampling"))]
 pub mod reduce;
 #[cfg(feature = "regression")]

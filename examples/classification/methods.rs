@@ -10,7 +10,7 @@ use random_features::frequency::{Counts, Independent, Orthogonal, Simplex, Simpl
 use random_features::kernel::{Gaussian, Kernel, Lengthscale};
 use random_features::theory::gerf::GerfSign;
 use random_features::{
-    Error, Geometric, Gerf, Hyperbolic, Map, Poisson, Positive, Result, Trigonometric, rng,
+    Error, Geometric, Gerf, Hyperbolic, Map, Poisson, Positive, Result, Targets, Trigonometric, rng,
 };
 use rayon::prelude::*;
 
@@ -116,7 +116,8 @@ impl Method {
                 let search = RidgeSearch::of(make).with_lengthscales(grid(RIDGE)).with_lambdas(LAMBDAS);
                 // Attributes are standardised already.
                 let search = search.with_rows(usize::MAX).without_standardisation();
-                let found = search.fit_labels(&split.train.points, &split.train.labels, split.classes)?;
+                let found = search
+                    .fit(&split.train.points, Targets::of_labels(&split.train.labels, split.classes)?)?;
                 let Some(Lengthscale::Isotropic(ell)) = found.best().lengthscale else {
                     return Err(Error::Unsupported { what: "lengthscale" });
                 };
@@ -160,12 +161,12 @@ fn regression(split: &Split, map: impl Fn(f64) -> Option<Result<Map<f64>>>) -> R
         let classify: Classify = match map(ell).transpose()? {
             Some(map) => {
                 let mut smoother = Smoother::new(map, split.classes)?;
-                smoother.update_labels(train, labels)?;
+                smoother.update(train, labels)?;
                 Box::new(move |part| smoother.classify(&part.points))
             }
             None => {
                 let mut smoother = ExactSmoother::new(Gaussian::new(ell)?, train.ncols(), split.classes)?;
-                smoother.update_labels(train, labels)?;
+                smoother.update(train, labels)?;
                 Box::new(move |part| smoother.classify(&part.points))
             }
         };

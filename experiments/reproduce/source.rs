@@ -116,13 +116,13 @@ impl Source {
         match self.map(train, sigma, m, draws)? {
             Some(map) => {
                 let mut smoother = Smoother::new(map, *classes)?;
-                smoother.update_labels(&train.points, &train.labels)?;
+                smoother.update(&train.points, &train.labels)?;
                 shares(split, |points| smoother.classify(points))
             }
             None => {
                 let kernel = Gaussian::new(1.0 / sigma)?;
                 let mut smoother = ExactSmoother::new(kernel, train.points.ncols(), *classes)?;
-                smoother.update_labels(&train.points, &train.labels)?;
+                smoother.update(&train.points, &train.labels)?;
                 shares(split, |points| smoother.classify(points))
             }
         }
@@ -143,7 +143,7 @@ impl Source {
         let map = self.map(train, sigma, m, draws)?;
         let map = map.ok_or_else(|| Stop::Failed("the exact kernel has no features".into()))?;
         let mut statistics = RidgeStatistics::new(map, *classes)?.without_intercept();
-        statistics.update_labels(&train.points, &train.labels)?;
+        statistics.update(&train.points, &train.labels)?;
         let one = |penalty: &f64| {
             let ridge = statistics.solve(*penalty)?;
             shares(split, |points| ridge.classify(points))

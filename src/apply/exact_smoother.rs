@@ -2,10 +2,11 @@
 
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, Axis};
 
-use super::labels::{best_classes, one_hot};
+use super::smoother::UNWEIGHTED;
 use crate::engine::{PointsView, for_runs};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
+use crate::labels::best_classes;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::reduce::{check_targets, check_training};
@@ -58,7 +59,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         Ok(ExactSmoother { kernel, x: Array2::zeros((0, d)), targets: Array2::zeros((0, targets)) })
     }
 
-    /// Adds training points `x`, n × d, with their targets, n × targets or n.
+    /// Adds training points `x`, n × d, with their [targets](Targets), numbers or labels.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
@@ -68,7 +69,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         x: impl Into<Points<'a, T>>,
         targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
-        self.take_in(x.into().view(), &targets.into().view())
+        let targets = targets.into();
+        self.take_in(x.into().view(), &targets.unweighted(self.targets.ncols(), UNWEIGHTED)?)
     }
 
     fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
@@ -92,15 +94,6 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         self.x.append(Axis(0), dense.view()).map_err(full)?;
         self.targets.append(Axis(0), targets.view()).map_err(full)?;
         Ok(())
-    }
-
-    /// Adds training points `x`, n × d, with their labels below the number of classes.
-    ///
-    /// # Errors
-    /// The errors of [`update`](ExactSmoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
-    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let x = x.into();
-        self.take_in(x.view(), &one_hot(x.nrows(), labels, self.targets.ncols())?)
     }
 
     /// The regression ŷ at the rows of `x`, t × d: t × targets. It is the mean of the targets if the weights of a signed kernel do

@@ -18,8 +18,6 @@
 pub mod attention;
 #[cfg(feature = "regression")]
 mod exact_smoother;
-#[cfg(feature = "regression")]
-mod labels;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]

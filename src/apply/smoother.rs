@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayRef2, ArrayViewMut2, Axis, s};
 
-use super::labels::{best_classes, one_hot};
 use crate::engine::{Batch, FeatureSource, PointsView, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
+use crate::labels::best_classes;
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
@@ -15,6 +15,9 @@ use crate::reduce::{Applied, KernelSums, RunBuffers, WeightedSums, check_targets
 use crate::targets::single;
 use crate::threads::Pool;
 use crate::{Points, Real, Targets};
+
+/// What a smoother does not do.
+pub(super) const UNWEIGHTED: &str = "weights of the rows of a smoother";
 
 /// The number of points that are summed in the scalar type; it grows with the number of targets.
 fn run(targets: usize) -> usize {
@@ -32,10 +35,8 @@ fn run(targets: usize) -> usize {
 /// use random_features::frequency::Orthogonal;
 /// let omega = Orthogonal.draw(2, 256, 5)?;
 /// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;
-/// smoother.update_labels(
-///     &arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]),
-///     &[0, 0, 1],
-/// )?;
+/// smoother
+///     .update(&arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]), &[0, 0, 1])?;
 /// assert_eq!(smoother.classify(&arr2(&[[0.9, 1.1], [-1.0, -1.0]]))?, [0, 1]);
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -141,7 +142,7 @@ impl<T: Real> Smoother<T> {
         Ok(())
     }
 
-    /// Adds the next rows: training points `x`, n × d, with their targets, n × targets or n.
+    /// Adds the next rows: training points `x`, n × d, with their [targets](Targets), numbers or labels.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared
@@ -152,7 +153,8 @@ impl<T: Real> Smoother<T> {
         x: impl Into<Points<'a, T>>,
         targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
-        self.take_in(x.into().view(), &targets.into().view())
+        let targets = targets.into();
+        self.take_in(x.into().view(), &targets.unweighted(self.sums.targets(), UNWEIGHTED)?)
     }
 
     #[inline(never)]
@@ -192,15 +194,6 @@ impl<T: Real> Smoother<T> {
         self.sums.add(&sums?, targets, rows)?;
         self.next = next;
         Ok(())
-    }
-
-    /// Adds training points `x`, n × d, with their labels below the number of classes.
-    ///
-    /// # Errors
-    /// The errors of [`update`](Smoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
-    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let x = x.into();
-        self.take_in(x.view(), &one_hot(x.nrows(), labels, self.sums.targets())?)
     }
 
     /// The regression ŷ at the rows of `x`, t × d: t × targets. For labels these are estimates of the classes' probabilities.

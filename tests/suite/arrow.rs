@@ -18,7 +18,7 @@ use random_features::frequency::Orthogonal;
 use random_features::kernel::Gaussian;
 use random_features::{Error, Map, Points, Positive, Real, Side, Trigonometric};
 
-use crate::common::{frequencies, points};
+use crate::common::{frequencies, points, weigh};
 use crate::layouts::same_features;
 
 /// A column for each coordinate.
@@ -189,17 +189,17 @@ fn searches_and_labels_have_the_bits_of_dense_points() {
     let x = Points::of_columns(&columns).unwrap();
     let labels: Vec<usize> = (0..300).map(|i| i % 7 % 3).collect();
     let [mut left, mut right] = [(); 2].map(|()| ExactSmoother::new(Gaussian::default(), 6, 3).unwrap());
-    left.update_labels(&x, &labels).unwrap();
-    right.update_labels(&dense, &labels).unwrap();
+    left.update(&x, &labels).unwrap();
+    right.update(&dense, &labels).unwrap();
     assert_eq!(left.predict(&x).unwrap(), right.predict(&dense).unwrap());
     if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
         let y = Array2::from_shape_fn((300, 1), |(i, _)| (i as f64 * 0.1).sin());
         let weights: Array1<f64> = (0..300).map(|i| (i % 4) as f64).collect();
         let mut statistics = RidgeStatistics::new(map(6), 1).unwrap();
-        statistics.update_weighted(&x, &y, &weights).unwrap();
+        statistics.update(&x, weigh(&y, &weights)).unwrap();
         let spectrum = statistics.spectrum().unwrap();
         let [left, right] = [x.clone(), Points::from(&dense)].map(|x| {
-            let left_out = Criterion::leave_one_out(x.clone(), &y).with_weights(&weights).unwrap();
+            let left_out = Criterion::leave_one_out(x.clone(), weigh(&y, &weights));
             let criteria = [left_out, Criterion::held_out(x, &y)];
             criteria.map(|criterion| spectrum.errors(&criterion, &[1e-3, 1.0]).unwrap())
         });

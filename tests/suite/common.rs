@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 
-use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayView2, Ix4};
+use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayRef1, ArrayView2, Ix4};
 use num_complex::Complex64;
 use random_features::apply::attention::{CausalState, Heads, TokenElement};
 use random_features::extend::{Coupling, Generator, Radii};
@@ -18,7 +18,8 @@ use random_features::workbench::RotationLaw;
 #[allow(unused_imports, reason = "not every test takes samples")]
 pub use random_features::workbench::Sample;
 use random_features::{
-    ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric, testing,
+    ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Targets, Trigonometric,
+    testing,
 };
 
 /// The distribution function of N(0, 1).
@@ -275,6 +276,11 @@ pub fn softmax() -> AnyKernel {
 
 pub fn gaussian() -> AnyKernel {
     Gaussian::default().into()
+}
+
+/// Targets with a weight for each row.
+pub fn weigh<'a, T: Real>(targets: impl Into<Targets<'a, T>>, weights: &'a ArrayRef1<f64>) -> Targets<'a, T> {
+    targets.into().with_weights(weights).unwrap()
 }
 
 /// Fixed pseudo-random points in [−1, 1], scaled.

@@ -260,7 +260,7 @@ fn smoothers_at_their_limits() {
 fn exact_smoothers_with_signed_kernels() {
     let kernel = || Activation::Sign.kernel().unwrap();
     let mut smoother = ExactSmoother::new(kernel(), 2, 2).unwrap();
-    smoother.update_labels(&arr2(&[[1.0, 0.0], [-1.0, 0.1], [-1.0, -0.1]]), &[0, 1, 1]).unwrap();
+    smoother.update(&arr2(&[[1.0, 0.0], [-1.0, 0.1], [-1.0, -0.1]]), &[0, 1, 1]).unwrap();
     assert_eq!(smoother.classify(&arr2(&[[1.0f64, 0.0]])).unwrap(), [0]);
     let mut smoother = ExactSmoother::new(kernel(), 2, 1).unwrap();
     smoother.update(&arr2(&[[1.0, 0.0], [-1.0, 0.0]]), &arr2(&[[1.0], [2.0]])).unwrap();

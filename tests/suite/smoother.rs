@@ -230,12 +230,12 @@ fn labels() {
     let train = ndarray::arr2(&[[1.0, 1.0], [1.1, 0.8], [-1.0, 1.0], [-0.9, 1.2], [0.0, -1.0]]);
     let labels = [0, 0, 1, 1, 2];
     let mut smoother = Smoother::new(map, 3).unwrap();
-    smoother.update_labels(&train, &labels).unwrap();
+    smoother.update(&train, &labels).unwrap();
     assert_eq!(smoother.classify(&train).unwrap(), labels);
     let probabilities = smoother.predict(&train).unwrap();
     assert!(probabilities.rows().into_iter().all(|p| (p.sum() - 1.0).abs() < 1e-12));
     let mut exact = ExactSmoother::new(Gaussian::default(), 2, 3).unwrap();
-    exact.update_labels(&train, &labels).unwrap();
+    exact.update(&train, &labels).unwrap();
     assert_eq!(exact.classify(&train).unwrap(), labels);
 }
 
@@ -245,10 +245,10 @@ fn the_first_of_equal_scores_wins() {
     let train = ndarray::arr2(&[[0.3, 1.0], [0.3, 1.0], [0.3, 1.0], [-2.0, 0.1]]);
     for (labels, first) in [([1, 2, 3, 0], 1), ([3, 1, 2, 0], 1), ([3, 2, 2, 0], 2), ([0, 3, 1, 2], 0)] {
         let mut smoother = Smoother::new(map.clone(), 4).unwrap();
-        smoother.update_labels(&train, &labels).unwrap();
+        smoother.update(&train, &labels).unwrap();
         assert_eq!(smoother.classify(train.slice(s![..1, ..])).unwrap(), [first], "{labels:?}");
         let mut exact = ExactSmoother::new(Gaussian::default(), 2, 4).unwrap();
-        exact.update_labels(&train, &labels).unwrap();
+        exact.update(&train, &labels).unwrap();
         assert_eq!(exact.classify(train.slice(s![..1, ..])).unwrap(), [first], "{labels:?}");
     }
 }
@@ -274,12 +274,12 @@ fn refusals_take_nothing_in() {
     for (x, y) in &refused {
         assert!(smoother.update(x, y).is_err() && exact.update(x, y).is_err());
     }
-    let error = smoother.update_labels(&x, &[0, 1, 2]).unwrap_err().to_string();
+    let error = smoother.update(&x, &[0, 1, 2]).unwrap_err().to_string();
     assert_eq!(error, "row 2 of the labels is 2, but must be below the number of classes");
-    assert!(smoother.update_labels(&x, &[0]).is_err());
+    assert!(smoother.update(&x, &[0]).is_err());
     assert_eq!(smoother.rows(), 0);
-    smoother.update_labels(&x, &[0, 1, 1]).unwrap();
-    exact.update_labels(&x, &[0, 1, 1]).unwrap();
+    smoother.update(&x, &[0, 1, 1]).unwrap();
+    exact.update(&x, &[0, 1, 1]).unwrap();
     assert!(smoother.predict(&nan).unwrap().row(1).iter().all(|v| v.is_nan()));
     assert!(exact.predict(&nan).unwrap().row(1).iter().all(|v| v.is_nan()));
     assert!(matches!(smoother.classify(&nan), Err(Error::NotFinite { row: 1, .. })));
@@ -290,7 +290,7 @@ fn refusals_take_nothing_in() {
     }
     // A finite point whose squared norm overflows has no features; with exact kernels it weighs nothing.
     let far = ndarray::arr2(&[[1e160, 0.0]]);
-    assert!(matches!(smoother.update_labels(&far, &[0]), Err(Error::NotFinite { row: 0, .. })));
+    assert!(matches!(smoother.update(&far, &[0]), Err(Error::NotFinite { row: 0, .. })));
     assert_eq!(smoother.rows(), 3);
     assert!(exact.predict(&far).unwrap().iter().all(|v| v.is_finite()));
 }
@@ -300,7 +300,7 @@ fn no_points_are_no_predictions() {
     let map = Name::Positive.make::<f32>(frequencies(2, 100, &Independent, 3), gaussian());
     let mut smoother = Smoother::new(map.clone(), 2).unwrap();
     let x = points::<f32>(3, 2, 1.0);
-    smoother.update_labels(&x, &[0, 1, 1]).unwrap();
+    smoother.update(&x, &[0, 1, 1]).unwrap();
     assert_eq!(smoother.predict(x.slice(s![..0, ..])).unwrap().dim(), (0, 2));
     assert!(smoother.classify(x.slice(s![..0, ..])).unwrap().is_empty());
 }

@@ -9,7 +9,7 @@ use random_features::kernel::Gaussian;
 use random_features::sprs::{CsMat, TriMat};
 use random_features::{Error, Map, Points, Positive, Real, Side, Trigonometric};
 
-use crate::common::frequencies;
+use crate::common::{frequencies, weigh};
 use crate::layouts::same_features;
 
 /// n points of which a share of about 1/`step` of the coordinates is not 0, and some rows have none.
@@ -218,11 +218,11 @@ fn models<T: Real>() {
         left.update(x.slice_outer(0..3000), y.slice(s![..3000, ..])).unwrap();
         left.update(x.slice_outer(3000..n), y.slice(s![3000.., ..])).unwrap();
         left.update(&x, &y).unwrap();
-        left.downdate(n as u64, &x, &y, None).unwrap();
+        left.downdate(n as u64, &x, &y).unwrap();
         right.update(dense.slice(s![..3000, ..]), y.slice(s![..3000, ..])).unwrap();
         right.update(dense.slice(s![3000.., ..]), y.slice(s![3000.., ..])).unwrap();
         right.update(&dense, &y).unwrap();
-        right.downdate(n as u64, &dense, &y, None).unwrap();
+        right.downdate(n as u64, &dense, &y).unwrap();
         if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
             let [left, right] = [left, right].map(|statistics| statistics.solve(0.1).unwrap());
             assert_eq!(left.weights(), right.weights());
@@ -248,27 +248,27 @@ fn labels_and_weights_have_the_bits_of_dense_points() {
     let labels: Vec<usize> = (0..n).map(|i| i % 7 % 3).collect();
     let map = || Trigonometric.gaussian::<f64>(frequencies(d, 40, &Orthogonal, 2), 1.5).unwrap();
     let [mut left, mut right] = [(); 2].map(|()| Smoother::new(map(), 3).unwrap());
-    left.update_labels(x.view(), &labels).unwrap();
-    right.update_labels(&dense, &labels).unwrap();
+    left.update(x.view(), &labels).unwrap();
+    right.update(&dense, &labels).unwrap();
     assert_eq!(left.classify(x.view()).unwrap(), right.classify(&dense).unwrap());
     let [mut left, mut right] = [(); 2].map(|()| ExactSmoother::new(Gaussian::default(), d, 3).unwrap());
-    left.update_labels(&x, &labels).unwrap();
-    right.update_labels(&dense, &labels).unwrap();
+    left.update(&x, &labels).unwrap();
+    right.update(&dense, &labels).unwrap();
     assert_eq!(left.classify(&x).unwrap(), right.classify(&dense).unwrap());
     assert_eq!(left.predict(x.slice_outer(5..9)).unwrap(), right.predict(dense.slice(s![5..9, ..])).unwrap());
     let [mut left, mut right] = [(); 2].map(|()| RidgeStatistics::new(map(), 3).unwrap());
-    left.update_labels(x.view(), &labels).unwrap();
-    right.update_labels(&dense, &labels).unwrap();
+    left.update(x.view(), &labels).unwrap();
+    right.update(&dense, &labels).unwrap();
     let y = Array2::from_shape_fn((n, 3), |(i, j)| ((i + 3 * j) as f64).sin());
     let weights: Array1<f64> = (0..n).map(|i| (i % 4) as f64).collect();
-    left.update_weighted(x.view(), &y, &weights).unwrap();
-    right.update_weighted(&dense, &y, &weights).unwrap();
+    left.update(x.view(), weigh(&y, &weights)).unwrap();
+    right.update(&dense, weigh(&y, &weights)).unwrap();
     if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
         let mut weighted = RidgeStatistics::new(map(), 3).unwrap();
-        weighted.update_weighted(x.view(), &y, &weights).unwrap();
+        weighted.update(x.view(), weigh(&y, &weights)).unwrap();
         let spectrum = weighted.spectrum().unwrap();
         let [of_sparse, of_dense] = [Points::from(&x), Points::from(&dense)].map(|points| {
-            let left_out = Criterion::leave_one_out(points.clone(), &y).with_weights(&weights).unwrap();
+            let left_out = Criterion::leave_one_out(points.clone(), weigh(&y, &weights));
             let criteria = [left_out, Criterion::held_out(points, &y)];
             criteria.map(|criterion| spectrum.errors(&criterion, &[1e-3, 1.0]).unwrap())
         });

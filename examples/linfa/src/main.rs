@@ -76,7 +76,7 @@ fn smartcore(sets: Sets, train: &Part) -> Outcome<Vec<usize>> {
 
 fn ridge(map: Map<f64>, split: &Split) -> Outcome<Vec<usize>> {
     let mut statistics = RidgeStatistics::new(map, split.classes)?;
-    statistics.update_labels(&split.train.points, &split.train.labels)?;
+    statistics.update(&split.train.points, &split.train.labels)?;
     let spectrum = statistics.spectrum()?;
     let lambdas: Vec<f64> = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution()).collect();
     let (lambda, _) = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::once::once;
 use crate::reduce::{GramIntake, GramSums};
+use crate::targets::TargetRows;
 use crate::{Points, Real};
 
 /// Reads points in batches, on one machine or several, and gives their kernel principal components. Approximate: the kernel is
@@ -103,20 +104,20 @@ impl<T: Real> PcaStatistics<T> {
     #[doc(alias = "partial_fit")]
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>) -> Result<()> {
         let x = x.into();
-        self.intake.take_in(x.view(), &no_targets(&x), None)
+        self.intake.take_in(x.view(), &TargetRows::none(x.nrows(), None))
     }
 
     /// Adds the next rows, n × d, with a weight for each: how often the row counts.
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::update_weighted`].
+    /// The errors of [`update`](PcaStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
     pub fn update_weighted<'a>(
         &mut self,
         x: impl Into<Points<'a, T>>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
         let x = x.into();
-        self.intake.take_in(x.view(), &no_targets(&x), Some(weights))
+        self.intake.take_in(x.view(), &TargetRows::none(x.nrows(), Some(weights)))
     }
 
     /// Removes rows that were added: `first` is the number of the first row, and the points must be those that were added.
@@ -130,7 +131,7 @@ impl<T: Real> PcaStatistics<T> {
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         let x = x.into();
-        self.intake.take_out(first, x.view(), &no_targets(&x), weights)
+        self.intake.take_out(first, x.view(), &TargetRows::none(x.nrows(), weights))
     }
 
     /// Merges the rows of other statistics, for an equal map and with equal options, into these.
@@ -210,11 +211,6 @@ impl<T: Real> RidgeStatistics<T> {
     pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
         KernelPca::of(&self.intake, components)
     }
-}
-
-/// A matrix of no targets, n × 0.
-fn no_targets<T: Real>(x: &Points<'_, T>) -> Array2<T> {
-    Array2::zeros((x.nrows(), 0))
 }
 
 once!(PcaStatistics::<T>::new);

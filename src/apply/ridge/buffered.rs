@@ -2,13 +2,13 @@
 
 use ndarray::{ArrayRef1, aview1};
 
-use super::super::labels::one_hot;
 use super::RidgeStatistics;
-use crate::Real;
 use crate::error::{Error, Result, check_size};
+use crate::labels::one_hot;
 use crate::numeric::matrix_view;
 use crate::once::once;
 use crate::reduce::check_weights;
+use crate::{Real, Targets};
 
 /// Takes rows one by one and adds them to [`RidgeStatistics`] in batches: an update of a single row costs as much as one of
 /// some fifty.
@@ -91,7 +91,7 @@ impl<T: Real> BufferedRidge<T> {
     /// The errors of [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the label is too large.
     #[inline(never)]
     pub fn push_label(&mut self, x: &ArrayRef1<T>, label: usize) -> Result<()> {
-        let targets = one_hot(1, &[label], self.statistics.targets())?;
+        let targets = one_hot(aview1(&[label]), self.statistics.targets())?;
         self.push(x, &targets.row(0))
     }
 
@@ -113,11 +113,10 @@ impl<T: Real> BufferedRidge<T> {
         let (rows, statistics) = (self.pending(), &mut self.statistics);
         let x = matrix_view(rows, statistics.map().dim(), &self.points);
         let targets = matrix_view(rows, statistics.targets(), &self.targets);
-        if self.weights.iter().all(|weight| *weight == 1.0) {
-            statistics.update(x, targets)?;
-        } else {
-            statistics.update_weighted(x, targets, &aview1(&self.weights))?;
-        }
+        let (targets, weights) = (Targets::from(targets), aview1(&self.weights));
+        let all_are_one = self.weights.iter().all(|weight| *weight == 1.0);
+        let targets = if all_are_one { targets } else { targets.with_weights(&weights)? };
+        statistics.update(x, targets)?;
         self.discard();
         Ok(())
     }

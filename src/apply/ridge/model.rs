@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use ndarray::{ArcArray2, Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
-use super::super::labels;
 use super::Standardisation;
 use super::predictor::{PredictionBuffers, Predictor, PreparedWeights};
 use crate::engine::{Batch, Form, PointsView, Scratch, Side, map_rows};
 use crate::error::{Result, check_size};
+use crate::labels;
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::once::once;

@@ -2,9 +2,6 @@
 
 use std::ops::Range;
 
-use ndarray::ArrayRef1;
-
-use super::super::labels::one_hot;
 use super::{RidgeWarning, Standardisation};
 use crate::error::{Error, Result, check_positive};
 use crate::map::Map;
@@ -208,44 +205,22 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.scale_warning()
     }
 
-    /// Adds the next rows: points `x`, n × d, with their targets, n × t or n.
+    /// Adds the next rows: points `x`, n × d, with their [targets](Targets), numbers or labels. A weight of a row says how often it
+    /// counts: a row of weight 2 is the row given twice, and a row of weight 0 is absent; [`rows`](RidgeStatistics::rows) counts
+    /// either once.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
-    /// has no finite features, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more,
-    /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, [`Memory`](Error::Memory) if there is no memory for the
-    /// features of a chunk. The statistics are unchanged then.
+    /// has no finite features, [`Entry`](Error::Entry) with the row of a label that is too large, [`Row`](Error::Row) if a row is
+    /// counted already or its number would be 2⁶⁴ − 1 or more, [`Parameter`](Error::Parameter) if a sum would exceed 1e288,
+    /// [`Memory`](Error::Memory) if there is no memory for the features of a chunk. The statistics are unchanged then.
     #[doc(alias = "partial_fit")]
     pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
         targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
-        self.intake.take_in(x.into().view(), &targets.into().view(), None)
-    }
-
-    /// Adds the next rows with a weight for each: how often the row counts. In the regression a row of weight 2 is the row given
-    /// twice, and a row of weight 0 is absent; [`rows`](RidgeStatistics::rows) counts either once.
-    ///
-    /// # Errors
-    /// The errors of [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
-    pub fn update_weighted<'a, 't>(
-        &mut self,
-        x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'t, T>>,
-        weights: &ArrayRef1<f64>,
-    ) -> Result<()> {
-        self.intake.take_in(x.into().view(), &targets.into().view(), Some(weights))
-    }
-
-    /// Adds the next rows with labels below the number of targets: each class has a target that is 1 for its points and 0 for
-    /// others.
-    ///
-    /// # Errors
-    /// The errors of [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) with the row of a label that is too large.
-    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let x = x.into();
-        self.intake.take_in(x.view(), &one_hot(x.nrows(), labels, self.targets())?, None)
+        self.intake.take_in(x.into().view(), &targets.into().rows(self.targets())?)
     }
 
     /// Removes rows that were added: `first` is the number of the first row, and the data must be those that were added.
@@ -256,15 +231,14 @@ impl<T: Real> RidgeStatistics<T> {
     /// where removed values were some 10¹⁰ times as large as the deviations of those that remain.
     ///
     /// # Errors
-    /// The errors of [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.
+    /// The errors of [`update`](RidgeStatistics::update); [`Row`](Error::Row) if a row is not held.
     pub fn downdate<'a, 't>(
         &mut self,
         first: u64,
         x: impl Into<Points<'a, T>>,
         targets: impl Into<Targets<'t, T>>,
-        weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        self.intake.take_out(first, x.into().view(), &targets.into().view(), weights)
+        self.intake.take_out(first, x.into().view(), &targets.into().rows(self.targets())?)
     }
 
     /// Merges the rows of other statistics, for an equal map and with equal options, into these. The next update begins after

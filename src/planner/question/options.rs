@@ -163,7 +163,7 @@ impl Planner {
     /// The targets of the points that are kept.
     #[inline(never)]
     fn kept_targets<T: Real>(&self, targets: Targets<'_, T>) -> Result<Array2<f64>> {
-        let targets = targets.view();
+        let targets = targets.unweighted(targets.ncols(), "weights of the targets of a plan")?;
         check_finite("the targets", &targets)?;
         self.data.rows_of(0, "the number of targets", &targets)
     }

@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayRef1, ArrayRef2};
-
 use super::GramIntake;
 use super::chunk::{ChunkPools, Data, FeatureChunk, ROWS, RUN, cuts};
 use super::counts::RowCounts;
@@ -18,6 +16,7 @@ use crate::memory::check_memory;
 use crate::once::once;
 use crate::reduce::training::{check_training, check_weights};
 use crate::rows::RowRanges;
+use crate::targets::TargetRows;
 use crate::{Real, progress};
 
 /// A change of sums, ready to be [put](GramIntake::put) in its place.
@@ -43,30 +42,19 @@ enum NewTotals<T> {
 impl<T: Real> GramIntake<T> {
     /// Adds the next rows.
     #[inline(never)]
-    pub fn take_in(
-        &mut self,
-        x: PointsView<'_, T>,
-        targets: &ArrayRef2<T>,
-        weights: Option<&ArrayRef1<f64>>,
-    ) -> Result<()> {
-        let change = self.with(x, targets, weights)?;
+    pub fn take_in(&mut self, x: PointsView<'_, T>, targets: &TargetRows<'_, T>) -> Result<()> {
+        let change = self.with(x, targets)?;
         self.put(change);
         Ok(())
     }
 
     /// Removes rows from number `first` on.
     #[inline(never)]
-    pub fn take_out(
-        &mut self,
-        first: u64,
-        x: PointsView<'_, T>,
-        targets: &ArrayRef2<T>,
-        weights: Option<&ArrayRef1<f64>>,
-    ) -> Result<()> {
+    pub fn take_out(&mut self, first: u64, x: PointsView<'_, T>, targets: &TargetRows<'_, T>) -> Result<()> {
         let rows = RowRanges::numbers(first, x.nrows())?;
         self.sums.rows.check_held(&rows)?;
-        let totals = self.new_totals(x, targets, weights, first, -1.0)?;
-        let present = self.sums.present.without(&RowCounts::of(targets, weights));
+        let totals = self.new_totals(x, targets, first, -1.0)?;
+        let present = self.sums.present.without(&RowCounts::of(&targets.columns, targets.weights()));
         self.put(Change {
             totals,
             rows,
@@ -81,22 +69,17 @@ impl<T: Real> GramIntake<T> {
 
     /// The change that adds the next rows.
     #[inline(never)]
-    pub fn with(
-        &self,
-        x: PointsView<'_, T>,
-        targets: &ArrayRef2<T>,
-        weights: Option<&ArrayRef1<f64>>,
-    ) -> Result<Change<T>> {
+    pub fn with(&self, x: PointsView<'_, T>, targets: &TargetRows<'_, T>) -> Result<Change<T>> {
         let rows = self.sums.rows.next(self.next, x.nrows())?;
-        let totals = self.new_totals(x, targets, weights, self.next, 1.0)?;
-        let present = self.sums.present.with(&RowCounts::of(targets, weights));
+        let totals = self.new_totals(x, targets, self.next, 1.0)?;
+        let present = self.sums.present.with(&RowCounts::of(&targets.columns, targets.weights()));
         let mut ranges = self.sums.ranges.clone();
-        let counts = |i: usize| weights.is_none_or(|weights| weights[i] > 0.0);
+        let counts = |i: usize| targets.weights().is_none_or(|weights| weights[i] > 0.0);
         if self.sums.inputs.is_none() {
             ranges.join(&Ranges::of(x, counts));
         }
         let mut target_ranges = self.sums.target_ranges.clone();
-        target_ranges.join(&Ranges::of(targets.view().into(), counts));
+        target_ranges.join(&Ranges::of(targets.columns.view().into(), counts));
         Ok(Change { totals, next: rows.end, rows, sign: 1.0, ranges, target_ranges, present })
     }
 
@@ -131,15 +114,16 @@ impl<T: Real> GramIntake<T> {
     fn new_totals(
         &self,
         x: PointsView<'_, T>,
-        targets: &ArrayRef2<T>,
-        weights: Option<&ArrayRef1<f64>>,
+        targets: &TargetRows<'_, T>,
         first: u64,
         sign: f64,
     ) -> Result<NewTotals<T>> {
-        check_training(x, self.map.dim(), targets, self.sums.targets())?;
+        let weights = targets.weights();
+        check_training(x, self.map.dim(), &targets.columns, self.sums.targets())?;
         check_weights(weights, x.nrows())?;
         let x = x.rows(0..x.nrows());
-        let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
+        let data =
+            Data { x, targets: targets.columns.view(), weights: weights.map(|weights| weights.view()) };
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
         self.check_chunk(x.nrows())?;
         let pools = ChunkPools::default();

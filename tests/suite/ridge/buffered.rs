@@ -8,6 +8,7 @@ use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Real, Trigonometric};
 
 use super::{data, statistics, trigonometric, weights};
+use crate::common::weigh;
 
 const CHUNK: usize = RidgeStatistics::<f64>::CHUNK as usize;
 
@@ -40,11 +41,11 @@ fn weights_labels_and_places_are_kept() {
         buffer.push_weighted(&x.row(i), &y.row(i), w[i]).unwrap();
     }
     assert_eq!(buffer.pending(), 200);
-    batch.update_weighted(&x, &y, &w).unwrap();
+    batch.update(&x, weigh(&y, &w)).unwrap();
     for i in 0..300 {
         buffer.push_label(&x.row(i), i % 2).unwrap();
     }
-    batch.update_labels(&x, &(0..300).map(|i| i % 2).collect::<Vec<_>>()).unwrap();
+    batch.update(&x, &(0..300).map(|i| i % 2).collect::<Vec<_>>()).unwrap();
     let buffer = buffer.into_statistics().unwrap();
     assert_eq!(buffer.rows(), batch.rows());
     let (a, b) = (buffer.solve(0.1).unwrap(), batch.solve(0.1).unwrap());

@@ -7,6 +7,7 @@ use random_features::kernel::{Gaussian, Kernel};
 use random_features::{Error, Real, Trigonometric};
 
 use super::{data, distance, statistics, trigonometric};
+use crate::common::weigh;
 
 /// Factors of targets.
 const FACTORS: [f64; 4] = [1e-160, 1e-30, 1e30, 1e150];
@@ -143,12 +144,12 @@ fn all_rows_removed<T: Real>() {
             let rows = start..200.min(start + size);
             let w = weights.slice(s![rows.clone()]).to_owned();
             let rows = s![rows, ..];
-            statistics.downdate(start as u64, x.slice(rows), y.slice(rows), Some(&w)).unwrap();
+            statistics.downdate(start as u64, x.slice(rows), weigh(y.slice(rows), &w)).unwrap();
         }
     };
     for size in [200, 7] {
         let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
-        statistics.update_weighted(&x, &y, &weights).unwrap();
+        statistics.update(&x, weigh(&y, &weights)).unwrap();
         remove(&mut statistics, size);
         let nothing =
             |found: Result<(), Error>| assert!(matches!(found, Err(Error::NoData { .. })), "{found:?}");
@@ -181,11 +182,11 @@ fn weights_below_the_rounding_of_removed_ones_are_refused() {
     let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(40));
     let mut statistics = RidgeStatistics::new(map, 2).unwrap();
     let weights = Array1::from_shape_fn(40, |i| if i < 10 { 1.0 } else { 1e18 / (i as f64 + 0.7) });
-    statistics.update_weighted(&x, &y, &weights).unwrap();
+    statistics.update(&x, weigh(&y, &weights)).unwrap();
     for i in 10..40 {
         let row = s![i..i + 1, ..];
         let weight = weights.slice(s![i..i + 1]).to_owned();
-        statistics.downdate(i as u64, x.slice(row), y.slice(row), Some(&weight)).unwrap();
+        statistics.downdate(i as u64, x.slice(row), weigh(y.slice(row), &weight)).unwrap();
     }
     assert!(matches!(statistics.solve(0.1), Err(Error::Parameter { name: "the sum of the weights", .. })));
 }

@@ -70,8 +70,7 @@ fn a_map_that_panics_leaves_sums_as_they_were() {
         assert!(panics(|| ridge.downdate(
             0,
             far.slice(s![n - 2996.., ..]),
-            targets.slice(s![n - 2996.., ..]),
-            None
+            targets.slice(s![n - 2996.., ..])
         )));
         assert_eq!([format!("{ridge:?}"), format!("{pca:?}"), format!("{grid:?}")], before);
     }
@@ -140,7 +139,7 @@ fn a_watcher_that_stops_leaves_sums_as_they_were() {
     let before = [format!("{ridge:?}"), format!("{grid:?}")];
     for calls in [0, 1, 2, 4] {
         assert_eq!(stopped_after(calls, || ridge.update(&x, &y)), Err(Error::Cancelled), "{calls}");
-        assert_eq!(stopped_after(calls, || ridge.downdate(0, &x, &y, None)), Err(Error::Cancelled));
+        assert_eq!(stopped_after(calls, || ridge.downdate(0, &x, &y)), Err(Error::Cancelled));
         assert_eq!(stopped_after(calls, || grid.update(&x, &y)), Err(Error::Cancelled));
         assert_eq!([format!("{ridge:?}"), format!("{grid:?}")], before);
     }

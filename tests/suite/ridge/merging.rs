@@ -7,6 +7,7 @@ use random_features::apply::RidgeStatistics;
 use random_features::{Map, Real};
 
 use super::{data, distance, statistics, trigonometric, weights};
+use crate::common::weigh;
 
 const CHUNK: usize = RidgeStatistics::<f64>::CHUNK as usize;
 
@@ -85,22 +86,22 @@ fn taking_rows_out_undoes_taking_them_in() {
     let (map, (x, y), w) = (trigonometric::<f32>(20, 1.0), data::<f32>(n), weights(n));
     let (head, tail) = (s![..CHUNK + 50, ..], s![CHUNK + 50.., ..]);
     let mut all = RidgeStatistics::new(map, 2).unwrap();
-    all.update_weighted(x.slice(head), y.slice(head), &w.slice(s![..CHUNK + 50])).unwrap();
+    all.update(x.slice(head), weigh(y.slice(head), &w.slice(s![..CHUNK + 50]))).unwrap();
     let before = all.clone();
-    all.update_weighted(x.slice(tail), y.slice(tail), &w.slice(s![CHUNK + 50..])).unwrap();
+    all.update(x.slice(tail), weigh(y.slice(tail), &w.slice(s![CHUNK + 50..]))).unwrap();
     assert_ne!(bits(&all), bits(&before));
     let out = w.slice(s![CHUNK + 50..]).to_owned();
-    all.downdate(CHUNK as u64 + 50, x.slice(tail), y.slice(tail), Some(&out)).unwrap();
+    all.downdate(CHUNK as u64 + 50, x.slice(tail), weigh(y.slice(tail), &out)).unwrap();
     assert_eq!((bits(&all), all.row_ranges()), (bits(&before), before.row_ranges()));
     // Single rows, in another cut: to rounding.
     let mut one = before.clone();
     let row = s![17..18, ..];
-    one.downdate(17, x.slice(row), y.slice(row), Some(&w.slice(s![17..18]).to_owned())).unwrap();
+    one.downdate(17, x.slice(row), weigh(y.slice(row), &w.slice(s![17..18]).to_owned())).unwrap();
     assert_eq!(one.row_ranges(), [0..17, 18..CHUNK as u64 + 50]);
     let mut without = RidgeStatistics::new(before.map().clone(), 2).unwrap();
     for rows in [0..17, 18..CHUNK + 50] {
         let (rows, w) = (s![rows.clone(), ..], w.slice(s![rows]));
-        without.update_weighted(x.slice(rows), y.slice(rows), &w).unwrap();
+        without.update(x.slice(rows), weigh(y.slice(rows), &w)).unwrap();
     }
     let (one, without) = (one.solve(1e-2).unwrap(), without.solve(1e-2).unwrap());
     let error =
@@ -115,13 +116,13 @@ fn weights_are_repeated_rows() {
     let rows: Vec<usize> = (0..300).flat_map(|i| std::iter::repeat_n(i, counts[i])).collect();
     let repeated = statistics(&map, &x.select(ndarray::Axis(0), &rows), &y.select(ndarray::Axis(0), &rows));
     let mut weighted = RidgeStatistics::new(map, 2).unwrap();
-    weighted.update_weighted(&x, &y, &counts.iter().map(|c| *c as f64).collect::<Array1<f64>>()).unwrap();
+    weighted.update(&x, weigh(&y, &counts.iter().map(|c| *c as f64).collect::<Array1<f64>>())).unwrap();
     let (a, b) = (repeated.solve(1e-3).unwrap(), weighted.solve(1e-3).unwrap());
     assert!(distance(&a.predict(&x).unwrap(), &b.predict(&x).unwrap()) < 1e-11);
     // A common factor of weights is one of λ.
     let mut scaled = RidgeStatistics::new(weighted.map().clone(), 2).unwrap();
     scaled
-        .update_weighted(&x, &y, &counts.iter().map(|c| *c as f64 * 1e-200).collect::<Array1<f64>>())
+        .update(&x, weigh(&y, &counts.iter().map(|c| *c as f64 * 1e-200).collect::<Array1<f64>>()))
         .unwrap();
     let c = scaled.solve(1e-203).unwrap();
     assert!(distance(&c.predict(&x).unwrap(), &b.predict(&x).unwrap()) < 1e-10);
@@ -147,10 +148,10 @@ fn removed_rows_leave_no_directions() {
     for weight in [1.0, 1e2, 1e4, 1e6] {
         let w = Array1::from_elem(20, weight);
         let mut sums = few.clone();
-        sums.update_weighted(x.slice(s![3.., ..]), y.slice(s![3.., ..]), &w).unwrap();
+        sums.update(x.slice(s![3.., ..]), weigh(y.slice(s![3.., ..]), &w)).unwrap();
         for i in 3..23 {
             let (row, w) = (s![i..=i, ..], w.slice(s![..1]).to_owned());
-            sums.downdate(i as u64, x.slice(row), y.slice(row), Some(&w)).unwrap();
+            sums.downdate(i as u64, x.slice(row), weigh(y.slice(row), &w)).unwrap();
         }
         let error = distance(&sums.solve(0.0).unwrap().weights().to_owned(), &expected);
         assert!(error < 1e-11 * weight.max(1.0), "{weight}: {error:e}");

@@ -8,13 +8,13 @@ use random_features::linalg::Backend;
 use random_features::{Map, Positive, Real, Side, Trigonometric};
 
 use super::{data, distance, features, naive, statistics, trigonometric, weights};
-use crate::common::{MAPS, couplings, frequencies, gaussian, points};
+use crate::common::{MAPS, couplings, frequencies, gaussian, points, weigh};
 
 fn agrees<T: Real>(map: &Map<T>, lambda: f64, tolerance: f64) {
     let ((x, y), w) = (data::<T>(700), weights(700));
     let (z, wide) = (features(map, &x), y.mapv(|v| v.widen()));
     let mut weighted = RidgeStatistics::new(map.clone(), 2).unwrap();
-    weighted.update_weighted(&x, &y, &w).unwrap();
+    weighted.update(&x, weigh(&y, &w)).unwrap();
     for backend in Backend::ALL {
         for (statistics, w, intercept) in [
             (statistics(map, &x, &y), Array1::ones(700), true),
@@ -206,7 +206,7 @@ fn a_share_of_p_has_the_class() {
     let (train, held_out, test) = (draw(3000), draw(20_000), draw(40_000));
     let map = Trigonometric.gaussian::<f64>(frequencies(1, 60, &Independent, 2), 1.0).unwrap();
     let mut statistics = RidgeStatistics::new(map, 2).unwrap();
-    statistics.update_labels(&train.0, &train.1).unwrap();
+    statistics.update(&train.0, &train.1).unwrap();
     let classifier = RidgeClassifier::new(statistics.solve(1.0).unwrap()).unwrap();
     let p = classifier.with_calibration(&held_out.0, &held_out.1).unwrap().probabilities(&test.0).unwrap();
     let mut bins = 0;
@@ -249,7 +249,7 @@ fn probabilities_of_three_classes() {
     let (train, held_out, test) = (draw(3000), draw(3000), draw(40_000));
     let map = Trigonometric.gaussian::<f64>(frequencies(1, 60, &Independent, 2), 1.0).unwrap();
     let mut statistics = RidgeStatistics::new(map, 3).unwrap();
-    statistics.update_labels(&train.0, &train.1).unwrap();
+    statistics.update(&train.0, &train.1).unwrap();
     let plain = RidgeClassifier::new(statistics.solve(1.0).unwrap()).unwrap();
     assert!(plain.probabilities(&test.0).is_err());
     let classifier = plain.clone().with_calibration(&held_out.0, &held_out.1).unwrap();
@@ -278,7 +278,7 @@ fn sure_classes_are_not_quite_sure() {
     let mut statistics = RidgeStatistics::new(map, 2).unwrap();
     let x = Array2::from_shape_fn((40, 1), |(i, _)| if i < 20 { -1.0 } else { 1.0 } + 0.001 * i as f64);
     let labels: Vec<usize> = (0..40).map(|i| i / 20).collect();
-    statistics.update_labels(&x, &labels).unwrap();
+    statistics.update(&x, &labels).unwrap();
     let classifier =
         RidgeClassifier::new(statistics.solve(1e-3).unwrap()).unwrap().with_calibration(&x, &labels).unwrap();
     let p = classifier.probabilities(&x).unwrap();
@@ -293,7 +293,7 @@ fn calibration_does_not_turn_classes_round() {
     let mut statistics = RidgeStatistics::new(map, 2).unwrap();
     let x = Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 20.0 - 1.0);
     let labels: Vec<usize> = (0..40).map(|i| usize::from(i >= 30)).collect();
-    statistics.update_labels(&x, &labels).unwrap();
+    statistics.update(&x, &labels).unwrap();
     let wrong: Vec<usize> = labels.iter().map(|label| 1 - label).collect();
     let classifier =
         RidgeClassifier::new(statistics.solve(1e-3).unwrap()).unwrap().with_calibration(&x, &wrong).unwrap();
@@ -373,7 +373,7 @@ fn calibration_keeps_the_order_of_points() {
     let labels: Vec<usize> =
         (0..300).map(|i| usize::from(x[[i, 0]] > 0.4) + usize::from(i % 5 == 0)).collect();
     let mut statistics = RidgeStatistics::new(trigonometric::<f64>(20, 1.0), 3).unwrap();
-    statistics.update_labels(&x, &labels).unwrap();
+    statistics.update(&x, &labels).unwrap();
     let model = statistics.solve(1e-1).unwrap();
     // Of another share of classes than in training, which moves the offsets.
     let rare: Vec<usize> = (0..300).filter(|i| labels[*i] > 0 || i % 6 == 0).collect();
@@ -412,7 +412,7 @@ fn weights_of_any_size() {
     let map: Map<f32> = Trigonometric.gaussian(frequencies(3, 6, &Independent, 7), 1.0).unwrap();
     let solve = |weight: f64| {
         let mut all = RidgeStatistics::new(map.clone(), 1).unwrap();
-        all.update_weighted(&x, &y, &Array1::from_elem(60, weight)).unwrap();
+        all.update(&x, weigh(&y, &Array1::from_elem(60, weight))).unwrap();
         all.solve(1e-3 * weight).unwrap().weights().to_owned()
     };
     let one = solve(1.0);
@@ -437,18 +437,18 @@ fn a_class_without_rows_is_never_predicted() {
             if intercept { statistics } else { statistics.without_intercept() }
         };
         let (mut whole, mut known) = (statistics(3), statistics(2));
-        whole.update_labels(&x, &three).unwrap();
-        known.update_labels(&x, &two).unwrap();
+        whole.update(&x, &three).unwrap();
+        known.update(&x, &two).unwrap();
         let mut merged = statistics(3);
-        merged.update_labels(x.slice(s![..120, ..]), &three[..120]).unwrap();
+        merged.update(x.slice(s![..120, ..]), &three[..120]).unwrap();
         let mut rest = statistics(3).with_first_row(120).unwrap();
-        rest.update_labels(x.slice(s![120.., ..]), &three[120..]).unwrap();
+        rest.update(x.slice(s![120.., ..]), &three[120..]).unwrap();
         merged.merge(&rest).unwrap();
         // A class whose rows were all removed.
         let mut removed = whole.clone();
         let (other, label) = (x.slice(s![..1, ..]), arr2(&[[0.0, 1.0, 0.0]]));
         removed.update(other, &label).unwrap();
-        removed.downdate(200, other, &label, None).unwrap();
+        removed.downdate(200, other, &label).unwrap();
         let known = RidgeClassifier::new(known.solve(1e-3).unwrap()).unwrap();
         let known = known.with_calibration(&x, &two).unwrap();
         let expected = with_gap(&known.classify(&far).unwrap());
@@ -482,7 +482,7 @@ fn a_class_without_rows_is_never_predicted() {
     // Signed estimates of the kernel.
     let map = trigonometric::<f64>(40, 0.5);
     let mut smoother = Smoother::new(map.clone(), 3).unwrap();
-    smoother.update_labels(&x, &three).unwrap();
+    smoother.update(&x, &three).unwrap();
     assert!(smoother.classify(&far).unwrap().iter().all(|class| *class != 1));
     let indicators = Array2::from_shape_fn((200, 3), |(i, j)| f64::from(u8::from(three[i] == j)));
     let model = KernelRidge::fit(&map.gram(&x, &x).unwrap(), &indicators, 1.0).unwrap();

@@ -4,10 +4,10 @@ use ndarray::{Array1, Array2, Axis, concatenate, s};
 use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeSpectrum, RidgeStatistics};
 use random_features::frequency::Orthogonal;
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::{Error, Map, Real, Trigonometric};
+use random_features::{Error, Map, Real, Targets, Trigonometric};
 
 use super::{data, distance, features, naive, statistics, trigonometric};
-use crate::common::frequencies;
+use crate::common::{frequencies, weigh};
 
 const LAMBDAS: [f64; 4] = [1e-2, 0.1, 1.0, 10.0];
 /// Pressure in Pa, Julian days, seconds since 1970.
@@ -52,11 +52,11 @@ fn ways<T: Real>(x: &Array2<T>, y: &Array2<T>) -> Vec<RidgeStatistics<T>> {
     left.merge(&right).unwrap();
     right.merge(&first).unwrap();
     let mut weighted = new();
-    weighted.update_weighted(x, y, &Array1::ones(n)).unwrap();
+    weighted.update(x, weigh(y, &Array1::ones(n))).unwrap();
     let mut shrunk = stream.clone();
     let far = y.mapv(|y| T::narrow(-3.0) * y);
     shrunk.update(x, &far).unwrap();
-    shrunk.downdate(n as u64, x, &far, None).unwrap();
+    shrunk.downdate(n as u64, x, &far).unwrap();
     vec![statistics(&map(), x, y), stream, left, right, weighted, shrunk]
 }
 
@@ -195,7 +195,7 @@ fn targets_are_constant_after_other_rows_are_removed() {
         assert!(left.spectrum().unwrap().posterior(0.1).unwrap().noise()[0] > 1e3);
         for start in (100..300).step_by(7) {
             let rows = s![start..300.min(start + 7), ..];
-            left.downdate(start as u64, x.slice(rows), both.slice(rows), None).unwrap();
+            left.downdate(start as u64, x.slice(rows), both.slice(rows)).unwrap();
         }
         let spectrum = left.spectrum().unwrap();
         let posterior = spectrum.posterior(0.1).unwrap();
@@ -236,7 +236,10 @@ fn a_class_without_rows_does_not_choose() {
     let search = |classes: usize| {
         let omega = Orthogonal.draw(3, 24, 3).unwrap();
         let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell));
-        search.with_criterion(Criterion::LogEvidence).fit_labels(&x, &labels, classes).unwrap()
+        search
+            .with_criterion(Criterion::LogEvidence)
+            .fit(&x, Targets::of_labels(&labels, classes).unwrap())
+            .unwrap()
     };
     let (two, three) = (search(2), search(3));
     assert!(three.error().is_finite());
@@ -244,12 +247,10 @@ fn a_class_without_rows_does_not_choose() {
     assert_eq!((three.lambda(), three.error()), (two.lambda(), two.error()));
     // Rows that are taken out again leave a class without any.
     let mut statistics = RidgeStatistics::new(trigonometric::<f64>(10, 1.0), 2).unwrap();
-    statistics
-        .update_labels(x.slice(s![..200, ..]), &labels[..200].iter().map(|_| 0).collect::<Vec<_>>())
-        .unwrap();
+    statistics.update(x.slice(s![..200, ..]), &labels[..200].iter().map(|_| 0).collect::<Vec<_>>()).unwrap();
     let ones = Array2::from_shape_fn((100, 2), |(_, j)| j as f64);
     statistics.update(x.slice(s![200.., ..]), &ones).unwrap();
-    statistics.downdate(200, x.slice(s![200.., ..]), &ones, None).unwrap();
+    statistics.downdate(200, x.slice(s![200.., ..]), &ones).unwrap();
     assert_eq!(statistics.spectrum().unwrap().log_evidence(0.1).unwrap(), 0.0);
 }
 
@@ -262,7 +263,7 @@ fn cross_validation_with_weights_that_do_not_add_up_to_the_rows() {
     for weight in [0.1, 0.5, 1.0, 7.0] {
         let w = Array1::from_elem(n, weight);
         let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
-        statistics.update_weighted(&x, &y, &w).unwrap();
+        statistics.update(&x, weigh(&y, &w)).unwrap();
         let spectrum = statistics.spectrum().unwrap();
         for lambda in [1e-3, 0.1, 1.0, 5.0] {
             let error = spectrum.errors(&Criterion::GeneralisedCrossValidation, &[lambda]).unwrap()[0];
@@ -345,7 +346,7 @@ fn zeros_that_remain_are_constant() {
         left.update(&x, &y).unwrap();
         for i in 40..90 {
             let row = s![i..i + 1, ..];
-            left.downdate(i as u64, x.slice(row), y.slice(row), None).unwrap();
+            left.downdate(i as u64, x.slice(row), y.slice(row)).unwrap();
         }
         let model = left.solve(0.1).unwrap();
         assert!(model.weights().iter().all(|w| *w == 0.0) && model.intercepts()[0].abs() < 1e-12);
@@ -366,7 +367,7 @@ fn outliers_are_removed<T: Real>(tolerance: f64) {
             let mut y = with_offset(&y);
             y[[59, 0]] = T::narrow(outlier);
             let mut left = statistics(&map, &x, &y);
-            left.downdate(59, x.slice(s![59.., ..]), y.slice(s![59.., ..]), None).unwrap();
+            left.downdate(59, x.slice(s![59.., ..]), y.slice(s![59.., ..])).unwrap();
             let Ok(model) = left.solve(0.1) else {
                 assert!(outlier > 1e9);
                 refused += 1;

@@ -9,10 +9,10 @@ use random_features::apply::{
 };
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::Independent;
-use random_features::{EluPlusOne, Error, Map, Real, Side, Trigonometric};
+use random_features::{EluPlusOne, Error, Map, Real, Side, Targets, Trigonometric};
 
 use super::{data, statistics, trigonometric};
-use crate::common::frequencies;
+use crate::common::{frequencies, weigh};
 
 /// λ = 0 is refused, and the λ that is named does.
 fn singular<T: Real>(statistics: &RidgeStatistics<T>) {
@@ -121,11 +121,11 @@ fn rounding_is_not_a_feature() {
         underdetermined(&statistics(&trigonometric::<f64>(m, 1.0), &x, &y));
         // Rows of weight 0 are none.
         let mut padded = statistics(&trigonometric::<f64>(m, 1.0), &x, &y);
-        padded.update_weighted(&x, &y, &Array1::zeros(2 * m)).unwrap();
+        padded.update(&x, weigh(&y, &Array1::zeros(2 * m))).unwrap();
         underdetermined(&padded);
         let few = data::<f32>(2 * m - 1);
         let mut padded = statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1);
-        padded.update_weighted(&few.0, &few.1, &Array1::zeros(2 * m - 1)).unwrap();
+        padded.update(&few.0, weigh(&few.1, &Array1::zeros(2 * m - 1))).unwrap();
         underdetermined(&padded);
         underdetermined(&padded.without_intercept());
         underdetermined(&statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1).without_intercept());
@@ -207,7 +207,7 @@ fn rows_are_counted_once() {
     before.update(x.slice(s![..50, ..]), y.slice(s![..50, ..])).unwrap();
     assert_eq!(all.merge(&before).unwrap_err(), Error::Row { row: 50, reason: "is counted already" });
     let one = (x.slice(s![..1, ..]), y.slice(s![..1, ..]));
-    let missing = before.downdate(49, one.0, one.1, None).unwrap_err();
+    let missing = before.downdate(49, one.0, one.1).unwrap_err();
     assert_eq!(missing.to_string(), "row 49 was never counted");
     // After a merge, the next update begins after the last row of both.
     let mut first = RidgeStatistics::new(all.map().clone(), 2).unwrap();
@@ -261,10 +261,11 @@ fn a_refused_update_changes_nothing() {
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
         let mut weights = Array1::ones(n);
         weights[7] = wrong;
-        assert!(matches!(all.update_weighted(&x, &y, &weights), Err(Error::Entry { row: 7, .. })));
+        let wrong = Targets::from(&y).with_weights(&weights).map(drop);
+        assert!(matches!(wrong, Err(Error::Entry { row: 7, .. })));
     }
-    assert!(all.update_weighted(&x, &y, &arr1(&[1.0])).is_err());
-    assert!(all.update_labels(x.slice(s![..1, ..]), &[2]).is_err());
+    assert!(Targets::from(&y).with_weights(&arr1(&[1.0])).is_err());
+    assert!(all.update(x.slice(s![..1, ..]), &[2]).is_err());
     assert_eq!(format!("{all:?}"), before);
 }
 
@@ -281,11 +282,11 @@ fn a_refused_downdate_changes_nothing() {
     let mut later = y.clone();
     later.slice_mut(s![5000.., ..]).mapv_inplace(|v| v * 1e120);
     for y in [&y, &(&y * 1e120), &later] {
-        let error = all.downdate(0, &far, y, None).unwrap_err();
+        let error = all.downdate(0, &far, y).unwrap_err();
         assert_eq!(error, Error::NotFinite { what: "the features of x", row: n - 1 });
         assert_eq!(format!("{all:?}"), before);
     }
-    assert!(matches!(all.downdate(1, &x, &y, None), Err(Error::Row { .. })));
+    assert!(matches!(all.downdate(1, &x, &y), Err(Error::Row { .. })));
     assert_eq!(format!("{all:?}"), before);
 }
 
@@ -356,7 +357,7 @@ fn no_data_no_model() {
     assert!(RidgeStatistics::new(map.clone(), 0).is_err());
     let (x, y) = data::<f64>(60);
     let mut unweighted = new.clone();
-    unweighted.update_weighted(&x, &y, &Array1::zeros(60)).unwrap();
+    unweighted.update(&x, weigh(&y, &Array1::zeros(60))).unwrap();
     assert!(matches!(unweighted.solve(1.0), Err(Error::NoData { .. })));
     let all = statistics(&map, &x, &y);
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
@@ -381,7 +382,7 @@ fn one_class() {
     let (map, (x, _)) = (trigonometric::<f64>(10, 1.0), data::<f64>(60));
     for classes in [2, 3] {
         let mut statistics = RidgeStatistics::new(map.clone(), classes).unwrap();
-        statistics.update_labels(&x, &vec![classes - 1; 60]).unwrap();
+        statistics.update(&x, &vec![classes - 1; 60]).unwrap();
         let model = statistics.solve(1e-3).unwrap();
         let classifier =
             RidgeClassifier::new(model).unwrap().with_calibration(&x, &vec![classes - 1; 60]).unwrap();
@@ -405,10 +406,10 @@ fn row_numbers_end() {
     last.update(x.slice(s![..5, ..]), y.slice(s![..5, ..])).unwrap();
     assert_eq!(last.row_ranges(), [Range { start: u64::MAX - 5, end: u64::MAX }]);
     let before = format!("{last:?}");
-    assert!(matches!(last.downdate(u64::MAX - 5, &x, &y, None), Err(Error::Row { .. })));
+    assert!(matches!(last.downdate(u64::MAX - 5, &x, &y), Err(Error::Row { .. })));
     assert!(last.update(x.slice(s![..1, ..]), y.slice(s![..1, ..])).is_err());
     assert_eq!(format!("{last:?}"), before);
-    last.downdate(u64::MAX - 5, x.slice(s![..5, ..]), y.slice(s![..5, ..]), None).unwrap();
+    last.downdate(u64::MAX - 5, x.slice(s![..5, ..]), y.slice(s![..5, ..])).unwrap();
     assert_eq!(last.rows(), 0);
 }
 

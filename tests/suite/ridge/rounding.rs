@@ -10,6 +10,7 @@ use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Real, Trigonometric, rng};
 
 use super::features;
+use crate::common::weigh;
 
 /// A training set with features in `f64`, and points that are held out.
 struct Case<T: Real> {
@@ -156,14 +157,14 @@ impl<T: Real> Case<T> {
     fn spectrum(&self) -> RidgeSpectrum<T> {
         let statistics = RidgeStatistics::new(self.map.clone(), 1).unwrap();
         let mut statistics = if self.intercept { statistics } else { statistics.without_intercept() };
-        statistics.update_weighted(&self.x, &self.y, &self.w).unwrap();
+        statistics.update(&self.x, weigh(&self.y, &self.w)).unwrap();
         statistics.spectrum().unwrap()
     }
 
     /// Leave-one-out, held-out and generalised cross-validation errors, and minus the log evidence.
     fn stated(&self, spectrum: &RidgeSpectrum<T>, lambda: f64) -> [f64; 4] {
         [
-            Criterion::leave_one_out(&self.x, &self.y).with_weights(&self.w).unwrap(),
+            Criterion::leave_one_out(&self.x, weigh(&self.y, &self.w)),
             Criterion::held_out(&self.new_x, &self.new_y),
             Criterion::GeneralisedCrossValidation,
             Criterion::LogEvidence,
@@ -284,7 +285,7 @@ fn weights_without_rows_and_gram_matrices_without_entries() {
     let search = std::cell::RefCell::new(Some(search));
     for criterion in refused {
         let own = search.take().unwrap().with_criterion(criterion);
-        let error = own.fit_weighted(&x, &y, &weights).unwrap_err();
+        let error = own.fit(&x, weigh(&y, &weights)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: "the sum of the weights", .. }), "{error}");
         search.replace(Some(own));
     }

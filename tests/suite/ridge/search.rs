@@ -15,9 +15,10 @@ use random_features::frequency::{Frequencies, Orthogonal};
 use random_features::kernel::{Activation, Gaussian, Kernel, Lengthscale, Softmax};
 use random_features::map::AnyKernel;
 use random_features::progress::{self, Progress};
-use random_features::{Error, Map, Nonlinear, Positive, Real, Trigonometric, rng};
+use random_features::{Error, Map, Nonlinear, Positive, Real, Targets, Trigonometric, rng};
 
 use super::{trigonometric, weights};
+use crate::common::weigh;
 
 const LENGTHSCALES: [f64; 3] = [0.3, 1.0, 3.0];
 
@@ -73,7 +74,7 @@ fn a_grid_has_the_errors_and_the_model_of_each_map() {
     let mut grid = RidgeGrid::new(maps(20), 2).unwrap();
     for rows in [0..100, 100..350, 350..500] {
         let (x, y) = (x.slice(s![rows.clone(), ..]), y.slice(s![rows.clone(), ..]));
-        grid.update_weighted(x, y, &w.slice(s![rows])).unwrap();
+        grid.update(x, weigh(y, &w.slice(s![rows]))).unwrap();
     }
     let held = data::<f64>(700);
     let criteria = [
@@ -87,7 +88,7 @@ fn a_grid_has_the_errors_and_the_model_of_each_map() {
             let mut best: Option<(usize, f64, f64)> = None;
             for (k, map) in maps(20).into_iter().enumerate() {
                 let mut statistics = RidgeStatistics::new(map, 2).unwrap();
-                statistics.update_weighted(&x, &y, &w).unwrap();
+                statistics.update(&x, weigh(&y, &w)).unwrap();
                 let spectrum = statistics.spectrum().unwrap();
                 let own = match lambdas {
                     None => spectrum.lambdas(),
@@ -292,14 +293,17 @@ fn labels_weights_and_maps_of_other_kinds() {
     let labels: Vec<usize> =
         x.column(0).iter().map(|x| usize::from(*x > 0.3) + usize::from(*x > 1.0)).collect();
     let of = RidgeSearch::of(|ell| Positive.gaussian::<f32>(Orthogonal.draw(3, 60, 1)?, ell));
-    let found = of.fit_labels(&x, &labels, 3).unwrap();
+    let found = of.fit(&x, Targets::of_labels(&labels, 3).unwrap()).unwrap();
     let right = found.model().classify(&x).unwrap().iter().zip(&labels).filter(|(a, b)| a == b).count();
     assert!(right > 370, "{right}");
-    assert!(matches!(of.fit_labels(&x, &vec![3; 400], 3), Err(Error::Entry { row: 0, .. })));
+    assert!(matches!(
+        of.fit(&x, Targets::of_labels(&vec![3; 400], 3).unwrap()),
+        Err(Error::Entry { row: 0, .. })
+    ));
     // Rows without weight are not there.
     let (x, y) = data::<f64>(300);
     let half = Array1::from_shape_fn(300, |i| if i < 200 { 1.0 } else { 0.0 });
-    let weighted = search(10).fit_weighted(&x, &y, &half).unwrap();
+    let weighted = search(10).fit(&x, weigh(&y, &half)).unwrap();
     let alone = search(10).fit(x.slice(s![..200, ..]), y.slice(s![..200, ..])).unwrap();
     assert!((weighted.error() / alone.error() - 1.0).abs() < 0.2, "{weighted}\n{alone}");
 }
@@ -331,7 +335,7 @@ fn searches_refuse_what_makes_no_sense() {
     holed[[4, 1]] = f64::INFINITY;
     assert!(matches!(search(10).fit(&holed, &y), Err(Error::NotFinite { row: 4, .. })));
     let none = Array1::zeros(50);
-    assert!(search::<f64>(10).fit_weighted(&x, &y, &none).is_err());
+    assert!(search::<f64>(10).fit(&x, weigh(&y, &none)).is_err());
 }
 
 /// On noise no λ predicts anything: no criterion may say so because differences of large sums vanish.
@@ -382,8 +386,8 @@ fn lengthscales_that_see_nothing_and_rows_without_weight_do_no_harm() {
     let mut targets = Array2::zeros((2000, 2));
     targets.slice_mut(s![..400, ..]).assign(&y);
     let counts = Array1::from_shape_fn(2000, |i| f64::from(u8::from(i < 400)));
-    let weighted = search(10).fit_weighted(&far, &targets, &counts).unwrap();
-    let alone = search(10).fit_weighted(&x, &y, &Array1::ones(400)).unwrap();
+    let weighted = search(10).fit(&far, weigh(&targets, &counts)).unwrap();
+    let alone = search(10).fit(&x, weigh(&y, &Array1::ones(400))).unwrap();
     assert_eq!((weighted.trials(), weighted.lambda()), (alone.trials(), alone.lambda()));
 }
 
@@ -417,7 +421,7 @@ fn a_refused_batch_leaves_the_bits_of_all_maps() {
     grid.update(&x, &y).unwrap();
     let before = grid.statistics()[0].products().unwrap();
     let far = Array2::from_elem((1, 3), 1e4f32);
-    assert!(grid.update_weighted(&far, &Array2::ones((1, 2)), &Array1::from_elem(1, 1e25)).is_err());
+    assert!(grid.update(&far, weigh(&Array2::ones((1, 2)), &Array1::from_elem(1, 1e25))).is_err());
     assert_eq!(grid.statistics()[0].products().unwrap(), before);
     // The warning is that of the map that was chosen.
     let mut grid =
@@ -709,7 +713,7 @@ fn targets_that_do_not_vary_are_said() {
             assert!(off.iter().all(|off| off.abs() < 1e-9));
         }
     }
-    let found = search(20).fit_labels(&x, &vec![1; 200], 3).unwrap();
+    let found = search(20).fit(&x, Targets::of_labels(&vec![1; 200], 3).unwrap()).unwrap();
     assert_eq!(found.warnings(), [RidgeWarning::Constant], "{found}");
     assert_eq!(found.model().classify(&x).unwrap(), vec![1; 200]);
 }
@@ -740,7 +744,7 @@ fn the_lambda_of_a_target_is_that_of_all_rows() {
 fn weights_standardise() {
     let (x, y) = data::<f64>(200);
     let w = Array1::from_shape_fn(200, |i| if x[[i, 0]] > 0.0 { 3.0 } else { 0.5 });
-    let found = search(10).with_lengthscales(LENGTHSCALES).fit_weighted(&x, &y, &w).unwrap();
+    let found = search(10).with_lengthscales(LENGTHSCALES).fit(&x, weigh(&y, &w)).unwrap();
     let mut statistics = Statistics::new(3).unwrap();
     statistics.update_weighted(&x, &w).unwrap();
     let inputs = Standardisation::of_statistics(&statistics).unwrap();

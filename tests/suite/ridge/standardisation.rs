@@ -8,7 +8,7 @@ use random_features::theory::gerf::GerfSign;
 use random_features::{Error, Points, Real, Trigonometric};
 
 use super::trigonometric;
-use crate::common::points;
+use crate::common::{points, weigh};
 
 /// Standardisations of rows in one batch, with weights of 1, in a stream, and merged in another order.
 fn ways<T: Real>(x: &Array2<T>) -> Vec<Standardisation> {
@@ -85,7 +85,7 @@ fn a_search_sees_times() {
     let search =
         RidgeSearch::new(Orthogonal.draw(2, 64, 1).unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell));
     let plain = search.fit(&x, &y).unwrap();
-    let weighted = search.fit_weighted(&x, &y, &Array1::ones(400)).unwrap();
+    let weighted = search.fit(&x, weigh(&y, &Array1::ones(400))).unwrap();
     for fit in [plain, weighted] {
         let error = (fit.model().predict(&x).unwrap() - &y).mapv(|e| e * e).mean().unwrap();
         assert!(error < 0.01, "{error}");
@@ -102,7 +102,7 @@ fn weights_of_one_are_no_weights() {
     let search =
         RidgeSearch::new(Orthogonal.draw(2, 32, 1).unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell));
     let plain = search.fit(&x, &y).unwrap();
-    let weighted = search.fit_weighted(&x, &y, &Array1::ones(200)).unwrap();
+    let weighted = search.fit(&x, weigh(&y, &Array1::ones(200))).unwrap();
     let at = array![[0.5, 0.3], [-0.2, 0.1 + 0.2]];
     let (a, b) = (plain.model().predict(&at).unwrap(), weighted.model().predict(&at).unwrap());
     assert!((a - b).iter().all(|e| e.abs() < 1e-3));
@@ -196,8 +196,8 @@ fn weights_of_one_are_no_weights_at_any_scale() {
     for power in [-532, 0, 532] {
         let scaled = &x * 2f64.powi(power);
         let plain = search.fit(&scaled, &y).unwrap();
-        let weighted = search.fit_weighted(&scaled, &y, &Array1::ones(100)).unwrap();
-        let halves = search.fit_weighted(&scaled, &y, &Array1::from_elem(100, 0.5)).unwrap();
+        let weighted = search.fit(&scaled, weigh(&y, &Array1::ones(100))).unwrap();
+        let halves = search.fit(&scaled, weigh(&y, &Array1::from_elem(100, 0.5))).unwrap();
         let inputs = plain.model().standardisation().unwrap();
         assert!(inputs.constant_columns().is_empty());
         assert_eq!(weighted.model().standardisation(), Some(inputs));

@@ -152,7 +152,7 @@ fn updates_have_no_limit() {
         same(&many, &few);
         let before = many.products().unwrap();
         many.update(&x, &y).unwrap();
-        many.downdate(340, &x, &y, None).unwrap();
+        many.downdate(340, &x, &y).unwrap();
         assert_eq!(many.products().unwrap(), before);
     }
     let mut half = after(most / 2, 0);

@@ -9,6 +9,7 @@ use random_features::planner::{Loss, Planner};
 use random_features::{Error, Targets, Trigonometric};
 
 use super::{data, trigonometric, weights};
+use crate::common::weigh;
 
 /// 60 points with one target, as n numbers and as a column.
 fn one_target() -> (Array2<f64>, Array1<f64>, Array2<f64>) {
@@ -20,7 +21,10 @@ fn one_target() -> (Array2<f64>, Array1<f64>, Array2<f64>) {
 
 #[test]
 fn every_layout_is_the_same_column() {
-    let (_, one, column) = one_target();
+    let (x, one, column) = one_target();
+    let mut statistics = RidgeStatistics::new(trigonometric(8, 1.0), 1).unwrap();
+    statistics.update(&x, &column).unwrap();
+    let model = statistics.solve(0.1).unwrap();
     let wide = data::<f64>(60).1;
     let (vector, slice) = (one.to_vec(), one.as_slice().unwrap());
     let (shared, strided, converted) = (one.clone().into_shared(), wide.column(0), Targets::from(&one));
@@ -36,7 +40,10 @@ fn every_layout_is_the_same_column() {
         (&converted).into(),
     ];
     for targets in all {
-        assert_eq!((targets.nrows(), targets.ncols(), targets.view()), (60, 1, column.view()));
+        assert_eq!((targets.nrows(), targets.ncols(), targets.are_labels()), (60, 1, false));
+        let mut statistics = RidgeStatistics::new(trigonometric(8, 1.0), 1).unwrap();
+        statistics.update(&x, targets).unwrap();
+        assert_eq!(statistics.solve(0.1).unwrap().weights(), model.weights());
     }
 }
 
@@ -49,8 +56,8 @@ fn regressions_are_those_of_a_column() {
         match (weighted, flat) {
             (false, true) => statistics.update(&x, &one).unwrap(),
             (false, false) => statistics.update(&x, &column).unwrap(),
-            (true, true) => statistics.update_weighted(&x, &one, &w).unwrap(),
-            (true, false) => statistics.update_weighted(&x, &column, &w).unwrap(),
+            (true, true) => statistics.update(&x, weigh(&one, &w)).unwrap(),
+            (true, false) => statistics.update(&x, weigh(&column, &w)).unwrap(),
         }
         statistics
     };
@@ -61,7 +68,7 @@ fn regressions_are_those_of_a_column() {
         assert_eq!(predicted, tall.predict(&x).unwrap().column(0));
     }
     let mut rest = of(false, true);
-    rest.downdate(0, x.slice(s![..20, ..]), one.slice(s![..20]), None).unwrap();
+    rest.downdate(0, x.slice(s![..20, ..]), one.slice(s![..20])).unwrap();
     assert_eq!(rest.sums().row_ranges(), std::slice::from_ref(&(20..60)));
 
     let spectrum = of(false, true).spectrum().unwrap();
@@ -83,15 +90,15 @@ fn searches_grids_and_smoothers_are_those_of_a_column() {
     let search = RidgeSearch::gaussian(3, 16, 5).unwrap().with_lengthscales([1.0, 2.0]);
     let found = search.fit(&x, &one).unwrap();
     assert_eq!(found.model().weights(), search.fit(&x, &column).unwrap().model().weights());
-    let [flat, tall] = [search.fit_weighted(&x, &one, &w), search.fit_weighted(&x, &column, &w)];
+    let [flat, tall] = [search.fit(&x, weigh(&one, &w)), search.fit(&x, weigh(&column, &w))];
     assert_eq!(flat.unwrap().model().weights(), tall.unwrap().model().weights());
 
     let grid = || RidgeGrid::new([trigonometric::<f64>(8, 1.0)], 1).unwrap();
     let [mut flat, mut tall] = [grid(), grid()];
     flat.update(&x, &one).unwrap();
-    flat.update_weighted(&x, &one, &w).unwrap();
+    flat.update(&x, weigh(&one, &w)).unwrap();
     tall.update(&x, &column).unwrap();
-    tall.update_weighted(&x, &column, &w).unwrap();
+    tall.update(&x, weigh(&column, &w)).unwrap();
     let [flat, tall] = [flat, tall].map(|grid| grid.statistics()[0].solve(0.1).unwrap());
     assert_eq!(flat.weights(), tall.weights());
 
@@ -145,4 +152,66 @@ fn single_predictions_need_a_single_target_and_sizes_fit() {
     let mut single = RidgeStatistics::new(trigonometric::<f64>(8, 1.0), 1).unwrap();
     let wrong = single.update(&x, one.slice(s![..59])).unwrap_err();
     assert!(matches!(wrong, Error::Shape { expected: 60, found: 59, .. }), "{wrong}");
+}
+
+#[test]
+fn labels_are_indicators() {
+    let (x, _, _) = one_target();
+    let labels: Vec<usize> = (0..60).map(|i| i * i % 5 % 3).collect();
+    let indicators = Array2::from_shape_fn((60, 4), |(i, c)| f64::from(u8::from(labels[i] == c)));
+    let w = weights(60);
+    let of = |targets: Targets<'_, f64>| {
+        let mut statistics = RidgeStatistics::new(trigonometric(8, 1.0), 4).unwrap();
+        statistics.update(&x, targets)?;
+        Ok::<_, Error>(statistics.solve(0.1)?.weights().to_owned())
+    };
+    let expected = of((&indicators).into()).unwrap();
+    let array = Array1::from(labels.clone());
+    let all: [Targets<'_, f64>; 5] = [
+        (&labels).into(),
+        labels.as_slice().into(),
+        (&array).into(),
+        array.view().into(),
+        Targets::of_labels(&labels, 4).unwrap(),
+    ];
+    for targets in all {
+        assert!(targets.are_labels());
+        assert_eq!(of(targets).unwrap(), expected);
+    }
+    assert_eq!(Targets::<f64>::from(&labels).ncols(), 3);
+    assert_eq!(of(weigh(&labels, &w)).unwrap(), of(weigh(&indicators, &w)).unwrap());
+    assert!(matches!(of(Targets::of_labels(&labels, 5).unwrap()), Err(Error::Shape { .. })));
+    let mut far = labels.clone();
+    far[7] = 4;
+    assert!(matches!(of((&far).into()), Err(Error::Entry { row: 7, .. })));
+    assert!(matches!(Targets::<f64>::of_labels(&far, 4), Err(Error::Entry { row: 7, .. })));
+    assert_eq!(Targets::<f64>::from(&vec![usize::MAX]).ncols(), usize::MAX);
+    let search = RidgeSearch::gaussian(3, 8, 1).unwrap();
+    assert!(search.fit(&x, &vec![0; 60]).is_err());
+    assert!(search.fit(&x, &vec![usize::MAX; 60]).is_err());
+}
+
+#[test]
+fn balanced_classes_have_equal_weights() {
+    let (x, one, _) = one_target();
+    let labels: Vec<usize> = (0..60).map(|i| if i % 10 == 0 { 3 } else { i % 2 }).collect();
+    let w = Array1::from_shape_fn(60, |i| if i == 4 { 0.0 } else { 0.5 + i as f64 });
+    for given in [Array1::ones(60), w] {
+        let total: f64 = given.sum();
+        let of_class = |c: usize| (0..60).filter(|i| labels[*i] == c).map(|i| given[i]).sum::<f64>();
+        let expected = Array1::from_shape_fn(60, |i| given[i] * total / (3.0 * of_class(labels[i])));
+        let solve = |targets: Targets<'_, f64>| {
+            let mut statistics = RidgeStatistics::new(trigonometric(8, 1.0), 4).unwrap();
+            statistics.update(&x, targets).unwrap();
+            statistics.solve(0.1).unwrap().weights().to_owned()
+        };
+        let balanced = solve(weigh(&labels, &given).balanced().unwrap());
+        let naive = solve(weigh(&labels, &expected));
+        assert!((balanced - naive).iter().all(|e| e.abs() < 1e-12));
+    }
+    assert!(matches!(Targets::from(&one).balanced(), Err(Error::Unsupported { .. })));
+    let none = Array1::zeros(60);
+    assert!(matches!(weigh::<f64>(&labels, &none).balanced(), Err(Error::NoData { .. })));
+    let kernels = KernelRidge::fit(&Array2::<f64>::eye(60), weigh(&one, &Array1::ones(60)), 0.1);
+    assert!(matches!(kernels, Err(Error::Unsupported { .. })));
 }

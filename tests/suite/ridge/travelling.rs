@@ -83,7 +83,7 @@ fn statistics_go_on_after_the_last_row() {
     assert_eq!((found.rows(), found.targets(), found.sums().feature_dim()), (300, 2, 20));
     found.update(&x, &y).unwrap();
     assert_eq!(found.row_ranges(), [std::ops::Range { start: 0, end: 600 }]);
-    found.downdate(300, &x, &y, None).unwrap();
+    found.downdate(300, &x, &y).unwrap();
     assert_eq!(bits(&found), bits(&whole));
     // The intercept is of the regression, not of the sums.
     let (with, without) = (found.clone(), found.without_intercept());

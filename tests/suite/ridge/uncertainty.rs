@@ -10,6 +10,7 @@ use random_features::linalg::Backend;
 use random_features::{Error, Map, Nonlinear, Real, Trigonometric, rng};
 
 use super::{data, features, statistics, trigonometric};
+use crate::common::weigh;
 
 /// Log densities of targets, and means and variances at other points, of a Gaussian process with covariance σ_f² K̂ and noise
 /// λσ_f², by dense matrices; with a flat prior of the intercept, if there is one.
@@ -98,7 +99,7 @@ fn a_weight_is_a_number_of_rows_in_the_evidence() {
     let twice = |a: &Array2<f64>| concatenate(Axis(0), &[a.view(), a.slice(s![..10, ..])]).unwrap();
     let mut weighted = RidgeStatistics::new(map.clone(), 2).unwrap();
     let weights = Array1::from_shape_fn(30, |i| if i < 10 { 2.0 } else { 1.0 });
-    weighted.update_weighted(&x, &y, &weights).unwrap();
+    weighted.update(&x, weigh(&y, &weights)).unwrap();
     let (weighted, repeated) = (weighted.spectrum().unwrap(), spectrum(&map, &twice(&x), &twice(&y), true));
     close(weighted.log_evidence(0.1).unwrap(), repeated.log_evidence(0.1).unwrap(), 1e-10);
 }

@@ -122,9 +122,7 @@ const SUMS: &[Case] = &[
         smoother.update(&rows(2, 1), &rows(2, MANY))?;
         smoother.predict(&rows(MANY, 1)).map(drop)
     }),
-    ("indicators of labels", || {
-        Smoother::new(positive(), MANY)?.update_labels(&rows(SOME, 1), &vec![1; SOME])
-    }),
+    ("indicators of labels", || Smoother::new(positive(), MANY)?.update(&rows(SOME, 1), &vec![1; SOME])),
     ("rows of an exact smoother", || {
         let row = arr1(&[0.3]);
         let mut smoother = ExactSmoother::new(Gaussian::default(), 1, 1)?;
@@ -267,7 +265,7 @@ mod solvers {
         ("predictions", || model()?.predict(repeated(&arr1(&[0.3]), 1 << 45)).map(drop)),
         ("predicted classes", || model()?.classify(repeated(&arr1(&[0.3]), 1 << 45)).map(drop)),
         ("indicators of many classes", || {
-            RidgeStatistics::new(trigonometric(), SOME)?.update_labels(&rows(SOME, 1), &vec![1; SOME])
+            RidgeStatistics::new(trigonometric(), SOME)?.update(&rows(SOME, 1), &vec![1; SOME])
         }),
         ("components of points", || {
             let mut sums = PcaStatistics::new(trigonometric())?;

@@ -14,7 +14,7 @@ use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::progress::{self, Progress};
 use random_features::{Error, Map, Side};
 
-use crate::common::{points, tokens};
+use crate::common::{points, tokens, weigh};
 use crate::threads::on_threads;
 
 /// The coordinate of the points at which a map panics.
@@ -115,10 +115,10 @@ fn statistics_are_whole() {
     let x = bad(ROWS);
     stays_whole(&statistics(), |statistics| drop(statistics.update(&x, &targets(ROWS))), model);
     let labels = vec![0; ROWS];
-    stays_whole(&statistics(), |statistics| drop(statistics.update_labels(&x, &labels)), model);
+    stays_whole(&statistics(), |statistics| drop(statistics.update(&x, &labels)), model);
     let w = ndarray::Array1::from_elem(ROWS, 2.0);
-    stays_whole(&statistics(), |statistics| drop(statistics.update_weighted(&x, &targets(ROWS), &w)), model);
-    stays_whole(&statistics(), |statistics| drop(statistics.downdate(0, &x, &targets(ROWS), None)), model);
+    stays_whole(&statistics(), |statistics| drop(statistics.update(&x, weigh(&targets(ROWS), &w))), model);
+    stays_whole(&statistics(), |statistics| drop(statistics.downdate(0, &x, &targets(ROWS))), model);
     use random_features::apply::pca::PcaStatistics;
     let mut sums = PcaStatistics::new(fragile()).unwrap();
     sums.update(&good(ROWS)).unwrap();
@@ -158,7 +158,7 @@ fn smoothers_are_whole() {
         Ok((smoother.predict(&good(9))?, smoother.rows()))
     };
     stays_whole(&smoother, |smoother| drop(smoother.update(&bad(ROWS), &targets(ROWS))), predict);
-    stays_whole(&smoother, |smoother| drop(smoother.update_labels(&bad(ROWS), &[0; ROWS])), predict);
+    stays_whole(&smoother, |smoother| drop(smoother.update(&bad(ROWS), &[0; ROWS])), predict);
     // Predictions change nothing.
     stays_whole(&smoother, |smoother| drop(smoother.predict(&bad(ROWS))), predict);
 }

@@ -625,7 +625,7 @@ mod solvers {
         spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
         let found = use_model(statistics.solve(0.1)?)?;
         statistics.update(&x, &y)?;
-        statistics.downdate(0, &x, &y, None).err();
+        statistics.downdate(0, &x, &y).err();
         use_model(statistics.solve(0.1)?)?;
         Ok(found)
     }

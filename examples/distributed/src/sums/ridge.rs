@@ -48,7 +48,7 @@ impl<T: Scalar> Sums for RidgeSums<T> {
             return self.statistics.get_mut()?.update(rows.points()?, &targets).map_err(external);
         };
         let labels = labels(first, rows, classes)?;
-        self.statistics.get_mut()?.update_labels(rows.points()?, &labels).map_err(external)
+        self.statistics.get_mut()?.update(rows.points()?, &labels).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {

@@ -2,8 +2,9 @@
 
 use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
 
-use super::{check_finite, check_labels, one_hot};
+use super::check_finite;
 use crate::error::{Error, Result, check_size};
+use crate::labels::{check_labels, one_hot};
 use crate::linalg::Backend;
 use crate::{numeric, progress};
 
@@ -32,7 +33,7 @@ impl ClassCalibration {
     pub(super) fn fit(scores: &Array2<f64>, labels: &[usize], occurring: &[usize]) -> Result<Self> {
         let (n, classes) = scores.dim();
         check_size("the number of labels", n, labels.len())?;
-        check_labels(labels, classes)?;
+        check_labels(labels.into(), classes)?;
         check_finite("the predictions", scores)?;
         let place = |label: &usize| occurring.binary_search(label).ok();
         let rows: Vec<usize> = (0..n).filter(|i| place(&labels[*i]).is_some()).collect();
@@ -49,7 +50,7 @@ impl ClassCalibration {
         if n == 0 {
             return Err(Error::NoData { what: "a calibration" });
         }
-        let mut aims: Array2<f64> = one_hot(n, labels, classes)?;
+        let mut aims: Array2<f64> = one_hot(labels.into(), classes)?;
         let counts = aims.sum_axis(Axis(0));
         for (mut aim, &label) in aims.rows_mut().into_iter().zip(labels) {
             let total = counts[label] + classes as f64;

@@ -23,7 +23,7 @@ use crate::{Points, Real};
 ///     x.iter().map(|x| usize::from(x.abs() > 1.0)).collect();
 /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
 /// let mut statistics = RidgeStatistics::new(map, 2)?;
-/// statistics.update_labels(&x, &labels)?;
+/// statistics.update(&x, &labels)?;
 /// let held_out = arr2(&[[-1.9], [-0.8], [0.1], [0.7], [1.5]]);
 /// let classifier = RidgeClassifier::new(statistics.solve(1e-3)?)?
 ///     .with_calibration(&held_out, &[1, 0, 0, 0, 1])?;
@@ -39,7 +39,7 @@ use crate::{Points, Real};
 ///
 /// # Definition
 /// With the predictions ŷ of a regression of indicators
-/// ([`update_labels`](super::RidgeStatistics::update_labels)), p(class c | x) = e^(a ŷ_c + b_c) / Σ_k e^(a ŷ_k + b_k), where a and
+/// ([`update`](super::RidgeStatistics::update) with labels), p(class c | x) = e^(a ŷ_c + b_c) / Σ_k e^(a ŷ_k + b_k), where a and
 /// b minimise the cross-entropy on held-out labels. As in Platt's method, a held-out point of class c counts as one of c
 /// with weight (n_c + 1)/(n_c + t), so that classes that are separated perfectly do not get probabilities of 0
 /// and 1. Without calibration there are no probabilities: predictions may be negative.

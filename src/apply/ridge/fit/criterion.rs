@@ -7,6 +7,7 @@ use super::{KernelRidgeSpectrum, RidgeGrid, RidgeSearch};
 use super::{RidgeSpectrum, check_training, check_weights};
 use crate::error::{Error, Result};
 use crate::once::once;
+use crate::targets::TargetRows;
 use crate::{Points, Real, Targets};
 
 /// What λ, lengthscales and maps are chosen by: an estimate of the squared error of predictions at new points, or the evidence.
@@ -56,10 +57,8 @@ pub enum Criterion<'a, T: Real = f64> {
     LeaveOneOutOf {
         /// The training points, n × d.
         x: Points<'a, T>,
-        /// Their targets, n × t.
+        /// Their targets, with the weights of the rows.
         targets: Targets<'a, T>,
-        /// The weights of the rows, n numbers; `None` if all are 1.
-        weights: Option<&'a ArrayRef1<f64>>,
     },
     /// Σ w (y − ŷ)² / n divided by (1 − f/n)² with n = Σ w and the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f:
     /// leave-one-out with every leverage replaced by their mean. Approximate; needs no data.
@@ -82,10 +81,8 @@ pub enum Criterion<'a, T: Real = f64> {
     HeldOut {
         /// Points that the regression has not seen, n × d.
         x: Points<'a, T>,
-        /// Their targets, n × t.
+        /// Their targets, with the weights of the rows.
         targets: Targets<'a, T>,
-        /// The weights of the rows, n numbers; `None` if all are 1.
-        weights: Option<&'a ArrayRef1<f64>>,
     },
     /// The error at a share of the rows of a search, drawn at random and held out: above 0 and below 1.
     HeldOutShare(f64),
@@ -95,27 +92,29 @@ pub enum Criterion<'a, T: Real = f64> {
 #[derive(Clone, Debug)]
 pub(super) struct RidgeRows<'a, T: Real> {
     pub x: Points<'a, T>,
-    pub targets: Targets<'a, T>,
-    /// A weight for each row; `None` if all are 1.
-    pub weights: Option<&'a ArrayRef1<f64>>,
+    pub targets: TargetRows<'a, T>,
 }
 
 impl<'a, T: Real> RidgeRows<'a, T> {
-    /// Rows without weights.
-    fn new(x: impl Into<Points<'a, T>>, targets: impl Into<Targets<'a, T>>) -> Self {
-        RidgeRows { x: x.into(), targets: targets.into(), weights: None }
+    /// A weight for each row; `None` if all are 1.
+    pub fn weights(&self) -> Option<&ArrayRef1<f64>> {
+        self.targets.weights()
+    }
+
+    /// Rejects points that are not in ℝᵈ, and rows without `count` targets.
+    pub fn check(&self, d: usize, count: usize) -> Result<()> {
+        check_training(self.x.view(), d, &self.targets.columns, count)?;
+        check_weights(self.weights(), self.x.nrows())
     }
 
     /// Leave-one-out at these rows.
     pub fn left_out(self) -> Criterion<'a, T> {
-        let RidgeRows { x, targets, weights } = self;
-        Criterion::LeaveOneOutOf { x, targets, weights }
+        Criterion::leave_one_out(self.x, self.targets)
     }
 
     /// Errors at these rows.
     pub fn held_out(self) -> Criterion<'a, T> {
-        let RidgeRows { x, targets, weights } = self;
-        Criterion::HeldOut { x, targets, weights }
+        Criterion::held_out(self.x, self.targets)
     }
 }
 
@@ -128,38 +127,29 @@ pub(crate) fn least(lambdas: &[f64], errors: &[f64]) -> Result<(f64, f64)> {
 }
 
 impl<'a, T: Real> Criterion<'a, T> {
-    /// Leave-one-out for the training points, n × d, and their targets, n × t or n, without weights.
+    /// Leave-one-out for the training points, n × d, and their [targets](Targets), with their weights.
     pub fn leave_one_out(x: impl Into<Points<'a, T>>, targets: impl Into<Targets<'a, T>>) -> Self {
-        RidgeRows::new(x, targets).left_out()
+        Criterion::LeaveOneOutOf { x: x.into(), targets: targets.into() }
     }
 
-    /// Errors at other points, n × d, and their targets, n × t or n, without weights.
+    /// Errors at other points, n × d, and their [targets](Targets), with their weights.
     pub fn held_out(x: impl Into<Points<'a, T>>, targets: impl Into<Targets<'a, T>>) -> Self {
-        RidgeRows::new(x, targets).held_out()
+        Criterion::HeldOut { x: x.into(), targets: targets.into() }
     }
 
-    /// Weighs the rows of [`leave_one_out`](Criterion::leave_one_out) or of [`held_out`](Criterion::held_out), by a number for each.
-    ///
-    /// # Errors
-    /// [`Unsupported`](Error::Unsupported) for a criterion without rows of its own.
-    pub fn with_weights(mut self, rows: &'a ArrayRef1<f64>) -> Result<Self> {
-        match &mut self {
-            Criterion::LeaveOneOutOf { weights, .. } | Criterion::HeldOut { weights, .. } => {
-                *weights = Some(rows);
-                Ok(self)
+    /// Whether the criterion names rows.
+    pub(super) fn has_rows(&self) -> bool {
+        matches!(self, Criterion::LeaveOneOutOf { .. } | Criterion::HeldOut { .. })
+    }
+
+    /// The rows that the criterion names, with `count` targets.
+    pub(super) fn rows(&self, count: usize) -> Result<Option<RidgeRows<'_, T>>> {
+        match self {
+            Criterion::LeaveOneOutOf { x, targets } | Criterion::HeldOut { x, targets } => {
+                Ok(Some(RidgeRows { x: x.into(), targets: targets.rows(count)? }))
             }
-            _ => Err(Error::Unsupported { what: "weights of a criterion without rows of its own" }),
+            _ => Ok(None),
         }
-    }
-
-    /// The rows that the criterion names.
-    pub(super) fn rows(&self) -> Option<RidgeRows<'_, T>> {
-        let (Criterion::LeaveOneOutOf { x, targets, weights } | Criterion::HeldOut { x, targets, weights }) =
-            self
-        else {
-            return None;
-        };
-        Some(RidgeRows { x: x.into(), targets: targets.into(), weights: *weights })
     }
 }
 
@@ -188,18 +178,18 @@ impl<T: Real> RidgeSpectrum<T> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         self.shrinkage.check_range()?;
         let each = lambdas.iter();
-        match (criterion, criterion.rows()) {
+        match (criterion, criterion.rows(self.rotated.ncols())?) {
             (Criterion::GeneralisedCrossValidation, _) => self.shrinkage.generalised_errors(lambdas),
             (Criterion::LogEvidence, _) => {
                 each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect()
             }
             (Criterion::LeaveOneOutOf { .. }, Some(rows)) => {
-                self.check_rows(&rows)?;
+                rows.check(self.map.dim(), self.rotated.ncols())?;
                 self.training.check(&rows)?;
                 self.errors_left_out(&rows, lambdas)
             }
             (_, Some(rows)) => {
-                self.check_rows(&rows)?;
+                rows.check(self.map.dim(), self.rotated.ncols())?;
                 self.errors_at(&rows, lambdas, false)
             }
             (Criterion::LeaveOneOut, None) => Err(Error::Unsupported {
@@ -218,11 +208,6 @@ impl<T: Real> RidgeSpectrum<T> {
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<(f64, f64)> {
         least(lambdas, &self.errors(criterion, lambdas)?)
-    }
-
-    fn check_rows(&self, rows: &RidgeRows<'_, T>) -> Result<()> {
-        check_training(rows.x.view(), self.map.dim(), &rows.targets.view(), self.rotated.ncols())?;
-        check_weights(rows.weights, rows.x.nrows())
     }
 }
 

@@ -3,8 +3,9 @@
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2};
 
 use super::normal::{LEAST_SQUARE, check_lambda};
-use super::{best_classes, check_finite, is_constant};
+use super::{check_finite, is_constant};
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::labels::best_classes;
 use crate::linalg::{Backend, Scalar};
 use crate::memory::check_memory;
 use crate::once::once;
@@ -62,7 +63,8 @@ impl<T: Scalar> KernelRidge<T> {
     /// [`Singular`](Error::Singular), which names a sufficient λ, if K + λI is not positive definite up to rounding: for example
     /// because points are repeated and λ is 0, or because an estimate of the kernel is indefinite.
     pub fn fit<'a>(gram: &ArrayRef2<T>, targets: impl Into<Targets<'a, T>>, lambda: f64) -> Result<Self> {
-        Self::fit_view(gram, targets.into().view(), lambda)
+        let targets = targets.into();
+        Self::fit_view(gram, targets.unweighted(targets.ncols(), UNWEIGHTED)?.view(), lambda)
     }
 
     #[inline(never)]
@@ -114,6 +116,9 @@ impl<T: Scalar> KernelRidge<T> {
         Ok(KernelRidge::new(coefficients, intercepts))
     }
 }
+
+/// What a Gram matrix does not do.
+pub(super) const UNWEIGHTED: &str = "weights of the rows of a Gram matrix";
 
 /// Targets without their means.
 pub(super) struct CentredTargets {

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView2, s};
 
-use super::kernel_ridge::{CentredTargets, check_gram, symmetric_part};
+use super::kernel_ridge::{CentredTargets, UNWEIGHTED, check_gram, symmetric_part};
 use super::normal::check_lambda;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, least};
@@ -57,7 +57,8 @@ impl<T: Scalar> KernelRidge<T> {
         gram: &ArrayRef2<T>,
         targets: impl Into<Targets<'a, T>>,
     ) -> Result<KernelRidgeSpectrum<T>> {
-        Self::spectrum_view(gram, targets.into().view())
+        let targets = targets.into();
+        Self::spectrum_view(gram, targets.unweighted(targets.ncols(), UNWEIGHTED)?.view())
     }
 
     #[inline(never)]

@@ -31,9 +31,9 @@ pub(in crate::apply) use normal::{Normal, symmetric_products};
 
 use criterion::RidgeRows;
 
-use super::super::labels::{best_classes, check_classes, check_labels, one_hot};
 use super::{Ridge, RidgeStatistics, RidgeWarning, Standardisation};
 use crate::data::statistics::is_constant;
 use crate::engine::{FeatureBuffers, FeatureSource};
 use crate::error::check_finite;
+use crate::labels::check_classes;
 use crate::reduce::{check_training, check_weights, too_large};

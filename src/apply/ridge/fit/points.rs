@@ -74,7 +74,7 @@ impl<T: Real> RidgeSpectrum<T> {
         lambdas: &[f64],
         left_out: bool,
     ) -> Result<Vec<f64>> {
-        let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
+        let total: f64 = sample.weights().map_or(sample.x.nrows() as f64, |weights| weights.sum());
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
         }
@@ -152,7 +152,7 @@ impl<T: Real> RidgeSpectrum<T> {
         level: &Level,
         left_out: bool,
     ) -> PointErrors {
-        let weight = sample.weights.map_or(1.0, |weights| weights[i]);
+        let weight = sample.weights().map_or(1.0, |weights| weights[i]);
         if weight == 0.0 {
             return PointErrors::default();
         }
@@ -179,7 +179,7 @@ impl<T: Real> RidgeSpectrum<T> {
         }
         let (distance, length) = (spread.sqrt(), square.sqrt());
         let of_target = |j: usize| {
-            let y = sample.targets.view()[[i, j]];
+            let y = sample.targets.columns[[i, j]];
             let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
             let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
             let (reference, offset) = (self.normal.references[j], self.normal.offsets[j]);

@@ -59,8 +59,8 @@ impl Training {
 /// Σ w y or Σ w y² over the rows of a sample, and the sum of magnitudes, for a target, or for the target 1.
 fn moment<T: Real>(sample: &RidgeRows<'_, T>, target: Option<usize>, squared: bool) -> (f64, f64) {
     let term = |i: usize| {
-        let y = target.map_or(1.0, |j| sample.targets.view()[[i, j]].widen());
-        sample.weights.map_or(1.0, |weights| weights[i]) * y * if squared { y } else { 1.0 }
+        let y = target.map_or(1.0, |j| sample.targets.columns[[i, j]].widen());
+        sample.weights().map_or(1.0, |weights| weights[i]) * y * if squared { y } else { 1.0 }
     };
     (0..sample.x.nrows()).map(term).fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
 }

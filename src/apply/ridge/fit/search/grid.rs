@@ -1,12 +1,11 @@
 //! [`RidgeGrid`]: regressions with several maps, from one pass over the data, and the choice of one.
 
-use ndarray::{ArrayRef1, ArrayRef2};
-
-use super::super::{Criterion, RidgeStatistics, Standardisation, one_hot};
+use super::super::{Criterion, RidgeStatistics, Standardisation};
 use super::trial::{NONE, RidgeFit, Tried, check_grid};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::once::once;
+use crate::targets::TargetRows;
 use crate::{Points, Real, Targets, progress, threads};
 
 /// Searches for the best of several maps and for λ while it reads the data once, in batches, on any number of machines.
@@ -88,7 +87,7 @@ impl<T: Real> RidgeGrid<T> {
         &self.candidates
     }
 
-    /// Adds the next rows to the statistics of all maps: points, n × d, with their targets, n × t or n.
+    /// Adds the next rows to the statistics of all maps: points, n × d, with their [targets](Targets).
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::update`]; nothing has changed then.
@@ -97,39 +96,12 @@ impl<T: Real> RidgeGrid<T> {
         x: impl Into<Points<'a, T>>,
         targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
-        self.take_in(&x.into(), &targets.into().view(), None)
-    }
-
-    /// Adds the next rows with a weight for each: how often the row counts.
-    ///
-    /// # Errors
-    /// The errors of [`RidgeStatistics::update_weighted`].
-    pub fn update_weighted<'a, 't>(
-        &mut self,
-        x: impl Into<Points<'a, T>>,
-        targets: impl Into<Targets<'t, T>>,
-        weights: &ArrayRef1<f64>,
-    ) -> Result<()> {
-        self.take_in(&x.into(), &targets.into().view(), Some(weights))
-    }
-
-    /// Adds the next rows with labels below the number of targets.
-    ///
-    /// # Errors
-    /// The errors of [`RidgeStatistics::update_labels`].
-    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let x = x.into();
-        self.take_in(&x, &one_hot(x.nrows(), labels, self.candidates[0].targets())?, None)
+        self.take_in(&x.into(), &targets.into().rows(self.candidates[0].targets())?)
     }
 
     #[inline(never)]
-    pub(super) fn take_in(
-        &mut self,
-        x: &Points<'_, T>,
-        targets: &ArrayRef2<T>,
-        weights: Option<&ArrayRef1<f64>>,
-    ) -> Result<()> {
-        let change = |statistics: &RidgeStatistics<T>| statistics.intake.with(x.view(), targets, weights);
+    pub(super) fn take_in(&mut self, x: &Points<'_, T>, targets: &TargetRows<'_, T>) -> Result<()> {
+        let change = |statistics: &RidgeStatistics<T>| statistics.intake.with(x.view(), targets);
         let changes = self.candidates.iter().map(change).collect::<Result<Vec<_>>>()?;
         self.candidates
             .iter_mut()

@@ -47,6 +47,6 @@ fn digest<T: Real>(sample: &RidgeRows<'_, T>, i: usize) -> u64 {
         }
         PointsView::Columns(x) => x.columns().for_each(|column| digest.write_u64(word(&column[i]))),
     }
-    sample.targets.view().row(i).iter().for_each(|v| digest.write_u64(word(v)));
+    sample.targets.columns.row(i).iter().for_each(|v| digest.write_u64(word(v)));
     digest.finish()
 }

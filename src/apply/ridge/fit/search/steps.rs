@@ -5,7 +5,6 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeStatistics, RidgeWarning, Standardisation};
-use super::chosen::ChosenRows;
 use super::errors::LambdaErrors;
 use super::options::{Maps, RidgeSearch};
 use super::repeated::repeated;
@@ -40,8 +39,8 @@ pub(super) struct Search<'s, 'a, T: Real> {
     /// The leading parts of the draw that maps share, one for each number of frequencies; none without a shared draw.
     parts: Vec<Arc<Frequencies>>,
     /// The rows to train on; `None` for all.
-    train: Option<ChosenRows<T>>,
-    held_out: Option<ChosenRows<T>>,
+    train: Option<RidgeRows<'static, T>>,
+    held_out: Option<RidgeRows<'static, T>>,
     /// Trials of which the watcher has not been told, and the errors of failed ones.
     finished: Mutex<VecDeque<Result<RidgeTrial>>>,
     /// The number of trials of which the watcher has been told.
@@ -111,12 +110,12 @@ impl Attempts {
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     pub fn new(options: &'s RidgeSearch<'a, T>, all: RidgeRows<'s, T>) -> Result<Self> {
-        if options.criterion.rows().is_some() {
+        if options.criterion.has_rows() {
             let what = "rows of its own for the criterion of a search: LeaveOneOut and HeldOutShare take them from the data";
             return Err(Error::Unsupported { what });
         }
         let inputs = if options.standardise && !all.x.is_sparse() {
-            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.weights)?)
+            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.weights())?)
         } else {
             None
         };
@@ -352,18 +351,18 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
 
     /// The rows that maps are tried on.
     fn training(&self) -> RidgeRows<'_, T> {
-        self.train.as_ref().map_or_else(|| self.all.borrowed(), ChosenRows::rows)
+        self.train.as_ref().map_or_else(|| self.all.borrowed(), RidgeRows::borrowed)
     }
 
     fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {
-        let mut statistics = RidgeStatistics::new(map, rows.targets.ncols())?;
+        let mut statistics = RidgeStatistics::new(map, rows.targets.columns.ncols())?;
         if let Some(inputs) = &self.inputs {
             statistics = statistics.with_standardisation(inputs.clone())?;
         }
         if !self.options.intercept {
             statistics = statistics.without_intercept();
         }
-        statistics.intake.take_in(rows.x.view(), &rows.targets.view(), rows.weights)?;
+        statistics.intake.take_in(rows.x.view(), &rows.targets)?;
         Ok(statistics)
     }
 
@@ -371,7 +370,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn criterion<'c>(&'c self, train: RidgeRows<'c, T>) -> Criterion<'c, T> {
         match (&self.options.criterion, &self.held_out) {
             (Criterion::LeaveOneOut, _) => train.left_out(),
-            (_, Some(held_out)) => held_out.rows().held_out(),
+            (_, Some(held_out)) => held_out.borrowed().held_out(),
             (Criterion::LogEvidence, _) => Criterion::LogEvidence,
             _ => Criterion::GeneralisedCrossValidation,
         }

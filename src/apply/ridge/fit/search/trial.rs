@@ -304,7 +304,9 @@ impl<T: Real> Tried<T> {
             let alike = trials.iter().filter(|trial| trial.m == trials[best].m);
             warnings.extend(warning::lengthscales(own, alike.filter_map(|trial| trial.lengthscale.as_ref())));
         }
-        if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) = (criterion, criterion.rows()) {
+        if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) =
+            (criterion, criterion.rows(spectrum.rotated.ncols())?)
+        {
             warnings.extend(repeated(&rows)?);
         }
         let lambdas = trials[best].lambdas.clone();

@@ -3,12 +3,11 @@
 use ndarray::{Array2, ArrayView1};
 
 use crate::Real;
-use crate::error::{Error, Result, check_finite, check_size};
+use crate::error::{Error, Result, check_finite};
 use crate::memory::check_memory;
 
-/// The labels of this number of rows as indicators, rows × classes.
-pub(super) fn one_hot<T: Real>(rows: usize, labels: &[usize], classes: usize) -> Result<Array2<T>> {
-    check_size("the number of labels", rows, labels.len())?;
+/// Labels as indicators, rows × classes.
+pub(crate) fn one_hot<T: Real>(labels: ArrayView1<'_, usize>, classes: usize) -> Result<Array2<T>> {
     check_labels(labels, classes)?;
     check_memory("rows of indicators", labels.len(), classes.saturating_mul(size_of::<T>()))?;
     let mut targets = Array2::zeros((labels.len(), classes));
@@ -19,7 +18,7 @@ pub(super) fn one_hot<T: Real>(rows: usize, labels: &[usize], classes: usize) ->
 }
 
 /// Rejects labels that are too large.
-pub(super) fn check_labels(labels: &[usize], classes: usize) -> Result<()> {
+pub(crate) fn check_labels(labels: ArrayView1<'_, usize>, classes: usize) -> Result<()> {
     let wrong = |(row, label): (usize, &usize)| {
         let (value, domain) = (*label as f64, "below the number of classes");
         Err(Error::Entry { what: "the labels", row, value, domain })
@@ -28,7 +27,7 @@ pub(super) fn check_labels(labels: &[usize], classes: usize) -> Result<()> {
 }
 
 /// Rejects fewer than two classes: a single score says nothing about the class.
-pub(super) fn check_classes(classes: usize) -> Result<()> {
+pub(crate) fn check_classes(classes: usize) -> Result<()> {
     if classes >= 2 {
         return Ok(());
     }
@@ -38,7 +37,7 @@ pub(super) fn check_classes(classes: usize) -> Result<()> {
 
 /// The class with the largest score in each row of `scores`, n × classes; the first of equals. A class that does not occur in
 /// training is left out: its score of 0 says nothing, and may be above all other scores.
-pub(super) fn best_classes(scores: &Array2<f64>, occurs: impl Fn(usize) -> bool) -> Result<Vec<usize>> {
+pub(crate) fn best_classes(scores: &Array2<f64>, occurs: impl Fn(usize) -> bool) -> Result<Vec<usize>> {
     check_classes(scores.ncols())?;
     check_finite("x", scores)?;
     let candidates = occurring(scores.ncols(), occurs);
@@ -50,7 +49,7 @@ pub(super) fn best_classes(scores: &Array2<f64>, occurs: impl Fn(usize) -> bool)
 }
 
 /// The classes that occur in training, ascending; all classes if none does.
-pub(super) fn occurring(classes: usize, occurs: impl Fn(usize) -> bool) -> Vec<usize> {
+pub(crate) fn occurring(classes: usize, occurs: impl Fn(usize) -> bool) -> Vec<usize> {
     let some: Vec<usize> = (0..classes).filter(|class| occurs(*class)).collect();
     if some.is_empty() { (0..classes).collect() } else { some }
 }
