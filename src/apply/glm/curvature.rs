@@ -59,6 +59,14 @@ impl Curvature {
         Err(Error::Singular { lambda, least: noise })
     }
 
+    /// The trace of the second derivatives of one value η, without λ.
+    pub fn trace<T: Real>(sums: &GlmSums<T>) -> f64 {
+        let values = sums.model.values();
+        let matrix = if values == 1 { Matrix::single(sums) } else { Matrix::several(sums) };
+        let entries = matrix.a.diag().into_iter().zip(&matrix.penalised);
+        entries.map(|(entry, is)| entry * is).sum::<f64>() / values as f64
+    }
+
     /// The step that takes a gradient to 0.
     pub fn solve(&self, gradient: &Step) -> Result<Step> {
         match &self.kind {

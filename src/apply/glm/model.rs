@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
-use super::{Loss, Ridge, Step};
+use super::{Loss, Response, Ridge, Step};
 use crate::data::standardisation::Standardisation;
 use crate::error::{Error, Result, check_size};
 use crate::labels::check_classes;
@@ -186,6 +186,18 @@ impl<T: Real> Glm<T> {
     /// The weights and intercepts.
     pub(super) fn parameters(&self) -> Step {
         Step { weights: self.linear.weights.to_owned(), intercepts: self.linear.intercepts.clone() }
+    }
+
+    /// The model, which for counts begins at b = ln ȳ where β = 0 and b = 0.
+    pub(super) fn with_start(self, response: &Response) -> Self {
+        let mut start = self.parameters();
+        let is_new = start.weights.iter().chain(&start.intercepts).all(|v| *v == 0.0);
+        if self.loss == Loss::Poisson && self.intercept && is_new {
+            let total: f64 = response.y.column(0).iter().zip(&response.weights).map(|(y, w)| y * w).sum();
+            // Where all counts are 0, b has no minimum: the start is half a count.
+            start.intercepts[0] = (total.max(0.5) / response.weights.sum()).ln();
+        }
+        self.with_parameters(start)
     }
 
     /// ½λ‖β‖².

@@ -9,7 +9,7 @@ mod landmarks;
 mod normal;
 mod points;
 mod posterior;
-mod rotation;
+pub(in crate::apply) mod rotation;
 mod search;
 mod shrinkage;
 mod spectrum;

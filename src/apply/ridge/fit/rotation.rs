@@ -13,11 +13,11 @@ use crate::map::Map;
 use crate::numeric::{self, Isa, Packed};
 
 /// The number of rows that are multiplied at a time.
-pub(super) const ROWS: usize = 48;
+pub(in crate::apply) const ROWS: usize = 48;
 
 /// u = M (φ(x) − φ̄) in `f64`, for a matrix M of D × D.
 #[derive(Debug)]
-pub(super) struct Rotation<T: Real> {
+pub(in crate::apply) struct Rotation<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     mean: Array1<f64>,
@@ -26,7 +26,7 @@ pub(super) struct Rotation<T: Real> {
 
 /// Buffers that a thread reuses from run to run.
 #[derive(Default)]
-pub(super) struct RotationBuffers<T> {
+pub(in crate::apply) struct RotationBuffers<T> {
     features: FeatureBuffers<T>,
     centred: Vec<f64>,
     rotated: Vec<f64>,
@@ -81,7 +81,7 @@ impl<T: Real> Rotation<T> {
 }
 
 /// Writes features as plain values, e^(log scale) · value.
-fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
+pub(in crate::apply) fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
     for (columns, scale) in blocks.iter().zip(row.log_scales) {
         let out = &mut out[columns.clone()];
         if *scale == f64::NEG_INFINITY {
