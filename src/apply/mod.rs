@@ -4,7 +4,7 @@
 //!   batches, on several machines, and give a [`Ridge`]. [`RidgeClassifier`] has probabilities, [`RidgePosterior`] intervals.
 //!   [`KernelRidge`] solves with a Gram matrix, exact or estimated: the reference.
 //! - Generalised linear models: [`Glm`] for classes with probabilities (logistic regression), for counts, and for the squared
-//!   hinge; [`GlmSums`] fit rows on several machines.
+//!   hinge; [`GlmSums`] fit rows on several machines, [`GlmStream`] follows batches.
 //! - Kernel regression, which is simpler and less accurate: [`Smoother`] from features in O((n + t) m), and [`ExactSmoother`]
 //!   from the kernel itself in O(n t), the reference.
 //! - Kernel PCA: [`pca`].
@@ -36,4 +36,4 @@ pub mod softmax_sampling;
 #[cfg(feature = "regression")]
 pub use self::{exact_smoother::ExactSmoother, ridge::*, smoother::Smoother};
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
-pub use self::glm::{Glm, GlmFit, GlmSums};
+pub use self::glm::{Glm, GlmFit, GlmStream, GlmSums};

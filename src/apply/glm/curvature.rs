@@ -41,7 +41,7 @@ pub(super) struct Single {
 impl Curvature {
     pub fn of<T: Real>(sums: &GlmSums<T>, lambda: f64) -> Result<Self> {
         progress::check()?;
-        let mut matrix = if sums.model.values() == 1 { Matrix::single(sums) } else { Matrix::several(sums) };
+        let mut matrix = if sums.model.values() == 1 { Matrix::single(sums) } else { Matrix::bordered(sums) };
         let largest = matrix.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         let noise = GramSums::<T>::rounding() * largest * matrix.a.nrows() as f64;
         let diagonal = matrix.a.diag().to_owned();
@@ -62,7 +62,7 @@ impl Curvature {
     /// The trace of the second derivatives of one value η, without λ.
     pub fn trace<T: Real>(sums: &GlmSums<T>) -> f64 {
         let values = sums.model.values();
-        let matrix = if values == 1 { Matrix::single(sums) } else { Matrix::several(sums) };
+        let matrix = if values == 1 { Matrix::single(sums) } else { Matrix::bordered(sums) };
         let entries = matrix.a.diag().into_iter().zip(&matrix.penalised);
         entries.map(|(entry, is)| entry * is).sum::<f64>() / values as f64
     }

@@ -14,13 +14,16 @@ mod response;
 mod search;
 mod several;
 mod step;
+mod stream;
 mod sums;
 
 #[cfg(feature = "serde")]
 mod stored;
 
 pub use fit::GlmFit;
+pub(super) use probabilities::log_ratios;
 pub use model::Glm;
+pub use stream::GlmStream;
 pub use sums::GlmSums;
 
 use super::Ridge;

@@ -1,9 +1,10 @@
 //! The stored forms of models and sums, checked when they are read.
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::sums::pairs;
-use super::{Glm, GlmSums, Loss, Ridge};
+use super::{Glm, GlmStream, GlmSums, Loss, Ridge};
 use crate::Real;
 use crate::reduce::StoredGramIntake;
 use crate::sealed::{sealed, sealed_fields};
@@ -84,5 +85,37 @@ impl<T: Real> TryFrom<StoredGlmSums<T>> for GlmSums<T> {
             return Err("sums of different rows".into());
         }
         Ok(GlmSums { model, intakes })
+    }
+}
+
+sealed_fields! {
+    GlmStream<T>, T,
+    #[serde(rename = "GlmStream", bound = "")]
+    struct StoredGlmStream {
+        model: Glm<T>,
+        #[serde(with = "crate::exact")]
+        lambda: f64,
+        #[serde(with = "crate::exact")]
+        matrix: Array2<f64>,
+        #[serde(with = "crate::exact")]
+        right: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        weight: f64,
+    }
+}
+
+impl<T: Real> TryFrom<StoredGlmStream<T>> for GlmStream<T> {
+    type Error = String;
+
+    fn try_from(stored: StoredGlmStream<T>) -> Result<Self, String> {
+        let StoredGlmStream { model, lambda, matrix, right, weight } = stored;
+        let empty = GlmStream::new(&model, lambda).map_err(|error| error.to_string())?;
+        if matrix.dim() != empty.matrix.dim() || right.len() != empty.right.len() {
+            return Err("sums of another shape than that of the model".into());
+        }
+        if !matrix.iter().chain(&right).all(|v| v.is_finite()) || !(weight.is_finite() && weight >= 0.0) {
+            return Err("sums that are not finite".into());
+        }
+        Ok(GlmStream { matrix, right, weight, ..empty })
     }
 }

@@ -13,6 +13,7 @@ pub(in crate::apply) mod rotation;
 mod search;
 mod shrinkage;
 mod spectrum;
+mod threshold;
 mod training;
 
 #[cfg(feature = "serde")]
