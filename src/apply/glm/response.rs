@@ -4,7 +4,6 @@ use ndarray::{Array1, Array2, Axis};
 
 use super::{Glm, Loss, Response};
 use crate::error::{Error, Result, check_finite, check_size};
-use crate::targets::TargetRows;
 use crate::{Real, Targets};
 
 /// The rounding of a row of probabilities, which add up to 1.
@@ -26,11 +25,15 @@ impl Given {
         if single && model.classes > 2 {
             check_size("the number of columns of targets", model.classes, targets.ncols())?;
         }
-        let TargetRows { columns, weights } = targets.rows(if single { 1 } else { model.classes })?;
+        let rows_of = targets.rows(if single { 1 } else { model.classes })?;
+        if rows_of.precisions().is_some() {
+            return Err(Error::Unsupported { what: "precisions of a loss that is not a square" });
+        }
+        let (columns, weights) = (&rows_of.columns, rows_of.weights());
         let expected = if single { 1 } else { model.classes };
         check_size("the number of columns of targets", expected, columns.ncols())?;
-        check_finite("the targets", &columns)?;
-        let weights = weights.map_or_else(|| Array1::ones(rows), |weights| weights.into_owned());
+        check_finite("the targets", columns)?;
+        let weights = weights.map_or_else(|| Array1::ones(rows), |weights| weights.to_owned());
         let given = Given { y: columns.mapv(|y| y.widen()), weights };
         given.check(model.loss)?;
         Ok(given)

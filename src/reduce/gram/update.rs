@@ -14,7 +14,7 @@ use crate::engine::{FeatureSource, PointsView};
 use crate::error::Result;
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::reduce::training::{check_training, check_weights};
+use crate::reduce::training::check_training;
 use crate::rows::RowRanges;
 use crate::targets::TargetRows;
 use crate::{Real, progress};
@@ -118,12 +118,14 @@ impl<T: Real> GramIntake<T> {
         first: u64,
         sign: f64,
     ) -> Result<NewTotals<T>> {
-        let weights = targets.weights();
         check_training(x, self.map.dim(), &targets.columns, self.sums.targets())?;
-        check_weights(weights, x.nrows())?;
-        let x = x.rows(0..x.nrows());
-        let data =
-            Data { x, targets: targets.columns.view(), weights: weights.map(|weights| weights.view()) };
+        targets.check_weights(x.nrows())?;
+        let data = Data {
+            x: x.rows(0..x.nrows()),
+            targets: targets.columns.view(),
+            weights: targets.weights().map(|weights| weights.view()),
+            precisions: targets.precisions().map(|precisions| precisions.view()),
+        };
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
         self.check_chunk(x.nrows())?;
         let pools = ChunkPools::default();

@@ -12,7 +12,7 @@ mod streams;
 
 use ndarray::{Array1, Array2};
 use random_features::apply::Glm;
-use random_features::{Map, Real, Side};
+use random_features::{Map, Real};
 
 use crate::common::points;
 pub use crate::ridge::{trigonometric, weights};
@@ -31,7 +31,7 @@ pub fn labelled<T: Real>(n: usize, classes: usize) -> (Array2<T>, Vec<usize>) {
 
 /// Features of plain values, with a 1 for the intercept as the last.
 pub fn features<T: Real>(map: &Map<T>, x: &Array2<T>) -> Array2<f64> {
-    let features = map.features(Side::X, x).unwrap().to_values().mapv(|v| v.widen());
+    let features = crate::ridge::features(map, x);
     let mut all = Array2::ones((features.nrows(), features.ncols() + 1));
     all.slice_mut(ndarray::s![.., ..features.ncols()]).assign(&features);
     all

@@ -5,7 +5,6 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
 use super::check_finite;
 use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
-use crate::targets::TargetRows;
 use crate::{Real, Targets, numeric, progress};
 
 /// The maximum number of steps of Newton's method.
@@ -38,7 +37,11 @@ impl WeightedLabels {
     /// The labels of targets of this number of classes, one for each of some rows.
     pub fn of<T: Real>(targets: &Targets<'_, T>, rows: usize, classes: usize) -> Result<Self> {
         check_size("the number of labels", rows, targets.nrows())?;
-        let TargetRows { columns, weights } = targets.rows(classes)?;
+        let given = targets.rows(classes)?;
+        if given.precisions().is_some() {
+            return Err(Error::Unsupported { what: "precisions of labels" });
+        }
+        let (columns, weights) = (&given.columns, given.weights());
         check_size("the number of classes", classes, columns.ncols())?;
         let label = |(row, values): (usize, ArrayView1<'_, T>)| {
             let is = |value: &T| *value == T::one();

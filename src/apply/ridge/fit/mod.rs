@@ -1,8 +1,11 @@
 //! Whatever factorises matrices: solutions of ridge regressions, the choice among them, and variances of predictions.
 
+mod by_criterion;
 mod calibration;
 mod classifier;
 mod criterion;
+mod folds;
+mod groups;
 mod kernel_ridge;
 mod kernel_spectrum;
 mod landmarks;
@@ -15,6 +18,7 @@ mod shrinkage;
 mod spectrum;
 mod threshold;
 mod training;
+mod without;
 
 #[cfg(feature = "serde")]
 mod stored;

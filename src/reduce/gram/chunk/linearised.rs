@@ -39,13 +39,13 @@ impl LinearisedRows<'_> {
     }
 
     /// The moments in the order of those of targets: the sums of k derivatives and of the first value, Σ s, the sums of the
-    /// other values.
+    /// other values; the last of these again, since it counts rows, and 0.
     fn moments(&self) -> Vec<f64> {
         let k = self.pull.ncols();
         let value = |j: usize| self.values.column(j).iter().sum();
         let pulls = (0..k).map(|j| self.pull.column(j).iter().sum());
         let curvature = self.curvature.iter().sum();
-        pulls.chain([value(0), curvature]).chain((1..k + 2).map(value)).collect()
+        pulls.chain([value(0), curvature]).chain((1..k + 2).map(value)).chain([value(k + 1), 0.0]).collect()
     }
 }
 
