@@ -13,11 +13,12 @@ mod landmarks;
 mod normal;
 mod points;
 mod posterior;
-mod rotation;
+pub(in crate::apply) mod rotation;
 mod row_space;
 mod search;
 mod shrinkage;
 mod spectrum;
+mod threshold;
 mod training;
 mod without;
 
