@@ -117,8 +117,11 @@ pub(crate) fn own_scales<T: Real>(points: &ArrayRef2<T>) -> Result<(Vec<f64>, f6
 }
 
 /// The error where no two points differ.
-const EQUAL: Error =
-    Error::Parameter { name: "the median distance", value: 0.0, domain: "positive: at least two points must differ" };
+const EQUAL: Error = Error::Parameter {
+    name: "the median distance",
+    value: 0.0,
+    domain: "positive: at least two points must differ",
+};
 
 /// The median, or that of the numbers above 0 if it is 0; `None` if there are none.
 fn median_of_most(mut numbers: Vec<f64>, median: impl Fn(&mut [f64]) -> Option<f64>) -> Option<f64> {

@@ -9,9 +9,9 @@ use super::{Map, Omega, PlainRecipe};
 use crate::Real;
 use crate::digest::{Digest, Identify, Identity};
 use crate::error::{Error, Result, check_size};
+use crate::kernel::Kernel;
 #[cfg(feature = "regression")]
 use crate::kernel::Lengthscale;
-use crate::kernel::Kernel;
 use crate::numeric::special::relative_deviation;
 use crate::once::once;
 
@@ -148,7 +148,9 @@ impl Recipe {
         let leaves = self.leaves();
         let of = |plain: &PlainRecipe| plain.kernel.lengthscale().clone();
         if leaves.iter().any(|plain| of(plain) != of(leaves[0])) {
-            return Err(Error::Unsupported { what: "another lengthscale of parts whose lengthscales differ" });
+            return Err(Error::Unsupported {
+                what: "another lengthscale of parts whose lengthscales differ",
+            });
         }
         let (mut recipe, mut changed) = (self.clone(), Ok(()));
         recipe.each_leaf_mut(&mut |plain| match plain.kernel.clone().with_lengthscale(lengthscale.clone()) {

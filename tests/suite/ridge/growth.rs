@@ -1,11 +1,11 @@
 //! How lengthscales are tried: the grid that grows, waves along coordinates, scales of coordinates.
 
 use ndarray::{Array1, Array2, ArrayView1};
+use rand::RngExt;
+use rand_distr::StandardNormal;
 use random_features::Error;
 use random_features::linalg::Backend;
 use random_features::workbench::search::{End, Growth, own_scales, wave_shares};
-use rand::RngExt;
-use rand_distr::StandardNormal;
 
 /// A wave of numbers below 1 that has no pattern.
 fn number(i: usize, seed: usize) -> f64 {
@@ -42,7 +42,8 @@ fn grids_keep_their_bounds() {
         let least = tried.iter().map(|k| error(*k)).fold(f64::INFINITY, f64::min);
         let best = tried.iter().find(|k| error(**k) == least).copied();
         assert_eq!(growth.best(), best);
-        let at = |end: End| growth.edge() == Some((end, best == Some(limits[usize::from(end == End::Upper)])));
+        let at =
+            |end: End| growth.edge() == Some((end, best == Some(limits[usize::from(end == End::Upper)])));
         assert_eq!(at(End::Lower), tried.iter().min().copied() == best);
         assert!(seed % 4 != 2 || budget < 16 || best == Some(limits[0]), "{seed}: {best:?}");
         assert!(growth.next().is_empty());

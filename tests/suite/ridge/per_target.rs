@@ -75,7 +75,10 @@ fn targets_are_as_alone<T: Real>(intercept: bool) {
             let of = |y| criterion(k, &x, y, &w);
             let table = all.errors_per_target(&of(all_targets), &LAMBDAS).unwrap();
             let errors = alone.errors(&of(&y), &LAMBDAS).unwrap();
-            assert!(table.column(j).iter().zip(&errors).all(|(a, b)| near(*a, *b)), "{k}, {j}: {table} {errors:?}");
+            assert!(
+                table.column(j).iter().zip(&errors).all(|(a, b)| near(*a, *b)),
+                "{k}, {j}: {table} {errors:?}"
+            );
             let chosen = all.choose_per_target(&of(all_targets), &LAMBDAS).unwrap()[j];
             let expected = alone.choose(&of(&y), &LAMBDAS).unwrap();
             assert!(chosen.0 == expected.0 && near(chosen.1, expected.1));
@@ -209,7 +212,8 @@ fn units_of_targets_change_no_choice() {
         });
         let search = search.with_criterion(criterion);
         let plain = search.fit(&x, &y).unwrap();
-        let changed = Array2::from_shape_fn((300, 2), |(i, j)| if j == 0 { y[[i, 0]] } else { 1e4 * y[[i, 1]] + 1e7 });
+        let changed =
+            Array2::from_shape_fn((300, 2), |(i, j)| if j == 0 { y[[i, 0]] } else { 1e4 * y[[i, 1]] + 1e7 });
         let changed = search.fit(&x, &changed).unwrap();
         assert_eq!(changed.best().lengthscale, plain.best().lengthscale);
         let near = |(a, b): (&f64, &f64)| (a / b - 1.0).abs() < 1e-9;
@@ -275,7 +279,9 @@ fn rows_are_added_to_the_chosen_model() {
     assert_eq!(grown.rows(), 4500);
     // The cut is at a multiple of a chunk.
     assert_eq!(first as u64 % RidgeStatistics::<f64>::CHUNK, 0);
-    let of = |statistics: &RidgeStatistics<f64>| statistics.spectrum().unwrap().model_per_target(&lambdas).unwrap();
+    let of = |statistics: &RidgeStatistics<f64>| {
+        statistics.spectrum().unwrap().model_per_target(&lambdas).unwrap()
+    };
     assert_eq!(of(&grown).weights(), of(&whole).weights());
     assert!(distance(&of(&grown).predict(&x).unwrap(), &y) < 0.1);
 }
@@ -284,12 +290,19 @@ fn rows_are_added_to_the_chosen_model() {
 #[test]
 fn rows_fewer_than_features_give_sums_too() {
     let (x, y) = super::data::<f64>(50);
-    for search in [RidgeSearch::<f64>::gaussian(3, 40, 7).unwrap(), RidgeSearch::gaussian(3, 40, 7).unwrap().without_intercept()] {
+    for search in [
+        RidgeSearch::<f64>::gaussian(3, 40, 7).unwrap(),
+        RidgeSearch::gaussian(3, 40, 7).unwrap().without_intercept(),
+    ] {
         let fit = search.with_lengthscales([2.0]).fit(&x, &y).unwrap();
         let (model, lambdas) = (fit.model().clone(), fit.lambdas().to_vec());
         let statistics = fit.into_statistics().unwrap();
         assert_eq!((statistics.rows(), statistics.standardisation()), (50, model.standardisation()));
-        let again = statistics.spectrum().unwrap().model_per_target(&lambdas.iter().map(|l| l.max(1e-9)).collect::<Vec<_>>()).unwrap();
+        let again = statistics
+            .spectrum()
+            .unwrap()
+            .model_per_target(&lambdas.iter().map(|l| l.max(1e-9)).collect::<Vec<_>>())
+            .unwrap();
         let [a, b] = [&again, &model].map(|model| model.predict(&x).unwrap());
         assert!(distance(&a, &b) < 1e-3);
     }

@@ -23,7 +23,11 @@ impl Numbers {
         (-2.0 * (-a).ln_1p()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
 
-    fn array(&mut self, shape: (usize, usize), mut entry: impl FnMut(&mut Self, usize) -> f64) -> Array2<f64> {
+    fn array(
+        &mut self,
+        shape: (usize, usize),
+        mut entry: impl FnMut(&mut Self, usize) -> f64,
+    ) -> Array2<f64> {
         let mut array = Array2::zeros(shape);
         for ((_, k), v) in array.indexed_iter_mut() {
             *v = entry(self, k);
@@ -104,9 +108,11 @@ fn few_spacings_are_learnt_from_and_said() {
         (x.mapv(|v| v as f32), noise.column(0).to_owned())
     };
     let (train, new) = (points(1000), points(500));
-    let ends = train.0.column(0).iter().fold((f64::INFINITY, 0.0f64), |ends, x| {
-        (ends.0.min(f64::from(*x)), ends.1.max(f64::from(*x)))
-    });
+    let ends = train
+        .0
+        .column(0)
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |ends, x| (ends.0.min(f64::from(*x)), ends.1.max(f64::from(*x))));
     for (with_time, least) in [(0.0, 0.95), (1.0, 0.97)] {
         let y = |(x, noise): &(Array2<f32>, Array1<f64>)| {
             let signal = x.map_axis(Axis(1), |x| {
@@ -145,7 +151,10 @@ fn offsets_of_targets_change_nothing() {
         assert!((fit.lambda() / fits[0].lambda() - 1.0).abs() < 1e-9, "{fit}");
         assert_eq!(fit.best().lengthscale, fits[0].best().lengthscale);
     }
-    println!("offsets: noise off by {:.1e}", noises.iter().map(|n| (n / noises[0] - 1.0).abs()).fold(0.0, f64::max));
+    println!(
+        "offsets: noise off by {:.1e}",
+        noises.iter().map(|n| (n / noises[0] - 1.0).abs()).fold(0.0, f64::max)
+    );
 }
 
 /// Rows of a search whose inputs have many values are not warned of.

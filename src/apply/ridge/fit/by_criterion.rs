@@ -37,11 +37,9 @@ impl<T: Real> RidgeSpectrum<T> {
                     ErrorTable::by_target((&shrinkage.varying(), count), each, errors)
                 })
             }
-            (_, Some(rows)) => {
-                Box::new(move |lambdas, each| {
-                    self.errors_at(&rows, &shrinkage.varying(), lambdas, [false, each])
-                })
-            }
+            (_, Some(rows)) => Box::new(move |lambdas, each| {
+                self.errors_at(&rows, &shrinkage.varying(), lambdas, [false, each])
+            }),
             (Criterion::FoldsOf { folds }, None) => self.errors_of_parts(folds, None)?,
             (Criterion::ForwardOf { blocks, gap }, None) => self.errors_of_parts(blocks, Some(*gap))?,
             (_, None) => return Err(Error::Unsupported { what: instead(criterion) }),

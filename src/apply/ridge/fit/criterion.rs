@@ -353,7 +353,11 @@ impl<T: Real> RidgeSpectrum<T> {
     /// # Errors
     /// The errors of [`choose`](RidgeSpectrum::choose).
     #[inline(never)]
-    pub fn choose_per_target(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<(f64, f64)>> {
+    pub fn choose_per_target(
+        &self,
+        criterion: &Criterion<'_, T>,
+        lambdas: &[f64],
+    ) -> Result<Vec<(f64, f64)>> {
         let errors = self.errors_per_target(criterion, lambdas)?;
         errors.columns().into_iter().map(|errors| least(lambdas, &errors.to_vec())).collect()
     }

@@ -38,7 +38,8 @@ impl ErrorTable {
         self.sums.splice(0..0, other.sums);
         let (more, targets) = other.each.dim();
         let shape = (more + self.each.nrows(), targets);
-        let of = |(i, j): (usize, usize)| if i < more { other.each[[i, j]] } else { self.each[[i - more, j]] };
+        let of =
+            |(i, j): (usize, usize)| if i < more { other.each[[i, j]] } else { self.each[[i - more, j]] };
         self.each = Array2::from_shape_fn(shape, of);
     }
 

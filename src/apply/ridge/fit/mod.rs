@@ -14,11 +14,12 @@ mod landmarks;
 mod normal;
 mod points;
 mod posterior;
-mod rotation;
+pub(in crate::apply) mod rotation;
 mod row_space;
 pub(crate) mod search;
 mod shrinkage;
 mod spectrum;
+mod threshold;
 mod training;
 mod without;
 

@@ -11,11 +11,11 @@ use crate::map::Map;
 use crate::numeric::{self, Isa, Packed, matrix_view};
 
 /// The number of rows that are multiplied at a time.
-pub(super) const ROWS: usize = 48;
+pub(in crate::apply) const ROWS: usize = 48;
 
 /// u = M z in `f64` for the centred features z = φ(x) − φ̄ and a matrix M, r × D.
 #[derive(Debug)]
-pub(super) struct Rotation<T: Real> {
+pub(in crate::apply) struct Rotation<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     mean: Array1<f64>,
@@ -26,7 +26,7 @@ pub(super) struct Rotation<T: Real> {
 
 /// Buffers that a thread reuses from run to run.
 #[derive(Default)]
-pub(super) struct RotationBuffers<T> {
+pub(in crate::apply) struct RotationBuffers<T> {
     features: FeatureBuffers<T>,
     centred: Vec<f64>,
     rotated: Vec<f64>,
@@ -120,7 +120,7 @@ impl<T: Real> Rotation<T> {
 }
 
 /// Writes features as plain values, e^(log scale) · value.
-pub(super) fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
+pub(in crate::apply) fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
     for (columns, scale) in blocks.iter().zip(row.log_scales) {
         let out = &mut out[columns.clone()];
         if *scale == f64::NEG_INFINITY {

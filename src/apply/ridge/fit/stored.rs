@@ -18,6 +18,8 @@ sealed_fields! {
     struct StoredClassifier {
         model: Ridge<T>,
         calibration: Option<ClassCalibration>,
+        #[serde(with = "crate::exact", default)]
+        threshold: Option<f64>,
     }
 }
 
@@ -25,7 +27,7 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
     type Error = &'static str;
 
     fn try_from(stored: StoredClassifier<T>) -> Result<Self, &'static str> {
-        let StoredClassifier { model, calibration } = stored;
+        let StoredClassifier { model, calibration, threshold } = stored;
         let classes = model.intercepts.len();
         if classes < 2 {
             return Err("a classifier of one target");
@@ -33,7 +35,10 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
         if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
             return Err("a calibration for another number of classes than the model's");
         }
-        Ok(RidgeClassifier { model, calibration })
+        if threshold.is_some_and(|threshold| threshold.is_nan() || model.occurring().len() != 2) {
+            return Err("a threshold that is no number, or not between two classes");
+        }
+        Ok(RidgeClassifier { model, calibration, threshold })
     }
 }
 
@@ -87,7 +92,8 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
             return Err("a posterior of another shape than that of the map and the targets".into());
         }
         let scalars = noise.iter().chain(&lambdas).chain(&values).chain([&mean]);
-        let sound = scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambdas.iter().all(|v| *v > 0.0);
+        let sound =
+            scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambdas.iter().all(|v| *v > 0.0);
         if !(sound && axes.iter().chain(&mean_features).all(|v| v.is_finite())) {
             return Err("a posterior with numbers that are negative or not finite".into());
         }

@@ -6,9 +6,9 @@ use random_features::workbench::search::{End, Growth, own_scales, wave_shares};
 use super::Regression;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use super::{arrays, text};
-use crate::golden::formulas::Outcome;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::golden::Scaled;
+use crate::golden::formulas::Outcome;
 
 #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
 pub fn compute(_: &Regression<'_>) -> Result<Outcome, String> {
@@ -28,8 +28,12 @@ pub fn compute(case: &Regression<'_>) -> Result<Outcome, String> {
 /// Frequencies at equal distances.
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 fn periodogram(case: &Regression<'_>) -> Result<Outcome, String> {
-    let [x, y, weights, omegas] =
-        [case.numbers("x")?, case.numbers("y")?, case.numbers("weights")?, case.numbers("angular_frequencies")?];
+    let [x, y, weights, omegas] = [
+        case.numbers("x")?,
+        case.numbers("y")?,
+        case.numbers("weights")?,
+        case.numbers("angular_frequencies")?,
+    ];
     let ends = [omegas[0], omegas[1] - omegas[0]];
     let powers = wave_shares(&x.to_vec(), y.view(), &weights, ends, omegas.len()).map_err(text)?;
     let peak = (0..powers.len()).max_by(|i, j| powers[*i].total_cmp(&powers[*j])).ok_or("no frequency")?;
@@ -61,7 +65,8 @@ fn extend(case: &Regression<'_>) -> Result<Outcome, String> {
             break;
         }
         for k in next {
-            let place = places.iter().position(|place| *place == f64::from(k)).ok_or("a place without an error")?;
+            let place =
+                places.iter().position(|place| *place == f64::from(k)).ok_or("a place without an error")?;
             growth.tell(k, errors[place]);
         }
     }

@@ -74,25 +74,18 @@ impl LambdaErrors {
         Ok(LambdaErrors { dropped, ..Self::of_grid(kept, own, errors)? })
     }
 
-    fn of_grid(
-        lambdas: Vec<f64>,
-        own: Option<Vec<usize>>,
-        errors: &ErrorsOf<'_>,
-    ) -> Result<Self> {
+    fn of_grid(lambdas: Vec<f64>, own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
         let mut table = errors(&[&lambdas, &[MEAN][..]].concat(), own.is_some())?;
         let mean = table.pop();
         Ok(LambdaErrors { lambdas, table, mean, dropped: false, own })
     }
 
     /// Tries these λ, which fall, and larger ones if the largest is the best.
-    fn grown(
-        lambdas: Vec<f64>,
-        own: Option<Vec<usize>>,
-        errors: &ErrorsOf<'_>,
-    ) -> Result<Self> {
+    fn grown(lambdas: Vec<f64>, own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
         let mut tried = Self::of_grid(lambdas, own, errors)?;
         let Some(largest) = tried.lambdas.first().copied() else { return Ok(tried) };
-        let at_end = |series: &Series| least(&tried.lambdas, &series.errors).is_ok_and(|(best, _)| best == largest);
+        let at_end =
+            |series: &Series| least(&tried.lambdas, &series.errors).is_ok_and(|(best, _)| best == largest);
         let each = tried.own.is_some();
         if tried.lambdas.len() > 1 && tried.series().iter().any(at_end) {
             let of = |k: u8| largest * 10f64.powf(DECADES * f64::from(k));

@@ -18,12 +18,7 @@ type ChosenLambda = (Choice, Vec<f64>, Vec<RidgeWarning>);
 impl<T: Real> Search<'_, '_, T> {
     /// Fits the best map to all rows; `failed` are the errors of maps of the grid, and `at_limit` says whether it ended at its limit
     /// on the side of the shortest and of the longest lengthscales.
-    pub fn fit(
-        &self,
-        attempts: Attempts,
-        failed: &[Error],
-        at_limit: [bool; 2],
-    ) -> Result<RidgeFit<T>> {
+    pub fn fit(&self, attempts: Attempts, failed: &[Error], at_limit: [bool; 2]) -> Result<RidgeFit<T>> {
         let (candidate, trial) = attempts.best();
         progress::check()?;
         let map = self.map(candidate)?;
@@ -60,10 +55,11 @@ impl<T: Real> Search<'_, '_, T> {
             return Ok((choice.at_least(2.0 * resolution), trial.lambdas.clone(), trial.warnings.clone()));
         }
         let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
-        let errors = LambdaErrors::of(spectrum, given, self.share, &|lambdas, each| match self.options.criterion {
-            Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas, each),
-            _ => spectrum.error_table(&all, lambdas, each),
-        })?;
+        let errors =
+            LambdaErrors::of(spectrum, given, self.share, &|lambdas, each| match self.options.criterion {
+                Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas, each),
+                _ => spectrum.error_table(&all, lambdas, each),
+            })?;
         let choice = errors.choice(spectrum, &all).ok_or_else(|| lost(given, resolution))?;
         if trial.is_constant() {
             return Ok((choice, errors.lambdas, trial.warnings.clone()));

@@ -2,9 +2,9 @@
 
 use super::super::Criterion;
 use super::steps::Search;
+use crate::Real;
 use crate::data::lengthscale::choose;
 use crate::error::{Error, Result};
-use crate::Real;
 
 /// The least number of rows of a search.
 const ROWS: usize = 4096;

@@ -28,7 +28,9 @@ impl Scales {
         let factor = 2f64.powf(0.5 * f64::from(k));
         match &self.0 {
             Lengthscale::Isotropic(scale) => (scale * factor).into(),
-            Lengthscale::PerDimension(scales) => scales.iter().map(|scale| scale * factor).collect::<Vec<_>>().into(),
+            Lengthscale::PerDimension(scales) => {
+                scales.iter().map(|scale| scale * factor).collect::<Vec<_>>().into()
+            }
         }
     }
 }

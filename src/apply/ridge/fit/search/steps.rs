@@ -65,7 +65,9 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let scales = if self.options.lengthscales.is_none() { Some(self.scales()?) } else { None };
         let lengthscales: Vec<Lengthscale> = match (&self.options.lengthscales, &scales) {
             (Some(given), _) => given.clone(),
-            (None, Some(scales)) => Growth::<f64>::default().next().into_iter().map(|k| scales.at(k)).collect(),
+            (None, Some(scales)) => {
+                Growth::<f64>::default().next().into_iter().map(|k| scales.at(k)).collect()
+            }
             (None, None) => Vec::new(),
         };
         let candidates = self.grid(&lengthscales)?;

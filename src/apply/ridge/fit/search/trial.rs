@@ -329,7 +329,8 @@ impl<'s, T: Real> Tried<'s, T> {
         }
         let trial = &trials[best];
         let choice = trial.choice().cloned().ok_or_else(|| lost(lambdas, spectrum.resolution()))?;
-        let mut warnings: Vec<_> = statistics.scale_warning().into_iter().chain(trial.warnings.clone()).collect();
+        let mut warnings: Vec<_> =
+            statistics.scale_warning().into_iter().chain(trial.warnings.clone()).collect();
         warnings.extend(warning::failed(&failed));
         if let Some(own) = trial.lengthscale.as_ref().filter(|_| !trial.is_constant()) {
             let alike = trials.iter().filter(|other| other.m == trial.m);
