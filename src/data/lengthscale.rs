@@ -14,7 +14,9 @@ use crate::error::{Error, Result, check_finite};
 use crate::generator::{Generator, rng};
 use crate::kernel::Lengthscale;
 use crate::once::once;
-use crate::{Real, progress, threads};
+use crate::Real;
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+use crate::{progress, threads};
 
 /// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j among k = min(n, `subsample`, 8192)
 /// rows of `points`, n × d.
@@ -96,6 +98,7 @@ pub fn of_statistics(statistics: &Statistics) -> Result<f64> {
 ///
 /// # Errors
 /// [`Parameter`](Error::Parameter) if there are fewer than two points, or all are equal.
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 pub(crate) fn own_scales<T: Real>(points: &ArrayRef2<T>) -> Result<(Vec<f64>, f64)> {
     check_pairs("the number of points", points.nrows())?;
     let mut scaled = points.mapv(|v| v.widen());
@@ -179,6 +182,7 @@ fn root_median(squares: &mut [f64]) -> Option<f64> {
 }
 
 /// The median; `None` without numbers.
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 fn median_of(numbers: &mut [f64]) -> Option<f64> {
     middle(numbers).map(mean)
 }

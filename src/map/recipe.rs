@@ -8,9 +8,9 @@ use super::compose::{Composite, Conditioning, Entry, Known, Part};
 use super::{Map, Omega, PlainRecipe};
 use crate::Real;
 use crate::digest::{Digest, Identify, Identity};
-use crate::error::{Error, Result, check_size};
+use crate::error::{Result, check_size};
 use crate::kernel::Kernel;
-#[cfg(feature = "regression")]
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 use crate::kernel::Lengthscale;
 use crate::numeric::special::relative_deviation;
 use crate::once::once;
@@ -141,9 +141,9 @@ impl Recipe {
     /// This recipe with another lengthscale of all kernels, which must have one and the same.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if the lengthscales of parts differ, the errors of
+    /// [`Unsupported`](crate::Error::Unsupported) if the lengthscales of parts differ, the errors of
     /// [`AnyKernel::with_lengthscale`](super::AnyKernel::with_lengthscale).
-    #[cfg(feature = "regression")]
+    #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
     pub(crate) fn with_lengthscale(&self, lengthscale: &Lengthscale) -> Result<Recipe> {
         let leaves = self.leaves();
         let of = |plain: &PlainRecipe| plain.kernel.lengthscale().clone();
