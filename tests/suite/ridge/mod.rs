@@ -10,6 +10,8 @@ mod merging;
 mod models;
 mod offsets;
 mod refusals;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod removal;
 mod rounding;
 mod search;
 mod standardisation;
