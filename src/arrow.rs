@@ -19,7 +19,7 @@
 //! let mut ridge = RidgeStatistics::new(map, 1)?;
 //! for batch in &batches {
 //!     let x = Points::of_columns(["width", "height"].map(|name| &batch[name]))?;
-//!     let y = column(&batch["price"])?;
+//!     let y = column::<f64>(&batch["price"])?;
 //!     ridge.update(x, y)?;
 //! }
 //! assert_eq!(ridge.rows(), 100);
@@ -96,7 +96,8 @@ impl<'a, T: Real> Points<'a, T> {
     /// use random_features::arrow_array::types::Float32Type;
     /// use random_features::ndarray::array;
     ///
-    /// let rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].map(|row| Some(row.map(Some)));
+    /// let rows =
+    ///     [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].map(|row| Some(row.map(Some)));
     /// type Floats = Float32Type;
     /// let list = FixedSizeListArray::from_iter_primitive::<Floats, _, _>(rows, 2);
     /// let last = list.slice(1, 2);

@@ -11,7 +11,8 @@ use rand_distr::{Distribution, StandardNormal};
 /// ```
 /// use random_features::rng;
 /// let mut generator = rng(42);
-/// let (angle, normal) = (generator.uniform() * std::f64::consts::TAU, generator.normal());
+/// let (angle, normal) =
+///     (generator.uniform() * std::f64::consts::TAU, generator.normal());
 /// assert!((0.0..6.3).contains(&angle) && normal.is_finite());
 /// ```
 ///

@@ -19,34 +19,6 @@ use crate::once::once;
 
 /// Points in rows, n × d, for methods that take `impl Into<Points<T>>`.
 ///
-/// Arrays of two dimensions and any layout (owned, shared, views) convert by reference, and views also by value. With the
-/// feature `sparse`, matrices of the crate [`sprs`](https://docs.rs/sprs) convert, by reference or as views, and
-/// `Points::of_csr` takes SciPy's compressed rows of 32-bit or 64-bit integers. With the feature `arrow`, `Points::of_columns` and `Points::of_list` take
-/// columns of Arrow. Whatever the layout, results have the bits of a dense array of these points.
-///
-/// Points have the scalar of the map: `x.mapv(|v| v as f32)` converts an array for a `Map<f32>`. Arrays are those of
-/// [`random_features::ndarray`](crate::ndarray): an array of another version of ndarray is another type, of which `Vec` and
-/// shape make one of this version.
-///
-/// Features, kernel regression and ridge regression take `Points`. Methods that read every coordinate take only dense arrays:
-/// Gram matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
-/// [`to_dense`](Points::to_dense) writes other layouts out for them.
-///
-/// # Cost
-/// Dense points, columns and compressed rows are borrowed. Each conversion of compressed columns converts them to rows: make
-/// `Points` of them once, and pass it by reference. Explicitly stored zeros are allowed.
-///
-/// Features of sparse points cost O(m) for each coordinate that is stored and O(D) a point, for maps that project the
-/// points themselves (trigonometric, positive, hyperbolic, generalised, sign and nonlinear ones, and hybrids of these) on
-/// dense frequencies. All others convert some hundred points at a time to dense rows, which
-/// costs at least O(d) a point: structured frequencies, linear images of points (complex exponentials, conditioning),
-/// Poisson and geometric maps, `EluPlusOne`, clusters, user-defined maps, and centred inputs of ridge regressions (4096
-/// at a time).
-///
-/// Columns are gathered to dense rows, as many at a time, whatever the map, which costs O(d) a point. Exact kernels, and a
-/// [`RidgeSearch`](crate::apply::RidgeSearch) that standardises, gather all at once.
-///
-/// # Example
 /// ```
 /// use random_features::frequency::Orthogonal;
 /// use random_features::ndarray::{Array2, s};
@@ -78,6 +50,33 @@ use crate::once::once;
 /// # }
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// Arrays of two dimensions and any layout (owned, shared, views) convert by reference, and views also by value. With the
+/// feature `sparse`, matrices of the crate [`sprs`](https://docs.rs/sprs) convert, by reference or as views, and
+/// `Points::of_csr` takes SciPy's compressed rows of 32-bit or 64-bit integers. With the feature `arrow`, `Points::of_columns` and `Points::of_list` take
+/// columns of Arrow. Whatever the layout, results have the bits of a dense array of these points.
+///
+/// Points have the scalar of the map: `x.mapv(|v| v as f32)` converts an array for a `Map<f32>`. Arrays are those of
+/// [`random_features::ndarray`](crate::ndarray): an array of another version of ndarray is another type, of which `Vec` and
+/// shape make one of this version.
+///
+/// Features, kernel regression and ridge regression take `Points`. Methods that read every coordinate take only dense arrays:
+/// Gram matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
+/// [`to_dense`](Points::to_dense) writes other layouts out for them.
+///
+/// # Cost
+/// Dense points, columns and compressed rows are borrowed. Each conversion of compressed columns converts them to rows: make
+/// `Points` of them once, and pass it by reference. Explicitly stored zeros are allowed.
+///
+/// Features of sparse points cost O(m) for each coordinate that is stored and O(D) a point, for maps that project the
+/// points themselves (trigonometric, positive, hyperbolic, generalised, sign and nonlinear ones, and hybrids of these) on
+/// dense frequencies. All others convert some hundred points at a time to dense rows, which
+/// costs at least O(d) a point: structured frequencies, linear images of points (complex exponentials, conditioning),
+/// Poisson and geometric maps, `EluPlusOne`, clusters, user-defined maps, and centred inputs of ridge regressions (4096
+/// at a time).
+///
+/// Columns are gathered to dense rows, as many at a time, whatever the map, which costs O(d) a point. Exact kernels, and a
+/// [`RidgeSearch`](crate::apply::RidgeSearch) that standardises, gather all at once.
 #[derive(Clone, Debug)]
 pub struct Points<'a, T: Real> {
     layout: Layout<'a, T>,

@@ -2,14 +2,14 @@
 
 /// A real number as its sign and the natural logarithm of its magnitude.
 ///
-/// Kernels and their estimates overflow or underflow `f64` at norms of about 30; their logarithms do not.
-///
 /// ```
 /// use random_features::SignedLog;
 /// let big = SignedLog::positive(2e4);
 /// assert_eq!((big.ln_abs, big.sign), (2e4, 1.0));
 /// assert_eq!(SignedLog::from(-0.5).value(), -0.5);
 /// ```
+///
+/// Kernels and their estimates overflow or underflow `f64` at norms of about 30; their logarithms do not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedLog {
     /// ln |v|; −∞ for zero.

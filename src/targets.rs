@@ -8,19 +8,19 @@ use ndarray::{
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::labels::{check_labels, one_hot};
-use crate::reduce::check_weights;
+use crate::reduce::{check_precisions, check_weights};
 
 /// Targets of a regression, for methods that take `impl Into<Targets<T>>`: numbers, n or n × t, or n labels of classes. They may
 /// carry a weight for each row.
 ///
 /// ```
 /// use random_features::Targets;
-/// use random_features::ndarray::{arr1, arr2};
-/// let one: Targets<f64> = (&arr1(&[1.0, 2.0, 3.0])).into();
-/// let two = arr2(&[[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]);
-/// let two = Targets::from(&two).with_weights(&arr1(&[1.0, 0.5, 2.0]))?;
-/// let labels: Targets<f64> = (&vec![0, 2, 2]).into();
-/// assert_eq!((one.ncols(), two.ncols(), labels.ncols()), (1, 2, 3));
+/// use random_features::ndarray::arr1;
+/// let y = arr1(&[1.0, 2.0, 3.0]);
+/// let (weights, labels) = (arr1(&[1.0, 0.5, 2.0]), vec![0, 2, 2]);
+/// assert_eq!(Targets::from(&y).ncols(), 1);
+/// assert_eq!(Targets::from(&y).with_weights(&weights)?.nrows(), 3);
+/// assert_eq!(Targets::<f64>::from(&labels).ncols(), 3);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -35,10 +35,15 @@ use crate::reduce::check_weights;
 ///
 /// # Weights
 /// A weight says how often a row counts: a row of weight 2 is the row given twice, and a row of weight 0 is absent.
+///
+/// # Precisions
+/// A precision p says how well a row is known: its noise has the variance σ²/p. Rows of large p draw a regression more, as rows of large
+/// weight do, but they are no more rows: [`with_precisions`](Targets::with_precisions).
 #[derive(Clone, Debug)]
 pub struct Targets<'a, T: Real> {
     kind: Kind<'a, T>,
     weights: Option<CowArray<'a, f64, Ix1>>,
+    precisions: Option<CowArray<'a, f64, Ix1>>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,8 +59,10 @@ enum Kind<'a, T: Real> {
 pub(crate) struct TargetRows<'a, T: Real> {
     /// Numbers or indicators, n × t.
     pub columns: CowArray<'a, T, Ix2>,
-    /// A weight for each row; `None` if all are 1.
-    pub weights: Option<CowArray<'a, f64, Ix1>>,
+    /// How often each row counts; `None` if all count once.
+    weights: Option<CowArray<'a, f64, Ix1>>,
+    /// The precision of each row; `None` if all are 1.
+    precisions: Option<CowArray<'a, f64, Ix1>>,
 }
 
 impl<'a, T: Real> Targets<'a, T> {
@@ -65,7 +72,7 @@ impl<'a, T: Real> Targets<'a, T> {
     /// [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn of_labels(labels: &'a [usize], classes: usize) -> Result<Self> {
         check_labels(aview1(labels), classes)?;
-        Ok(Targets { kind: Kind::Labels(aview1(labels), Some(classes)), weights: None })
+        Ok(Kind::Labels(aview1(labels), Some(classes)).into())
     }
 
     /// Sets the weight of each row: how often it counts.
@@ -77,6 +84,35 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Targets { weights: Some(weights.view().into()), ..self })
     }
 
+    /// Sets the precision p of each row, so that its noise has the variance σ²/p: for measurements with error bars s, 1/s².
+    ///
+    /// σ² is estimated, or taken as [known](crate::apply::RidgeSpectrum::log_evidence_with_noise): then error bars stand at face value
+    /// with σ² = 1. Multiplying all precisions and λ by a number changes no prediction, interval or choice.
+    ///
+    /// ```
+    /// use random_features::Targets;
+    /// use random_features::apply::RidgeSearch;
+    /// use random_features::ndarray::Array2;
+    /// // Every second row has ten times the noise.
+    /// let bar = |i: usize| if i % 2 == 0 { 0.1 } else { 1.0 };
+    /// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+    /// let noise = |i: usize| bar(i) * ((i * i) as f64).sin();
+    /// let y = Array2::from_shape_fn((400, 1), |(i, _)| x[[i, 0]].sin() + noise(i));
+    /// let precisions = (0..400).map(|i| bar(i).powi(-2)).collect();
+    /// let targets = Targets::from(&y).with_precisions(&precisions)?;
+    /// let fit = RidgeSearch::gaussian(1, 32, 7)?.fit(&x, targets)?;
+    /// let error = fit.model().predict(&x)? - x.mapv(f64::sin);
+    /// assert!(error.iter().all(|error| error.abs() < 0.1));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there are not n precisions, [`Entry`](Error::Entry) if one is not positive and finite.
+    pub fn with_precisions(self, precisions: &'a ArrayRef1<f64>) -> Result<Self> {
+        check_precisions(precisions, self.nrows())?;
+        Ok(Targets { precisions: Some(precisions.view().into()), ..self })
+    }
+
     /// Weighs labels so that all classes that occur count alike: by n/(K n_c) for a row of class c, with n_c rows of it and K
     /// classes that occur. Weights that were set before are multiplied by it, and n and n_c are their sums.
     ///
@@ -85,7 +121,8 @@ impl<'a, T: Real> Targets<'a, T> {
     /// use random_features::apply::RidgeSearch;
     /// use random_features::ndarray::Array2;
     /// // One row of ten is of class 1.
-    /// let labels: Vec<usize> = (0..200).map(|i| usize::from(i % 10 == 0)).collect();
+    /// let labels: Vec<usize> =
+    ///     (0..200).map(|i| usize::from(i % 10 == 0)).collect();
     /// let x = Array2::from_shape_fn((200, 1), |(i, _)| {
     ///     labels[i] as f64 + (i as f64).sin()
     /// });
@@ -151,38 +188,104 @@ impl<'a, T: Real> Targets<'a, T> {
                 one_hot(*labels, count)?.into()
             }
         };
-        Ok(TargetRows { columns, weights: self.weights.as_ref().map(|weights| weights.view().into()) })
+        Ok(TargetRows { columns, weights: view(&self.weights), precisions: view(&self.precisions) })
     }
 
     /// The targets as numbers, for what does not weigh rows.
     pub(crate) fn unweighted(&self, count: usize, what: &'static str) -> Result<CowArray<'_, T, Ix2>> {
-        let TargetRows { columns, weights } = self.rows(count)?;
-        if weights.is_some() { Err(Error::Unsupported { what }) } else { Ok(columns) }
+        let TargetRows { columns, weights, precisions } = self.rows(count)?;
+        if weights.is_some() || precisions.is_some() { Err(Error::Unsupported { what }) } else { Ok(columns) }
     }
 }
 
 impl<'a, T: Real> TargetRows<'a, T> {
     /// No targets, for this number of rows.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn none(rows: usize, weights: Option<&'a ArrayRef1<f64>>) -> Self {
         let weights = weights.map(|weights| weights.view().into());
-        TargetRows { columns: Array2::zeros((rows, 0)).into(), weights }
+        TargetRows { columns: Array2::zeros((rows, 0)).into(), weights, precisions: None }
     }
 
     /// Borrows the targets.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn borrowed(&self) -> TargetRows<'_, T> {
-        let weights = self.weights.as_ref().map(|weights| weights.view().into());
-        TargetRows { columns: self.columns.view().into(), weights }
+        let (weights, precisions) = (view(&self.weights), view(&self.precisions));
+        TargetRows { columns: self.columns.view().into(), weights, precisions }
     }
 
-    /// A weight for each row; `None` if all are 1.
+    /// Copies of the rows of these numbers, each below n.
+    pub fn select(&self, rows: &[usize]) -> TargetRows<'static, T> {
+        let of =
+            |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map(|all| all.select(Axis(0), rows).into());
+        let columns = self.columns.select(Axis(0), rows).into();
+        TargetRows { columns, weights: of(&self.weights), precisions: of(&self.precisions) }
+    }
+
+    /// How often each row counts; `None` if all count once.
     pub fn weights(&self) -> Option<&ArrayRef1<f64>> {
         self.weights.as_deref()
+    }
+
+    /// The precision of each row; `None` if all are 1.
+    pub fn precisions(&self) -> Option<&ArrayRef1<f64>> {
+        self.precisions.as_deref()
+    }
+
+    /// The weight of a row in sums: how often it counts, times its precision.
+    pub fn weight(&self, row: usize) -> f64 {
+        let of = |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map_or(1.0, |all| all[row]);
+        of(&self.weights) * of(&self.precisions)
+    }
+
+    /// The [weights](TargetRows::weight) of all rows; `None` if all are 1.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn products(&self) -> Option<CowArray<'_, f64, Ix1>> {
+        match (&self.weights, &self.precisions) {
+            (None, None) => None,
+            (Some(all), None) | (None, Some(all)) => Some(all.view().into()),
+            (Some(weights), Some(precisions)) => Some((weights * precisions).into()),
+        }
+    }
+
+    /// The sum of counts, and that of counts times the logarithm of the precision.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn counts(&self) -> [f64; 2] {
+        let count = |row: usize| self.weights.as_ref().map_or(1.0, |weights| weights[row]);
+        let logarithm = |row: usize| self.precisions.as_ref().map_or(0.0, |all| all[row].ln());
+        let rows = 0..self.columns.nrows();
+        rows.fold([0.0; 2], |[n, l], row| [n + count(row), l + count(row) * logarithm(row)])
+    }
+
+    /// The sum of all [weights](TargetRows::weight).
+    pub fn total(&self) -> f64 {
+        match (&self.weights, &self.precisions) {
+            (None, None) => self.columns.nrows() as f64,
+            (Some(all), None) | (None, Some(all)) => all.sum(),
+            _ => (0..self.columns.nrows()).map(|row| self.weight(row)).sum(),
+        }
+    }
+
+    /// Rejects weights or precisions that are not for so many rows, or out of their domains.
+    pub fn check_weights(&self, rows: usize) -> Result<()> {
+        check_weights(self.weights(), rows)?;
+        self.precisions().map_or(Ok(()), |precisions| check_precisions(precisions, rows))
+    }
+}
+
+/// Borrows a number for each row.
+fn view<'a>(all: &'a Option<CowArray<'_, f64, Ix1>>) -> Option<CowArray<'a, f64, Ix1>> {
+    all.as_ref().map(|all| all.view().into())
+}
+
+impl<'a, T: Real> From<Kind<'a, T>> for Targets<'a, T> {
+    fn from(kind: Kind<'a, T>) -> Self {
+        Targets { kind, weights: None, precisions: None }
     }
 }
 
 impl<'a, T: Real> From<TargetRows<'a, T>> for Targets<'a, T> {
-    fn from(TargetRows { columns, weights }: TargetRows<'a, T>) -> Self {
-        Targets { kind: Kind::Numbers(columns), weights }
+    fn from(TargetRows { columns, weights, precisions }: TargetRows<'a, T>) -> Self {
+        Targets { kind: Kind::Numbers(columns), weights, precisions }
     }
 }
 
@@ -205,13 +308,13 @@ impl<T: Real> Target<T> for T {
 
 impl<T: Real> Target<T> for usize {
     fn targets(labels: ArrayView1<'_, usize>) -> Targets<'_, T> {
-        Targets { kind: Kind::Labels(labels, None), weights: None }
+        Kind::Labels(labels, None).into()
     }
 }
 
 impl<'a, T: Real> From<ArrayView2<'a, T>> for Targets<'a, T> {
     fn from(columns: ArrayView2<'a, T>) -> Self {
-        Targets { kind: Kind::Numbers(columns.into()), weights: None }
+        Kind::Numbers(columns.into()).into()
     }
 }
 
@@ -270,6 +373,6 @@ impl<'a, T: Real> From<&'a Targets<'_, T>> for Targets<'a, T> {
             Kind::Numbers(columns) => Kind::Numbers(columns.view().into()),
             Kind::Labels(labels, classes) => Kind::Labels(labels.reborrow(), *classes),
         };
-        Targets { kind, weights: targets.weights.as_ref().map(|weights| weights.view().into()) }
+        Targets { kind, weights: view(&targets.weights), precisions: view(&targets.precisions) }
     }
 }

@@ -7,7 +7,7 @@ use super::statistics::{checked_row_weight, checked_weight, is_constant};
 use crate::Real;
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::memory::check_memory;
-use crate::numeric::power_of_two_below;
+use crate::numeric::{Twofold, power_of_two_below};
 use crate::once::once;
 
 /// The least variance above the rounding of squares that are below the normal numbers.
@@ -38,6 +38,8 @@ const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standardisation {
     centre: Vec<f64>,
+    /// What rounding has left of each centre, so that differences from the mean keep their digits wherever it is.
+    rest: Vec<f64>,
     scale: Vec<f64>,
     /// The constant columns, ascending, which become 0.
     constant: Vec<usize>,
@@ -60,7 +62,19 @@ impl Standardisation {
         if let Some(wrong) = scale.iter().enumerate().find(|(_, v)| !(v.is_normal() && **v > 0.0)) {
             return Err(entry("the scale", wrong, "positive and a normal number"));
         }
-        Ok(Standardisation { centre, scale, constant: Vec::new() })
+        let rest = vec![0.0; centre.len()];
+        Ok(Standardisation { centre, rest, scale, constant: Vec::new() })
+    }
+
+    /// Sets what rounding has left of each centre.
+    fn with_rests(self, rest: Vec<f64>) -> Result<Self> {
+        check_size("the number of rests of centres", self.centre.len(), rest.len())?;
+        let wrong = |(rest, centre): (&f64, &f64)| centre + rest != *centre;
+        if let Some(row) = rest.iter().zip(&self.centre).position(wrong) {
+            let (what, domain) = ("the rests of the centres", "below half a place of the centre");
+            return Err(Error::Entry { what, row, value: rest[row], domain });
+        }
+        Ok(Standardisation { rest, ..self })
     }
 
     /// Sets the constant columns, counted from 0 and ascending: they become 0, whatever their centres and scales are.
@@ -111,9 +125,9 @@ impl Standardisation {
     /// whose variance is below 1e-292, where statistics lose its digits: scale such a column, or take
     /// [`of`](Standardisation::of).
     pub fn of_statistics(statistics: &Statistics) -> Result<Self> {
-        let means = statistics.mean()?;
-        Self::of_columns(means.into_iter().enumerate().map(|(row, mean)| {
-            let c = statistics.coordinates()[row];
+        statistics.mean()?;
+        Self::of_columns(statistics.coordinates().iter().enumerate().map(|(row, c)| {
+            let mean = c.mean_words();
             if statistics.is_constant(row) || c.max - c.min < f64::MIN_POSITIVE {
                 return Ok((mean, None));
             }
@@ -125,15 +139,16 @@ impl Standardisation {
     }
 
     /// The standardisation by the mean and the deviation of each column; a constant column has no deviation.
-    fn of_columns(columns: impl Iterator<Item = Result<(f64, Option<f64>)>>) -> Result<Self> {
-        let (centre, deviations): (Vec<f64>, Vec<Option<f64>>) =
+    fn of_columns(columns: impl Iterator<Item = Result<(Twofold, Option<f64>)>>) -> Result<Self> {
+        let (means, deviations): (Vec<Twofold>, Vec<Option<f64>>) =
             columns.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let (centre, rest): (Vec<f64>, Vec<f64>) = means.iter().map(|mean| (mean.high, mean.low)).unzip();
         let constant = (0..centre.len()).filter(|k| deviations[*k].is_none()).collect();
         let scale = deviations.into_iter().map(|deviation| deviation.unwrap_or(1.0)).collect();
-        Standardisation::new(centre, scale)?.with_constant_columns(constant)
+        Standardisation::new(centre, scale)?.with_rests(rest)?.with_constant_columns(constant)
     }
 
-    /// The centres, which are subtracted first.
+    /// The centres, which are subtracted first. What rounding has left of a mean is subtracted afterwards.
     pub fn centre(&self) -> &[f64] {
         &self.centre
     }
@@ -167,9 +182,9 @@ impl Standardisation {
             *out = Array2::zeros(x.dim());
         }
         for (mut out, x) in out.rows_mut().into_iter().zip(x.rows()) {
-            let moments = self.centre.iter().zip(&self.scale);
-            for ((out, x), (centre, scale)) in out.iter_mut().zip(x).zip(moments) {
-                *out = T::narrow((x.widen() - centre) / scale);
+            let moments = self.centre.iter().zip(&self.rest).zip(&self.scale);
+            for ((out, x), ((centre, rest), scale)) in out.iter_mut().zip(x).zip(moments) {
+                *out = T::narrow(((x.widen() - centre) - rest) / scale);
             }
             // The result is NaN where x is not finite, as in other columns.
             self.constant.iter().for_each(|k| out[*k] = T::zero() * x[*k] + T::zero());
@@ -178,7 +193,7 @@ impl Standardisation {
 }
 
 /// The mean of a column, and its deviation unless it is constant, over rows of positive weight.
-fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) -> (f64, Option<f64>) {
+fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) -> (Twofold, Option<f64>) {
     let rows = || (0..column.len()).map(|i| (column[i].widen(), weight(i))).filter(|(_, w)| *w > 0.0);
     let heaviest = rows().reduce(|best, row| if row.1 > best.1 { row } else { best });
     let first = heaviest.map_or(0.0, |(v, _)| v);
@@ -193,7 +208,7 @@ fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) ->
     let offset = mean(&|v| v);
     let deviation = mean(&|v| (v - offset).powi(2)).sqrt() * unit;
     let constant = is_constant(ends, T::epsilon().widen()) || deviation < f64::MIN_POSITIVE;
-    (first + offset * unit, (!constant).then_some(deviation))
+    (Twofold::default().add(first).add(offset * unit), (!constant).then_some(deviation))
 }
 
 /// A power of two near the largest of the weights, one for each row, by which they are divided; 0 if all weights are 0.
@@ -223,6 +238,8 @@ mod stored {
             centre: Vec<f64>,
             #[serde(with = "crate::exact")]
             scale: Vec<f64>,
+            #[serde(with = "crate::exact")]
+            rest: Vec<f64>,
             constant: Vec<usize>,
         }
     }
@@ -231,8 +248,8 @@ mod stored {
         type Error = Error;
 
         fn try_from(stored: StoredStandardisation) -> Result<Self> {
-            let StoredStandardisation { centre, scale, constant } = stored;
-            Standardisation::new(centre, scale)?.with_constant_columns(constant)
+            let StoredStandardisation { centre, scale, rest, constant } = stored;
+            Standardisation::new(centre, scale)?.with_rests(rest)?.with_constant_columns(constant)
         }
     }
 }

@@ -34,7 +34,10 @@ pub enum Form {
 /// ```
 /// use random_features::extend::Facts;
 /// let facts = Facts::new(3, vec![8]).symmetric();
-/// assert_eq!((facts.dim, facts.feature_dim(), facts.non_negative), (3, 8, false));
+/// assert_eq!(
+///     (facts.dim, facts.feature_dim(), facts.non_negative),
+///     (3, 8, false)
+/// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -96,15 +99,6 @@ impl Facts {
 
 /// A random feature map of your own: K(x, y) ≈ φ(x)·ψ(y).
 ///
-/// Implement [`facts`](FeatureMap::facts) and [`fill`](FeatureMap::fill); [`Map::of_feature_map`](crate::Map::of_feature_map) then provides
-/// batches, Gram matrices, estimates, hybrids and everything in [`apply`](crate::apply). The maps of this crate do not
-/// implement this trait; their constructors return a [`Map`](crate::Map) directly.
-///
-/// A map is immutable: a point always has the same features, alone or in a batch. [`Map::of_feature_map`](crate::Map::of_feature_map) tests
-/// this and the facts on a few points and rejects maps that fail. The engine reads the facts once, passes tiles of the
-/// right shape to `fill`, and reads a tile after `fill` has returned.
-///
-/// # Example
 /// ```
 /// use random_features::ndarray::{ArrayView2, arr1};
 /// use random_features::extend::{Facts, FeatureMap, Form, Tile};
@@ -136,6 +130,14 @@ impl Facts {
 /// assert!((map.estimate(&arr1(&[1.0, 2.0]), &arr1(&[3.0, -1.0]))? - 2.0).abs() < 1e-14);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// Implement [`facts`](FeatureMap::facts) and [`fill`](FeatureMap::fill); [`Map::of_feature_map`](crate::Map::of_feature_map) then provides
+/// batches, Gram matrices, estimates, hybrids and everything in [`apply`](crate::apply). The maps of this crate do not
+/// implement this trait; their constructors return a [`Map`](crate::Map) directly.
+///
+/// A map is immutable: a point always has the same features, alone or in a batch. [`Map::of_feature_map`](crate::Map::of_feature_map) tests
+/// this and the facts on a few points and rejects maps that fail. The engine reads the facts once, passes tiles of the
+/// right shape to `fill`, and reads a tile after `fill` has returned.
 pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// The sizes and properties of the map, read once, when a [`Map`](crate::Map) is created.
     fn facts(&self) -> Facts;

@@ -11,6 +11,30 @@ use crate::once::once;
 /// A shift of points that makes features of counts positive. Estimates stay unbiased, except for points beyond the shift,
 /// whose coordinates are clamped ([`clamped`](Shift::clamped) counts them).
 ///
+/// ```
+/// use random_features::Poisson;
+/// use random_features::data::{PairStatistics, Statistics};
+/// use random_features::frequency::Counts;
+/// use random_features::map::Shift;
+/// use random_features::ndarray::arr2;
+/// let (queries, keys) =
+///     (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
+/// let (x, y) = (
+///     Statistics::of(&queries)?.divided_by(2.0)?,
+///     Statistics::of(&keys)?.divided_by(2.0)?,
+/// );
+/// let shift = PairStatistics::new(&x, &y)?.shift(1e-8)?;
+/// let (x, y) = (x.shifted(&shift)?, y.shifted(&shift)?);
+/// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
+/// let omega = Counts::poisson(2, 512, rates, 1)?;
+/// let shift = Shift::new(shift, 1e-8)?;
+/// let map = Poisson::default().shifted(shift.clone()).gaussian(omega, 2.0)?;
+/// assert!(map.gram(&queries, &keys)?.iter().all(|v: &f64| *v > 0.0));
+/// assert_eq!(shift.clamped(&queries, &2.0.into())?, 0);
+/// assert_eq!(shift.clamped(&arr2(&[[-9.0, 0.0]]), &2.0.into())?, 1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// The Gaussian kernel is invariant under shifts: K(x, y) = K(x − c, y − c). Features of the
 /// [`Poisson`](crate::Poisson) or the [`Geometric`](crate::Geometric) map at u = x/ℓ − c, where every
@@ -30,27 +54,6 @@ use crate::once::once;
 ///
 /// # Cost
 /// The cost of the map.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr2;
-/// use random_features::frequency::Counts;
-/// use random_features::map::Shift;
-/// use random_features::data::{PairStatistics, Statistics};
-/// use random_features::Poisson;
-/// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
-/// let (x, y) = (Statistics::of(&queries)?.divided_by(2.0)?, Statistics::of(&keys)?.divided_by(2.0)?);
-/// let shift = PairStatistics::new(&x, &y)?.shift(1e-8)?;
-/// let (x, y) = (x.shifted(&shift)?, y.shifted(&shift)?);
-/// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
-/// let omega = Counts::poisson(2, 512, rates, 1)?;
-/// let shift = Shift::new(shift, 1e-8)?;
-/// let map = Poisson::default().shifted(shift.clone()).gaussian(omega, 2.0)?;
-/// assert!(map.gram(&queries, &keys)?.iter().all(|v: &f64| *v > 0.0));
-/// assert_eq!(shift.clamped(&queries, &2.0.into())?, 0);
-/// assert_eq!(shift.clamped(&arr2(&[[-9.0, 0.0]]), &2.0.into())?, 1);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, appendix 9.10.2.

@@ -13,6 +13,13 @@ use crate::theory::{BlockLaw, Dependence};
 
 /// Antithetic pairs ω, −ω over any coupling.
 ///
+/// ```
+/// use random_features::frequency::{Antithetic, Independent};
+/// let omega = Antithetic(Independent).draw(8, 4, 1)?;
+/// assert_eq!(omega.rows().row(3), -&omega.rows().row(2));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// Rows 0, 2, 4, … are drawn by the inner coupling; row 2i+1 is −(row 2i). If the number of rows is odd, the last one
 /// is unpaired.
@@ -26,14 +33,6 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Cost
 /// Half the draws of the inner coupling.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::{Antithetic, Independent};
-/// let omega = Antithetic(Independent).draw(8, 4, 1)?;
-/// assert_eq!(omega.rows().row(3), -&omega.rows().row(2));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, equation 3.

@@ -15,11 +15,6 @@ use crate::theory::BlockLaw;
 
 /// Any coupling of this crate, as plain data.
 ///
-/// It is read from the text that `Display` writes. The names are `independent`, `orthogonal`, `simplex`, `simplex plus`,
-/// `hadamard`, `givens`, `halton` and `sobol`, also with `antithetic` before them. Options follow: `hadamard, 2 rounds`,
-/// `simplex, truncated`, `simplex plus, 2 passes`, or a fast rotation, `simplex, hadamard, 2 rounds`. The names `product`,
-/// `halton product` and `sobol product` are followed by the law of coordinates: `sobol product, cauchy`.
-///
 /// ```
 /// use random_features::frequency::{Antithetic, Orthogonal};
 /// use random_features::recipe::AnyCoupling;
@@ -28,6 +23,11 @@ use crate::theory::BlockLaw;
 /// assert!(message.starts_with("“ortho” cannot be read as a coupling: the names are independent, orthogonal,"));
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// It is read from the text that `Display` writes. The names are `independent`, `orthogonal`, `simplex`, `simplex plus`,
+/// `hadamard`, `givens`, `halton` and `sobol`, also with `antithetic` before them. Options follow: `hadamard, 2 rounds`,
+/// `simplex, truncated`, `simplex plus, 2 passes`, or a fast rotation, `simplex, hadamard, 2 rounds`. The names `product`,
+/// `halton product` and `sobol product` are followed by the law of coordinates: `sobol product, cauchy`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum AnyCoupling {

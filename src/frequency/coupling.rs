@@ -11,11 +11,6 @@ use crate::theory::BlockLaw;
 
 /// How the frequencies of a map depend on each other.
 ///
-/// A coupling draws one block of dependent rows; a draw concatenates independent blocks. Each single
-/// row must have a uniform direction and a radius of the requested law, which is sufficient for every estimate to be
-/// unbiased. [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) satisfy this only approximately.
-///
-/// # Example
 /// ```
 /// use random_features::Positive;
 /// use random_features::frequency::{Orthogonal, Simplex};
@@ -26,18 +21,22 @@ use crate::theory::BlockLaw;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
+/// A coupling draws one block of dependent rows; a draw concatenates independent blocks. Each single
+/// row must have a uniform direction and a radius of the requested law, which is sufficient for every estimate to be
+/// unbiased. [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) satisfy this only approximately.
+///
 /// # Implementing a coupling
 /// Two methods are required: the capacity of a block, and how to draw one. In this example rows come in triples that share
 /// a radius, with the directions of another coupling.
 ///
 /// ```
-/// use random_features::ndarray::Array2;
+/// use random_features::Result;
 /// use random_features::extend::Generator;
+/// use random_features::extend::Radii;
 /// use random_features::extend::{Coupling, Rows};
 /// use random_features::frequency::Orthogonal;
-/// use random_features::extend::Radii;
 /// use random_features::kernel::Softmax;
-/// use random_features::Result;
+/// use random_features::ndarray::Array2;
 ///
 /// #[derive(Debug)]
 /// struct Triples;
@@ -47,9 +46,16 @@ use crate::theory::BlockLaw;
 ///         d.min(3)
 ///     }
 ///
-///     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut Generator) -> Result<Rows> {
+///     fn draw_block(
+///         &self,
+///         d: usize,
+///         size: usize,
+///         radii: &dyn Radii,
+///         rng: &mut Generator,
+///     ) -> Result<Rows> {
 ///         let radius = radii.draw(d, 1, rng)?[0];
-///         let mut rows: Array2<f64> = Orthogonal.draw(d, size, rng.next_u64())?.rows().into_owned();
+///         let mut rows: Array2<f64> =
+///             Orthogonal.draw(d, size, rng.next_u64())?.rows().into_owned();
 ///         for mut row in rows.rows_mut() {
 ///             let norm = row.dot(&row).sqrt();
 ///             row *= radius / norm;
@@ -60,7 +66,10 @@ use crate::theory::BlockLaw;
 ///
 /// let omega = Softmax::default().draw(&Triples, 5, 7, 1)?;
 /// let norms = omega.squared_norms();
-/// assert!((norms[0] - norms[2]).abs() < 1e-12 && (norms[0] - norms[3]).abs() > 1e-12);
+/// assert!(
+///     (norms[0] - norms[2]).abs() < 1e-12
+///         && (norms[0] - norms[3]).abs() > 1e-12
+/// );
 /// # Ok::<(), random_features::Error>(())
 /// ```
 /// A third method, [`block_law`](Coupling::block_law), states how the rows of a block depend on each other, from which

@@ -12,10 +12,6 @@ use crate::theory::Law;
 
 /// A draw of frequencies as plain data, which can be stored, compared and repeated.
 ///
-/// Equal draws of one seed give equal frequencies. Draws that differ in d, m, coupling, radii or
-/// [stream](Draw::with_stream) share no numbers: the generator of a draw is ChaCha8 of the seed, in the stream whose
-/// number is a hash of the whole draw.
-///
 /// ```
 /// use random_features::frequency::Orthogonal;
 /// use random_features::recipe::Draw;
@@ -25,6 +21,10 @@ use crate::theory::Law;
 /// assert_ne!(draw.clone().with_stream(3).of_seed(7)?, draw.of_seed(7)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// Equal draws of one seed give equal frequencies. Draws that differ in d, m, coupling, radii or
+/// [stream](Draw::with_stream) share no numbers: the generator of a draw is ChaCha8 of the seed, in the stream whose
+/// number is a hash of the whole draw.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

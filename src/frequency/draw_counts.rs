@@ -13,8 +13,6 @@ use crate::memory;
 
 /// A draw of counts as plain data, which can be stored, compared and repeated.
 ///
-/// Equal draws of one seed give equal counts. Unequal draws share no numbers, since each has a stream of its own.
-///
 /// ```
 /// use random_features::frequency::Counts;
 /// use random_features::recipe::{CountLaw, DrawCounts};
@@ -22,6 +20,8 @@ use crate::memory;
 /// assert_eq!(draw.of_seed(7)?, Counts::geometric(3, 100, 0.4, 7)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// Equal draws of one seed give equal counts. Unequal draws share no numbers, since each has a stream of its own.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",

@@ -179,7 +179,11 @@ impl Frequencies {
     /// use random_features::recipe::Draw;
     /// let omega = Orthogonal.draw(3, 4, 7)?;
     /// assert_eq!(omega.drawn_from(), Some((&Draw::new(3, 4, Orthogonal), 7)));
-    /// assert!(Frequencies::from_rows(omega.rows().into_owned())?.drawn_from().is_none());
+    /// assert!(
+    ///     Frequencies::from_rows(omega.rows().into_owned())?
+    ///         .drawn_from()
+    ///         .is_none()
+    /// );
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn drawn_from(&self) -> Option<(&Draw, u64)> {

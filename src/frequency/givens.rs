@@ -21,6 +21,14 @@ use crate::theory::{BlockLaw, Dependence};
 /// Givens frequencies, **approximate**: orthogonal frequencies from rounds of random plane rotations. Estimates have a
 /// small bias.
 ///
+/// ```
+/// use random_features::frequency::Givens;
+/// let omega = Givens::default().draw(8, 8, 1)?;
+/// let rows = omega.rows();
+/// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωᵢ = rᵢ (R)ᵢ with independent radii rᵢ ~ χ_d and R a product of k rounds. A round draws a uniform random perfect
 /// matching of the coordinates and rotates each of the ⌊d/2⌋ planes by an independent angle, uniform on [0, 2π); for
@@ -46,15 +54,6 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Cost
 /// O(kd) per block to draw and to store; O(kd) per block and point to apply.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::Givens;
-/// let omega = Givens::default().draw(8, 8, 1)?;
-/// let rows = omega.rows();
-/// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, appendix B.2.

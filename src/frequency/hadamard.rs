@@ -18,6 +18,13 @@ use crate::theory::{BlockLaw, Dependence};
 /// Hadamard frequencies (HD products), **approximate**: orthogonal frequencies that cost O(log d) operations each.
 /// Estimates have a small bias.
 ///
+/// ```
+/// use random_features::frequency::Hadamard;
+/// let omega = Hadamard::default().draw(1000, 4096, 1)?;
+/// assert_eq!(omega.padded_dim(), 1024);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωᵢ = rᵢ (R)ᵢ with independent radii rᵢ and R = Π_k N^{−1/2} H D_k in ℝᴺ: H is the Hadamard matrix, D_k is diagonal
 /// with random signs, and N is the smallest power of two that is at least d and 16. Points are padded with zeros, which
@@ -38,14 +45,6 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Cost
 /// O(m) to draw and to store; O(k m log d) per point for k rounds. No matrix is formed.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::Hadamard;
-/// let omega = Hadamard::default().draw(1000, 4096, 1)?;
-/// assert_eq!(omega.padded_dim(), 1024);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Yu et al., *Orthogonal Random Features*, section 4; Choromanski et al., *The Unreasonable Effectiveness of

@@ -14,6 +14,13 @@ use crate::theory::{BlockLaw, Dependence};
 
 /// Independent frequencies ω ~ N(0, I).
 ///
+/// ```
+/// use random_features::frequency::Independent;
+/// let omega = Independent.draw(8, 32, 1)?;
+/// assert_eq!(omega.rows().dim(), (32, 8));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ω = r·u with r ~ χ_d and u uniform on the unit sphere, all independent.
 ///
@@ -25,14 +32,6 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Cost
 /// O(md) to draw.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::Independent;
-/// let omega = Independent.draw(8, 32, 1)?;
-/// assert_eq!(omega.rows().dim(), (32, 8));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.

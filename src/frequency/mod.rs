@@ -1,16 +1,36 @@
 //! Drawing the random frequencies ω of a feature map.
 //!
-//! A [`Coupling`] is the joint law of the rows ω₁ … ω_m; its method `draw` draws [`Frequencies`] from it, plain
-//! immutable data that stores its law. All randomness of a map enters here. The law of a draw is a
-//! [`theory::Law`](crate::theory::Law), from which closed forms follow; projections and maps are built on draws.
+//! ```
+//! use random_features::frequency::Orthogonal;
+//! use random_features::{Map, Trigonometric};
+//! // 256 frequencies for points in ℝ⁸, from seed 7.
+//! let omega = Orthogonal.draw(8, 256, 7)?;
+//! assert_eq!(omega.rows().dim(), (256, 8));
+//! let map: Map<f32> = Trigonometric.gaussian(omega, 2.0)?;
+//! # Ok::<(), random_features::Error>(())
+//! ```
 //!
-//! Except for quasi-Monte-Carlo frequencies ([`Halton`], [`Sobol`]) and [`Product`], couplings have the polar form ω = r·u:
-//! the [radii](crate::extend::Radii) r of a block are drawn before its directions u. Radii determine the kernel, directions
-//! the variance. [`Counts`] are the integer frequencies of the Poisson and the geometric map. Draws are made in `f64` for
-//! every map, so `f32` and `f64` share a stream. Streams are pinned by tests; the changelog announces any change.
+//! A **coupling** says how the rows ω₁ … ω_m depend on each other. Each row alone has the law of the kernel, so that estimates
+//! stay unbiased. Dependence lowers their variance.
 //!
-//! A draw is data: a [`Draw`] knows its law and its padded dimension before anything is drawn, and with a seed it is the
-//! origin of frequencies ([`Frequencies::drawn_from`]). Equal draws of one seed give equal frequencies; unequal draws share no numbers.
+//! | coupling | use |
+//! |---|---|
+//! | [`Orthogonal`] | the usual choice |
+//! | [`Simplex`], [`SimplexPlus`] | positive features, for attention |
+//! | [`Sobol`], [`Halton`], [`Product`] | up to some ten dimensions; [`Product`] for [`Laplace`](crate::kernel::Laplace) kernels |
+//! | [`Hadamard`], [`Givens`] | from 64 dimensions on: fast products, approximate |
+//! | [`Antithetic`] | pairs ±ω, over another coupling |
+//! | [`Independent`] | the reference |
+//! | [`Counts`] | integer frequencies of the Poisson and the geometric map |
+//!
+//! Except for quasi-Monte-Carlo frequencies and [`Product`], a frequency is ω = r·u. The radii r of a block are drawn before its
+//! directions u. Radii determine the kernel ([`Radii`](crate::extend::Radii)), and directions the variance.
+//!
+//! [`Frequencies`] are plain data that know the law from which they were drawn. Closed forms of the error follow from this
+//! [`Law`](crate::theory::Law). Draws are made in `f64`, so that `f32` and `f64` maps share them.
+//!
+//! A [`Draw`](crate::recipe::Draw) states a coupling with d and m before anything is drawn. Equal draws of one seed give equal
+//! frequencies, and unequal ones share no numbers. Tests pin the numbers of each seed; the changelog announces any change.
 
 pub(crate) mod agreement;
 mod antithetic;

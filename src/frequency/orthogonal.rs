@@ -13,6 +13,14 @@ use crate::theory::{BlockLaw, Dependence};
 
 /// Orthogonal frequencies (ORF): blocks of up to d mutually orthogonal rows, each ~ N(0, I).
 ///
+/// ```
+/// use random_features::frequency::Orthogonal;
+/// let omega = Orthogonal.draw(8, 8, 1)?;
+/// let rows = omega.rows();
+/// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωᵢ = rᵢ qᵢ with independent rᵢ ~ χ_d and qᵢ the rows of a Haar-distributed orthogonal matrix. For m < d the first m
 /// rows are kept; for m > d independent blocks are drawn, and the last one may be partial.
@@ -27,15 +35,6 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Cost
 /// O(m d²) to draw; maps cost the same as with independent rows.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::Orthogonal;
-/// let omega = Orthogonal.draw(8, 8, 1)?;
-/// let rows = omega.rows();
-/// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Yu et al., *Orthogonal Random Features*; Choromanski et al., *Rethinking Attention with Performers*,

@@ -14,6 +14,14 @@ use crate::theory::{BlockLaw, Dependence};
 /// Independent frequencies with independent coordinates of a [`Marginal`] law, for kernels that are products over
 /// coordinates.
 ///
+/// ```
+/// use random_features::extend::Radius;
+/// use random_features::frequency::Product;
+/// let omega = Product(Radius::Cauchy).draw(8, 32, 1)?;
+/// assert_eq!(omega.rows().dim(), (32, 8));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωₗ = F⁻¹(uₗ) with the distribution function F of the [`Marginal`] and independent uniform uₗ. The radii that a draw
 /// asks for do not apply and are ignored.
@@ -27,15 +35,6 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Cost
 /// O(md) quantiles to draw.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::Product;
-/// use random_features::extend::Radius;
-/// let omega = Product(Radius::Cauchy).draw(8, 32, 1)?;
-/// assert_eq!(omega.rows().dim(), (32, 8));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.

@@ -21,6 +21,16 @@ use crate::theory::{BlockLaw, Dependence};
 
 /// Simplex frequencies (SimRF): blocks of up to d rows whose directions are the vertices of a regular simplex.
 ///
+/// ```
+/// use random_features::frequency::Simplex;
+/// let omega = Simplex::default().draw(5, 5, 1)?;
+/// let (a, b) =
+///     (omega.rows().row(0).to_owned(), omega.rows().row(1).to_owned());
+/// let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
+/// assert!((cos + 0.25).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the vertices of a regular simplex: unit rows with
 /// inner products −1/(d−1). A block of r < d rows is an r-vertex simplex, or the first r rows of the d-vertex simplex
@@ -38,16 +48,6 @@ use crate::theory::{BlockLaw, Dependence};
 /// # Cost
 /// The cost of orthogonal frequencies with this rotation, plus O(d) per row to draw (dense) or O(1) per row and point
 /// (structured).
-///
-/// # Example
-/// ```
-/// use random_features::frequency::Simplex;
-/// let omega = Simplex::default().draw(5, 5, 1)?;
-/// let (a, b) = (omega.rows().row(0).to_owned(), omega.rows().row(1).to_owned());
-/// let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
-/// assert!((cos + 0.25).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 8 and 9; fitted blocks: new.

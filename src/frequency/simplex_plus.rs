@@ -19,6 +19,14 @@ use crate::theory::{BlockLaw, Dependence};
 /// Simplex frequencies adapted to their radii (SimRF+): blocks of up to d rows whose sum is nearly as short as
 /// possible.
 ///
+/// ```
+/// use random_features::frequency::SimplexPlus;
+/// let omega = SimplexPlus::default().draw(6, 6, 1)?;
+/// let sum = omega.rows().sum_axis(ndarray::Axis(0));
+/// assert!(sum.dot(&sum).sqrt() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, new for every block, and Q Haar-distributed. The rows sᵢ of S come from
 /// coordinate descent on ‖Σ rᵢ sᵢ‖, which starts from the regular simplex; a block of r < d rows starts from the r-vertex
@@ -35,15 +43,6 @@ use crate::theory::{BlockLaw, Dependence};
 /// # Cost
 /// To draw a block of d rows, O(d³) with a Haar rotation or O(d² log d) with a fast one, plus O(d²) per pass. Rows are
 /// always dense, since S is not a product of sparse factors; maps cost the same as with independent rows.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::SimplexPlus;
-/// let omega = SimplexPlus::default().draw(6, 6, 1)?;
-/// let sum = omega.rows().sum_axis(ndarray::Axis(0));
-/// assert!(sum.dot(&sum).sqrt() < 0.1);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 12–17.

@@ -86,7 +86,6 @@ pub(super) fn widest(d: usize) -> Option<usize> {
 
 /// Frequencies in structured blocks: O(m) numbers to store, and O(m log d) operations for a product with a point.
 ///
-/// # Example
 /// ```
 /// use random_features::frequency::Hadamard;
 /// let omega = Hadamard::default().draw(100, 300, 1)?;

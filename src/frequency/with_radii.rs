@@ -11,14 +11,14 @@ use crate::theory::BlockLaw;
 /// A coupling whose frequencies have radii of this law, whichever radii a draw requests:
 /// `coupling.with_radii(radii)`.
 ///
-/// # Example
 /// ```
 /// use random_features::Positive;
-/// use random_features::frequency::Orthogonal;
 /// use random_features::extend::Radius;
+/// use random_features::frequency::Orthogonal;
 /// let omega = Orthogonal.with_radii(Radius::RootDim).draw(16, 40, 7)?;
 /// assert!((omega.squared_norms()[39] - 16.0).abs() < 1e-12);
 /// let map = Positive.softmax::<f32>(omega)?; // the regularised softmax kernel
+///     
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,8 +6,6 @@ use crate::tagged::tagged;
 
 /// A function f of one real number, for the features f(ω·x) and the kernels E\[f(ω·x) f(ω·y)\].
 ///
-/// `Display` writes its name, such as `relu` or `relu squared`, and it is read from that text.
-///
 /// ```
 /// use random_features::kernel::Activation;
 /// assert_eq!("relu".parse::<Activation>()?, Activation::Relu);
@@ -15,6 +13,8 @@ use crate::tagged::tagged;
 /// assert!(Activation::Tanh.kernel().is_none());
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// `Display` writes its name, such as `relu` or `relu squared`, and it is read from that text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Activation {

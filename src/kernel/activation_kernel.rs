@@ -10,6 +10,16 @@ use crate::{Real, SignedLog};
 
 /// The kernel E\[(f(ω·x) + ε)(f(ω·y) + ε)\], ω ~ N(0, I), of a function f for which it has a closed form.
 ///
+/// ```
+/// use random_features::kernel::{Activation, Kernel};
+/// use random_features::ndarray::arr1;
+/// let x = arr1(&[2.0f64, 0.0]);
+/// if let Some(kernel) = Activation::Relu.kernel() {
+///     assert!((kernel.value(&x, &x)? - 2.0).abs() < 1e-15);
+/// }
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// K_f(x, y) + ε (E f(ω·x) + E f(ω·y)) + ε² at points divided by the lengthscale ℓ; ε = 0 and ℓ = 1 by default. θ is the
 /// angle between x and y, S = ‖x‖² + ‖y‖² and r = ‖x‖‖y‖:
@@ -29,16 +39,6 @@ use crate::{Real, SignedLog};
 /// | \|u\| | (2r/π)(sin θ + (π/2−θ) cos θ) | ‖x‖√(2/π) |
 ///
 /// Values near zeros of K_f have small relative errors. The point 0 counts as orthogonal to every point.
-///
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::kernel::{Activation, Kernel};
-/// let x = arr1(&[2.0f64, 0.0]);
-/// if let Some(kernel) = Activation::Relu.kernel() {
-///     assert!((kernel.value(&x, &x)? - 2.0).abs() < 1e-15);
-/// }
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel

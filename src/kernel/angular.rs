@@ -110,17 +110,17 @@ impl Norm {
 
 /// The angular kernel 1 − 2θ/π.
 ///
-/// # Definition
-/// K(x, y) = 1 − 2θ/π = E\[sgn(ω·x) sgn(ω·y)\] with θ the angle between x and y; from −1 to 1, 0 if a point
-/// is 0.
-///
 /// ```
-/// use random_features::ndarray::arr1;
 /// use random_features::kernel::{Angular, Kernel};
+/// use random_features::ndarray::arr1;
 /// let value: f64 = Angular.value(&arr1(&[1.0, 0.0]), &arr1(&[2.0, 2.0]))?;
 /// assert!((value - 0.5).abs() < 1e-15);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// K(x, y) = 1 − 2θ/π = E\[sgn(ω·x) sgn(ω·y)\] with θ the angle between x and y; from −1 to 1, 0 if a point
+/// is 0.
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, equation 19.

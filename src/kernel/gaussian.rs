@@ -11,20 +11,23 @@ use crate::error::Result;
 
 /// The Gaussian (radial basis function) kernel exp(−‖x−y‖²/(2ℓ²)).
 ///
+/// ```
+/// use random_features::kernel::{Gaussian, Kernel};
+/// use random_features::ndarray::arr1;
+/// let kernel = Gaussian::new(2.0)?;
+/// assert_eq!(
+///     kernel.value(&arr1(&[1.0, 1.0]), &arr1(&[1.0, 3.0]))?,
+///     (-0.5f64).exp()
+/// );
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// K(x, y) = exp(−½ Σₖ (xₖ − yₖ)²/ℓₖ²). The γ of scikit-learn is 1/(2ℓ²). K is the softmax kernel times a factor of
 /// each point, exp(−½‖x‖²) exp(x·y) exp(−½‖y‖²), so maps for one kernel serve both.
 ///
 /// # Spectrum
 /// ω ~ N(0, I), with the radii [`Chi`].
-///
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::kernel::{Gaussian, Kernel};
-/// let kernel = Gaussian::new(2.0)?;
-/// assert_eq!(kernel.value(&arr1(&[1.0, 1.0]), &arr1(&[1.0, 3.0]))?, (-0.5f64).exp());
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.

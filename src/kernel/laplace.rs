@@ -9,20 +9,10 @@ use crate::error::Result;
 
 /// The Laplace kernel exp(−‖x−y‖₁/ℓ).
 ///
-/// # Definition
-/// k(δ) = exp(−Σₖ |δₖ|), a product over the coordinates. In one dimension it is the Matérn kernel of smoothness ½; in
-/// higher dimensions it is not isotropic. The γ of scikit-learn's `laplacian_kernel` is 1/ℓ.
-///
-/// # Spectrum
-/// The coordinates of ω are independent and have the Cauchy distribution. [`Product`](crate::frequency::Product) draws
-/// independent rows, [`Sobol::with_marginal`](crate::frequency::Sobol::with_marginal) evenly spread ones. Couplings of
-/// directions do not apply, since directions are not uniform.
-///
-/// # Example
 /// ```
-/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Independent;
 /// use random_features::kernel::{Kernel, Laplace};
+/// use random_features::ndarray::arr1;
 /// use random_features::{Map, Trigonometric};
 /// let kernel = Laplace::new(2.0)?;
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
@@ -32,6 +22,15 @@ use crate::error::Result;
 /// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.1);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// k(δ) = exp(−Σₖ |δₖ|), a product over the coordinates. In one dimension it is the Matérn kernel of smoothness ½; in
+/// higher dimensions it is not isotropic. The γ of scikit-learn's `laplacian_kernel` is 1/ℓ.
+///
+/// # Spectrum
+/// The coordinates of ω are independent and have the Cauchy distribution. [`Product`](crate::frequency::Product) draws
+/// independent rows, [`Sobol::with_marginal`](crate::frequency::Sobol::with_marginal) evenly spread ones. Couplings of
+/// directions do not apply, since directions are not uniform.
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*, Figure 1.

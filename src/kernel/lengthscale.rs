@@ -79,7 +79,8 @@ impl Lengthscale {
     ///
     /// ```
     /// use random_features::kernel::Lengthscale;
-    /// let u: Vec<f64> = Lengthscale::from(vec![0.5, 2.0]).divide(&[1.0f32, 3.0]).collect();
+    /// let u: Vec<f64> =
+    ///     Lengthscale::from(vec![0.5, 2.0]).divide(&[1.0f32, 3.0]).collect();
     /// assert_eq!(u, [2.0, 1.5]);
     /// ```
     ///

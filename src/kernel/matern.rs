@@ -74,19 +74,22 @@ impl std::str::FromStr for Smoothness {
 
 /// The isotropic Matérn kernel of smoothness ½, 3/2 or 5/2.
 ///
+/// ```
+/// use random_features::kernel::{Kernel, Matern, Smoothness};
+/// use random_features::ndarray::arr1;
+/// let kernel = Matern::new(Smoothness::Half, 2.0)?;
+/// assert_eq!(
+///     kernel.value(&arr1(&[0.0, 0.0]), &arr1(&[6.0, 8.0]))?,
+///     (-5.0f64).exp()
+/// );
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// A function of δ = ‖(x−y)/ℓ‖, 1 at δ = 0. Each [`Smoothness`] gives its formula.
 ///
 /// # Spectrum
 /// ω has a multivariate t distribution; its radii are those of the [`Smoothness`].
-///
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::kernel::{Kernel, Matern, Smoothness};
-/// let kernel = Matern::new(Smoothness::Half, 2.0)?;
-/// assert_eq!(kernel.value(&arr1(&[0.0, 0.0]), &arr1(&[6.0, 8.0]))?, (-5.0f64).exp());
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Rasmussen and Williams, *Gaussian Processes for Machine Learning*, section 4.2.

@@ -1,8 +1,28 @@
 //! Exact kernels: the definitions that feature maps approximate.
 //!
-//! They are the reference of tests and examples. Each gives the kernel and its logarithm, for one pair of points or for
-//! all pairs of two sets, computed in `f64` and rounded once at the end. This module uses scalars and special
-//! functions; closed forms, couplings and maps build on it.
+//! ```
+//! use random_features::kernel::{Gaussian, Kernel};
+//! use random_features::ndarray::arr2;
+//! let kernel = Gaussian::new(2.0)?;
+//! let x = arr2(&[[0.0, 0.0], [0.0, 2.0]]);
+//! let gram = kernel.gram(&x, &x)?;
+//! assert_eq!(gram[[0, 1]], (-0.5f64).exp());
+//! # Ok::<(), random_features::Error>(())
+//! ```
+//!
+//! A kernel gives its value and its logarithm, for one pair of points or for all pairs of two sets. It computes in `f64` and
+//! rounds once at the end. Maps, tests and examples take these values as the reference.
+//!
+//! | data | kernel |
+//! |---|---|
+//! | tables, smooth functions | [`Gaussian`] |
+//! | functions with kinks, or rougher ones | [`Matern`], [`Laplace`] |
+//! | several scales at once | [`RationalQuadratic`] |
+//! | queries and keys of attention | [`Softmax`], [`RegularisedSoftmax`] |
+//! | directions without lengths | [`Angular`] |
+//! | wide layers of a neural network | [`ActivationKernel`] |
+//!
+//! [`Map::for_kernel`](crate::Map::for_kernel) makes the features of each.
 
 mod activation;
 mod activation_kernel;
@@ -109,12 +129,12 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// The kernel exp(x·y/ℓ²) times exp(`row` ‖x/ℓ‖²) for each point.
+/// The kernel exp(x·y/ℓ² + r ‖x/ℓ‖² + r ‖y/ℓ‖²) with a number r, which conditioned maps estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exponential {
     /// The lengthscale ℓ.
     pub lengthscale: Lengthscale,
-    /// 0 for the softmax kernel, −½ for the Gaussian one.
+    /// r: 0 for the softmax kernel, −½ for the Gaussian one.
     pub row: f64,
 }
 

@@ -11,18 +11,10 @@ use crate::error::{Error, Result};
 
 /// The rational quadratic kernel (1 + ‖x−y‖²/(2αℓ²))^{−α}.
 ///
-/// # Definition
-/// k(δ) = (1 + ‖δ‖²/(2α))^{−α} = E exp(−τ‖δ‖²/2) with a gamma-distributed τ of shape α and mean 1. It is a mixture of
-/// Gaussian kernels of different lengthscales and tends to the Gaussian kernel as α → ∞. α is from 10⁻³ to 10¹².
-///
-/// # Spectrum
-/// ω = √τ z with z ~ N(0, I), in polar form with radii χ_d √τ.
-///
-/// # Example
 /// ```
-/// use random_features::ndarray::arr1;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::{Kernel, RationalQuadratic};
+/// use random_features::ndarray::arr1;
 /// use random_features::{Map, Trigonometric};
 /// let kernel = RationalQuadratic::new(2.0, 1.0)?;
 /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
@@ -32,6 +24,13 @@ use crate::error::{Error, Result};
 /// assert!((map.estimate(&x, &y)? - 1.5f64.powi(-2)).abs() < 0.1);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// k(δ) = (1 + ‖δ‖²/(2α))^{−α} = E exp(−τ‖δ‖²/2) with a gamma-distributed τ of shape α and mean 1. It is a mixture of
+/// Gaussian kernels of different lengthscales and tends to the Gaussian kernel as α → ∞. α is from 10⁻³ to 10¹².
+///
+/// # Spectrum
+/// ω = √τ z with z ~ N(0, I), in polar form with radii χ_d √τ.
 ///
 /// # References
 /// Rasmussen and Williams, *Gaussian Processes for Machine Learning*, equation 4.19.

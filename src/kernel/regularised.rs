@@ -11,20 +11,22 @@ use crate::{Real, SignedLog};
 
 /// The regularised softmax kernel, which positive features with ‖ω‖ = √d estimate.
 ///
+/// ```
+/// use random_features::kernel::{Kernel, RegularisedSoftmax, Softmax};
+/// use random_features::ndarray::arr1;
+/// let (x, y) = (arr1(&[1.0, 0.5]), arr1(&[0.5, -1.0]));
+/// let regularised: f64 = RegularisedSoftmax::default().value(&x, &y)?;
+/// assert!(
+///     0.0 < regularised && regularised < Softmax::default().value(&x, &y)?
+/// );
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// K(x, y) = e^{−(‖x‖²+‖y‖²)/2} E exp(√d u·(x+y)) with u uniform on the sphere = e^{−(‖x‖²+‖y‖²)/2} ₀F₁(; d/2;
 /// d‖x+y‖²/4). It lies between 0 and the softmax kernel, which it equals at x = −y; their ratio is 1 − O(1/d). Points
 /// are divided by ℓ first. Up to d ≈ 10⁴ the logarithm is accurate for any norm, and up to d = 10⁶ to 1e-9. For larger
 /// d use the softmax kernel, from which it differs by O(1/d).
-///
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::kernel::{Kernel, RegularisedSoftmax, Softmax};
-/// let (x, y) = (arr1(&[1.0, 0.5]), arr1(&[0.5, -1.0]));
-/// let regularised: f64 = RegularisedSoftmax::default().value(&x, &y)?;
-/// assert!(0.0 < regularised && regularised < Softmax::default().value(&x, &y)?);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, Theorem 1 and equations 29–30.

@@ -20,20 +20,29 @@ use crate::{Real, SignedLog};
 /// This example is exp(−‖δ‖²/4), the Gaussian kernel of lengthscale √2, with radii χ_d/√2:
 ///
 /// ```
-/// use random_features::ndarray::arr1;
 /// use random_features::extend::Generator;
-/// use random_features::frequency::Orthogonal;
 /// use random_features::extend::{Radii, Radius, ShiftInvariant, Spectrum};
+/// use random_features::frequency::Orthogonal;
 /// use random_features::kernel::{Kernel, Lengthscale};
 /// use random_features::map::AnyKernel;
+/// use random_features::ndarray::arr1;
 /// use random_features::{Map, Result, SignedLog, Trigonometric};
 ///
 /// #[derive(Debug, Default)]
 /// struct Wide(Lengthscale);
 ///
 /// impl Radii for Wide {
-///     fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
-///         Ok(Radius::Chi.draw(d, count, rng)?.iter().map(|radius| radius / 2f64.sqrt()).collect())
+///     fn draw(
+///         &self,
+///         d: usize,
+///         count: usize,
+///         rng: &mut Generator,
+///     ) -> Result<Vec<f64>> {
+///         Ok(Radius::Chi
+///             .draw(d, count, rng)?
+///             .iter()
+///             .map(|radius| radius / 2f64.sqrt())
+///             .collect())
 ///     }
 /// }
 ///
@@ -59,7 +68,9 @@ use crate::{Real, SignedLog};
 /// let omega = kernel.draw(&Orthogonal, 2, 1000, 7)?;
 /// let map: Map<f64> = Trigonometric.build(omega, kernel)?;
 /// let (x, y) = (arr1(&[0.5, 1.0]), arr1(&[-0.5, 0.0]));
-/// assert!((map.estimate(&x, &y)? - Wide::default().value(&x, &y)?).abs() < 0.05);
+/// assert!(
+///     (map.estimate(&x, &y)? - Wide::default().value(&x, &y)?).abs() < 0.05
+/// );
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///

@@ -7,16 +7,16 @@ use crate::{Real, SignedLog};
 
 /// The softmax kernel exp(x·y).
 ///
-/// # Definition
-/// K(x, y) = exp(Σₖ xₖ yₖ / ℓₖ²). It is the kernel of attention: exp(q·k/√d) is this kernel with ℓ = d^{1/4}.
-///
 /// ```
-/// use random_features::ndarray::arr1;
 /// use random_features::kernel::{Kernel, Softmax};
+/// use random_features::ndarray::arr1;
 /// let kernel = Softmax::default();
 /// assert_eq!(kernel.value(&arr1(&[1.0, 2.0]), &arr1(&[2.0, -1.0]))?, 1.0);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// K(x, y) = exp(Σₖ xₖ yₖ / ℓₖ²). It is the kernel of attention: exp(q·k/√d) is this kernel with ℓ = d^{1/4}.
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, equation 6.

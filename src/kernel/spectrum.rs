@@ -32,13 +32,6 @@ impl Spectrum<'_> {
 
 /// The law of the radii ‖ω‖.
 ///
-/// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
-/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`] belongs to the
-/// Gaussian and the softmax kernel, [`RootDim`] to the regularised softmax kernel, a
-/// [`Smoothness`] to a Matérn kernel, and [`RationalQuadratic`] to the kernel of that name.
-/// Implement this trait for another isotropic kernel.
-///
-/// # Example
 /// ```
 /// use random_features::Result;
 /// use random_features::extend::{Generator, Radii};
@@ -49,7 +42,12 @@ impl Spectrum<'_> {
 /// struct Uniform;
 ///
 /// impl Radii for Uniform {
-///     fn draw(&self, _d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
+///     fn draw(
+///         &self,
+///         _d: usize,
+///         count: usize,
+///         rng: &mut Generator,
+///     ) -> Result<Vec<f64>> {
 ///         Ok((0..count).map(|_| rng.uniform()).collect())
 ///     }
 /// }
@@ -57,6 +55,12 @@ impl Spectrum<'_> {
 /// assert!(omega.rows().rows().into_iter().all(|row| row.dot(&row) < 1.0));
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
+/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`] belongs to the
+/// Gaussian and the softmax kernel, [`RootDim`] to the regularised softmax kernel, a
+/// [`Smoothness`] to a Matérn kernel, and [`RationalQuadratic`] to the kernel of that name.
+/// Implement this trait for another isotropic kernel.
 pub trait Radii: std::fmt::Debug + Send + Sync {
     /// Draws `count` independent, finite radii in dimension `d` ≥ 1.
     ///

@@ -112,12 +112,14 @@ impl Found {
             self.vectors.iter().chain(&basis).for_each(|v| take_away(&mut product, v));
             self.vectors.iter().chain(&basis).for_each(|v| take_away(&mut product, v));
             let length = product.dot(&product).sqrt();
-            let size = diagonal.iter().chain(&beside).chain(&self.values).fold(0.0, |a: f64, v| a.max(v.abs()));
+            let size =
+                diagonal.iter().chain(&beside).chain(&self.values).fold(0.0, |a: f64, v| a.max(v.abs()));
             let ended = length <= INVARIANT * size || step + self.values.len() == n;
             if ended || (step >= wanted && step % STEPS == 0) {
                 let ritz = tridiagonal(&diagonal, &beside)?;
                 let largest = ritz.values.iter().chain(&self.values).fold(0.0, |a: f64, v| a.max(v.abs()));
-                let residual = |k: usize| if ended { 0.0 } else { length * ritz.vectors[[step - 1, k]].abs() };
+                let residual =
+                    |k: usize| if ended { 0.0 } else { length * ritz.vectors[[step - 1, k]].abs() };
                 let best = (0..step).rev().take(wanted);
                 if best.clone().all(|k| residual(k) <= RESIDUAL * largest) {
                     return Ok(Some(Found::of_ritz(&ritz, &basis, best)));
@@ -145,7 +147,8 @@ impl Found {
     /// The start vector: fixed numbers, orthogonal to what was found.
     fn start(&self, n: usize) -> Array1<f64> {
         let mut rng = crate::rng(self.values.len() as u64);
-        let mut vector = Array1::from_shape_simple_fn(n, || (rng.next_u64() >> 11) as f64 / 2f64.powi(52) - 1.0);
+        let mut vector =
+            Array1::from_shape_simple_fn(n, || (rng.next_u64() >> 11) as f64 / 2f64.powi(52) - 1.0);
         for _ in 0..2 {
             self.vectors.iter().for_each(|v| take_away(&mut vector, v));
         }
@@ -196,7 +199,8 @@ mod tests {
         let slow: Vec<f64> = (0..n).map(|i| 1.0 / (1.0 + i as f64)).collect();
         let fast: Vec<f64> = (0..n).map(|i| 0.5f64.powi(i as i32)).collect();
         let repeated: Vec<f64> = (0..n).map(|i| if i < 9 { 3.0 } else { 1.0 / (i as f64) }).collect();
-        let later: Vec<f64> = (0..n).map(|i| if i < 2 { 5.0 } else { 2.0 - f64::from(u8::from(i > 8)) }).collect();
+        let later: Vec<f64> =
+            (0..n).map(|i| if i < 2 { 5.0 } else { 2.0 - f64::from(u8::from(i > 8)) }).collect();
         let few: Vec<f64> = (0..n).map(|i| if i < 3 { 1e-8 } else { 0.0 }).collect();
         for (name, values) in [
             ("slow", slow),

@@ -128,7 +128,8 @@ impl AnyKernel {
     /// use random_features::frequency::Frequencies;
     /// use random_features::map::AnyKernel;
     /// use random_features::{Map, Trigonometric};
-    /// let omega = Frequencies::from_rows(ndarray::arr2(&[[0.5, -1.0], [2.0, 0.25]]))?;
+    /// let omega =
+    ///     Frequencies::from_rows(ndarray::arr2(&[[0.5, -1.0], [2.0, 0.25]]))?;
     /// let map: Map<f64> = Trigonometric.build(omega, AnyKernel::implied(2.0))?;
     /// assert!(map.kernel().is_none());
     /// # Ok::<(), random_features::Error>(())

@@ -20,9 +20,9 @@ impl<T: Real> Map<T> {
     /// [`lost_rows`](crate::Features::lost_rows) counts such rows. For kernels of x − y, centre the points first.
     ///
     /// ```
-    /// use random_features::ndarray::arr2;
     /// use random_features::Map;
     /// use random_features::kernel::Gaussian;
+    /// use random_features::ndarray::arr2;
     /// let map: Map<f32> = Map::for_kernel(Gaussian::new(2.0)?, 2, 256, 7)?;
     /// let x = arr2(&[[0.1, 0.2], [0.3, -0.4], [1.0, 0.5]]);
     /// let phi = map.transform(&x)?;
@@ -49,17 +49,18 @@ impl<T: Real> Map<T> {
     /// The features φ of queries, the points x of K(x, y), as an array, n × D, with their scales multiplied in.
     ///
     /// ```
-    /// use random_features::ndarray::arr2;
-    /// use random_features::num_complex::Complex64;
     /// use random_features::extend::Coupling;
     /// use random_features::frequency::Orthogonal;
     /// use random_features::kernel::Softmax;
     /// use random_features::map::Transform;
+    /// use random_features::ndarray::arr2;
+    /// use random_features::num_complex::Complex64;
     /// use random_features::theory::complex_exponential::Symmetry;
     /// use random_features::{ComplexExponential, Map};
     /// let a = Transform::diagonal(vec![Complex64::new(1.2, 0.0); 2])?;
     /// let omega = Orthogonal.draw(2, 512, 7)?;
-    /// let map: Map<f64> = ComplexExponential::new(a, Symmetry::Plain).build(omega, Softmax::default())?;
+    /// let map: Map<f64> = ComplexExponential::new(a, Symmetry::Plain)
+    ///     .build(omega, Softmax::default())?;
     /// let (q, k) = (arr2(&[[0.1, 0.2], [0.3, -0.4]]), arr2(&[[-0.5, 0.2]]));
     /// let (phi, psi) = (map.transform_queries(&q)?, map.transform_keys(&k)?);
     /// assert!((phi.dot(&psi.t())[[0, 0]] - (-0.01f64).exp()).abs() < 0.2);

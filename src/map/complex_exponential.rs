@@ -13,6 +13,22 @@ use crate::theory::{self, Pair, Radius};
 /// Complex-exponential random features, between positive and trigonometric ones, with a complex matrix A that is chosen for the
 /// places of queries and keys.
 ///
+/// ```
+/// use random_features::ComplexExponential;
+/// use random_features::frequency::Independent;
+/// use random_features::map::Transform;
+/// use random_features::ndarray::arr1;
+/// use random_features::theory::complex_exponential::Symmetry;
+/// use random_features::theory::diagonal;
+/// let (x, y) = (arr1(&[0.5, -1.0]), arr1(&[1.5, 0.2]));
+/// let a =
+///     Transform::diagonal(diagonal::complex(&x.to_vec(), &y.to_vec(), 1e-6))?;
+/// let map = ComplexExponential::new(a, Symmetry::Plain)
+///     .softmax::<f64>(Independent.draw(2, 4, 1)?)?;
+/// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} exp(ωⱼ·Ax − ½(Ax)²) and ψⱼ(y) likewise with A⁻ᵀ for A, for the softmax kernel; for the Gaussian kernel
 /// times e^{−‖x‖²/2}. Here u² = Σ uₖ² is without conjugation. The estimate is the real part of the product: 2m real
@@ -29,21 +45,6 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Cost
 /// O(md) per point for real A and twice as much for complex A; O(d²) more for a full matrix.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::ComplexExponential;
-/// use random_features::frequency::Independent;
-/// use random_features::map::Transform;
-/// use random_features::theory::complex_exponential::Symmetry;
-/// use random_features::theory::diagonal;
-/// let (x, y) = (arr1(&[0.5, -1.0]), arr1(&[1.5, 0.2]));
-/// let a = Transform::diagonal(diagonal::complex(&x.to_vec(), &y.to_vec(), 1e-6))?;
-/// let map = ComplexExponential::new(a, Symmetry::Plain).softmax::<f64>(Independent.draw(2, 4, 1)?)?;
-/// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, Lemma 2.4 and equations 13–18; symmetric variant: new.

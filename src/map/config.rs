@@ -9,23 +9,6 @@ use crate::map::{Omega, PlainRecipe};
 
 /// A map that is not made of others, as a few words and numbers: what people write into configuration files.
 ///
-/// With the feature `serde` it is read from any format for people, such as JSON, TOML and YAML. Names are those from which
-/// [`Mechanism`], [`AnyKernel`] and [`AnyCoupling`] are parsed. Every map needs only `map` and `d`; unknown fields are refused.
-/// A [`Recipe`] is stored with a checksum instead, and may be a composite.
-///
-/// | field | meaning | if it is missing |
-/// |---|---|---|
-/// | `map` | the map with its parameters: `"positive"`, `"gerf, A = -0.2"` | |
-/// | `kernel` | the kernel: `"softmax"`, `"matern 3/2"` | an error, but for `sign`, `nonlinear` and `elu plus one`, which take none |
-/// | `lengthscale` | ℓ: a number, or a list with one for each dimension | that of `kernel`, or 1 |
-/// | `coupling` | how frequencies depend on each other: `"orthogonal"`, `"antithetic orthogonal"` | `"orthogonal"`; `"product, cauchy"` for the Laplace kernel; none for `poisson` and `geometric` |
-/// | `d` | the dimension of points | |
-/// | `m` | the number of frequencies | an error, but for `elu plus one`, which has no frequencies |
-/// | `stream` | the number of the stream of a seed from which frequencies are drawn | 0 |
-///
-/// The law of the norms of the frequencies is that of the kernel. The seed is given when the map is drawn.
-///
-/// # Example
 /// ```
 /// # #[cfg(feature = "serde")] {
 /// use random_features::frequency::Orthogonal;
@@ -45,6 +28,22 @@ use crate::map::{Omega, PlainRecipe};
 /// # }
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// With the feature `serde` it is read from any format for people, such as JSON, TOML and YAML. Names are those from which
+/// [`Mechanism`], [`AnyKernel`] and [`AnyCoupling`] are parsed. Every map needs only `map` and `d`; unknown fields are refused.
+/// A [`Recipe`] is stored with a checksum instead, and may be a composite.
+///
+/// | field | meaning | if it is missing |
+/// |---|---|---|
+/// | `map` | the map with its parameters: `"positive"`, `"gerf, A = -0.2"` | |
+/// | `kernel` | the kernel: `"softmax"`, `"matern 3/2"` | an error, but for `sign`, `nonlinear` and `elu plus one`, which take none |
+/// | `lengthscale` | ℓ: a number, or a list with one for each dimension | that of `kernel`, or 1 |
+/// | `coupling` | how frequencies depend on each other: `"orthogonal"`, `"antithetic orthogonal"` | `"orthogonal"`; `"product, cauchy"` for the Laplace kernel; none for `poisson` and `geometric` |
+/// | `d` | the dimension of points | |
+/// | `m` | the number of frequencies | an error, but for `elu plus one`, which has no frequencies |
+/// | `stream` | the number of the stream of a seed from which frequencies are drawn | 0 |
+///
+/// The law of the norms of the frequencies is that of the kernel. The seed is given when the map is drawn.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct MapConfig {

@@ -13,6 +13,28 @@ use crate::theory::{Pair, Radius, dense};
 
 /// Dense-exponential features: positive ones with a coefficient for each coordinate.
 ///
+/// ```
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::arr1;
+/// use random_features::{DenseExponential, Positive};
+/// let omega = std::sync::Arc::new(Orthogonal.draw(2, 256, 1)?);
+/// // x + y is large only in the first coordinate.
+/// let map =
+///     DenseExponential::optimal(&[9.0, 0.01])?.softmax::<f64>(&omega)?;
+/// let (x, y) = (arr1(&[1.4, 0.1]), arr1(&[1.6, -0.1]));
+/// let ratio = map.estimate(&x, &y)? / x.dot(&y).exp();
+/// assert!((ratio - 1.0).abs() < 0.3);
+/// // With coefficients 0 the map is that of positive features.
+/// let plain =
+///     DenseExponential::new(vec![0.0, 0.0])?.softmax::<f64>(&omega)?;
+/// let positive = Positive.softmax::<f64>(&omega)?;
+/// assert!(
+///     (plain.estimate(&x, &y)? / positive.estimate(&x, &y)? - 1.0).abs()
+///         < 1e-12
+/// );
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} Πₗ (1 − 4aₗ)^{1/4} exp(Σₗ aₗωⱼₗ² + Σₗ √(1 − 4aₗ) ωⱼₗ xₗ − ½‖x‖²) for the softmax kernel, with ω ~
 /// N(0, I) and aₗ < 1/8; for the Gaussian kernel exp(… − ‖x‖²). Equal aₗ give [OPRF](super::Gerf), aₗ = 0 gives
@@ -32,24 +54,6 @@ use crate::theory::{Pair, Radius, dense};
 ///
 /// # Cost
 /// O(md) per point, as positive features with dense frequencies take, also if the frequencies are structured.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::frequency::Orthogonal;
-/// use random_features::{DenseExponential, Positive};
-/// let omega = std::sync::Arc::new(Orthogonal.draw(2, 256, 1)?);
-/// // x + y is large only in the first coordinate.
-/// let map = DenseExponential::optimal(&[9.0, 0.01])?.softmax::<f64>(&omega)?;
-/// let (x, y) = (arr1(&[1.4, 0.1]), arr1(&[1.6, -0.1]));
-/// let ratio = map.estimate(&x, &y)? / x.dot(&y).exp();
-/// assert!((ratio - 1.0).abs() < 0.3);
-/// // With coefficients 0 the map is that of positive features.
-/// let plain = DenseExponential::new(vec![0.0, 0.0])?.softmax::<f64>(&omega)?;
-/// let positive = Positive.softmax::<f64>(&omega)?;
-/// assert!((plain.estimate(&x, &y)? / positive.estimate(&x, &y)? - 1.0).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Likhosherstov et al., *Dense-Exponential Random Features: Sharp Positive Estimators of the Gaussian Kernel*.

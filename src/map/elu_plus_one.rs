@@ -15,6 +15,15 @@ use crate::theory::Pair;
 
 /// The map elu(u) + 1 of the linear transformer: positive features without projection or randomness.
 ///
+/// ```
+/// use random_features::EluPlusOne;
+/// use random_features::ndarray::arr1;
+/// let map = EluPlusOne.build(2, 1.0)?;
+/// let estimate = map.estimate(&arr1(&[1.0, -3.0]), &arr1(&[0.5, 0.0]))?;
+/// assert!((estimate - (3.0f64 + (-3.0f64).exp())).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φₖ(x) = elu(xₖ/ℓₖ) + 1 = e^{min(u, 0)} + max(u, 0) with u = xₖ/ℓₖ: d features, 1 + u above 0 and eᵘ below. It
 /// approximates no kernel other than φ(x)·φ(y) itself, so [`kernel`](crate::Map::kernel) is `None`.
@@ -30,16 +39,6 @@ use crate::theory::Pair;
 ///
 /// # Cost
 /// O(d) per point, with one exponential for each coordinate.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::EluPlusOne;
-/// let map = EluPlusOne.build(2, 1.0)?;
-/// let estimate = map.estimate(&arr1(&[1.0, -3.0]), &arr1(&[0.5, 0.0]))?;
-/// assert!((estimate - (3.0f64 + (-3.0f64).exp())).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Katharopoulos et al., *Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention*,

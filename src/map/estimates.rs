@@ -83,11 +83,12 @@ impl<T: Real> Map<T> {
     ///
     /// # Example
     /// ```
-    /// use random_features::ndarray::arr2;
     /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::arr2;
     /// use random_features::{Map, Positive};
     /// let map: Map<f64> = Positive.softmax(Orthogonal.draw(2, 64, 1)?)?;
-    /// let (x, y) = (arr2(&[[0.1, 0.2], [0.3, -0.4]]), arr2(&[[0.5, 0.0], [0.2, 0.1]]));
+    /// let (x, y) =
+    ///     (arr2(&[[0.1, 0.2], [0.3, -0.4]]), arr2(&[[0.5, 0.0], [0.2, 0.1]]));
     /// let estimates = map.estimate_rows(&x, &y)?;
     /// assert_eq!(estimates[1], map.estimate(&x.row(1), &y.row(1))?);
     /// # Ok::<(), random_features::Error>(())

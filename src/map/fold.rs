@@ -40,8 +40,10 @@ impl<T: Real> Map<T> {
     /// use random_features::frequency::Orthogonal;
     /// use random_features::ndarray::Array2;
     /// use random_features::{Map, Side, Trigonometric};
-    /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(3, 64, 1)?, 1.0)?;
-    /// let x = Array2::from_shape_fn((1000, 3), |(i, k)| ((i * (k + 1)) % 7) as f32);
+    /// let map: Map<f32> =
+    ///     Trigonometric.gaussian(Orthogonal.draw(3, 64, 1)?, 1.0)?;
+    /// let x =
+    ///     Array2::from_shape_fn((1000, 3), |(i, k)| ((i * (k + 1)) % 7) as f32);
     ///
     /// let mut mean = vec![0.0; map.feature_dim()];
     /// let part = |run: random_features::extend::FeatureRun<'_, f32>| {
@@ -49,10 +51,16 @@ impl<T: Real> Map<T> {
     ///     (0..run.len()).for_each(|i| run.add_row(i, 1e-3, &mut sum));
     ///     sum
     /// };
-    /// map.fold(Side::X, &x, part, |sum| mean.iter_mut().zip(sum).for_each(|(mean, sum)| *mean += sum))?;
+    /// map.fold(Side::X, &x, part, |sum| {
+    ///     mean.iter_mut().zip(sum).for_each(|(mean, sum)| *mean += sum)
+    /// })?;
     ///
     /// let stored = map.features(Side::X, &x)?.to_array().mapv(f64::from);
-    /// assert!(mean.iter().zip(stored.columns()).all(|(mean, column)| (mean - column.sum() / 1e3).abs() < 1e-6));
+    /// assert!(
+    ///     mean.iter()
+    ///         .zip(stored.columns())
+    ///         .all(|(mean, column)| (mean - column.sum() / 1e3).abs() < 1e-6)
+    /// );
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn fold<'a, A: Send>(

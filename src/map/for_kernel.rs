@@ -18,14 +18,15 @@ impl<T: Real> Map<T> {
     /// them, which allows other maps and couplings.
     ///
     /// ```
-    /// use random_features::ndarray::arr1;
     /// use random_features::Map;
     /// use random_features::kernel::{Gaussian, Matern, Smoothness};
+    /// use random_features::ndarray::arr1;
     /// let map: Map<f64> = Map::for_kernel(Gaussian::new(2.0)?, 2, 256, 7)?;
     /// assert_eq!((map.dim(), map.feature_dim()), (2, 512));
     /// let estimate = map.estimate(&arr1(&[0.3, 1.0]), &arr1(&[0.5, -0.5]))?;
     /// assert!((estimate - (-2.29f64 / 8.0).exp()).abs() < 0.1);
-    /// let matern: Map<f64> = Map::for_kernel(Matern::new(Smoothness::FiveHalves, 2.0)?, 2, 256, 7)?;
+    /// let matern: Map<f64> =
+    ///     Map::for_kernel(Matern::new(Smoothness::FiveHalves, 2.0)?, 2, 256, 7)?;
     /// assert!(matern.kernel().is_some());
     /// # Ok::<(), random_features::Error>(())
     /// ```
@@ -67,7 +68,10 @@ impl Recipe {
     /// use random_features::{Map, Recipe};
     /// let recipe = Recipe::for_kernel(Softmax::default(), 16, 64)?;
     /// let map: Map<f32> = recipe.draw(7)?;
-    /// assert_eq!(map.identity(), Map::<f32>::for_kernel(Softmax::default(), 16, 64, 7)?.identity());
+    /// assert_eq!(
+    ///     map.identity(),
+    ///     Map::<f32>::for_kernel(Softmax::default(), 16, 64, 7)?.identity()
+    /// );
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///

@@ -17,6 +17,23 @@ use crate::theory::counts::ln_geometric_variance;
 
 /// Geometric random features.
 ///
+/// ```
+/// use random_features::Geometric;
+/// use random_features::data::{PairStatistics, Statistics};
+/// use random_features::frequency::Counts;
+/// use random_features::ndarray::{arr1, arr2};
+/// let (queries, keys) =
+///     (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
+/// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
+/// let p = PairStatistics::new(&x, &y)?.geometric();
+/// let omega = Counts::geometric(2, 512, p, 1)?;
+/// let map = Geometric::default().softmax(omega)?;
+/// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
+/// let estimate: f64 = map.estimate(&x, &y)?;
+/// assert!((estimate - x.dot(&y).exp()).abs() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} p^{−d/2} Πₗ (xₗ/√(1−p))^{ωⱼₗ}/√(ωⱼₗ!), m features, for the softmax kernel, with 0⁰ = 1; for the
 /// Gaussian kernel times e^{−½‖x‖²}. Estimates are unbiased if the ωⱼₗ are independent geometric counts, P(ω = k) =
@@ -32,23 +49,6 @@ use crate::theory::counts::ln_geometric_variance;
 ///
 /// # Cost
 /// O(md) per point, with one logarithm for each coordinate and one exponential for each feature.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::{arr1, arr2};
-/// use random_features::frequency::Counts;
-/// use random_features::data::{PairStatistics, Statistics};
-/// use random_features::Geometric;
-/// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
-/// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
-/// let p = PairStatistics::new(&x, &y)?.geometric();
-/// let omega = Counts::geometric(2, 512, p, 1)?;
-/// let map = Geometric::default().softmax(omega)?;
-/// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
-/// let estimate: f64 = map.estimate(&x, &y)?;
-/// assert!((estimate - x.dot(&y).exp()).abs() < 0.1);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, Theorem 3.5.

@@ -15,6 +15,19 @@ use crate::theory::{Pair, Radius, bounds, covariance};
 /// Generalised exponential random features (GERF). With s = 1 and the optimal real A they are optimal positive features
 /// (OPRF), the map of FAVOR++.
 ///
+/// ```
+/// use random_features::Gerf;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::arr1;
+/// let omega = Orthogonal.draw(2, 8192, 1)?;
+/// let (x, y) = (arr1(&[0.9, -0.2]), arr1(&[0.7, 0.4]));
+/// // The best A for these points: ‖x+y‖² = 2.6.
+/// let map = Gerf::optimal(2, 2.6)?.softmax(omega)?;
+/// let estimate: f64 = map.estimate(&x, &y)?;
+/// assert!((estimate / x.dot(&y).exp() - 1.0).abs() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} D exp(A‖ωⱼ‖² + B ωⱼ·x + C‖x‖²) for the Gaussian kernel, and ψ(y) with sB for B. Here s = ±1, A is complex
 /// with Re(1 − 8A) > 0, B = √(s(1 − 4A)), C = −(s+1)/2, or −s/2 for softmax, and D = (1 − 4A)^{d/4}. The estimate is the
@@ -34,20 +47,6 @@ use crate::theory::{Pair, Radius, bounds, covariance};
 /// # Cost
 /// O(md) per point, or O(m log d) with structured frequencies, with one exponential for each frequency, and a sine and
 /// a cosine if features are complex.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::frequency::Orthogonal;
-/// use random_features::Gerf;
-/// let omega = Orthogonal.draw(2, 8192, 1)?;
-/// let (x, y) = (arr1(&[0.9, -0.2]), arr1(&[0.7, 0.4]));
-/// // The best A for these points: ‖x+y‖² = 2.6.
-/// let map = Gerf::optimal(2, 2.6)?.softmax(omega)?;
-/// let estimate: f64 = map.estimate(&x, &y)?;
-/// assert!((estimate / x.dot(&y).exp() - 1.0).abs() < 0.1);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, Theorems 3.1 to 3.3.

@@ -10,6 +10,18 @@ use crate::theory::{self, Pair, Radius};
 
 /// Hyperbolic random features: positive features with ω and −ω.
 ///
+/// ```
+/// use random_features::Hyperbolic;
+/// use random_features::frequency::Independent;
+/// use random_features::ndarray::arr1;
+/// let omega = Independent.draw(2, 512, 1)?;
+/// let map = Hyperbolic.gaussian(omega, 1.5)?;
+/// let (x, y) = (arr1(&[0.3f32, -0.2]), arr1(&[0.1, 0.4]));
+/// let exact = (-(0.04f32 + 0.36) / (2.0 * 2.25)).exp();
+/// assert!((map.estimate(&x, &y)? - exact).abs() < 0.05);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φ(x) = (2m)^{−1/2} exp(−½‖x‖²) (exp(ωⱼ·x), exp(−ωⱼ·x))ⱼ, 2m features, for the softmax kernel; for the
 /// Gaussian kernel with exp(−‖x‖²). The estimate is exp(−½(‖x‖²+‖y‖²)) times the mean of cosh(ωⱼ·(x+y)).
@@ -23,19 +35,6 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Cost
 /// O(md) per point, with two exponentials for each projection.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::frequency::Independent;
-/// use random_features::Hyperbolic;
-/// let omega = Independent.draw(2, 512, 1)?;
-/// let map = Hyperbolic.gaussian(omega, 1.5)?;
-/// let (x, y) = (arr1(&[0.3f32, -0.2]), arr1(&[0.1, 0.4]));
-/// let exact = (-(0.04f32 + 0.36) / (2.0 * 2.25)).exp();
-/// assert!((map.estimate(&x, &y)? - exact).abs() < 0.05);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, Lemma 1; *Hybrid Random Features*, equation 3.

@@ -13,24 +13,6 @@ use crate::theory::Pair;
 
 /// Positive features on frequencies of any stated density: importance sampling.
 ///
-/// # Definition
-/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖² + ½ ln N(ωⱼ; 0, I) − ½ ln q(ωⱼ)) for the softmax kernel, with −‖x‖² for the Gaussian
-/// kernel, where each ω has the density q on ℝᵈ. Estimates are unbiased if q is positive everywhere and the frequencies
-/// were drawn from it, which the map cannot check. q = N(0, I) gives [`Positive`](super::Positive); another Gaussian density
-/// gives [`DenseExponential`](super::DenseExponential) after a [`Conditioning`](crate::compose::Conditioning).
-///
-/// # Variance
-/// K²(∫ N(ω; 0, I)² e^{2ω·w − 2‖w‖²}/q(ω) dω e^{‖w‖²} − 1)/m with w = x + y for independent frequencies; there is no
-/// closed form for general q, so [`log_variance`](crate::Map::log_variance) is `None`. It is infinite if the tails of q
-/// are so much lighter than those of N(0, I) that the integral diverges.
-///
-/// # Exact where
-/// Nowhere, in general.
-///
-/// # Cost
-/// O(md) per point, with one exponential for each feature.
-///
-/// # Example
 /// ```
 /// use random_features::ndarray::{Array2, arr1};
 /// use random_features::frequency::{Frequencies, Independent};
@@ -49,6 +31,23 @@ use crate::theory::Pair;
 /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 0.15);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Definition
+/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖² + ½ ln N(ωⱼ; 0, I) − ½ ln q(ωⱼ)) for the softmax kernel, with −‖x‖² for the Gaussian
+/// kernel, where each ω has the density q on ℝᵈ. Estimates are unbiased if q is positive everywhere and the frequencies
+/// were drawn from it, which the map cannot check. q = N(0, I) gives [`Positive`](super::Positive); another Gaussian density
+/// gives [`DenseExponential`](super::DenseExponential) after a [`Conditioning`](crate::compose::Conditioning).
+///
+/// # Variance
+/// K²(∫ N(ω; 0, I)² e^{2ω·w − 2‖w‖²}/q(ω) dω e^{‖w‖²} − 1)/m with w = x + y for independent frequencies; there is no
+/// closed form for general q, so [`log_variance`](crate::Map::log_variance) is `None`. It is infinite if the tails of q
+/// are so much lighter than those of N(0, I) that the integral diverges.
+///
+/// # Exact where
+/// Nowhere, in general.
+///
+/// # Cost
+/// O(md) per point, with one exponential for each feature.
 ///
 /// # References
 /// Importance weights after Rubin; their use for features: new.

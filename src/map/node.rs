@@ -21,22 +21,26 @@ use crate::{Points, Real};
 
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
 ///
+/// ```
+/// use random_features::Map;
+/// use random_features::kernel::Gaussian;
+/// use random_features::ndarray::arr2;
+/// let x = arr2(&[[0.1, 0.2], [0.3, -0.4]]);
+/// // 256 frequencies in the plane, seed 7.
+/// let map: Map<f64> = Map::for_kernel(Gaussian::new(2.0)?, 2, 256, 7)?;
+/// let phi = map.transform(&x)?;
+/// let estimate = phi.row(0).dot(&phi.row(1));
+/// let exact = (-(0.2f64.powi(2) + 0.6f64.powi(2)) / 8.0).exp();
+/// assert!((estimate - exact).abs() < 0.05);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// Every map is used through this type: constructors of plain maps and hybrids return it, a [`Recipe`] builds it, and
 /// [`Map::of_feature_map`] wraps a user-defined [`FeatureMap`]. A map does not change; clones are cheap and share memory.
 ///
 /// Points are rows of arrays of any layout; standard layout is fastest. Every method gives bit-identical results for
 /// any number of threads and for any split of a batch. A row that contains NaN or an infinity, or whose squared norm
 /// overflows `f64`, gets NaN features; other rows are not affected.
-///
-/// ```
-/// use random_features::ndarray::arr2;
-/// use random_features::frequency::Orthogonal;
-/// use random_features::{Map, Positive, Side};
-/// let map: Map<f32> = Positive.softmax(Orthogonal.draw(2, 64, 1)?)?;
-/// let features = map.features(Side::X, &arr2(&[[0.1, 0.2], [0.3, -0.4]]))?;
-/// assert_eq!(features.mantissas().dim(), (2, 64));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 #[doc(alias = "random features")]
 #[doc(alias = "kernel approximation")]
 #[doc(alias = "FastAttention")]
@@ -183,11 +187,13 @@ impl<T: Real> Map<T> {
     ///
     /// # Example
     /// ```
-    /// use random_features::ndarray::arr1;
     /// use random_features::frequency::Independent;
+    /// use random_features::ndarray::arr1;
     /// use random_features::{Map, Positive};
     /// let map: Map<f64> = Positive.softmax(Independent.draw(2, 100, 1)?)?;
-    /// let error = map.relative_error(&arr1(&[0.6, 0.0]), &arr1(&[0.0, 0.8]))?.ok_or("no closed form")?;
+    /// let error = map
+    ///     .relative_error(&arr1(&[0.6, 0.0]), &arr1(&[0.0, 0.8]))?
+    ///     .ok_or("no closed form")?;
     /// // √((e^‖x+y‖² − 1)/m)
     /// assert!((error - (1f64.exp_m1() / 100.0).sqrt()).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

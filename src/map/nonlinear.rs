@@ -10,6 +10,23 @@ use crate::theory::{self, Pair, Radius};
 
 /// Features f(ω·x) + ε of a function f: generalised attention, arc-cosine kernels, random neural layers.
 ///
+/// ```
+/// use random_features::Nonlinear;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::kernel::Activation;
+/// use random_features::ndarray::arr1;
+/// let omega = Orthogonal.draw(2, 1024, 1)?;
+/// let map = Nonlinear::new(Activation::Relu).build(omega.clone(), 1.0)?;
+/// let x = arr1(&[1.0, 1.0]);
+/// let estimate: f64 = map.estimate(&x, &x)?;
+/// assert!((estimate - 1.0).abs() < 0.2);
+/// let shifted = Nonlinear::new(Activation::Relu)
+///     .with_offset(1e-3)?
+///     .build(omega, 1.0)?;
+/// assert!(shifted.estimate(&x, &(-&x))? > 0.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} (f(ωⱼ·x/ℓ) + ε), m features; [`Activation`] lists the functions. They estimate E\[(f(ω·x) +
 /// ε)(f(ω·y) + ε)\] with any coupling. [`kernel`](crate::Map::kernel) is this
@@ -32,22 +49,6 @@ use crate::theory::{self, Pair, Radius};
 /// # Cost
 /// O(md) per point, plus f for each feature. With AVX2 erf, which is not vectorised, takes some 15 ns, GELU 8,
 /// tanh 3 and the others about 1.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::frequency::Orthogonal;
-/// use random_features::kernel::Activation;
-/// use random_features::Nonlinear;
-/// let omega = Orthogonal.draw(2, 1024, 1)?;
-/// let map = Nonlinear::new(Activation::Relu).build(omega.clone(), 1.0)?;
-/// let x = arr1(&[1.0, 1.0]);
-/// let estimate: f64 = map.estimate(&x, &x)?;
-/// assert!((estimate - 1.0).abs() < 0.2);
-/// let shifted = Nonlinear::new(Activation::Relu).with_offset(1e-3)?.build(omega, 1.0)?;
-/// assert!(shifted.estimate(&x, &(-&x))? > 0.0);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel

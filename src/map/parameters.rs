@@ -54,13 +54,19 @@ impl<T: Real> Map<T> {
     ///
     /// # Example
     /// ```
-    /// use random_features::ndarray::{Array2, arr2};
     /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::{Array2, arr2};
     /// use random_features::{Gerf, Map, Side};
     /// let (omega, x) = (Orthogonal.draw(2, 16, 1)?, arr2(&[[0.3, -0.5]]));
-    /// let map = |squared_sum| Gerf::optimal(2, squared_sum)?.softmax::<f64>(omega.clone());
-    /// let all = map(0.5)?.pull_back_parameters(Side::X, &x, &Array2::ones((1, 16)))?;
-    /// assert_eq!((all.lengthscales.len(), all.frequencies.dim(), all.coefficients.len()), (2, (16, 2), 1));
+    /// let map = |squared_sum| {
+    ///     Gerf::optimal(2, squared_sum)?.softmax::<f64>(omega.clone())
+    /// };
+    /// let all =
+    ///     map(0.5)?.pull_back_parameters(Side::X, &x, &Array2::ones((1, 16)))?;
+    /// assert_eq!(
+    ///     (all.lengthscales.len(), all.frequencies.dim(), all.coefficients.len()),
+    ///     (2, (16, 2), 1)
+    /// );
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///

@@ -10,26 +10,30 @@ use crate::once::once;
 
 /// The arrays and constants of a map in the normal form, to run it elsewhere: on a GPU, in another language.
 ///
+/// ```
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::arr2;
+/// use random_features::{Positive, Side, rng};
+/// let map = Positive.gaussian(Orthogonal.draw(2, 8, 1)?, 2.0)?;
+/// let x = arr2(&[[0.3, -0.2]]);
+/// let parts = map.parts(Side::X).ok_or("not in the normal form")?;
+/// let squared_norm = x.iter().map(|x| (x / 2.0_f64).powi(2)).sum::<f64>();
+/// let by_hand = (x.dot(&parts.weights.t()))
+///     .mapv(|p| (p + parts.row * squared_norm + parts.constant).exp());
+/// assert!(
+///     (by_hand - map.features(Side::X, &x)?.to_array())
+///         .iter()
+///         .all(|error| error.abs() < 1e-12)
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Definition
 /// Features of a point x are lift(pⱼ) · exp(c‖x/ℓ‖² + s), j = 1 … m, with exponents pⱼ = β wⱼ·x + aⱼ:
 /// [`weights`](Parts::weights) w, [`slope`](Parts::slope) β, [`bias`](Parts::bias) a, [`lift`](Parts::lift),
 /// [`row`](Parts::row) c, [`constant`](Parts::constant) s. [`Lift`] defines the features of an exponent p = u + iv, and their
 /// order. A p without imaginary part is v for [`Lift::Polar`], else u. Numbers are `f64`, before they are rounded to the
 /// scalar of the map, except biases, which are rounded.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr2;
-/// use random_features::frequency::Orthogonal;
-/// use random_features::{Positive, Side, rng};
-/// let map = Positive.gaussian(Orthogonal.draw(2, 8, 1)?, 2.0)?;
-/// let x = arr2(&[[0.3, -0.2]]);
-/// let parts = map.parts(Side::X).ok_or("not in the normal form")?;
-/// let squared_norm = x.iter().map(|x| (x / 2.0_f64).powi(2)).sum::<f64>();
-/// let by_hand = (x.dot(&parts.weights.t())).mapv(|p| (p + parts.row * squared_norm + parts.constant).exp());
-/// assert!((by_hand - map.features(Side::X, &x)?.to_array()).iter().all(|error| error.abs() < 1e-12));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Parts {

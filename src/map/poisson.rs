@@ -14,6 +14,23 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 
 /// Poisson random features.
 ///
+/// ```
+/// use random_features::Poisson;
+/// use random_features::data::{PairStatistics, Statistics};
+/// use random_features::frequency::Counts;
+/// use random_features::ndarray::{arr1, arr2};
+/// let (queries, keys) =
+///     (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
+/// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
+/// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
+/// let omega = Counts::poisson(2, 512, rates, 1)?;
+/// let map = Poisson::default().softmax(omega)?;
+/// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
+/// let estimate: f64 = map.estimate(&x, &y)?;
+/// assert!((estimate - x.dot(&y).exp()).abs() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} e^{Σ λₗ/2} Πₗ (xₗ/√λₗ)^{ωⱼₗ}, m features, for the softmax kernel, with 0⁰ = 1; for the Gaussian
 /// kernel times e^{−½‖x‖²}. Estimates are unbiased if the ωⱼₗ are independent Poisson counts of rates λₗ > 0, one for all
@@ -30,23 +47,6 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 ///
 /// # Cost
 /// O(md) per point, with one logarithm for each coordinate and one exponential for each feature.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::{arr1, arr2};
-/// use random_features::frequency::Counts;
-/// use random_features::data::{PairStatistics, Statistics};
-/// use random_features::Poisson;
-/// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
-/// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
-/// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
-/// let omega = Counts::poisson(2, 512, rates, 1)?;
-/// let map = Poisson::default().softmax(omega)?;
-/// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
-/// let estimate: f64 = map.estimate(&x, &y)?;
-/// assert!((estimate - x.dot(&y).exp()).abs() < 0.1);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, Theorem 3.4. A rate for each coordinate: new.

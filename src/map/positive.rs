@@ -10,6 +10,21 @@ use crate::theory::{self, Pair, Radius};
 
 /// Positive random features, the map of FAVOR+.
 ///
+/// ```
+/// use random_features::Positive;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::arr1;
+/// let omega = Orthogonal.draw(2, 512, 1)?;
+/// let map = Positive.softmax(omega)?;
+/// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
+/// let estimate: f64 = map.estimate(&x, &y)?;
+/// let deviation =
+///     (0.5 * map.log_variance(&x, &-&x)?.unwrap_or(f64::NEG_INFINITY)).exp();
+/// assert!((estimate - x.dot(&y).exp()).abs() < 0.1);
+/// assert_eq!(deviation, 0.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖²), m features, for the softmax kernel; for the Gaussian kernel exp(ωⱼ·x − ‖x‖²).
 /// Estimates are unbiased with any coupling if each ω ~ N(0, I). All features and estimates are positive.
@@ -23,21 +38,6 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Cost
 /// O(md) per point, with one exponential for each feature.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::frequency::Orthogonal;
-/// use random_features::Positive;
-/// let omega = Orthogonal.draw(2, 512, 1)?;
-/// let map = Positive.softmax(omega)?;
-/// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
-/// let estimate: f64 = map.estimate(&x, &y)?;
-/// let deviation = (0.5 * map.log_variance(&x, &-&x)?.unwrap_or(f64::NEG_INFINITY)).exp();
-/// assert!((estimate - x.dot(&y).exp()).abs() < 0.1);
-/// assert_eq!(deviation, 0.0);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, Lemma 1.

@@ -15,23 +15,22 @@ use crate::once::once;
 
 /// A map as plain data: the form in which maps are stored, compared and printed.
 ///
-/// A recipe whose frequencies are drawn gives a bit-identical map wherever it is read; a recipe whose frequencies are still
-/// to be drawn gives a map for each seed. Kernel and variance follow from laws, so a recipe has them
-/// [before anything is drawn](Recipe::log_variance). With the feature `serde` it is stored together with a format version
-/// and its [identity](Recipe::identity), which reveals damage on reading. Equal frequencies are stored once.
-///
 /// ```
-/// use random_features::ndarray::arr1;
 /// use random_features::compose::{Bases, Hybrid};
 /// use random_features::frequency::{Independent, Orthogonal, Simplex};
-/// use random_features::recipe::Draw;
 /// use random_features::kernel::Softmax;
+/// use random_features::ndarray::arr1;
+/// use random_features::recipe::Draw;
 /// use random_features::{Map, Positive, Recipe};
-/// let recipe = Positive.recipe(Draw::new(16, 64, Simplex::default()), Softmax::default());
+/// let recipe = Positive
+///     .recipe(Draw::new(16, 64, Simplex::default()), Softmax::default());
 /// let map: Map<f32> = recipe.draw(7)?;
 /// assert_eq!(map.recipe(), Some(recipe.drawn(7)?));
 /// // Hybrids of recipes are recipes; their error is known before a draw.
-/// let bases = Bases::independent(Draw::new(2, 64, Orthogonal), Draw::new(2, 64, Orthogonal).with_stream(1));
+/// let bases = Bases::independent(
+///     Draw::new(2, 64, Orthogonal),
+///     Draw::new(2, 64, Orthogonal).with_stream(1),
+/// );
 /// let hybrid: Recipe = Hybrid::angular(bases, Draw::new(2, 8, Independent))?;
 /// let (x, y) = (arr1(&[0.5, 0.3]), arr1(&[-0.2, 0.4]));
 /// let drawn: Map<f64> = hybrid.draw(7)?;
@@ -39,6 +38,11 @@ use crate::once::once;
 /// assert!(hybrid.log_variance(&x, &y)?.is_some());
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// A recipe whose frequencies are drawn gives a bit-identical map wherever it is read; a recipe whose frequencies are still
+/// to be drawn gives a map for each seed. Kernel and variance follow from laws, so a recipe has them
+/// [before anything is drawn](Recipe::log_variance). With the feature `serde` it is stored together with a format version
+/// and its [identity](Recipe::identity), which reveals damage on reading. Equal frequencies are stored once.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[expect(

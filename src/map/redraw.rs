@@ -7,24 +7,26 @@ use crate::{Real, rng_of_step};
 
 /// A schedule that redraws the frequencies of a map after a fixed number of steps of training or of a stream.
 ///
-/// A draw depends only on the seed and the step, never on data. A run can therefore be repeated or resumed from any
-/// step, and later tokens of a sequence do not influence the frequencies of earlier ones. The first draw is that of
-/// [`Recipe::drawn`].
-///
 /// ```
+/// use random_features::Positive;
 /// use random_features::frequency::Orthogonal;
-/// use random_features::recipe::Draw;
 /// use random_features::kernel::Softmax;
 /// use random_features::map::Redraw;
-/// use random_features::Positive;
-/// let recipe = Positive.recipe(Draw::new(16, 64, Orthogonal), Softmax::default());
+/// use random_features::recipe::Draw;
+/// let recipe =
+///     Positive.recipe(Draw::new(16, 64, Orthogonal), Softmax::default());
 /// let redraw = Redraw::new(recipe, 42, 1000)?;
 /// assert_eq!(redraw.number(2500), 2);
-/// let (first, third) = (redraw.build::<f32>(999)?, redraw.build::<f32>(2500)?);
+/// let (first, third) =
+///     (redraw.build::<f32>(999)?, redraw.build::<f32>(2500)?);
 /// assert_eq!(first.identity(), redraw.build::<f32>(0)?.identity());
 /// assert_ne!(first.identity(), third.identity());
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// A draw depends only on the seed and the step, never on data. A run can therefore be repeated or resumed from any
+/// step, and later tokens of a sequence do not influence the frequencies of earlier ones. The first draw is that of
+/// [`Recipe::drawn`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Redraw {
     recipe: Recipe,

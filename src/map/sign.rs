@@ -10,6 +10,18 @@ use crate::theory::{self, Pair};
 
 /// Sign features, for the angular kernel 1 − 2θ/π.
 ///
+/// ```
+/// use random_features::Sign;
+/// use random_features::frequency::Independent;
+/// use random_features::ndarray::arr1;
+/// let map = Sign.build(Independent.draw(2, 1024, 1)?, 1.0)?;
+/// let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[20.0, 20.0]));
+/// let estimate: f64 = map.estimate(&x, &y)?;
+/// assert!((estimate - 0.5).abs() < 0.1);
+/// assert_eq!(map.estimate(&x, &(-&x))?, -1.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} sgn(ωⱼ·x), with sgn 0 = 1: m features that depend only on the direction of x. Values are ±1; the
 /// log scale is −½ ln m. Estimates are unbiased with any radii and any coupling if each ω has a uniform direction. The
@@ -27,19 +39,6 @@ use crate::theory::{self, Pair};
 ///
 /// # Cost
 /// O(md) per point, with a comparison for each feature.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::frequency::Independent;
-/// use random_features::Sign;
-/// let map = Sign.build(Independent.draw(2, 1024, 1)?, 1.0)?;
-/// let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[20.0, 20.0]));
-/// let estimate: f64 = map.estimate(&x, &y)?;
-/// assert!((estimate - 0.5).abs() < 0.1);
-/// assert_eq!(map.estimate(&x, &(-&x))?, -1.0);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, equations 19 and 42.

@@ -26,8 +26,8 @@ impl Transform {
     /// A diagonal A with these entries, one for each coordinate.
     ///
     /// ```
-    /// use random_features::num_complex::Complex64;
     /// use random_features::map::Transform;
+    /// use random_features::num_complex::Complex64;
     /// assert!(Transform::diagonal(vec![Complex64::I, Complex64::ONE]).is_ok());
     /// assert!(Transform::diagonal(vec![Complex64::ZERO]).is_err());
     /// ```

@@ -12,6 +12,19 @@ use crate::theory::{self, Pair, Radius};
 
 /// Trigonometric random features, known as random Fourier features.
 ///
+/// ```
+/// use random_features::Trigonometric;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::arr2;
+/// let omega = Orthogonal.draw(2, 512, 1)?;
+/// let map = Trigonometric.gaussian(omega, 1.0)?;
+/// let points = arr2(&[[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]);
+/// let gram = map.gram(&points, &points)?;
+/// assert!((gram[[0, 0]] - 1.0f64).abs() < 1e-12);
+/// assert!((gram[[0, 1]] - (-0.5f64).exp()).abs() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// φ(x) = m^{−1/2} (cos ωⱼ·x, sin ωⱼ·x)ⱼ, 2m features, for the Gaussian kernel; for the softmax kernel times
 /// exp(+½‖x‖²). The estimate is the mean of cos(ωⱼ·(x−y)) and may be negative.
@@ -25,20 +38,6 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Cost
 /// O(md) per point, with a cosine and a sine for each projection.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr2;
-/// use random_features::frequency::Orthogonal;
-/// use random_features::Trigonometric;
-/// let omega = Orthogonal.draw(2, 512, 1)?;
-/// let map = Trigonometric.gaussian(omega, 1.0)?;
-/// let points = arr2(&[[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]);
-/// let gram = map.gram(&points, &points)?;
-/// assert!((gram[[0, 0]] - 1.0f64).abs() < 1e-12);
-/// assert!((gram[[0, 1]] - (-0.5f64).exp()).abs() < 0.1);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*; *Hybrid Random Features*, equation 2.

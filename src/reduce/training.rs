@@ -39,14 +39,24 @@ pub(crate) fn check_targets(targets: usize, width: usize) -> Result<()> {
 pub(crate) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };
     check_size("the number of weights", rows, weights.len())?;
-    let wrong = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
-    match without_repeats(weights.view()).iter().position(wrong) {
-        None => Ok(()),
-        Some(row) => Err(Error::Entry {
-            what: "the weights",
-            row,
-            value: weights[row],
-            domain: "finite and not negative",
-        }),
-    }
+    let sound = |weight: f64| weight.is_finite() && weight >= 0.0;
+    check_entries("the weights", weights, sound, "finite and not negative")
+}
+
+/// Rejects precisions that are not positive and finite.
+pub(crate) fn check_precisions(precisions: &ArrayRef1<f64>, rows: usize) -> Result<()> {
+    check_size("the number of precisions", rows, precisions.len())?;
+    let sound = |precision: f64| precision.is_finite() && precision > 0.0;
+    check_entries("the precisions", precisions, sound, "positive and finite")
+}
+
+/// Rejects the first number that is not sound.
+fn check_entries(
+    what: &'static str,
+    all: &ArrayRef1<f64>,
+    sound: impl Fn(f64) -> bool,
+    domain: &'static str,
+) -> Result<()> {
+    let wrong = without_repeats(all.view()).iter().position(|value| !sound(*value));
+    wrong.map_or(Ok(()), |row| Err(Error::Entry { what, row, value: all[row], domain }))
 }

@@ -240,12 +240,12 @@ mod tests {
     #[test]
     fn rows_with_gaps_are_recorded_in_linear_time() {
         let mut rows = RowRanges::default();
-        for row in (0..500_000).step_by(2).chain((500_000..1_000_000).step_by(2).rev()) {
+        for row in (0..250_000).chain((250_000..500_000).rev()).map(|k| 2 * k) {
             rows.next(row, 1).map(|next| rows.insert(next)).unwrap();
         }
         assert_eq!((rows.ranges().len(), rows.len()), (500_000, 500_000));
         let mut all = RowRanges::default();
-        for row in (0..1_000_000).step_by(2).rev() {
+        for row in (0..500_000).rev().map(|k| 2 * k) {
             let one = RowRanges::from(row..row + 1);
             all.check_apart(&one).map(|()| all.join(&one)).unwrap();
             assert_eq!(all.len(), (1_000_000 - row) / 2);

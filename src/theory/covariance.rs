@@ -17,7 +17,8 @@ use super::gerf::GerfSign;
 /// ```
 /// use random_features::theory::{Law, Pair, covariance, positive};
 /// let pair = Pair::new([(0.5, 0.25), (-1.0, 0.5)]);
-/// let relative = positive(&pair, &Law::independent(1)).unwrap() - 2.0 * pair.dot;
+/// let relative =
+///     positive(&pair, &Law::independent(1)).unwrap() - 2.0 * pair.dot;
 /// assert!((covariance::positive(pair.sum).ln() - relative).abs() < 1e-12);
 /// ```
 pub fn positive(dot: f64) -> f64 {
@@ -59,9 +60,21 @@ pub fn gerf(a: f64, dim: usize, dot: f64, squares: (f64, f64)) -> f64 {
 /// ```
 /// use random_features::num_complex::Complex64;
 /// use random_features::theory::{covariance, gerf::GerfSign};
-/// let real = covariance::complex_gerf((-0.1).into(), GerfSign::Plus, 3, 0.5, (1.0, 2.0));
+/// let real = covariance::complex_gerf(
+///     (-0.1).into(),
+///     GerfSign::Plus,
+///     3,
+///     0.5,
+///     (1.0, 2.0),
+/// );
 /// assert!((real - covariance::gerf(-0.1, 3, 0.5, (1.0, 2.0))).abs() < 1e-14);
-/// let trigonometric = covariance::complex_gerf(0.0.into(), GerfSign::Minus, 3, 0.5, (1.0, 2.0));
+/// let trigonometric = covariance::complex_gerf(
+///     0.0.into(),
+///     GerfSign::Minus,
+///     3,
+///     0.5,
+///     (1.0, 2.0),
+/// );
 /// assert!((trigonometric - covariance::trigonometric(0.5)).abs() < 1e-14);
 /// ```
 pub fn complex_gerf(a: Complex64, sign: GerfSign, dim: usize, dot: f64, squares: (f64, f64)) -> f64 {
@@ -89,7 +102,9 @@ pub fn complex_gerf(a: Complex64, sign: GerfSign, dim: usize, dot: f64, squares:
 /// use random_features::theory::covariance;
 /// let (w, other) = ([0.5f64, -1.0], [0.25, 0.5]);
 /// let positive = covariance::positive(w[0] * other[0] + w[1] * other[1]);
-/// assert!((covariance::dense(&w, &other, &[1.0, 1.0]) - positive).abs() < 1e-15);
+/// assert!(
+///     (covariance::dense(&w, &other, &[1.0, 1.0]) - positive).abs() < 1e-15
+/// );
 /// ```
 pub fn dense(w: &[f64], w_prime: &[f64], rho: &[f64]) -> f64 {
     super::dense::ln_cross_moment(w, w_prime, rho).exp_m1()

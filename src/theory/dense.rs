@@ -18,14 +18,18 @@
 //! use random_features::theory::{Law, dense, gerf::Optimum};
 //! // Sums u + v of one pair, and the mean of wₗ² over pairs of data.
 //! let (w, phi) = ([0.5f64, -2.0], [0.25, 9.0]);
-//! let rho: Vec<f64> = phi.iter().map(|phi| dense::optimal(*phi).rho).collect();
+//! let rho: Vec<f64> =
+//!     phi.iter().map(|phi| dense::optimal(*phi).rho).collect();
 //! let law = Law::independent(64);
 //! let ln_variance: f64 = dense::ln_variance(&w, &rho, &law).unwrap();
 //! let second_moment = dense::ln_second_moment(&w, &rho).exp();
 //! assert!((ln_variance - ((second_moment - 1.0) / 64.0).ln()).abs() < 1e-13);
 //! // For w′ = w the covariance is the variance.
 //! let covariance = dense::ln_covariance(&w, &w, &rho, &law).unwrap();
-//! assert!((covariance.ln_abs - ln_variance).abs() < 1e-13 && covariance.sign == 1.0);
+//! assert!(
+//!     (covariance.ln_abs - ln_variance).abs() < 1e-13
+//!         && covariance.sign == 1.0
+//! );
 //! # let Optimum { rho, a } = dense::optimal(9.0);
 //! # assert!((rho - 1.0 / (1.0 - 8.0 * a)).abs() < 1e-15);
 //! ```

@@ -1,23 +1,28 @@
 //! Closed forms: variances of estimates, bounds, and the parameters that minimise them.
 //!
-//! They are pure functions of a few scalars of a pair of points ([`Pair`]) and of the law of the frequencies ([`Law`]):
-//! nothing is drawn. Most return logarithms, because variances overflow `f64` at norms of about 11. Errors of the Gaussian maps
-//! ([`positive`], [`hyperbolic`], [`trigonometric`] and their regularised forms) hold for any known law; other maps
-//! have modules of their own. Values are for the softmax kernel unless a module says otherwise; for the Gaussian kernel
-//! subtract ‖x‖² + ‖y‖² from the logarithm. `None` means that no closed form is known; arguments outside the domain
-//! give NaN.
-//!
-//! Each function names its source (paper, equation), or "new" for results first derived here; where a paper is wrong it
-//! cites [`errata`]. The experiment `verify` checks the functions against an independent implementation and, with
-//! `--simulate`, against estimates.
-//!
 //! ```
 //! use random_features::theory::{Law, Pair, positive};
+//! // The points (0.5, −1) and (0.25, 0.5), coordinate by coordinate.
 //! let pair = Pair::new([(0.5, 0.25), (-1.0, 0.5)]);
-//! let (independent, orthogonal) = (Law::independent(64), Law::orthogonal(2, 64));
-//! let gain = positive(&pair, &independent).unwrap() - positive(&pair, &orthogonal).unwrap();
-//! assert!(gain > 0.0);
+//! // 64 frequencies in the plane; logarithms of variances.
+//! let independent = positive(&pair, &Law::independent(64)).unwrap();
+//! let orthogonal = positive(&pair, &Law::orthogonal(2, 64)).unwrap();
+//! assert!(orthogonal < independent);
 //! ```
+//!
+//! A map gives its own variance, by [`Map::log_variance`](crate::Map::log_variance). The functions here give it without a map:
+//! from a few scalars of two points ([`Pair`]) and the law of the frequencies ([`Law`]). Nothing is drawn.
+//!
+//! - Most functions return logarithms, since variances overflow `f64` at norms of about 11.
+//! - Values are for the softmax kernel unless a module says otherwise. For the Gaussian kernel subtract ‖x‖² + ‖y‖² from the
+//!   logarithm.
+//! - `None` means that no closed form is known. Arguments outside the domain give NaN.
+//! - [`positive`], [`hyperbolic`], [`trigonometric`] and their regularised forms hold for any known law. Other maps have modules
+//!   of their own.
+//!
+//! Each function names its source: a paper and an equation, or "new" for a result that was first derived here. Where a paper is
+//! wrong, it cites the [`errata`]. The experiment `verify` compares the functions with an independent implementation, and with
+//! drawn estimates.
 
 mod basis;
 pub mod bounds;

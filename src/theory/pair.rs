@@ -28,7 +28,10 @@ impl Pair {
     /// ```
     /// use random_features::theory::Pair;
     /// let pair = Pair::new([(1.0, 2.0), (0.0, -1.0)]);
-    /// assert_eq!((pair.dim, pair.norms, pair.sum, pair.difference, pair.dot), (2, 6.0, 10.0, 2.0, 2.0));
+    /// assert_eq!(
+    ///     (pair.dim, pair.norms, pair.sum, pair.difference, pair.dot),
+    ///     (2, 6.0, 10.0, 2.0, 2.0)
+    /// );
     /// ```
     pub fn new<I>(coordinates: I) -> Self
     where

@@ -19,19 +19,25 @@ use crate::threads;
 
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
 ///
-/// It holds the frequencies, rounded to `T` and divided by the lengthscale: packed once for the product kernel or, if they are
-/// [structured](Frequencies::structured) and it pays, as factors. Maps share it behind an `Arc`. A point costs O(md), or
-/// O(m log d) with factors. Beside the `f64` frequencies, memory is d elements of `T` for each frequency, their number
-/// rounded up to a multiple of two cache lines, or O(1) for each with factors.
-///
 /// ```
 /// use random_features::frequency::Hadamard;
 /// use random_features::workbench::{Method, Projection};
 /// let draw_in = |d| Hadamard::default().draw(d, d, 1);
-/// assert_eq!(Projection::<f32>::new(draw_in(16)?, 1.0)?.method(), Method::Dense);
-/// assert_eq!(Projection::<f32>::new(draw_in(1024)?, 1.0)?.method(), Method::Structured);
+/// assert_eq!(
+///     Projection::<f32>::new(draw_in(16)?, 1.0)?.method(),
+///     Method::Dense
+/// );
+/// assert_eq!(
+///     Projection::<f32>::new(draw_in(1024)?, 1.0)?.method(),
+///     Method::Structured
+/// );
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// It holds the frequencies, rounded to `T` and divided by the lengthscale: packed once for the product kernel or, if they are
+/// [structured](Frequencies::structured) and it pays, as factors. Maps share it behind an `Arc`. A point costs O(md), or
+/// O(m log d) with factors. Beside the `f64` frequencies, memory is d elements of `T` for each frequency, their number
+/// rounded up to a multiple of two cache lines, or O(1) for each with factors.
 #[derive(Debug)]
 pub struct Projection<T> {
     frequencies: Arc<Frequencies>,

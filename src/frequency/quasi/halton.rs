@@ -14,6 +14,15 @@ use crate::theory::BlockLaw;
 
 /// Halton frequencies: Gaussian images of the Halton sequence, randomly shifted.
 ///
+/// ```
+/// use random_features::frequency::Halton;
+/// let omega = Halton.draw(3, 100, 1)?;
+/// // The first coordinate, in base 2: half of 64 successive points lie on either side, give or take one.
+/// let below = omega.rows().column(0).iter().take(64).filter(|w| **w < 0.0).count();
+/// assert!((31..=33).contains(&below));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωₙₗ = Φ⁻¹(uₙₗ) with uₙₗ = φ(n; pₗ) + Δₗ mod 1 for n = 1 … m. φ(n; b) mirrors the digits of n in base b at the radix point,
 /// pₗ is the l-th prime, and the shifts Δₗ are independent and uniform on (0, 1). All rows are one block.
@@ -30,16 +39,6 @@ use crate::theory::BlockLaw;
 ///
 /// # Cost
 /// O(md) quantiles and O(md log m) operations to draw, and O(d log d) bytes for the sieve of primes.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::Halton;
-/// let omega = Halton.draw(3, 100, 1)?;
-/// // The first coordinate, in base 2: half of 64 successive points lie on either side, give or take one.
-/// let below = omega.rows().column(0).iter().take(64).filter(|w| **w < 0.0).count();
-/// assert!((31..=33).contains(&below));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Halton, *On the efficiency of certain quasi-random sequences of points in evaluating multi-dimensional

@@ -15,6 +15,15 @@ use crate::theory::BlockLaw;
 
 /// Sobol frequencies: Gaussian quantiles of the first points of the Sobol sequence, with Owen scrambling.
 ///
+/// ```
+/// use random_features::frequency::Sobol;
+/// let omega = Sobol.draw(8, 64, 1)?;
+/// // In every coordinate half of the points are negative.
+/// let below = |l| omega.rows().column(l).iter().filter(|w| **w < 0.0).count();
+/// assert!((0..8).all(|l| below(l) == 32));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωₙₗ = Φ⁻¹(uₙₗ), where u₁ … u_m are the first m points of the Sobol sequence, including zero, in Gray code order and
 /// with Joe and Kuo's direction numbers, after nested uniform scrambling. Scrambling flips each binary digit of a
@@ -34,16 +43,6 @@ use crate::theory::BlockLaw;
 ///
 /// # Cost
 /// O(md) quantiles and O(md log m) operations to draw, with at most m/4 bytes of additional memory.
-///
-/// # Example
-/// ```
-/// use random_features::frequency::Sobol;
-/// let omega = Sobol.draw(8, 64, 1)?;
-/// // In every coordinate half of the points are negative.
-/// let below = |l| omega.rows().column(l).iter().filter(|w| **w < 0.0).count();
-/// assert!((0..8).all(|l| below(l) == 32));
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # Licence
 /// The direction numbers are those of S. Joe and F. Y. Kuo, copyright 2008, under the terms in

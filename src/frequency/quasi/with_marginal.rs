@@ -12,6 +12,21 @@ use crate::theory::BlockLaw;
 /// Quasi-Monte-Carlo frequencies whose coordinates have a [`Marginal`] law, for kernels that are products over coordinates:
 /// [`Sobol.with_marginal`](super::Sobol::with_marginal) and [`Halton.with_marginal`](super::Halton::with_marginal).
 ///
+/// ```
+/// use random_features::extend::Radius;
+/// use random_features::frequency::Sobol;
+/// use random_features::kernel::{Kernel, Laplace};
+/// use random_features::ndarray::arr1;
+/// use random_features::{Map, Trigonometric};
+/// let map: Map<f64> = Trigonometric.build(
+///     Sobol.with_marginal(Radius::Cauchy).draw(2, 1024, 7)?,
+///     Laplace::new(2.0)?,
+/// )?;
+/// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
+/// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.02);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// ωₙₗ = F⁻¹(uₙₗ) with the distribution function F of the [`Marginal`] and the points u of the net. The radii that a draw
 /// asks for do not apply and are ignored. [`Product`](crate::frequency::Product) has independent points instead.
@@ -31,19 +46,6 @@ use crate::theory::BlockLaw;
 ///
 /// # Cost
 /// The cost of [`Sobol`](super::Sobol) or [`Halton`](super::Halton), with quantiles of F instead of Φ.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::frequency::Sobol;
-/// use random_features::kernel::{Kernel, Laplace};
-/// use random_features::extend::Radius;
-/// use random_features::{Map, Trigonometric};
-/// let map: Map<f64> = Trigonometric.build(Sobol.with_marginal(Radius::Cauchy).draw(2, 1024, 7)?, Laplace::new(2.0)?)?;
-/// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
-/// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.02);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Yang et al., *Quasi-Monte Carlo Feature Maps for Shift-Invariant Kernels*.

@@ -8,11 +8,16 @@ use crate::theory::complex_exponential::Symmetry;
 /// whether maps average over ω and −ω.
 ///
 /// ```
-/// use random_features::ndarray::arr2;
 /// use random_features::compose::{Centres, Diagonal};
 /// use random_features::data::Clustering;
-/// let (queries, keys) = (Clustering::new(arr2(&[[1.0, 0.5]]))?, Clustering::new(arr2(&[[0.5, 1.5]]))?);
-/// let centres = Centres::new(&queries, &keys).with_diagonal(Diagonal::real()).symmetric();
+/// use random_features::ndarray::arr2;
+/// let (queries, keys) = (
+///     Clustering::new(arr2(&[[1.0, 0.5]]))?,
+///     Clustering::new(arr2(&[[0.5, 1.5]]))?,
+/// );
+/// let centres = Centres::new(&queries, &keys)
+///     .with_diagonal(Diagonal::real())
+///     .symmetric();
 /// assert_eq!(centres.diagonal, Diagonal::real());
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -13,6 +13,29 @@ use crate::{ComplexExponential, Real};
 
 /// The cluster hybrid: a separate feature map for each pair of a query cluster and a key cluster.
 ///
+/// ```
+/// use random_features::Map;
+/// use random_features::compose::{Centres, Clustered};
+/// use random_features::data::Clustering;
+/// use random_features::frequency::Independent;
+/// use random_features::kernel::Softmax;
+/// use random_features::ndarray::arr2;
+/// let (queries, keys) =
+///     (arr2(&[[1.0, 0.5], [-0.5, 2.0]]), arr2(&[[0.5, 1.5]]));
+/// let (clusters, others) =
+///     (Clustering::new(queries.clone())?, Clustering::new(keys.clone())?);
+/// let omega = Independent.draw(2, 8, 1)?;
+/// let map: Map<f64> = Clustered::by_centres(
+///     Centres::new(&clusters, &others),
+///     omega,
+///     Softmax::default(),
+/// )?;
+/// let gram = map.gram(&queries, &keys)?;
+/// assert!((gram[[0, 0]] / 1.25f64.exp() - 1.0).abs() < 1e-12);
+/// assert!((gram[[1, 0]] / 2.75f64.exp() - 1.0).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// K̂(x, y) = Σᵢⱼ λᵢⱼ P̂ᵢⱼ(x, y) with λᵢⱼ = 1 if x is in cluster i of the queries and y in cluster j of the keys, else
 /// 0. Each pair of clusters has its own blocks of features: x in cluster i has the features of P̂ᵢⱼ for all j, y in
@@ -35,24 +58,6 @@ use crate::{ComplexExponential, Real};
 /// Finding the nearest centre and computing C_k bases for a query, C_q for a key: O(C_q d + C_k m d). A point has Σ Dᵢⱼ
 /// values, of which only one row or column of pairs is written. The points of a tile are sorted by cluster first, so
 /// many clusters mean small matrix products.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr2;
-/// use random_features::frequency::Independent;
-/// use random_features::Map;
-/// use random_features::compose::{Centres, Clustered};
-/// use random_features::kernel::Softmax;
-/// use random_features::data::Clustering;
-/// let (queries, keys) = (arr2(&[[1.0, 0.5], [-0.5, 2.0]]), arr2(&[[0.5, 1.5]]));
-/// let (clusters, others) = (Clustering::new(queries.clone())?, Clustering::new(keys.clone())?);
-/// let omega = Independent.draw(2, 8, 1)?;
-/// let map: Map<f64> = Clustered::by_centres(Centres::new(&clusters, &others), omega, Softmax::default())?;
-/// let gram = map.gram(&queries, &keys)?;
-/// assert!((gram[[0, 0]] / 1.25f64.exp() - 1.0).abs() < 1e-12);
-/// assert!((gram[[1, 0]] / 2.75f64.exp() - 1.0).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, section 2.4 and definition H.2.

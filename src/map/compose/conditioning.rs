@@ -15,6 +15,25 @@ use crate::numeric::matrix_times;
 /// An affine transformation of points that leaves a softmax or Gaussian kernel unchanged and reduces the variance of
 /// its estimates.
 ///
+/// ```
+/// use random_features::Positive;
+/// use random_features::compose::Conditioning;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::{arr1, arr2};
+/// let map = Positive.softmax::<f64>(Orthogonal.draw(2, 64, 1)?)?;
+/// // Queries vary in the first coordinate, keys in the second.
+/// let (x, y) = (arr1(&[3.0f64, 0.2]), arr1(&[0.3, 2.5]));
+/// let t = Conditioning::new(arr2(&[[0.3, 0.0], [0.0, 3.0]]))?;
+/// let shaped = map.conditioned(&t)?;
+/// let kernel = x.dot(&y).exp();
+/// let spread =
+///     |map: &random_features::Map<f64>| -> random_features::Result<f64> {
+///         Ok((0.5 * map.log_variance(&x, &y)?.unwrap()).exp() / kernel)
+///     };
+/// assert!(spread(&map)? > 100.0 && spread(&shaped)? < 3.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// For an invertible T and any c_x, c_y let u = T(x/ℓ − c_x) and v = T⁻ᵀ(y/ℓ − c_y). Then exp(x·y/ℓ²) = exp(u·v)
 /// exp(x·c_y/ℓ) exp(c_x·y/ℓ) exp(−c_x·c_y). All factors except the first depend on one point only and become
@@ -39,25 +58,6 @@ use crate::numeric::matrix_times;
 /// For a plain map with a dense projection, the cost of the map plus ½d² for the norm of u, since T is multiplied into the
 /// frequencies. For other maps, the cost of the map plus r d for a product with T. Normalised attention does not compute the
 /// factors of queries.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::{arr1, arr2};
-/// use random_features::frequency::Orthogonal;
-/// use random_features::compose::Conditioning;
-/// use random_features::Positive;
-/// let map = Positive.softmax::<f64>(Orthogonal.draw(2, 64, 1)?)?;
-/// // Queries vary in the first coordinate, keys in the second.
-/// let (x, y) = (arr1(&[3.0f64, 0.2]), arr1(&[0.3, 2.5]));
-/// let t = Conditioning::new(arr2(&[[0.3, 0.0], [0.0, 3.0]]))?;
-/// let shaped = map.conditioned(&t)?;
-/// let kernel = x.dot(&y).exp();
-/// let spread = |map: &random_features::Map<f64>| -> random_features::Result<f64> {
-///     Ok((0.5 * map.log_variance(&x, &y)?.unwrap()).exp() / kernel)
-/// };
-/// assert!(spread(&map)? > 100.0 && spread(&shaped)? < 3.0);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// With real T and without shifts: complex-exponential features with a real matrix (Choromanski et al., *Hybrid Random Features*,

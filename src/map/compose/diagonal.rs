@@ -26,17 +26,17 @@ pub enum Formula {
 
 /// The diagonal matrix A of a complex-exponential map for a pair of clusters: a formula and the limits of its entries.
 ///
-/// Entries are clamped to ε ≤ |aₖ| ≤ 1/ε. If a coordinate of one centre is 0 or nearly 0, the formulas by centres give
-/// aₖ near 0 or infinity, and the variance away from the centres becomes very large: with ζₖ = aₖxₖ + yₖ/aₖ it grows
-/// with the spread times the larger of |aₖ| and 1/|aₖ|. Source: Hybrid Random Features, equations 83–88; limits and the
-/// robust formulas: new.
-///
 /// ```
 /// use random_features::compose::Diagonal;
 /// assert_eq!(Diagonal::complex().epsilon, Diagonal::EPSILON);
 /// let limited = Diagonal::robust().with_limit(0.25);
 /// assert_eq!(limited.epsilon, 0.25);
 /// ```
+///
+/// Entries are clamped to ε ≤ |aₖ| ≤ 1/ε. If a coordinate of one centre is 0 or nearly 0, the formulas by centres give
+/// aₖ near 0 or infinity, and the variance away from the centres becomes very large: with ζₖ = aₖxₖ + yₖ/aₖ it grows
+/// with the spread times the larger of |aₖ| and 1/|aₖ|. Source: Hybrid Random Features, equations 83–88; limits and the
+/// robust formulas: new.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

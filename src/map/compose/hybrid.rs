@@ -14,6 +14,22 @@ use crate::theory::{self, Pair};
 
 /// A hybrid map Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q of any maps and coefficients.
 ///
+/// ```
+/// use random_features::ndarray::arr1;
+/// use random_features::frequency::{Independent, Orthogonal};
+/// use random_features::compose::{Coefficient, Hybrid};
+/// use random_features::{Map, Positive, Trigonometric};
+/// let positive: Map<f64> = Positive.softmax(Orthogonal.draw(2, 32, 1)?)?;
+/// let trigonometric = Trigonometric.softmax(Orthogonal.draw(2, 32, 2)?)?;
+/// let lambda = Coefficient::angular(Independent.draw(2, 8, 3)?)?;
+/// let map = Hybrid::sum(vec![(lambda, positive)], trigonometric)?;
+/// // Two values of 8 signs times 32 + 64 features; half of them are absent from a point.
+/// assert_eq!(map.feature_dim(), 1536);
+/// let x = arr1(&[0.3, 1.2]);
+/// assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # Definition
 /// With λ̂ₖ = aₖ + cₖ Ĉₖ the estimate is the sum of aₖ Pₖ, cₖ Ĉₖ Pₖ, (1 − Σ aₖ) Q and −cₖ Ĉₖ Q. Each term is a block of
 /// features; products are tensor products of features, and signs of weights are applied on side Y. Pₖ, Q and Ĉₖ may be
@@ -33,23 +49,6 @@ use crate::theory::{self, Pair};
 /// The cost of all parts, and writing the features: Dᵢ(1 + n) for a base with Dᵢ features and a coefficient with n
 /// features, Dᵢn for a coefficient with n signs (memory for 2Dᵢn); O(nd + md + mn) per point. Equal projections are
 /// computed once, also in nested hybrids. A pair of points in a Gram matrix costs Σ Dᵢ + n.
-///
-/// # Example
-/// ```
-/// use random_features::ndarray::arr1;
-/// use random_features::frequency::{Independent, Orthogonal};
-/// use random_features::compose::{Coefficient, Hybrid};
-/// use random_features::{Map, Positive, Trigonometric};
-/// let positive: Map<f64> = Positive.softmax(Orthogonal.draw(2, 32, 1)?)?;
-/// let trigonometric = Trigonometric.softmax(Orthogonal.draw(2, 32, 2)?)?;
-/// let lambda = Coefficient::angular(Independent.draw(2, 8, 3)?)?;
-/// let map = Hybrid::sum(vec![(lambda, positive)], trigonometric)?;
-/// // Two values of 8 signs times 32 + 64 features; half of them are absent from a point.
-/// assert_eq!(map.feature_dim(), 1536);
-/// let x = arr1(&[0.3, 1.2]);
-/// assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);
-/// # Ok::<(), random_features::Error>(())
-/// ```
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, equations 8–11; signs instead of imaginary factors: new.

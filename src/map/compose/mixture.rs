@@ -104,10 +104,10 @@ impl<M: Part> Hybrid<M> {
     /// new frequencies for a base, each call of `tau` new ones for a coefficient: the parts must be independent.
     ///
     /// ```
-    /// use random_features::ndarray::arr2;
-    /// use random_features::frequency::Independent;
     /// use random_features::compose::{Hybrid, Mixture};
     /// use random_features::data::Clustering;
+    /// use random_features::frequency::Independent;
+    /// use random_features::ndarray::arr2;
     /// use random_features::{Map, Trigonometric};
     /// let queries = Clustering::of(&arr2(&[[1.0, 0.2], [1.1, 0.1]]), 1, 1)?;
     /// let keys = Clustering::of(&arr2(&[[-0.9, 0.3], [-1.0, 0.2]]), 1, 1)?;
@@ -116,8 +116,14 @@ impl<M: Part> Hybrid<M> {
     /// let omega = || Independent.draw(2, 16, seeds.next().unwrap());
     /// let mut others = 1000..;
     /// let tau = || Independent.draw(2, 8, others.next().unwrap());
-    /// let map: Map<f64> = Hybrid::clustered(Mixture::new(&queries, &keys, 1.0), omega, tau, rest)?;
-    /// let (x, y) = (queries.centres().row(0).to_owned(), keys.centres().row(0).to_owned());
+    /// let map: Map<f64> = Hybrid::clustered(
+    ///     Mixture::new(&queries, &keys, 1.0),
+    ///     omega,
+    ///     tau,
+    ///     rest,
+    /// )?;
+    /// let (x, y) =
+    ///     (queries.centres().row(0).to_owned(), keys.centres().row(0).to_owned());
     /// // At the centres λ = 1, and the base is exact.
     /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 1e-9);
     /// # Ok::<(), random_features::Error>(())

@@ -28,14 +28,19 @@ impl Shape {
     /// truncated; [`Sobol`](crate::frequency::Sobol) frequencies are then the best choice.
     ///
     /// ```
-    /// use random_features::ndarray::Array2;
+    /// use random_features::data::shaping::Shaping;
     /// use random_features::frequency::Orthogonal;
     /// use random_features::kernel::Softmax;
-    /// use random_features::data::shaping::Shaping;
-    /// let x = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [0.7, 1.9, 0.3, 1.1][k]).sin() * [3.0, 1.0, 0.3, 0.1][k]);
-    /// let y = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [1.1, 0.3, 2.3, 0.9][k]).cos() * [0.1, 1.0, 0.3, 3.0][k]);
+    /// use random_features::ndarray::Array2;
+    /// let x = Array2::from_shape_fn((50, 4), |(i, k)| {
+    ///     (i as f64 * [0.7, 1.9, 0.3, 1.1][k]).sin() * [3.0, 1.0, 0.3, 0.1][k]
+    /// });
+    /// let y = Array2::from_shape_fn((50, 4), |(i, k)| {
+    ///     (i as f64 * [1.1, 0.3, 2.3, 0.9][k]).cos() * [0.1, 1.0, 0.3, 3.0][k]
+    /// });
     /// let shape = Shaping::new().of_points(&x, &y)?;
-    /// let map: random_features::Map<f64> = shape.build(Orthogonal.draw(4, 256, 1)?, Softmax::default())?;
+    /// let map: random_features::Map<f64> =
+    ///     shape.build(Orthogonal.draw(4, 256, 1)?, Softmax::default())?;
     /// let (x, y) = (x.row(3), y.row(7));
     /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 0.2);
     /// # Ok::<(), random_features::Error>(())

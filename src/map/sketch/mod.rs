@@ -22,89 +22,134 @@ pub use sketched::Sketched;
 
 /// A map whose random draw is not a matrix of frequencies, as plain data: hashes, signs, grids, landmarks.
 ///
-/// An implementation states its parameters and how features are drawn from them. [`Sketched`] then makes a
-/// [`Recipe`](crate::Recipe) of it, which is drawn from seeds, compared, combined with other maps, evaluated by a
-/// [`Planner`](crate::planner::Planner) and, with the feature `serde`, stored.
-///
-/// # Draws
-/// A [`SketchDraw`] is a sketch, a stream and a seed. Features are drawn from the generator of the seed, in a stream whose number is
-/// a hash of the name, the numbers and the stream. Equal sketches of one seed therefore have the same features, and two that differ in
-/// anything share no random numbers: maps on them are independent. Features are not stored but drawn again, so that
-/// [`draw`](Sketch::draw) must depend on nothing but its arguments.
-///
-/// # Example
 /// A count sketch adds up the coordinates in buckets, each with a random sign. It estimates the linear kernel x·y/ℓ² without bias, with
 /// the variance (‖u‖²‖v‖² + (u·v)² − 2 Σ uₖ²vₖ²)/D for u = x/ℓ and v = y/ℓ.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use random_features::ndarray::{ArrayView2, arr1};
 /// use random_features::extend::{
 ///     Facts, FeatureMap, Form, Generator, Sketch, SketchNumbers, Tile,
 /// };
 /// use random_features::kernel::{Kernel, Lengthscale};
 /// use random_features::map::{AnyKernel, Side, Sketched};
+/// use random_features::ndarray::{ArrayView2, arr1};
 /// use random_features::rand::RngExt;
 /// use random_features::{Error, Map, Real, Result, SignedLog};
+/// use std::sync::Arc;
 ///
 /// #[derive(Debug)]
-/// struct CountSketch { d: usize, buckets: usize }
+/// struct CountSketch {
+///     d: usize,
+///     buckets: usize,
+/// }
 ///
 /// impl Sketch for CountSketch {
 ///     const NAME: &'static str = "count sketch";
 ///     type Drawn = Buckets;
 ///
-///     fn dim(&self) -> usize { self.d }
+///     fn dim(&self) -> usize {
+///         self.d
+///     }
 ///
-///     fn feature_dim(&self) -> usize { self.buckets }
+///     fn feature_dim(&self) -> usize {
+///         self.buckets
+///     }
 ///
 ///     fn numbers(&self) -> SketchNumbers {
-///         SketchNumbers { integers: vec![self.d as u64, self.buckets as u64], reals: vec![] }
+///         SketchNumbers {
+///             integers: vec![self.d as u64, self.buckets as u64],
+///             reals: vec![],
+///         }
 ///     }
 ///
 ///     fn of_numbers(numbers: &SketchNumbers) -> Result<Self> {
 ///         match numbers.integers[..] {
-///             [d, buckets] => Ok(CountSketch { d: d as usize, buckets: buckets as usize }),
-///             _ => Err(Error::Unsupported { what: "a count sketch of other numbers than d and D" }),
+///             [d, buckets] => {
+///                 Ok(CountSketch { d: d as usize, buckets: buckets as usize })
+///             }
+///             _ => Err(Error::Unsupported {
+///                 what: "a count sketch of other numbers than d and D",
+///             }),
 ///         }
 ///     }
 ///
-///     fn serves(&self, kernel: &AnyKernel) -> bool { matches!(kernel, AnyKernel::Implied(_)) }
+///     fn serves(&self, kernel: &AnyKernel) -> bool {
+///         matches!(kernel, AnyKernel::Implied(_))
+///     }
 ///
-///     fn draw(&self, kernel: &AnyKernel, rng: &mut Generator) -> Result<Buckets> {
-///         let place = |_| (rng.random_range(0..self.buckets), if rng.random() { 1.0 } else { -1.0 });
+///     fn draw(
+///         &self,
+///         kernel: &AnyKernel,
+///         rng: &mut Generator,
+///     ) -> Result<Buckets> {
+///         let place = |_| {
+///             (
+///                 rng.random_range(0..self.buckets),
+///                 if rng.random() { 1.0 } else { -1.0 },
+///             )
+///         };
 ///         let places = (0..self.d).map(place).collect();
-///         Ok(Buckets { places, buckets: self.buckets, lengthscale: kernel.lengthscale().clone() })
+///         Ok(Buckets {
+///             places,
+///             buckets: self.buckets,
+///             lengthscale: kernel.lengthscale().clone(),
+///         })
 ///     }
 ///
 ///     fn kernel(&self, kernel: &AnyKernel) -> Option<Arc<dyn Kernel<f64>>> {
 ///         Some(Arc::new(Linear(kernel.lengthscale().clone())))
 ///     }
 ///
-///     fn log_variance(&self, _: &AnyKernel, u: &[f64], v: &[f64]) -> Option<f64> {
-///         let sum = |term: fn(f64, f64) -> f64| u.iter().zip(v).map(|(u, v)| term(*u, *v)).sum::<f64>();
+///     fn log_variance(
+///         &self,
+///         _: &AnyKernel,
+///         u: &[f64],
+///         v: &[f64],
+///     ) -> Option<f64> {
+///         let sum = |term: fn(f64, f64) -> f64| {
+///             u.iter().zip(v).map(|(u, v)| term(*u, *v)).sum::<f64>()
+///         };
 ///         let norms = sum(|u, _| u * u) * sum(|_, v| v * v);
-///         let variance = norms + sum(|u, v| u * v).powi(2) - 2.0 * sum(|u, v| u * u * v * v);
+///         let variance = norms + sum(|u, v| u * v).powi(2)
+///             - 2.0 * sum(|u, v| u * u * v * v);
 ///         Some((variance.max(0.0) / self.buckets as f64).ln())
 ///     }
 /// }
 ///
 /// /// The bucket and the sign of each coordinate.
 /// #[derive(Debug)]
-/// struct Buckets { places: Vec<(usize, f64)>, buckets: usize, lengthscale: Lengthscale }
+/// struct Buckets {
+///     places: Vec<(usize, f64)>,
+///     buckets: usize,
+///     lengthscale: Lengthscale,
+/// }
 ///
 /// impl<T: Real> FeatureMap<T> for Buckets {
-///     fn facts(&self) -> Facts { Facts::new(self.places.len(), vec![self.buckets]).symmetric() }
+///     fn facts(&self) -> Facts {
+///         Facts::new(self.places.len(), vec![self.buckets]).symmetric()
+///     }
 ///
-///     fn fill(&self, _: Side, x: ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
+///     fn fill(
+///         &self,
+///         _: Side,
+///         x: ArrayView2<'_, T>,
+///         _: Form,
+///         tile: &mut Tile<'_, T>,
+///     ) {
 ///         for (i, x) in x.rows().into_iter().enumerate() {
 ///             let mut sums = vec![0.0; self.buckets];
-///             for ((place, sign), u) in self.places.iter().zip(self.lengthscale.divide(x)) {
+///             for ((place, sign), u) in
+///                 self.places.iter().zip(self.lengthscale.divide(x))
+///             {
 ///                 sums[*place] += sign * u;
 ///             }
-///             let largest = sums.iter().fold(f64::MIN_POSITIVE, |largest, v| largest.max(v.abs()));
+///             let largest = sums
+///                 .iter()
+///                 .fold(f64::MIN_POSITIVE, |largest, v| largest.max(v.abs()));
 ///             let row = tile.row(i);
-///             row.values.iter_mut().zip(&sums).for_each(|(value, sum)| *value = T::narrow(sum / largest));
+///             row.values
+///                 .iter_mut()
+///                 .zip(&sums)
+///                 .for_each(|(value, sum)| *value = T::narrow(sum / largest));
 ///             row.log_scales[0] = largest.ln();
 ///             if sums.iter().any(|sum| !sum.is_finite()) {
 ///                 tile.poison(i);
@@ -118,14 +163,23 @@ pub use sketched::Sketched;
 /// struct Linear(Lengthscale);
 ///
 /// impl Kernel<f64> for Linear {
-///     fn check_dim(&self, d: usize) -> Result<()> { self.0.check_dim(d) }
+///     fn check_dim(&self, d: usize) -> Result<()> {
+///         self.0.check_dim(d)
+///     }
 ///
 ///     fn log_of_slices(&self, x: &[f64], y: &[f64]) -> SignedLog {
-///         SignedLog::from(self.0.divide(x).zip(self.0.divide(y)).map(|(u, v)| u * v).sum::<f64>())
+///         SignedLog::from(
+///             self.0
+///                 .divide(x)
+///                 .zip(self.0.divide(y))
+///                 .map(|(u, v)| u * v)
+///                 .sum::<f64>(),
+///         )
 ///     }
 /// }
 ///
-/// let recipe = Sketched.recipe(CountSketch { d: 3, buckets: 256 }, AnyKernel::implied(1.0));
+/// let recipe = Sketched
+///     .recipe(CountSketch { d: 3, buckets: 256 }, AnyKernel::implied(1.0));
 /// let (x, y) = (arr1(&[1.0, -2.0, 0.5]), arr1(&[0.5, -1.0, 2.0]));
 /// let map: Map<f64> = recipe.draw(7)?;
 /// // Exact unless two coordinates meet in a bucket.
@@ -134,6 +188,16 @@ pub use sketched::Sketched;
 /// assert_ne!(map.identity(), recipe.draw::<f64>(8)?.identity());
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// An implementation states its parameters and how features are drawn from them. [`Sketched`] then makes a
+/// [`Recipe`](crate::Recipe) of it, which is drawn from seeds, compared, combined with other maps, evaluated by a
+/// [`Planner`](crate::planner::Planner) and, with the feature `serde`, stored.
+///
+/// # Draws
+/// A [`SketchDraw`] is a sketch, a stream and a seed. Features are drawn from the generator of the seed, in a stream whose number is
+/// a hash of the name, the numbers and the stream. Equal sketches of one seed therefore have the same features, and two that differ in
+/// anything share no random numbers: maps on them are independent. Features are not stored but drawn again, so that
+/// [`draw`](Sketch::draw) must depend on nothing but its arguments.
 ///
 /// # References
 /// Charikar, Chen and Farach-Colton, *Finding Frequent Items in Data Streams*; Weinberger et al., *Feature Hashing for Large Scale

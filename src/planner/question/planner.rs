@@ -22,7 +22,6 @@ const FEATURES: usize = 256;
 
 /// Chooses a map for your data: the best map, coupling, parameters and number of features, with the error to expect.
 ///
-/// # Example
 /// ```
 /// # use random_features::ndarray::Array2;
 /// use random_features::Map;

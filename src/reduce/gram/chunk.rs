@@ -24,8 +24,10 @@ pub(super) const BLOCK: usize = 96;
 pub(super) struct Data<'a, T> {
     pub x: PointsView<'a, T>,
     pub targets: ArrayView2<'a, T>,
-    /// A weight for each row; `None` if all are 1.
+    /// How often each row counts; `None` if all count once.
     pub weights: Option<ArrayView1<'a, f64>>,
+    /// The precision of each row; `None` if all are 1.
+    pub precisions: Option<ArrayView1<'a, f64>>,
 }
 
 impl<T: Real> Data<'_, T> {
@@ -33,12 +35,24 @@ impl<T: Real> Data<'_, T> {
         Data {
             x: self.x.rows(rows.clone()),
             targets: self.targets.slice(s![rows.clone(), ..]),
-            weights: self.weights.as_ref().map(|weights| weights.slice(s![rows])),
+            weights: self.weights.as_ref().map(|weights| weights.slice(s![rows.clone()])),
+            precisions: self.precisions.as_ref().map(|precisions| precisions.slice(s![rows])),
         }
     }
 
-    pub fn weight(&self, i: usize) -> f64 {
+    /// How often a row counts.
+    fn count(&self, i: usize) -> f64 {
         self.weights.as_ref().map_or(1.0, |weights| weights[i])
+    }
+
+    /// The weight of a row in sums: how often it counts, times its precision.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.count(i) * self.precisions.as_ref().map_or(1.0, |precisions| precisions[i])
+    }
+
+    /// The logarithm of a row's precision.
+    fn log_precision(&self, i: usize) -> f64 {
+        self.precisions.as_ref().map_or(0.0, |precisions| precisions[i].ln())
     }
 
     /// The targets of the heaviest row, the first of equal ones. Among n rows their squared distance from the mean is at most n
@@ -66,7 +80,7 @@ pub(super) struct FeatureChunk<T> {
 pub(super) struct TargetSums {
     /// (t + 1) × D: Σ w y φ; the last row is for the target 1.
     pub cross: Array2<f64>,
-    /// Σ w y for each target and for the target 1; then Σ w y².
+    /// Σ w y for each target and for the target 1; then Σ w y² for each target; then n and L.
     pub moments: Vec<f64>,
 }
 
@@ -76,7 +90,7 @@ pub(super) struct TargetSums {
 struct Differences {
     /// (t + 1) × D: Σ w (y − r) φ; the last row is Σ w φ.
     cross: Array2<f64>,
-    /// Σ w (y − r) for each target and Σ w; then Σ w (y − r)².
+    /// Σ w (y − r) for each target and Σ w; then Σ w (y − r)² for each target; then n and L.
     moments: Vec<Twofold>,
 }
 
@@ -126,7 +140,8 @@ impl<T: Real> FeatureChunk<T> {
         let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         let mut sums = Differences::zeros(data.targets.ncols(), source.program.width());
         runs.iter().for_each(|run| sums.add(&run.sums));
-        let scatter = sums.moments[references.len() + 1..].iter().map(|square| square.high).collect();
+        let squares = sums.moments.iter().skip(references.len() + 1).take(references.len());
+        let scatter = squares.map(|square| square.high).collect();
         Ok(FeatureChunk { runs, sums: sums.about_zero(&references), scatter })
     }
 
@@ -138,7 +153,7 @@ impl<T: Real> FeatureChunk<T> {
     /// Σ w.
     pub fn weight(&self) -> f64 {
         let [sums, _] = &self.sums;
-        sums.moments[sums.moments.len() / 2]
+        sums.moments[self.scatter.len()]
     }
 
     /// An upper bound of every Σ w φ² and every product of two features.
@@ -218,13 +233,13 @@ impl<T: Real> PackedRun<T> {
 
 impl TargetSums {
     fn zeros(targets: usize, width: usize) -> Self {
-        TargetSums { cross: Array2::zeros((targets + 1, width)), moments: vec![0.0; 2 * targets + 1] }
+        TargetSums { cross: Array2::zeros((targets + 1, width)), moments: vec![0.0; moment_count(targets)] }
     }
 }
 
 impl Differences {
     fn zeros(targets: usize, width: usize) -> Self {
-        let moments = vec![Twofold::default(); 2 * targets + 1];
+        let moments = vec![Twofold::default(); moment_count(targets)];
         Differences { cross: Array2::zeros((targets + 1, width)), moments }
     }
 
@@ -239,6 +254,7 @@ impl Differences {
             let targets = data.targets.row(i);
             let difference = |(y, r): (&T, &f64)| Twofold::default().add(y.widen()).add(-r);
             all.add_moments(weight, targets.iter().zip(references).map(difference));
+            all.add_count(data.count(i), data.log_precision(i));
             let differences = targets.iter().zip(references).map(|(y, r)| y.widen() - r);
             for (mut sums, y) in all.cross.rows_mut().into_iter().zip(differences.chain([1.0])) {
                 let sums = numeric::slice_of_mut(&mut sums);
@@ -266,6 +282,14 @@ impl Differences {
         }
         if let Some(sum) = means.last_mut() {
             *sum = sum.add(weight);
+        }
+    }
+
+    /// Adds how often a row counts to n, and so many times the logarithm of its precision to L.
+    fn add_count(&mut self, count: f64, log_precision: f64) {
+        if let [.., n, logs] = self.moments.as_mut_slice() {
+            *n = n.add(count);
+            *logs = logs.add_product(count, log_precision);
         }
     }
 
@@ -299,6 +323,11 @@ impl Differences {
         (sums.moments, left.moments) = moments.iter().map(|sum| (sum.high, sum.low)).unzip();
         [sums, left]
     }
+}
+
+/// The number of sums over rows that need no features, for so many targets.
+pub(super) fn moment_count(targets: usize) -> usize {
+    2 * targets + 3
 }
 
 /// Turns values into plain features times √w, divided by a power of two near the largest, which is returned.

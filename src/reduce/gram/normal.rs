@@ -1,6 +1,6 @@
 //! [`NormalSums`]: the sums over rows for normal equations, to which chunks of rows are added.
 
-use super::chunk::{BLOCK, FeatureChunk, block_count};
+use super::chunk::{BLOCK, FeatureChunk, block_count, moment_count};
 use super::totals::{LARGEST, MOST, TooLarge, Totals, check_size, largest};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -24,7 +24,8 @@ pub(super) struct NormalSums {
     pub gram: Totals,
     /// Σ w y φ for each target and, at last, for the target 1.
     pub cross: Vec<Totals>,
-    /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
+    /// Σ w y for each target, and for the target 1; then Σ w y² for each target. At last n and L, with w = count · precision: the
+    /// sum of counts, and the sum of counts times the logarithm of the precision.
     pub moments: Vec<Totals>,
     /// Σ w over the rows that were removed.
     pub removed: Totals,
@@ -50,7 +51,7 @@ impl NormalSums {
         Ok(NormalSums {
             gram: Totals::new(block_count(width), BLOCK * BLOCK, Self::depth::<T>()),
             cross: vec![Totals::new(1, width, CROSS_WORDS); targets + 1],
-            moments: vec![Totals::new(1, 1, MOMENT_WORDS); 2 * targets + 1],
+            moments: vec![Totals::new(1, 1, MOMENT_WORDS); moment_count(targets)],
             removed: Totals::new(1, 1, BOUND_WORDS),
             scatter: vec![Totals::new(1, 1, BOUND_WORDS); targets],
             magnitudes: Totals::new(1, 2, BOUND_WORDS),

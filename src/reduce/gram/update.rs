@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use ndarray::Axis;
-
 use super::GramIntake;
 use super::chunk::{ChunkPools, Data, FeatureChunk, ROWS, RUN, cuts};
 use super::counts::RowCounts;
@@ -16,7 +14,7 @@ use crate::engine::{FeatureSource, PointsView};
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::reduce::training::{check_training, check_weights};
+use crate::reduce::training::check_training;
 use crate::rows::RowRanges;
 use crate::targets::TargetRows;
 use crate::{Points, Real, progress};
@@ -79,10 +77,7 @@ impl<T: Real> GramIntake<T> {
         if order.is_sorted() {
             return self.take_out_ranges(rows, x.view(), targets);
         }
-        let targets = TargetRows {
-            columns: targets.columns.select(Axis(0), &order).into(),
-            weights: targets.weights().map(|weights| weights.select(Axis(0), &order).into()),
-        };
+        let targets = targets.select(&order);
         self.take_out_ranges(rows, x.select(&order)?.view(), &targets)
     }
 
@@ -160,12 +155,14 @@ impl<T: Real> GramIntake<T> {
         rows: &[Range<u64>],
         sign: f64,
     ) -> Result<NewTotals<T>> {
-        let weights = targets.weights();
         check_training(x, self.map.dim(), &targets.columns, self.sums.targets())?;
-        check_weights(weights, x.nrows())?;
-        let x = x.rows(0..x.nrows());
-        let data =
-            Data { x, targets: targets.columns.view(), weights: weights.map(|weights| weights.view()) };
+        targets.check_weights(x.nrows())?;
+        let data = Data {
+            x: x.rows(0..x.nrows()),
+            targets: targets.columns.view(),
+            weights: targets.weights().map(|weights| weights.view()),
+            precisions: targets.precisions().map(|precisions| precisions.view()),
+        };
         let cuts = cuts(rows);
         self.check_chunk(x.nrows())?;
         let pools = ChunkPools::default();

@@ -16,7 +16,13 @@ const NOTHING: f64 = 1e-16;
 impl<T: Real> GramSums<T> {
     /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
     pub(crate) fn moments(&self) -> Vec<f64> {
-        self.totals.moments.iter().map(|sums| sums.at(0, 0)).collect()
+        self.totals.moments.iter().take(2 * self.targets() + 1).map(|sums| sums.at(0, 0)).collect()
+    }
+
+    /// n, how often rows count altogether, and L, the sum of counts times the logarithm of the precision.
+    pub(crate) fn counts(&self) -> [f64; 2] {
+        let of = |place: usize| self.totals.moments[2 * self.targets() + place].at(0, 0);
+        [of(1), of(2)]
     }
 
     /// Σ w.

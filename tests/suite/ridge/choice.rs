@@ -185,8 +185,7 @@ fn criteria_refuse_what_models_refuse() {
     }
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
         w[7] = wrong;
-        let held_out = Criterion::held_out(&x, weigh(&y, &w));
-        let error = spectrum.errors(&held_out, &[1.0]).unwrap_err();
+        let error = Targets::from(&y).with_weights(&w).unwrap_err();
         assert!(matches!(error, Error::Entry { row: 7, .. }), "{error}");
     }
     w.fill(0.0);

@@ -149,7 +149,8 @@ fn few_rows_agree_with_their_sums() {
             all_near(&a.model().weights().to_owned(), &b.model().weights().to_owned(), 1e-8);
             a.noise().iter().zip(b.noise()).for_each(|(a, b)| near(*a, *b, 0.0, 1e-7));
             near(few.log_evidence(lambda).unwrap(), sums.log_evidence(lambda).unwrap(), 1.0, 1e-8);
-            let freedom = |s: &random_features::apply::RidgeSpectrum<f64>| s.degrees_of_freedom(lambda).unwrap();
+            let freedom =
+                |s: &random_features::apply::RidgeSpectrum<f64>| s.degrees_of_freedom(lambda).unwrap();
             near(freedom(few), freedom(&sums), 1.0, 1e-9);
             for criterion in [
                 Criterion::GeneralisedCrossValidation,

@@ -17,7 +17,7 @@ use crate::common::{frequencies, weigh};
 /// λ = 0 is refused, and the λ that is named does.
 fn singular<T: Real>(statistics: &RidgeStatistics<T>) {
     let error = statistics.solve(0.0).unwrap_err();
-    let Error::Singular { lambda, least } = error else { panic!("{error}") };
+    let Error::Singular { lambda, least, .. } = error else { panic!("{error}") };
     assert_eq!(lambda, 0.0);
     assert!(error.to_string().contains("λ should be at least"), "{error}");
     let model = statistics.solve(least).unwrap();
@@ -33,7 +33,7 @@ fn underdetermined<T: Real>(statistics: &RidgeStatistics<T>) {
     assert!(model.weights().iter().chain(model.intercepts()).all(|v| v.is_finite()));
     assert_eq!(model.weights(), spectrum.model(0.0).unwrap().weights());
     let error = statistics.solve(1e-300).unwrap_err();
-    let Error::Singular { lambda: 1e-300, least } = error else { panic!("{error}") };
+    let Error::Singular { lambda: 1e-300, least, .. } = error else { panic!("{error}") };
     assert!(error.to_string().contains("λ = 1e-300:"), "{error}");
     assert!(matches!(spectrum.model(1e-300), Err(Error::Singular { .. })));
     assert!(statistics.solve(least).is_ok());

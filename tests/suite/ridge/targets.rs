@@ -157,7 +157,7 @@ fn single_predictions_need_a_single_target_and_sizes_fit() {
 #[test]
 fn labels_are_indicators() {
     let (x, _, _) = one_target();
-    let labels: Vec<usize> = (0..60).map(|i| i * i % 5 % 3).collect();
+    let labels: Vec<usize> = (0..60).map(|i| (i * i + i / 7) % 3).collect();
     let indicators = Array2::from_shape_fn((60, 4), |(i, c)| f64::from(u8::from(labels[i] == c)));
     let w = weights(60);
     let of = |targets: Targets<'_, f64>| {

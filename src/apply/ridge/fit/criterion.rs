@@ -1,10 +1,8 @@
 //! [`Criterion`]: what λ and maps are chosen by.
 
-use ndarray::ArrayRef1;
-
 #[cfg(doc)]
 use super::{KernelRidgeSpectrum, RidgeGrid, RidgeSearch};
-use super::{RidgeSpectrum, check_training, check_weights};
+use super::{RidgeSpectrum, RidgeStatistics, check_training};
 use crate::error::{Error, Result};
 use crate::once::once;
 use crate::targets::TargetRows;
@@ -31,12 +29,20 @@ use crate::{Points, Real, Targets};
 /// |---|---|---|---|
 /// | `LeaveOneOut` | yes, the default | no: the rows are gone | yes |
 /// | `LeaveOneOutOf` | no: it knows its rows | yes | no |
+/// | `LeaveGroupsOut` | yes | no: the rows are gone | no |
+/// | `LeaveGroupsOutOf` | no: it knows its rows | yes | no |
 /// | `GeneralisedCrossValidation` | yes | yes | yes |
-/// | `LogEvidence` | yes | yes | yes |
-/// | `HeldOut` | no: `HeldOutShare` | yes | no: kernel values are not known |
-/// | `HeldOutShare` | yes | no | no |
+/// | `LogEvidence`, `LogEvidenceWithNoise` | yes | yes | yes |
+/// | `HeldOut` | yes | yes | no: kernel values are not known |
+/// | `HeldOutShare`, `Folds`, `Forward` | yes | no: the rows are gone | no |
+/// | `FoldsOf`, `ForwardOf` | no: it knows its rows | yes | no |
 ///
 /// Where it says no, the answer is [`Error::Unsupported`], which names what serves instead.
+///
+/// # Which one
+/// Rows that are measured again belong to groups: `LeaveGroupsOut`. What is predicted from earlier rows alone, as in time, asks for
+/// `Forward`. Sums of parts that were made on several machines are folds already: `FoldsOf`. Where none of these holds, leave-one-out
+/// uses the data best.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Criterion<'a, T: Real = f64> {
@@ -60,22 +66,40 @@ pub enum Criterion<'a, T: Real = f64> {
         /// Their targets, with the weights of the rows.
         targets: Targets<'a, T>,
     },
-    /// Σ w (y − ŷ)² / n divided by (1 − f/n)² with n = Σ w and the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f:
-    /// leave-one-out with every leverage replaced by their mean. Approximate; needs no data.
+    /// The error at each training point of the regression on all rows of other groups: Σ w (y − ŷ)² / Σ w. The label of each row of the
+    /// search says which group it belongs to. Where only a number of rows is searched, whole groups are drawn.
+    #[doc(alias = "LeaveOneGroupOut")]
+    LeaveGroupsOut(&'a [usize]),
+    /// Left-out groups where the training data are read again: [`Criterion::leave_groups_out`]. As for left-out rows, no row is
+    /// approximated, and the error is infinite where it is rounding.
+    #[non_exhaustive]
+    LeaveGroupsOutOf {
+        /// The training points, n × d.
+        x: Points<'a, T>,
+        /// Their targets, with the weights of the rows.
+        targets: Targets<'a, T>,
+        /// The label of each row's group, n numbers.
+        groups: &'a [usize],
+    },
+    /// Σ w (y − ŷ)² / N divided by (1 − f/n)² with N = Σ w, n rows and the [degrees of
+    /// freedom](RidgeSpectrum::degrees_of_freedom) f: leave-one-out with every leverage replaced by their mean. Approximate; needs no
+    /// data.
     ///
     /// Where leverages differ much, it is too small and chooses lengthscales that are too short. That is so for clusters and
     /// isolated points, each of which a short lengthscale fits by itself. On the banknote data of the example `classification`
     /// it takes the shortest lengthscale of its grid for the exact kernel, which leave-one-out does not.
     ///
-    /// n is the number of rows if weights are how often a row counts: a row of weight 2 is the row twice, and a row of weight 0
-    /// is absent. Other weights, such as inverse variances, must be scaled so that Σ w is the number of rows, or λ is chosen for
-    /// another number of rows. Where f is n or more, the error is infinite.
+    /// n is the sum of how often rows count, and w is that number times the row's [precision](Targets::with_precisions). Where f is n or
+    /// more, the error is infinite.
     #[doc(alias = "GCV")]
     GeneralisedCrossValidation,
     /// Minus the [log evidence](RidgeSpectrum::log_evidence) of a Gaussian process, in nats. It needs no data, and tends to resist
     /// overfitting where many parameters are chosen.
     #[doc(alias = "marginal likelihood")]
     LogEvidence,
+    /// Minus the log evidence [with a known noise](RidgeSpectrum::log_evidence_with_noise): the variance σ² for all targets. With
+    /// [precisions](Targets::with_precisions) that are 1/variance, it is 1.
+    LogEvidenceWithNoise(f64),
     /// The error at points that were held out, Σ w (y − ŷ)² / Σ w: [`Criterion::held_out`].
     #[non_exhaustive]
     HeldOut {
@@ -86,6 +110,34 @@ pub enum Criterion<'a, T: Real = f64> {
     },
     /// The error at a share of the rows of a search, drawn at random and held out: above 0 and below 1.
     HeldOutShare(f64),
+    /// The error at the rows of each of so many folds, of the regression on all others. Rows are drawn into folds at random.
+    #[doc(alias = "KFold")]
+    Folds(usize),
+    /// The errors of [`Folds`](Criterion::Folds) from the sums over each fold, without their rows: [`Criterion::folds_of`].
+    #[non_exhaustive]
+    FoldsOf {
+        /// The statistics of each fold, for one map or several.
+        folds: Vec<&'a RidgeStatistics<T>>,
+    },
+    /// The error at each of so many consecutive blocks of rows, of the regression on the blocks before it: for rows in the order of
+    /// time. The gap is a number of blocks before the tested one that are left out too.
+    ///
+    /// The first block standardises the inputs, unless a column is constant there that varies later.
+    #[doc(alias = "TimeSeriesSplit")]
+    Forward {
+        /// The number of blocks, at least 2 more than the gap.
+        blocks: usize,
+        /// The number of blocks before the tested one that are left out.
+        gap: usize,
+    },
+    /// The errors of [`Forward`](Criterion::Forward) from the sums over each block, without their rows: [`Criterion::forward_of`].
+    #[non_exhaustive]
+    ForwardOf {
+        /// The statistics of each block, in order, for one map or several.
+        blocks: Vec<&'a RidgeStatistics<T>>,
+        /// The number of blocks before the tested one that are left out.
+        gap: usize,
+    },
 }
 
 /// Rows at which errors are taken: points, n × d, with their targets, n × t, and weights.
@@ -96,20 +148,25 @@ pub(super) struct RidgeRows<'a, T: Real> {
 }
 
 impl<'a, T: Real> RidgeRows<'a, T> {
-    /// A weight for each row; `None` if all are 1.
-    pub fn weights(&self) -> Option<&ArrayRef1<f64>> {
-        self.targets.weights()
-    }
-
     /// Rejects points that are not in ℝᵈ, and rows without `count` targets.
     pub fn check(&self, d: usize, count: usize) -> Result<()> {
         check_training(self.x.view(), d, &self.targets.columns, count)?;
-        check_weights(self.weights(), self.x.nrows())
+        self.targets.check_weights(self.x.nrows())
     }
 
-    /// The weight of row i.
-    pub fn weight(&self, i: usize) -> f64 {
-        self.weights().map_or(1.0, |weights| weights[i])
+    /// A sample that borrows these rows.
+    pub(super) fn borrowed(&self) -> RidgeRows<'_, T> {
+        RidgeRows { x: (&self.x).into(), targets: self.targets.borrowed() }
+    }
+
+    /// The weight of a row.
+    pub fn weight(&self, row: usize) -> f64 {
+        self.targets.weight(row)
+    }
+
+    /// The sum of the weights.
+    pub fn total(&self) -> f64 {
+        self.targets.total()
     }
 
     /// Leave-one-out at these rows.
@@ -142,15 +199,86 @@ impl<'a, T: Real> Criterion<'a, T> {
         Criterion::HeldOut { x: x.into(), targets: targets.into() }
     }
 
-    /// Whether the criterion names rows.
-    pub(super) fn has_rows(&self) -> bool {
-        matches!(self, Criterion::LeaveOneOutOf { .. } | Criterion::HeldOut { .. })
+    /// Left-out groups for the training points, n × d, their [targets](Targets), with their weights, and the label of each row's group.
+    ///
+    /// ```
+    /// use random_features::apply::{Criterion, RidgeSearch};
+    /// use random_features::ndarray::Array2;
+    /// // Each of fifty points five times, with noise of its own.
+    /// let groups: Vec<usize> = (0..250).map(|i| i / 5).collect();
+    /// let x = Array2::from_shape_fn((250, 1), |(i, _)| groups[i] as f64 / 10.0);
+    /// let noise = |g: usize| 0.3 * (1e3 * g as f64).sin();
+    /// let y = Array2::from_shape_fn((250, 1), |(i, _)| {
+    ///     x[[i, 0]].sin() + noise(groups[i])
+    /// });
+    /// let search = RidgeSearch::gaussian(1, 32, 7)?
+    ///     .with_criterion(Criterion::LeaveGroupsOut(&groups));
+    /// let fit = search.fit(&x, &y)?;
+    /// // The noise has variance ½ · 0.09.
+    /// assert!(fit.error() > 0.045 && fit.error() < 0.09);
+    /// let again = Criterion::leave_groups_out(&x, &y, &groups);
+    /// let (_, error) = fit.spectrum().choose(&again, &[fit.lambda()])?;
+    /// assert!((error / fit.error() - 1.0).abs() < 1e-9);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn leave_groups_out(
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'a, T>>,
+        groups: &'a [usize],
+    ) -> Self {
+        Criterion::LeaveGroupsOutOf { x: x.into(), targets: targets.into(), groups }
+    }
+
+    /// Folds from the statistics of each: the training data are those of all folds together, in any order of merging. No rows are read.
+    /// For several maps, statistics may be of all of them in any order: each regression takes those of its own map, standardisation and
+    /// intercept.
+    ///
+    /// ```
+    /// use random_features::Trigonometric;
+    /// use random_features::apply::{Criterion, RidgeStatistics};
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::Array2;
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
+    /// let mut folds = Vec::new();
+    /// for k in 0..5 {
+    ///     let mut fold =
+    ///         RidgeStatistics::new(map.clone(), 1)?.with_first_row(100 * k)?;
+    ///     let at = |i: usize| (5 * i + k as usize) as f64 / 125.0;
+    ///     let x = Array2::from_shape_fn((100, 1), |(i, _)| at(i));
+    ///     fold.update(&x, &x.mapv(|x| x.sin() + 0.1 * (1e4 * x).sin()))?;
+    ///     folds.push(fold);
+    /// }
+    /// let mut all = folds[0].clone();
+    /// folds[1..].iter().try_for_each(|fold| all.merge(fold))?;
+    /// let spectrum = all.spectrum()?;
+    /// let (lambda, error) =
+    ///     spectrum.choose(&Criterion::folds_of(&folds), &spectrum.lambdas())?;
+    /// // The noise has variance ½ · 0.01.
+    /// assert!((error / 0.005 - 1.0).abs() < 0.2 && lambda < 1.0);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn folds_of(folds: impl IntoIterator<Item = &'a RidgeStatistics<T>>) -> Self {
+        Criterion::FoldsOf { folds: folds.into_iter().collect() }
+    }
+
+    /// Forward chaining from the statistics of each block, in order: the training data are those of all blocks together. Each block is
+    /// predicted from the blocks before it, but for so many as the gap. For several maps each regression takes the blocks of its own.
+    pub fn forward_of(blocks: impl IntoIterator<Item = &'a RidgeStatistics<T>>, gap: usize) -> Self {
+        Criterion::ForwardOf { blocks: blocks.into_iter().collect(), gap }
+    }
+
+    /// Whether the criterion names its training data, which a search knows.
+    pub(super) fn names_training(&self) -> bool {
+        use Criterion::{FoldsOf, ForwardOf, LeaveGroupsOutOf, LeaveOneOutOf};
+        matches!(self, LeaveOneOutOf { .. } | LeaveGroupsOutOf { .. } | FoldsOf { .. } | ForwardOf { .. })
     }
 
     /// The rows that the criterion names, with `count` targets.
     pub(super) fn rows(&self, count: usize) -> Result<Option<RidgeRows<'_, T>>> {
         match self {
-            Criterion::LeaveOneOutOf { x, targets } | Criterion::HeldOut { x, targets } => {
+            Criterion::LeaveOneOutOf { x, targets }
+            | Criterion::LeaveGroupsOutOf { x, targets, .. }
+            | Criterion::HeldOut { x, targets } => {
                 Ok(Some(RidgeRows { x: x.into(), targets: targets.rows(count)? }))
             }
             _ => Ok(None),
@@ -169,41 +297,23 @@ impl<T: Real> RidgeSpectrum<T> {
     /// leverage h of a row leaves, 1 − h. With fewer rows than features that is so for λ below some five times the rounding
     /// error of Σ w φ φᵀ in the spectral norm.
     ///
-    /// Generalised cross-validation and the evidence cost O(D t) for each λ, the others O(D² + D t) for each point and each λ.
+    /// Generalised cross-validation and the evidence cost O(D t) for each λ, errors at rows O(D²) for each row and O(D t) more for each
+    /// λ. A group of g rows adds O(g² D + g³) for each λ, or O(D³) if it has more rows than features. Folds cost an eigendecomposition
+    /// each, O(D³), and O(D² t) for each λ. Their errors are differences of sums, which lose digits where the noise is small beside the
+    /// targets, the more so in `f32`.
     ///
     /// # Errors
     /// The errors of [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if the range of a target is so small that
     /// its squares lose digits, below some 1e-135, or for generalised cross-validation and the evidence if Σ w is below 1 with an
     /// intercept (the evidence refuses also 1); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
-    /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out
-    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the rows are not the training data. [`Unsupported`](Error::Unsupported)
+    /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out,
+    /// groups and folds [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the rows are not the training data, or if there are
+    /// too few groups or folds; errors of [`RidgeStatistics::merge`] and [`RidgeStatistics::spectrum`] for folds. [`Unsupported`](Error::Unsupported)
     /// for a criterion whose rows are not given.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
-        self.shrinkage.check_range()?;
-        let each = lambdas.iter();
-        match (criterion, criterion.rows(self.rotated.ncols())?) {
-            (Criterion::GeneralisedCrossValidation, _) => self.shrinkage.generalised_errors(lambdas),
-            (Criterion::LogEvidence, _) => {
-                each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect()
-            }
-            (Criterion::LeaveOneOutOf { .. }, Some(rows)) => {
-                rows.check(self.map.dim(), self.rotated.ncols())?;
-                self.training.check(&rows)?;
-                self.errors_left_out(&rows, lambdas)
-            }
-            (_, Some(rows)) => {
-                rows.check(self.map.dim(), self.rotated.ncols())?;
-                self.errors_at(&rows, lambdas, false)
-            }
-            (Criterion::LeaveOneOut, None) => Err(Error::Unsupported {
-                what: "leave-one-out without the training data, which sums do not keep: Criterion::leave_one_out(&x, &y)",
-            }),
-            (_, None) => Err(Error::Unsupported {
-                what: "a share of rows that sums do not keep: hold rows out before, for Criterion::held_out(&x, &y)",
-            }),
-        }
+        self.errors_by(criterion)?(lambdas)
     }
 
     /// The λ with the least error, and that error; among equal errors, the largest λ.

@@ -8,10 +8,12 @@ use super::rotation::plain;
 use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::training::{RowPlaces, Training};
-use super::{FeatureBuffers, FeatureSource, RidgeRows, RidgeSpectrum, RidgeWarning, Standardisation, too_large};
+use super::{
+    FeatureBuffers, FeatureSource, RidgeRows, RidgeSpectrum, RidgeWarning, Standardisation, too_large,
+};
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
-use crate::linalg::product_of_rows;
+use crate::linalg::{Backend, product_of_rows, transposed_product};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::reduce::GramIntake;
@@ -71,7 +73,11 @@ impl CentredRows {
                 source.fill(points.run(run, ROWS), buffers);
                 let rows = out.rows_mut().into_iter().enumerate();
                 rows.for_each(|(i, mut out)| {
-                    plain(map.program().blocks(), buffers.batch.row(i), crate::numeric::slice_of_mut(&mut out))
+                    plain(
+                        map.program().blocks(),
+                        buffers.batch.row(i),
+                        crate::numeric::slice_of_mut(&mut out),
+                    )
                 });
             }
         };
@@ -111,8 +117,8 @@ impl CentredRows {
 
     /// The eigenvectors of the features, D × r: Z̃ᵀU s^(−½), and 0 where s is not above `rounding`.
     pub fn axes(&self, space: &RowSpace, rounding: f64) -> Array2<f64> {
-        let factor = |s: &f64| if *s > rounding { s.sqrt().recip() } else { 0.0 };
-        crate::linalg::transposed_product(&self.features, &(&space.vectors * &space.values.mapv(|s| factor(&s))))
+        let factor = |s: f64| if s > rounding { s.sqrt().recip() } else { 0.0 };
+        transposed_product(&self.features, &(&space.vectors * &space.values.mapv(factor)))
     }
 }
 
@@ -125,10 +131,13 @@ impl<T: Real> RidgeSpectrum<T> {
         rows: &RidgeRows<'_, T>,
     ) -> Result<Self> {
         progress::check()?;
-        let targets = CentredTargets::of(&rows.targets.columns, rows.weights(), intercept)?;
-        let centred = CentredRows::new(&map, inputs.as_ref(), rows.x.view(), rows.weights(), intercept)?;
+        let weights = rows.targets.products();
+        let weights = weights.as_deref();
+        let targets = CentredTargets::of(&rows.targets.columns, weights, intercept)?;
+        let centred = CentredRows::new(&map, inputs.as_ref(), rows.x.view(), weights, intercept)?;
         let mut values = targets.values;
-        if let Some(weights) = rows.weights() {
+        let [count, log_precisions] = rows.targets.counts();
+        if let Some(weights) = weights {
             values *= &weights.mapv(f64::sqrt).insert_axis(Axis(1));
         }
         let squares = values.columns().into_iter().map(|column| column.dot(&column)).collect();
@@ -139,6 +148,8 @@ impl<T: Real> RidgeSpectrum<T> {
             shares: &space.rotated * &space.rotated,
             rest: vec![0.0; space.rotated.ncols()],
             weight: centred.weight,
+            count,
+            log_precisions,
             intercept,
             rank: space.values.len(),
             resolution: rounding,
@@ -154,6 +165,7 @@ impl<T: Real> RidgeSpectrum<T> {
             references: targets.references,
             offsets: targets.offsets,
             weight: centred.weight,
+            counts: [count, log_precisions],
             rank: space.values.len(),
             noise: rounding,
             total_noise: rounding,
@@ -185,19 +197,58 @@ impl<T: Real> RidgeSpectrum<T> {
 impl Dual {
     /// The leave-one-out error for each λ, as the mean over some of the rows, summed over the targets.
     pub fn errors_left_out<T: Real>(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
-        let places = self.places.find(sample)?;
-        let total: f64 = (0..places.len()).map(|i| sample.weight(i)).sum();
+        let (places, total) = (self.places.find(sample)?, sample.total());
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
         }
-        let present: Vec<usize> = (0..places.len()).filter(|i| sample.weight(*i) > 0.0).map(|i| places[i]).collect();
         let error = |lambda: &f64| {
             progress::check()?;
             let residuals = self.space.left_out(*lambda);
             // The residuals are those of √w y, so that their squares are weighted.
             let squares = |i: &usize| residuals.row(*i).iter().map(|error| error * error).sum::<f64>();
-            Ok(or_infinite(present.iter().map(squares).sum::<f64>() / total))
+            Ok(or_infinite(places.iter().map(squares).sum::<f64>() / total))
         };
         lambdas.iter().map(error).collect()
+    }
+
+    /// The error for each λ at groups of rows, each predicted by the regression on all others, summed over the targets.
+    pub fn errors_of_groups<T: Real>(
+        &self,
+        sample: &RidgeRows<'_, T>,
+        groups: &[Vec<usize>],
+        lambdas: &[f64],
+    ) -> Result<Vec<f64>> {
+        let total: f64 = groups.iter().flatten().map(|row| sample.weight(*row)).sum();
+        let error = |lambda: &f64| {
+            let residuals = self.residuals(sample, groups, *lambda)?;
+            let squares = |all: Array2<f64>| all.iter().map(|residual| residual * residual).sum::<f64>();
+            Ok(or_infinite(residuals.map_or(f64::INFINITY, squares) / total))
+        };
+        lambdas.iter().map(error).collect()
+    }
+
+    /// √w times the residual of each row of a sample, n × t, under the regression without the row's group, and 0 for rows of no group:
+    /// G_gg⁻¹ (Gỹ)_g with G = U diag(1/(s + λ)) Uᵀ. `None` if rounding leaves a group without a solution.
+    pub fn residuals<T: Real>(
+        &self,
+        sample: &RidgeRows<'_, T>,
+        groups: &[Vec<usize>],
+        lambda: f64,
+    ) -> Result<Option<Array2<f64>>> {
+        let (places, all) = (self.places.find(sample)?, self.space.solved(lambda));
+        let roots = self.space.values.mapv(|s| (s + lambda).sqrt());
+        let mut residuals = Array2::zeros((places.len(), all.ncols()));
+        for group in groups {
+            progress::check()?;
+            let own: Vec<usize> = group.iter().map(|row| places[*row]).collect();
+            let u = self.space.vectors.select(Axis(0), &own) / &roots;
+            let solved = match Backend::default().cholesky(&u.dot(&u.t())) {
+                Err(Error::Factorisation { .. } | Error::NotFinite { .. }) => return Ok(None),
+                factor => factor?.solve(&all.select(Axis(0), &own))?,
+            };
+            let rows = group.iter().zip(solved.rows());
+            rows.for_each(|(row, solved)| residuals.row_mut(*row).assign(&solved));
+        }
+        Ok(Some(residuals))
     }
 }

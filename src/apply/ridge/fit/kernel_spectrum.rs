@@ -7,10 +7,10 @@ use super::normal::check_lambda;
 use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, least};
+use crate::Targets;
 use crate::error::{Error, Result};
 use crate::linalg::Scalar;
 use crate::once::once;
-use crate::Targets;
 
 /// Solves kernel ridge regressions for all λ by one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. With an exact
 /// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
@@ -96,6 +96,8 @@ impl<T: Scalar> KernelRidge<T> {
             shares: &space.rotated * &space.rotated,
             rest: vec![0.0; mean_targets.len()],
             weight: n as f64,
+            count: n as f64,
+            log_precisions: 0.0,
             intercept: true,
             rank: n - 1,
             least: 0.0,
@@ -138,7 +140,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
-        self.shrinkage.log_evidence(lambda)
+        self.shrinkage.log_evidence(lambda, None)
     }
 
     /// The default grid of λ, falling, two for each decade, from the largest eigenvalue to the resolution.
@@ -157,15 +159,21 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         self.shrinkage.check_range()?;
-        let each = lambdas.iter();
+        let (each, count) = (lambdas.iter(), self.mean_targets.len());
         match criterion {
             Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
-            Criterion::LogEvidence => each.map(|lambda| self.shrinkage.evidence_error(*lambda)).collect(),
+            Criterion::LogEvidence => self.shrinkage.evidence_errors(lambdas, None),
+            Criterion::LogEvidenceWithNoise(variance) => {
+                self.shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count]))
+            }
             Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
                 what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",
             }),
-            Criterion::HeldOut { .. } | Criterion::HeldOutShare(_) => Err(Error::Unsupported {
+            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => Err(Error::Unsupported {
+                what: "groups left out of a Gram matrix: RidgeSpectrum leaves them out",
+            }),
+            _ => Err(Error::Unsupported {
                 what: "errors of held-out points, whose kernel values are not known: compare models on them",
             }),
         }

@@ -1,9 +1,12 @@
 //! Whatever factorises matrices: solutions of ridge regressions, the choice among them, and variances of predictions.
 
+mod by_criterion;
 mod calibration;
 mod classifier;
 mod criterion;
 mod dual;
+mod folds;
+mod groups;
 mod kernel_ridge;
 mod kernel_spectrum;
 mod landmarks;
@@ -16,6 +19,7 @@ mod search;
 mod shrinkage;
 mod spectrum;
 mod training;
+mod without;
 
 #[cfg(feature = "serde")]
 mod stored;
@@ -39,4 +43,4 @@ use crate::data::statistics::is_constant;
 use crate::engine::{FeatureBuffers, FeatureSource};
 use crate::error::check_finite;
 use crate::labels::check_classes;
-use crate::reduce::{check_training, check_weights, too_large};
+use crate::reduce::{check_training, too_large};

@@ -28,8 +28,10 @@ pub(in crate::apply) struct Normal {
     /// digits where the mean is large. Both are 0 without an intercept.
     pub references: Array1<f64>,
     pub offsets: Array1<f64>,
-    /// Σ w.
+    /// N = Σ w.
     pub weight: f64,
+    /// n and L, the sum of counts and that of counts times the logarithm of the precision.
+    pub counts: [f64; 2],
     /// The number of directions in which rows can differ: the number of rows, less 1 if there is an intercept, and at most D.
     pub rank: usize,
     /// The rounding error of an entry of A, of removed rows as well. Smaller pivots and eigenvalues are indistinguishable from 0.
@@ -218,6 +220,7 @@ impl Normal {
             offsets: Array1::zeros(targets),
             references,
             weight,
+            counts: sums.counts(),
             rank: width.min(rows(sums.present())),
             noise: rounding * largest.max(entry),
             total_noise: rounding * (unit * square.sqrt()).max(matrix),

@@ -18,7 +18,7 @@
 use ndarray::Axis;
 
 use super::rotation::{ROWS, Rotation, RotationBuffers};
-use super::{RidgeRows, RidgeSpectrum};
+use super::{Normal, RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
 use crate::reduce::GramSums;
 use crate::threads::Pool;
@@ -26,37 +26,37 @@ use crate::{Real, progress};
 
 /// The share of 1 − h that rounding may make; it may make the root of a mean squared error by its bound. Bounds are some thirty times
 /// too large: of 600 random regressions no finite leave-one-out error was off by 5 %.
-const SHARE: f64 = 0.5;
+pub(super) const SHARE: f64 = 0.5;
 
 /// One λ, and what rounding makes of it.
-struct Level {
-    lambda: f64,
+pub(super) struct Level {
+    pub lambda: f64,
     /// δ.
-    noise: f64,
+    pub noise: f64,
     /// b + √(ρ Y) for each target.
-    sums: Vec<f64>,
+    pub sums: Vec<f64>,
     /// η ‖β‖ for each target.
-    products: Vec<f64>,
+    pub products: Vec<f64>,
 }
 
 /// A sum of weighted squared errors, and the sum of the squared changes of their roots by rounding.
 #[derive(Clone, Copy, Default)]
-struct PointErrors {
-    errors: f64,
-    lost: f64,
+pub(super) struct PointErrors {
+    pub errors: f64,
+    pub lost: f64,
 }
 
 impl PointErrors {
     /// No error is known.
-    const UNKNOWN: Self = PointErrors { errors: f64::INFINITY, lost: f64::INFINITY };
+    pub const UNKNOWN: Self = PointErrors { errors: f64::INFINITY, lost: f64::INFINITY };
 
-    fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         self.errors += other.errors;
         self.lost += other.lost;
     }
 
     /// The mean error; infinite where rounding outweighs it.
-    fn mean(self, weight: f64) -> f64 {
+    pub fn mean(self, weight: f64) -> f64 {
         if self.lost <= self.errors { self.errors / weight } else { f64::INFINITY }
     }
 }
@@ -66,23 +66,23 @@ impl<T: Real> RidgeSpectrum<T> {
     pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         match &self.dual {
             Some(dual) => dual.errors_left_out(sample, lambdas),
-            None => self.errors_at(sample, lambdas, true),
+            None => self.errors_at(sample, &self.shrinkage.varying(), lambdas, true),
         }
     }
 
-    /// The errors at points that have been checked.
+    /// The errors at points that have been checked, summed over some targets.
     pub(super) fn errors_at(
         &self,
         sample: &RidgeRows<'_, T>,
+        targets: &[usize],
         lambdas: &[f64],
         left_out: bool,
     ) -> Result<Vec<f64>> {
-        let total: f64 = sample.weights().map_or(sample.x.nrows() as f64, |weights| weights.sum());
+        let total = sample.total();
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
         }
         self.shrinkage.check_range()?;
-        let targets = self.shrinkage.varying();
         let levels: Vec<Level> = lambdas.iter().map(|lambda| self.level(*lambda)).collect();
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
         let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
@@ -93,7 +93,7 @@ impl<T: Real> RidgeSpectrum<T> {
             }
             for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
                 for (sum, level) in sums.iter_mut().zip(&levels) {
-                    sum.add(self.error(sample, (i, &targets), u, level, left_out));
+                    sum.add(self.error(sample, (i, targets), u, level, left_out));
                 }
             }
             sums
@@ -115,14 +115,14 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     /// What rounding makes of one λ.
-    fn level(&self, lambda: f64) -> Level {
+    pub(super) fn level(&self, lambda: f64) -> Level {
         let (values, noise) = (&self.shrinkage.values, self.points_noise());
         // Each factor is of an ordinary size where c or λ is not.
         let norm = |j: usize, unit: f64| {
             let terms = self.rotated.column(j).into_iter().zip(values);
             terms.map(|(c, s)| (c / (s + lambda).sqrt()).powi(2) * (unit / (s + lambda))).sum::<f64>().sqrt()
         };
-        let rounding = self.averaging() * self.normal.rounding;
+        let rounding = averaging::<T>(self.training.rows()) * self.normal.rounding;
         let of_sums = |(j, square): (usize, &f64)| norm(j, noise) + (rounding * square).sqrt();
         let sums = self.normal.squares.iter().enumerate().map(of_sums).collect();
         let products = (0..self.rotated.ncols()).map(|j| self.products_rounding() * norm(j, 1.0)).collect();
@@ -131,24 +131,16 @@ impl<T: Real> RidgeSpectrum<T> {
 
     /// δ, the error of A in one direction.
     fn points_noise(&self) -> f64 {
-        let (entry, total) = (self.normal.noise, self.normal.total_noise);
-        let factorised = f64::EPSILON / self.normal.rounding * total;
-        total.min(4.0 * (self.averaging() * entry + factorised))
-    }
-
-    /// The factor by which many runs of rows make the relative error of a sum less than that of a run: the root of their number.
-    fn averaging(&self) -> f64 {
-        let rows_of_run = (GramSums::<T>::rounding() / T::epsilon().widen()).powi(2);
-        (rows_of_run / self.training.rows()).sqrt().min(1.0)
+        points_noise::<T>(&self.normal, self.training.rows())
     }
 
     /// η, the relative error of a sum of D products.
-    fn products_rounding(&self) -> f64 {
+    pub(super) fn products_rounding(&self) -> f64 {
         f64::EPSILON * (self.shrinkage.values.len() as f64).sqrt()
     }
 
     /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
-    fn error(
+    pub(super) fn error(
         &self,
         sample: &RidgeRows<'_, T>,
         (i, targets): (usize, &[usize]),
@@ -156,7 +148,7 @@ impl<T: Real> RidgeSpectrum<T> {
         level: &Level,
         left_out: bool,
     ) -> PointErrors {
-        let weight = sample.weights().map_or(1.0, |weights| weights[i]);
+        let weight = sample.weight(i);
         if weight == 0.0 {
             return PointErrors::default();
         }
@@ -197,4 +189,17 @@ impl<T: Real> RidgeSpectrum<T> {
         }
         PointErrors { errors: weight * sums.errors, lost: weight * sums.lost }
     }
+}
+
+/// δ for the sums over so many rows.
+pub(super) fn points_noise<T: Real>(normal: &Normal, rows: f64) -> f64 {
+    let (entry, total) = (normal.noise, normal.total_noise);
+    let factorised = f64::EPSILON / normal.rounding * total;
+    total.min(4.0 * (averaging::<T>(rows) * entry + factorised))
+}
+
+/// The factor by which many runs of rows make the relative error of a sum less than that of a run: the root of their number.
+pub(super) fn averaging<T: Real>(rows: f64) -> f64 {
+    let rows_of_run = (GramSums::<T>::rounding() / T::epsilon().widen()).powi(2);
+    (rows_of_run / rows).sqrt().min(1.0)
 }

@@ -84,7 +84,14 @@ impl<T: Real> Rotation<T> {
             plain(program.blocks(), buffers.features.batch.row(i), out);
             out.iter_mut().zip(&self.mean).for_each(|(v, mean)| *v -= mean);
         }
-        numeric::product(Isa::best(), &buffers.centred, stride, self.matrix.all(), &mut buffers.rotated, rows);
+        numeric::product(
+            Isa::best(),
+            &buffers.centred,
+            stride,
+            self.matrix.all(),
+            &mut buffers.rotated,
+            rows,
+        );
         let rotated: &'a [f64] = &buffers.rotated;
         (0..x.nrows()).map(move |i| &rotated[i * rows..(i + 1) * rows])
     }

@@ -15,8 +15,12 @@ pub(super) struct Shrinkage {
     pub shares: Array2<f64>,
     /// The part of Σ w y² that is in no direction, for each target.
     pub rest: Vec<f64>,
-    /// n = Σ w.
+    /// N = Σ w, the sum of counts times precisions.
     pub weight: f64,
+    /// n, the sum of counts: N unless precisions are given.
+    pub count: f64,
+    /// L, the sum of counts times the logarithm of the precision.
+    pub log_precisions: f64,
     pub intercept: bool,
     /// The number of eigenvalues that rows can make; all others are 0 up to rounding.
     pub rank: usize,
@@ -43,7 +47,7 @@ impl Shrinkage {
         values: Array1<f64>,
         rotated: &Array2<f64>,
         sums: &[f64],
-        (weight, intercept, rank): (f64, bool, usize),
+        (weight, [count, log_precisions], intercept, rank): (f64, [f64; 2], bool, usize),
         [resolution, least]: [f64; 2],
     ) -> Self {
         // Numbers are in units of a power of two, so that no square overflows or underflows.
@@ -59,7 +63,19 @@ impl Shrinkage {
         }
         let rest =
             sums.iter().zip(shares.columns()).map(|(sum, shares)| (sum - shares.sum()).max(0.0)).collect();
-        Shrinkage { values, shares, rest, weight, intercept, rank, resolution, least, out_of_range: None }
+        Shrinkage {
+            values,
+            shares,
+            rest,
+            weight,
+            count,
+            log_precisions,
+            intercept,
+            rank,
+            resolution,
+            least,
+            out_of_range: None,
+        }
     }
 
     pub fn degrees_of_freedom(&self, lambda: f64) -> f64 {
@@ -117,7 +133,7 @@ impl Shrinkage {
     /// The error where Σ w is less than the one row that an intercept takes.
     fn too_light(&self) -> Error {
         let domain = "above 1 where there is an intercept, else positive";
-        Error::Parameter { name: "the sum of the weights", value: self.weight, domain }
+        Error::Parameter { name: "the sum of the weights", value: self.count, domain }
     }
 
     /// Generalised cross-validation of one target; infinite where rounding outweighs it.
@@ -136,7 +152,7 @@ impl Shrinkage {
         let left_lost = slope + f64::EPSILON * self.rank as f64;
         let known = self.least == 0.0
             || (lambda >= self.least && lost <= SHARE * residuals && 2.0 * left_lost <= SHARE * left);
-        let left = left / self.weight;
+        let left = left / self.count;
         if known { or_infinite(residuals / self.weight / (left * left)) } else { f64::INFINITY }
     }
 
@@ -157,9 +173,9 @@ impl Shrinkage {
         of_values + products * self.left(target, |_| 1.0)
     }
 
-    /// ν, the number of rows over which noise is averaged: Σ w, less 1 if there is an intercept.
+    /// ν, the number of rows over which noise is averaged: n, less 1 if there is an intercept.
     pub fn freedom(&self) -> f64 {
-        self.weight - f64::from(u8::from(self.intercept))
+        self.count - f64::from(u8::from(self.intercept))
     }
 
     /// The variance of the noise for which a target is most likely under λ.
@@ -167,9 +183,14 @@ impl Shrinkage {
         self.left(target, |s| lambda / (s + lambda)) / self.freedom()
     }
 
-    /// The log evidence, summed over the targets, each with the noise that is most likely.
-    pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
+    /// The log evidence, summed over the targets that vary, each with its noise or the one that is most likely.
+    pub fn log_evidence(&self, lambda: f64, noise: Option<&[f64]>) -> Result<f64> {
         self.check_range()?;
+        let wrong = |variance: &f64| !(variance.is_finite() && *variance > 0.0);
+        if let Some((row, value)) = noise.and_then(|noise| noise.iter().enumerate().find(|(_, v)| wrong(v))) {
+            let (what, domain) = ("the variances of noise", "positive and finite");
+            return Err(Error::Entry { what, row, value: *value, domain });
+        }
         if lambda <= 0.0 {
             return Err(Error::Parameter { name: "λ of an evidence", value: lambda, domain: "positive" });
         }
@@ -179,12 +200,18 @@ impl Shrinkage {
         if lambda < self.least {
             return Err(Error::Singular { lambda, least: self.least });
         }
-        let volume = self.volume(lambda);
+        let (volume, scale) = (self.volume(lambda), self.log_precisions - self.log_mean_precision());
         let of_target = |j: usize| {
-            let noise = self.noise(lambda, j);
-            -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + 1.0) + volume)
+            let likely = self.noise(lambda, j);
+            let (noise, ratio) = noise.map_or((likely, 1.0), |noise| (noise[j], likely / noise[j]));
+            -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + ratio) + volume - scale)
         };
         Ok(self.varying().into_iter().map(of_target).sum())
+    }
+
+    /// ln(N/n), which the flat prior of an intercept adds; 0 without one.
+    fn log_mean_precision(&self) -> f64 {
+        if self.intercept { (self.weight / self.count).ln() } else { 0.0 }
     }
 
     /// The log evidence of a target less that of its mean and noise, in nats, with weights scaled so that Σ w is this number of
@@ -203,12 +230,13 @@ impl Shrinkage {
         self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum()
     }
 
-    /// Minus the log evidence; infinite where rounding outweighs it.
-    pub fn evidence_error(&self, lambda: f64) -> Result<f64> {
-        match self.log_evidence(lambda) {
+    /// Minus the log evidence for each λ; infinite where rounding outweighs it.
+    pub fn evidence_errors(&self, lambdas: &[f64], noise: Option<&[f64]>) -> Result<Vec<f64>> {
+        let of = |lambda: &f64| match self.log_evidence(*lambda, noise) {
             Err(Error::Singular { .. }) => Ok(f64::INFINITY),
             evidence => Ok(-evidence?),
-        }
+        };
+        lambdas.iter().map(of).collect()
     }
 
     /// diag(1/(s + λ)) C, for a row of C for each eigenvector.

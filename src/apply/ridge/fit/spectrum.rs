@@ -6,8 +6,8 @@ use super::dual::Dual;
 use super::normal::{Normal, check_lambda};
 use super::shrinkage::Shrinkage;
 use super::training::Training;
-use super::{Ridge, RidgeStatistics, Standardisation};
-use crate::error::{Error, Result};
+use super::{Criterion, Ridge, RidgeStatistics, Standardisation};
+use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
 use crate::map::Map;
 use crate::once::once;
@@ -71,7 +71,8 @@ impl<T: Real> RidgeSpectrum<T> {
         let removed = statistics.sums().removed_magnitudes()[0] > 0.0;
         if let Some(value) = eigen.values.first().copied().filter(|s| removed && *s < -normal.least()) {
             let name = "an eigenvalue of Σ w φ φᵀ";
-            let domain = "not below rounding errors, which shows that rows were removed that were never added";
+            let domain =
+                "not below rounding errors, which shows that rows were removed that were never added";
             return Err(Error::Parameter { name, value, domain });
         }
         let rotated = eigen.vectors.t().dot(&normal.c);
@@ -79,7 +80,7 @@ impl<T: Real> RidgeSpectrum<T> {
             eigen.values.mapv(|s| s.max(0.0)),
             &rotated,
             &normal.squares,
-            (normal.weight, statistics.intercept, normal.rank),
+            (normal.weight, normal.counts, statistics.intercept, normal.rank),
             [normal.noise, normal.total_noise],
         );
         shrinkage.out_of_range = normal.out_of_range;
@@ -153,10 +154,10 @@ impl<T: Real> RidgeSpectrum<T> {
     /// each target σ² is the one of the largest density; means of targets are left out if there is an intercept. Cost O(D t).
     ///
     /// # Definition
-    /// Let ν = Σ w, less 1 if there is an intercept, and R = Σ w y² − cᵀ(A + λI)⁻¹c. The noise is λσ² = R/ν, and the log evidence
-    /// −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). The last sum is over at most as many of the largest eigenvalues s as there are rows,
-    /// less 1 if there is an intercept. Weights are how often a row counts; precisions must be scaled so that Σ w is the number
-    /// of rows.
+    /// Let ν be the number of rows, less 1 if there is an intercept, and R = Σ w y² − cᵀ(A + λI)⁻¹c. The noise is λσ² = R/ν, and the
+    /// log evidence −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). The last sum is over at most as many of the largest eigenvalues s as there
+    /// are rows, less 1 if there is an intercept. A row of weight 2 is two rows. [Precisions](crate::Targets::with_precisions) p
+    /// are part of w and no rows; they add ½ Σ ln p, and −½ ln of their mean if there is an intercept.
     ///
     /// A target that is constant up to rounding adds 0, here and to all criteria: its own evidence would be infinite for every λ.
     /// With an intercept, a target is constant if its range, max − min, is at most 4 ε of its largest magnitude, as for a class
@@ -175,7 +176,32 @@ impl<T: Real> RidgeSpectrum<T> {
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
-        self.shrinkage.log_evidence(lambda)
+        self.shrinkage.log_evidence(lambda, None)
+    }
+
+    /// The [log evidence](RidgeSpectrum::log_evidence) where the variance σ² of the noise is known, one for each target. With
+    /// [precisions](crate::Targets::with_precisions) that are 1/variance of each row, σ² = 1 takes them at face value, and λ is 1/σ_f².
+    ///
+    /// # Errors
+    /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence); [`Shape`](Error::Shape) if there is not one variance for each
+    /// target, [`Entry`](Error::Entry) if one is not positive and finite.
+    #[inline(never)]
+    pub fn log_evidence_with_noise(&self, lambda: f64, variances: &[f64]) -> Result<f64> {
+        check_size("the number of variances of noise", self.rotated.ncols(), variances.len())?;
+        self.check(lambda)?;
+        self.shrinkage.log_evidence(lambda, Some(variances))
+    }
+
+    /// Predicts each row of the training data by the regression for one λ on all other rows, or on those of other groups: n × t
+    /// numbers, for [`Criterion::leave_one_out`](super::Criterion::leave_one_out) or
+    /// [`Criterion::leave_groups_out`](super::Criterion::leave_groups_out). Rows of weight 0 are predicted too.
+    ///
+    /// # Errors
+    /// The errors of [`errors`](RidgeSpectrum::errors); [`Singular`](Error::Singular) if rounding hides the residuals of a row or a
+    /// group, [`Unsupported`](Error::Unsupported) for another criterion.
+    #[inline(never)]
+    pub fn left_out(&self, criterion: &Criterion<'_, T>, lambda: f64) -> Result<Array2<T>> {
+        Ok(self.scores_left_out(criterion, lambda)?.mapv(T::narrow))
     }
 
     /// The default grid of λ, falling, two for each decade. It begins at the largest eigenvalue, where all weights are small, and
@@ -217,5 +243,7 @@ once!(
     RidgeSpectrum::<T>::model,
     RidgeSpectrum::<T>::degrees_of_freedom,
     RidgeSpectrum::<T>::log_evidence,
+    RidgeSpectrum::<T>::log_evidence_with_noise,
+    RidgeSpectrum::<T>::left_out,
     RidgeSpectrum::<T>::lambdas,
 );

@@ -82,19 +82,11 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
     type Error = String;
 
     fn try_from(stored: StoredPosterior<T>) -> Result<Self, String> {
-        let StoredPosterior {
-            model,
-            axes,
-            values,
-            mean_features,
-            lambda,
-            noise,
-            mean,
-            intercept,
-            landmarks,
-        } = stored;
+        let StoredPosterior { model, axes, values, mean_features, lambda, noise, mean, intercept, landmarks } =
+            stored;
         let d = model.map().feature_dim();
-        let shape = axes.dim() == (values.len(), d) && (1..=d).contains(&values.len()) && mean_features.len() == d;
+        let shape =
+            axes.dim() == (values.len(), d) && (1..=d).contains(&values.len()) && mean_features.len() == d;
         if !shape || noise.len() != model.intercepts().len() {
             return Err("a posterior of another shape than that of the map and the targets".into());
         }

@@ -68,13 +68,39 @@ impl Training {
         }
         Ok(())
     }
+
+    /// Rejects parts that cannot be those of the statistics.
+    pub fn check_parts<T: Real>(&self, parts: &[&RidgeStatistics<T>]) -> Result<()> {
+        let rows = parts.iter().fold(0u64, |rows, part| rows.saturating_add(part.rows()));
+        let places = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+        check_size("the number of rows of all folds", places(self.count), places(rows))?;
+        let targets = self.moments.len() / 2;
+        let mut sums = vec![0.0; self.moments.len()];
+        for part in parts {
+            sums.iter_mut().zip(part.sums().moments()).for_each(|(sum, own)| *sum += own);
+        }
+        for (k, (value, known)) in sums.iter().zip(&self.moments).enumerate() {
+            // By Cauchy's inequality, a sum of targets is at most the root of the product of those of weights and squares.
+            let size = if k < targets {
+                (self.moments[targets] * self.moments[targets + 1 + k]).sqrt()
+            } else {
+                *known
+            };
+            if !((value - known).abs() <= TOLERANCE * size) {
+                let (name, domain) =
+                    ("a sum over all folds", "that of the training data, whose folds they are");
+                return Err(Error::Parameter { name, value: *value, domain });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Σ w y or Σ w y² over the rows of a sample, and the sum of magnitudes, for a target, or for the target 1.
 fn moment<T: Real>(sample: &RidgeRows<'_, T>, target: Option<usize>, squared: bool) -> (f64, f64) {
     let term = |i: usize| {
         let y = target.map_or(1.0, |j| sample.targets.columns[[i, j]].widen());
-        sample.weights().map_or(1.0, |weights| weights[i]) * y * if squared { y } else { 1.0 }
+        sample.weight(i) * y * if squared { y } else { 1.0 }
     };
     (0..sample.x.nrows()).map(term).fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
 }
@@ -105,7 +131,8 @@ impl RowPlaces {
             *count += 1;
             let places = self.places.get(&digest).map_or(&[][..], Vec::as_slice);
             let place = places.len().checked_sub(*count).and_then(|k| places.get(k).copied());
-            let (what, domain) = ("the rows of leave-one-out", "rows of the training data, with equal weights");
+            let (what, domain) =
+                ("the rows of leave-one-out", "rows of the training data, with equal weights");
             place.ok_or(Error::Entry { what, row: i, value: sample.weight(i), domain })
         };
         (0..sample.x.nrows()).map(place).collect()

@@ -37,7 +37,8 @@ fn ridge(case: &Regression<'_>) -> Result<Outcome, String> {
     };
     let left_out = spectrum.errors(&Criterion::leave_one_out(&phi, targets()?), &lambdas).map_err(text)?;
     let models = || posteriors.iter().map(|posterior| posterior.model());
-    let beta: Vec<f64> = models().flat_map(|model| model.weights().iter().copied().collect::<Vec<_>>()).collect();
+    let beta: Vec<f64> =
+        models().flat_map(|model| model.weights().iter().copied().collect::<Vec<_>>()).collect();
     arrays(vec![
         Scaled::new("beta", beta),
         Scaled::new("intercept", models().map(|model| model.intercepts()[0])),

@@ -44,7 +44,7 @@ impl<T: Real> RidgeSearch<'_, T> {
         let all = RidgeRows { x: (&x).into(), targets: targets.rows(count)? };
         all.check(d, count)?;
         check_grid(self.lambdas.as_deref())?;
-        let weights = all.weights();
+        let weights = all.targets.weights();
         if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
             return Err(Error::NoData { what: "a search for a ridge regression" });
         }

@@ -110,12 +110,12 @@ impl Attempts {
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     pub fn new(options: &'s RidgeSearch<'a, T>, all: RidgeRows<'s, T>) -> Result<Self> {
-        if options.criterion.has_rows() {
+        if options.criterion.names_training() {
             let what = "rows of its own for the criterion of a search: LeaveOneOut and HeldOutShare take them from the data";
             return Err(Error::Unsupported { what });
         }
         let inputs = if options.standardise && !all.x.is_sparse() {
-            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.weights())?)
+            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.targets.weights())?)
         } else {
             None
         };

@@ -50,7 +50,7 @@ fn evidence<T: Real>(
     let rows = match criterion {
         // These errors do not change if all weights are multiplied by a number.
         Criterion::LeaveOneOutOf { .. } | Criterion::HeldOut { .. } => spectrum.training.rows(),
-        _ => shrinkage.weight,
+        _ => shrinkage.count,
     };
     let targets = shrinkage.varying();
     let most = |nats: &mut dyn Iterator<Item = f64>| nats.fold(f64::NEG_INFINITY, f64::max);

@@ -1,0 +1,201 @@
+//! [`Folds`]: errors at parts of the data that the regression has not seen, by their rows or by their sums alone.
+//!
+//! # Definition
+//! With A_F, c_F, q_F centred at the means φ̄_F and ȳ_F of a fold F of weight N_F, and φ̄, ȳ and β of the regression on other folds, the
+//! squared errors of a target on F add up to q_F − 2 β·c_F + βᵀA_F β + N_F (ȳ_F − ȳ − (φ̄_F − φ̄)·β)².
+//!
+//! # Rounding
+//! Predictions change by rounding as at single points, whose bounds add up in the same way. Differences of sums lose digits beside:
+//! with the error δ of A_F in one direction, at most δ‖β‖² + 2‖β‖√(ρ δ q_F), and some 4 η (q_F + βᵀA_F β) by products of D terms.
+
+use ndarray::{Array1, Array2, ArrayView1};
+
+use super::points::{PointErrors, averaging, points_noise};
+use super::{Normal, RidgeRows, RidgeSpectrum, RidgeStatistics};
+use crate::error::{Error, Result};
+use crate::reduce::GramSums;
+use crate::{Real, threads};
+
+/// Folds, and the regressions on others.
+pub(super) struct Folds<T: Real>(Vec<Fold<T>>);
+
+/// A fold, and the regression on others.
+struct Fold<T: Real> {
+    trained: RidgeSpectrum<T>,
+    test: Test<T>,
+}
+
+/// What a regression is tested on.
+enum Test<T: Real> {
+    Rows(RidgeRows<'static, T>),
+    Sums(TestSums),
+}
+
+/// The sums over a fold, in the eigenvectors of a regression.
+struct TestSums {
+    /// N_F.
+    weight: f64,
+    /// VᵀA_F V.
+    gram: Array2<f64>,
+    /// Vᵀc_F, a column for each target.
+    cross: Array2<f64>,
+    /// q_F for each target.
+    squares: Vec<f64>,
+    /// Vᵀ(φ̄_F − φ̄).
+    shift: Array1<f64>,
+    /// ȳ_F − ȳ for each target.
+    means: Array1<f64>,
+    /// δ, the error of A_F in one direction.
+    noise: f64,
+    /// ρ, the relative error of sums over its rows.
+    rounding: f64,
+}
+
+impl<T: Real> Folds<T> {
+    /// Tests each fold by the regression on all others, or with a gap each block by the one on the blocks before it, less so many as the
+    /// gap. A fold is tested by its rows, if they are given, else by its sums.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if there are too few folds, [`Entry`](Error::Entry) with the first one that has no weight;
+    /// errors of [`RidgeStatistics::merge`] and [`RidgeStatistics::spectrum`].
+    pub fn new(
+        parts: &[&RidgeStatistics<T>],
+        gap: Option<usize>,
+        rows: Option<Vec<RidgeRows<'static, T>>>,
+    ) -> Result<Self> {
+        check(parts, gap)?;
+        let first = gap.map_or(0, |gap| gap + 1);
+        let trained = threads::map(first..parts.len(), |k| {
+            let training = match gap {
+                Some(gap) => merged(&parts[..k - gap])?,
+                None => merged(&[&parts[..k], &parts[k + 1..]].concat())?,
+            };
+            training.spectrum()
+        });
+        let mut rows = rows.map(|rows| rows.into_iter().skip(first));
+        let of = |(part, trained): (&&RidgeStatistics<T>, Result<RidgeSpectrum<T>>)| {
+            let mut trained = trained?;
+            let test = match rows.as_mut().and_then(Iterator::next) {
+                Some(rows) => Test::Rows(rows),
+                None => Test::Sums(TestSums::new(part, &mut trained)?),
+            };
+            Ok(Fold { trained, test })
+        };
+        Ok(Folds(parts[first..].iter().zip(trained).map(of).collect::<Result<_>>()?))
+    }
+
+    /// The error for each λ over all folds that are tested, summed over some targets; infinite where rounding outweighs it.
+    pub fn errors(&self, targets: &[usize], lambdas: &[f64]) -> Result<Vec<f64>> {
+        let (mut sums, mut weight) = (vec![PointErrors::default(); lambdas.len()], 0.0);
+        for fold in &self.0 {
+            let (own, errors) = fold.errors(targets, lambdas)?;
+            weight += own;
+            sums.iter_mut().zip(errors).for_each(|(sum, errors)| sum.add(errors));
+        }
+        Ok(sums.into_iter().map(|sum| sum.mean(weight)).collect())
+    }
+}
+
+impl<T: Real> Fold<T> {
+    /// The weight of the fold, and its squared errors for each λ.
+    fn errors(&self, targets: &[usize], lambdas: &[f64]) -> Result<(f64, Vec<PointErrors>)> {
+        let known = |lambda: f64| self.trained.check(lambda).is_ok();
+        match &self.test {
+            Test::Rows(rows) => {
+                let (weight, trained) = (rows.total(), &self.trained);
+                let safe = lambdas.iter().map(|lambda| if known(*lambda) { *lambda } else { f64::MAX });
+                let means = trained.errors_at(rows, targets, &safe.collect::<Vec<_>>(), false)?;
+                let of = |(mean, lambda): (f64, &f64)| match known(*lambda) && mean.is_finite() {
+                    true => PointErrors { errors: mean * weight, lost: 0.0 },
+                    false => PointErrors::UNKNOWN,
+                };
+                Ok((weight, means.into_iter().zip(lambdas).map(of).collect()))
+            }
+            Test::Sums(sums) => {
+                let of = |lambda: &f64| match known(*lambda) {
+                    true => sums.errors(&self.trained, targets, *lambda),
+                    false => PointErrors::UNKNOWN,
+                };
+                Ok((sums.weight, lambdas.iter().map(of).collect()))
+            }
+        }
+    }
+}
+
+impl TestSums {
+    /// The sums of a fold in the eigenvectors of a regression, which are then dropped.
+    fn new<T: Real>(part: &RidgeStatistics<T>, trained: &mut RidgeSpectrum<T>) -> Result<Self> {
+        let mut normal = Normal::centred(part.sums())?;
+        for f in 0..normal.a.nrows() {
+            for g in 0..f {
+                normal.a[[g, f]] = normal.a[[f, g]];
+            }
+        }
+        let vectors = std::mem::take(&mut trained.vectors);
+        let of = &trained.normal;
+        Ok(TestSums {
+            weight: normal.weight,
+            gram: vectors.t().dot(&normal.a.dot(&vectors)),
+            cross: vectors.t().dot(&normal.c),
+            shift: vectors.t().dot(&(&normal.mean_features - &of.mean_features)),
+            means: (&normal.references - &of.references) + (&normal.offsets - &of.offsets),
+            noise: points_noise::<T>(&normal, part.rows() as f64),
+            rounding: averaging::<T>(part.rows() as f64) * GramSums::<T>::rounding(),
+            squares: normal.squares,
+        })
+    }
+
+    /// The squared errors of some targets for one λ, with what rounding may have changed in them.
+    fn errors<T: Real>(&self, trained: &RidgeSpectrum<T>, targets: &[usize], lambda: f64) -> PointErrors {
+        let (level, values) = (trained.level(lambda), &trained.shrinkage.values);
+        let (mut spread, mut square) = (0.0, 0.0);
+        for ((s, own), shift) in values.iter().zip(self.gram.diag()).zip(&self.shift) {
+            let part = own + self.weight * shift * shift;
+            square += part;
+            spread += part / (s + lambda) * (level.noise / (s + lambda));
+        }
+        let mut sums = PointErrors::default();
+        for j in targets.iter().copied() {
+            let beta: Array1<f64> =
+                trained.rotated.column(j).iter().zip(values).map(|(c, s)| c / (s + lambda)).collect();
+            let (errors, added) = self.squared(beta.view(), j, trained.products_rounding());
+            let moved = spread.sqrt() * level.sums[j] + square.sqrt() * level.products[j];
+            let lost = moved + (errors + added).sqrt() - errors.sqrt();
+            sums.add(PointErrors { errors, lost: lost * lost });
+        }
+        sums
+    }
+
+    /// The squared errors of β for a target, and what rounding of these sums may add.
+    fn squared(&self, beta: ArrayView1<'_, f64>, j: usize, eta: f64) -> (f64, f64) {
+        let (fitted, norm, total) =
+            (beta.dot(&self.gram.dot(&beta)), beta.dot(&beta).sqrt(), self.squares[j]);
+        let within = total - 2.0 * beta.dot(&self.cross.column(j)) + fitted;
+        let between = self.weight * (self.means[j] - self.shift.dot(&beta)).powi(2);
+        let of_products = norm * (self.noise * norm + 2.0 * (self.rounding * self.noise * total).sqrt());
+        (within.max(0.0) + between, of_products + 4.0 * eta * (total + fitted.abs()))
+    }
+}
+
+/// Rejects too few folds or blocks, and those without rows of positive weight.
+fn check<T: Real>(parts: &[&RidgeStatistics<T>], gap: Option<usize>) -> Result<()> {
+    let (name, domain, least) = match gap {
+        None => ("the number of folds", "at least 2", 2),
+        Some(gap) => ("the number of blocks", "at least 2 more than the gap", gap.saturating_add(2)),
+    };
+    if parts.len() < least {
+        return Err(Error::Parameter { name, value: parts.len() as f64, domain });
+    }
+    let (what, domain) =
+        ("the weights of folds and blocks", "positive: each must have rows of positive weight");
+    let empty = parts.iter().position(|part| part.sums().present() == 0);
+    empty.map_or(Ok(()), |row| Err(Error::Entry { what, row, value: 0.0, domain }))
+}
+
+/// The statistics of all rows of some parts, at least one.
+fn merged<T: Real>(parts: &[&RidgeStatistics<T>]) -> Result<RidgeStatistics<T>> {
+    let [first, others @ ..] = parts else { return Err(Error::NoData { what: "a fold" }) };
+    let mut all = (*first).clone();
+    others.iter().try_for_each(|part| all.merge(part))?;
+    Ok(all)
+}

@@ -1,0 +1,258 @@
+//! [`Without`]: residuals of a group of rows in the regression on all other rows, in closed form.
+//!
+//! # Definition
+//! A row has u, its centred features in the eigenvectors, and with an intercept the number 1 after them. B is diag(s + λ), and N after
+//! it. For the rows U of a group, with weights w and residuals e, let H = U B⁻¹ Uᵀ and S = I − √w H √w. Without the group the residuals
+//! are r = e + H √w S⁻¹ √w e. With more rows than features, β = (B − Uᵀ w U)⁻¹ (c − Uᵀ w y) is solved for instead.
+//!
+//! # Rounding
+//! The change H′ of √w H √w by rounding is at most the sum over rows of what a single row has. ‖S⁻¹‖ is at most 1 + Σ h/(1 − h) over the
+//! eigenvalues h of √w H √w, which is 1 + tr S⁻¹ − n for n rows, or 1 + tr (B − Uᵀ w U)⁻¹ Uᵀ w U. For one row that is 1/(1 − h). With the
+//! changes e′ of residuals, the root of Σ w r² changes by at most ‖S⁻¹‖ (‖√w e′‖ + ‖H′‖ ‖√w r‖) to first order.
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array1, Array2, Axis};
+
+use super::points::{Level, PointErrors, SHARE};
+use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::{RidgeRows, RidgeSpectrum};
+use crate::error::{Error, Result};
+use crate::linalg::{Backend, Cholesky};
+use crate::numeric::matrix_of;
+use crate::{Real, progress};
+
+/// Takes the residual of a row: the place of λ, the row, the target, and the residual.
+type Visit<'v> = dyn FnMut(usize, usize, usize, f64) + 'v;
+
+/// The regressions for some λ, without one or another group of their rows.
+pub(super) struct Without<'g, T: Real> {
+    spectrum: &'g RidgeSpectrum<T>,
+    sample: RidgeRows<'g, T>,
+    rotation: Rotation<T>,
+    levels: Vec<Level>,
+}
+
+/// What rounding of a group's residuals depends on.
+pub(super) struct Left {
+    rows: usize,
+    /// Σ w u² for each eigenvector.
+    squares: Vec<f64>,
+    /// A bound of ‖S⁻¹‖ for each λ, infinite where S is not positive definite.
+    norms: Vec<f64>,
+}
+
+impl<'g, T: Real> Without<'g, T> {
+    pub fn new(spectrum: &'g RidgeSpectrum<T>, sample: &'g RidgeRows<'_, T>, lambdas: &[f64]) -> Self {
+        let rotation = spectrum.rotation(|k, f| spectrum.vectors[[f, k]]);
+        let levels = lambdas.iter().map(|lambda| spectrum.level(*lambda)).collect();
+        Without { spectrum, sample: sample.borrowed(), rotation, levels }
+    }
+
+    /// Adds the squared errors of a group for each λ, over these targets.
+    pub fn add_errors(
+        &self,
+        group: &[usize],
+        targets: &[usize],
+        sums: &mut [PointErrors],
+        buffers: &mut RotationBuffers<T>,
+    ) -> Result<()> {
+        if let [row] = group {
+            let u = self.features(group, buffers)?;
+            let u: Vec<f64> = u.iter().take(self.spectrum.shrinkage.values.len()).copied().collect();
+            for (sum, level) in sums.iter_mut().zip(&self.levels) {
+                sum.add(self.spectrum.error(&self.sample, (*row, targets), &u, level, true));
+            }
+            return Ok(());
+        }
+        let mut squares = Array2::<f64>::zeros((self.levels.len(), self.spectrum.rotated.ncols()));
+        let mut add =
+            |k: usize, row: usize, j: usize, r: f64| squares[[k, j]] += self.sample.weight(row) * r * r;
+        let left = self.residuals(group, buffers, &mut add)?;
+        for (k, sum) in sums.iter_mut().enumerate() {
+            let Some([inverse, changed]) = self.changes(&left, k) else {
+                sum.add(PointErrors::UNKNOWN);
+                continue;
+            };
+            for j in targets {
+                let errors = squares[[k, *j]];
+                let lost = inverse * (self.moved(&left, k, *j) + changed * errors.sqrt());
+                sum.add(PointErrors { errors, lost: lost * lost });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses residuals that rounding hides for any λ.
+    pub fn check(&self, left: &Left) -> Result<()> {
+        let hidden = (0..self.levels.len()).find(|k| self.changes(left, *k).is_none());
+        hidden.map_or(Ok(()), |k| {
+            let lambda = self.levels[k].lambda;
+            Err(Error::Singular { lambda, least: self.spectrum.normal.least().max(2.0 * lambda) })
+        })
+    }
+
+    /// Visits the residuals of a group for each λ, but for λ where rounding hides them all.
+    pub fn residuals(
+        &self,
+        group: &[usize],
+        buffers: &mut RotationBuffers<T>,
+        visit: &mut Visit<'_>,
+    ) -> Result<Left> {
+        if group.len() <= self.divisors(0.0).len() {
+            self.by_rows(group, buffers, visit)
+        } else {
+            self.by_features(group, buffers, visit)
+        }
+    }
+
+    /// By a matrix of as many rows as the group has.
+    fn by_rows(
+        &self,
+        group: &[usize],
+        buffers: &mut RotationBuffers<T>,
+        visit: &mut Visit<'_>,
+    ) -> Result<Left> {
+        let (u, y) = (self.features(group, buffers)?, self.targets(group));
+        let roots = self.roots(group);
+        let mut norms = Vec::new();
+        for (k, level) in self.levels.iter().enumerate() {
+            let divisors = self.divisors(level.lambda);
+            let shrunk = &u / &divisors.mapv(f64::sqrt);
+            let weighted = &shrunk * &roots;
+            let mut left = -weighted.dot(&weighted.t());
+            left.diag_mut().mapv_inplace(|v| 1.0 + v);
+            let Some(factor) = factor(&left)? else {
+                norms.push(f64::INFINITY);
+                continue;
+            };
+            let trace: f64 = factor.solve(&Array2::eye(group.len()))?.diag().sum();
+            norms.push(1.0 + (trace - group.len() as f64).max(0.0));
+            let own = &y - &u.dot(&(self.cross() / &divisors.insert_axis(Axis(1))));
+            let moved = shrunk.dot(&weighted.t().dot(&factor.solve(&(&own * &roots))?));
+            for ((i, j), residual) in (own + moved).indexed_iter() {
+                visit(k, group[i], j, *residual);
+            }
+        }
+        Ok(Left { rows: group.len(), squares: self.squares(&(u * roots)), norms })
+    }
+
+    /// By a matrix of as many rows as there are features, in two passes over the rows.
+    fn by_features(
+        &self,
+        group: &[usize],
+        buffers: &mut RotationBuffers<T>,
+        visit: &mut Visit<'_>,
+    ) -> Result<Left> {
+        let width = self.divisors(0.0).len();
+        let (mut gram, mut cross) =
+            (Array2::zeros((width, width)), Array2::zeros((width, self.spectrum.rotated.ncols())));
+        for run in group.chunks(ROWS) {
+            let roots = self.roots(run);
+            let (u, y) = (self.features(run, buffers)? * &roots, self.targets(run) * &roots);
+            general_mat_mul(1.0, &u.t(), &u, 1.0, &mut gram);
+            general_mat_mul(1.0, &u.t(), &y, 1.0, &mut cross);
+        }
+        let (mut norms, mut solved) = (Vec::new(), Vec::new());
+        for level in &self.levels {
+            progress::check()?;
+            let divisors = self.divisors(level.lambda);
+            let mut left = -&gram;
+            left.diag_mut().zip_mut_with(&divisors, |v, divisor| *v += divisor);
+            let Some(factor) = factor(&left)? else {
+                norms.push(f64::INFINITY);
+                solved.push(None);
+                continue;
+            };
+            let trace: f64 = factor.solve(&gram)?.diag().sum();
+            norms.push(1.0 + trace.max(0.0));
+            solved.push(Some(factor.solve(&(self.cross() - &cross))?));
+        }
+        for run in group.chunks(ROWS) {
+            let (u, y) = (self.features(run, buffers)?, self.targets(run));
+            for (k, solved) in solved.iter().enumerate() {
+                let Some(solved) = solved else { continue };
+                for ((i, j), residual) in (&y - &u.dot(solved)).indexed_iter() {
+                    visit(k, run[i], j, *residual);
+                }
+            }
+        }
+        let squares = gram.diag().iter().take(self.spectrum.shrinkage.values.len()).copied().collect();
+        Ok(Left { rows: group.len(), squares, norms })
+    }
+
+    /// U, with the number 1 after the features of each row if there is an intercept.
+    fn features(&self, rows: &[usize], buffers: &mut RotationBuffers<T>) -> Result<Array2<f64>> {
+        let (mut all, intercept) = (Vec::new(), self.spectrum.shrinkage.intercept);
+        for run in rows.chunks(ROWS) {
+            progress::check()?;
+            let x = self.sample.x.select(run)?;
+            for u in self.rotation.of(x.view(), buffers) {
+                all.extend_from_slice(u);
+                all.extend(intercept.then_some(1.0));
+            }
+        }
+        Ok(matrix_of(rows.len(), all.len() / rows.len(), all))
+    }
+
+    /// The centred targets of some rows.
+    fn targets(&self, rows: &[usize]) -> Array2<f64> {
+        let (targets, normal) = (&self.sample.targets.columns, &self.spectrum.normal);
+        let centred =
+            |(i, j): (usize, usize)| targets[[rows[i], j]].widen() - normal.references[j] - normal.offsets[j];
+        Array2::from_shape_fn((rows.len(), targets.ncols()), centred)
+    }
+
+    /// √w for each row, as a column.
+    fn roots(&self, rows: &[usize]) -> Array2<f64> {
+        Array2::from_shape_fn((rows.len(), 1), |(i, _)| self.sample.weight(rows[i]).sqrt())
+    }
+
+    /// The diagonal of B.
+    fn divisors(&self, lambda: f64) -> Array1<f64> {
+        let own = self.spectrum.shrinkage.intercept.then_some(self.spectrum.normal.weight);
+        self.spectrum.shrinkage.values.iter().map(|s| s + lambda).chain(own).collect()
+    }
+
+    /// Vᵀc, and 0 for the intercept of centred targets.
+    fn cross(&self) -> Array2<f64> {
+        let (rotated, own) = (&self.spectrum.rotated, usize::from(self.spectrum.shrinkage.intercept));
+        let entry = |place: (usize, usize)| rotated.get(place).copied().unwrap_or(0.0);
+        Array2::from_shape_fn((rotated.nrows() + own, rotated.ncols()), entry)
+    }
+
+    /// Σ w u² for each eigenvector, from √w U.
+    fn squares(&self, weighted: &Array2<f64>) -> Vec<f64> {
+        let columns = weighted.columns().into_iter().take(self.spectrum.shrinkage.values.len());
+        columns.map(|column| column.iter().map(|u| u * u).sum()).collect()
+    }
+
+    /// Σ w a² for a λ.
+    fn spread(&self, left: &Left, k: usize) -> f64 {
+        let level = &self.levels[k];
+        let terms = left.squares.iter().zip(&self.spectrum.shrinkage.values);
+        terms.map(|(square, s)| square / (s + level.lambda) * (level.noise / (s + level.lambda))).sum()
+    }
+
+    /// ‖S⁻¹‖ and ‖H′‖ for a λ; `None` where rounding hides the residuals.
+    fn changes(&self, left: &Left, k: usize) -> Option<[f64; 2]> {
+        let (noise, eta) = (self.levels[k].noise, self.spectrum.products_rounding());
+        let (spread, square) = (self.spread(left, k), left.squares.iter().sum::<f64>());
+        let rotated = if noise > 0.0 { 2.0 * eta * (square / noise).sqrt() * spread.sqrt() } else { 0.0 };
+        let changed = spread + rotated + eta * left.rows as f64;
+        (changed * left.norms[k] < SHARE).then_some([left.norms[k], changed])
+    }
+
+    /// ‖√w e′‖ of a target for a λ.
+    fn moved(&self, left: &Left, k: usize, target: usize) -> f64 {
+        let (level, square) = (&self.levels[k], left.squares.iter().sum::<f64>());
+        self.spread(left, k).sqrt() * level.sums[target] + square.sqrt() * level.products[target]
+    }
+}
+
+/// The Cholesky factor, or `None` of a matrix that is not positive definite up to rounding.
+fn factor(matrix: &Array2<f64>) -> Result<Option<Cholesky<f64>>> {
+    match Backend::default().cholesky(matrix) {
+        Err(Error::Factorisation { .. } | Error::NotFinite { .. }) => Ok(None),
+        factor => factor.map(Some),
+    }
+}
