@@ -89,6 +89,8 @@ fn check<T: Real>(n: usize, intercept: bool, unit: bool, tolerance: f64) {
     assert_eq!(spectrum.eigenvalues().len(), n - usize::from(intercept));
     let (z, wide) = (features(&map, &x), y.mapv(|y| y.widen()));
     for lambda in [1e-6, 1e-2, 1.0, 1e4] {
+        // The naive inverse loses what the condition of K + λ says.
+        let tolerance = tolerance + 3e-11 / lambda;
         let naive = Naive::new(&z, &wide, &w, lambda, intercept);
         let model = spectrum.model(lambda).unwrap();
         let z_at = features(&map, &at);
@@ -129,6 +131,37 @@ fn few_rows_by_the_definition() {
             check::<f64>(n, intercept, false, 1e-7);
         }
         check::<f32>(25, intercept, false, 1e-4);
+    }
+}
+
+/// Groups of rows that are left out together, against refits without them, at λ for which 1 − h cancels too.
+#[test]
+fn groups_of_few_rows() {
+    let map = trigonometric::<f64>(40, 1.0);
+    let (x, y) = data::<f64>(30);
+    let (w, z) = (weights(30), features(&map, &x));
+    let groups: Vec<usize> = (0..30).map(|i| [5, 7, 1, 9][i % 4] + 10 * (i / 20)).collect();
+    for intercept in [true, false] {
+        let found = fitted(&map, (&x, &y), &w, intercept);
+        let targets = || Targets::from(&y).with_weights(&w).unwrap();
+        let criterion = Criterion::leave_groups_out(&x, targets(), &groups);
+        for lambda in [1e-5, 0.1, 100.0] {
+            let tolerance = 1e-7 + 3e-11 / lambda;
+            let predictions = found.spectrum().left_out(&criterion, lambda).unwrap();
+            let mut error = 0.0;
+            for label in [5, 7, 1, 9, 15, 17, 11, 19] {
+                let own: Vec<usize> = (0..30).filter(|i| groups[*i] == label).collect();
+                let rest: Vec<usize> = (0..30).filter(|i| groups[*i] != label).collect();
+                let (z_rest, y_rest) = (z.select(Axis(0), &rest), y.select(Axis(0), &rest));
+                let naive = Naive::new(&z_rest, &y_rest, &w.select(Axis(0), &rest), lambda, intercept);
+                let expected = naive.predict(&z.select(Axis(0), &own));
+                all_near(&predictions.select(Axis(0), &own), &expected, tolerance);
+                let residuals = y.select(Axis(0), &own) - expected;
+                let squares = residuals.mapv(|e| e * e).sum_axis(Axis(1));
+                error += squares.dot(&w.select(Axis(0), &own));
+            }
+            near(found.spectrum().errors(&criterion, &[lambda]).unwrap()[0], error / w.sum(), 0.0, tolerance);
+        }
     }
 }
 
