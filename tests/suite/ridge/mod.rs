@@ -13,6 +13,8 @@ mod offsets;
 mod per_target;
 mod reach_search;
 mod refusals;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod removal;
 mod rounding;
 mod search;
 mod standardisation;
