@@ -273,6 +273,19 @@ impl<'a, T: Real> Criterion<'a, T> {
         matches!(self, LeaveOneOutOf { .. } | LeaveGroupsOutOf { .. } | FoldsOf { .. } | ForwardOf { .. })
     }
 
+    /// Whether the criterion is a log evidence.
+    pub(super) fn is_evidence(&self) -> bool {
+        matches!(self, Criterion::LogEvidence | Criterion::LogEvidenceWithNoise(_))
+    }
+
+    /// The labels of the rows' groups, if groups of training data are left out.
+    pub(super) fn labels(&self) -> Option<&[usize]> {
+        match self {
+            Criterion::LeaveGroupsOut(groups) | Criterion::LeaveGroupsOutOf { groups, .. } => Some(groups),
+            _ => None,
+        }
+    }
+
     /// The rows that the criterion names, with `count` targets.
     pub(super) fn rows(&self, count: usize) -> Result<Option<RidgeRows<'_, T>>> {
         match self {
@@ -312,8 +325,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// for a criterion whose rows are not given.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
-        lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
-        self.errors_by(criterion)?(lambdas)
+        Ok(self.error_table(criterion, lambdas)?.sums)
     }
 
     /// The λ with the least error, and that error; among equal errors, the largest λ.

@@ -1,6 +1,7 @@
 //! The choice of lengthscales, numbers of features and λ: [`RidgeSearch`] for data in memory, [`RidgeGrid`] for streams.
 
 mod chosen;
+mod division;
 mod errors;
 mod fit;
 mod grid;

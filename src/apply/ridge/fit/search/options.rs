@@ -43,8 +43,9 @@ use crate::once::once;
 ///    ([`RidgeFit::best`](super::RidgeFit::best)).
 /// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets a lengthscale of its own, starting from the
 ///    best of these.
-/// 4. The best map is fitted to all rows, and λ is chosen again. Leave-one-out errors are then taken at the rows of the
-///    search, each for the regression on all other rows; with held-out rows λ stays.
+/// 4. The best map is fitted to all rows, and λ is chosen again. Errors of left-out rows and groups are then taken at those of the
+///    search, each for the regression on all others. With folds, blocks or a share of rows that is held out, λ stays. Rows of your own
+///    that are [held out](Criterion::held_out) are no part of the model: add them to its statistics if they should be.
 ///
 /// The defaults are as follows. Lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4
 /// … 4; λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows are the larger of 4096 and 4 D.

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::super::folds::{Folds, merged};
 use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeStatistics, RidgeWarning, Standardisation};
+use super::division::{FoldRows, draw_groups};
 use super::errors::LambdaErrors;
 use super::options::{Maps, RidgeSearch};
 use super::repeated::repeated;
@@ -35,12 +37,17 @@ const MORE: u8 = 4;
 pub(super) struct Search<'s, 'a, T: Real> {
     options: &'s RidgeSearch<'a, T>,
     all: RidgeRows<'s, T>,
+    /// The label of each row's group, if groups are left out.
+    labels: Option<Vec<usize>>,
     inputs: Option<Standardisation>,
     /// The leading parts of the draw that maps share, one for each number of frequencies; none without a shared draw.
     parts: Vec<Arc<Frequencies>>,
     /// The rows to train on; `None` for all.
     train: Option<RidgeRows<'static, T>>,
     held_out: Option<RidgeRows<'static, T>>,
+    /// The labels of the rows to train on, and their folds.
+    train_labels: Option<Vec<usize>>,
+    folds: Option<FoldRows>,
     /// Trials of which the watcher has not been told, and the errors of failed ones.
     finished: Mutex<VecDeque<Result<RidgeTrial>>>,
     /// The number of trials of which the watcher has been told.
@@ -109,23 +116,32 @@ impl Attempts {
 }
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
-    pub fn new(options: &'s RidgeSearch<'a, T>, all: RidgeRows<'s, T>) -> Result<Self> {
+    /// A search on rows, with the label of each if groups are left out.
+    pub fn new(
+        options: &'s RidgeSearch<'a, T>,
+        all: RidgeRows<'s, T>,
+        labels: Option<Vec<usize>>,
+    ) -> Result<Self> {
         if options.criterion.names_training() {
-            let what = "rows of its own for the criterion of a search: LeaveOneOut and HeldOutShare take them from the data";
+            let what = "training data of its own for the criterion of a search, which knows its rows: LeaveOneOut, LeaveGroupsOut, Folds or \
+                        Forward";
             return Err(Error::Unsupported { what });
         }
         let inputs = if options.standardise && !all.x.is_sparse() {
-            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.targets.weights())?)
+            Some(standardisation(&options.criterion, &all)?)
         } else {
             None
         };
         Ok(Search {
             options,
             all,
+            labels,
             inputs,
             parts: Vec::new(),
             train: None,
             held_out: None,
+            train_labels: None,
+            folds: None,
             finished: Mutex::default(),
             done: Mutex::default(),
             total: 0,
@@ -247,9 +263,15 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             let (name, value) = ("the number of rows of a search", count as f64);
             return Err(Error::Parameter { name, value, domain: "at least 2" });
         }
-        let rows = self.draw(n, count, 1);
+        let rows = match &self.labels {
+            Some(labels) => draw_groups(labels, count, (self.options.seed, 1))?,
+            None => self.draw(n, count, 1),
+        };
         let Criterion::HeldOutShare(share) = self.options.criterion else {
-            self.train = if count < n { Some(self.all.select(&rows)?) } else { None };
+            self.folds = FoldRows::of(&self.options.criterion, rows.len(), self.options.seed)?;
+            self.train_labels =
+                self.labels.as_ref().map(|labels| rows.iter().map(|row| labels[*row]).collect());
+            self.train = if rows.len() < n { Some(self.all.select(&rows)?) } else { None };
             return Ok(());
         };
         let out = (share * count as f64).round() as usize;
@@ -324,10 +346,24 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
 
     fn attempt_one(&self, candidate: &SearchPoint) -> Result<RidgeTrial> {
         progress::check()?;
-        let train = self.training();
-        let spectrum = self.statistics(self.map(candidate)?, &train)?.spectrum()?;
+        let (map, train) = (self.map(candidate)?, self.training());
+        let Some(FoldRows { folds, gap }) = &self.folds else {
+            let spectrum = self.statistics(map, &train, 0)?.spectrum()?;
+            progress::check()?;
+            return RidgeTrial::of(&spectrum, &self.criterion(train, self.training_labels()), self.options.lambdas.as_deref());
+        };
+        let rows = folds.iter().map(|fold| train.select(fold)).collect::<Result<Vec<_>>>()?;
+        let mut parts: Vec<RidgeStatistics<T>> = Vec::new();
+        for rows in &rows {
+            let first = parts.iter().map(RidgeStatistics::rows).sum();
+            parts.push(self.statistics(map.clone(), rows, first)?);
+        }
+        let parts: Vec<&RidgeStatistics<T>> = parts.iter().collect();
+        let spectrum = merged(&parts)?.spectrum()?;
+        let folds = Folds::new(&parts, *gap, Some(rows))?;
         progress::check()?;
-        RidgeTrial::of(&spectrum, &self.criterion(train), self.options.lambdas.as_deref())
+        let errors = |lambdas: &[f64]| folds.errors(&spectrum.shrinkage.varying(), lambdas);
+        RidgeTrial::by(&spectrum, &self.options.criterion, &errors, self.options.lambdas.as_deref())
     }
 
     /// Tells the watcher of finished trials, in the order in which they were finished. A thread that finds another one telling
@@ -354,8 +390,14 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         self.train.as_ref().map_or_else(|| self.all.borrowed(), RidgeRows::borrowed)
     }
 
-    fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {
-        let mut statistics = RidgeStatistics::new(map, rows.targets.columns.ncols())?;
+    /// The labels of the rows that maps are tried on, if groups are left out.
+    fn training_labels(&self) -> Option<&[usize]> {
+        self.train_labels.as_deref()
+    }
+
+    /// The statistics of some rows, of which the first has this number.
+    fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>, first: u64) -> Result<RidgeStatistics<T>> {
+        let mut statistics = RidgeStatistics::new(map, rows.targets.columns.ncols())?.with_first_row(first)?;
         if let Some(inputs) = &self.inputs {
             statistics = statistics.with_standardisation(inputs.clone())?;
         }
@@ -366,12 +408,17 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         Ok(statistics)
     }
 
-    /// The criterion for regressions of these rows.
-    fn criterion<'c>(&'c self, train: RidgeRows<'c, T>) -> Criterion<'c, T> {
+    /// The criterion for regressions of these rows, which have these labels if groups are left out.
+    fn criterion<'c>(&'c self, rows: RidgeRows<'c, T>, labels: Option<&'c [usize]>) -> Criterion<'c, T> {
         match (&self.options.criterion, &self.held_out) {
-            (Criterion::LeaveOneOut, _) => train.left_out(),
+            (Criterion::LeaveOneOut, _) => rows.left_out(),
+            (Criterion::LeaveGroupsOut(_), _) => {
+                Criterion::leave_groups_out(rows.x, rows.targets, labels.unwrap_or(&[]))
+            }
+            (Criterion::HeldOut { x, targets }, _) => Criterion::held_out(x, targets),
             (_, Some(held_out)) => held_out.borrowed().held_out(),
             (Criterion::LogEvidence, _) => Criterion::LogEvidence,
+            (Criterion::LogEvidenceWithNoise(variance), _) => Criterion::LogEvidenceWithNoise(*variance),
             _ => Criterion::GeneralisedCrossValidation,
         }
     }
@@ -380,7 +427,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn fit(&self, attempts: Attempts, failed: &[Error]) -> Result<RidgeFit<T>> {
         let (candidate, trial) = attempts.best();
         progress::check()?;
-        let statistics = self.statistics(self.map(candidate)?, &self.all)?;
+        let statistics = self.statistics(self.map(candidate)?, &self.all, 0)?;
         let spectrum = statistics.spectrum()?;
         progress::check()?;
         let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;
@@ -390,8 +437,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         if !trial.is_constant() {
             warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales()));
         }
-        if !matches!(self.options.criterion, Criterion::LogEvidence) {
-            warnings.extend(repeated(&self.all)?);
+        if !self.options.criterion.is_evidence() {
+            warnings.extend(repeated(&self.all, self.labels.as_deref())?);
         }
         let best = attempts.best;
         RidgeFit::new(attempts.trials, best, spectrum, (choice, &lambdas), warnings)
@@ -400,8 +447,9 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     /// The λ for all rows with its error, the λ among which it is chosen, and warnings.
     fn choose(&self, spectrum: &RidgeSpectrum<T>, trial: &RidgeTrial) -> Result<ChosenLambda> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
-        if let Criterion::HeldOutShare(_) = self.options.criterion {
-            // All rows contain the held-out ones, so that none is left to choose λ by.
+        use Criterion::{Folds, Forward, HeldOutShare};
+        if let HeldOutShare(_) | Folds(_) | Forward { .. } = self.options.criterion {
+            // All rows contain the held-out ones, so that none is left to choose λ by; folds have been tried already.
             let (lambda, error) = trial.choice().ok_or_else(|| lost(given, resolution))?;
             return Ok((
                 (lambda.max(2.0 * resolution), error),
@@ -409,16 +457,34 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
                 trial.warnings.clone(),
             ));
         }
-        let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
+        let (rows, all) = (self.training(), self.criterion(self.all.borrowed(), self.labels.as_deref()));
+        let labels = self.training_labels();
         let errors = LambdaErrors::of(spectrum, given, &|lambdas| match self.options.criterion {
-            Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas),
+            Criterion::LeaveOneOut => Ok(spectrum.errors_left_out(&rows, lambdas)?.sums),
+            Criterion::LeaveGroupsOut(_) => {
+                Ok(spectrum.errors_of_groups(&rows, labels.unwrap_or(&[]), lambdas)?.sums)
+            }
             _ => spectrum.errors(&all, lambdas),
         })?;
         let choice = errors.choice().ok_or_else(|| lost(given, resolution))?;
         if trial.is_constant() {
             return Ok((choice, errors.lambdas, trial.warnings.clone()));
         }
-        let warnings = warnings(spectrum, &self.criterion(rows.borrowed()), &errors);
+        let warnings = warnings(spectrum, &self.criterion(rows.borrowed(), labels), &errors);
         Ok((choice, errors.lambdas, warnings))
     }
+}
+
+/// The standardisation of the inputs of a search: of all rows, or for blocks in order of the first one, unless a column is constant
+/// there that varies later.
+fn standardisation<T: Real>(criterion: &Criterion<'_, T>, all: &RidgeRows<'_, T>) -> Result<Standardisation> {
+    let of = |rows: &RidgeRows<'_, T>| Standardisation::of_weighted(&rows.x.to_dense()?, rows.targets.weights());
+    let of_all = of(all)?;
+    let Criterion::Forward { blocks, .. } = criterion else { return Ok(of_all) };
+    let first: Vec<usize> = (0..all.x.nrows() / (*blocks).max(1)).collect();
+    if first.is_empty() {
+        return Ok(of_all);
+    }
+    let of_first = of(&all.select(&first)?)?;
+    Ok(if of_first.constant_columns() == of_all.constant_columns() { of_first } else { of_all })
 }

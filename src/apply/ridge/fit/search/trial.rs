@@ -1,5 +1,6 @@
 //! [`RidgeTrial`]: the errors of a search for one map; [`RidgeFit`]: its result.
 
+use super::super::error_table::ErrorTable;
 use super::super::normal::check_lambda;
 use super::super::{Criterion, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics, RidgeWarning, least};
 use super::errors::LambdaErrors;
@@ -45,7 +46,17 @@ impl RidgeTrial {
         criterion: &Criterion<'_, T>,
         lambdas: Option<&[f64]>,
     ) -> Result<Self> {
-        let errors = LambdaErrors::of(spectrum, lambdas, &|lambdas| spectrum.errors(criterion, lambdas))?;
+        Self::by(spectrum, criterion, &*spectrum.errors_by(criterion)?, lambdas)
+    }
+
+    /// The trial of the regressions of one map, with errors for λ by a criterion.
+    pub(super) fn by<T: Real>(
+        spectrum: &RidgeSpectrum<T>,
+        criterion: &Criterion<'_, T>,
+        errors: &dyn Fn(&[f64]) -> Result<ErrorTable>,
+        lambdas: Option<&[f64]>,
+    ) -> Result<Self> {
+        let errors = LambdaErrors::of(spectrum, lambdas, &|lambdas| Ok(errors(lambdas)?.sums))?;
         let warnings = warnings(spectrum, criterion, &errors);
         let promising = warning::is_promising(spectrum, criterion, &errors);
         let LambdaErrors { lambdas, errors, mean_error, .. } = errors;
@@ -304,10 +315,8 @@ impl<T: Real> Tried<T> {
             let alike = trials.iter().filter(|trial| trial.m == trials[best].m);
             warnings.extend(warning::lengthscales(own, alike.filter_map(|trial| trial.lengthscale.as_ref())));
         }
-        if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) =
-            (criterion, criterion.rows(spectrum.rotated.ncols())?)
-        {
-            warnings.extend(repeated(&rows)?);
+        if let (true, Some(rows)) = (criterion.names_training(), criterion.rows(spectrum.rotated.ncols())?) {
+            warnings.extend(repeated(&rows, criterion.labels())?);
         }
         let lambdas = trials[best].lambdas.clone();
         RidgeFit::new(trials, best, spectrum, (choice, &lambdas), warnings)
