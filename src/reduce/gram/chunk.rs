@@ -12,6 +12,10 @@ use crate::numeric::{self, Isa, Packed, Twofold, add_scaled, max_abs, panel_widt
 use crate::progress;
 use crate::threads::Pool;
 
+mod linearised;
+
+pub(crate) use linearised::LinearisedRows;
+
 /// The number of rows whose products are summed before the sum is added to others. A chunk begins at a multiple of it.
 pub(crate) const ROWS: u64 = 4096;
 /// The number of rows whose products are summed in the scalar type; sums of such sums are `f64`.
@@ -209,16 +213,23 @@ impl<T: Real> PackedRun<T> {
         batch: &mut Batch<T>,
         data: Data<'_, T>,
         references: &[f64],
-        mut features: Packed<T>,
+        features: Packed<T>,
     ) -> std::result::Result<Self, usize> {
-        let (rows, width) = (batch.rows(), program.width());
-        let no_features =
-            |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
-        if let Some(row) = (0..rows).find(no_features) {
-            return Err(row);
-        }
+        first_without_features(batch).map_or(Ok(()), Err)?;
         let sums = Differences::of(program, batch, &data, references);
-        let root = scale_rows(program, batch, &data);
+        Ok(PackedRun::of_sums(program, batch, |i| data.weight(i), sums, features))
+    }
+
+    /// The run of a batch of features, which are overwritten, whose rows have these weights, with its sums.
+    fn of_sums(
+        program: &Program<T>,
+        batch: &mut Batch<T>,
+        weight: impl Fn(usize) -> f64,
+        sums: Differences,
+        mut features: Packed<T>,
+    ) -> Self {
+        let (rows, width) = (batch.rows(), program.width());
+        let root = scale_rows(program, batch, weight);
         features.refill_columns(batch.values(), rows, width);
         let mut squares = vec![T::zero(); width];
         for row in batch.values().chunks_exact(width) {
@@ -227,7 +238,7 @@ impl<T: Real> PackedRun<T> {
         let trace: f64 = squares.iter().map(|square| square.widen()).sum();
         let bound = squares.into_iter().fold(T::zero(), T::max).widen();
         let unit = root * root;
-        Ok(PackedRun { features, unit, bound: bound * unit, trace: trace * unit, sums })
+        PackedRun { features, unit, bound: bound * unit, trace: trace * unit, sums }
     }
 }
 
@@ -325,15 +336,26 @@ impl Differences {
     }
 }
 
+/// The first row of a batch that has no finite features.
+fn first_without_features<T: Real>(batch: &Batch<T>) -> Option<usize> {
+    let no_features =
+        |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
+    (0..batch.rows()).find(no_features)
+}
+
 /// The number of sums over rows that need no features, for so many targets.
 pub(super) fn moment_count(targets: usize) -> usize {
     2 * targets + 3
 }
 
 /// Turns values into plain features times √w, divided by a power of two near the largest, which is returned.
-fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'_, T>) -> f64 {
+fn scale_rows<T: Real>(
+    program: &Program<T>,
+    batch: &mut Batch<T>,
+    weight: impl Fn(usize) -> f64,
+) -> f64 {
     let blocks = || program.blocks().iter().enumerate();
-    let log = |i: usize, scale: f64| scale + 0.5 * data.weight(i).ln();
+    let log = |i: usize, scale: f64| scale + 0.5 * weight(i).ln();
     let mut top = f64::NEG_INFINITY;
     for i in 0..batch.rows() {
         let row = batch.row(i);
@@ -358,7 +380,7 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'
                     // The factor is exact where the powers are normal numbers.
                     let safe = scale.abs() < 600.0 && exponent.abs() < 1000.0;
                     let factor = if safe {
-                        data.weight(i).sqrt() * scale.exp() * (-exponent).exp2()
+                        weight(i).sqrt() * scale.exp() * (-exponent).exp2()
                     } else {
                         (log(i, scale) - unit_log).exp()
                     };
@@ -382,16 +404,23 @@ pub(super) fn blocks(width: usize) -> Vec<(usize, usize)> {
     (0..width.div_ceil(BLOCK)).flat_map(|i| (0..=i).map(move |j| (i, j))).collect()
 }
 
-/// The rows of a matrix of points, cut where chunks begin: `first` is the number of the first row.
-pub(super) fn cuts(first: u64, rows: usize) -> impl Iterator<Item = Range<usize>> {
-    let mut start = 0usize;
-    std::iter::from_fn(move || {
-        let left = ROWS - (first + start as u64) % ROWS;
-        let end = rows.min(start.saturating_add(usize::try_from(left).unwrap_or(usize::MAX)));
-        let range = start..end;
-        start = end;
-        (!range.is_empty()).then_some(range)
-    })
+/// The places of points in ascending ranges of numbers, cut where chunks begin. Points of one chunk stay together, gaps or not.
+pub(super) fn cuts(rows: &[Range<u64>]) -> Vec<Range<usize>> {
+    let (mut cuts, mut place, mut current): (Vec<Range<usize>>, usize, _) = (Vec::new(), 0, None);
+    for Range { mut start, end } in rows.iter().cloned() {
+        while start < end {
+            let chunk = start / ROWS;
+            let count = (end - start).min(ROWS - start % ROWS);
+            // No more than 4096.
+            let next = place + count as usize;
+            match cuts.last_mut() {
+                Some(last) if current == Some(chunk) => last.end = next,
+                _ => cuts.push(place..next),
+            }
+            (start, place, current) = (start + count, next, Some(chunk));
+        }
+    }
+    cuts
 }
 
 #[cfg(test)]
@@ -400,10 +429,13 @@ mod tests {
 
     #[test]
     fn chunks_begin_at_multiples() {
-        let cuts = |first, rows| cuts(first, rows).collect::<Vec<_>>();
+        let cuts = |first: u64, rows: u64| super::cuts(&[first..first + rows]);
         assert_eq!(cuts(0, 5000), [0..4096, 4096..5000]);
         assert_eq!(cuts(4000, 200), [0..96, 96..200]);
         assert_eq!(cuts(8192, 4096), [Range { start: 0, end: 4096 }]);
         assert!(cuts(3, 0).is_empty());
+        // Points of one chunk stay together, whatever is between them.
+        let gaps = [0..3, 10..11, 4000..4100, 5000..5001, 9000..9001];
+        assert_eq!(super::cuts(&gaps), [0..100, 100..105, 105..106]);
     }
 }

@@ -51,9 +51,6 @@ impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
         if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != map.input_dim) {
             return Err("a standardisation for another dimension than that of the map".into());
         }
-        if !rows.is_sound() {
-            return Err("ranges of rows that overlap, touch or are out of order".into());
-        }
         if !present.fit(rows.len(), targets) {
             return Err("more rows of positive weight, or of a target that is not 0, than rows".into());
         }

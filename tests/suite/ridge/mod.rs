@@ -2,6 +2,8 @@
 
 mod buffered;
 mod choice;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod dual;
 mod extremes;
 mod interrupted;
 mod merging;

@@ -25,7 +25,9 @@ impl<T: Real> RidgeSpectrum<T> {
             rows.check(self.map.dim(), count)?;
         }
         Ok(match (criterion, rows) {
-            (Criterion::GeneralisedCrossValidation, _) => Box::new(|lambdas| shrinkage.generalised_errors(lambdas)),
+            (Criterion::GeneralisedCrossValidation, _) => {
+                Box::new(|lambdas| shrinkage.generalised_errors(lambdas))
+            }
             (Criterion::LogEvidence, _) => Box::new(|lambdas| shrinkage.evidence_errors(lambdas, None)),
             (Criterion::LogEvidenceWithNoise(variance), _) => {
                 Box::new(move |lambdas| shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count])))
@@ -64,7 +66,7 @@ impl<T: Real> RidgeSpectrum<T> {
             return Err(Error::Merge { reason });
         }
         self.training.check_parts(&parts)?;
-        let folds = Folds::new(&parts, gap, None)?;
+        let folds = Folds::of_sums(&parts, gap)?;
         Ok(Box::new(move |lambdas| folds.errors(&self.shrinkage.varying(), lambdas)))
     }
 }
@@ -78,7 +80,9 @@ fn instead<T: Real>(criterion: &Criterion<'_, T>) -> &'static str {
         Criterion::LeaveGroupsOut(_) => {
             "left-out groups without the training data, which sums do not keep: Criterion::leave_groups_out(&x, &y, &groups)"
         }
-        Criterion::Folds(_) => "folds of rows that sums do not keep: make statistics of each, for Criterion::folds_of(&folds)",
+        Criterion::Folds(_) => {
+            "folds of rows that sums do not keep: make statistics of each, for Criterion::folds_of(&folds)"
+        }
         Criterion::Forward { .. } => {
             "blocks of rows that sums do not keep: make statistics of each, for Criterion::forward_of(&blocks, gap)"
         }

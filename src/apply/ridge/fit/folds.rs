@@ -53,36 +53,30 @@ struct TestSums {
 }
 
 impl<T: Real> Folds<T> {
+    /// Folds that are tested by their rows, with the regression on others for each.
+    pub fn of_rows(folds: Vec<(RidgeSpectrum<T>, RidgeRows<'static, T>)>) -> Self {
+        Folds(folds.into_iter().map(|(trained, rows)| Fold { trained, test: Test::Rows(rows) }).collect())
+    }
+
     /// Tests each fold by the regression on all others, or with a gap each block by the one on the blocks before it, less so many as the
-    /// gap. A fold is tested by its rows, if they are given, else by its sums.
+    /// gap: from sums alone.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there are too few folds, [`Entry`](Error::Entry) with the first one that has no weight;
     /// errors of [`RidgeStatistics::merge`] and [`RidgeStatistics::spectrum`].
-    pub fn new(
-        parts: &[&RidgeStatistics<T>],
-        gap: Option<usize>,
-        rows: Option<Vec<RidgeRows<'static, T>>>,
-    ) -> Result<Self> {
+    pub fn of_sums(parts: &[&RidgeStatistics<T>], gap: Option<usize>) -> Result<Self> {
         check(parts, gap)?;
-        let first = gap.map_or(0, |gap| gap + 1);
-        let trained = threads::map(first..parts.len(), |k| {
+        let fold = |k: usize| {
             let training = match gap {
                 Some(gap) => merged(&parts[..k - gap])?,
                 None => merged(&[&parts[..k], &parts[k + 1..]].concat())?,
             };
-            training.spectrum()
-        });
-        let mut rows = rows.map(|rows| rows.into_iter().skip(first));
-        let of = |(part, trained): (&&RidgeStatistics<T>, Result<RidgeSpectrum<T>>)| {
-            let mut trained = trained?;
-            let test = match rows.as_mut().and_then(Iterator::next) {
-                Some(rows) => Test::Rows(rows),
-                None => Test::Sums(TestSums::new(part, &mut trained)?),
-            };
+            let mut trained = training.spectrum()?;
+            let test = Test::Sums(TestSums::new(parts[k], &mut trained)?);
             Ok(Fold { trained, test })
         };
-        Ok(Folds(parts[first..].iter().zip(trained).map(of).collect::<Result<_>>()?))
+        let folds = threads::map(gap.map_or(0, |gap| gap + 1)..parts.len(), fold);
+        Ok(Folds(folds.into_iter().collect::<Result<_>>()?))
     }
 
     /// The errors of some targets for each λ over all folds that are tested; infinite where rounding outweighs them.
@@ -185,7 +179,8 @@ impl TestSums {
 
     /// The squared errors of β for a target, and what rounding of these sums may add.
     fn squared(&self, beta: ArrayView1<'_, f64>, j: usize, eta: f64) -> (f64, f64) {
-        let (fitted, norm, total) = (beta.dot(&self.gram.dot(&beta)), beta.dot(&beta).sqrt(), self.squares[j]);
+        let (fitted, norm, total) =
+            (beta.dot(&self.gram.dot(&beta)), beta.dot(&beta).sqrt(), self.squares[j]);
         let within = total - 2.0 * beta.dot(&self.cross.column(j)) + fitted;
         let between = self.weight * (self.means[j] - self.shift.dot(&beta)).powi(2);
         let of_products = norm * (self.noise * norm + 2.0 * (self.rounding * self.noise * total).sqrt());
@@ -202,13 +197,14 @@ fn check<T: Real>(parts: &[&RidgeStatistics<T>], gap: Option<usize>) -> Result<(
     if parts.len() < least {
         return Err(Error::Parameter { name, value: parts.len() as f64, domain });
     }
-    let (what, domain) = ("the weights of folds and blocks", "positive: each must have rows of positive weight");
+    let (what, domain) =
+        ("the weights of folds and blocks", "positive: each must have rows of positive weight");
     let empty = parts.iter().position(|part| part.sums().present() == 0);
     empty.map_or(Ok(()), |row| Err(Error::Entry { what, row, value: 0.0, domain }))
 }
 
 /// The statistics of all rows of some parts, at least one.
-pub(super) fn merged<T: Real>(parts: &[&RidgeStatistics<T>]) -> Result<RidgeStatistics<T>> {
+fn merged<T: Real>(parts: &[&RidgeStatistics<T>]) -> Result<RidgeStatistics<T>> {
     let [first, others @ ..] = parts else { return Err(Error::NoData { what: "a fold" }) };
     let mut all = (*first).clone();
     others.iter().try_for_each(|part| all.merge(part))?;

@@ -19,7 +19,11 @@ const OTHER: Error = Error::Unsupported {
 };
 
 /// The rows of each group, in the order of their first rows.
-pub(super) fn rows_of_groups(groups: &[usize], rows: usize, counts: impl Fn(usize) -> bool) -> Result<Vec<Vec<usize>>> {
+pub(super) fn rows_of_groups(
+    groups: &[usize],
+    rows: usize,
+    counts: impl Fn(usize) -> bool,
+) -> Result<Vec<Vec<usize>>> {
     check_size("the number of groups' labels", rows, groups.len())?;
     let mut places = HashMap::new();
     let mut members: Vec<Vec<usize>> = Vec::new();
@@ -69,7 +73,9 @@ impl<T: Real> RidgeSpectrum<T> {
         rows.check(self.map.dim(), self.rotated.ncols())?;
         self.training.check(&rows)?;
         match criterion {
-            Criterion::LeaveGroupsOutOf { groups, .. } => self.predictions_without_groups(&rows, groups, lambda),
+            Criterion::LeaveGroupsOutOf { groups, .. } => {
+                self.predictions_without_groups(&rows, groups, lambda)
+            }
             Criterion::LeaveOneOutOf { .. } => {
                 let each: Vec<usize> = (0..rows.x.nrows()).collect();
                 self.predictions_without_groups(&rows, &each, lambda)

@@ -4,6 +4,7 @@ mod by_criterion;
 mod calibration;
 mod classifier;
 mod criterion;
+mod dual;
 mod error_table;
 mod folds;
 mod groups;
@@ -13,10 +14,12 @@ mod landmarks;
 mod normal;
 mod points;
 mod posterior;
-mod rotation;
+pub(in crate::apply) mod rotation;
+mod row_space;
 mod search;
 mod shrinkage;
 mod spectrum;
+mod threshold;
 mod training;
 mod without;
 
@@ -32,6 +35,7 @@ pub use posterior::{Prediction, RidgePosterior};
 pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial};
 pub use spectrum::RidgeSpectrum;
 
+pub(in crate::apply) use dual::CentredRows;
 pub(in crate::apply) use normal::{Normal, symmetric_products};
 
 use criterion::RidgeRows;

@@ -82,7 +82,10 @@ impl PointErrors {
 impl<T: Real> RidgeSpectrum<T> {
     /// The leave-one-out error for each λ, as the mean over some rows of the training data.
     pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
-        self.errors_at(sample, &self.shrinkage.varying(), lambdas, true)
+        match &self.dual {
+            Some(dual) => dual.errors_left_out(sample, lambdas),
+            None => self.errors_at(sample, &self.shrinkage.varying(), lambdas, true),
+        }
     }
 
     /// The errors of some targets at points that have been checked.
@@ -118,9 +121,10 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(PointErrors::table(&parts, (targets, self.rotated.ncols()), total))
     }
 
-    /// The rotation u = M (φ(x) − φ̄) by the matrix M, D × D, of these elements.
+    /// The rotation u = M (φ(x) − φ̄) by the matrix M, r × D, of these elements.
     pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
-        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, element)
+        let rows = self.vectors.ncols();
+        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, rows, element)
     }
 
     /// What rounding makes of one λ.
@@ -131,7 +135,7 @@ impl<T: Real> RidgeSpectrum<T> {
             let terms = self.rotated.column(j).into_iter().zip(values);
             terms.map(|(c, s)| (c / (s + lambda).sqrt()).powi(2) * (unit / (s + lambda))).sum::<f64>().sqrt()
         };
-        let rounding = averaging::<T>(self.training.rows()) * GramSums::<T>::rounding();
+        let rounding = averaging::<T>(self.training.rows()) * self.normal.rounding;
         let of_sums = |(j, square): (usize, &f64)| norm(j, noise) + (rounding * square).sqrt();
         let sums = self.normal.squares.iter().enumerate().map(of_sums).collect();
         let products = (0..self.rotated.ncols()).map(|j| self.products_rounding() * norm(j, 1.0)).collect();
@@ -206,7 +210,7 @@ impl<T: Real> RidgeSpectrum<T> {
 /// δ for the sums over so many rows.
 pub(super) fn points_noise<T: Real>(normal: &Normal, rows: f64) -> f64 {
     let (entry, total) = (normal.noise, normal.total_noise);
-    let factorised = f64::EPSILON / GramSums::<T>::rounding() * total;
+    let factorised = f64::EPSILON / normal.rounding * total;
     total.min(4.0 * (averaging::<T>(rows) * entry + factorised))
 }
 

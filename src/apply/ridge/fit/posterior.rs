@@ -70,7 +70,8 @@ use crate::{Points, Real, progress};
 /// [`with_landmarks`](RidgePosterior::with_landmarks) adds the missing variance.
 ///
 /// # Cost
-/// O(D³) at the start and O(m d + D²) a row, in parallel.
+/// O(D³) at the start and O(m d + D²) a row, in parallel. After a [search](super::RidgeSearch) on n < D rows it is O(n² D + n³) and
+/// O(m d + n D).
 ///
 /// # References
 /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 2; J. Quiñonero-Candela, C. E.
@@ -82,8 +83,10 @@ use crate::{Points, Real, progress};
 #[derive(Clone, Debug)]
 pub struct RidgePosterior<T: Real> {
     pub(super) model: Ridge<T>,
-    /// The rotation of centred features by (S + λI)^(−½) Vᵀ.
+    /// The rotation of centred features by Vᵀ.
     pub(super) rotation: Arc<Rotation<T>>,
+    /// s, the eigenvalue of each column of V.
+    pub(super) values: Arc<[f64]>,
     pub(super) lambda: f64,
     /// σ² for each target.
     pub(super) noise: Vec<f64>,
@@ -115,7 +118,7 @@ pub struct Prediction<T> {
 }
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// Predictions with variances for one λ. Cost O(D² (t + 1)).
+    /// Predictions with variances for one λ. Cost O(D² (t + 1)), with r axes O(D r (t + 1)).
     ///
     /// # Errors
     /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence).
@@ -124,17 +127,19 @@ impl<T: Real> RidgeSpectrum<T> {
         self.log_evidence(lambda)?;
         progress::check()?;
         let (values, vectors) = (&self.shrinkage.values, &self.vectors);
-        let factors: Vec<f64> = values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
         let mean = if self.shrinkage.intercept { self.shrinkage.weight.recip() } else { 0.0 };
-        let shifts = vectors.t().dot(&self.normal.mean_features);
-        let shifts = shifts.iter().zip(&factors).map(|(shift, factor)| (shift * factor).powi(2));
+        let means = &self.normal.mean_features;
+        let shifts = vectors.t().dot(means);
+        let outside = means - &vectors.dot(&shifts);
+        let outside = if self.dual.is_some() { outside.dot(&outside) } else { 0.0 };
         Ok(RidgePosterior {
             model: self.model(lambda)?,
-            rotation: Arc::new(self.rotation(|k, f| factors[k] * vectors[[f, k]])),
+            rotation: Arc::new(self.rotation(|k, f| vectors[[f, k]]).with_axes()),
+            values: values.to_vec().into(),
             lambda,
             noise: (0..self.shrinkage.rest.len()).map(|j| self.shrinkage.noise(lambda, j)).collect(),
             mean,
-            intercept: mean + shifts.sum::<f64>(),
+            intercept: mean + variance(shifts.iter(), values.iter(), outside, lambda),
             landmarks: None,
         })
     }
@@ -214,8 +219,11 @@ impl<T: Real> RidgePosterior<T> {
             }
             let rows = points.run(run, ROWS);
             let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
-            for (i, (u, out)) in self.rotation.of(rows, buffers).zip(out).enumerate() {
-                let own = u.iter().map(|u| u * u).sum::<f64>() + self.mean;
+            for (u, out) in self.rotation.of(rows, buffers).zip(&mut *out) {
+                *out = variance(u.iter(), self.values.iter(), 0.0, self.lambda) + self.mean;
+            }
+            for (i, (rest, out)) in self.rotation.rests(rows.nrows(), buffers).iter().zip(out).enumerate() {
+                let own = *out + rest / self.lambda;
                 let mixed = |shares: &Vec<Share>| shares[i].mix(own, self.lambda, self.intercept);
                 *out = shares.as_ref().map_or(own, mixed);
             }
@@ -224,6 +232,16 @@ impl<T: Real> RidgePosterior<T> {
         let variance = Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[i]));
         Ok(Prediction { mean, variance, noise: self.noise.clone(), units, precisions: None })
     }
+}
+
+/// Σ u²/(s + λ) over the axes, and for the rest of the squared length, where s is 0.
+fn variance<'a>(
+    u: impl Iterator<Item = &'a f64>,
+    values: impl Iterator<Item = &'a f64>,
+    rest: f64,
+    lambda: f64,
+) -> f64 {
+    u.zip(values).map(|(u, s)| u * u / (s + lambda)).sum::<f64>() + rest / lambda
 }
 
 /// A variance in the scalar type, positive and finite if the variance in `f64` is.

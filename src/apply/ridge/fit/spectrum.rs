@@ -2,6 +2,7 @@
 
 use ndarray::{Array1, Array2};
 
+use super::dual::Dual;
 use super::normal::{Normal, check_lambda};
 use super::shrinkage::Shrinkage;
 use super::training::Training;
@@ -50,14 +51,16 @@ pub struct RidgeSpectrum<T: Real> {
     pub(super) inputs: Option<Standardisation>,
     pub(super) training: Training,
     /// Whether there are too few rows to determine a weight for each feature.
-    few_rows: bool,
+    pub(super) few_rows: bool,
     /// The normal equations without A.
     pub(super) normal: Normal,
     pub(super) shrinkage: Shrinkage,
-    /// The eigenvectors V, D × D.
+    /// The eigenvectors V, D × r; r = D unless the rows were fewer. Columns of eigenvalues that are rounding errors are then 0.
     pub(super) vectors: Array2<f64>,
-    /// Vᵀc, D × t.
+    /// Vᵀc, r × t.
     pub(super) rotated: Array2<f64>,
+    /// The rows, if the regressions are from products of rows.
+    pub(super) dual: Option<Dual>,
 }
 
 impl<T: Real> RidgeSpectrum<T> {
@@ -65,6 +68,13 @@ impl<T: Real> RidgeSpectrum<T> {
         progress::check()?;
         let eigen = backend.eigen(&normal.a)?;
         progress::check()?;
+        let removed = statistics.sums().removed_magnitudes()[0] > 0.0;
+        if let Some(value) = eigen.values.first().copied().filter(|s| removed && *s < -normal.least()) {
+            let name = "an eigenvalue of Σ w φ φᵀ";
+            let domain =
+                "not below rounding errors, which shows that rows were removed that were never added";
+            return Err(Error::Parameter { name, value, domain });
+        }
         let rotated = eigen.vectors.t().dot(&normal.c);
         let mut shrinkage = Shrinkage::of_features(
             eigen.values.mapv(|s| s.max(0.0)),
@@ -83,6 +93,7 @@ impl<T: Real> RidgeSpectrum<T> {
             shrinkage,
             vectors: eigen.vectors,
             rotated,
+            dual: None,
         })
     }
 
@@ -97,7 +108,9 @@ impl<T: Real> RidgeSpectrum<T> {
         &self.shrinkage.values
     }
 
-    /// V, D × D and orthogonal: column k is the eigenvector of eigenvalue k.
+    /// V, D × r: column k is the eigenvector of eigenvalue k. r is D, and V orthogonal, unless a
+    /// [search](super::RidgeSearch) had fewer rows than features. r is then the number of directions in which rows can differ,
+    /// and columns are 0 where eigenvalues are rounding errors.
     pub fn eigenvectors(&self) -> &Array2<f64> {
         &self.vectors
     }
@@ -216,7 +229,9 @@ impl<T: Real> RidgeSpectrum<T> {
 
     pub(super) fn check(&self, lambda: f64) -> Result<()> {
         check_lambda(lambda)?;
-        let least = self.shrinkage.values.first().copied().unwrap_or(0.0);
+        // Other directions than those of the rows have eigenvalues of 0.
+        let own = self.shrinkage.values.first().filter(|_| self.dual.is_none());
+        let least = own.copied().unwrap_or(0.0);
         if least + lambda <= self.normal.noise.min(f64::MAX) {
             return Err(Error::Singular { lambda, least: self.normal.least() });
         }

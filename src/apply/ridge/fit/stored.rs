@@ -18,6 +18,8 @@ sealed_fields! {
     struct StoredClassifier {
         model: Ridge<T>,
         calibration: Option<ClassCalibration>,
+        #[serde(with = "crate::exact", default)]
+        threshold: Option<f64>,
     }
 }
 
@@ -25,7 +27,7 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
     type Error = &'static str;
 
     fn try_from(stored: StoredClassifier<T>) -> Result<Self, &'static str> {
-        let StoredClassifier { model, calibration } = stored;
+        let StoredClassifier { model, calibration, threshold } = stored;
         let classes = model.intercepts.len();
         if classes < 2 {
             return Err("a classifier of one target");
@@ -33,7 +35,10 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
         if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
             return Err("a calibration for another number of classes than the model's");
         }
-        Ok(RidgeClassifier { model, calibration })
+        if threshold.is_some_and(|threshold| threshold.is_nan() || model.occurring().len() != 2) {
+            return Err("a threshold that is no number, or not between two classes");
+        }
+        Ok(RidgeClassifier { model, calibration, threshold })
     }
 }
 
@@ -42,7 +47,9 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
 struct StoredPosterior<T: Real> {
     model: Ridge<T>,
     #[serde(with = "crate::exact")]
-    matrix: Array2<f64>,
+    axes: Array2<f64>,
+    #[serde(with = "crate::exact")]
+    values: Vec<f64>,
     #[serde(with = "crate::exact")]
     mean_features: Vec<f64>,
     #[serde(with = "crate::exact")]
@@ -61,10 +68,11 @@ sealed!(RidgePosterior<T>, StoredPosterior<T>, T, [T: Real]);
 
 impl<T: Real> From<&RidgePosterior<T>> for StoredPosterior<T> {
     fn from(posterior: &RidgePosterior<T>) -> Self {
-        let RidgePosterior { model, rotation, lambda, noise, mean, intercept, landmarks } = posterior;
+        let RidgePosterior { model, rotation, values, lambda, noise, mean, intercept, landmarks } = posterior;
         StoredPosterior {
             model: model.clone(),
-            matrix: rotation.matrix(),
+            axes: rotation.matrix(),
+            values: values.to_vec(),
             mean_features: rotation.mean().to_vec(),
             lambda: *lambda,
             noise: noise.clone(),
@@ -79,23 +87,25 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
     type Error = String;
 
     fn try_from(stored: StoredPosterior<T>) -> Result<Self, String> {
-        let StoredPosterior { model, matrix, mean_features, lambda, noise, mean, intercept, landmarks } =
+        let StoredPosterior { model, axes, values, mean_features, lambda, noise, mean, intercept, landmarks } =
             stored;
         let d = model.map().feature_dim();
-        if matrix.dim() != (d, d) || mean_features.len() != d || noise.len() != model.intercepts().len() {
+        let shape =
+            axes.dim() == (values.len(), d) && (1..=d).contains(&values.len()) && mean_features.len() == d;
+        if !shape || noise.len() != model.intercepts().len() {
             return Err("a posterior of another shape than that of the map and the targets".into());
         }
-        let scalars = noise.iter().chain([&lambda, &mean, &intercept]);
+        let scalars = noise.iter().chain(&values).chain([&lambda, &mean, &intercept]);
         let sound = scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambda > 0.0;
-        if !(sound && matrix.iter().chain(&mean_features).all(|v| v.is_finite())) {
+        if !(sound && axes.iter().chain(&mean_features).all(|v| v.is_finite())) {
             return Err("a posterior with numbers that are negative or not finite".into());
         }
         let (map, inputs) = (model.map(), model.standardisation());
         let landmarks = landmarks.map(|points| Landmarks::of_inputs(map, inputs, points.mapv(T::narrow)));
         let landmarks = landmarks.transpose().map_err(|error| error.to_string())?.map(Arc::new);
-        let rotation = Rotation::new(map, inputs, &mean_features.into(), |k, f| matrix[[k, f]]);
-        let rotation = Arc::new(rotation);
-        Ok(RidgePosterior { model, rotation, lambda, noise, mean, intercept, landmarks })
+        let rotation = Rotation::new(map, inputs, &mean_features.into(), values.len(), |k, f| axes[[k, f]]);
+        let (rotation, values) = (Arc::new(rotation.with_axes()), values.into());
+        Ok(RidgePosterior { model, rotation, values, lambda, noise, mean, intercept, landmarks })
     }
 }
 

@@ -66,7 +66,8 @@ impl<'g, T: Real> Without<'g, T> {
             return Ok(());
         }
         let mut squares = Array2::<f64>::zeros((self.levels.len(), self.spectrum.rotated.ncols()));
-        let mut add = |k: usize, row: usize, j: usize, r: f64| squares[[k, j]] += self.sample.weight(row) * r * r;
+        let mut add =
+            |k: usize, row: usize, j: usize, r: f64| squares[[k, j]] += self.sample.weight(row) * r * r;
         let left = self.residuals(group, buffers, &mut add)?;
         for (k, out) in sums {
             let Some([inverse, changed]) = self.changes(&left, k) else {

@@ -14,9 +14,9 @@ const STREAM: u64 = 3;
 /// The folds of a search's training rows.
 pub(super) struct FoldRows {
     /// The rows of each fold, ascending.
-    pub folds: Vec<Vec<usize>>,
+    folds: Vec<Vec<usize>>,
     /// The number of blocks before the tested one that are left out, if folds are blocks in order.
-    pub gap: Option<usize>,
+    gap: Option<usize>,
 }
 
 impl FoldRows {
@@ -44,6 +44,16 @@ impl FoldRows {
         let mut folds = vec![Vec::new(); count];
         places.iter().enumerate().for_each(|(row, place)| folds[*place].push(row));
         Ok(Some(FoldRows { folds, gap }))
+    }
+
+    /// The rows to train on and those to test on, for each fold that is tested.
+    pub fn splits(&self) -> impl Iterator<Item = (Vec<usize>, &[usize])> {
+        let first = self.gap.map_or(0, |gap| gap + 1);
+        (first..self.folds.len()).map(move |k| {
+            let trains = |other: &usize| self.gap.map_or(*other != k, |gap| other + gap < k);
+            let others = (0..self.folds.len()).filter(trains).flat_map(|other| self.folds[other].clone());
+            (others.collect(), self.folds[k].as_slice())
+        })
     }
 }
 

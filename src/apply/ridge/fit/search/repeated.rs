@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::hash::Hasher;
 
+use super::super::training::point_digest;
 use super::super::{RidgeRows, RidgeWarning};
 use crate::Real;
-use crate::digest::Digest;
-use crate::engine::PointsView;
 use crate::error::Result;
 use crate::memory::check_memory;
 use crate::progress;
@@ -31,28 +30,9 @@ pub(super) fn repeated<T: Real>(
             progress::check()?;
         }
         let group = groups.map_or(i, |groups| groups[i]);
-        let first = *seen.entry(digest(sample, i)).or_insert(group);
+        let first = *seen.entry(point_digest(sample, i).finish()).or_insert(group);
         repeated += usize::from(first != group);
     }
     let warn = repeated as f64 > SHARE * rows as f64;
     Ok(warn.then_some(RidgeWarning::Repeated { repeated, rows }))
-}
-
-/// A hash of a row's point and targets. Zeros of either sign are equal.
-fn digest<T: Real>(sample: &RidgeRows<'_, T>, i: usize) -> u64 {
-    let mut digest = Digest::new();
-    let word = |v: &T| (v.widen() + 0.0).to_bits();
-    match sample.x.view() {
-        PointsView::Dense(x) => x.row(i).iter().for_each(|v| digest.write_u64(word(v))),
-        PointsView::Sparse(x) => {
-            let (columns, values) = x.row(i);
-            for (k, v) in columns.iter().zip(values).filter(|(_, v)| **v != T::zero()) {
-                digest.write_u64(k as u64);
-                digest.write_u64(word(v));
-            }
-        }
-        PointsView::Columns(x) => x.columns().for_each(|column| digest.write_u64(word(&column[i]))),
-    }
-    sample.targets.columns.row(i).iter().for_each(|v| digest.write_u64(word(v)));
-    digest.finish()
 }

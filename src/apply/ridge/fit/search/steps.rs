@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::folds::{Folds, merged};
+use super::super::folds::Folds;
 use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeStatistics, RidgeWarning, Standardisation};
 use super::division::{FoldRows, draw_groups};
 use super::errors::LambdaErrors;
@@ -347,20 +347,16 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn attempt_one(&self, candidate: &SearchPoint) -> Result<RidgeTrial> {
         progress::check()?;
         let (map, train) = (self.map(candidate)?, self.training());
-        let Some(FoldRows { folds, gap }) = &self.folds else {
-            let spectrum = self.statistics(map, &train, 0)?.spectrum()?;
-            progress::check()?;
-            return RidgeTrial::of(&spectrum, &self.criterion(train, self.training_labels()), self.options.lambdas.as_deref());
+        let spectrum = self.spectrum(map.clone(), &train)?;
+        progress::check()?;
+        let lambdas = self.options.lambdas.as_deref();
+        let Some(folds) = &self.folds else {
+            return RidgeTrial::of(&spectrum, &self.criterion(train, self.training_labels()), lambdas);
         };
-        let rows = folds.iter().map(|fold| train.select(fold)).collect::<Result<Vec<_>>>()?;
-        let mut parts: Vec<RidgeStatistics<T>> = Vec::new();
-        for rows in &rows {
-            let first = parts.iter().map(RidgeStatistics::rows).sum();
-            parts.push(self.statistics(map.clone(), rows, first)?);
-        }
-        let parts: Vec<&RidgeStatistics<T>> = parts.iter().collect();
-        let spectrum = merged(&parts)?.spectrum()?;
-        let folds = Folds::new(&parts, *gap, Some(rows))?;
+        let of = |(others, own): (Vec<usize>, &[usize])| {
+            Ok((self.spectrum(map.clone(), &train.select(&others)?)?, train.select(own)?))
+        };
+        let folds = Folds::of_rows(folds.splits().map(of).collect::<Result<_>>()?);
         progress::check()?;
         let errors = |lambdas: &[f64]| folds.errors(&spectrum.shrinkage.varying(), lambdas);
         RidgeTrial::by(&spectrum, &self.options.criterion, &errors, self.options.lambdas.as_deref())
@@ -395,9 +391,17 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         self.train_labels.as_deref()
     }
 
-    /// The statistics of some rows, of which the first has this number.
-    fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>, first: u64) -> Result<RidgeStatistics<T>> {
-        let mut statistics = RidgeStatistics::new(map, rows.targets.columns.ncols())?.with_first_row(first)?;
+    /// The regressions of a map on some rows of positive weight, from the cheaper side.
+    fn spectrum(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeSpectrum<T>> {
+        if rows.x.nrows() < map.feature_dim() {
+            RidgeSpectrum::of_few_rows(map, self.inputs.clone(), self.options.intercept, rows)
+        } else {
+            self.statistics(map, rows)?.spectrum()
+        }
+    }
+
+    fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {
+        let mut statistics = RidgeStatistics::new(map, rows.targets.columns.ncols())?;
         if let Some(inputs) = &self.inputs {
             statistics = statistics.with_standardisation(inputs.clone())?;
         }
@@ -427,11 +431,10 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn fit(&self, attempts: Attempts, failed: &[Error]) -> Result<RidgeFit<T>> {
         let (candidate, trial) = attempts.best();
         progress::check()?;
-        let statistics = self.statistics(self.map(candidate)?, &self.all, 0)?;
-        let spectrum = statistics.spectrum()?;
+        let spectrum = self.spectrum(self.map(candidate)?, &self.all)?;
         progress::check()?;
         let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;
-        let scale = statistics.scale_warning();
+        let scale = spectrum.scale_warning(&self.all);
         let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
         warnings.extend(warning::failed(failed));
         if !trial.is_constant() {
