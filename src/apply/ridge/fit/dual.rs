@@ -213,23 +213,24 @@ impl Dual {
         Ok(ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each })
     }
 
-    /// The error for each λ at groups of rows, each predicted by the regression on all others, summed over some targets.
+    /// The errors for each λ of some targets at groups of rows, each predicted by the regression on all others.
     pub fn errors_of_groups<T: Real>(
         &self,
         sample: &RidgeRows<'_, T>,
         groups: &[Vec<usize>],
         targets: &[usize],
         lambdas: &[f64],
-    ) -> Result<Vec<f64>> {
+    ) -> Result<ErrorTable> {
         let total: f64 = groups.iter().flatten().map(|row| sample.weight(*row)).sum();
-        let error = |lambda: &f64| {
+        let mut each = Array2::zeros((lambdas.len(), self.space.rotated.ncols()));
+        for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
             let residuals = self.residuals(sample, groups, *lambda)?;
-            let square = |residual: &f64| residual * residual;
-            let of = |all: &Array2<f64>, j: &usize| all.column(*j).iter().map(square).sum::<f64>();
-            let squares = |all: Array2<f64>| targets.iter().map(|j| of(&all, j)).sum::<f64>();
-            Ok(or_infinite(residuals.map_or(f64::INFINITY, squares) / total))
-        };
-        lambdas.iter().map(error).collect()
+            for j in targets {
+                let of = |all: &Array2<f64>| all.column(*j).iter().map(|r| r * r).sum::<f64>();
+                each[*j] = or_infinite(residuals.as_ref().map_or(f64::INFINITY, of) / total);
+            }
+        }
+        Ok(ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each })
     }
 
     /// √w times the residual of each row of a sample, n × t, under the regression without the row's group, and 0 for rows of no group:
