@@ -106,8 +106,10 @@ pub enum RidgeWarning {
         error: f64,
     },
     /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not observations of their own,
-    /// errors at rows that are left out are too small: a copy of such a row is among the others. A search warns unless its
-    /// criterion is the log evidence; a grid warns only with leave-one-out, since it does not know the rows otherwise.
+    /// errors at rows that are left out are too small: a copy of such a row is among the others.
+    /// [`Criterion::LeaveGroupsOut`](crate::apply::Criterion::LeaveGroupsOut) leaves copies out together; those of one group are not
+    /// counted here. A search warns unless its criterion is the log evidence; a grid warns only with left-out rows or groups, since it
+    /// does not know the rows otherwise.
     Repeated {
         /// The number of rows that equal an earlier one.
         repeated: usize,
@@ -191,7 +193,7 @@ impl std::fmt::Display for RidgeWarning {
             RidgeWarning::Repeated { repeated, rows } => write!(
                 f,
                 "{repeated} of {rows} rows repeat earlier ones: if they are copies, errors of rows that are left out are too small, \
-                 and groups of copies should be held out together"
+                 and groups of copies should be left out together: Criterion::LeaveGroupsOut"
             ),
         }
     }

@@ -6,10 +6,16 @@ use super::{Criterion, RidgeSpectrum, RidgeStatistics};
 use crate::Real;
 use crate::error::{Error, Result};
 
-/// Gives the error for each λ, and that of each target if it is asked for. What all λ share is made once.
-pub(super) type ErrorsOf<'c> = Box<dyn Fn(&[f64], bool) -> Result<ErrorTable> + 'c>;
+/// Gives the errors for each λ. What all λ share is made once.
+pub(super) type ErrorsOf<'c> = Box<dyn Fn(&[f64]) -> Result<ErrorTable> + 'c>;
 
 impl<T: Real> RidgeSpectrum<T> {
+    /// The criterion for each λ, of each target and in all.
+    pub(super) fn error_table(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
+        lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
+        self.errors_by(criterion)?(lambdas)
+    }
+
     /// The errors by a criterion for λ that have been checked.
     pub(super) fn errors_by<'c>(&'c self, criterion: &'c Criterion<'_, T>) -> Result<ErrorsOf<'c>> {
         let (count, shrinkage) = (self.rotated.ncols(), &self.shrinkage);
@@ -20,26 +26,23 @@ impl<T: Real> RidgeSpectrum<T> {
         }
         Ok(match (criterion, rows) {
             (Criterion::GeneralisedCrossValidation, _) => {
-                Box::new(|lambdas, _| shrinkage.generalised_errors(lambdas))
+                Box::new(|lambdas| shrinkage.generalised_errors(lambdas))
             }
-            (Criterion::LogEvidence, _) => Box::new(|lambdas, _| shrinkage.evidence_errors(lambdas, None)),
+            (Criterion::LogEvidence, _) => Box::new(|lambdas| shrinkage.evidence_errors(lambdas, None)),
             (Criterion::LogEvidenceWithNoise(variance), _) => {
-                Box::new(move |lambdas, _| shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count])))
+                Box::new(move |lambdas| shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count])))
             }
             (Criterion::LeaveOneOutOf { .. }, Some(rows)) => {
                 self.training.check(&rows)?;
-                Box::new(move |lambdas, each| self.errors_left_out(&rows, lambdas, each))
+                Box::new(move |lambdas| self.errors_left_out(&rows, lambdas))
             }
             (Criterion::LeaveGroupsOutOf { groups, .. }, Some(rows)) => {
                 self.training.check(&rows)?;
-                Box::new(move |lambdas, each| {
-                    let errors = |targets: &[usize]| self.errors_of_groups(&rows, groups, targets, lambdas);
-                    ErrorTable::by_target((&shrinkage.varying(), count), each, errors)
-                })
+                Box::new(move |lambdas| self.errors_of_groups(&rows, groups, lambdas))
             }
-            (_, Some(rows)) => Box::new(move |lambdas, each| {
-                self.errors_at(&rows, &shrinkage.varying(), lambdas, [false, each])
-            }),
+            (_, Some(rows)) => {
+                Box::new(move |lambdas| self.errors_at(&rows, &shrinkage.varying(), lambdas, false))
+            }
             (Criterion::FoldsOf { folds }, None) => self.errors_of_parts(folds, None)?,
             (Criterion::ForwardOf { blocks, gap }, None) => self.errors_of_parts(blocks, Some(*gap))?,
             (_, None) => return Err(Error::Unsupported { what: instead(criterion) }),
@@ -63,11 +66,8 @@ impl<T: Real> RidgeSpectrum<T> {
             return Err(Error::Merge { reason });
         }
         self.training.check_parts(&parts)?;
-        let folds = Folds::new(&parts, gap, None)?;
-        Ok(Box::new(move |lambdas, each| {
-            let targets = (&*self.shrinkage.varying(), self.rotated.ncols());
-            ErrorTable::by_target(targets, each, |targets| folds.errors(targets, lambdas))
-        }))
+        let folds = Folds::of_sums(&parts, gap)?;
+        Ok(Box::new(move |lambdas| folds.errors(&self.shrinkage.varying(), lambdas)))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use ndarray::Array2;
 
-use super::error_table::ErrorTable;
 #[cfg(doc)]
 use super::{KernelRidgeSpectrum, RidgeGrid, RidgeSearch};
 use super::{RidgeSpectrum, RidgeStatistics, check_training};
@@ -276,6 +275,19 @@ impl<'a, T: Real> Criterion<'a, T> {
         matches!(self, LeaveOneOutOf { .. } | LeaveGroupsOutOf { .. } | FoldsOf { .. } | ForwardOf { .. })
     }
 
+    /// Whether the criterion is a log evidence.
+    pub(super) fn is_evidence(&self) -> bool {
+        matches!(self, Criterion::LogEvidence | Criterion::LogEvidenceWithNoise(_))
+    }
+
+    /// The labels of the rows' groups, if groups of training data are left out.
+    pub(super) fn labels(&self) -> Option<&[usize]> {
+        match self {
+            Criterion::LeaveGroupsOut(groups) | Criterion::LeaveGroupsOutOf { groups, .. } => Some(groups),
+            _ => None,
+        }
+    }
+
     /// The rows that the criterion names, with `count` targets.
     pub(super) fn rows(&self, count: usize) -> Result<Option<RidgeRows<'_, T>>> {
         match self {
@@ -315,7 +327,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// for a criterion whose rows are not given.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
-        Ok(self.error_table(criterion, lambdas, false)?.sums)
+        Ok(self.error_table(criterion, lambdas)?.sums)
     }
 
     /// The criterion of each target for each λ, λ × t: a weighted mean squared error, or minus the log evidence; 0 for targets that are
@@ -325,18 +337,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// The errors of [`errors`](RidgeSpectrum::errors).
     #[inline(never)]
     pub fn errors_per_target(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Array2<f64>> {
-        Ok(self.error_table(criterion, lambdas, true)?.each)
-    }
-
-    /// The criterion for each λ, and if it is asked for that of each target.
-    pub(super) fn error_table(
-        &self,
-        criterion: &Criterion<'_, T>,
-        lambdas: &[f64],
-        each: bool,
-    ) -> Result<ErrorTable> {
-        lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
-        self.errors_by(criterion)?(lambdas, each)
+        Ok(self.error_table(criterion, lambdas)?.each)
     }
 
     /// The λ with the least error, and that error; among equal errors, the largest λ.

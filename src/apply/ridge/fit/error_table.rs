@@ -1,38 +1,17 @@
 //! [`ErrorTable`]: a criterion for each λ, of each target and in all.
 
-use ndarray::{Array1, Array2, s};
-
-use crate::error::Result;
+use ndarray::{Array2, s};
 
 /// A criterion for each λ. A target that is constant in training adds 0.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ErrorTable {
     /// The criterion for each λ, summed over the targets.
     pub sums: Vec<f64>,
-    /// The criterion for each λ and each target, λ × t; 0 if it was not asked for.
+    /// The criterion for each λ and each target, λ × t.
     pub each: Array2<f64>,
 }
 
 impl ErrorTable {
-    /// Sums for t targets, of which each has the criterion 0.
-    pub fn of_sums(sums: Vec<f64>, targets: usize) -> Self {
-        let each = Array2::zeros((sums.len(), targets));
-        ErrorTable { sums, each }
-    }
-
-    /// The table of a criterion that is summed over some of t targets at a time; with those of each if asked.
-    pub fn by_target(
-        (varying, targets): (&[usize], usize),
-        each: bool,
-        errors: impl Fn(&[usize]) -> Result<Vec<f64>>,
-    ) -> Result<Self> {
-        let mut table = Self::of_sums(errors(varying)?, targets);
-        for target in varying.iter().filter(|_| each) {
-            table.each.column_mut(*target).assign(&Array1::from(errors(&[*target])?));
-        }
-        Ok(table)
-    }
-
     /// Puts the λ of another table before those of this one.
     pub fn put_before(&mut self, other: Self) {
         self.sums.splice(0..0, other.sums);

@@ -15,7 +15,7 @@
 //! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
 //! The root of a mean of squares changes by at most the root of the mean of the squared changes.
 
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
 use super::error_table::ErrorTable;
 use super::rotation::{ROWS, Rotation, RotationBuffers};
@@ -56,33 +56,45 @@ impl PointErrors {
         self.lost += other.lost;
     }
 
+    /// The mean errors of rows of some weight, from parts of their sums: for each λ the sum over some targets, and the sum of each. Other
+    /// targets, of `count` in all, have the error 0.
+    pub fn table(parts: &[Vec<Self>], (targets, count): (&[usize], usize), weight: f64) -> ErrorTable {
+        let width = targets.len() + 1;
+        let lambdas = parts.first().map_or(0, |part| part.len() / width);
+        let mean = |k: usize| {
+            let mut sum = PointErrors::default();
+            parts.iter().for_each(|part| sum.add(part[k]));
+            sum.mean(weight)
+        };
+        let mut each = Array2::zeros((lambdas, count));
+        for (k, mut row) in each.rows_mut().into_iter().enumerate() {
+            targets.iter().enumerate().for_each(|(place, j)| row[*j] = mean(k * width + 1 + place));
+        }
+        ErrorTable { sums: (0..lambdas).map(|k| mean(k * width)).collect(), each }
+    }
+
     /// The mean error; infinite where rounding outweighs it.
-    pub fn mean(self, weight: f64) -> f64 {
+    fn mean(self, weight: f64) -> f64 {
         if self.lost <= self.errors { self.errors / weight } else { f64::INFINITY }
     }
 }
 
 impl<T: Real> RidgeSpectrum<T> {
     /// The leave-one-out error for each λ, as the mean over some rows of the training data.
-    pub(super) fn errors_left_out(
-        &self,
-        sample: &RidgeRows<'_, T>,
-        lambdas: &[f64],
-        each: bool,
-    ) -> Result<ErrorTable> {
+    pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
         match &self.dual {
             Some(dual) => dual.errors_left_out(sample, lambdas),
-            None => self.errors_at(sample, &self.shrinkage.varying(), lambdas, [true, each]),
+            None => self.errors_at(sample, &self.shrinkage.varying(), lambdas, true),
         }
     }
 
-    /// The errors at points that have been checked, summed over some targets, and those of each if asked; as left-out rows if they are.
+    /// The errors of some targets at points that have been checked.
     pub(super) fn errors_at(
         &self,
         sample: &RidgeRows<'_, T>,
         targets: &[usize],
         lambdas: &[f64],
-        [left_out, each]: [bool; 2],
+        left_out: bool,
     ) -> Result<ErrorTable> {
         let total = sample.total();
         if total <= 0.0 {
@@ -91,34 +103,22 @@ impl<T: Real> RidgeSpectrum<T> {
         self.shrinkage.check_range()?;
         let levels: Vec<Level> = lambdas.iter().map(|lambda| self.level(*lambda)).collect();
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
-        // For each λ the sum over the targets, and the sum of each.
-        let width = if each { targets.len() + 1 } else { 1 };
         let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
             let rows = start..sample.x.nrows().min(start + ROWS);
-            let mut sums = vec![PointErrors::default(); lambdas.len() * width];
+            let mut sums = vec![PointErrors::default(); lambdas.len() * (targets.len() + 1)];
             if progress::check().is_err() {
                 return sums;
             }
             for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
-                for (sums, level) in sums.chunks_exact_mut(width).zip(&levels) {
-                    self.add_errors(sample, (i, targets), (u, level, left_out), sums);
+                for (sums, level) in sums.chunks_exact_mut(targets.len() + 1).zip(&levels) {
+                    self.add_error(sample, (i, targets), (u, level, left_out), sums);
                 }
             }
             sums
         };
         let parts = Pool::default().map((0..sample.x.nrows()).step_by(ROWS), errors_of);
         progress::check()?;
-        let mean = |k: usize| {
-            let mut sum = PointErrors::default();
-            parts.iter().for_each(|part| sum.add(part[k]));
-            sum.mean(total)
-        };
-        let sums = (0..lambdas.len()).map(|k| mean(k * width)).collect();
-        let mut table = ErrorTable::of_sums(sums, self.rotated.ncols());
-        for (k, mut row) in table.each.rows_mut().into_iter().enumerate().filter(|_| each) {
-            targets.iter().enumerate().for_each(|(place, j)| row[*j] = mean(k * width + 1 + place));
-        }
-        Ok(table)
+        Ok(PointErrors::table(&parts, (targets, self.rotated.ncols()), total))
     }
 
     /// The rotation u = M (φ(x) − φ̄) by the matrix M, r × D, of these elements.
@@ -152,22 +152,9 @@ impl<T: Real> RidgeSpectrum<T> {
         f64::EPSILON * (self.shrinkage.values.len() as f64).sqrt()
     }
 
-    /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
-    pub(super) fn error(
-        &self,
-        sample: &RidgeRows<'_, T>,
-        row: (usize, &[usize]),
-        u: &[f64],
-        level: &Level,
-        left_out: bool,
-    ) -> PointErrors {
-        let mut sum = [PointErrors::default()];
-        self.add_errors(sample, row, (u, level, left_out), &mut sum);
-        sum[0]
-    }
-
-    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each if there is room.
-    fn add_errors(
+    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each; `u` are the
+    /// row's centred features in the eigenvectors.
+    pub(super) fn add_error(
         &self,
         sample: &RidgeRows<'_, T>,
         (i, targets): (usize, &[usize]),
@@ -211,12 +198,10 @@ impl<T: Real> RidgeSpectrum<T> {
             [error.powi(2), (lost + error.abs() * (left_lost / left)).powi(2)]
         };
         let mut sums = PointErrors::default();
-        for (place, j) in targets.iter().enumerate() {
+        for (j, own) in targets.iter().zip(&mut out[1..]) {
             let [errors, lost] = of_target(*j);
             sums.add(PointErrors { errors, lost });
-            if let Some(own) = out.get_mut(place + 1) {
-                own.add(PointErrors { errors: weight * errors, lost: weight * lost });
-            }
+            own.add(PointErrors { errors: weight * errors, lost: weight * lost });
         }
         out[0].add(PointErrors { errors: weight * sums.errors, lost: weight * sums.lost });
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayRef2, Axis};
+use ndarray::{Array2, ArrayRef1, ArrayRef2, Axis};
 
 use super::landmarks::{Landmarks, Share};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
-use super::{Ridge, RidgeSpectrum};
+use super::{Ridge, RidgeSpectrum, check_precisions};
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::special::normal_quantile;
@@ -57,8 +57,10 @@ use crate::{Points, Real, progress};
 ///
 /// v(x) = σ² ((φ(x) − φ̄)ᵀ(A + λI)⁻¹(φ(x) − φ̄) + 1/n),
 ///
-/// where the last term is for the intercept. The variance of y is v(x) + σ². Each target has its own λ, if it was given one
-/// ([`RidgeSpectrum::posterior_per_target`]), and its own σ²: the most likely one for this λ, R/ν as in [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you
+/// where the last term is for the intercept. The variance of y is v(x) + σ², or v(x) + σ²/p for a row of
+/// [precision](crate::Targets::with_precisions) p ([`Prediction::with_precisions`]). Each target has its own λ, if it was given one
+/// ([`RidgeSpectrum::posterior_per_target`]), and its own σ²: the most likely one for this λ, R/ν as in
+/// [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you
 /// know](RidgePosterior::with_noise). Intervals have their level if the data come from such a process with λ = σ²/σ_f² and
 /// there are features enough for its kernel; with λ from a cross-validation they have it roughly.
 ///
@@ -113,6 +115,8 @@ pub struct Prediction<T> {
     units: Array2<f64>,
     /// The column of `units` for each target.
     columns: Vec<usize>,
+    /// The precision p of each point; `None` if all are 1.
+    precisions: Option<Vec<f64>>,
 }
 
 impl<T: Real> RidgeSpectrum<T> {
@@ -276,7 +280,7 @@ impl<T: Real> RidgePosterior<T> {
         progress::check()?;
         let variance =
             Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[[i, columns[j]]]));
-        Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns })
+        Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns, precisions: None })
     }
 
     /// What variances for a λ need; the mean features have these parts in the axes, and this squared length outside of them.
@@ -298,7 +302,18 @@ fn held<T: Real>(variance: f64) -> T {
 }
 
 impl<T: Real> Prediction<T> {
-    /// The variances of y, n × t: v + σ².
+    /// Sets the precision p of each point, whose noise then has the variance σ²/p: for error bars s that its target would have, 1/s²
+    /// where training had such [precisions](crate::Targets::with_precisions).
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there is not one precision for each point, [`Entry`](Error::Entry) if one is not positive and finite.
+    #[inline(never)]
+    pub fn with_precisions(self, precisions: &ArrayRef1<f64>) -> Result<Self> {
+        check_precisions(precisions, self.units.len())?;
+        Ok(Prediction { precisions: Some(precisions.to_vec()), ..self })
+    }
+
+    /// The variances of y, n × t: v + σ², or v + σ²/p for points of [precision](Prediction::with_precisions) p.
     #[inline(never)]
     pub fn variance_of_targets(&self) -> Array2<T> {
         Array2::from_shape_fn(self.mean.dim(), |place| held(self.exact_variance(place, true)))
@@ -325,7 +340,8 @@ impl<T: Real> Prediction<T> {
     /// The variance in `f64` of y, with its noise, or of f + b.
     fn exact_variance(&self, (i, j): (usize, usize), with_noise: bool) -> f64 {
         let variance = self.noise[j] * self.units[[i, self.columns[j]]];
-        if with_noise { variance + self.noise[j] } else { variance }
+        let precision = self.precisions.as_ref().map_or(1.0, |precisions| precisions[i]);
+        if with_noise { variance + self.noise[j] / precision } else { variance }
     }
 
     fn around(&self, with_noise: bool, level: f64) -> Result<(Array2<T>, Array2<T>)> {
@@ -350,6 +366,7 @@ once!(
     RidgeSpectrum::<T>::posterior_per_target,
     RidgePosterior::<T>::with_noise,
     RidgePosterior::<T>::with_landmarks,
+    Prediction::<T>::with_precisions,
     Prediction::<T>::variance_of_targets,
     Prediction::<T>::interval,
     Prediction::<T>::interval_of_mean,

@@ -128,7 +128,7 @@ impl Shrinkage {
         self.varying().is_empty()
     }
 
-    /// Generalised cross-validation for each λ.
+    /// Generalised cross-validation for each λ; infinite where rounding outweighs it.
     pub fn generalised_errors(&self, lambdas: &[f64]) -> Result<ErrorTable> {
         if self.freedom() < 0.0 {
             return Err(self.too_light());
@@ -149,7 +149,8 @@ impl Shrinkage {
         Ok(ErrorTable { sums, each })
     }
 
-    /// Minus the log evidence for each λ; infinite where rounding outweighs it.
+    /// Minus the log evidence for each λ, with a noise of each target or the one that is most likely; infinite where rounding outweighs
+    /// it.
     pub fn evidence_errors(&self, lambdas: &[f64], noise: Option<&[f64]>) -> Result<ErrorTable> {
         let (targets, mut sums) = (self.varying(), Vec::new());
         let mut each = Array2::zeros((lambdas.len(), self.rest.len()));

@@ -45,8 +45,8 @@ pub(super) struct Choice {
     pub score: f64,
 }
 
-/// Gives the criterion for each λ, and that of each target if it is asked for.
-type ErrorsOf<'e> = dyn Fn(&[f64], bool) -> Result<ErrorTable> + 'e;
+/// Gives the criterion for each λ.
+type ErrorsOf<'e> = dyn Fn(&[f64]) -> Result<ErrorTable> + 'e;
 
 /// How λ are chosen: one for all targets, or for each target one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl LambdaErrors {
     }
 
     fn of_grid(lambdas: Vec<f64>, own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
-        let mut table = errors(&[&lambdas, &[MEAN][..]].concat(), own.is_some())?;
+        let mut table = errors(&[&lambdas, &[MEAN][..]].concat())?;
         let mean = table.pop();
         Ok(LambdaErrors { lambdas, table, mean, dropped: false, own })
     }
@@ -86,11 +86,10 @@ impl LambdaErrors {
         let Some(largest) = tried.lambdas.first().copied() else { return Ok(tried) };
         let at_end =
             |series: &Series| least(&tried.lambdas, &series.errors).is_ok_and(|(best, _)| best == largest);
-        let each = tried.own.is_some();
         if tried.lambdas.len() > 1 && tried.series().iter().any(at_end) {
             let of = |k: u8| largest * 10f64.powf(DECADES * f64::from(k));
             let more: Vec<f64> = (1..=MORE).rev().map(of).collect();
-            tried.table.put_before(errors(&more, each)?);
+            tried.table.put_before(errors(&more)?);
             tried.lambdas.splice(0..0, more);
         }
         Ok(tried)
@@ -128,7 +127,7 @@ impl LambdaErrors {
             choice.lambdas[*target] = lambda;
             choice.error += error;
             choice.score += match criterion {
-                Criterion::LogEvidence => error,
+                evidence if evidence.is_evidence() => error,
                 _ => (error / spectrum.shrinkage.variance(*target)).max(FLOOR).ln(),
             };
         }
@@ -164,7 +163,7 @@ mod tests {
 
     /// The least error is at λ = best, and the grid is that of λ from 1 to 10⁻².
     fn grown(best: f64) -> LambdaErrors {
-        let errors = |lambdas: &[f64], _: bool| {
+        let errors = |lambdas: &[f64]| {
             let sums: Vec<f64> = lambdas.iter().map(|v| (v / best).ln().powi(2)).collect();
             let each = Array2::from_shape_fn((sums.len(), 1), |(k, _)| sums[k]);
             Ok(ErrorTable { sums, each })

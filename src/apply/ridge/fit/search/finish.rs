@@ -39,8 +39,8 @@ impl<T: Real> Search<'_, '_, T> {
         if !trial.is_constant() {
             warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales(), at_limit));
         }
-        if !matches!(self.options.criterion, Criterion::LogEvidence) {
-            warnings.extend(repeated(&self.all)?);
+        if !self.options.criterion.is_evidence() {
+            warnings.extend(repeated(&self.all, self.labels.as_deref())?);
         }
         warnings.extend(warning::targets(&spectrum, &lambdas, &choice, self.share));
         RidgeFit::new((attempts.trials, attempts.best), (source, spectrum), choice, warnings)
@@ -49,22 +49,27 @@ impl<T: Real> Search<'_, '_, T> {
     /// The λ for all rows, the λ among which they are chosen, and warnings.
     fn choose(&self, spectrum: &RidgeSpectrum<T>, trial: &RidgeTrial) -> Result<ChosenLambda> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
-        if let Criterion::HeldOutShare(_) = self.options.criterion {
-            // All rows contain the held-out ones, so that none is left to choose λ by.
+        use Criterion::{Folds, Forward, HeldOutShare};
+        if let HeldOutShare(_) | Folds(_) | Forward { .. } = self.options.criterion {
+            // All rows contain the held-out ones, so that none is left to choose λ by; folds have been tried already.
             let choice = trial.choice().cloned().ok_or_else(|| lost(given, resolution))?;
             return Ok((choice.at_least(2.0 * resolution), trial.lambdas.clone(), trial.warnings.clone()));
         }
-        let (rows, all) = (self.training(), self.criterion(self.all.borrowed()));
+        let (rows, all) = (self.training(), self.criterion(self.all.borrowed(), self.labels.as_deref()));
+        let labels = self.training_labels();
         let errors =
-            LambdaErrors::of(spectrum, given, self.share, &|lambdas, each| match self.options.criterion {
-                Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas, each),
-                _ => spectrum.error_table(&all, lambdas, each),
+            LambdaErrors::of(spectrum, given, self.share, &|lambdas| match self.options.criterion {
+                Criterion::LeaveOneOut => spectrum.errors_left_out(&rows, lambdas),
+                Criterion::LeaveGroupsOut(_) => {
+                    spectrum.errors_of_groups(&rows, labels.unwrap_or(&[]), lambdas)
+                }
+                _ => spectrum.error_table(&all, lambdas),
             })?;
         let choice = errors.choice(spectrum, &all).ok_or_else(|| lost(given, resolution))?;
         if trial.is_constant() {
             return Ok((choice, errors.lambdas, trial.warnings.clone()));
         }
-        let warnings = warnings(spectrum, &self.criterion(rows.borrowed()), &errors);
+        let warnings = warnings(spectrum, &self.criterion(rows.borrowed(), labels), &errors);
         Ok((choice, errors.lambdas, warnings))
     }
 }

@@ -1,6 +1,7 @@
 //! How a search is run on rows, with targets or labels.
 
 use super::super::{RidgeRows, check_classes};
+use super::division::labels_of;
 use super::errors::Share;
 use super::options::{Maps, RidgeSearch};
 use super::steps::Search;
@@ -51,13 +52,15 @@ impl<T: Real> RidgeSearch<'_, T> {
         if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
             return Err(Error::NoData { what: "a search for a ridge regression" });
         }
+        let labels = labels_of(&self.criterion, x.nrows())?;
         match weights {
             Some(weights) if weights.iter().any(|weight| *weight == 0.0) => {
                 let present = (0..x.nrows()).filter(|i| weights[*i] > 0.0).collect::<Vec<_>>();
                 let rows = all.select(&present)?;
-                Search::new(self, rows.borrowed(), share)?.run()
+                let labels = labels.map(|labels| present.iter().map(|row| labels[*row]).collect());
+                Search::new(self, rows.borrowed(), (labels, share))?.run()
             }
-            _ => Search::new(self, all, share)?.run(),
+            _ => Search::new(self, all, (labels.map(<[usize]>::to_vec), share))?.run(),
         }
     }
 }

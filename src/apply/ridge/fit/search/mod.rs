@@ -2,6 +2,7 @@
 
 mod attempts;
 mod chosen;
+mod division;
 mod errors;
 mod finish;
 mod fit;

@@ -45,8 +45,9 @@ use crate::once::once;
 ///    [their own λ](RidgeSearch::with_lambda_per_target), while classes share one.
 /// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets a lengthscale of its own,
 ///    starting from the best of these.
-/// 4. The best map is fitted to all rows, and λ is chosen again. Leave-one-out errors are then taken at the rows of the
-///    search, each for the regression on all other rows; with held-out rows λ stays.
+/// 4. The best map is fitted to all rows, and λ is chosen again. Errors of left-out rows and groups are then taken at those of the
+///    search, each for the regression on all others. With folds, blocks or a share of rows that is held out, λ stays. Rows of your own
+///    that are [held out](Criterion::held_out) are no part of the model: add them to its statistics if they should be.
 ///
 /// # Default grids
 /// Rows are the larger of 4096 and 4 D. λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas), and larger

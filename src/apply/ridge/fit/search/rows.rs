@@ -1,6 +1,7 @@
 //! The rows that a search reads.
 
 use super::super::Criterion;
+use super::division::{FoldRows, draw_groups};
 use super::steps::Search;
 use crate::Real;
 use crate::data::lengthscale::choose;
@@ -21,9 +22,15 @@ impl<T: Real> Search<'_, '_, T> {
             let (name, value) = ("the number of rows of a search", count as f64);
             return Err(Error::Parameter { name, value, domain: "at least 2" });
         }
-        let rows = self.draw(n, count, 1);
+        let rows = match &self.labels {
+            Some(labels) => draw_groups(labels, count, (self.options.seed, 1))?,
+            None => self.draw(n, count, 1),
+        };
         let Criterion::HeldOutShare(share) = self.options.criterion else {
-            self.train = if count < n { Some(self.all.select(&rows)?) } else { None };
+            self.folds = FoldRows::of(&self.options.criterion, rows.len(), self.options.seed)?;
+            self.train_labels =
+                self.labels.as_ref().map(|labels| rows.iter().map(|row| labels[*row]).collect());
+            self.train = if rows.len() < n { Some(self.all.select(&rows)?) } else { None };
             return Ok(());
         };
         let out = (share * count as f64).round() as usize;

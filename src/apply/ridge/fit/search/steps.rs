@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::super::folds::Folds;
 use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeStatistics, Standardisation};
 use super::attempts::{Attempts, SearchPoint};
+use super::division::FoldRows;
 use super::errors::Share;
 use super::growth::Growth;
 use super::options::{Maps, RidgeSearch};
@@ -20,6 +22,8 @@ use crate::{Real, progress, threads};
 pub(super) struct Search<'s, 'a, T: Real> {
     pub options: &'s RidgeSearch<'a, T>,
     pub all: RidgeRows<'s, T>,
+    /// The label of each row's group, if groups are left out.
+    pub labels: Option<Vec<usize>>,
     pub inputs: Option<Standardisation>,
     pub share: Share,
     /// The leading parts of the draw that maps share, one for each number of frequencies; none without a shared draw.
@@ -27,6 +31,9 @@ pub(super) struct Search<'s, 'a, T: Real> {
     /// The rows to train on; `None` for all.
     pub train: Option<RidgeRows<'static, T>>,
     pub held_out: Option<RidgeRows<'static, T>>,
+    /// The labels of the rows to train on, and their folds.
+    pub train_labels: Option<Vec<usize>>,
+    pub folds: Option<FoldRows>,
     /// Trials of which the watcher has not been told, and the errors of failed ones.
     finished: Mutex<VecDeque<Result<RidgeTrial>>>,
     /// The number of trials of which the watcher has been told.
@@ -36,25 +43,33 @@ pub(super) struct Search<'s, 'a, T: Real> {
 }
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
-    /// A search on these rows, whose targets share λ by default or not.
-    pub fn new(options: &'s RidgeSearch<'a, T>, all: RidgeRows<'s, T>, share: Share) -> Result<Self> {
+    /// A search on these rows, with the label of each if groups are left out. Targets share λ by default or not.
+    pub fn new(
+        options: &'s RidgeSearch<'a, T>,
+        all: RidgeRows<'s, T>,
+        (labels, share): (Option<Vec<usize>>, Share),
+    ) -> Result<Self> {
         if options.criterion.names_training() {
-            let what = "rows of its own for the criterion of a search: LeaveOneOut and HeldOutShare take them from the data";
+            let what = "training data of its own for the criterion of a search, which knows its rows: LeaveOneOut, \
+                        LeaveGroupsOut, Folds or Forward";
             return Err(Error::Unsupported { what });
         }
         let inputs = if options.standardise && !all.x.is_sparse() {
-            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.targets.weights())?)
+            Some(standardisation(&options.criterion, &all)?)
         } else {
             None
         };
         Ok(Search {
             options,
             all,
+            labels,
             inputs,
             share: options.share.unwrap_or(share),
             parts: Vec::new(),
             train: None,
             held_out: None,
+            train_labels: None,
+            folds: None,
             finished: Mutex::default(),
             done: Mutex::default(),
             total: 0,
@@ -173,10 +188,20 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
 
     fn attempt_one(&self, candidate: &SearchPoint) -> Result<RidgeTrial> {
         progress::check()?;
-        let train = self.training();
-        let spectrum = self.spectrum(self.map(candidate)?, &train)?;
+        let (map, train) = (self.map(candidate)?, self.training());
+        let spectrum = self.spectrum(map.clone(), &train)?;
         progress::check()?;
-        RidgeTrial::of(&spectrum, &self.criterion(train), (self.options.lambdas.as_deref(), self.share))
+        let grid = (self.options.lambdas.as_deref(), self.share);
+        let Some(folds) = &self.folds else {
+            return RidgeTrial::of(&spectrum, &self.criterion(train, self.training_labels()), grid);
+        };
+        let of = |(others, own): (Vec<usize>, &[usize])| {
+            Ok((self.spectrum(map.clone(), &train.select(&others)?)?, train.select(own)?))
+        };
+        let folds = Folds::of_rows(folds.splits().map(of).collect::<Result<_>>()?);
+        progress::check()?;
+        let errors = |lambdas: &[f64]| folds.errors(&spectrum.shrinkage.varying(), lambdas);
+        RidgeTrial::by(&spectrum, &self.options.criterion, &errors, grid)
     }
 
     /// Tells the watcher of finished trials, in the order in which they were finished. A thread that finds another one telling
@@ -203,6 +228,11 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         self.train.as_ref().map_or_else(|| self.all.borrowed(), RidgeRows::borrowed)
     }
 
+    /// The labels of the rows that maps are tried on, if groups are left out.
+    pub fn training_labels(&self) -> Option<&[usize]> {
+        self.train_labels.as_deref()
+    }
+
     /// The regressions of a map on some rows of positive weight, from the cheaper side.
     pub fn spectrum(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeSpectrum<T>> {
         if rows.x.nrows() < map.feature_dim() {
@@ -224,13 +254,33 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         Ok(statistics)
     }
 
-    /// The criterion for regressions of these rows.
-    pub fn criterion<'c>(&'c self, train: RidgeRows<'c, T>) -> Criterion<'c, T> {
+    /// The criterion for regressions of these rows, which have these labels if groups are left out.
+    pub fn criterion<'c>(&'c self, rows: RidgeRows<'c, T>, labels: Option<&'c [usize]>) -> Criterion<'c, T> {
         match (&self.options.criterion, &self.held_out) {
-            (Criterion::LeaveOneOut, _) => train.left_out(),
+            (Criterion::LeaveOneOut, _) => rows.left_out(),
+            (Criterion::LeaveGroupsOut(_), _) => {
+                Criterion::leave_groups_out(rows.x, rows.targets, labels.unwrap_or(&[]))
+            }
+            (Criterion::HeldOut { x, targets }, _) => Criterion::held_out(x, targets),
             (_, Some(held_out)) => held_out.borrowed().held_out(),
             (Criterion::LogEvidence, _) => Criterion::LogEvidence,
+            (Criterion::LogEvidenceWithNoise(variance), _) => Criterion::LogEvidenceWithNoise(*variance),
             _ => Criterion::GeneralisedCrossValidation,
         }
     }
+}
+
+/// The standardisation of the inputs of a search: of all rows, or for blocks in order of the first one, unless a column is constant
+/// there that varies later.
+fn standardisation<T: Real>(criterion: &Criterion<'_, T>, all: &RidgeRows<'_, T>) -> Result<Standardisation> {
+    let of =
+        |rows: &RidgeRows<'_, T>| Standardisation::of_weighted(&rows.x.to_dense()?, rows.targets.weights());
+    let of_all = of(all)?;
+    let Criterion::Forward { blocks, .. } = criterion else { return Ok(of_all) };
+    let first: Vec<usize> = (0..all.x.nrows() / (*blocks).max(1)).collect();
+    if first.is_empty() {
+        return Ok(of_all);
+    }
+    let of_first = of(&all.select(&first)?)?;
+    Ok(if of_first.constant_columns() == of_all.constant_columns() { of_first } else { of_all })
 }

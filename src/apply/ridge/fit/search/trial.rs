@@ -1,5 +1,6 @@
 //! [`RidgeTrial`]: the errors of a search for one map; [`RidgeFit`]: its result.
 
+use super::super::error_table::ErrorTable;
 use super::super::normal::check_lambda;
 use super::super::{Criterion, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics, RidgeWarning};
 use super::errors::{Choice, LambdaErrors, Share};
@@ -48,8 +49,16 @@ impl RidgeTrial {
         criterion: &Criterion<'_, T>,
         (lambdas, share): (Option<&[f64]>, Share),
     ) -> Result<Self> {
-        let by_criterion = spectrum.errors_by(criterion)?;
-        let errors = &|lambdas: &[f64], each| by_criterion(lambdas, each);
+        Self::by(spectrum, criterion, &*spectrum.errors_by(criterion)?, (lambdas, share))
+    }
+
+    /// The trial of the regressions of one map, with errors for λ by a criterion.
+    pub(super) fn by<T: Real>(
+        spectrum: &RidgeSpectrum<T>,
+        criterion: &Criterion<'_, T>,
+        errors: &dyn Fn(&[f64]) -> Result<ErrorTable>,
+        (lambdas, share): (Option<&[f64]>, Share),
+    ) -> Result<Self> {
         let errors = LambdaErrors::of(spectrum, lambdas, share, errors)?;
         let warnings = warnings(spectrum, criterion, &errors);
         let promising = warning::is_promising(spectrum, criterion, &errors);
@@ -337,10 +346,8 @@ impl<'s, T: Real> Tried<'s, T> {
             let alike = alike.filter_map(|trial| trial.lengthscale.as_ref());
             warnings.extend(warning::lengthscales(own, alike, [false; 2]));
         }
-        if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) =
-            (criterion, criterion.rows(spectrum.rotated.ncols())?)
-        {
-            warnings.extend(repeated(&rows)?);
+        if let (true, Some(rows)) = (criterion.names_training(), criterion.rows(spectrum.rotated.ncols())?) {
+            warnings.extend(repeated(&rows, criterion.labels())?);
         }
         warnings.extend(warning::targets(&spectrum, &trial.lambdas, &choice, share));
         RidgeFit::new((trials, best), (Source::Statistics(statistics.clone()), spectrum), choice, warnings)

@@ -66,9 +66,10 @@ fn tests<T: Real>(
 ) -> Vec<Test> {
     let shrinkage = &spectrum.shrinkage;
     let rows = match criterion {
+        Criterion::GeneralisedCrossValidation => shrinkage.count,
+        evidence if evidence.is_evidence() => shrinkage.count,
         // These errors do not change if all weights are multiplied by a number.
-        Criterion::LeaveOneOutOf { .. } | Criterion::HeldOut { .. } => spectrum.training.rows(),
-        _ => shrinkage.count,
+        _ => spectrum.training.rows(),
     };
     let varying = shrinkage.varying();
     let most = |nats: &mut dyn Iterator<Item = f64>| nats.fold(f64::NEG_INFINITY, f64::max);
@@ -131,6 +132,8 @@ fn explained<T: Real>(
             let rows = shrinkage.freedom() * varying.count() as f64;
             (2.0 * (error - mean_error) / rows).exp()
         }
+        // What noise is explained is not told by a density that knows it.
+        Criterion::LogEvidenceWithNoise(_) => 1.0,
         _ => error / mean_error,
     }
 }
