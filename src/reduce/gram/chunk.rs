@@ -338,8 +338,7 @@ impl Differences {
 
 /// The first row of a batch that has no finite features.
 fn first_without_features<T: Real>(batch: &Batch<T>) -> Option<usize> {
-    let no_features =
-        |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
+    let no_features = |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
     (0..batch.rows()).find(no_features)
 }
 
@@ -349,11 +348,7 @@ pub(super) fn moment_count(targets: usize) -> usize {
 }
 
 /// Turns values into plain features times √w, divided by a power of two near the largest, which is returned.
-fn scale_rows<T: Real>(
-    program: &Program<T>,
-    batch: &mut Batch<T>,
-    weight: impl Fn(usize) -> f64,
-) -> f64 {
+fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, weight: impl Fn(usize) -> f64) -> f64 {
     let blocks = || program.blocks().iter().enumerate();
     let log = |i: usize, scale: f64| scale + 0.5 * weight(i).ln();
     let mut top = f64::NEG_INFINITY;

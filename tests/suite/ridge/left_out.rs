@@ -30,8 +30,8 @@ fn naive_error<T: Real>(
 ) -> f64 {
     let (mut sum, mut weight) = (0.0, 0.0);
     for (train, test) in splits {
-        let errors = predicted(map, data, (train, test), options)
-            - data.1.select(Axis(0), test).mapv(|v| v.widen());
+        let errors =
+            predicted(map, data, (train, test), options) - data.1.select(Axis(0), test).mapv(|v| v.widen());
         for (row, i) in errors.rows().into_iter().zip(test) {
             sum += data.2[*i] * row.dot(&row);
             weight += data.2[*i];
@@ -44,8 +44,13 @@ fn naive_error<T: Real>(
 fn splits(labels: &[usize]) -> Vec<(Vec<usize>, Vec<usize>)> {
     let most = labels.iter().max().unwrap();
     let all = 0..labels.len();
-    let with = |own: bool, label: usize| all.clone().filter(|i| (labels[*i] == label) == own).collect::<Vec<usize>>();
-    (0..=*most).map(|label| (with(false, label), with(true, label))).filter(|(_, own)| !own.is_empty()).collect()
+    let with = |own: bool, label: usize| {
+        all.clone().filter(|i| (labels[*i] == label) == own).collect::<Vec<usize>>()
+    };
+    (0..=*most)
+        .map(|label| (with(false, label), with(true, label)))
+        .filter(|(_, own)| !own.is_empty())
+        .collect()
 }
 
 fn near(found: f64, expected: f64, tolerance: f64, case: &str) {
@@ -191,7 +196,12 @@ fn folds_of_awkward_targets() {
     let errors = merged(&parts).spectrum().unwrap().errors(&Criterion::folds_of(&parts), &LAMBDAS).unwrap();
     let near_zero = Array2::from_shape_fn((n, 3), |(i, j)| awkward[[i, j]] - [1e9, 7.5, 0.0][j]);
     for (error, lambda) in errors.iter().zip(LAMBDAS) {
-        near(*error, naive_error(&map, (&x, &near_zero, &w), &splits(&labels), (lambda, true)), 1e-8, "awkward");
+        near(
+            *error,
+            naive_error(&map, (&x, &near_zero, &w), &splits(&labels), (lambda, true)),
+            1e-8,
+            "awkward",
+        );
     }
 }
 
@@ -212,7 +222,10 @@ fn rounding_makes_no_errors() {
     for (lambda, (sums, groups)) in lambdas.iter().zip(of_sums.iter().zip(&of_groups)) {
         let expected = naive_error(&map, (&x, &y, &w), &splits(&labels), (*lambda, true));
         assert!(sums.is_infinite() || (sums / expected - 1.0).abs() < 0.5, "{lambda}: {sums} {expected}");
-        assert!(groups.is_infinite() || (groups / expected - 1.0).abs() < 0.5, "{lambda}: {groups} {expected}");
+        assert!(
+            groups.is_infinite() || (groups / expected - 1.0).abs() < 0.5,
+            "{lambda}: {groups} {expected}"
+        );
     }
     assert!(of_sums.iter().any(|error| error.is_infinite()) && of_sums.iter().any(|error| error.is_finite()));
 }
@@ -357,7 +370,8 @@ fn groups_of_equal_rows_tell_the_truth() {
     let ((x, y), (new_x, new_y)) = (stream.rows(200), stream.rows(2000));
     let groups: Vec<usize> = (0..1000).map(|i| i / 5).collect();
     let (x, y) = (x.select(Axis(0), &groups), y.select(Axis(0), &groups));
-    let search = RidgeSearch::gaussian(5, 256, 18).unwrap().with_criterion(Criterion::LeaveGroupsOut(&groups));
+    let search =
+        RidgeSearch::gaussian(5, 256, 18).unwrap().with_criterion(Criterion::LeaveGroupsOut(&groups));
     let fit = search.fit(&x, &y).unwrap();
     let error = fit.model().predict_single(&new_x).unwrap() - &new_y;
     let error = error.dot(&error) / 2000.0;

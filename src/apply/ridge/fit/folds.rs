@@ -167,7 +167,8 @@ impl TestSums {
         }
         out.fill(PointErrors::default());
         for (place, j) in targets.iter().copied().enumerate() {
-            let beta: Array1<f64> = trained.rotated.column(j).iter().zip(values).map(|(c, s)| c / (s + lambda)).collect();
+            let beta: Array1<f64> =
+                trained.rotated.column(j).iter().zip(values).map(|(c, s)| c / (s + lambda)).collect();
             let (errors, added) = self.squared(beta.view(), j, trained.products_rounding());
             let moved = spread.sqrt() * level.sums[j] + square.sqrt() * level.products[j];
             let lost = moved + (errors + added).sqrt() - errors.sqrt();

@@ -24,7 +24,8 @@ fn known(case: &Regression<'_>) -> Result<Outcome, String> {
     let all = spectrum(&phi, targets()?, true)?;
     let errors = |criterion: Criterion<'_, f64>| all.errors(&criterion, &lambdas.to_vec()).map_err(text);
     let models = each(&lambdas, |lambda| all.model(lambda))?;
-    let predictions = each(&lambdas, |lambda| all.posterior(lambda)?.predict(&query)?.with_precisions(&of_query))?;
+    let predictions =
+        each(&lambdas, |lambda| all.posterior(lambda)?.predict(&query)?.with_precisions(&of_query))?;
     arrays(vec![
         Scaled::new("log_evidence", each(&lambdas, |lambda| all.log_evidence(lambda))?),
         Scaled::new("noise", predictions.iter().map(|predicted| predicted.noise[0])),
@@ -35,7 +36,10 @@ fn known(case: &Regression<'_>) -> Result<Outcome, String> {
         Scaled::new("mean", predictions.iter().flat_map(|predicted| predicted.mean.clone())),
         Scaled::new("variance", predictions.iter().flat_map(|predicted| predicted.variance.clone())),
         Scaled::new("variance_of_targets", predictions.iter().flat_map(|p| p.variance_of_targets())),
-        Scaled::new("log_evidence_known", each(&lambdas, |lambda| all.log_evidence_with_noise(lambda, &[1.0]))?),
+        Scaled::new(
+            "log_evidence_known",
+            each(&lambdas, |lambda| all.log_evidence_with_noise(lambda, &[1.0]))?,
+        ),
     ])
 }
 

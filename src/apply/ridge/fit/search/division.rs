@@ -36,7 +36,8 @@ impl FoldRows {
             let domain = "at least 2 more than the gap, if there is one, and at most the number of rows";
             return Err(Error::Parameter { name, value: count as f64, domain });
         }
-        let mut places: Vec<usize> = (0..rows).map(|row| (row as u128 * count as u128 / rows as u128) as usize).collect();
+        let mut places: Vec<usize> =
+            (0..rows).map(|row| (row as u128 * count as u128 / rows as u128) as usize).collect();
         if gap.is_none() {
             let mut rng = crate::rng_of_step(seed, STREAM);
             (1..rows).for_each(|last| places.swap(last, rng.random_range(0..=last)));

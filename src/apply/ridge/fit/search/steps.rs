@@ -481,7 +481,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
 /// The standardisation of the inputs of a search: of all rows, or for blocks in order of the first one, unless a column is constant
 /// there that varies later.
 fn standardisation<T: Real>(criterion: &Criterion<'_, T>, all: &RidgeRows<'_, T>) -> Result<Standardisation> {
-    let of = |rows: &RidgeRows<'_, T>| Standardisation::of_weighted(&rows.x.to_dense()?, rows.targets.weights());
+    let of =
+        |rows: &RidgeRows<'_, T>| Standardisation::of_weighted(&rows.x.to_dense()?, rows.targets.weights());
     let of_all = of(all)?;
     let Criterion::Forward { blocks, .. } = criterion else { return Ok(of_all) };
     let first: Vec<usize> = (0..all.x.nrows() / (*blocks).max(1)).collect();
