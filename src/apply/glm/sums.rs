@@ -132,8 +132,11 @@ impl<T: Real> GlmSums<T> {
         let mut intakes = self.intakes.clone();
         for ((k, l), intake) in pairs(values).into_iter().zip(&mut intakes) {
             let product = |i: usize| response.weights[i] * terms.second[[i, k]] * terms.second[[i, l]];
-            let curvature =
-                if values == 1 { terms.second.column(0).to_owned() } else { Array1::from_shape_fn(n, product) };
+            let curvature = if values == 1 {
+                terms.second.column(0).to_owned()
+            } else {
+                Array1::from_shape_fn(n, product)
+            };
             let first = k == 0 && l <= 1;
             let columns = if first { 0..values } else { 0..0 };
             let sums = if first { sums.view() } else { sums.slice(s![.., values..]) };
@@ -260,7 +263,8 @@ impl<T: Real> GlmSums<T> {
     fn check_classes(&self) -> Result<()> {
         let (values, moments) = (self.model.values(), self.moments());
         let (totals, weight) = (&moments[values + 2..2 * values + 2], moments[2 * values + 2]);
-        let (domain, what) = ("above 0: leave classes without rows out of the model", "the weights of the classes");
+        let (domain, what) =
+            ("above 0: leave classes without rows out of the model", "the weights of the classes");
         let missing = |row: usize| Err(Error::Entry { what, row, value: 0.0, domain });
         let sums: Vec<f64> = match (self.model.classes, totals) {
             (0, _) => return Ok(()),
@@ -285,10 +289,4 @@ pub(super) fn check_points<T: Real>(x: PointsView<'_, T>) -> Result<()> {
     x.first_not_finite().map_or(Ok(()), |row| Err(Error::NotFinite { what: "x", row }))
 }
 
-once!(
-    GlmSums::<T>::at,
-    GlmSums::<T>::take_in,
-    GlmSums::<T>::merge,
-    GlmSums::<T>::step_by,
-    GlmSums::<T>::fit,
-);
+once!(GlmSums::<T>::at, GlmSums::<T>::take_in, GlmSums::<T>::merge, GlmSums::<T>::step_by, GlmSums::<T>::fit,);

@@ -7,7 +7,7 @@ mod room;
 mod statistics;
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod fit;
+pub(crate) mod fit;
 #[cfg(feature = "serde")]
 mod stored;
 

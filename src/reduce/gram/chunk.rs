@@ -186,7 +186,7 @@ impl<T: Real> FeatureChunk<T> {
     }
 
     /// Writes Σ w φ φᵀ over the chunk for block (i, j) of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature.
-    /// Above the diagonal some of the products are left out.
+    /// Above the diagonal they are 0 too.
     fn multiply(&self, i: usize, j: usize, products: &mut [T], sums: &mut [f64]) {
         sums.fill(0.0);
         let panels = BLOCK / panel_width::<T>();
@@ -202,6 +202,10 @@ impl<T: Real> FeatureChunk<T> {
                     add_scaled(Isa::best(), &mut sums[..right.rows()], run.unit, products);
                 }
             }
+        }
+        if i == j {
+            let rows = sums.chunks_exact_mut(BLOCK).enumerate();
+            rows.for_each(|(f, sums)| sums[f + 1..].fill(0.0));
         }
     }
 }

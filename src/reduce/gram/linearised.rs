@@ -18,8 +18,7 @@ impl<T: Real> GramIntake<T> {
         let source = FeatureSource::standardised(self.map.program(), self.sums.inputs.as_ref());
         for cut in cuts(std::slice::from_ref(&numbers)) {
             let own = rows.rows(cut.clone());
-            let mut chunk =
-                FeatureChunk::linearised(source, x.rows(cut.clone()), own, cut.start, &pools)?;
+            let mut chunk = FeatureChunk::linearised(source, x.rows(cut.clone()), own, cut.start, &pools)?;
             NormalSums::check(&chunk)?;
             totals.add(&mut chunk, 1.0);
             chunk.give_back(&pools);

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
-use crate::linalg::product_of_rows;
+use crate::linalg::{Backend, product_of_rows, transposed_product};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::reduce::GramIntake;
@@ -118,11 +118,8 @@ impl CentredRows {
 
     /// The eigenvectors of the features, D × r: Z̃ᵀU s^(−½), and 0 where s is not above `rounding`.
     pub fn axes(&self, space: &RowSpace, rounding: f64) -> Array2<f64> {
-        let factor = |s: &f64| if *s > rounding { s.sqrt().recip() } else { 0.0 };
-        crate::linalg::transposed_product(
-            &self.features,
-            &(&space.vectors * &space.values.mapv(|s| factor(&s))),
-        )
+        let factor = |s: f64| if s > rounding { s.sqrt().recip() } else { 0.0 };
+        transposed_product(&self.features, &(&space.vectors * &space.values.mapv(factor)))
     }
 }
 
@@ -199,25 +196,65 @@ impl<T: Real> RidgeSpectrum<T> {
 }
 
 impl Dual {
-    /// The leave-one-out errors for each λ, as means over some of the rows.
+    /// The leave-one-out error for each λ, as the mean over some of the rows.
     pub fn errors_left_out<T: Real>(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
-        let places = self.places.find(sample)?;
-        let total: f64 = (0..places.len()).map(|i| sample.weight(i)).sum();
+        let (places, total) = (self.places.find(sample)?, sample.total());
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
         }
-        let present: Vec<usize> =
-            (0..places.len()).filter(|i| sample.weight(*i) > 0.0).map(|i| places[i]).collect();
         let mut each = Array2::zeros((lambdas.len(), self.space.rotated.ncols()));
-        for (lambda, mut row) in lambdas.iter().zip(each.rows_mut()) {
+        for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
             progress::check()?;
             let residuals = self.space.left_out(*lambda);
             // The residuals are those of √w y, so that their squares are weighted.
-            for (mean, column) in row.iter_mut().zip(residuals.columns()) {
-                *mean = or_infinite(present.iter().map(|i| column[*i].powi(2)).sum::<f64>() / total);
+            places.iter().for_each(|i| each.zip_mut_with(&residuals.row(*i), |sum, e| *sum += e * e));
+            each.mapv_inplace(|sum| or_infinite(sum / total));
+        }
+        Ok(ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each })
+    }
+
+    /// The errors for each λ of some targets at groups of rows, each predicted by the regression on all others.
+    pub fn errors_of_groups<T: Real>(
+        &self,
+        sample: &RidgeRows<'_, T>,
+        groups: &[Vec<usize>],
+        targets: &[usize],
+        lambdas: &[f64],
+    ) -> Result<ErrorTable> {
+        let total: f64 = groups.iter().flatten().map(|row| sample.weight(*row)).sum();
+        let mut each = Array2::zeros((lambdas.len(), self.space.rotated.ncols()));
+        for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
+            let residuals = self.residuals(sample, groups, *lambda)?;
+            for j in targets {
+                let of = |all: &Array2<f64>| all.column(*j).iter().map(|r| r * r).sum::<f64>();
+                each[*j] = or_infinite(residuals.as_ref().map_or(f64::INFINITY, of) / total);
             }
         }
-        let sums = each.rows().into_iter().map(|row| row.sum()).collect();
-        Ok(ErrorTable { sums, each })
+        Ok(ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each })
+    }
+
+    /// √w times the residual of each row of a sample, n × t, under the regression without the row's group, and 0 for rows of no group:
+    /// G_gg⁻¹ (Gỹ)_g with G = U diag(1/(s + λ)) Uᵀ. `None` if rounding leaves a group without a solution.
+    pub fn residuals<T: Real>(
+        &self,
+        sample: &RidgeRows<'_, T>,
+        groups: &[Vec<usize>],
+        lambda: f64,
+    ) -> Result<Option<Array2<f64>>> {
+        let (places, all) = (self.places.find(sample)?, self.space.solved(lambda));
+        let roots = self.space.values.mapv(|s| (s + lambda).sqrt());
+        let mut residuals = Array2::zeros((places.len(), all.ncols()));
+        for group in groups {
+            progress::check()?;
+            let own: Vec<usize> = group.iter().map(|row| places[*row]).collect();
+            let u = self.space.vectors.select(Axis(0), &own) / &roots;
+            let solved = match Backend::default().cholesky(&u.dot(&u.t())) {
+                Err(Error::Factorisation { .. } | Error::NotFinite { .. }) => return Ok(None),
+                factor => factor?.solve(&all.select(Axis(0), &own))?,
+            };
+            let rows = group.iter().zip(solved.rows());
+            rows.for_each(|(row, solved)| residuals.row_mut(*row).assign(&solved));
+        }
+        Ok(Some(residuals))
     }
 }

@@ -51,7 +51,11 @@ impl<T: Real> RidgeSpectrum<T> {
     ) -> Result<ErrorTable> {
         let groups = rows_of_groups(groups, sample.x.nrows(), |row| sample.weight(row) > 0.0)?;
         self.shrinkage.check_range()?;
-        let (all, targets) = (Without::new(self, sample, lambdas), self.shrinkage.varying());
+        let targets = self.shrinkage.varying();
+        if let Some(dual) = &self.dual {
+            return dual.errors_of_groups(sample, &groups, &targets, lambdas);
+        }
+        let all = Without::new(self, sample, lambdas);
         let parts = Pool::default().map(batches(&groups), |buffers: &mut RotationBuffers<T>, batch| {
             let mut sums = vec![PointErrors::default(); lambdas.len() * (targets.len() + 1)];
             for group in batch {
@@ -93,6 +97,14 @@ impl<T: Real> RidgeSpectrum<T> {
     ) -> Result<Array2<f64>> {
         rows_of_groups(groups, sample.x.nrows(), |row| sample.weight(row) > 0.0)?;
         let groups = rows_of_groups(groups, sample.x.nrows(), |_| true)?;
+        if let Some(dual) = &self.dual {
+            let least = self.normal.least().max(2.0 * lambda);
+            let residuals =
+                dual.residuals(sample, &groups, lambda)?.ok_or(Error::Singular { lambda, least })?;
+            let (targets, residual) =
+                (&sample.targets.columns, |(i, j)| residuals[[i, j]] / sample.weight(i).sqrt());
+            return Ok(Array2::from_shape_fn(residuals.dim(), |at| targets[at].widen() - residual(at)));
+        }
         let all = Without::new(self, sample, &[lambda]);
         let parts = Pool::default().map(batches(&groups), |buffers: &mut RotationBuffers<T>, batch| {
             let mut found = Vec::new();

@@ -16,7 +16,7 @@ mod points;
 mod posterior;
 pub(in crate::apply) mod rotation;
 mod row_space;
-mod search;
+pub(crate) mod search;
 mod shrinkage;
 mod spectrum;
 mod threshold;

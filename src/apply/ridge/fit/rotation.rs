@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, aview1};
 
 use super::{FeatureBuffers, FeatureSource, Standardisation};
 use crate::Real;
@@ -66,6 +66,15 @@ impl<T: Real> Rotation<T> {
     #[cfg(feature = "serde")]
     pub fn mean(&self) -> &Array1<f64> {
         &self.mean
+    }
+
+    /// M φ̄, and ‖φ̄ − MᵀMφ̄‖², the part of φ̄ outside of the axes.
+    pub fn parts_of_mean(&self) -> (Vec<f64>, f64) {
+        let entry = |k: usize| self.matrix.row(k).zip(&self.mean).map(|(m, mean)| m * mean).sum();
+        let within: Vec<f64> = (0..self.rows()).map(entry).collect();
+        let Some(axes) = &self.axes else { return (within, 0.0) };
+        let outside = &self.mean - &axes.t().dot(&aview1(&within));
+        (within, outside.dot(&outside))
     }
 
     /// The vector u for each of some points.

@@ -1,6 +1,6 @@
 //! [`Shrinkage`]: criteria for every λ from eigenvalues and from targets in the eigenvectors.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1};
 
 use super::error_table::ErrorTable;
 use crate::error::{Error, Result};
@@ -106,6 +106,11 @@ impl Shrinkage {
         self.rest[target] > 0.0 || self.shares.column(target).iter().any(|share| *share > 0.0)
     }
 
+    /// The variance of a target, (Σ w y²)/n.
+    pub fn variance(&self, target: usize) -> f64 {
+        self.left(target, |_| 1.0) / self.weight
+    }
+
     /// Refuses criteria where squares of a target are out of range.
     pub fn check_range(&self) -> Result<()> {
         let Some(value) = self.out_of_range else { return Ok(()) };
@@ -150,7 +155,7 @@ impl Shrinkage {
         let (targets, mut sums) = (self.varying(), Vec::new());
         let mut each = Array2::zeros((lambdas.len(), self.rest.len()));
         for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
-            let evidence = match self.log_evidences(*lambda, &targets, noise) {
+            let evidence = match self.log_evidences(*lambda, noise, &targets) {
                 Err(Error::Singular { .. }) => vec![f64::NEG_INFINITY; targets.len()],
                 evidence => evidence?,
             };
@@ -213,11 +218,11 @@ impl Shrinkage {
 
     /// The log evidence, summed over the targets that vary, each with its noise or the one that is most likely.
     pub fn log_evidence(&self, lambda: f64, noise: Option<&[f64]>) -> Result<f64> {
-        Ok(self.log_evidences(lambda, &self.varying(), noise)?.iter().sum())
+        Ok(self.log_evidences(lambda, noise, &self.varying())?.iter().sum())
     }
 
     /// The log evidence of each of some targets that vary.
-    fn log_evidences(&self, lambda: f64, targets: &[usize], noise: Option<&[f64]>) -> Result<Vec<f64>> {
+    fn log_evidences(&self, lambda: f64, noise: Option<&[f64]>, targets: &[usize]) -> Result<Vec<f64>> {
         self.check_range()?;
         let wrong = |variance: &f64| !(variance.is_finite() && *variance > 0.0);
         if let Some((row, value)) = noise.and_then(|noise| noise.iter().enumerate().find(|(_, v)| wrong(v))) {
@@ -261,18 +266,6 @@ impl Shrinkage {
     /// Σ ln(1 + s/λ) over the eigenvalues that rows can make.
     fn volume(&self, lambda: f64) -> f64 {
         self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum()
-    }
-
-    /// diag(1/(s + λ)) C, for a row of C for each eigenvector.
-    pub fn divided(&self, rows: &Array2<f64>, lambda: f64) -> Array2<f64> {
-        let divisors = self.values.mapv(|s| s + lambda);
-        rows / &divisors.insert_axis(Axis(1))
-    }
-
-    /// diag(1/s) C, with 0 for 1/s unless s is above a bound.
-    pub fn divided_above(&self, rows: &Array2<f64>, bound: f64) -> Array2<f64> {
-        let inverses = self.values.mapv(|s| if s > bound { s.recip() } else { 0.0 });
-        rows * &inverses.insert_axis(Axis(1))
     }
 
     /// The default grid of λ, falling: [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).

@@ -2,6 +2,7 @@
 
 use super::super::{RidgeRows, check_classes};
 use super::division::labels_of;
+use super::errors::Share;
 use super::options::{Maps, RidgeSearch};
 use super::steps::Search;
 use super::trial::{RidgeFit, check_grid};
@@ -40,11 +41,13 @@ impl<T: Real> RidgeSearch<'_, T> {
         }
         let d = match &self.maps {
             Maps::On(omega, _) => omega.dim(),
+            Maps::Recipe(recipe) => recipe.dim(),
             Maps::Of(_) => x.ncols(),
         };
         let all = RidgeRows { x: (&x).into(), targets: targets.rows(count)? };
         all.check(d, count)?;
         check_grid(self.lambdas.as_deref())?;
+        let share = if targets.are_labels() { Share::Common } else { Share::PerTarget };
         let weights = all.targets.weights();
         if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
             return Err(Error::NoData { what: "a search for a ridge regression" });
@@ -55,9 +58,9 @@ impl<T: Real> RidgeSearch<'_, T> {
                 let present = (0..x.nrows()).filter(|i| weights[*i] > 0.0).collect::<Vec<_>>();
                 let rows = all.select(&present)?;
                 let labels = labels.map(|labels| present.iter().map(|row| labels[*row]).collect());
-                Search::new(self, rows.borrowed(), labels)?.run()
+                Search::new(self, rows.borrowed(), (labels, share))?.run()
             }
-            _ => Search::new(self, all, labels.map(<[usize]>::to_vec))?.run(),
+            _ => Search::new(self, all, (labels.map(<[usize]>::to_vec), share))?.run(),
         }
     }
 }
