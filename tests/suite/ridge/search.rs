@@ -200,7 +200,8 @@ fn default_lengthscales_surround_the_median_distance() {
     let tried: Vec<_> = found.trials().iter().map(|trial| trial.lengthscale.clone().unwrap()).collect();
     let expected: Vec<Lengthscale> =
         (-4..=4).map(|k| (median * 2f64.powf(0.5 * f64::from(k))).into()).collect();
-    assert_eq!(tried, expected);
+    // Waves along coordinates come after them.
+    assert_eq!(tried[..9], expected);
 }
 
 #[test]
