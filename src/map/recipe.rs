@@ -148,7 +148,7 @@ impl Recipe {
         let leaves = self.leaves();
         let of = |plain: &PlainRecipe| plain.kernel.lengthscale().clone();
         if leaves.iter().any(|plain| of(plain) != of(leaves[0])) {
-            return Err(Error::Unsupported {
+            return Err(crate::Error::Unsupported {
                 what: "another lengthscale of parts whose lengthscales differ",
             });
         }
