@@ -24,7 +24,8 @@ fn logistic_slope<T: Real>(
     pull.iter_mut().zip(labels).zip(weights).for_each(|((p, y), w)| *p = w * (*p - *y as f64));
     let mut features = features.clone();
     if !has_intercept {
-        features.index_axis_mut(Axis(1), features.ncols() - 1).fill(0.0);
+        let last = features.ncols() - 1;
+        features.column_mut(last).fill(0.0);
     }
     slope(fit.model(), &features, &pull, fit.lambda())
 }

@@ -41,4 +41,4 @@ use crate::data::statistics::is_constant;
 use crate::engine::{FeatureBuffers, FeatureSource};
 use crate::error::check_finite;
 use crate::labels::check_classes;
-use crate::reduce::{check_training, check_weights, too_large};
+use crate::reduce::{check_training, too_large};
