@@ -32,6 +32,7 @@ pub enum Error {
         found: usize,
     },
     /// An array has a size along an axis that is not a multiple of another size.
+    #[non_exhaustive]
     Multiple {
         /// What was counted, such as "the number of heads of the queries".
         what: &'static str,
@@ -68,6 +69,7 @@ pub enum Error {
         row: usize,
     },
     /// Frequencies were drawn for a different kernel.
+    #[non_exhaustive]
     Kernel {
         /// The name of the map.
         map: &'static str,
@@ -77,6 +79,7 @@ pub enum Error {
         kernel: String,
     },
     /// A map was given frequencies of the wrong kind.
+    #[non_exhaustive]
     Frequencies {
         /// The name of the map.
         map: &'static str,
@@ -86,6 +89,7 @@ pub enum Error {
         found: &'static str,
     },
     /// A draw that is plain data states a law for which this crate has no name.
+    #[non_exhaustive]
     Sampler {
         /// What was to be drawn, such as "radii".
         what: &'static str,
@@ -93,6 +97,7 @@ pub enum Error {
         law: String,
     },
     /// A map without randomness was given frequencies.
+    #[non_exhaustive]
     NoFrequencies {
         /// The name of the map.
         map: &'static str,
@@ -100,6 +105,7 @@ pub enum Error {
     /// A map was asked for before its frequencies were drawn.
     NotDrawn,
     /// Features of different maps, or of the wrong sides, were paired.
+    #[non_exhaustive]
     Pairing {
         /// The features on the left, in words.
         left: String,
@@ -107,6 +113,7 @@ pub enum Error {
         right: String,
     },
     /// Counts were given to a map for which they were not drawn.
+    #[non_exhaustive]
     Law {
         /// The name of the law that fits.
         expected: &'static str,
@@ -119,6 +126,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A user-defined [`FeatureMap`](crate::extend::FeatureMap) contradicts its facts.
+    #[non_exhaustive]
     Contract {
         /// The fault of the map.
         what: &'static str,
@@ -150,6 +158,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// A regression has no solution that is unique up to rounding.
+    #[non_exhaustive]
     Singular {
         /// The λ that was given.
         lambda: f64,
@@ -157,6 +166,7 @@ pub enum Error {
         least: f64,
     },
     /// A matrix could not be factorised.
+    #[non_exhaustive]
     Factorisation {
         /// The factorisation.
         what: &'static str,
@@ -166,6 +176,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// A text does not name the thing that was to be read, or has options that it does not take.
+    #[non_exhaustive]
     Text {
         /// What was to be read, such as "a coupling".
         what: &'static str,
@@ -175,6 +186,7 @@ pub enum Error {
         reason: String,
     },
     /// A file of NumPy's format could not be read or written.
+    #[non_exhaustive]
     Npy {
         /// The file.
         file: String,
@@ -182,6 +194,7 @@ pub enum Error {
         reason: String,
     },
     /// An array of Apache Arrow cannot be read.
+    #[non_exhaustive]
     Arrow {
         /// The array, such as "column 3", counted from 0.
         array: String,

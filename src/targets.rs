@@ -215,7 +215,8 @@ impl<'a, T: Real> TargetRows<'a, T> {
 
     /// Copies of the rows of these numbers, each below n.
     pub fn select(&self, rows: &[usize]) -> TargetRows<'static, T> {
-        let of = |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map(|all| all.select(Axis(0), rows).into());
+        let of =
+            |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map(|all| all.select(Axis(0), rows).into());
         let columns = self.columns.select(Axis(0), rows).into();
         TargetRows { columns, weights: of(&self.weights), precisions: of(&self.precisions) }
     }
@@ -234,6 +235,25 @@ impl<'a, T: Real> TargetRows<'a, T> {
     pub fn weight(&self, row: usize) -> f64 {
         let of = |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map_or(1.0, |all| all[row]);
         of(&self.weights) * of(&self.precisions)
+    }
+
+    /// The [weights](TargetRows::weight) of all rows; `None` if all are 1.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn products(&self) -> Option<CowArray<'_, f64, Ix1>> {
+        match (&self.weights, &self.precisions) {
+            (None, None) => None,
+            (Some(all), None) | (None, Some(all)) => Some(all.view().into()),
+            (Some(weights), Some(precisions)) => Some((weights * precisions).into()),
+        }
+    }
+
+    /// The sum of counts, and that of counts times the logarithm of the precision.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn counts(&self) -> [f64; 2] {
+        let count = |row: usize| self.weights.as_ref().map_or(1.0, |weights| weights[row]);
+        let logarithm = |row: usize| self.precisions.as_ref().map_or(0.0, |all| all[row].ln());
+        let rows = 0..self.columns.nrows();
+        rows.fold([0.0; 2], |[n, l], row| [n + count(row), l + count(row) * logarithm(row)])
     }
 
     /// The sum of all [weights](TargetRows::weight).

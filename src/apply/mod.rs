@@ -27,13 +27,13 @@ pub mod metrics;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 pub mod pca;
 #[cfg(feature = "regression")]
-mod ridge;
+pub(crate) mod ridge;
 #[cfg(feature = "regression")]
 mod smoother;
 #[cfg(feature = "sampling")]
 pub mod softmax_sampling;
 
-#[cfg(feature = "regression")]
-pub use self::{exact_smoother::ExactSmoother, ridge::*, smoother::Smoother};
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 pub use self::glm::{Glm, GlmFit, GlmStream, GlmSums};
+#[cfg(feature = "regression")]
+pub use self::{exact_smoother::ExactSmoother, ridge::*, smoother::Smoother};

@@ -120,7 +120,7 @@ impl<T: Real> Smoother<T> {
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn row_ranges(&self) -> &[Range<u64>] {
+    pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.sums.row_ranges()
     }
 

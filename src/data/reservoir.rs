@@ -177,9 +177,9 @@ impl Reservoir {
         if (self.seed, self.capacity) != (other.seed, other.capacity) {
             return Err(Error::Merge { reason: "their seeds or the numbers of rows to keep differ" });
         }
-        let read = self.read.with(&other.read)?;
+        self.read.check_apart(&other.read)?;
         self.statistics.merge(&other.statistics)?;
-        self.read = read;
+        self.read.join(&other.read);
         self.kept.extend(other.kept.iter().map(|(key, row)| (*key, row.clone())));
         self.next = self.next.max(other.next);
         self.drop_surplus();
@@ -267,8 +267,7 @@ mod stored {
             let StoredReservoir { statistics, seed, capacity, read, next, rows, points } = stored;
             let mut reservoir = Reservoir::new(statistics.dim())?.with_seed(seed)?.with_capacity(capacity)?;
             let count = rows.len();
-            // Only sound ranges can be counted.
-            if !read.is_sound() || statistics.rows() != read.len() {
+            if statistics.rows() != read.len() {
                 return Err(Error::Merge {
                     reason: "the rows that were read are not those of the statistics",
                 });

@@ -193,10 +193,7 @@ impl Standardisation {
 }
 
 /// The mean of a column, and its deviation unless it is constant, over rows of positive weight.
-fn moments<T: Real>(
-    column: ArrayView1<'_, T>,
-    weight: impl Fn(usize) -> f64,
-) -> (Twofold, Option<f64>) {
+fn moments<T: Real>(column: ArrayView1<'_, T>, weight: impl Fn(usize) -> f64) -> (Twofold, Option<f64>) {
     let rows = || (0..column.len()).map(|i| (column[i].widen(), weight(i))).filter(|(_, w)| *w > 0.0);
     let heaviest = rows().reduce(|best, row| if row.1 > best.1 { row } else { best });
     let first = heaviest.map_or(0.0, |(v, _)| v);

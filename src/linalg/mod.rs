@@ -28,6 +28,10 @@ mod backend;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod cholesky;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod lanczos;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod multiply;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod spectral;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod triangular;
@@ -47,5 +51,7 @@ pub use self::backend::{Backend, Scalar};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use self::{
     cholesky::Cholesky,
+    lanczos::largest_eigenpairs,
+    multiply::{product_of_rows, transposed_product},
     spectral::{Eigen, Svd},
 };

@@ -19,6 +19,7 @@ use crate::{Real, SignedLog};
 
 /// A map that is not made of others: its definition, its frequencies, and its kernel.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PlainRecipe {
     /// The definition with its parameters.
     pub mechanism: Mechanism,

@@ -1,14 +1,19 @@
 //! [`RowRanges`]: the rows of a data set that a state holds.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 
-/// Rows of a data set by number: ascending ranges with gaps between them.
+/// Rows of a data set by number: ascending ranges with gaps between them. An edit costs O(log k) for k ranges, wherever it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "stored::StoredRows", into = "stored::StoredRows"))]
 pub(crate) struct RowRanges {
-    ranges: Vec<Range<u64>>,
+    /// The end of each range, by its start.
+    ends: BTreeMap<u64, u64>,
+    /// The number of rows.
+    count: u64,
 }
 
 impl RowRanges {
@@ -40,68 +45,60 @@ impl RowRanges {
         Ok(next)
     }
 
-    pub(crate) fn ranges(&self) -> &[Range<u64>] {
-        &self.ranges
+    pub(crate) fn ranges(&self) -> Vec<Range<u64>> {
+        self.iter().collect()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Range<u64>> {
+        self.ends.iter().map(|(start, end)| *start..*end)
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.ranges.iter().map(|range| range.end - range.start).sum()
+        self.count
     }
 
     /// The row after the last.
     pub(crate) fn end(&self) -> Option<u64> {
-        self.ranges.last().map(|range| range.end)
+        self.ends.last_key_value().map(|(_, end)| *end)
     }
 
-    /// Whether ranges ascend, are not empty and have gaps between them.
-    #[cfg(feature = "serde")]
-    pub(crate) fn is_sound(&self) -> bool {
-        let apart = |pair: &[Range<u64>]| pair[0].end < pair[1].start;
-        self.ranges.iter().all(|range| range.start < range.end) && self.ranges.windows(2).all(apart)
-    }
-
-    /// The union of these rows and others.
+    /// Rejects other rows if one of them is held.
     ///
     /// # Errors
     /// [`Row`](Error::Row) with the first row that is in both.
-    pub(crate) fn with(&self, other: &RowRanges) -> Result<RowRanges> {
-        let mut all: Vec<Range<u64>> = self.ranges.iter().chain(&other.ranges).cloned().collect();
-        all.sort_by_key(|range| range.start);
-        let mut ranges: Vec<Range<u64>> = Vec::with_capacity(all.len());
-        for range in all {
-            match ranges.last_mut() {
-                Some(last) if range.start < last.end => {
-                    return Err(Error::Row { row: range.start, reason: "is counted already" });
-                }
-                Some(last) if range.start == last.end => last.end = range.end,
-                _ => ranges.push(range),
-            }
-        }
-        Ok(RowRanges { ranges })
+    pub(crate) fn check_apart(&self, other: &RowRanges) -> Result<()> {
+        let (few, many) = if self.ends.len() < other.ends.len() { (self, other) } else { (other, self) };
+        few.iter().try_for_each(|rows| many.check_absent(&rows))
     }
 
-    /// Adds a range of rows, none of which is held. At the end, where the next rows mostly are, the cost does not grow with the
-    /// number of ranges.
+    /// Adds other rows, none of which is held. The cost grows with the lesser number of ranges.
+    pub(crate) fn join(&mut self, other: &RowRanges) {
+        if other.ends.len() > self.ends.len() {
+            let own = std::mem::replace(self, other.clone());
+            own.iter().for_each(|rows| self.insert(rows));
+        } else {
+            other.iter().for_each(|rows| self.insert(rows));
+        }
+    }
+
+    /// Adds a range of rows, none of which is held.
     pub(crate) fn insert(&mut self, rows: Range<u64>) {
         if rows.is_empty() {
             return;
         }
-        let first = self.ranges.partition_point(|range| range.end < rows.start);
-        let touching = self.ranges[first..].iter().take_while(|range| range.start <= rows.end);
-        let last = first + touching.count();
-        let joined = self.ranges[first..last]
-            .iter()
-            .fold(rows, |all, range| all.start.min(range.start)..all.end.max(range.end));
-        self.ranges.splice(first..last, [joined]);
+        self.count += rows.end - rows.start;
+        let start = self.at_or_before(rows.start).filter(|own| own.end == rows.start).map(|own| own.start);
+        let end = self.ends.remove(&rows.end).unwrap_or(rows.end);
+        self.ends.insert(start.unwrap_or(rows.start), end);
     }
 
     /// Removes a range of rows, all of which are held.
     pub(crate) fn remove(&mut self, rows: &Range<u64>) {
-        if let Ok(k) = self.holder(rows) {
-            let Range { start, end } = self.ranges[k].clone();
-            let rest = [start..rows.start, rows.end..end].into_iter().filter(|range| !range.is_empty());
-            self.ranges.splice(k..=k, rest);
-        }
+        let Ok(own) = self.holder(rows) else { return };
+        self.count -= rows.end - rows.start;
+        self.ends.remove(&own.start);
+        let rest = [own.start..rows.start, rows.end..own.end].into_iter().filter(|range| !range.is_empty());
+        self.ends.extend(rest.map(|range| (range.start, range.end)));
     }
 
     /// Rejects a range of rows that are not all held.
@@ -117,30 +114,67 @@ impl RowRanges {
 
     /// Rejects a range of rows if one of them is held.
     fn check_absent(&self, rows: &Range<u64>) -> Result<()> {
-        let after = self.ranges.partition_point(|range| range.end <= rows.start);
-        match self.ranges.get(after) {
-            Some(range) if range.start < rows.end && !rows.is_empty() => {
-                Err(Error::Row { row: range.start.max(rows.start), reason: "is counted already" })
-            }
-            _ => Ok(()),
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let at = self.at_or_before(rows.start).filter(|own| own.end > rows.start).map(|_| rows.start);
+        match at.or_else(|| self.ends.range(rows.clone()).next().map(|(start, _)| *start)) {
+            Some(row) => Err(Error::Row { row, reason: "is counted already" }),
+            None => Ok(()),
         }
     }
 
-    /// The place of the range that holds all of these rows, at least one; or the first row that is not held.
-    fn holder(&self, rows: &Range<u64>) -> Result<usize, u64> {
-        let k = self.ranges.partition_point(|range| range.end <= rows.start);
-        match self.ranges.get(k) {
-            Some(range) if range.start > rows.start => Err(rows.start),
-            Some(range) if range.end < rows.end => Err(range.end),
-            Some(_) => Ok(k),
+    /// The last range that does not begin after a row.
+    fn at_or_before(&self, row: u64) -> Option<Range<u64>> {
+        self.ends.range(..=row).next_back().map(|(start, end)| *start..*end)
+    }
+
+    /// The range that holds all of these rows, at least one; or the first row that is not held.
+    fn holder(&self, rows: &Range<u64>) -> Result<Range<u64>, u64> {
+        match self.at_or_before(rows.start) {
+            Some(own) if own.end >= rows.end && !rows.is_empty() => Ok(own),
+            Some(own) => Err(own.end.max(rows.start)),
             None => Err(rows.start),
+        }
+    }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+mod stored {
+    use super::{Range, RowRanges};
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "RowRanges")]
+    pub(super) struct StoredRows {
+        ranges: Vec<Range<u64>>,
+    }
+
+    impl From<RowRanges> for StoredRows {
+        fn from(rows: RowRanges) -> Self {
+            StoredRows { ranges: rows.ranges() }
+        }
+    }
+
+    impl TryFrom<StoredRows> for RowRanges {
+        type Error = &'static str;
+
+        fn try_from(StoredRows { ranges }: StoredRows) -> Result<Self, &'static str> {
+            let apart = |pair: &[Range<u64>]| pair[0].end < pair[1].start;
+            if !ranges.iter().all(|range| range.start < range.end) || !ranges.windows(2).all(apart) {
+                return Err("ranges of rows that overlap, touch or are out of order");
+            }
+            let count = ranges.iter().map(|range| range.end - range.start).sum();
+            Ok(RowRanges { ends: ranges.into_iter().map(|range| (range.start, range.end)).collect(), count })
         }
     }
 }
 
 impl From<Range<u64>> for RowRanges {
     fn from(range: Range<u64>) -> Self {
-        RowRanges { ranges: if range.is_empty() { Vec::new() } else { vec![range] } }
+        let mut rows = RowRanges::default();
+        rows.insert(range);
+        rows
     }
 }
 
@@ -150,13 +184,14 @@ mod tests {
 
     #[test]
     fn ranges_join_and_part() {
-        let rows = RowRanges::from(5..8).with(&RowRanges::from(0..3)).unwrap();
+        let with = |rows: &RowRanges, other: Range<u64>| {
+            let (mut all, other) = (rows.clone(), RowRanges::from(other));
+            all.check_apart(&other).map(|()| all.join(&other)).map(|()| all)
+        };
+        let rows = with(&RowRanges::from(5..8), 0..3).unwrap();
         assert_eq!(rows.ranges(), [0..3, 5..8]);
-        assert_eq!(rows.with(&RowRanges::from(3..5)).unwrap().ranges(), [Range { start: 0, end: 8 }]);
-        assert_eq!(
-            rows.with(&RowRanges::from(2..4)).unwrap_err(),
-            Error::Row { row: 2, reason: "is counted already" }
-        );
+        assert_eq!(with(&rows, 3..5).unwrap().ranges(), [Range { start: 0, end: 8 }]);
+        assert_eq!(with(&rows, 2..4).unwrap_err(), Error::Row { row: 2, reason: "is counted already" });
         let without = |out: Range<u64>| {
             let mut rest = rows.clone();
             rest.check_held(&out).map(|()| rest.remove(&out)).map(|()| rest.ranges().to_vec())
@@ -200,13 +235,25 @@ mod tests {
         }
     }
 
-    /// Every second row of many: the record of each costs the same. Half a million copies of the list would take hours.
+    /// Every second row of many, from both ends, removed and merged one by one: the record of each costs the same. To copy or to move a
+    /// list of ranges a million times would take hours.
     #[test]
     fn rows_with_gaps_are_recorded_in_linear_time() {
         let mut rows = RowRanges::default();
-        for row in (0..1_000_000).step_by(2) {
+        for row in (0..250_000).chain((250_000..500_000).rev()).map(|k| 2 * k) {
             rows.next(row, 1).map(|next| rows.insert(next)).unwrap();
         }
-        assert_eq!(rows.ranges().len(), 500_000);
+        assert_eq!((rows.ranges().len(), rows.len()), (500_000, 500_000));
+        let mut all = RowRanges::default();
+        for row in (0..500_000).rev().map(|k| 2 * k) {
+            let one = RowRanges::from(row..row + 1);
+            all.check_apart(&one).map(|()| all.join(&one)).unwrap();
+            assert_eq!(all.len(), (1_000_000 - row) / 2);
+        }
+        assert_eq!(all, rows);
+        for row in (0..1_000_000).step_by(2) {
+            rows.check_held(&(row..row + 1)).map(|()| rows.remove(&(row..row + 1))).unwrap();
+        }
+        assert_eq!(rows, RowRanges::default());
     }
 }

@@ -15,7 +15,7 @@ use crate::Real;
 use crate::digest::Digest;
 
 /// The version of the format. Readers reject other versions.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Stores a type as its plain form, sealed for a scalar. The plain form is made by `From<&Type>` and checked by
 /// `TryInto<Type>`.

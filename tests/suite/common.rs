@@ -12,6 +12,7 @@ use random_features::frequency::{
 };
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{AnyKernel, Transform};
+use random_features::recipe::PlainRecipe;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::RotationLaw;
@@ -276,6 +277,13 @@ pub fn softmax() -> AnyKernel {
 
 pub fn gaussian() -> AnyKernel {
     Gaussian::default().into()
+}
+
+/// A copy of a recipe in which something is another.
+pub fn changed(recipe: &PlainRecipe, change: impl FnOnce(&mut PlainRecipe)) -> PlainRecipe {
+    let mut other = recipe.clone();
+    change(&mut other);
+    other
 }
 
 /// Targets with a weight for each row.

@@ -5,8 +5,8 @@
 //! is best for them: features are bounded there, so that a sample's variance means something.
 
 use crate::common::{
-    Sample, any_layout, batch_is_rows, features, gaussian, gram_is_estimates, point, points, promises,
-    refusals, softmax, threads_change_nothing,
+    Sample, any_layout, batch_is_rows, changed, features, gaussian, gram_is_estimates, point, points,
+    promises, refusals, softmax, threads_change_nothing,
 };
 use ndarray::{Array1, Array2, ShapeBuilder, arr1, arr2, s};
 use random_features::compose::{Coefficient, Hybrid};
@@ -14,7 +14,7 @@ use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::Counts;
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{AnyKernel, Mechanism, Shift};
-use random_features::recipe::{CountLaw, DrawCounts, PlainRecipe, Rates};
+use random_features::recipe::{CountLaw, DrawCounts, Rates};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };
@@ -747,7 +747,7 @@ fn recipes_make_the_same_map() {
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
     assert_eq!((read.identity(), read.recipe()), (map.identity(), map.recipe()));
     // Another map on the same counts.
-    let other = PlainRecipe { mechanism: Geometric::default().into(), ..recipe.clone() };
+    let other = changed(&recipe, |plain| plain.mechanism = Geometric::default().into());
     let error = other.build::<f32>().unwrap_err().to_string();
     assert!(error.contains("Poisson") && error.contains("geometric"), "{error}");
     assert_ne!(Recipe::Plain(other).identity(), map.identity());
@@ -761,7 +761,7 @@ fn recipes_make_the_same_map() {
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
     assert_eq!(read.identity(), map.identity());
     let refused = |mechanism: Geometric| {
-        PlainRecipe { mechanism: mechanism.into(), ..recipe.clone() }.build::<f32>().is_err()
+        changed(&recipe, |plain| plain.mechanism = mechanism.into()).build::<f32>().is_err()
     };
     assert!(refused(Geometric::with_p(1.5)));
     assert!(refused(Geometric::default().shifted(Shift::new(vec![1.0], 1e-8).unwrap())));

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{MAPS, MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
+use crate::common::{MAPS, MORE_MAPS, Name, Sample, changed, frequencies, gaussian, point, points, softmax};
 use crate::threads::on_threads;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, arr2, s};
 use num_complex::Complex64;
@@ -344,10 +344,11 @@ fn gradients_through_a_matrix() {
     ];
     for mechanism in mechanisms {
         for target in targets() {
-            let (mechanism, omega) = (mechanism.clone(), omega(3, 5, 1).into());
+            let (mechanism, omega) = (mechanism.clone(), omega(3, 5, 1));
             let name = format!("{mechanism:?}, {target:?}");
             let map =
-                PlainRecipe { mechanism, omega, kernel: target, matrix: Some(m.clone()) }.build().unwrap();
+                changed(&PlainRecipe::new(mechanism, omega, target), |plain| plain.matrix = Some(m.clone()));
+            let map = map.build().unwrap();
             gradients_agree(&name, &map, &points(9, 3, 1.0));
         }
     }
@@ -588,8 +589,7 @@ fn different<T: Real>() -> Vec<Map<T>> {
     let diagonal = |last| Transform::diagonal(vec![c(1.2, 0.0), c(0.8, 0.1), last]).unwrap();
     let complex = |a, symmetry| ComplexExponential::new(a, symmetry).softmax(o(1)).unwrap();
     let matrix = |m: Option<Array2<f64>>| {
-        let (mechanism, target) = (Positive.into(), softmax());
-        PlainRecipe { mechanism, omega: o(1).into(), kernel: target, matrix: m }.build().unwrap()
+        changed(&PlainRecipe::new(Positive, o(1), softmax()), |plain| plain.matrix = m).build().unwrap()
     };
     let poisson = |rates: f64, seed| Counts::poisson(3, 4, rates, rng(seed).next_u64()).unwrap();
     let shift = |by: f64, least: f64| Poisson::default().shifted(Shift::new(vec![by; 3], least).unwrap());

@@ -24,11 +24,11 @@ use random_features::{
     Trigonometric, rng,
 };
 
-use crate::common::{frequencies, points};
+use crate::common::{changed, frequencies, points};
 
 fn plain(recipe: Recipe, matrix: Option<Array2<f64>>) -> PlainRecipe {
     match recipe {
-        Recipe::Plain(plain) => PlainRecipe { matrix, ..plain },
+        Recipe::Plain(plain) => changed(&plain, |plain| plain.matrix = matrix),
         _ => unreachable!("a plain recipe"),
     }
 }

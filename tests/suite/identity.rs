@@ -18,6 +18,8 @@ use random_features::recipe::{CountLaw, Draw, DrawCounts, Omega, PlainRecipe};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::{Cauchy, RootDim};
+
+use crate::common::changed;
 use random_features::{
     ComplexExponential, DenseExponential, EluPlusOne, Geometric, Gerf, Hyperbolic, Importance, Map,
     Nonlinear, Poisson, Positive, Recipe, Sign, Trigonometric,
@@ -184,7 +186,7 @@ fn laws_are_known_before_draws() {
 fn recipes_of_no_map_are_refused() {
     let (x, y) = (arr1(&[0.5, 0.25, -0.4]), arr1(&[0.3, -0.2, 0.6]));
     let turned = |recipe: Recipe, m: Array2<f64>| match recipe {
-        Recipe::Plain(plain) => Recipe::Plain(PlainRecipe { matrix: Some(m), ..plain }),
+        Recipe::Plain(plain) => Recipe::Plain(changed(&plain, |plain| plain.matrix = Some(m))),
         other => other,
     };
     let clusters = Clustering::new(arr2(&[[1.0, 0.5, 0.25]])).unwrap();
@@ -223,7 +225,7 @@ fn turned_signs_are_no_angular_coefficient() {
     let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 0.2]));
     let quarter = arr2(&[[0.0, -1.0], [1.0, 0.0]]);
     let plain = PlainRecipe::new(Sign, Draw::new(2, 50, Independent), AnyKernel::implied(1.0));
-    let signs = Recipe::Plain(PlainRecipe { matrix: Some(quarter), ..plain });
+    let signs = Recipe::Plain(changed(&plain, |plain| plain.matrix = Some(quarter)));
     let moments = Coefficient::affine(0.5, -0.5, signs).unwrap().moments(&x, &y).unwrap();
     let angle = (0.2f64.atan() + std::f64::consts::FRAC_PI_2) / std::f64::consts::PI;
     assert!(moments.is_none_or(|moments| (moments.mean - angle).abs() < 1e-12), "{moments:?}");

@@ -2,14 +2,14 @@
 //! promises.
 
 use crate::common::{
-    Sample, couplings_from_two_dimensions, features, frequencies, normal_cdf, point, points,
+    Sample, changed, couplings_from_two_dimensions, features, frequencies, normal_cdf, point, points,
 };
 use ndarray::{Array1, Array2, arr1, s};
 use random_features::extend::Coupling;
 use random_features::frequency::{Antithetic, Frequencies, Independent, Orthogonal, Simplex};
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::map::AnyKernel;
-use random_features::recipe::{Draw, Omega, PlainRecipe};
+use random_features::recipe::{Draw, Omega};
 use random_features::workbench::{RootDim, draw_with};
 use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
@@ -645,14 +645,14 @@ fn recipes_make_the_same_map() {
     // The same frequencies with another map are another map; what does not fit them is refused.
     let tanh = plain(&nonlinear(&omega, Activation::Tanh, 0.1));
     assert_eq!(tanh.mechanism, Nonlinear::new(Activation::Tanh).with_offset(0.1).unwrap().into());
-    let sign = PlainRecipe { mechanism: Sign.into(), ..tanh.clone() };
+    let sign = changed(&tanh, |plain| plain.mechanism = Sign.into());
     assert_ne!(sign.build::<f32>().unwrap().identity(), tanh.build::<f32>().unwrap().identity());
     assert!(matches!(
-        PlainRecipe { kernel: AnyKernel::implied(-1.0), ..tanh.clone() }.build::<f32>(),
+        changed(&tanh, |plain| plain.kernel = AnyKernel::implied(-1.0)).build::<f32>(),
         Err(Error::Parameter { .. })
     ));
-    assert!(PlainRecipe { mechanism: EluPlusOne.into(), ..tanh.clone() }.build::<f32>().is_err());
-    assert!(PlainRecipe { omega: 3.into(), ..tanh }.build::<f32>().is_err());
+    assert!(changed(&tanh, |plain| plain.mechanism = EluPlusOne.into()).build::<f32>().is_err());
+    assert!(changed(&tanh, |plain| plain.omega = 3.into()).build::<f32>().is_err());
     assert!(EluPlusOne.recipe(0, 1.0).build::<f32>().is_err());
     // To be drawn: one map for each seed.
     let recipe = Sign.recipe(Draw::new(3, 8, Orthogonal), 1.0);

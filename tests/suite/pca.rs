@@ -173,3 +173,88 @@ fn nothing_is_projected_without_data() {
     equal.update(&Array2::from_elem((1000, 3), 0.3f32)).unwrap();
     assert!(equal.components(3).unwrap().explained_variance_ratio().iter().sum::<f64>() <= 1.0);
 }
+
+/// With fewer points than features, from the points' products, and with many features, by Lanczos: the components are those of the
+/// whole decomposition.
+#[test]
+fn few_points_and_few_components() {
+    let x = points::<f64>(60, 3, 1.5);
+    let wide = map::<f64>(150);
+    let rows = KernelPca::fit(wide.clone(), &x, 5).unwrap();
+    let sums = fitted(wide.clone(), &x, 61);
+    assert!(
+        distance(&rows.directions().t().to_owned(), &sums.directions().slice(s![..5, ..]).t().to_owned())
+            < 1e-8
+    );
+    let plenty = points::<f64>(900, 3, 1.5);
+    let (few, all) = (fitted(wide.clone(), &plenty, 5), fitted(wide.clone(), &plenty, 61));
+    for (a, b) in [(&rows, &sums), (&few, &all)] {
+        for (a, b) in a.explained_variance().iter().zip(b.explained_variance()) {
+            assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+        }
+        let ratios = [a, b].map(|pca| pca.explained_variance_ratio()[0]);
+        assert!((ratios[0] / ratios[1] - 1.0).abs() < 1e-9);
+    }
+    let first = |pca: &KernelPca<f64>| pca.directions().slice(s![..5, ..]).t().to_owned();
+    assert!(distance(&first(&few), &first(&all)) < 1e-5);
+    // The sign: the entry of largest magnitude is positive.
+    for direction in few.directions().rows().into_iter().chain(rows.directions().rows()) {
+        let (least, most) = direction.iter().fold((0.0f64, 0.0f64), |(a, b), v| (a.min(*v), b.max(*v)));
+        assert!(most >= -least * (1.0 - 1e-5), "{least} {most}");
+    }
+    // More components than points have directions: sums give them.
+    assert_eq!(KernelPca::fit(wide.clone(), &x, 70).unwrap().explained_variance()[69], 0.0);
+    for k in [0, 301] {
+        assert!(matches!(KernelPca::fit(wide.clone(), &x, k), Err(Error::Parameter { .. })));
+    }
+    let mut holed = x.clone();
+    holed[[3, 1]] = f64::NAN;
+    assert!(matches!(KernelPca::fit(wide.clone(), &holed, 2), Err(Error::NotFinite { row: 3, .. })));
+    assert!(matches!(KernelPca::fit(wide.clone(), x.slice(s![..0, ..]), 2), Err(Error::NoData { .. })));
+    assert!(KernelPca::fit(wide, x.slice(s![..1, ..]), 2).unwrap().explained_variance()[0] < 1e-14);
+}
+
+/// Whitened components have the identity as covariance. The way back from all components is the features themselves, and from few
+/// of them the nearest features in their span.
+#[test]
+fn whitening_and_the_way_back() {
+    fn check<T: Real>(tolerance: f64) {
+        let (x, map) = (points::<T>(80, 3, 1.5), map::<T>(20));
+        let pca = fitted(map.clone(), &x, 6);
+        let white = pca.transform_whitened(&x).unwrap().mapv(|z| z.widen());
+        let covariance = white.t().dot(&white) / 80.0 - Array2::<f64>::eye(6);
+        assert!(covariance.iter().all(|v| v.abs() < tolerance), "{covariance}");
+        let features = map.features(Side::X, &x).unwrap();
+        let mantissas = features.mantissas().mapv(|v| v.widen());
+        let plain = &mantissas * &features.log_scales().mapv(f64::exp);
+        let all = fitted(map, &x, 40);
+        let back = all.inverse_transform(&all.transform(&x).unwrap()).unwrap().mapv(|v| v.widen());
+        assert!((&back - &plain).iter().all(|v| v.abs() < tolerance));
+        // What is left of the features is orthogonal to the directions.
+        let near = pca.inverse_transform(&pca.transform(&x).unwrap()).unwrap().mapv(|v| v.widen());
+        let left = (&plain - &near).dot(&pca.directions().t());
+        assert!(left.iter().all(|v| v.abs() < tolerance));
+        assert!(matches!(pca.inverse_transform(&Array2::zeros((2, 5))), Err(Error::Shape { .. })));
+    }
+    check::<f64>(1e-9);
+    check::<f32>(2e-4);
+    // Directions without variance are not blown up.
+    let equal = Array2::from_elem((50, 3), 0.3);
+    let white = fitted(map::<f64>(20), &equal, 3).transform_whitened(&equal).unwrap();
+    assert!(white.iter().all(|v| *v == 0.0), "{white}");
+}
+
+/// Points that are removed by a list of numbers were never there.
+#[test]
+fn points_are_removed_by_a_list() {
+    let x = points::<f64>(300, 3, 1.0);
+    let mut all = PcaStatistics::new(map(20)).unwrap();
+    all.update(&x).unwrap();
+    let numbers: Vec<u64> = (0..300).filter(|i| i % 3 == 1).rev().collect();
+    let places: Vec<usize> = numbers.iter().map(|i| *i as usize).collect();
+    all.downdate_rows(&numbers, &x.select(Axis(0), &places), None).unwrap();
+    let kept: Vec<usize> = (0..300).filter(|i| i % 3 != 1).collect();
+    let (a, b) = (all.components(3).unwrap(), fitted(map(20), &x.select(Axis(0), &kept), 3));
+    assert!(distance(&a.directions().t().to_owned(), &b.directions().t().to_owned()) < 1e-9);
+    assert_eq!((all.rows(), all.row_ranges().len()), (200, 101));
+}

@@ -117,7 +117,7 @@ fn merges<T: Real>(tolerance: f64) {
             order[1..].iter().for_each(|k| sums.merge(&parts[*k]).unwrap());
             assert_eq!(
                 (sums.rows(), sums.row_ranges(), sums.targets()),
-                (1300, std::slice::from_ref(&(0..1300)), columns)
+                (1300, Vec::from_iter([0..1300]), columns)
             );
             assert_eq!(sums.identity(), map.identity());
             let merged = Smoother::of_sums(map.clone(), sums).unwrap();
@@ -151,7 +151,7 @@ fn sums_of_other_maps_and_rows_held_twice_are_refused() {
     assert!(reason(error).contains("numbers of targets differ"));
     let twice = Error::Row { row: 5, reason: "is counted already" };
     assert_eq!(own.merge(&part(&map(1), &x, &y, 5..20)).unwrap_err(), twice);
-    assert_eq!((own.rows(), own.row_ranges()), (10, std::slice::from_ref(&(0..10))));
+    assert_eq!((own.rows(), own.row_ranges()), (10, Vec::from_iter([0..10])));
     let error = Smoother::of_sums(map(2), sums.clone()).unwrap_err();
     assert_eq!(reason(error), "statistics cannot be merged: the sums were taken with another map");
 
@@ -159,7 +159,7 @@ fn sums_of_other_maps_and_rows_held_twice_are_refused() {
     assert_eq!(smoother.merge_sums(&sums).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
     assert!(matches!(smoother.clone().with_first_row(9), Err(Error::Row { row: 9, .. })));
     smoother.merge(&Smoother::of_sums(map(1), part(&map(1), &x, &y, 20..25)).unwrap()).unwrap();
-    assert_eq!((smoother.rows(), smoother.row_ranges()), (15, &[0..10, 20..25][..]));
+    assert_eq!((smoother.rows(), smoother.row_ranges()), (15, vec![0..10, 20..25]));
     // It goes on after the last row, or in the gap up to the next row that is held.
     let mut after = smoother.clone();
     after.update(&x, &y).unwrap();

@@ -459,7 +459,7 @@ fn kernel_sums_survive() {
     let mut more = smoother.clone();
     more.update(&x, &y).unwrap();
     for sums in survives(smoother.sums()) {
-        assert_eq!((sums.row_ranges(), sums.identity()), (std::slice::from_ref(&(7..57)), map(1).identity()));
+        assert_eq!((sums.row_ranges(), sums.identity()), (Vec::from_iter([7..57]), map(1).identity()));
         assert!(Smoother::of_sums(map(2), sums.clone()).is_err());
         let mut read = Smoother::of_sums(map(1), sums).unwrap();
         assert_eq!(read.predict(&x).unwrap(), smoother.predict(&x).unwrap());
@@ -724,8 +724,8 @@ fn what_is_wrong_is_refused() {
     *number = json!("0.5");
     assert!(error(damaged).contains("checksum"));
     let mut later = stored.clone();
-    later["version"] = json!(4);
-    assert!(error(later).contains("format version 4"));
+    later["version"] = json!(5);
+    assert!(error(later).contains("format version 5"));
     let other = from_value::<Map<f32>>(stored.clone()).unwrap_err().to_string();
     assert!(other.contains("stored for f64"), "{other}");
     let kernel = json!({ "lengthscale": ["per dimension", [1.0, 0.0]] });
@@ -768,8 +768,8 @@ fn forms_of_other_types_are_named() {
     begins(error(from_str::<Recipe>(by_hand).map(drop)), advice);
     // Damage is told as before.
     begins(
-        error(from_str::<Map<f64>>(&stored.replacen("\"version\":3", "\"version\":4", 1)).map(drop)),
-        "format version 4",
+        error(from_str::<Map<f64>>(&stored.replacen("\"version\":4", "\"version\":5", 1)).map(drop)),
+        "format version 5",
     );
 }
 
@@ -826,7 +826,8 @@ fn what_no_reservoir_and_no_draw_can_be_is_refused() {
         let mut stored = stored.clone();
         stored["data"]["read"]["ranges"] = json!(ranges);
         let error = resealed::<Reservoir>(stored).unwrap_err();
-        assert!(error.contains("not those of the statistics"), "{ranges:?}: {error}");
+        let reasons = ["not those of the statistics", "overlap, touch or are out of order"];
+        assert!(reasons.iter().any(|reason| error.contains(reason)), "{ranges:?}: {error}");
     }
     assert_eq!(resealed::<Reservoir>(stored).unwrap(), reservoir);
 

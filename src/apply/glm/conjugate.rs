@@ -5,8 +5,8 @@
 
 use ndarray::{Array1, Array2, Axis};
 
-use super::descent::{Descent, ROUNDING, not_found};
 use super::Step;
+use super::descent::{Descent, ROUNDING, not_found};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::linalg::{Backend, Cholesky};
@@ -91,7 +91,10 @@ impl Conjugate {
     fn apply(&self, gradient: &Step) -> Result<Step> {
         let weights = self.factor.solve(&gradient.weights.t())?.reversed_axes();
         let factor = if self.total > 0.0 { 2.0 / self.total } else { 0.0 };
-        Ok(Step { weights: weights.as_standard_layout().into_owned(), intercepts: &gradient.intercepts * factor })
+        Ok(Step {
+            weights: weights.as_standard_layout().into_owned(),
+            intercepts: &gradient.intercepts * factor,
+        })
     }
 
     /// The step of weights and intercepts of features that are not centred.
@@ -165,4 +168,3 @@ fn along<T: Real>(descent: &Descent<'_, '_, T>, step: &Step, change: &Array2<f64
     }
     t
 }
-

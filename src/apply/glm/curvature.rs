@@ -87,7 +87,10 @@ impl Single {
         let weights = self.factor.solve_vector(&(&row - &(&self.mean * pull)))?;
         let has_intercept = self.total > 0.0;
         let intercept = if has_intercept { pull / self.total - self.mean.dot(&weights) } else { 0.0 };
-        Ok(Step { weights: weights.insert_axis(ndarray::Axis(0)), intercepts: Array1::from_elem(1, intercept) })
+        Ok(Step {
+            weights: weights.insert_axis(ndarray::Axis(0)),
+            intercepts: Array1::from_elem(1, intercept),
+        })
     }
 
     /// ln det of all second derivatives.

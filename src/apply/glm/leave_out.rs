@@ -68,7 +68,8 @@ impl<T: Real> Descent<'_, '_, T> {
         buffers: &mut FeatureBuffers<T>,
     ) -> Array2<f64> {
         let (program, classes) = (self.model.map().program(), self.model.values());
-        FeatureSource::standardised(program, self.model.standardisation()).fill(self.x.rows(run.clone()), buffers);
+        FeatureSource::standardised(program, self.model.standardisation())
+            .fill(self.x.rows(run.clone()), buffers);
         // A feature of 1 for the intercept comes last.
         let mut features = Array2::<f64>::ones((run.len(), entries));
         let mut room = vec![0.0; program.width()];

@@ -67,11 +67,8 @@ impl Loss {
     /// The terms of all rows at the decision values, n × k.
     pub fn terms(self, eta: &Array2<f64>, response: &Response) -> Terms {
         let (n, k) = eta.dim();
-        let mut terms = Terms {
-            losses: Array1::zeros(n),
-            pull: Array2::zeros((n, k)),
-            second: Array2::zeros((n, k)),
-        };
+        let mut terms =
+            Terms { losses: Array1::zeros(n), pull: Array2::zeros((n, k)), second: Array2::zeros((n, k)) };
         for i in (0..n).filter(|i| response.weights[*i] > 0.0) {
             let weight = response.weights[i];
             let (mut pull, mut second) = (terms.pull.row_mut(i), terms.second.row_mut(i));

@@ -21,8 +21,8 @@ mod sums;
 mod stored;
 
 pub use fit::GlmFit;
-pub(super) use probabilities::log_ratios;
 pub use model::Glm;
+pub(super) use probabilities::log_ratios;
 pub use stream::GlmStream;
 pub use sums::GlmSums;
 

@@ -23,7 +23,7 @@ impl Single {
         check_size("the number of columns of x", model.map().dim(), x.ncols())?;
         let inverse = self.factor.lower_inverse();
         let (map, inputs) = (model.map(), model.standardisation());
-        let rotation = Rotation::new(map, inputs, &self.mean, |k, f| inverse[[k, f]]);
+        let rotation = Rotation::new(map, inputs, &self.mean, inverse.nrows(), |k, f| inverse[[k, f]]);
         let own = if self.total > 0.0 { 1.0 / self.total } else { 0.0 };
         let of_run = |buffers: &mut RotationBuffers<T>, start: usize| {
             if progress::is_stopped() {

@@ -61,7 +61,13 @@ impl<T: Real> Glm<T> {
         check_finite("x", &eta)?;
         let best = |row: ndarray::ArrayView1<'_, f64>| match self.present[..] {
             [only] => only,
-            [smaller, larger] => if row[0] > 0.0 { larger } else { smaller },
+            [smaller, larger] => {
+                if row[0] > 0.0 {
+                    larger
+                } else {
+                    smaller
+                }
+            }
             _ => self.present[(0..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best })],
         };
         Ok(eta.rows().into_iter().map(best).collect())

@@ -41,9 +41,8 @@ impl Given {
 
     /// Rejects targets outside the domain of the loss.
     fn check(&self, loss: Loss) -> Result<()> {
-        let wrong = |row: usize, value: f64, domain| {
-            Err(Error::Entry { what: "the targets", row, value, domain })
-        };
+        let wrong =
+            |row: usize, value: f64, domain| Err(Error::Entry { what: "the targets", row, value, domain });
         let several = self.y.ncols() > 1;
         for (i, row) in self.y.rows().into_iter().enumerate() {
             for y in row {

@@ -94,7 +94,11 @@ fn by_rows<T: Real>(descent: &mut Descent<'_, '_, T>, by: By) -> Result<GlmFit<T
                 (descent.model, descent.eta, descent.known) = (model, eta, None);
             }
         }
-        if place == 0 { descent.run_from_sample(lambda)? } else { descent.run(lambda)? }
+        if place == 0 {
+            descent.run_from_sample(lambda)?
+        } else {
+            descent.run(lambda)?
+        }
         if place == 0 {
             first = Some((descent.model.clone(), descent.eta.clone()));
         }
@@ -104,7 +108,8 @@ fn by_rows<T: Real>(descent: &mut Descent<'_, '_, T>, by: By) -> Result<GlmFit<T
         descent.known = Some(sums);
         let loss = terms.losses.sum() + descent.model.penalty(lambda);
         let left_out = if by == By::LeftOut { Some(descent.left_out(&terms, &curvature)?) } else { None };
-        let fit = GlmFit::new((descent.model.clone(), lambda, loss), descent.passes).with_curvature(curvature);
+        let fit =
+            GlmFit::new((descent.model.clone(), lambda, loss), descent.passes).with_curvature(curvature);
         let error = match left_out {
             Some(error) => error,
             None => -fit.log_evidence()?,
@@ -153,7 +158,9 @@ fn by_folds<T: Real>(mut descent: Descent<'_, '_, T>) -> Result<GlmFit<T>> {
 /// The fold of each row: rows of a class are dealt out in turn. The only row of a class is in none.
 fn dealt(response: &Response) -> Vec<Option<usize>> {
     let classes = response.y.ncols();
-    let class = |i: usize| (0..classes).fold(0, |best, k| if response.y[[i, k]] > response.y[[i, best]] { k } else { best });
+    let class = |i: usize| {
+        (0..classes).fold(0, |best, k| if response.y[[i, k]] > response.y[[i, best]] { k } else { best })
+    };
     let of_row: Vec<usize> = (0..response.y.len_of(Axis(0))).map(class).collect();
     let counts = |i: usize| response.weights[i] > 0.0;
     let mut totals = vec![0usize; classes];

@@ -143,7 +143,8 @@ impl<T: Real> GlmSums<T> {
                 _ => (0..0, sums.slice(s![.., values..])),
             };
             let pull = terms.pull.slice(s![.., columns]);
-            intake.take_in_linearised(x, LinearisedRows { curvature: curvature.view(), pull, values: sums })?;
+            intake
+                .take_in_linearised(x, LinearisedRows { curvature: curvature.view(), pull, values: sums })?;
         }
         self.intakes = intakes;
         Ok(())
@@ -183,8 +184,8 @@ impl<T: Real> GlmSums<T> {
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn row_ranges(&self) -> &[Range<u64>] {
-        self.intakes.first().map_or(&[], |intake| intake.sums().row_ranges())
+    pub fn row_ranges(&self) -> Vec<Range<u64>> {
+        self.intakes.first().map_or_else(Vec::new, |intake| intake.sums().row_ranges())
     }
 
     /// Σ a loss + ½λ‖β‖² at the model.
@@ -261,7 +262,8 @@ impl<T: Real> GlmSums<T> {
     fn check_classes(&self) -> Result<()> {
         let (values, moments) = (self.model.values(), self.moments());
         let (totals, weight) = (&moments[values + 2..2 * values + 2], moments[2 * values + 2]);
-        let (domain, what) = ("above 0: leave classes without rows out of the model", "the weights of the classes");
+        let (domain, what) =
+            ("above 0: leave classes without rows out of the model", "the weights of the classes");
         let missing = |row: usize| Err(Error::Entry { what, row, value: 0.0, domain });
         let sums: Vec<f64> = match (self.model.classes, totals) {
             (0, _) => return Ok(()),
@@ -286,10 +288,4 @@ pub(super) fn check_points<T: Real>(x: PointsView<'_, T>) -> Result<()> {
     x.first_not_finite().map_or(Ok(()), |row| Err(Error::NotFinite { what: "x", row }))
 }
 
-once!(
-    GlmSums::<T>::at,
-    GlmSums::<T>::take_in,
-    GlmSums::<T>::merge,
-    GlmSums::<T>::step_by,
-    GlmSums::<T>::fit,
-);
+once!(GlmSums::<T>::at, GlmSums::<T>::take_in, GlmSums::<T>::merge, GlmSums::<T>::step_by, GlmSums::<T>::fit,);

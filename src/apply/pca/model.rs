@@ -1,15 +1,21 @@
 //! [`KernelPca`]: principal components of features.
 
-use ndarray::{Array2, ArrayRef2, ArrayView2, Axis, Slice};
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, aview1, s};
 
-use crate::apply::ridge::Normal;
+use crate::apply::ridge::{CentredRows, Normal};
 use crate::apply::{Ridge, Standardisation};
-use crate::error::{Error, Result};
-use crate::linalg::Backend;
+use crate::engine::PointsView;
+use crate::error::{Error, Result, check_size};
+use crate::linalg::largest_eigenpairs;
 use crate::map::Map;
+use crate::memory::check_memory;
 use crate::once::once;
-use crate::reduce::GramIntake;
-use crate::{Points, Real, progress};
+use crate::reduce::{GramIntake, check_training};
+use crate::targets::TargetRows;
+use crate::{Points, Real};
+
+/// The relative difference of entries that are equal up to rounding.
+const EQUAL: f64 = 1e-6;
 
 /// Projects points onto the directions of largest variance in the space of a kernel: kernel PCA. Approximate: the kernel is the
 /// map's estimate.
@@ -41,12 +47,14 @@ use crate::{Points, Real, progress};
 /// # Definition
 /// With Σ w (φ − φ̄)(φ − φ̄)ᵀ = Σ_k s_k v_k v_kᵀ over the training points, s falling, the components of a point are
 /// z_k(x) = v_k·(φ(x) − φ̄), and s_k / Σ w is their variance over the training points. Up to the sign of each column, these are the
-/// components of kernel PCA with the centred Gram matrix of the estimates. In each v the first entry within a tenth of the
-/// largest in size is positive. Directions of equal variance are determined only as a space, and directions whose variance
+/// components of kernel PCA with the centred Gram matrix of the estimates. In each v the entry of largest magnitude is
+/// positive, the first of equal ones. Directions of equal variance are determined only as a space, and directions whose variance
 /// is below rounding not at all: their variance is given as 0.
 ///
 /// # Cost
-/// O(m d + D k) a point, for k components.
+/// O(m d + D k) a point, for k components. They are found by the method of Lanczos, at some D² a step and some tens of steps, where k
+/// is at most D/5 and D at least 200; their residuals ‖Av − sv‖ are then at most 10⁻⁸ s₁. Else they take O(D³), and for n < D points
+/// in memory O(n² D + n³).
 ///
 /// # References
 /// B. Schölkopf, A. Smola, K.-R. Müller, *Nonlinear Component Analysis as a Kernel Eigenvalue Problem*, Neural Computation 10,
@@ -57,6 +65,8 @@ use crate::{Points, Real, progress};
 pub struct KernelPca<T: Real> {
     /// z as linear functions of features, with weights v.
     pub(super) projection: Ridge<T>,
+    /// φ̄, which is subtracted from features.
+    pub(super) mean: Vec<f64>,
     /// s_k / Σ w for the k components, falling; 0 where s_k is below rounding.
     pub(super) variances: Vec<f64>,
     /// The sum of s / Σ w over all D directions.
@@ -64,35 +74,91 @@ pub struct KernelPca<T: Real> {
 }
 
 impl<T: Real> KernelPca<T> {
+    /// The first components of points in memory, n × d, as they are: not standardised. With fewer points than features they come from
+    /// the products of points, at a cost of O(n² D + n³); else they are those of [`PcaStatistics`](super::PcaStatistics).
+    ///
+    /// ```
+    /// use random_features::apply::pca::KernelPca;
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::{Map, Trigonometric};
+    /// let x = Array2::from_shape_fn((60, 3), |(i, k)| ((i * (k + 2)) as f64).sin());
+    /// let map: Map<f64> =
+    ///     Trigonometric.gaussian(Orthogonal.draw(3, 512, 1)?, 1.0)?;
+    /// let pca = KernelPca::fit(map, &x, 4)?;
+    /// let white = pca.transform_whitened(&x)?;
+    /// assert!((white.column(3).mapv(|z| z * z).sum() / 60.0 - 1.0).abs() < 1e-9);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`PcaStatistics::update`](super::PcaStatistics::update) and
+    /// [`components`](super::PcaStatistics::components).
+    pub fn fit<'a>(map: Map<T>, x: impl Into<Points<'a, T>>, components: usize) -> Result<Self> {
+        Self::fit_points(map, x.into().view(), components)
+    }
+
+    #[inline(never)]
+    fn fit_points(map: Map<T>, x: PointsView<'_, T>, components: usize) -> Result<Self> {
+        check_components(components, map.feature_dim())?;
+        check_training(x, map.dim(), &Array2::zeros((x.nrows(), 0)), 0)?;
+        if x.nrows() < map.feature_dim()
+            && let Some(pca) = Self::of_few_points(&map, x, components)?
+        {
+            return Ok(pca);
+        }
+        let mut intake = GramIntake::new(map, 0)?;
+        intake.take_in(x, &TargetRows::none(x.nrows(), None))?;
+        Self::of(&intake, components)
+    }
+
+    /// The components from the products of points; `None` if these determine fewer directions.
+    fn of_few_points(map: &Map<T>, x: PointsView<'_, T>, components: usize) -> Result<Option<Self>> {
+        let rows = CentredRows::new(map, None, x, None, true)?;
+        let (space, rounding) = rows.space(&Array2::zeros((x.nrows(), 0)), true)?;
+        let variances: Vec<f64> = space.values.iter().rev().map(|s| s / rows.weight).collect();
+        if variances.get(components - 1).is_none_or(|least| *least <= rounding / rows.weight) {
+            return Ok(None);
+        }
+        let axes = rows.axes(&space, rounding);
+        let directions = axes.slice(s![.., ..;-1]).slice(s![.., ..components]).to_owned();
+        let total = variances.iter().sum();
+        let variances = variances[..components].to_vec();
+        Ok(Some(Self::new((map.clone(), None), rows.mean, directions, variances, total)))
+    }
+
     /// The first `components` components of the features that `intake` sums up.
     #[inline(never)]
     pub(super) fn of(intake: &GramIntake<T>, components: usize) -> Result<Self> {
         let (map, sums) = (intake.map(), intake.sums());
-        let width = sums.feature_dim();
-        if !(1..=width).contains(&components) {
-            let domain = "from 1 to the number of features";
-            return Err(Error::Parameter {
-                name: "the number of components",
-                value: components as f64,
-                domain,
-            });
-        }
-        let normal = Normal::centred(sums)?;
+        check_components(components, sums.feature_dim())?;
+        let Normal { a, mean_features, weight, total_noise, .. } = Normal::centred(sums)?;
+        let total = a.diag().sum() / weight;
+        let found = largest_eigenpairs(a, components)?;
         // Eigenvalues below the rounding error of the matrix count as 0.
-        let variance = |s: &f64| if *s > normal.total_noise { s / normal.weight } else { 0.0 };
-        progress::check()?;
-        let mut eigen = Backend::default().eigen(&normal.a)?;
-        progress::check()?;
-        eigen.values.invert_axis(Axis(0));
-        eigen.vectors.invert_axis(Axis(1));
-        let directions = eigen.vectors.slice_axis(Axis(1), Slice::from(..components)).to_owned();
-        let offsets = -normal.mean_features.dot(&directions);
+        let variance = |s: &f64| if *s > total_noise { s / weight } else { 0.0 };
+        let variances: Vec<f64> = found.values.iter().map(variance).collect();
+        let total = total.max(variances.iter().sum());
         let inputs = sums.standardisation().cloned();
-        Ok(KernelPca {
-            projection: Ridge::new(map.clone(), inputs, directions, offsets),
-            variances: eigen.values.iter().take(components).map(variance).collect(),
-            total: eigen.values.iter().map(variance).sum(),
-        })
+        Ok(Self::new((map.clone(), inputs), mean_features, found.vectors, variances, total))
+    }
+
+    /// Components with these directions, D × k, which get their signs.
+    fn new(
+        (map, inputs): (Map<T>, Option<Standardisation>),
+        mean: Array1<f64>,
+        mut directions: Array2<f64>,
+        variances: Vec<f64>,
+        total: f64,
+    ) -> Self {
+        directions.columns_mut().into_iter().for_each(|mut v| v *= sign(v.view()));
+        let offsets = -mean.dot(&directions);
+        KernelPca {
+            projection: Ridge::new(map, inputs, directions, offsets),
+            mean: mean.to_vec(),
+            variances,
+            total,
+        }
     }
 
     /// Projects the rows of `x`, n × d: the components z(x), n × k. Points are standardised as those of the statistics were, if they
@@ -112,6 +178,43 @@ impl<T: Real> KernelPca<T> {
     /// [`Cancelled`](Error::Cancelled), some rows are written.
     pub fn transform_into<'a>(&self, x: impl Into<Points<'a, T>>, out: &mut ArrayRef2<T>) -> Result<()> {
         self.projection.predict_into(x, out)
+    }
+
+    /// Projects the rows of `x`, n × d, and divides each component by the root of its variance: over the training points the
+    /// variances are 1 and the components uncorrelated. A component whose variance is 0 is 0.
+    ///
+    /// # Errors
+    /// The errors of [`transform`](KernelPca::transform).
+    #[doc(alias = "whiten")]
+    pub fn transform_whitened<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
+        let mut components = self.transform(x)?;
+        self.whiten(&mut components);
+        Ok(components)
+    }
+
+    #[inline(never)]
+    fn whiten(&self, components: &mut Array2<T>) {
+        for (mut column, variance) in components.columns_mut().into_iter().zip(&self.variances) {
+            let factor = if *variance > 0.0 { variance.sqrt().recip() } else { 0.0 };
+            column.mapv_inplace(|z| T::narrow(z.widen() * factor));
+        }
+    }
+
+    /// The features φ̄ + Σ z_k v_k of components z, n × k: n × D plain values. Of all features with these components they are the
+    /// nearest to the mean, and for z = z(x) they are the orthogonal projection of φ(x).
+    ///
+    /// They are features, not points: in general no point has them. The squared distance of φ(x) from them says how unusual x is,
+    /// and products with the features of other points are estimates of the kernel with what the components keep.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if z does not have k columns, [`Memory`](crate::Error::Memory) if there is no memory for the result.
+    #[inline(never)]
+    pub fn inverse_transform(&self, components: &ArrayRef2<T>) -> Result<Array2<T>> {
+        check_size("the number of columns of the components", self.variances.len(), components.ncols())?;
+        let row = self.mean.len().saturating_mul(2 * size_of::<f64>());
+        check_memory("rows of features", components.nrows(), row)?;
+        let features = components.mapv(|z| z.widen()).dot(&self.directions()) + &aview1(&self.mean);
+        Ok(features.mapv(T::narrow))
     }
 
     /// The directions v in rows, k × D.
@@ -141,4 +244,23 @@ impl<T: Real> KernelPca<T> {
     }
 }
 
-once!(KernelPca::<T>::of);
+/// Rejects numbers of components that features do not have.
+fn check_components(components: usize, features: usize) -> Result<()> {
+    let (name, domain) = ("the number of components", "from 1 to the number of features");
+    let value = components as f64;
+    if (1..=features).contains(&components) { Ok(()) } else { Err(Error::Parameter { name, value, domain }) }
+}
+
+/// The sign of the entry of largest magnitude; of entries that are equal up to rounding, of the first.
+fn sign(vector: ArrayView1<'_, f64>) -> f64 {
+    let largest = vector.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+    let first = vector.iter().find(|v| v.abs() >= largest * (1.0 - EQUAL));
+    first.map_or(1.0, |v| v.signum())
+}
+
+once!(
+    KernelPca::<T>::fit_points,
+    KernelPca::<T>::of,
+    KernelPca::<T>::whiten,
+    KernelPca::<T>::inverse_transform,
+);

@@ -134,6 +134,20 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.take_out(first, x.view(), &TargetRows::none(x.nrows(), weights))
     }
 
+    /// Removes rows by their numbers, in any order, with the points and weights that were added.
+    ///
+    /// # Errors
+    /// The errors of [`RidgeStatistics::downdate_rows`].
+    pub fn downdate_rows<'a>(
+        &mut self,
+        numbers: &[u64],
+        x: impl Into<Points<'a, T>>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        let x = x.into();
+        self.intake.take_out_listed(numbers, &x, &TargetRows::none(x.nrows(), weights))
+    }
+
     /// Merges the rows of other statistics, for an equal map and with equal options, into these.
     ///
     /// # Errors
@@ -150,7 +164,7 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.merge_sums(sums)
     }
 
-    /// The k first principal components. Cost O(D³).
+    /// The k first principal components. Cost O(D³), for a few of many O(D²) a step ([`KernelPca`]).
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::pca`].
@@ -197,7 +211,7 @@ impl<T: Real> PcaStatistics<T> {
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn row_ranges(&self) -> &[Range<u64>] {
+    pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.sums().row_ranges()
     }
 }

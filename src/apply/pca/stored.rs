@@ -28,6 +28,8 @@ sealed_fields! {
     struct StoredKernelPca {
         projection: Ridge<T>,
         #[serde(with = "crate::exact")]
+        mean: Vec<f64>,
+        #[serde(with = "crate::exact")]
         variances: Vec<f64>,
         #[serde(with = "crate::exact")]
         total: f64,
@@ -38,12 +40,15 @@ impl<T: Real> TryFrom<StoredKernelPca<T>> for KernelPca<T> {
     type Error = &'static str;
 
     fn try_from(stored: StoredKernelPca<T>) -> Result<Self, &'static str> {
-        let StoredKernelPca { projection, variances, total } = stored;
+        let StoredKernelPca { projection, mean, variances, total } = stored;
         let falling = variances.windows(2).all(|pair| pair[0] >= pair[1]);
         let sound = variances.iter().chain([&total]).all(|v| v.is_finite() && *v >= 0.0);
         if !(falling && sound && variances.len() == projection.intercepts().len()) {
             return Err("variances of components that do not fall, or are not as many as the directions");
         }
-        Ok(KernelPca { projection, variances, total })
+        if mean.len() != projection.map().feature_dim() || !mean.iter().all(|v| v.is_finite()) {
+            return Err("mean features of another number than that of the map, or not finite");
+        }
+        Ok(KernelPca { projection, mean, variances, total })
     }
 }

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use ndarray::{ArcArray2, Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{ArcArray2, Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, aview1};
 
 use super::Standardisation;
 use super::predictor::{PredictionBuffers, Predictor, PreparedWeights};
 use crate::engine::{Batch, Form, PointsView, Scratch, Side, map_rows};
-use crate::error::{Result, check_size};
+use crate::error::{Result, check_finite, check_positive, check_size};
 use crate::labels;
 use crate::map::Map;
 use crate::memory::check_memory;
@@ -65,6 +65,42 @@ impl<T: Real> Ridge<T> {
     ) -> Self {
         let weights = weights.reversed_axes().as_standard_layout().into_owned().into_shared();
         Ridge { map, inputs, weights, intercepts }
+    }
+
+    /// A model from arrays: weights β, t × D as [`weights`](Ridge::weights) gives them, and an intercept for each of the t targets.
+    ///
+    /// ```
+    /// use random_features::apply::Ridge;
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::{Array2, arr2};
+    /// use random_features::{Map, Trigonometric};
+    /// let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(1, 8, 1)?, 1.0)?;
+    /// let model = Ridge::of_weights(map, &Array2::zeros((1, 16)), &[0.5])?;
+    /// assert_eq!(model.predict(&arr2(&[[3.0]]))?, arr2(&[[0.5]]));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) without targets, [`Shape`](crate::Error::Shape) if a size does not fit,
+    /// [`NotFinite`](crate::Error::NotFinite) if a number is not finite.
+    #[inline(never)]
+    pub fn of_weights(map: Map<T>, weights: &ArrayRef2<f64>, intercepts: &[f64]) -> Result<Self> {
+        check_positive("the number of targets", intercepts.len())?;
+        check_size("the number of rows of the weights", intercepts.len(), weights.nrows())?;
+        check_size("the number of columns of the weights", map.feature_dim(), weights.ncols())?;
+        check_finite("the weights", weights)?;
+        check_finite("the intercepts", &aview1(intercepts).insert_axis(Axis(1)))?;
+        let weights = weights.as_standard_layout().into_owned().into_shared();
+        Ok(Ridge { map, inputs: None, weights, intercepts: intercepts.to_vec().into() })
+    }
+
+    /// Sets how inputs are centred and scaled before the map is applied.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `inputs` is for points of another dimension.
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        check_size("the dimension of the standardisation", self.map.dim(), inputs.centre().len())?;
+        Ok(Ridge { inputs: Some(inputs), ..self })
     }
 
     /// The map.
@@ -206,4 +242,4 @@ impl<T: Real> Ridge<T> {
     }
 }
 
-once!(Ridge::<T>::predictions, Ridge::<T>::scores, Ridge::<T>::write_predictions);
+once!(Ridge::<T>::of_weights, Ridge::<T>::predictions, Ridge::<T>::scores, Ridge::<T>::write_predictions);

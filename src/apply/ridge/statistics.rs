@@ -35,7 +35,9 @@ use crate::{Points, Real, Targets};
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
-/// features φ = φ(x), targets y and weights w (1 by default), and the range of each target. [`solve`](RidgeStatistics::solve)
+/// features φ = φ(x) and targets y, and the range of each target. w is how often a row counts (its
+/// [weight](Targets::with_weights), 1 by default) times its [precision](Targets::with_precisions) p (1 by default). The sum of counts
+/// and Σ ln p over as many rows travel beside, since a precision is no row. [`solve`](RidgeStatistics::solve)
 /// gives the regression for one λ, [`spectrum`](RidgeStatistics::spectrum) the regressions for all. The map, the centring and
 /// scaling of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the
 /// sums travel without the map: [`GramSums`].
@@ -167,7 +169,7 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn row_ranges(&self) -> &[Range<u64>] {
+    pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.sums().row_ranges()
     }
 
@@ -239,6 +241,35 @@ impl<T: Real> RidgeStatistics<T> {
         targets: impl Into<Targets<'t, T>>,
     ) -> Result<()> {
         self.intake.take_out(first, x.into().view(), &targets.into().rows(self.targets())?)
+    }
+
+    /// Removes rows by their numbers, in any order, with the data that were added: `x` and the targets have a row for each number. It is
+    /// one edit of the sums for each [`CHUNK`](RidgeStatistics::CHUNK) of numbers, however many there are.
+    ///
+    /// ```
+    /// use random_features::ndarray::{Array2, Axis};
+    /// use random_features::Trigonometric;
+    /// use random_features::apply::RidgeStatistics;
+    /// use random_features::frequency::Orthogonal;
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 8, 1)?, 1.0)?;
+    /// let mut statistics = RidgeStatistics::new(map, 1)?;
+    /// let x = Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 25.0);
+    /// statistics.update(&x, &x.mapv(f64::sin))?;
+    /// let old = x.select(Axis(0), &[7, 40, 2]);
+    /// statistics.downdate_rows(&[7, 40, 2], &old, &old.mapv(f64::sin))?;
+    /// assert_eq!((statistics.rows(), statistics.row_ranges().len()), (97, 4));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`downdate`](RidgeStatistics::downdate); [`Row`](Error::Row) if a number is listed twice.
+    pub fn downdate_rows<'a, 't>(
+        &mut self,
+        numbers: &[u64],
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
+    ) -> Result<()> {
+        self.intake.take_out_listed(numbers, &x.into(), &targets.into().rows(self.targets())?)
     }
 
     /// Merges the rows of other statistics, for an equal map and with equal options, into these. The next update begins after

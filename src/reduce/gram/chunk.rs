@@ -188,7 +188,7 @@ impl<T: Real> FeatureChunk<T> {
     }
 
     /// Writes Σ w φ φᵀ over the chunk for block (i, j) of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature.
-    /// Above the diagonal some of the products are left out.
+    /// Above the diagonal they are 0 too.
     fn multiply(&self, i: usize, j: usize, products: &mut [T], sums: &mut [f64]) {
         sums.fill(0.0);
         let panels = BLOCK / panel_width::<T>();
@@ -204,6 +204,10 @@ impl<T: Real> FeatureChunk<T> {
                     add_scaled(Isa::best(), &mut sums[..right.rows()], run.unit, products);
                 }
             }
+        }
+        if i == j {
+            let rows = sums.chunks_exact_mut(BLOCK).enumerate();
+            rows.for_each(|(f, sums)| sums[f + 1..].fill(0.0));
         }
     }
 }
@@ -340,8 +344,7 @@ impl Differences {
 
 /// The first row of a batch that has no finite features.
 fn first_without_features<T: Real>(batch: &Batch<T>) -> Option<usize> {
-    let no_features =
-        |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
+    let no_features = |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
     (0..batch.rows()).find(no_features)
 }
 
@@ -351,11 +354,7 @@ pub(super) fn moment_count(targets: usize) -> usize {
 }
 
 /// Turns values into plain features times √w, divided by a power of two near the largest, which is returned.
-fn scale_rows<T: Real>(
-    program: &Program<T>,
-    batch: &mut Batch<T>,
-    weight: impl Fn(usize) -> f64,
-) -> f64 {
+fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, weight: impl Fn(usize) -> f64) -> f64 {
     let blocks = || program.blocks().iter().enumerate();
     let log = |i: usize, scale: f64| scale + 0.5 * weight(i).ln();
     let mut top = f64::NEG_INFINITY;
@@ -406,16 +405,23 @@ pub(super) fn blocks(width: usize) -> Vec<(usize, usize)> {
     (0..width.div_ceil(BLOCK)).flat_map(|i| (0..=i).map(move |j| (i, j))).collect()
 }
 
-/// The rows of a matrix of points, cut where chunks begin: `first` is the number of the first row.
-pub(super) fn cuts(first: u64, rows: usize) -> impl Iterator<Item = Range<usize>> {
-    let mut start = 0usize;
-    std::iter::from_fn(move || {
-        let left = ROWS - (first + start as u64) % ROWS;
-        let end = rows.min(start.saturating_add(usize::try_from(left).unwrap_or(usize::MAX)));
-        let range = start..end;
-        start = end;
-        (!range.is_empty()).then_some(range)
-    })
+/// The places of points in ascending ranges of numbers, cut where chunks begin. Points of one chunk stay together, gaps or not.
+pub(super) fn cuts(rows: &[Range<u64>]) -> Vec<Range<usize>> {
+    let (mut cuts, mut place, mut current): (Vec<Range<usize>>, usize, _) = (Vec::new(), 0, None);
+    for Range { mut start, end } in rows.iter().cloned() {
+        while start < end {
+            let chunk = start / ROWS;
+            let count = (end - start).min(ROWS - start % ROWS);
+            // No more than 4096.
+            let next = place + count as usize;
+            match cuts.last_mut() {
+                Some(last) if current == Some(chunk) => last.end = next,
+                _ => cuts.push(place..next),
+            }
+            (start, place, current) = (start + count, next, Some(chunk));
+        }
+    }
+    cuts
 }
 
 #[cfg(test)]
@@ -424,10 +430,13 @@ mod tests {
 
     #[test]
     fn chunks_begin_at_multiples() {
-        let cuts = |first, rows| cuts(first, rows).collect::<Vec<_>>();
+        let cuts = |first: u64, rows: u64| super::cuts(&[first..first + rows]);
         assert_eq!(cuts(0, 5000), [0..4096, 4096..5000]);
         assert_eq!(cuts(4000, 200), [0..96, 96..200]);
         assert_eq!(cuts(8192, 4096), [Range { start: 0, end: 4096 }]);
         assert!(cuts(3, 0).is_empty());
+        // Points of one chunk stay together, whatever is between them.
+        let gaps = [0..3, 10..11, 4000..4100, 5000..5001, 9000..9001];
+        assert_eq!(super::cuts(&gaps), [0..100, 100..105, 105..106]);
     }
 }

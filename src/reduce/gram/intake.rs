@@ -1,8 +1,11 @@
 //! [`GramIntake`]: sums with the map that makes features of points.
 
+use super::ranges::Ranges;
 use super::sums::MapIdentity;
 use super::{GramSums, Standardisation};
 use crate::Real;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::reduce::RidgeWarning;
@@ -29,12 +32,18 @@ impl<T: Real> GramIntake<T> {
 
     /// Rejects maps that are not symmetric, and sums that cannot be addressed.
     pub fn check(map: &Map<T>, targets: usize) -> Result<()> {
+        Self::check_symmetric(map)?;
+        GramSums::<T>::check(map.feature_dim(), targets)
+    }
+
+    /// Rejects maps that are not symmetric.
+    pub fn check_symmetric(map: &Map<T>) -> Result<()> {
         if !map.facts().symmetric {
             let what = "features that are the same on both sides, which sums of their products need: KernelRidge takes its \
                         Gram matrix";
             return Err(Error::Unsupported { what });
         }
-        GramSums::<T>::check(map.feature_dim(), targets)
+        Ok(())
     }
 
     /// Sums that have travelled, with their map. The next update begins after their last row.
@@ -99,6 +108,16 @@ impl<T: Real> GramIntake<T> {
 
     /// Whether inputs are badly scaled for the map's kernel.
     pub fn scale_warning(&self) -> Option<RidgeWarning> {
-        self.sums.ranges.warning(self.map.plain_recipe().map(|plain| plain.kernel.lengthscale()))
+        Self::warning_of(&self.map, &self.sums.ranges)
+    }
+
+    /// Whether points are badly scaled for a map's kernel.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn scale_warning_of(map: &Map<T>, x: PointsView<'_, T>) -> Option<RidgeWarning> {
+        Self::warning_of(map, &Ranges::of(x, |_| true))
+    }
+
+    fn warning_of(map: &Map<T>, ranges: &Ranges) -> Option<RidgeWarning> {
+        ranges.warning(map.plain_recipe().map(|plain| plain.kernel.lengthscale()))
     }
 }

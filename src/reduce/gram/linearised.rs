@@ -18,10 +18,9 @@ impl<T: Real> GramIntake<T> {
         NormalSums::check_room::<T>(self.sums.targets(), self.map.feature_dim())?;
         let (mut totals, pools) = (self.sums.totals.clone(), ChunkPools::default());
         let source = FeatureSource::standardised(self.map.program(), self.sums.inputs.as_ref());
-        for cut in cuts(self.next, x.nrows()) {
+        for cut in cuts(std::slice::from_ref(&numbers)) {
             let own = rows.rows(cut.clone());
-            let mut chunk =
-                FeatureChunk::linearised(source, x.rows(cut.clone()), own, cut.start, &pools)?;
+            let mut chunk = FeatureChunk::linearised(source, x.rows(cut.clone()), own, cut.start, &pools)?;
             NormalSums::check(&chunk)?;
             totals.add(&mut chunk, 1.0);
             chunk.give_back(&pools);

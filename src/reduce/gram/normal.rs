@@ -19,7 +19,6 @@ const SUMMANDS: u64 = 2;
 
 /// The sums over rows for normal equations.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct NormalSums {
     /// Σ w φ φᵀ, a piece for each block of the lower triangle.
     pub gram: Totals,
@@ -37,7 +36,6 @@ pub(super) struct NormalSums {
     /// Σ w φ φᵀ are relative to these, where rows are removed in other cuts.
     pub magnitudes: Totals,
     /// The largest of these numbers among runs.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub most: Vec<f64>,
     /// The number of additions for which words have no room any more, of at most [`MOST`].
     pub parts: u64,
@@ -88,22 +86,6 @@ impl NormalSums {
     /// Rejects sums of this size, or another copy of them, if they do not fit in memory.
     pub fn check_room<T: Real>(targets: usize, width: usize) -> Result<()> {
         check_memory("bytes of sums over rows", Self::bytes::<T>(targets, width), 1)
-    }
-
-    /// Whether the sums are for these numbers of targets and features.
-    #[cfg(feature = "serde")]
-    pub fn fit<T: Real>(&self, targets: usize, width: usize) -> bool {
-        self.gram.fits(block_count(width), BLOCK * BLOCK, Self::depth::<T>())
-            && self.cross.len() == targets + 1
-            && self.cross.iter().all(|sums| sums.fits(1, width, CROSS_WORDS))
-            && self.moments.len() == moment_count(targets)
-            && self.moments.iter().all(|sums| sums.fits(1, 1, MOMENT_WORDS))
-            && self.removed.fits(1, 1, BOUND_WORDS)
-            && self.scatter.len() == targets
-            && self.scatter.iter().all(|sums| sums.fits(1, 1, BOUND_WORDS))
-            && self.magnitudes.fits(1, 2, BOUND_WORDS)
-            && self.most.len() == 2
-            && self.most.iter().all(|most| (0.0..=LARGEST).contains(most))
     }
 
     /// Whether there is room for an addition without a carry.
@@ -186,6 +168,89 @@ impl NormalSums {
         self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
         self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));
         self.parts += other.parts;
+    }
+}
+
+/// The stored form: of products the triangle alone.
+#[cfg(feature = "serde")]
+pub(super) mod stored {
+    use super::super::chunk::blocks;
+    use super::super::totals::stored::StoredTotals;
+    use super::{BLOCK, LARGEST, NormalSums, Real, Totals};
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "NormalSums")]
+    pub struct StoredNormalSums {
+        gram: StoredTotals,
+        pub cross: Vec<StoredTotals>,
+        moments: Vec<StoredTotals>,
+        removed: StoredTotals,
+        scatter: Vec<StoredTotals>,
+        magnitudes: StoredTotals,
+        #[serde(with = "crate::exact")]
+        most: Vec<f64>,
+        parts: u64,
+    }
+
+    impl From<&NormalSums> for StoredNormalSums {
+        fn from(sums: &NormalSums) -> Self {
+            let all = |totals: &Totals| totals.stored(totals.places());
+            let each = |totals: &[Totals]| totals.iter().map(all).collect();
+            let width = sums.cross.first().map_or(0, |totals| totals.places().count());
+            StoredNormalSums {
+                gram: sums.gram.stored(triangle(width)),
+                cross: each(&sums.cross),
+                moments: each(&sums.moments),
+                removed: all(&sums.removed),
+                scatter: each(&sums.scatter),
+                magnitudes: all(&sums.magnitudes),
+                most: sums.most.clone(),
+                parts: sums.parts,
+            }
+        }
+    }
+
+    impl StoredNormalSums {
+        /// The sums for so many targets and features; `None` if they are of another shape.
+        pub fn restored<T: Real>(self, targets: usize, width: usize) -> Option<NormalSums> {
+            // What is stored must be as large as what is asked for, before there is memory for it.
+            let entries = width.checked_mul(width.checked_add(1)?)? / 2;
+            if self.gram.len() != entries.checked_mul(NormalSums::depth::<T>())? {
+                return None;
+            }
+            let zeros = NormalSums::new::<T>(targets, width).ok()?;
+            let one = |zeros: Totals, stored: StoredTotals| {
+                let places = zeros.places();
+                zeros.restored(&stored, places)
+            };
+            let each = |zeros: Vec<Totals>, stored: Vec<StoredTotals>| {
+                let same = zeros.len() == stored.len();
+                let pairs = zeros.into_iter().zip(stored);
+                pairs.map(|(zeros, stored)| one(zeros, stored)).collect::<Option<Vec<_>>>().filter(|_| same)
+            };
+            let sound = self.most.len() == 2 && self.most.iter().all(|most| (0.0..=LARGEST).contains(most));
+            sound.then_some(())?;
+            Some(NormalSums {
+                gram: zeros.gram.restored(&self.gram, triangle(width))?,
+                cross: each(zeros.cross, self.cross)?,
+                moments: each(zeros.moments, self.moments)?,
+                removed: one(zeros.removed, self.removed)?,
+                scatter: each(zeros.scatter, self.scatter)?,
+                magnitudes: one(zeros.magnitudes, self.magnitudes)?,
+                most: self.most,
+                parts: self.parts,
+            })
+        }
+    }
+
+    /// Where the products of pairs of features are, each pair once.
+    fn triangle(width: usize) -> impl Iterator<Item = (usize, usize)> {
+        blocks(width).into_iter().enumerate().flat_map(move |(piece, (i, j))| {
+            (i * BLOCK..width.min((i + 1) * BLOCK)).flat_map(move |f| {
+                let row = (f - i * BLOCK) * BLOCK;
+                (j * BLOCK..(f + 1).min((j + 1) * BLOCK)).map(move |g| (piece, row + g - j * BLOCK))
+            })
+        })
     }
 }
 

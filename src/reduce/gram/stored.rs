@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 
 use super::counts::RowCounts;
-use super::normal::NormalSums;
+use super::normal::stored::StoredNormalSums;
 use super::ranges::Ranges;
 use super::sums::MapIdentity;
 use super::{GramIntake, GramSums, Standardisation};
@@ -20,7 +20,7 @@ use crate::sealed::sealed;
 struct StoredGramSums {
     map: MapIdentity,
     inputs: Option<Standardisation>,
-    totals: NormalSums,
+    totals: StoredNormalSums,
     rows: RowRanges,
     ranges: Ranges,
     target_ranges: Ranges,
@@ -32,6 +32,7 @@ sealed!(GramSums<T>, StoredGramSums, T, [T: Real]);
 impl<T: Real> From<&GramSums<T>> for StoredGramSums {
     fn from(sums: &GramSums<T>) -> Self {
         let GramSums { map, inputs, totals, rows, ranges, target_ranges, present, scalar: _ } = sums.clone();
+        let totals = (&totals).into();
         StoredGramSums { map, inputs, totals, rows, ranges, target_ranges, present }
     }
 }
@@ -45,14 +46,11 @@ impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
             return Err("sums of no feature".into());
         };
         GramSums::<T>::check(map.feature_dim, targets).map_err(|error| error.to_string())?;
-        if !totals.fit::<T>(targets, map.feature_dim) {
+        let Some(totals) = totals.restored::<T>(targets, map.feature_dim) else {
             return Err("sums of another shape than that of the map and the targets".into());
-        }
+        };
         if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != map.input_dim) {
             return Err("a standardisation for another dimension than that of the map".into());
-        }
-        if !rows.is_sound() {
-            return Err("ranges of rows that overlap, touch or are out of order".into());
         }
         if !present.fit(rows.len(), targets) {
             return Err("more rows of positive weight, or of a target that is not 0, than rows".into());

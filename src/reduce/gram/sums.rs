@@ -54,7 +54,7 @@ use crate::rows::RowRanges;
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
-/// targets y and weights w. With them travel the numbers of the [rows](GramSums::row_ranges), the [identity](GramSums::identity) of
+/// targets y and weights w, which are counts times precisions; the sum of counts and that of counts times ln p. With them travel the numbers of the [rows](GramSums::row_ranges), the [identity](GramSums::identity) of
 /// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges of inputs and targets.
 ///
 /// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with
@@ -156,13 +156,13 @@ impl<T: Real> GramSums<T> {
         if let Some((_, reason)) = differ.into_iter().find(|(differ, _)| *differ) {
             return Err(Error::Merge { reason });
         }
-        let rows = self.rows.with(&other.rows)?;
+        self.rows.check_apart(&other.rows)?;
         NormalSums::check_room::<T>(self.targets(), self.map.feature_dim)?;
         self.totals.merge(other.totals.clone());
         self.ranges.join(&other.ranges);
         self.target_ranges.join(&other.target_ranges);
         self.present = self.present.with(&other.present);
-        self.rows = rows;
+        self.rows.join(&other.rows);
         Ok(())
     }
 
@@ -197,7 +197,7 @@ impl<T: Real> GramSums<T> {
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
-    pub fn row_ranges(&self) -> &[Range<u64>] {
+    pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.rows.ranges()
     }
 

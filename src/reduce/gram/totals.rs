@@ -20,7 +20,6 @@ pub(super) const LARGEST: f64 = 1e288;
 ///
 /// J. Demmel, H. D. Nguyen, *Parallel Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Totals {
     /// `None` while all summands are 0.
     level: Option<i32>,
@@ -28,7 +27,6 @@ pub(super) struct Totals {
     depth: usize,
     /// The number of sums of a piece, which lie together: first the highest words of all of them, then the next.
     piece: usize,
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     words: Vec<f64>,
 }
 
@@ -36,14 +34,6 @@ impl Totals {
     /// `pieces` × `piece` sums of 0.
     pub(super) fn new(pieces: usize, piece: usize, depth: usize) -> Self {
         Totals { level: None, depth, piece, words: vec![0.0; pieces * piece * depth] }
-    }
-
-    /// Whether these are sums of this number and length.
-    #[cfg(feature = "serde")]
-    pub(super) fn fits(&self, pieces: usize, piece: usize, depth: usize) -> bool {
-        let shape = (self.piece, self.depth, self.words.len()) == (piece, depth, pieces * piece * depth);
-        let finite = self.words.iter().all(|word| word.is_finite());
-        shape && finite && self.level.is_none_or(|level| LEVELS.contains(&level))
     }
 
     /// Makes the level high enough for summands up to `bound`, and returns how to add them; `None` if they are 0 or too large.
@@ -128,6 +118,78 @@ impl Totals {
                 piece[..by].fill(0.0);
             }
         }
+    }
+}
+
+/// The stored form: words are counts of their grids, of which the most have few digits.
+#[cfg(feature = "serde")]
+pub(super) mod stored {
+    use super::{LEVELS, STEP, Totals};
+
+    /// The sums at some places, whose words follow each other, from the highest on.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "Totals")]
+    pub struct StoredTotals {
+        level: Option<i32>,
+        depth: usize,
+        words: Vec<i64>,
+    }
+
+    impl StoredTotals {
+        /// The number of words.
+        pub fn len(&self) -> usize {
+            self.words.len()
+        }
+    }
+
+    impl Totals {
+        /// Where the words of all sums of `pieces` pieces are.
+        pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+            let (pieces, piece) = (self.words.len() / (self.piece * self.depth), self.piece);
+            (0..pieces).flat_map(move |k| (0..piece).map(move |place| (k, place)))
+        }
+
+        /// The stored form of the sums at these places of pieces. All others are of no use.
+        pub fn stored(&self, places: impl Iterator<Item = (usize, usize)>) -> StoredTotals {
+            let level = self.level.unwrap_or(0);
+            let words = places.flat_map(|at| (0..self.depth).map(move |k| (at, k)));
+            let count =
+                |(at, k): ((usize, usize), usize)| (self.words[self.word(at, k)] / unit(level, k)) as i64;
+            StoredTotals { level: self.level, depth: self.depth, words: words.map(count).collect() }
+        }
+
+        /// Sums of 0 with the stored ones at these places; `None` if these are of another number or size.
+        pub fn restored(
+            mut self,
+            stored: &StoredTotals,
+            places: impl Iterator<Item = (usize, usize)>,
+        ) -> Option<Totals> {
+            let level = stored.level.unwrap_or(0);
+            if stored.depth != self.depth || !LEVELS.contains(&level) {
+                return None;
+            }
+            let mut words = stored.words.iter();
+            for at in places {
+                for k in 0..self.depth {
+                    let place = self.word(at, k);
+                    self.words[place] = *words.next()? as f64 * unit(level, k);
+                }
+            }
+            let sound =
+                words.next().is_none() && (stored.level.is_some() || stored.words.iter().all(|v| *v == 0));
+            self.level = stored.level;
+            sound.then_some(self)
+        }
+
+        /// Where word k of a sum is.
+        fn word(&self, (piece, place): (usize, usize), k: usize) -> usize {
+            (piece * self.depth + k) * self.piece + place
+        }
+    }
+
+    /// The grid of word k.
+    fn unit(level: i32, k: usize) -> f64 {
+        libm::ldexp(1.0, STEP * (level - k as i32))
     }
 }
 

@@ -11,19 +11,19 @@ use super::counts::RowCounts;
 use super::normal::NormalSums;
 use super::ranges::Ranges;
 use crate::engine::{FeatureSource, PointsView};
-use crate::error::Result;
+use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::reduce::training::check_training;
 use crate::rows::RowRanges;
 use crate::targets::TargetRows;
-use crate::{Real, progress};
+use crate::{Points, Real, progress};
 
 /// A change of sums, ready to be [put](GramIntake::put) in its place.
 pub(crate) struct Change<T> {
     totals: NewTotals<T>,
-    /// The rows that are added, or removed if the sign is negative.
-    rows: Range<u64>,
+    /// The rows that are added, or removed if the sign is negative, in ascending ranges.
+    rows: Vec<Range<u64>>,
     sign: f64,
     ranges: Ranges,
     target_ranges: Ranges,
@@ -49,11 +49,48 @@ impl<T: Real> GramIntake<T> {
     }
 
     /// Removes rows from number `first` on.
-    #[inline(never)]
     pub fn take_out(&mut self, first: u64, x: PointsView<'_, T>, targets: &TargetRows<'_, T>) -> Result<()> {
         let rows = RowRanges::numbers(first, x.nrows())?;
-        self.sums.rows.check_held(&rows)?;
-        let totals = self.new_totals(x, targets, first, -1.0)?;
+        self.take_out_ranges(vec![rows], x, targets)
+    }
+
+    /// Removes rows of these numbers.
+    pub fn take_out_listed(
+        &mut self,
+        numbers: &[u64],
+        x: &Points<'_, T>,
+        targets: &TargetRows<'_, T>,
+    ) -> Result<()> {
+        check_size("the number of points that are removed", numbers.len(), x.nrows())?;
+        check_size("the number of rows of targets", x.nrows(), targets.columns.nrows())?;
+        let mut order: Vec<usize> = (0..numbers.len()).collect();
+        order.sort_by_key(|i| numbers[*i]);
+        let mut rows: Vec<Range<u64>> = Vec::new();
+        for row in order.iter().map(|i| numbers[*i]) {
+            let next = RowRanges::numbers(row, 1)?;
+            match rows.last_mut() {
+                Some(last) if last.end > row => return Err(Error::Row { row, reason: "is listed twice" }),
+                Some(last) if last.end == row => last.end = next.end,
+                _ => rows.push(next),
+            }
+        }
+        if order.is_sorted() {
+            return self.take_out_ranges(rows, x.view(), targets);
+        }
+        let targets = targets.select(&order);
+        self.take_out_ranges(rows, x.select(&order)?.view(), &targets)
+    }
+
+    /// Removes rows in ascending ranges.
+    #[inline(never)]
+    fn take_out_ranges(
+        &mut self,
+        rows: Vec<Range<u64>>,
+        x: PointsView<'_, T>,
+        targets: &TargetRows<'_, T>,
+    ) -> Result<()> {
+        rows.iter().try_for_each(|rows| self.sums.rows.check_held(rows))?;
+        let totals = self.new_totals(x, targets, &rows, -1.0)?;
         let present = self.sums.present.without(&RowCounts::of(&targets.columns, targets.weights()));
         self.put(Change {
             totals,
@@ -71,7 +108,7 @@ impl<T: Real> GramIntake<T> {
     #[inline(never)]
     pub fn with(&self, x: PointsView<'_, T>, targets: &TargetRows<'_, T>) -> Result<Change<T>> {
         let rows = self.sums.rows.next(self.next, x.nrows())?;
-        let totals = self.new_totals(x, targets, self.next, 1.0)?;
+        let totals = self.new_totals(x, targets, std::slice::from_ref(&rows), 1.0)?;
         let present = self.sums.present.with(&RowCounts::of(&targets.columns, targets.weights()));
         let mut ranges = self.sums.ranges.clone();
         let counts = |i: usize| targets.weights().is_none_or(|weights| weights[i] > 0.0);
@@ -80,7 +117,7 @@ impl<T: Real> GramIntake<T> {
         }
         let mut target_ranges = self.sums.target_ranges.clone();
         target_ranges.join(&Ranges::of(targets.columns.view().into(), counts));
-        Ok(Change { totals, next: rows.end, rows, sign: 1.0, ranges, target_ranges, present })
+        Ok(Change { totals, next: rows.end, rows: vec![rows], sign: 1.0, ranges, target_ranges, present })
     }
 
     /// Puts a change in its place, before anything else has changed. Sums over no row of positive weight become empty, without
@@ -92,9 +129,9 @@ impl<T: Real> GramIntake<T> {
             NewTotals::Are(totals) => self.sums.totals = totals,
         }
         if sign > 0.0 {
-            self.sums.rows.insert(rows);
+            rows.into_iter().for_each(|rows| self.sums.rows.insert(rows));
         } else {
-            self.sums.rows.remove(&rows);
+            rows.iter().for_each(|rows| self.sums.rows.remove(rows));
         }
         (self.sums.ranges, self.sums.target_ranges) = (ranges, target_ranges);
         (self.sums.present, self.next) = (present, next);
@@ -115,7 +152,7 @@ impl<T: Real> GramIntake<T> {
         &self,
         x: PointsView<'_, T>,
         targets: &TargetRows<'_, T>,
-        first: u64,
+        rows: &[Range<u64>],
         sign: f64,
     ) -> Result<NewTotals<T>> {
         check_training(x, self.map.dim(), &targets.columns, self.sums.targets())?;
@@ -126,7 +163,7 @@ impl<T: Real> GramIntake<T> {
             weights: targets.weights().map(|weights| weights.view()),
             precisions: targets.precisions().map(|precisions| precisions.view()),
         };
-        let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
+        let cuts = cuts(rows);
         self.check_chunk(x.nrows())?;
         let pools = ChunkPools::default();
         if let [all] = &cuts[..] {
@@ -165,4 +202,4 @@ impl<T: Real> GramIntake<T> {
     }
 }
 
-once!(GramIntake::<T>::take_in, GramIntake::<T>::take_out, GramIntake::<T>::with);
+once!(GramIntake::<T>::take_in, GramIntake::<T>::take_out_ranges, GramIntake::<T>::with);

@@ -16,9 +16,8 @@ fn model(x: &Array2<f64>, labels: &[usize], classes: usize) -> Ridge<f64> {
 fn balanced_accuracy(scores: &Array2<f64>, labels: &[usize], weights: &Array1<f64>, at: f64) -> f64 {
     let share = |class: usize| {
         let total = |right: bool| -> f64 {
-            let counts = |i: &usize| {
-                labels[*i] == class && (!right || (scores[[*i, 1]] > at) == (class == 1))
-            };
+            let counts =
+                |i: &usize| labels[*i] == class && (!right || (scores[[*i, 1]] > at) == (class == 1));
             (0..labels.len()).filter(counts).map(|i| weights[i]).sum()
         };
         total(true) / total(false)

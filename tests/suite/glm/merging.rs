@@ -26,7 +26,7 @@ fn parts<T: Real>(classes: usize) {
         let mut merged = sums_of(&model, 8192..n);
         merged.merge(&sums_of(&model, 0..4096)).unwrap();
         merged.merge(&sums_of(&model, 4096..8192)).unwrap();
-        assert_eq!((merged.rows(), merged.row_ranges()), (n as u64, &[0..n as u64][..]));
+        assert_eq!((merged.rows(), merged.row_ranges()), (n as u64, vec![0..n as u64]));
         let next = merged.step(0.5).unwrap();
         assert_eq!(next.weights(), whole.step(0.5).unwrap().weights());
         assert!(matches!(merged.merge(&sums_of(&model, 0..10)), Err(Error::Row { row: 0, .. })));

@@ -114,8 +114,10 @@ fn weights_are_repeated_rows() {
     let repeated: Vec<usize> = rows.iter().map(|i| labels[*i]).collect();
     let model = Glm::logistic(trigonometric(6, 1.0), 3).unwrap();
     let weighted = Targets::from(&labels).with_weights(&counts).unwrap();
-    let (one, two) =
-        (model.fit(&x, weighted, 0.2).unwrap(), model.fit(&x.select(Axis(0), &rows), &repeated, 0.2).unwrap());
+    let (one, two) = (
+        model.fit(&x, weighted, 0.2).unwrap(),
+        model.fit(&x.select(Axis(0), &rows), &repeated, 0.2).unwrap(),
+    );
     assert!((&one.model().weights() - &two.model().weights()).iter().all(|d| d.abs() < 1e-9));
 }
 

@@ -42,7 +42,10 @@ fn targets_outside_the_domain_are_named() {
     let x = labelled::<f64>(4, 2).0;
     let poisson = Glm::poisson(trigonometric::<f64>(5, 1.0)).unwrap();
     assert!(matches!(poisson.fit(&x, &arr1(&[1.0, 0.0, -1.0, 2.0]), 1.0), Err(Error::Entry { row: 2, .. })));
-    assert!(matches!(logistic(2).fit(&x, &arr1(&[1.0, 0.0, 0.5, 2.0]), 1.0), Err(Error::Entry { row: 3, .. })));
+    assert!(matches!(
+        logistic(2).fit(&x, &arr1(&[1.0, 0.0, 0.5, 2.0]), 1.0),
+        Err(Error::Entry { row: 3, .. })
+    ));
     let hinge = Glm::squared_hinge(trigonometric::<f64>(5, 1.0)).unwrap();
     assert!(matches!(hinge.fit(&x, &arr1(&[1.0, 0.5, 0.0, 1.0]), 1.0), Err(Error::Entry { row: 1, .. })));
     let rows = ndarray::arr2(&[[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.5, 0.0, 0.6]]);

@@ -2,12 +2,21 @@
 
 mod buffered;
 mod choice;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod dual;
 mod extremes;
+mod growth;
 mod interrupted;
+mod left_out;
 mod merging;
 mod models;
 mod offsets;
+mod per_target;
+mod precisions;
+mod reach_search;
 mod refusals;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod removal;
 mod rounding;
 mod search;
 mod standardisation;

@@ -1,11 +1,13 @@
 //! Models against the dense solve on the same features, and against kernel ridge regression.
 
 use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, s};
-use random_features::apply::{KernelRidge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation};
+use random_features::apply::{
+    KernelRidge, Ridge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation,
+};
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
 use random_features::frequency::Independent;
 use random_features::linalg::Backend;
-use random_features::{Map, Positive, Real, Side, Trigonometric};
+use random_features::{Error, Map, Positive, Real, Side, Trigonometric};
 
 use super::{data, distance, features, naive, statistics, trigonometric, weights};
 use crate::common::{MAPS, couplings, frequencies, gaussian, points, weigh};
@@ -488,4 +490,28 @@ fn a_class_without_rows_is_never_predicted() {
     let model = KernelRidge::fit(&map.gram(&x, &x).unwrap(), &indicators, 1.0).unwrap();
     let classes = model.classify_from_gram(&map.gram(&far, &x).unwrap()).unwrap();
     assert!(classes.iter().all(|class| *class != 1));
+}
+
+/// A model of arrays predicts as the one that they were taken from, standardised or not.
+#[test]
+fn models_are_made_of_arrays() {
+    let (x, y) = data::<f64>(60);
+    let inputs = Standardisation::of(&x).unwrap();
+    let map = trigonometric::<f64>(8, 1.0);
+    let mut statistics =
+        RidgeStatistics::new(map.clone(), 2).unwrap().with_standardisation(inputs.clone()).unwrap();
+    statistics.update(&x, &y).unwrap();
+    let model = statistics.solve(0.1).unwrap();
+    let intercepts = model.intercepts().to_vec();
+    let again = Ridge::of_weights(map.clone(), &model.weights(), &intercepts).unwrap();
+    let again = again.with_standardisation(inputs).unwrap();
+    assert_eq!(again.predict(&x).unwrap(), model.predict(&x).unwrap());
+    let of = |weights: Array2<f64>, intercepts: &[f64]| Ridge::of_weights(map.clone(), &weights, intercepts);
+    assert!(matches!(of(Array2::zeros((16, 2)), &[0.0; 2]), Err(Error::Shape { .. })));
+    assert!(matches!(of(Array2::zeros((2, 16)), &[0.0]), Err(Error::Shape { .. })));
+    assert!(matches!(of(Array2::zeros((0, 16)), &[]), Err(Error::Parameter { .. })));
+    assert!(matches!(of(Array2::from_elem((1, 16), f64::NAN), &[0.0]), Err(Error::NotFinite { .. })));
+    assert!(matches!(of(Array2::zeros((1, 16)), &[f64::INFINITY]), Err(Error::NotFinite { .. })));
+    let one = Standardisation::of(&Array2::<f64>::from_shape_fn((4, 1), |(i, _)| i as f64)).unwrap();
+    assert!(matches!(again.with_standardisation(one), Err(Error::Shape { .. })));
 }

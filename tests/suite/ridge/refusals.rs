@@ -17,7 +17,7 @@ use crate::common::{frequencies, weigh};
 /// λ = 0 is refused, and the λ that is named does.
 fn singular<T: Real>(statistics: &RidgeStatistics<T>) {
     let error = statistics.solve(0.0).unwrap_err();
-    let Error::Singular { lambda, least } = error else { panic!("{error}") };
+    let Error::Singular { lambda, least, .. } = error else { panic!("{error}") };
     assert_eq!(lambda, 0.0);
     assert!(error.to_string().contains("λ should be at least"), "{error}");
     let model = statistics.solve(least).unwrap();
@@ -33,7 +33,7 @@ fn underdetermined<T: Real>(statistics: &RidgeStatistics<T>) {
     assert!(model.weights().iter().chain(model.intercepts()).all(|v| v.is_finite()));
     assert_eq!(model.weights(), spectrum.model(0.0).unwrap().weights());
     let error = statistics.solve(1e-300).unwrap_err();
-    let Error::Singular { lambda: 1e-300, least } = error else { panic!("{error}") };
+    let Error::Singular { lambda: 1e-300, least, .. } = error else { panic!("{error}") };
     assert!(error.to_string().contains("λ = 1e-300:"), "{error}");
     assert!(matches!(spectrum.model(1e-300), Err(Error::Singular { .. })));
     assert!(statistics.solve(least).is_ok());
@@ -369,7 +369,7 @@ fn no_data_no_model() {
     assert!(spectrum.errors(&Criterion::held_out(none.0, none.1), &[1.0]).is_err());
     let model = all.solve(1.0).unwrap();
     assert!(model.predict(x.slice(s![.., ..2])).is_err());
-    assert!(RidgeClassifier::new(model.clone()).unwrap().with_calibration(none.0, &[]).is_err());
+    assert!(RidgeClassifier::new(model.clone()).unwrap().with_calibration(none.0, &[0usize; 0]).is_err());
     let mut nan = x.slice(s![..2, ..]).to_owned();
     nan[[1, 0]] = f64::NAN;
     let error = RidgeClassifier::new(model).unwrap().with_calibration(&nan, &[0, 1]).unwrap_err();

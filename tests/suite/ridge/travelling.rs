@@ -193,15 +193,16 @@ fn frequencies_stay_at_home() {
         let stored = bytes(statistics.sums());
         let with_map = postcard::to_stdvec(&statistics).unwrap().len();
         assert!(with_map >= stored.len() + 1024 * d * size_of::<f64>(), "{with_map}, {}", stored.len());
-        // Numbers of the sums, ranges of coordinates, and a word here and there.
-        let most = statistics.sums().bytes() + 2 * d * size_of::<f64>() + 1024;
+        // The sums as whole numbers of few digits, each pair of features once, and ranges of coordinates.
+        let most = statistics.sums().bytes() / 2 + 2 * d * size_of::<f64>() + 1024;
         assert!(stored.len() <= most, "{} bytes, at most {most}", stored.len());
         let found = RidgeStatistics::of_sums(map, sent(statistics.sums())).unwrap();
         assert_eq!(bytes(found.sums()), stored);
         stored.len() - 2 * d * size_of::<f64>()
     };
     let (small, large) = (size(8), size(2048));
-    assert!(large.abs_diff(small) < 64, "{small}, {large}");
+    // Points of other dimensions have other sums, with other numbers of digits.
+    assert!(large.abs_diff(small) < small / 50, "{small}, {large}");
 }
 
 #[test]

@@ -188,7 +188,7 @@ async fn days_are_merged_by_their_numbers() {
     }
     let rows = [0..3000, 1 << 40..(1 << 40) + 5000];
     let merged = states[1].clone().merge(&states[3]).unwrap();
-    assert_eq!((merged.count().unwrap(), merged.gram::<f32>().unwrap().row_ranges()), (8000, &rows[..]));
+    assert_eq!((merged.count().unwrap(), merged.gram::<f32>().unwrap().row_ranges()), (8000, rows.to_vec()));
     assert!(states[0].clone().merge(&states[2]).is_err());
 }
 

@@ -1,6 +1,6 @@
 //! [`KernelRidge`]: ridge regression from a Gram matrix, exact or estimated.
 
-use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2};
 
 use super::normal::{LEAST_SQUARE, check_lambda};
 use super::{check_finite, is_constant};
@@ -101,7 +101,9 @@ impl<T: Scalar> KernelRidge<T> {
             return Err(singular(&matrix)?);
         }
         // Means are subtracted: rounding beside large means would lose the differences.
-        let CentredTargets { values: targets, means, .. } = CentredTargets::of(&targets)?;
+        let CentredTargets { values: targets, references, offsets, .. } =
+            CentredTargets::of(&targets, None, true)?;
+        let means = references + offsets;
         let mut rhs = Array2::ones((n, targets.ncols() + 1));
         rhs.slice_mut(ndarray::s![.., 1..]).assign(&targets.mapv(T::narrow));
         factor.solve_inplace(&mut rhs)?;
@@ -122,38 +124,57 @@ pub(super) const UNWEIGHTED: &str = "weights of the rows of a Gram matrix";
 
 /// Targets without their means.
 pub(super) struct CentredTargets {
-    /// Targets less their means, n × t; 0 for constant targets.
+    /// Targets less their means r + o, n × t; 0 for constant targets.
     pub values: Array2<f64>,
-    pub means: Array1<f64>,
+    /// r, the first value of each target.
+    pub references: Array1<f64>,
+    /// o, the mean of each target less r.
+    pub offsets: Array1<f64>,
     /// The range of a target that varies and whose squares are out of range, if there is one.
     pub out_of_range: Option<f64>,
 }
 
 impl CentredTargets {
-    pub fn of<T: Real>(targets: &ArrayRef2<T>) -> Result<Self> {
-        let (mut values, mut means) = (targets.mapv(|y| y.widen()), Array1::zeros(targets.ncols()));
-        let mut out_of_range = None;
-        for (mut column, mean) in values.columns_mut().into_iter().zip(&mut means) {
-            let (first, n) = (column[0], column.len() as f64);
+    /// Targets, n × t, less their weighted means; without an intercept they stay as they are.
+    pub fn of<T: Real>(
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+        intercept: bool,
+    ) -> Result<Self> {
+        let zeros = || Array1::zeros(targets.ncols());
+        let mut centred = CentredTargets {
+            values: targets.mapv(|y| y.widen()),
+            references: zeros(),
+            offsets: zeros(),
+            out_of_range: None,
+        };
+        let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+        let total: f64 = (0..targets.nrows()).map(weight).sum();
+        for (j, mut column) in centred.values.columns_mut().into_iter().enumerate() {
+            let present = || column.iter().enumerate().filter(|(i, _)| weight(*i) > 0.0);
+            let first = if intercept { present().next().map_or(0.0, |(_, y)| *y) } else { 0.0 };
             let (least, most) =
-                column.iter().fold((first, first), |(least, most), y| (y.min(least), y.max(most)));
-            let spread = most - least;
+                present().fold((first, first), |(least, most), (_, y)| (y.min(least), y.max(most)));
+            let spread = if intercept { most - least } else { most.max(-least) };
             if !spread.is_finite() {
                 let (name, domain) = ("the range of a target", "finite: scale the targets");
                 return Err(Error::Parameter { name, value: spread, domain });
             }
-            let offset = column.iter().map(|y| (y - first) / n).sum::<f64>();
-            *mean = first + offset;
-            if is_constant((least, most), T::epsilon().widen()) {
+            if intercept {
+                centred.references[j] = first;
+                centred.offsets[j] = present().map(|(i, y)| (y - first) * (weight(i) / total)).sum();
+            }
+            if spread == 0.0 || (intercept && is_constant((least, most), T::epsilon().widen())) {
                 column.fill(0.0);
                 continue;
             }
+            let offset = centred.offsets[j];
             column.mapv_inplace(|y| (y - first) - offset);
-            if !(LEAST_SQUARE..LARGEST_SQUARE).contains(&(n * spread * spread)) {
-                out_of_range = Some(spread);
+            if !(LEAST_SQUARE..LARGEST_SQUARE).contains(&(total * spread * spread)) {
+                centred.out_of_range = Some(spread);
             }
         }
-        Ok(CentredTargets { values, means, out_of_range })
+        Ok(centred)
     }
 }
 

@@ -1,15 +1,16 @@
 //! [`KernelRidgeSpectrum`]: kernel ridge regressions for all λ.
 
-use ndarray::{Array1, Array2, ArrayRef2, ArrayView2, s};
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView2};
 
 use super::kernel_ridge::{CentredTargets, UNWEIGHTED, check_gram, symmetric_part};
 use super::normal::check_lambda;
+use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, least};
+use crate::Targets;
 use crate::error::{Error, Result};
-use crate::linalg::{Backend, Scalar};
+use crate::linalg::Scalar;
 use crate::once::once;
-use crate::{Targets, progress};
 
 /// Solves kernel ridge regressions for all λ by one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. With an exact
 /// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
@@ -42,9 +43,8 @@ pub struct KernelRidgeSpectrum<T> {
     gram: Array2<T>,
     mean_targets: Array1<f64>,
     shrinkage: Shrinkage,
-    vectors: Array2<f64>,
-    /// VᵀCy, n × t.
-    rotated: Array2<f64>,
+    /// V and VᵀCy.
+    space: RowSpace,
 }
 
 impl<T: Scalar> KernelRidge<T> {
@@ -70,33 +70,30 @@ impl<T: Scalar> KernelRidge<T> {
         let largest_entry = matrix.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
         let means: Array1<f64> = matrix.rows().into_iter().map(|row| row.sum() / n as f64).collect();
         let mean = means.sum() / n as f64;
-        // The vector 1 gets an eigenvalue above all others, which keeps it apart from the directions that matter.
-        let apart = 4.0 * largest_entry.max(f64::MIN_POSITIVE);
         for (i, mut row) in matrix.rows_mut().into_iter().enumerate() {
-            row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column + apart);
+            row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column);
         }
-        if matrix.iter().any(|v| !v.is_finite()) {
+        // Above the sum of the magnitudes of a row.
+        let apart = 4.0 * n as f64 * largest_entry.max(f64::MIN_POSITIVE);
+        if !apart.is_finite() || matrix.iter().any(|v| !v.is_finite()) {
             let (name, domain) =
                 ("the largest entry of the Gram matrix", "small enough for sums of rows to be finite");
             return Err(Error::Parameter { name, value: largest_entry, domain });
         }
-        let CentredTargets { values: centred, means: mean_targets, out_of_range } =
-            CentredTargets::of(&targets)?;
-        progress::check()?;
-        let mut eigen = Backend::default().eigen(&matrix)?;
-        progress::check()?;
-        eigen.values = eigen.values.slice_move(s![..n - 1]);
-        eigen.vectors = eigen.vectors.slice_move(s![.., ..n - 1]);
+        let CentredTargets { values: centred, references, offsets, out_of_range } =
+            CentredTargets::of(&targets, None, true)?;
+        let mean_targets = references + offsets;
+        let ones = Array1::from_elem(n, (n as f64).sqrt().recip());
+        let mut space = RowSpace::new(matrix, &centred, Some(&ones), apart)?;
         if largest_entry == 0.0 {
-            eigen.values.fill(0.0);
+            space.values.fill(0.0);
         }
-        let rotated = eigen.vectors.t().dot(&centred);
-        let (least, most) = eigen.values.iter().fold((0.0, 0.0), |(a, b), s| (s.min(a), s.max(b)));
+        let (least, most) = space.values.iter().fold((0.0, 0.0), |(a, b), s| (s.min(a), s.max(b)));
         // λ + s must be positive also for an indefinite estimate, as `fit` demands.
         let rounding = T::epsilon().widen() * n as f64 * largest_entry.max(-least).max(most);
         let indefinite = -least > rounding;
         let shrinkage = Shrinkage {
-            shares: &rotated * &rotated,
+            shares: &space.rotated * &space.rotated,
             rest: vec![0.0; mean_targets.len()],
             weight: n as f64,
             count: n as f64,
@@ -106,9 +103,10 @@ impl<T: Scalar> KernelRidge<T> {
             least: 0.0,
             out_of_range,
             resolution: if indefinite { rounding - 2.0 * least } else { rounding },
-            values: if indefinite { eigen.values } else { eigen.values.mapv_into(|s| s.max(0.0)) },
+            values: if indefinite { space.values.clone() } else { space.values.mapv(|s| s.max(0.0)) },
         };
-        Ok(KernelRidgeSpectrum { gram, mean_targets, shrinkage, vectors: eigen.vectors, rotated })
+        space.values.clone_from(&shrinkage.values);
+        Ok(KernelRidgeSpectrum { gram, mean_targets, shrinkage, space })
     }
 }
 
@@ -163,18 +161,18 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         self.shrinkage.check_range()?;
         let (each, count) = (lambdas.iter(), self.mean_targets.len());
         match criterion {
-            Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
-            Criterion::LogEvidence => self.shrinkage.evidence_errors(lambdas, None),
+            Criterion::GeneralisedCrossValidation => Ok(self.shrinkage.generalised_errors(lambdas)?.sums),
+            Criterion::LogEvidence => Ok(self.shrinkage.evidence_errors(lambdas, None)?.sums),
             Criterion::LogEvidenceWithNoise(variance) => {
-                self.shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count]))
+                Ok(self.shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count]))?.sums)
             }
             Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
                 what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",
             }),
-            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => {
-                Err(Error::Unsupported { what: "groups left out of a Gram matrix: RidgeSpectrum leaves them out" })
-            }
+            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => Err(Error::Unsupported {
+                what: "groups left out of a Gram matrix: RidgeSpectrum leaves them out",
+            }),
             _ => Err(Error::Unsupported {
                 what: "errors of held-out points, whose kernel values are not known: compare models on them",
             }),
@@ -197,7 +195,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<KernelRidge<T>> {
         self.check(lambda)?;
-        let coefficients = self.coefficients(lambda).mapv(T::narrow);
+        let coefficients = self.space.solved(lambda).mapv(T::narrow);
         let predicted = self.gram.dot(&coefficients);
         let n = self.gram.nrows() as f64;
         let intercepts = predicted.columns().into_iter().zip(&self.mean_targets);
@@ -207,21 +205,10 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         Ok(KernelRidge::new(coefficients, intercepts))
     }
 
-    /// α, n × t.
-    fn coefficients(&self, lambda: f64) -> Array2<f64> {
-        self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda))
-    }
-
     /// The mean over points of the squared error of the regression on all other points, summed over the targets.
     fn left_out(&self, lambda: f64) -> f64 {
-        let n = self.gram.nrows() as f64;
-        let coefficients = self.coefficients(lambda);
-        let errors = coefficients.rows().into_iter().zip(self.vectors.rows()).map(|(alpha, vectors)| {
-            let left = vectors.iter().zip(&self.shrinkage.values).map(|(v, s)| v * v / (s + lambda));
-            let left = left.sum::<f64>();
-            alpha.iter().map(|alpha| (alpha / left).powi(2)).sum::<f64>()
-        });
-        or_infinite(errors.sum::<f64>() / n)
+        let errors = self.space.left_out(lambda).iter().map(|error| error.powi(2)).sum::<f64>();
+        or_infinite(errors / self.gram.nrows() as f64)
     }
 
     fn check(&self, lambda: f64) -> Result<()> {

@@ -40,6 +40,8 @@ pub(in crate::apply) struct Normal {
     pub out_of_range: Option<f64>,
     /// The rounding error of A in the spectral norm, which bounds the change of an eigenvalue.
     pub total_noise: f64,
+    /// The relative rounding error of a sum of products.
+    pub rounding: f64,
 }
 
 impl<T: Real> RidgeStatistics<T> {
@@ -222,6 +224,7 @@ impl Normal {
             rank: width.min(rows(sums.present())),
             noise: rounding * largest.max(entry),
             total_noise: rounding * (unit * square.sqrt()).max(matrix),
+            rounding,
             out_of_range: None,
             a,
         })

@@ -2,26 +2,26 @@
 
 use std::ops::Range;
 
-use ndarray::Array1;
-#[cfg(feature = "serde")]
-use ndarray::Array2;
+use ndarray::{Array1, Array2, ArrayView1, aview1};
 
 use super::{FeatureBuffers, FeatureSource, Standardisation};
 use crate::Real;
 use crate::engine::{FeatureRow, PointsView};
 use crate::map::Map;
-use crate::numeric::{self, Isa, Packed};
+use crate::numeric::{self, Isa, Packed, matrix_view};
 
 /// The number of rows that are multiplied at a time.
 pub(in crate::apply) const ROWS: usize = 48;
 
-/// u = M (φ(x) − φ̄) in `f64`, for a matrix M of D × D.
+/// u = M z in `f64` for the centred features z = φ(x) − φ̄ and a matrix M, r × D.
 #[derive(Debug)]
 pub(in crate::apply) struct Rotation<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     mean: Array1<f64>,
     matrix: Packed<f64>,
+    /// M again, if its r < D rows are orthonormal axes whose complement is asked for.
+    axes: Option<Array2<f64>>,
 }
 
 /// Buffers that a thread reuses from run to run.
@@ -33,24 +33,33 @@ pub(in crate::apply) struct RotationBuffers<T> {
 }
 
 impl<T: Real> Rotation<T> {
-    /// The rotation by the matrix whose element (k, f) is `element(k, f)`.
+    /// The rotation by the matrix with so many rows whose element (k, f) is `element(k, f)`.
     pub fn new(
         map: &Map<T>,
         inputs: Option<&Standardisation>,
         mean: &Array1<f64>,
+        rows: usize,
         element: impl Fn(usize, usize) -> f64,
     ) -> Self {
-        let d = map.feature_dim();
-        let matrix = Packed::new(d, d, element);
-        Rotation { map: map.clone(), inputs: inputs.cloned(), mean: mean.clone(), matrix }
+        let matrix = Packed::new(rows, map.feature_dim(), element);
+        Rotation { map: map.clone(), inputs: inputs.cloned(), mean: mean.clone(), matrix, axes: None }
     }
 
-    /// M, D × D.
-    #[cfg(feature = "serde")]
+    /// Keeps what [`rests`](Rotation::rests) needs, if M has fewer rows than columns.
+    pub fn with_axes(self) -> Self {
+        let axes = (self.rows() < self.map.feature_dim()).then(|| self.matrix());
+        Rotation { axes, ..self }
+    }
+
+    /// r.
+    fn rows(&self) -> usize {
+        self.matrix.all().rows()
+    }
+
+    /// M, r × D.
     pub fn matrix(&self) -> Array2<f64> {
-        let d = self.map.feature_dim();
-        let rows = (0..d).flat_map(|k| self.matrix.row(k));
-        numeric::matrix_of(d, d, rows.collect())
+        let (rows, d) = (self.rows(), self.map.feature_dim());
+        numeric::matrix_of(rows, d, (0..rows).flat_map(|k| self.matrix.row(k)).collect())
     }
 
     /// φ̄.
@@ -59,24 +68,54 @@ impl<T: Real> Rotation<T> {
         &self.mean
     }
 
+    /// M φ̄, and ‖φ̄ − MᵀMφ̄‖², the part of φ̄ outside of the axes.
+    pub fn parts_of_mean(&self) -> (Vec<f64>, f64) {
+        let entry = |k: usize| self.matrix.row(k).zip(&self.mean).map(|(m, mean)| m * mean).sum();
+        let within: Vec<f64> = (0..self.rows()).map(entry).collect();
+        let Some(axes) = &self.axes else { return (within, 0.0) };
+        let outside = &self.mean - &axes.t().dot(&aview1(&within));
+        (within, outside.dot(&outside))
+    }
+
     /// The vector u for each of some points.
     pub fn of<'a>(
         &self,
         x: PointsView<'_, T>,
         buffers: &'a mut RotationBuffers<T>,
     ) -> impl ExactSizeIterator<Item = &'a [f64]> {
-        let (program, d) = (self.map.program(), self.map.feature_dim());
+        let (program, d, rows) = (self.map.program(), self.map.feature_dim(), self.rows());
         FeatureSource::standardised(program, self.inputs.as_ref()).fill(x, &mut buffers.features);
         let stride = numeric::spread::<f64>(d);
         buffers.centred.resize(x.nrows() * stride, 0.0);
-        buffers.rotated.resize(x.nrows() * d, 0.0);
+        buffers.rotated.resize(x.nrows() * rows, 0.0);
         for (i, out) in buffers.centred.chunks_exact_mut(stride).enumerate() {
             let out = &mut out[..d];
             plain(program.blocks(), buffers.features.batch.row(i), out);
             out.iter_mut().zip(&self.mean).for_each(|(v, mean)| *v -= mean);
         }
-        numeric::product(Isa::best(), &buffers.centred, stride, self.matrix.all(), &mut buffers.rotated, d);
-        buffers.rotated.chunks_exact(d)
+        numeric::product(
+            Isa::best(),
+            &buffers.centred,
+            stride,
+            self.matrix.all(),
+            &mut buffers.rotated,
+            rows,
+        );
+        let rotated: &'a [f64] = &buffers.rotated;
+        (0..x.nrows()).map(move |i| &rotated[i * rows..(i + 1) * rows])
+    }
+
+    /// ‖z − Mᵀu‖² for each of the points that [`of`](Rotation::of) has just put into the buffers: the part of z outside of the axes. It
+    /// is taken from the difference of vectors, where that of their norms would cancel. 0 where M is square.
+    pub fn rests(&self, rows: usize, buffers: &mut RotationBuffers<T>) -> Vec<f64> {
+        let Some(axes) = &self.axes else { return vec![0.0; rows] };
+        let (d, stride) = (axes.ncols(), buffers.centred.len() / rows.max(1));
+        let rotated = matrix_view(rows, axes.nrows(), &buffers.rotated[..rows * axes.nrows()]);
+        let within = rotated.dot(axes);
+        let rest = |(z, within): (&[f64], ArrayView1<'_, f64>)| {
+            z[..d].iter().zip(within).map(|(z, within)| (z - within).powi(2)).sum()
+        };
+        buffers.centred.chunks_exact(stride).zip(within.rows()).map(rest).collect()
     }
 }
 

@@ -1,7 +1,8 @@
 //! [`RidgeSpectrum`]: the regressions for all λ.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayViewMut1};
 
+use super::dual::Dual;
 use super::normal::{Normal, check_lambda};
 use super::shrinkage::Shrinkage;
 use super::training::Training;
@@ -50,14 +51,16 @@ pub struct RidgeSpectrum<T: Real> {
     pub(super) inputs: Option<Standardisation>,
     pub(super) training: Training,
     /// Whether there are too few rows to determine a weight for each feature.
-    few_rows: bool,
+    pub(super) few_rows: bool,
     /// The normal equations without A.
     pub(super) normal: Normal,
     pub(super) shrinkage: Shrinkage,
-    /// The eigenvectors V, D × D.
+    /// The eigenvectors V, D × r; r = D unless the rows were fewer. Columns of eigenvalues that are rounding errors are then 0.
     pub(super) vectors: Array2<f64>,
-    /// Vᵀc, D × t.
+    /// Vᵀc, r × t.
     pub(super) rotated: Array2<f64>,
+    /// The rows, if the regressions are from products of rows.
+    pub(super) dual: Option<Dual>,
 }
 
 impl<T: Real> RidgeSpectrum<T> {
@@ -65,6 +68,13 @@ impl<T: Real> RidgeSpectrum<T> {
         progress::check()?;
         let eigen = backend.eigen(&normal.a)?;
         progress::check()?;
+        let removed = statistics.sums().removed_magnitudes()[0] > 0.0;
+        if let Some(value) = eigen.values.first().copied().filter(|s| removed && *s < -normal.least()) {
+            let name = "an eigenvalue of Σ w φ φᵀ";
+            let domain =
+                "not below rounding errors, which shows that rows were removed that were never added";
+            return Err(Error::Parameter { name, value, domain });
+        }
         let rotated = eigen.vectors.t().dot(&normal.c);
         let mut shrinkage = Shrinkage::of_features(
             eigen.values.mapv(|s| s.max(0.0)),
@@ -83,6 +93,7 @@ impl<T: Real> RidgeSpectrum<T> {
             shrinkage,
             vectors: eigen.vectors,
             rotated,
+            dual: None,
         })
     }
 
@@ -97,7 +108,9 @@ impl<T: Real> RidgeSpectrum<T> {
         &self.shrinkage.values
     }
 
-    /// V, D × D and orthogonal: column k is the eigenvector of eigenvalue k.
+    /// V, D × r: column k is the eigenvector of eigenvalue k. r is D, and V orthogonal, unless a
+    /// [search](super::RidgeSearch) had fewer rows than features. r is then the number of directions in which rows can differ,
+    /// and columns are 0 where eigenvalues are rounding errors.
     pub fn eigenvectors(&self) -> &Array2<f64> {
         &self.vectors
     }
@@ -115,15 +128,61 @@ impl<T: Real> RidgeSpectrum<T> {
     /// is left by rounding.
     #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<Ridge<T>> {
+        self.model_per_target(&vec![lambda; self.rotated.ncols()])
+    }
+
+    /// The model with a λ ≥ 0 for each target. Cost O(D² t).
+    ///
+    /// ```
+    /// use random_features::apply::{Criterion, RidgeStatistics};
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::Trigonometric;
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
+    /// let mut statistics = RidgeStatistics::<f64>::new(map, 2)?;
+    /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
+    /// // A wave, and noise that is a thousand times as large.
+    /// let y = Array2::from_shape_fn((200, 2), |(i, j)| match j {
+    ///     0 => x[[i, 0]].sin(),
+    ///     _ => 1e3 * ((i * i) as f64).sin(),
+    /// });
+    /// statistics.update(&x, &y)?;
+    /// let spectrum = statistics.spectrum()?;
+    /// let criterion = Criterion::GeneralisedCrossValidation;
+    /// let own = spectrum.choose_per_target(&criterion, &spectrum.lambdas())?;
+    /// assert!(own[0].0 < 1e-6 * own[1].0);
+    /// let model = spectrum.model_per_target(&[own[0].0, own[1].0])?;
+    /// let error = model.predict(&x)? - &y;
+    /// assert!(error.column(0).iter().all(|error| error.abs() < 1e-3));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`model`](RidgeSpectrum::model); [`Shape`](Error::Shape) if there is not one λ for each target.
+    #[inline(never)]
+    pub fn model_per_target(&self, lambdas: &[f64]) -> Result<Ridge<T>> {
+        check_size("the number of λ, of which each target needs one,", self.rotated.ncols(), lambdas.len())?;
         progress::check()?;
-        let weights = if lambda == 0.0 && self.few_rows {
-            self.vectors.dot(&self.shrinkage.divided_above(&self.rotated, self.normal.least()))
-        } else {
-            self.check(lambda)?;
-            self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda))
-        };
+        let mut divided = self.rotated.clone();
+        for (mut column, lambda) in divided.columns_mut().into_iter().zip(lambdas) {
+            self.divide(column.view_mut(), *lambda)?;
+        }
+        let weights = self.vectors.dot(&divided);
         let intercepts = self.normal.intercepts(&weights);
         Ok(Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts))
+    }
+
+    /// Divides the numbers of eigenvectors by s + λ.
+    fn divide(&self, mut column: ArrayViewMut1<'_, f64>, lambda: f64) -> Result<()> {
+        let values = &self.shrinkage.values;
+        if lambda == 0.0 && self.few_rows {
+            let least = self.normal.least();
+            column.zip_mut_with(values, |c, s| *c *= if *s > least { s.recip() } else { 0.0 });
+            return Ok(());
+        }
+        self.check(lambda)?;
+        column.zip_mut_with(values, |c, s| *c /= s + lambda);
+        Ok(())
     }
 
     /// Σ s/(s + λ), plus 1 for an intercept: the trace of the matrix that maps targets to predictions.
@@ -216,7 +275,9 @@ impl<T: Real> RidgeSpectrum<T> {
 
     pub(super) fn check(&self, lambda: f64) -> Result<()> {
         check_lambda(lambda)?;
-        let least = self.shrinkage.values.first().copied().unwrap_or(0.0);
+        // Other directions than those of the rows have eigenvalues of 0.
+        let own = self.shrinkage.values.first().filter(|_| self.dual.is_none());
+        let least = own.copied().unwrap_or(0.0);
         if least + lambda <= self.normal.noise.min(f64::MAX) {
             return Err(Error::Singular { lambda, least: self.normal.least() });
         }
@@ -226,6 +287,7 @@ impl<T: Real> RidgeSpectrum<T> {
 
 once!(
     RidgeSpectrum::<T>::model,
+    RidgeSpectrum::<T>::model_per_target,
     RidgeSpectrum::<T>::degrees_of_freedom,
     RidgeSpectrum::<T>::log_evidence,
     RidgeSpectrum::<T>::log_evidence_with_noise,

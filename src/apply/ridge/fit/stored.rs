@@ -47,17 +47,17 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
 struct StoredPosterior<T: Real> {
     model: Ridge<T>,
     #[serde(with = "crate::exact")]
-    matrix: Array2<f64>,
+    axes: Array2<f64>,
+    #[serde(with = "crate::exact")]
+    values: Vec<f64>,
     #[serde(with = "crate::exact")]
     mean_features: Vec<f64>,
     #[serde(with = "crate::exact")]
-    lambda: f64,
+    lambdas: Vec<f64>,
     #[serde(with = "crate::exact")]
     noise: Vec<f64>,
     #[serde(with = "crate::exact")]
     mean: f64,
-    #[serde(with = "crate::exact")]
-    intercept: f64,
     #[serde(with = "crate::exact")]
     landmarks: Option<Array2<f64>>,
 }
@@ -66,15 +66,15 @@ sealed!(RidgePosterior<T>, StoredPosterior<T>, T, [T: Real]);
 
 impl<T: Real> From<&RidgePosterior<T>> for StoredPosterior<T> {
     fn from(posterior: &RidgePosterior<T>) -> Self {
-        let RidgePosterior { model, rotation, lambda, noise, mean, intercept, landmarks } = posterior;
+        let RidgePosterior { model, rotation, values, lambdas, noise, mean, landmarks } = posterior;
         StoredPosterior {
             model: model.clone(),
-            matrix: rotation.matrix(),
+            axes: rotation.matrix(),
+            values: values.to_vec(),
             mean_features: rotation.mean().to_vec(),
-            lambda: *lambda,
+            lambdas: lambdas.clone(),
             noise: noise.clone(),
             mean: *mean,
-            intercept: *intercept,
             landmarks: landmarks.as_ref().map(|landmarks| landmarks.points().mapv(|v| v.widen())),
         }
     }
@@ -84,23 +84,25 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
     type Error = String;
 
     fn try_from(stored: StoredPosterior<T>) -> Result<Self, String> {
-        let StoredPosterior { model, matrix, mean_features, lambda, noise, mean, intercept, landmarks } =
-            stored;
-        let d = model.map().feature_dim();
-        if matrix.dim() != (d, d) || mean_features.len() != d || noise.len() != model.intercepts().len() {
+        let StoredPosterior { model, axes, values, mean_features, lambdas, noise, mean, landmarks } = stored;
+        let (d, targets) = (model.map().feature_dim(), model.intercepts().len());
+        let shape =
+            axes.dim() == (values.len(), d) && (1..=d).contains(&values.len()) && mean_features.len() == d;
+        if !(shape && noise.len() == targets && lambdas.len() == targets) {
             return Err("a posterior of another shape than that of the map and the targets".into());
         }
-        let scalars = noise.iter().chain([&lambda, &mean, &intercept]);
-        let sound = scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambda > 0.0;
-        if !(sound && matrix.iter().chain(&mean_features).all(|v| v.is_finite())) {
+        let scalars = noise.iter().chain(&lambdas).chain(&values).chain([&mean]);
+        let sound =
+            scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambdas.iter().all(|v| *v > 0.0);
+        if !(sound && axes.iter().chain(&mean_features).all(|v| v.is_finite())) {
             return Err("a posterior with numbers that are negative or not finite".into());
         }
         let (map, inputs) = (model.map(), model.standardisation());
         let landmarks = landmarks.map(|points| Landmarks::of_inputs(map, inputs, points.mapv(T::narrow)));
         let landmarks = landmarks.transpose().map_err(|error| error.to_string())?.map(Arc::new);
-        let rotation = Rotation::new(map, inputs, &mean_features.into(), |k, f| matrix[[k, f]]);
-        let rotation = Arc::new(rotation);
-        Ok(RidgePosterior { model, rotation, lambda, noise, mean, intercept, landmarks })
+        let rotation = Rotation::new(map, inputs, &mean_features.into(), values.len(), |k, f| axes[[k, f]]);
+        let (rotation, values) = (Arc::new(rotation.with_axes()), values.into());
+        Ok(RidgePosterior { model, rotation, values, lambdas, noise, mean, landmarks })
     }
 }
 

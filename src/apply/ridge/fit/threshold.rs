@@ -25,7 +25,11 @@ pub(super) fn best_threshold(mut rows: Vec<Scored>) -> Result<f64> {
     let mut best = (accuracy(0.0, 0.0), f64::NEG_INFINITY);
     let (mut missed, mut right) = (0.0, 0.0);
     for (i, row) in rows.iter().enumerate() {
-        if row.is_larger { missed += row.weight } else { right += row.weight }
+        if row.is_larger {
+            missed += row.weight
+        } else {
+            right += row.weight
+        }
         let at = match rows.get(i + 1) {
             Some(next) if next.score == row.score => continue,
             Some(next) => row.score + 0.5 * (next.score - row.score),

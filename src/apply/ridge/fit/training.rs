@@ -1,7 +1,12 @@
-//! [`Training`]: sums over the training rows, to recognise them.
+//! [`Training`]: sums over the training rows, to recognise them, and [`RowPlaces`], where the rows are known.
+
+use std::collections::HashMap;
+use std::hash::Hasher;
 
 use super::{RidgeRows, RidgeStatistics};
 use crate::Real;
+use crate::digest::Digest;
+use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 
 /// The largest difference of sums over the same rows, relative to the sum of magnitudes. Rounding of sums in another order
@@ -23,6 +28,15 @@ impl<T: Real> RidgeStatistics<T> {
 }
 
 impl Training {
+    /// The sums over some rows.
+    pub fn of<T: Real>(rows: &RidgeRows<'_, T>) -> Self {
+        let targets = rows.targets.columns.ncols();
+        let of = |target: Option<usize>, squared: bool| moment(rows, target, squared).0;
+        let sums = (0..targets).map(|j| of(Some(j), false)).chain([of(None, false)]);
+        let moments = sums.chain((0..targets).map(|j| of(Some(j), true))).collect();
+        Training { count: rows.x.nrows() as u64, moments }
+    }
+
     pub fn rows(&self) -> f64 {
         self.count as f64
     }
@@ -67,9 +81,14 @@ impl Training {
         }
         for (k, (value, known)) in sums.iter().zip(&self.moments).enumerate() {
             // By Cauchy's inequality, a sum of targets is at most the root of the product of those of weights and squares.
-            let size = if k < targets { (self.moments[targets] * self.moments[targets + 1 + k]).sqrt() } else { *known };
+            let size = if k < targets {
+                (self.moments[targets] * self.moments[targets + 1 + k]).sqrt()
+            } else {
+                *known
+            };
             if !((value - known).abs() <= TOLERANCE * size) {
-                let (name, domain) = ("a sum over all folds", "that of the training data, whose folds they are");
+                let (name, domain) =
+                    ("a sum over all folds", "that of the training data, whose folds they are");
                 return Err(Error::Parameter { name, value: *value, domain });
             }
         }
@@ -84,4 +103,66 @@ fn moment<T: Real>(sample: &RidgeRows<'_, T>, target: Option<usize>, squared: bo
         sample.weight(i) * y * if squared { y } else { 1.0 }
     };
     (0..sample.x.nrows()).map(term).fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
+}
+
+/// The places of rows among the training rows, by a hash of each.
+#[derive(Clone, Debug)]
+pub(super) struct RowPlaces {
+    /// The places of equal rows, from the last.
+    places: HashMap<u64, Vec<usize>>,
+}
+
+impl RowPlaces {
+    pub fn of<T: Real>(rows: &RidgeRows<'_, T>) -> Self {
+        let mut places: HashMap<u64, Vec<usize>> = HashMap::with_capacity(rows.x.nrows());
+        (0..rows.x.nrows()).rev().for_each(|i| places.entry(row_digest(rows, i)).or_default().push(i));
+        RowPlaces { places }
+    }
+
+    /// The place of each row of a sample. Equal rows take their places in order.
+    ///
+    /// # Errors
+    /// [`Entry`](Error::Entry) with the first row that is not among the training rows, or not as often.
+    pub fn find<T: Real>(&self, sample: &RidgeRows<'_, T>) -> Result<Vec<usize>> {
+        let mut taken: HashMap<u64, usize> = HashMap::new();
+        let place = |i: usize| {
+            let digest = row_digest(sample, i);
+            let count = taken.entry(digest).or_default();
+            *count += 1;
+            let places = self.places.get(&digest).map_or(&[][..], Vec::as_slice);
+            let place = places.len().checked_sub(*count).and_then(|k| places.get(k).copied());
+            let (what, domain) =
+                ("the rows of leave-one-out", "rows of the training data, with equal weights");
+            place.ok_or(Error::Entry { what, row: i, value: sample.weight(i), domain })
+        };
+        (0..sample.x.nrows()).map(place).collect()
+    }
+}
+
+/// A hash of a row's point, targets and weight. It does not depend on the layout of points; zeros of either sign are equal.
+fn row_digest<T: Real>(rows: &RidgeRows<'_, T>, i: usize) -> u64 {
+    let mut digest = point_digest(rows, i);
+    digest.write_u64((rows.weight(i) + 0.0).to_bits());
+    digest.finish()
+}
+
+/// A hash of a row's point and targets.
+pub(super) fn point_digest<T: Real>(rows: &RidgeRows<'_, T>, i: usize) -> Digest {
+    let mut digest = Digest::new();
+    let mut entry = |k: usize, v: T| {
+        if v != T::zero() {
+            digest.write_u64(k as u64);
+            digest.write_u64(v.widen().to_bits());
+        }
+    };
+    match rows.x.view() {
+        PointsView::Dense(x) => x.row(i).iter().enumerate().for_each(|(k, v)| entry(k, *v)),
+        PointsView::Sparse(x) => {
+            let (columns, values) = x.row(i);
+            columns.iter().zip(values).for_each(|(k, v)| entry(k, *v));
+        }
+        PointsView::Columns(x) => x.columns().enumerate().for_each(|(k, column)| entry(k, column[i])),
+    }
+    rows.targets.columns.row(i).iter().for_each(|y| digest.write_u64((y.widen() + 0.0).to_bits()));
+    digest
 }

@@ -78,7 +78,8 @@ fn multinomial(case: &Regression<'_>) -> Result<Outcome, String> {
 
 /// The slope and the offsets, from probabilities at points whose predictions are known.
 fn calibration(case: &Regression<'_>) -> Result<Outcome, String> {
-    let (scores, weights, labels) = (case.matrix("scores")?, case.numbers("weights")?, case.counts("labels")?);
+    let (scores, weights, labels) =
+        (case.matrix("scores")?, case.numbers("weights")?, case.counts("labels")?);
     let classes = scores.ncols();
     // A regression of indicators on the indicators themselves.
     let corners = Array2::<f64>::eye(classes);
@@ -115,7 +116,8 @@ fn calibration(case: &Regression<'_>) -> Result<Outcome, String> {
 }
 
 fn balanced(case: &Regression<'_>) -> Result<Outcome, String> {
-    let (x, labels, lambdas) = (case.matrix("phi")?, case.counts("labels")?, case.numbers("lambdas")?.to_vec());
+    let (x, labels, lambdas) =
+        (case.matrix("phi")?, case.counts("labels")?, case.numbers("lambdas")?.to_vec());
     let classes = case.number("classes")? as usize;
     let targets = || Targets::of_labels(&labels, classes).and_then(Targets::balanced).map_err(text);
     let occurring = [0, 1];
@@ -128,7 +130,8 @@ fn balanced(case: &Regression<'_>) -> Result<Outcome, String> {
     }
     let left_out = spectrum.errors(&Criterion::leave_one_out(&x, targets()?), &lambdas).map_err(text)?;
     let scores = scores_left_out(&x, &labels, classes, lambdas[0])?;
-    let model = statistics(&x, Targets::of_labels(&labels, classes).map_err(text)?, classes)?.solve(lambdas[0]);
+    let model =
+        statistics(&x, Targets::of_labels(&labels, classes).map_err(text)?, classes)?.solve(lambdas[0]);
     let labels_of = || Targets::of_labels(&labels, classes);
     let classifier = RidgeClassifier::new(model.map_err(text)?)
         .and_then(|classifier| classifier.with_threshold(&scores, labels_of()?))

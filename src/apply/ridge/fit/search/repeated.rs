@@ -1,12 +1,11 @@
 //! Rows that occur again.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::Hasher;
 
+use super::super::training::point_digest;
 use super::super::{RidgeRows, RidgeWarning};
 use crate::Real;
-use crate::digest::Digest;
-use crate::engine::PointsView;
 use crate::error::Result;
 use crate::memory::check_memory;
 use crate::progress;
@@ -16,37 +15,24 @@ const SHARE: f64 = 0.01;
 /// The number of rows between two checks for cancellation.
 const ROWS: usize = 4096;
 
-/// A warning where many rows equal an earlier one in point and targets, found by a hash of each row.
-pub(super) fn repeated<T: Real>(sample: &RidgeRows<'_, T>) -> Result<Option<RidgeWarning>> {
+/// A warning where many rows equal an earlier one of another group in point and targets, found by a hash of each row. Without groups,
+/// each row is one.
+pub(super) fn repeated<T: Real>(
+    sample: &RidgeRows<'_, T>,
+    groups: Option<&[usize]>,
+) -> Result<Option<RidgeWarning>> {
     let rows = sample.x.nrows();
-    check_memory("hashes of rows", rows, 2 * size_of::<u64>())?;
-    let mut seen = HashSet::with_capacity(rows);
+    check_memory("hashes of rows", rows, 4 * size_of::<u64>())?;
+    let mut seen = HashMap::with_capacity(rows);
     let mut repeated = 0;
     for i in 0..rows {
         if i % ROWS == 0 {
             progress::check()?;
         }
-        repeated += usize::from(!seen.insert(digest(sample, i)));
+        let group = groups.map_or(i, |groups| groups[i]);
+        let first = *seen.entry(point_digest(sample, i).finish()).or_insert(group);
+        repeated += usize::from(first != group);
     }
     let warn = repeated as f64 > SHARE * rows as f64;
     Ok(warn.then_some(RidgeWarning::Repeated { repeated, rows }))
-}
-
-/// A hash of a row's point and targets. Zeros of either sign are equal.
-fn digest<T: Real>(sample: &RidgeRows<'_, T>, i: usize) -> u64 {
-    let mut digest = Digest::new();
-    let word = |v: &T| (v.widen() + 0.0).to_bits();
-    match sample.x.view() {
-        PointsView::Dense(x) => x.row(i).iter().for_each(|v| digest.write_u64(word(v))),
-        PointsView::Sparse(x) => {
-            let (columns, values) = x.row(i);
-            for (k, v) in columns.iter().zip(values).filter(|(_, v)| **v != T::zero()) {
-                digest.write_u64(k as u64);
-                digest.write_u64(word(v));
-            }
-        }
-        PointsView::Columns(x) => x.columns().for_each(|column| digest.write_u64(word(&column[i]))),
-    }
-    sample.targets.columns.row(i).iter().for_each(|v| digest.write_u64(word(v)));
-    digest.finish()
 }

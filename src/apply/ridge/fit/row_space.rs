@@ -1,0 +1,64 @@
+//! [`RowSpace`]: the eigenvectors of products of rows, and targets in them.
+
+use ndarray::{Array1, Array2, Axis, s};
+
+use crate::error::Result;
+use crate::linalg::Backend;
+use crate::progress;
+
+/// The eigenvectors of the products K of n rows, and targets in them. All of them are orthogonal to the direction of the mean, if that
+/// is left out.
+#[derive(Clone, Debug)]
+pub(in crate::apply) struct RowSpace {
+    /// s, ascending, with r entries.
+    pub values: Array1<f64>,
+    /// U, n × r.
+    pub vectors: Array2<f64>,
+    /// Uᵀy, r × t.
+    pub rotated: Array2<f64>,
+}
+
+impl RowSpace {
+    /// Of a matrix K, n × n, of which the lower triangle is read, and targets, n × t. A unit vector `mean` to which both are orthogonal
+    /// is left out: it gets the eigenvalue `apart`, above all others, which keeps it away from the directions that matter.
+    pub fn new(
+        mut matrix: Array2<f64>,
+        targets: &Array2<f64>,
+        mean: Option<&Array1<f64>>,
+        apart: f64,
+    ) -> Result<Self> {
+        if let Some(mean) = mean {
+            for (row, own) in matrix.rows_mut().into_iter().zip(mean) {
+                row.into_iter().zip(mean).for_each(|(v, other)| *v += apart * own * other);
+            }
+        }
+        progress::check()?;
+        let mut eigen = Backend::default().eigen(&matrix)?;
+        progress::check()?;
+        if mean.is_some() {
+            let rest = matrix.nrows() - 1;
+            eigen.values = eigen.values.slice_move(s![..rest]);
+            eigen.vectors = eigen.vectors.slice_move(s![.., ..rest]);
+        }
+        let rotated = eigen.vectors.t().dot(targets);
+        Ok(RowSpace { values: eigen.values, vectors: eigen.vectors, rotated })
+    }
+
+    /// U diag(1/(s + λ)) Uᵀy, n × t.
+    pub fn solved(&self, lambda: f64) -> Array2<f64> {
+        let divisors = self.values.mapv(|s| s + lambda);
+        self.vectors.dot(&(&self.rotated / &divisors.insert_axis(Axis(1))))
+    }
+
+    /// The residual of each row under the regression of all others, n × t: (Gy)ᵢ/Gᵢᵢ with G = U diag(1/(s + λ)) Uᵀ. Nothing cancels,
+    /// however small λ is.
+    pub fn left_out(&self, lambda: f64) -> Array2<f64> {
+        let inverses = self.values.mapv(|s| (s + lambda).recip());
+        let mut residuals = self.solved(lambda);
+        for (mut row, vector) in residuals.rows_mut().into_iter().zip(self.vectors.rows()) {
+            let left: f64 = vector.iter().zip(&inverses).map(|(v, inverse)| v * v * inverse).sum();
+            row /= left;
+        }
+        residuals
+    }
+}
