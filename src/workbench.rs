@@ -27,6 +27,22 @@ pub mod structured {
     pub use crate::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 }
 
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+pub mod search {
+    //! The lengthscales that a search for a regression tries.
+    pub use crate::apply::ridge::fit::search::growth::{End, Growth};
+    pub use crate::apply::ridge::fit::search::periodogram::wave_shares;
+    use crate::{Real, Result};
+
+    /// m, the medians of differences of coordinates, and G, that of scaled distances.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if there are no two different points.
+    pub fn own_scales<T: Real>(points: &ndarray::ArrayRef2<T>) -> Result<(Vec<f64>, f64)> {
+        crate::data::lengthscale::own_scales(points)
+    }
+}
+
 /// The instruction sets of this machine that the crate's loops are compiled for, in increasing order: `portable`, the
 /// baseline of the target, and on x86-64 `avx2` and `avx512`.
 ///

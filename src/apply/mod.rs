@@ -3,6 +3,8 @@
 //! - Ridge regression: [`RidgeSearch`] fits data in memory and chooses lengthscale and λ. [`RidgeStatistics`] read points in
 //!   batches, on several machines, and give a [`Ridge`]. [`RidgeClassifier`] has probabilities, [`RidgePosterior`] intervals.
 //!   [`KernelRidge`] solves with a Gram matrix, exact or estimated: the reference.
+//! - Generalised linear models: [`Glm`] for classes with probabilities (logistic regression), for counts, and for the squared
+//!   hinge; [`GlmSums`] fit rows on several machines, [`GlmStream`] follows batches.
 //! - Kernel regression, which is simpler and less accurate: [`Smoother`] from features in O((n + t) m), and [`ExactSmoother`]
 //!   from the kernel itself in O(n t), the reference.
 //! - Kernel PCA: [`pca`].
@@ -18,16 +20,20 @@
 pub mod attention;
 #[cfg(feature = "regression")]
 mod exact_smoother;
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+mod glm;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 pub mod pca;
 #[cfg(feature = "regression")]
-mod ridge;
+pub(crate) mod ridge;
 #[cfg(feature = "regression")]
 mod smoother;
 #[cfg(feature = "sampling")]
 pub mod softmax_sampling;
 
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+pub use self::glm::{Glm, GlmFit, GlmStream, GlmSums};
 #[cfg(feature = "regression")]
 pub use self::{exact_smoother::ExactSmoother, ridge::*, smoother::Smoother};

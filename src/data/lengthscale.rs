@@ -15,6 +15,8 @@ use crate::error::{Error, Result, check_finite};
 use crate::generator::{Generator, rng};
 use crate::kernel::Lengthscale;
 use crate::once::once;
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+use crate::{progress, threads};
 
 /// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j among k = min(n, `subsample`, 8192)
 /// rows of `points`, n × d.
@@ -53,18 +55,12 @@ pub fn median<T: Real>(points: &ArrayRef2<T>, subsample: usize, seed: u64) -> Re
     check_pairs("the size of the subsample", subsample)?;
     check_finite("the points", points)?;
     let subsample = subsample.min(MOST);
-    let mut squares = if points.nrows() <= subsample {
+    let squares = if points.nrows() <= subsample {
         squared_distances(points.view())
     } else {
         squared_distances(points.select(Axis(0), &choose(points.nrows(), subsample, &mut rng(seed))).view())
     };
-    let mut median = root_median(&mut squares);
-    if median == Some(0.0) {
-        squares.retain(|square| *square > 0.0);
-        median = root_median(&mut squares);
-    }
-    let domain = "positive: at least two points must differ";
-    checked(median.ok_or(Error::Parameter { name: "the median distance", value: 0.0, domain })?)
+    checked(median_of_most(squares, root_median).ok_or(EQUAL)?)
 }
 
 /// scikit-learn's `gamma="scale"`: γ = 1/(d Var) as a lengthscale, ℓ = 1/√(2γ) = √(d Var/2).
@@ -93,6 +89,51 @@ pub fn of_statistics(statistics: &Statistics) -> Result<f64> {
         return Err(Error::Parameter { name: "the variance", value: variance, domain });
     }
     checked((0.5 * statistics.dim() as f64 * variance).sqrt())
+}
+
+/// Scales of coordinates from pairs of points: m, d numbers, and G.
+///
+/// m_k is the median of |x_ik − x_jk| over pairs, of the non-zero ones if it is 0, or 1 for a coordinate that does not vary. G is the
+/// median of ‖(x_i − x_j)/m‖, of the non-zero ones if it is 0.
+///
+/// # Errors
+/// [`Parameter`](Error::Parameter) if there are fewer than two points, or all are equal.
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+pub(crate) fn own_scales<T: Real>(points: &ArrayRef2<T>) -> Result<(Vec<f64>, f64)> {
+    check_pairs("the number of points", points.nrows())?;
+    let mut scaled = points.mapv(|v| v.widen());
+    let columns: Vec<_> = scaled.columns_mut().into_iter().collect();
+    let medians = threads::map(columns, |mut column| {
+        progress::check()?;
+        let mut differences = Vec::with_capacity(column.len() * (column.len() - 1) / 2);
+        for (i, x) in column.iter().enumerate() {
+            differences.extend(column.iter().skip(i + 1).map(|y| (x - y).abs()));
+        }
+        let median = median_of_most(differences, median_of).unwrap_or(1.0);
+        column.mapv_inplace(|x| x / median);
+        Ok(median)
+    });
+    let medians = medians.into_iter().collect::<Result<Vec<_>>>()?;
+    progress::check()?;
+    let common = median_of_most(squared_distances(scaled.view()), root_median);
+    Ok((medians, checked(common.ok_or(EQUAL)?)?))
+}
+
+/// The error where no two points differ.
+const EQUAL: Error = Error::Parameter {
+    name: "the median distance",
+    value: 0.0,
+    domain: "positive: at least two points must differ",
+};
+
+/// The median, or that of the numbers above 0 if it is 0; `None` if there are none.
+fn median_of_most(mut numbers: Vec<f64>, median: impl Fn(&mut [f64]) -> Option<f64>) -> Option<f64> {
+    let found = median(&mut numbers);
+    if found != Some(0.0) {
+        return found;
+    }
+    numbers.retain(|number| *number > 0.0);
+    median(&mut numbers)
 }
 
 /// The largest number of points whose pairs are all taken.
@@ -137,13 +178,28 @@ fn squared_distances<T: Real>(points: ArrayView2<'_, T>) -> Vec<f64> {
 
 /// The median of the square roots; `None` without numbers.
 fn root_median(squares: &mut [f64]) -> Option<f64> {
-    if squares.is_empty() {
+    middle(squares).map(|ends| mean(ends.map(f64::sqrt)))
+}
+
+/// The median; `None` without numbers.
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+fn median_of(numbers: &mut [f64]) -> Option<f64> {
+    middle(numbers).map(mean)
+}
+
+/// The two numbers in the middle, of which there is one if the count is odd; `None` without numbers.
+fn middle(numbers: &mut [f64]) -> Option<[f64; 2]> {
+    if numbers.is_empty() {
         return None;
     }
-    let (half, even) = (squares.len() / 2, squares.len().is_multiple_of(2));
-    let (below, middle, _) = squares.select_nth_unstable_by(half, f64::total_cmp);
-    let (below, middle) = (below.iter().copied().fold(0.0, f64::max).sqrt(), middle.sqrt());
-    Some(if even { 0.5 * below + 0.5 * middle } else { middle })
+    let (half, even) = (numbers.len() / 2, numbers.len().is_multiple_of(2));
+    let (below, middle, _) = numbers.select_nth_unstable_by(half, f64::total_cmp);
+    let middle = *middle;
+    Some([if even { below.iter().copied().fold(0.0, f64::max) } else { middle }, middle])
+}
+
+fn mean([a, b]: [f64; 2]) -> f64 {
+    if a == b { a } else { 0.5 * a + 0.5 * b }
 }
 
 once!(median::<T>);

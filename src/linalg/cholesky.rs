@@ -107,6 +107,13 @@ impl<T: Real> Cholesky<T> {
         Ok(())
     }
 
+    /// L⁻¹, n × n. Cost n³.
+    pub(crate) fn lower_inverse(&self) -> Array2<T> {
+        let mut inverse = Array2::eye(self.dim());
+        forward(&self.upper, &mut inverse);
+        inverse
+    }
+
     /// Updates this to the factor of A + v vᵀ. Cost 3 n². Unchanged if an error is returned.
     ///
     /// # Errors

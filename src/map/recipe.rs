@@ -10,6 +10,8 @@ use crate::Real;
 use crate::digest::{Digest, Identify, Identity};
 use crate::error::{Result, check_size};
 use crate::kernel::Kernel;
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+use crate::kernel::Lengthscale;
 use crate::numeric::special::relative_deviation;
 use crate::once::once;
 
@@ -134,6 +136,28 @@ impl Recipe {
             None => named = false,
         });
         named.then_some(recipe)
+    }
+
+    /// This recipe with another lengthscale of all kernels, which must have one and the same.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) if the lengthscales of parts differ, the errors of
+    /// [`AnyKernel::with_lengthscale`](super::AnyKernel::with_lengthscale).
+    #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+    pub(crate) fn with_lengthscale(&self, lengthscale: &Lengthscale) -> Result<Recipe> {
+        let leaves = self.leaves();
+        let of = |plain: &PlainRecipe| plain.kernel.lengthscale().clone();
+        if leaves.iter().any(|plain| of(plain) != of(leaves[0])) {
+            return Err(crate::Error::Unsupported {
+                what: "another lengthscale of parts whose lengthscales differ",
+            });
+        }
+        let (mut recipe, mut changed) = (self.clone(), Ok(()));
+        recipe.each_leaf_mut(&mut |plain| match plain.kernel.clone().with_lengthscale(lengthscale.clone()) {
+            Ok(kernel) => plain.kernel = kernel,
+            Err(error) => changed = Err(error),
+        });
+        changed.map(|()| recipe)
     }
 
     fn each_leaf_mut(&mut self, each: &mut dyn FnMut(&mut PlainRecipe)) {

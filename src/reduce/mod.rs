@@ -30,7 +30,7 @@ mod weighted;
 pub use self::{gram::GramSums, kernel::KernelSums};
 #[cfg(feature = "regression")]
 pub(crate) use self::{
-    gram::{GramIntake, ROWS},
+    gram::{GramIntake, LinearisedRows, ROWS},
     training::{check_precisions, check_targets, check_training, check_weights},
     warning::RidgeWarning,
 };

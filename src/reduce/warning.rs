@@ -28,6 +28,14 @@ pub enum RidgeWarning {
         /// The narrowest range.
         range: f64,
     },
+    /// A coordinate has fewer than 64 spacings of its scalar type in its range, such as times in seconds since 1970 in `f32`. Subtract
+    /// an offset before the data become `f32`. The coordinate named has fewest.
+    FewSpacings {
+        /// The coordinate, from 0.
+        coordinate: usize,
+        /// The range, max − min, divided by ε max(|min|, |max|).
+        spacings: f64,
+    },
     /// The regression predicts no better than the mean of the targets, as far as so many rows can tell (0 without an intercept).
     ///
     /// A better regression passes two tests. Its criterion is below that of the mean. And with some λ that was tried the
@@ -39,9 +47,9 @@ pub enum RidgeWarning {
     /// of, 30 rows in 1 % by the evidence and 6 % by leave-one-out, 12 rows in 60 %. With 30 % held out it was 5 % of 100 rows and half
     /// of 30: so few held-out rows tell little.
     Mean {
-        /// The criterion for the regression.
+        /// The criterion for the regression; where each target has its own λ, that of the target nearest to passing the tests.
         error: f64,
-        /// The criterion for the mean of the targets.
+        /// The criterion for the mean of the targets, or of this target.
         mean_error: f64,
         /// The most nats by which a target is likelier under a regression that was tried than under its mean and noise.
         nats: f64,
@@ -64,6 +72,8 @@ pub enum RidgeWarning {
         longest: bool,
         /// The coordinates whose lengthscales lie there, from 0; none if all coordinates have one lengthscale.
         coordinates: Vec<usize>,
+        /// Whether the default grid ended there at its limit, else by the number of its trials; false for a grid that was given.
+        at_limit: bool,
     },
     /// The best λ is the least or the largest that was tried, and a better one may lie beyond.
     Lambda {
@@ -84,7 +94,7 @@ pub enum RidgeWarning {
         least: f64,
     },
     /// One λ for all targets costs a target more than 10 % of its error, by generalised cross-validation of each target alone.
-    /// The target named is the one that it costs most. A regression of its own serves it better.
+    /// The target named is the one that it costs most. A λ for each target serves it better.
     Targets {
         /// The target, from 0.
         target: usize,
@@ -96,8 +106,10 @@ pub enum RidgeWarning {
         error: f64,
     },
     /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not observations of their own,
-    /// errors at rows that are left out are too small: a copy of such a row is among the others. A search warns unless its
-    /// criterion is the log evidence; a grid warns only with leave-one-out, since it does not know the rows otherwise.
+    /// errors at rows that are left out are too small: a copy of such a row is among the others.
+    /// [`Criterion::LeaveGroupsOut`](crate::apply::Criterion::LeaveGroupsOut) leaves copies out together; those of one group are not
+    /// counted here. A search warns unless its criterion is the log evidence; a grid warns only with left-out rows or groups, since it
+    /// does not know the rows otherwise.
     Repeated {
         /// The number of rows that equal an earlier one.
         repeated: usize,
@@ -124,6 +136,11 @@ impl std::fmt::Display for RidgeWarning {
                 "every coordinate ranges over at least {range:.2e} lengthscales, so that no points are near each other: take \
                  a longer lengthscale, or standardise the inputs"
             ),
+            RidgeWarning::FewSpacings { coordinate, spacings } => write!(
+                f,
+                "the range of coordinate {coordinate} has about {spacings:.0} spacings of its scalar type: subtract an offset before \
+                 numbers are rounded to it"
+            ),
             RidgeWarning::Mean { error, mean_error, nats, needed } => {
                 write!(f, "the regression is no better than the mean of the targets: ")?;
                 if error < mean_error {
@@ -145,7 +162,7 @@ impl std::fmt::Display for RidgeWarning {
             RidgeWarning::Failed { maps, error } => {
                 write!(f, "{maps} maps could not be fitted, one of them for this reason: {error}")
             }
-            RidgeWarning::Lengthscale { longest, coordinates } => {
+            RidgeWarning::Lengthscale { longest, coordinates, at_limit } => {
                 match coordinates.as_slice() {
                     [] => write!(f, "the best lengthscale is the ")?,
                     [one] => write!(f, "the best lengthscale of coordinate {one} is the ")?,
@@ -154,7 +171,8 @@ impl std::fmt::Display for RidgeWarning {
                 match longest {
                     false => write!(f, "shortest that was tried: try shorter ones"),
                     true => write!(f, "longest that was tried: try longer ones"),
-                }
+                }?;
+                if *at_limit { write!(f, ", beyond the limit of the default grid") } else { Ok(()) }
             }
             RidgeWarning::Lambda { largest: false, lambda } => {
                 write!(f, "the best λ, {lambda:.1e}, is the least that was tried: try smaller ones")
@@ -170,12 +188,12 @@ impl std::fmt::Display for RidgeWarning {
             RidgeWarning::Targets { target, lambda, own_error, error } => write!(
                 f,
                 "the λ for all targets does not suit target {target}, whose error is about {error:.3e}: it would be {own_error:.3e} \
-                 with λ = {lambda:.1e}, in a regression of its own"
+                 with λ = {lambda:.1e}, if each target had its own"
             ),
             RidgeWarning::Repeated { repeated, rows } => write!(
                 f,
                 "{repeated} of {rows} rows repeat earlier ones: if they are copies, errors of rows that are left out are too small, \
-                 and groups of copies should be held out together"
+                 and groups of copies should be left out together: Criterion::LeaveGroupsOut"
             ),
         }
     }

@@ -20,6 +20,8 @@ mod exact_points;
 mod faults;
 mod fold;
 mod for_kernel;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod glm;
 mod guards;
 mod hybrid;
 mod identity;

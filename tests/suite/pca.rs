@@ -182,7 +182,10 @@ fn few_points_and_few_components() {
     let wide = map::<f64>(150);
     let rows = KernelPca::fit(wide.clone(), &x, 5).unwrap();
     let sums = fitted(wide.clone(), &x, 61);
-    assert!(distance(&rows.directions().t().to_owned(), &sums.directions().slice(s![..5, ..]).t().to_owned()) < 1e-8);
+    assert!(
+        distance(&rows.directions().t().to_owned(), &sums.directions().slice(s![..5, ..]).t().to_owned())
+            < 1e-8
+    );
     let plenty = points::<f64>(900, 3, 1.5);
     let (few, all) = (fitted(wide.clone(), &plenty, 5), fitted(wide.clone(), &plenty, 61));
     for (a, b) in [(&rows, &sums), (&few, &all)] {

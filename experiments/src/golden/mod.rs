@@ -188,6 +188,10 @@ fn of_part(name: &str, computed: &[f64], expected: &Value, tolerance: &Value) ->
 fn flatten(value: &Value, into: &mut Vec<f64>) -> Result<(), String> {
     match value {
         Value::Array(values) => values.iter().try_for_each(|value| flatten(value, into)),
+        Value::Bool(value) => {
+            into.push(f64::from(u8::from(*value)));
+            Ok(())
+        }
         value => {
             into.push(decimal(value)?);
             Ok(())

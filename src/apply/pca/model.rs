@@ -203,8 +203,4 @@ fn sign(vector: ArrayView1<'_, f64>) -> f64 {
     first.map_or(1.0, |v| v.signum())
 }
 
-once!(
-    KernelPca::<T>::of,
-    KernelPca::<T>::whiten,
-    KernelPca::<T>::inverse_transform,
-);
+once!(KernelPca::<T>::of, KernelPca::<T>::whiten, KernelPca::<T>::inverse_transform,);

@@ -7,7 +7,7 @@ mod room;
 mod statistics;
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod fit;
+pub(crate) mod fit;
 #[cfg(feature = "serde")]
 mod stored;
 
@@ -21,4 +21,4 @@ pub use statistics::RidgeStatistics;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub use fit::*;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub(super) use fit::{CentredRows, Normal, symmetric_products};
+pub(super) use fit::{CentredRows, Normal, rotation, symmetric_products};

@@ -46,12 +46,12 @@ const STANDARDISED: usize = 4096;
 /// O(m d + D t) a point.
 #[derive(Clone, Debug)]
 pub struct Ridge<T: Real> {
-    pub(super) map: Map<T>,
-    pub(super) inputs: Option<Standardisation>,
+    pub(in crate::apply) map: Map<T>,
+    pub(in crate::apply) inputs: Option<Standardisation>,
     /// The weights β, t × D, shared by clones.
-    pub(super) weights: ArcArray2<f64>,
+    pub(in crate::apply) weights: ArcArray2<f64>,
     /// The intercept b for each target.
-    pub(super) intercepts: Array1<f64>,
+    pub(in crate::apply) intercepts: Array1<f64>,
 }
 
 impl<T: Real> Ridge<T> {
@@ -164,7 +164,7 @@ impl<T: Real> Ridge<T> {
 
     /// The predictions in `f64`, n × t.
     #[inline(never)]
-    pub(super) fn scores(&self, x: PointsView<'_, T>) -> Result<Array2<f64>> {
+    pub(in crate::apply) fn scores(&self, x: PointsView<'_, T>) -> Result<Array2<f64>> {
         let mut out = self.empty(x.nrows())?;
         self.write(x, out.view_mut(), |v| v)?;
         Ok(out)

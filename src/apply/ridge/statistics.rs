@@ -35,7 +35,9 @@ use crate::{Points, Real, Targets};
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
-/// features φ = φ(x), targets y and weights w (1 by default), and the range of each target. [`solve`](RidgeStatistics::solve)
+/// features φ = φ(x) and targets y, and the range of each target. w is how often a row counts (its
+/// [weight](Targets::with_weights), 1 by default) times its [precision](Targets::with_precisions) p (1 by default). The sum of counts
+/// and Σ ln p over as many rows travel beside, since a precision is no row. [`solve`](RidgeStatistics::solve)
 /// gives the regression for one λ, [`spectrum`](RidgeStatistics::spectrum) the regressions for all. The map, the centring and
 /// scaling of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the
 /// sums travel without the map: [`GramSums`].

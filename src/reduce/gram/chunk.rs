@@ -12,6 +12,10 @@ use crate::numeric::{self, Isa, Packed, Twofold, add_scaled, max_abs, panel_widt
 use crate::progress;
 use crate::threads::Pool;
 
+mod linearised;
+
+pub(crate) use linearised::LinearisedRows;
+
 /// The number of rows whose products are summed before the sum is added to others. A chunk begins at a multiple of it.
 pub(crate) const ROWS: u64 = 4096;
 /// The number of rows whose products are summed in the scalar type; sums of such sums are `f64`.
@@ -213,16 +217,23 @@ impl<T: Real> PackedRun<T> {
         batch: &mut Batch<T>,
         data: Data<'_, T>,
         references: &[f64],
-        mut features: Packed<T>,
+        features: Packed<T>,
     ) -> std::result::Result<Self, usize> {
-        let (rows, width) = (batch.rows(), program.width());
-        let no_features =
-            |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
-        if let Some(row) = (0..rows).find(no_features) {
-            return Err(row);
-        }
+        first_without_features(batch).map_or(Ok(()), Err)?;
         let sums = Differences::of(program, batch, &data, references);
-        let root = scale_rows(program, batch, &data);
+        Ok(PackedRun::of_sums(program, batch, |i| data.weight(i), sums, features))
+    }
+
+    /// The run of a batch of features, which are overwritten, whose rows have these weights, with its sums.
+    fn of_sums(
+        program: &Program<T>,
+        batch: &mut Batch<T>,
+        weight: impl Fn(usize) -> f64,
+        sums: Differences,
+        mut features: Packed<T>,
+    ) -> Self {
+        let (rows, width) = (batch.rows(), program.width());
+        let root = scale_rows(program, batch, weight);
         features.refill_columns(batch.values(), rows, width);
         let mut squares = vec![T::zero(); width];
         for row in batch.values().chunks_exact(width) {
@@ -231,7 +242,7 @@ impl<T: Real> PackedRun<T> {
         let trace: f64 = squares.iter().map(|square| square.widen()).sum();
         let bound = squares.into_iter().fold(T::zero(), T::max).widen();
         let unit = root * root;
-        Ok(PackedRun { features, unit, bound: bound * unit, trace: trace * unit, sums })
+        PackedRun { features, unit, bound: bound * unit, trace: trace * unit, sums }
     }
 }
 
@@ -329,15 +340,21 @@ impl Differences {
     }
 }
 
+/// The first row of a batch that has no finite features.
+fn first_without_features<T: Real>(batch: &Batch<T>) -> Option<usize> {
+    let no_features = |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
+    (0..batch.rows()).find(no_features)
+}
+
 /// The number of sums over rows that need no features, for so many targets.
 pub(super) fn moment_count(targets: usize) -> usize {
     2 * targets + 3
 }
 
 /// Turns values into plain features times √w, divided by a power of two near the largest, which is returned.
-fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'_, T>) -> f64 {
+fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, weight: impl Fn(usize) -> f64) -> f64 {
     let blocks = || program.blocks().iter().enumerate();
-    let log = |i: usize, scale: f64| scale + 0.5 * data.weight(i).ln();
+    let log = |i: usize, scale: f64| scale + 0.5 * weight(i).ln();
     let mut top = f64::NEG_INFINITY;
     for i in 0..batch.rows() {
         let row = batch.row(i);
@@ -362,7 +379,7 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'
                     // The factor is exact where the powers are normal numbers.
                     let safe = scale.abs() < 600.0 && exponent.abs() < 1000.0;
                     let factor = if safe {
-                        data.weight(i).sqrt() * scale.exp() * (-exponent).exp2()
+                        weight(i).sqrt() * scale.exp() * (-exponent).exp2()
                     } else {
                         (log(i, scale) - unit_log).exp()
                     };

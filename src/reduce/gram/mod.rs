@@ -4,6 +4,8 @@
 mod chunk;
 mod counts;
 mod intake;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod linearised;
 mod normal;
 mod ranges;
 mod sums;
@@ -17,7 +19,7 @@ mod values;
 
 pub use sums::GramSums;
 
-pub(crate) use chunk::ROWS;
+pub(crate) use chunk::{LinearisedRows, ROWS};
 pub(crate) use intake::GramIntake;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use normal::too_large;

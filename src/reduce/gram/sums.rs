@@ -54,7 +54,7 @@ use crate::rows::RowRanges;
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
-/// targets y and weights w. With them travel the numbers of the [rows](GramSums::row_ranges), the [identity](GramSums::identity) of
+/// targets y and weights w, which are counts times precisions; the sum of counts and that of counts times ln p. With them travel the numbers of the [rows](GramSums::row_ranges), the [identity](GramSums::identity) of
 /// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges of inputs and targets.
 ///
 /// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with

@@ -153,7 +153,8 @@ pub(super) mod stored {
         pub fn stored(&self, places: impl Iterator<Item = (usize, usize)>) -> StoredTotals {
             let level = self.level.unwrap_or(0);
             let words = places.flat_map(|at| (0..self.depth).map(move |k| (at, k)));
-            let count = |(at, k): ((usize, usize), usize)| (self.words[self.word(at, k)] / unit(level, k)) as i64;
+            let count =
+                |(at, k): ((usize, usize), usize)| (self.words[self.word(at, k)] / unit(level, k)) as i64;
             StoredTotals { level: self.level, depth: self.depth, words: words.map(count).collect() }
         }
 
@@ -174,7 +175,8 @@ pub(super) mod stored {
                     self.words[place] = *words.next()? as f64 * unit(level, k);
                 }
             }
-            let sound = words.next().is_none() && (stored.level.is_some() || stored.words.iter().all(|v| *v == 0));
+            let sound =
+                words.next().is_none() && (stored.level.is_some() || stored.words.iter().all(|v| *v == 0));
             self.level = stored.level;
             sound.then_some(self)
         }

@@ -291,6 +291,15 @@ fn criteria_are_served_or_refused_by_name() {
     let features = statistics(&trigonometric::<f64>(8, 1.0), &x, &y).spectrum().unwrap();
     let gram = Gaussian::new(1.0).unwrap().gram(&x, &x).unwrap();
     let gram = KernelRidge::spectrum(&gram, &y).unwrap();
+    let groups: Vec<usize> = (0..60).map(|i| i / 4).collect();
+    let half = |start: usize| {
+        let rows = s![start..start + 30, ..];
+        let empty = RidgeStatistics::new(trigonometric::<f64>(8, 1.0), 2).unwrap();
+        let mut half = empty.with_first_row(start as u64).unwrap();
+        half.update(x.slice(rows), y.slice(rows)).unwrap();
+        half
+    };
+    let halves = [half(0), half(30)];
     let search = |criterion| {
         RidgeSearch::gaussian(3, 8, 1).unwrap().with_lengthscales([1.0]).with_criterion(criterion).fit(&x, &y)
     };
@@ -300,8 +309,15 @@ fn criteria_are_served_or_refused_by_name() {
             (Criterion::leave_one_out(&x, &y), [true, false, false], "LeaveOneOut"),
             (Criterion::GeneralisedCrossValidation, [true; 3], ""),
             (Criterion::LogEvidence, [true; 3], ""),
-            (Criterion::held_out(&x, &y), [true, false, false], "HeldOutShare"),
+            (Criterion::LogEvidenceWithNoise(1.0), [true; 3], ""),
+            (Criterion::LeaveGroupsOut(&groups), [false, false, true], "Criterion::leave_groups_out"),
+            (Criterion::leave_groups_out(&x, &y, &groups), [true, false, false], "LeaveGroupsOut"),
+            (Criterion::held_out(&x, &y), [true, false, true], ""),
             (Criterion::HeldOutShare(0.3), [false, false, true], "Criterion::held_out"),
+            (Criterion::Folds(4), [false, false, true], "Criterion::folds_of"),
+            (Criterion::folds_of(&halves), [true, false, false], "Folds"),
+            (Criterion::Forward { blocks: 4, gap: 1 }, [false, false, true], "Criterion::forward_of"),
+            (Criterion::forward_of(&halves, 0), [true, false, false], "Forward"),
         ]
     };
     let refused = |found: Result<(), Error>, served: bool| match found {

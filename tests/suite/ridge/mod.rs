@@ -5,10 +5,15 @@ mod choice;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod dual;
 mod extremes;
+mod growth;
 mod interrupted;
+mod left_out;
 mod merging;
 mod models;
 mod offsets;
+mod per_target;
+mod precisions;
+mod reach_search;
 mod refusals;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod removal;

@@ -498,7 +498,8 @@ fn models_are_made_of_arrays() {
     let (x, y) = data::<f64>(60);
     let inputs = Standardisation::of(&x).unwrap();
     let map = trigonometric::<f64>(8, 1.0);
-    let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap().with_standardisation(inputs.clone()).unwrap();
+    let mut statistics =
+        RidgeStatistics::new(map.clone(), 2).unwrap().with_standardisation(inputs.clone()).unwrap();
     statistics.update(&x, &y).unwrap();
     let model = statistics.solve(0.1).unwrap();
     let intercepts = model.intercepts().to_vec();

@@ -369,7 +369,7 @@ fn no_data_no_model() {
     assert!(spectrum.errors(&Criterion::held_out(none.0, none.1), &[1.0]).is_err());
     let model = all.solve(1.0).unwrap();
     assert!(model.predict(x.slice(s![.., ..2])).is_err());
-    assert!(RidgeClassifier::new(model.clone()).unwrap().with_calibration(none.0, &[]).is_err());
+    assert!(RidgeClassifier::new(model.clone()).unwrap().with_calibration(none.0, &[0usize; 0]).is_err());
     let mut nan = x.slice(s![..2, ..]).to_owned();
     nan[[1, 0]] = f64::NAN;
     let error = RidgeClassifier::new(model).unwrap().with_calibration(&nan, &[0, 1]).unwrap_err();

@@ -34,8 +34,10 @@ fn maps(m: usize) -> Vec<Map<f64>> {
     LENGTHSCALES.map(|ell| trigonometric(m, ell)).to_vec()
 }
 
+/// One λ for both targets, as a grid has.
 fn search<'a, T: Real>(m: usize) -> RidgeSearch<'a, T> {
-    RidgeSearch::new(Orthogonal.draw(3, m, 7).unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell))
+    let omega = Orthogonal.draw(3, m, 7).unwrap();
+    RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).without_lambda_per_target()
 }
 
 /// Whether a search warns of the scale of inputs.
@@ -453,7 +455,7 @@ fn default_lengthscales_reach_what_is_far_from_the_median() {
     // Where it gets better towards an end, that end is named.
     let Some(Lengthscale::Isotropic(best)) = found.best().lengthscale else { panic!("{found}") };
     let short = search.with_lengthscales([best, 2.0 * best, 50.0 * best]).fit(&x, &y).unwrap();
-    let end = |longest| RidgeWarning::Lengthscale { longest, coordinates: Vec::new() };
+    let end = |longest| RidgeWarning::Lengthscale { longest, coordinates: Vec::new(), at_limit: false };
     assert!(short.warnings().contains(&end(false)), "{short}");
     assert!(short.to_string().contains("the shortest that was tried"), "{short}");
 }
@@ -555,7 +557,10 @@ fn a_target_that_the_common_lambda_does_not_suit_is_named() {
         if j == 0 { (3.0 * x[[i, 0]]).sin() + 0.01 * noise } else { 1000.0 * noise }
     });
     let omega = || Orthogonal.draw(1, 50, 1).unwrap();
-    let search = || RidgeSearch::new(omega(), |omega, ell| Trigonometric.gaussian::<f64>(omega, ell));
+    let search = || {
+        RidgeSearch::new(omega(), |omega, ell| Trigonometric.gaussian::<f64>(omega, ell))
+            .without_lambda_per_target()
+    };
     let found = search().with_lengthscales([0.5]).fit(&x, &y).unwrap();
     let targets = |found: &RidgeFit<f64>| {
         found.warnings().iter().find(|warning| matches!(warning, RidgeWarning::Targets { .. })).cloned()
@@ -727,6 +732,7 @@ fn the_lambda_of_a_target_is_that_of_all_rows() {
     });
     let omega = Orthogonal.draw(1, 50, 1).unwrap();
     let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian::<f64>(omega, ell));
+    let search = search.without_lambda_per_target();
     let found = search.with_lengthscales([0.5]).with_rows(400).fit(&x, &y).unwrap();
     let of_target = |warning: &RidgeWarning| match warning {
         RidgeWarning::Targets { target: 0, lambda, .. } => Some(*lambda),

@@ -193,6 +193,10 @@ fn posteriors_that_do_not_fit_are_refused() {
         assert!(changed(&|v| v["noise"] = noise.clone()).is_err(), "{noise}");
     }
     assert!(changed(&|v| v["mean_features"] = json!(["0.0"])).is_err());
-    assert!(changed(&|v| v["lambda"] = "0.0".into()).is_err());
-    assert!(changed(&|v| v["intercept"] = "NaN".into()).is_err());
+    for lambdas in [json!(["0.1"]), json!(["0.1", "0.0"]), json!(["0.1", "NaN"])] {
+        assert!(changed(&|v| v["lambdas"] = lambdas.clone()).is_err(), "{lambdas}");
+    }
+    assert!(changed(&|v| v["values"][0] = "-1.0".into()).is_err());
+    assert!(changed(&|v| v["values"] = json!([])).is_err());
+    assert!(changed(&|v| v["mean"] = "NaN".into()).is_err());
 }

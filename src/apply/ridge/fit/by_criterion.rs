@@ -1,14 +1,21 @@
 //! How each criterion gives errors for λ.
 
+use super::error_table::ErrorTable;
 use super::folds::Folds;
 use super::{Criterion, RidgeSpectrum, RidgeStatistics};
 use crate::Real;
 use crate::error::{Error, Result};
 
-/// Gives the error for each λ. What all λ share is made once.
-pub(super) type ErrorsOf<'c> = Box<dyn Fn(&[f64]) -> Result<Vec<f64>> + 'c>;
+/// Gives the errors for each λ. What all λ share is made once.
+pub(super) type ErrorsOf<'c> = Box<dyn Fn(&[f64]) -> Result<ErrorTable> + 'c>;
 
 impl<T: Real> RidgeSpectrum<T> {
+    /// The criterion for each λ, of each target and in all.
+    pub(super) fn error_table(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
+        lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
+        self.errors_by(criterion)?(lambdas)
+    }
+
     /// The errors by a criterion for λ that have been checked.
     pub(super) fn errors_by<'c>(&'c self, criterion: &'c Criterion<'_, T>) -> Result<ErrorsOf<'c>> {
         let (count, shrinkage) = (self.rotated.ncols(), &self.shrinkage);
@@ -59,7 +66,7 @@ impl<T: Real> RidgeSpectrum<T> {
             return Err(Error::Merge { reason });
         }
         self.training.check_parts(&parts)?;
-        let folds = Folds::new(&parts, gap, None)?;
+        let folds = Folds::of_sums(&parts, gap)?;
         Ok(Box::new(move |lambdas| folds.errors(&self.shrinkage.varying(), lambdas)))
     }
 }

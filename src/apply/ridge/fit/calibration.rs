@@ -1,12 +1,11 @@
 //! [`ClassCalibration`]: probabilities of classes from predictions.
 
-use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
 
 use super::check_finite;
 use crate::error::{Error, Result, check_size};
-use crate::labels::{check_labels, one_hot};
 use crate::linalg::Backend;
-use crate::{numeric, progress};
+use crate::{Real, Targets, numeric, progress};
 
 /// The maximum number of steps of Newton's method.
 const STEPS: usize = 200;
@@ -27,35 +26,77 @@ pub(super) struct ClassCalibration {
     offsets: Vec<f64>,
 }
 
+/// Labels with the weight of each row.
+#[derive(Clone, Debug)]
+pub(super) struct WeightedLabels {
+    pub labels: Vec<usize>,
+    pub weights: Vec<f64>,
+}
+
+impl WeightedLabels {
+    /// The labels of targets of this number of classes, one for each of some rows.
+    pub fn of<T: Real>(targets: &Targets<'_, T>, rows: usize, classes: usize) -> Result<Self> {
+        check_size("the number of labels", rows, targets.nrows())?;
+        let given = targets.rows(classes)?;
+        if given.precisions().is_some() {
+            return Err(Error::Unsupported { what: "precisions of labels" });
+        }
+        let (columns, weights) = (&given.columns, given.weights());
+        check_size("the number of classes", classes, columns.ncols())?;
+        let label = |(row, values): (usize, ArrayView1<'_, T>)| {
+            let is = |value: &T| *value == T::one();
+            match values.iter().position(is) {
+                Some(label) if values.iter().filter(|value| **value != T::zero()).count() == 1 => Ok(label),
+                _ => {
+                    let (what, domain) = ("the targets", "1 for one class and 0 for others");
+                    Err(Error::Entry { what, row, value: values.sum().widen(), domain })
+                }
+            }
+        };
+        let labels = columns.rows().into_iter().enumerate().map(label).collect::<Result<_>>()?;
+        let weights = weights.map_or_else(|| vec![1.0; rows], |weights| weights.to_vec());
+        Ok(WeightedLabels { labels, weights })
+    }
+}
+
+/// The probabilities that are aimed at, n × t, with the weight of each row.
+struct Aims {
+    aims: Array2<f64>,
+    weights: Vec<f64>,
+}
+
 impl ClassCalibration {
     /// Minimises the cross-entropy on these labels, softened as in Platt's method. Only the classes of `occurring`, ascending,
-    /// have a probability; points of other classes are left out.
-    pub(super) fn fit(scores: &Array2<f64>, labels: &[usize], occurring: &[usize]) -> Result<Self> {
+    /// have a probability; points of other classes and of weight 0 are left out.
+    pub(super) fn fit(scores: &Array2<f64>, given: &WeightedLabels, occurring: &[usize]) -> Result<Self> {
         let (n, classes) = scores.dim();
-        check_size("the number of labels", n, labels.len())?;
-        check_labels(labels.into(), classes)?;
+        check_size("the number of labels", n, given.labels.len())?;
         check_finite("the predictions", scores)?;
         let place = |label: &usize| occurring.binary_search(label).ok();
-        let rows: Vec<usize> = (0..n).filter(|i| place(&labels[*i]).is_some()).collect();
-        let labels: Vec<usize> = labels.iter().filter_map(place).collect();
-        let among = Self::among(&scores.select(Axis(0), &rows).select(Axis(1), occurring), &labels)?;
+        let counts = |i: &usize| given.weights[*i] > 0.0 && place(&given.labels[*i]).is_some();
+        let rows: Vec<usize> = (0..n).filter(counts).collect();
+        let labels = rows.iter().filter_map(|i| place(&given.labels[*i])).collect();
+        let weights = rows.iter().map(|i| given.weights[*i]).collect();
+        let scores = scores.select(Axis(0), &rows).select(Axis(1), occurring);
+        let among = Self::among(&scores, WeightedLabels { labels, weights })?;
         let mut offsets = vec![0.0; classes];
         occurring.iter().zip(among.offsets).for_each(|(class, offset)| offsets[*class] = offset);
         Ok(ClassCalibration { slope: among.slope, offsets })
     }
 
+    /// Adds to the offset of each class.
+    pub(super) fn shift(&mut self, shifts: impl IntoIterator<Item = (usize, f64)>) {
+        shifts.into_iter().for_each(|(class, shift)| self.offsets[class] += shift);
+    }
+
     /// The calibration where every class has a probability.
-    fn among(scores: &Array2<f64>, labels: &[usize]) -> Result<Self> {
+    fn among(scores: &Array2<f64>, given: WeightedLabels) -> Result<Self> {
         let (n, classes) = scores.dim();
         if n == 0 {
             return Err(Error::NoData { what: "a calibration" });
         }
-        let mut aims: Array2<f64> = one_hot(labels.into(), classes)?;
-        let counts = aims.sum_axis(Axis(0));
-        for (mut aim, &label) in aims.rows_mut().into_iter().zip(labels) {
-            let total = counts[label] + classes as f64;
-            aim.iter_mut().for_each(|aim| *aim = if *aim > 0.0 { counts[label] + 1.0 } else { 1.0 } / total);
-        }
+        let aims = Aims::new(given, classes);
+        let total = aims.weights.iter().sum::<f64>();
         // Predictions are in units of their spread, so that one step size fits the slope and the offsets.
         let largest = scores.iter().fold(0.0, |a: f64, s| a.max(s.abs()));
         let unit = if largest > 0.0 { largest } else { 1.0 };
@@ -64,7 +105,7 @@ impl ClassCalibration {
         for _ in 0..STEPS {
             progress::check()?;
             let (step, promise) = at.step(&scores, &aims)?;
-            if promise <= ENOUGH * n as f64 {
+            if promise <= ENOUGH * total {
                 break;
             }
             let mut fraction = 1.0;
@@ -97,39 +138,40 @@ impl ClassCalibration {
     }
 
     /// The cross-entropy and the penalty.
-    fn loss(&self, scores: &Array2<f64>, aims: &Array2<f64>) -> f64 {
+    fn loss(&self, scores: &Array2<f64>, Aims { aims, weights }: &Aims) -> f64 {
         let mut room = Array1::zeros(self.offsets.len());
         let mut sum = 0.0;
-        for (scores, aims) in scores.rows().into_iter().zip(aims.rows()) {
+        for ((scores, aims), weight) in scores.rows().into_iter().zip(aims.rows()).zip(weights) {
             room.assign(&scores);
             self.apply(room.view_mut());
             let top = room.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let log_total = top + room.iter().map(|v| (v - top).exp()).sum::<f64>().ln();
-            sum += aims.iter().zip(&room).map(|(aim, v)| aim * (log_total - v)).sum::<f64>();
+            sum += weight * aims.iter().zip(&room).map(|(aim, v)| aim * (log_total - v)).sum::<f64>();
         }
         let size = self.slope.powi(2) + self.offsets.iter().map(|b| b * b).sum::<f64>();
-        sum + 0.5 * FIRMNESS * scores.nrows() as f64 * size
+        sum + 0.5 * FIRMNESS * weights.iter().sum::<f64>() * size
     }
 
     /// Newton's step for (a, b), and twice the decrease that it predicts.
-    fn step(&self, scores: &Array2<f64>, aims: &Array2<f64>) -> Result<(Array1<f64>, f64)> {
+    fn step(&self, scores: &Array2<f64>, Aims { aims, weights }: &Aims) -> Result<(Array1<f64>, f64)> {
         let size = self.offsets.len() + 1;
-        let firmness = FIRMNESS * scores.nrows() as f64;
+        let firmness = FIRMNESS * weights.iter().sum::<f64>();
         let mut hessian = Array2::<f64>::eye(size) * firmness;
         let mut gradient = Array1::from_iter([self.slope].iter().chain(&self.offsets).map(|v| v * firmness));
         let mut p = Array1::zeros(size - 1);
-        for (scores, aims) in scores.rows().into_iter().zip(aims.rows()) {
+        for ((scores, aims), weight) in scores.rows().into_iter().zip(aims.rows()).zip(weights) {
             p.assign(&scores);
             self.apply(p.view_mut());
             numeric::softmax(p.view_mut());
             let mean: f64 = p.iter().zip(scores).map(|(p, s)| p * s).sum();
             for (c, ((p_c, s), aim)) in p.iter().zip(scores).zip(aims).enumerate() {
-                gradient[0] += (p_c - aim) * s;
-                gradient[c + 1] += p_c - aim;
-                hessian[[0, 0]] += p_c * (s - mean).powi(2);
-                hessian[[c + 1, 0]] += p_c * (s - mean);
-                hessian[[c + 1, c + 1]] += p_c;
-                p.iter().take(c + 1).enumerate().for_each(|(k, p_k)| hessian[[c + 1, k + 1]] -= p_c * p_k);
+                let own = weight * p_c;
+                gradient[0] += weight * (p_c - aim) * s;
+                gradient[c + 1] += weight * (p_c - aim);
+                hessian[[0, 0]] += own * (s - mean).powi(2);
+                hessian[[c + 1, 0]] += own * (s - mean);
+                hessian[[c + 1, c + 1]] += own;
+                p.iter().take(c + 1).enumerate().for_each(|(k, p_k)| hessian[[c + 1, k + 1]] -= own * p_k);
             }
         }
         // At the bound only the offsets move.
@@ -146,5 +188,19 @@ impl ClassCalibration {
     fn moved(&self, step: &Array1<f64>, fraction: f64) -> Self {
         let offsets = self.offsets.iter().zip(step.iter().skip(1)).map(|(b, step)| b - fraction * step);
         ClassCalibration { slope: (self.slope - fraction * step[0]).max(0.0), offsets: offsets.collect() }
+    }
+}
+
+impl Aims {
+    /// For a row of class c, with N_c = Σ w of that class: (N_c + 1)/(N_c + t) for c and 1/(N_c + t) for other classes.
+    fn new(WeightedLabels { labels, weights }: WeightedLabels, classes: usize) -> Self {
+        let mut totals = vec![0.0; classes];
+        labels.iter().zip(&weights).for_each(|(label, weight)| totals[*label] += weight);
+        let aim = |(i, class): (usize, usize)| {
+            let own = totals[labels[i]];
+            let count = if labels[i] == class { own + 1.0 } else { 1.0 };
+            count / (own + classes as f64)
+        };
+        Aims { aims: Array2::from_shape_fn((labels.len(), classes), aim), weights }
     }
 }

@@ -58,11 +58,7 @@ impl CentredRows {
                 source.fill(points.run(run, ROWS), buffers);
                 let rows = out.rows_mut().into_iter().enumerate();
                 rows.for_each(|(i, mut out)| {
-                    plain(
-                        map.program().blocks(),
-                        buffers.batch.row(i),
-                        slice_of_mut(&mut out),
-                    )
+                    plain(map.program().blocks(), buffers.batch.row(i), slice_of_mut(&mut out))
                 });
             }
         };

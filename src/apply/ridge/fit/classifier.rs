@@ -1,14 +1,17 @@
 //! [`RidgeClassifier`]: ridge regression of labels, one class against all others, with probabilities.
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayRef2};
 
-use super::calibration::ClassCalibration;
-use super::{Ridge, check_classes};
+use super::calibration::{ClassCalibration, WeightedLabels};
+use super::threshold::{Scored, best_threshold};
+use super::{Ridge, check_classes, check_finite};
+use crate::apply::glm::log_ratios;
 use crate::engine::PointsView;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_size};
+use crate::labels::best_classes;
 use crate::numeric;
 use crate::once::once;
-use crate::{Points, Real};
+use crate::{Points, Real, Targets};
 
 /// Gives the probabilities of classes from a regression of labels, after a calibration on held-out points. Approximate: the kernel
 /// is the map's estimate.
@@ -57,6 +60,8 @@ use crate::{Points, Real};
 pub struct RidgeClassifier<T: Real> {
     pub(super) model: Ridge<T>,
     pub(super) calibration: Option<ClassCalibration>,
+    /// The threshold between two classes, for the prediction of the larger.
+    pub(super) threshold: Option<f64>,
 }
 
 impl<T: Real> RidgeClassifier<T> {
@@ -66,12 +71,14 @@ impl<T: Real> RidgeClassifier<T> {
     /// [`Parameter`](Error::Parameter) if the regression has one target: labels of two classes have two.
     pub fn new(model: Ridge<T>) -> Result<Self> {
         check_classes(model.intercepts.len())?;
-        Ok(RidgeClassifier { model, calibration: None })
+        Ok(RidgeClassifier { model, calibration: None, threshold: None })
     }
 
-    /// Calibrates probabilities on held-out points, n × d, to which the model has not been fitted, and their n labels.
+    /// Calibrates probabilities on held-out points, n × d, to which the model has not been fitted, and their n labels, with weights or
+    /// without. A weight of 2 is the row twice.
     ///
-    /// Held-out points of classes without rows in training are left out.
+    /// Held-out points of classes without rows in training are left out. Weights are those of the population that is meant: weights that
+    /// balance classes give probabilities for equally frequent classes.
     ///
     /// The slope a is at least 0, which keeps the order of points for each pair of classes: where ŷ_c − ŷ_k is larger, p_c / p_k
     /// is not smaller. The order of the classes at a point may change, since offsets differ: the most probable class need not be
@@ -81,10 +88,111 @@ impl<T: Real> RidgeClassifier<T> {
     /// [`NoData`](Error::NoData) without points of classes that occur in training, [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Entry`](Error::Entry) with the row of a label
     /// that is too large, [`Factorisation`](Error::Factorisation) if the minimum is not found.
-    pub fn with_calibration<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
+    pub fn with_calibration<'a, 't>(
+        self,
+        x: impl Into<Points<'a, T>>,
+        labels: impl Into<Targets<'t, T>>,
+    ) -> Result<Self> {
         let scores = self.model.scores(x.into().view())?;
-        self.calibration = Some(ClassCalibration::fit(&scores, labels, &self.model.occurring())?);
+        self.calibrated(&scores, &labels.into())
+    }
+
+    /// Calibrates probabilities on predictions, n × t, of a regression without the rows that it predicts, and the n labels of these rows:
+    /// on [left-out predictions](super::RidgeSpectrum) of the training rows, or of groups of them, so that no data are lost.
+    ///
+    /// # Errors
+    /// The errors of [`with_calibration`](RidgeClassifier::with_calibration).
+    pub fn with_score_calibration<'t>(
+        self,
+        scores: &ArrayRef2<T>,
+        labels: impl Into<Targets<'t, T>>,
+    ) -> Result<Self> {
+        check_size("the number of columns of predictions", self.model.intercepts.len(), scores.ncols())?;
+        self.calibrated(&scores.mapv(|score| score.widen()), &labels.into())
+    }
+
+    #[inline(never)]
+    fn calibrated(mut self, scores: &Array2<f64>, labels: &Targets<'_, T>) -> Result<Self> {
+        let labels = WeightedLabels::of(labels, scores.nrows(), scores.ncols())?;
+        self.calibration = Some(ClassCalibration::fit(scores, &labels, &self.model.occurring())?);
         Ok(self)
+    }
+
+    /// Sets the threshold between two classes by predictions, n × t, of a regression without the rows that it predicts, and the n labels
+    /// of these rows: the best balanced accuracy, ½ (share of the larger label that is found + share of the smaller one that is found),
+    /// with weights. It serves a rare class that is fitted without balanced weights.
+    ///
+    /// ```
+    /// use random_features::Trigonometric;
+    /// use random_features::apply::{RidgeClassifier, RidgeStatistics};
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::Array2;
+    /// // One row of ten is of class 1.
+    /// let labels: Vec<usize> =
+    ///     (0..400).map(|i| usize::from(i % 10 == 0)).collect();
+    /// let x = Array2::from_shape_fn((400, 1), |(i, _)| {
+    ///     2.0 * labels[i] as f64 + (i as f64).sin()
+    /// });
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 16, 1)?, 2.0)?;
+    /// let mut statistics = RidgeStatistics::new(map, 2)?;
+    /// statistics.update(&x, &labels)?;
+    /// let model = statistics.solve(1.0)?;
+    /// // These are predictions of the rows themselves, which serves few
+    /// // features only.
+    /// let scores = model.predict(&x)?;
+    /// let classifier =
+    ///     RidgeClassifier::new(model)?.with_threshold(&scores, &labels)?;
+    /// assert!(classifier.threshold().unwrap() < 0.5);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) unless two classes occur in training, [`NoData`](Error::NoData) without rows of both, and the
+    /// errors of [`with_calibration`](RidgeClassifier::with_calibration).
+    pub fn with_threshold<'t>(
+        self,
+        scores: &ArrayRef2<T>,
+        labels: impl Into<Targets<'t, T>>,
+    ) -> Result<Self> {
+        self.with_threshold_of(&scores.mapv(|score| score.widen()), &labels.into())
+    }
+
+    #[inline(never)]
+    fn with_threshold_of(mut self, scores: &Array2<f64>, labels: &Targets<'_, T>) -> Result<Self> {
+        check_size("the number of columns of predictions", self.model.intercepts.len(), scores.ncols())?;
+        check_finite("the predictions", scores)?;
+        let [smaller, larger] = self.model.occurring()[..] else {
+            return Err(Error::Unsupported { what: "a threshold unless two classes occur" });
+        };
+        let WeightedLabels { labels, weights } = WeightedLabels::of(labels, scores.nrows(), scores.ncols())?;
+        let scored = |i: usize| Scored {
+            score: scores[[i, larger]],
+            weight: if labels[i] == smaller || labels[i] == larger { weights[i] } else { 0.0 },
+            is_larger: labels[i] == larger,
+        };
+        self.threshold = Some(best_threshold((0..labels.len()).map(scored).collect())?);
+        Ok(self)
+    }
+
+    /// Corrects probabilities for shares of the classes other than those of the calibration, as after weights that balance classes: p_c
+    /// becomes p_c · `meant`_c / `fitted`_c, normalised, where both are the shares of the t classes, or their numbers of rows.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) without a calibration, [`Shape`](Error::Shape) if there are not t shares,
+    /// [`Entry`](Error::Entry) if one of a class that occurs is not positive and finite.
+    pub fn with_priors(mut self, fitted: &[f64], meant: &[f64]) -> Result<Self> {
+        let occurring = self.model.occurring();
+        let shifts = log_ratios(fitted, meant, self.model.intercepts.len(), &occurring)?;
+        match &mut self.calibration {
+            Some(calibration) => calibration.shift(occurring.into_iter().zip(shifts)),
+            None => return Err(Error::Unsupported { what: "priors of a classifier without calibration" }),
+        }
+        Ok(self)
+    }
+
+    /// The threshold above which a prediction of the larger of two labels is of its class, if it is set.
+    pub fn threshold(&self) -> Option<f64> {
+        self.threshold
     }
 
     /// The regression, with its map and standardisation.
@@ -93,13 +201,26 @@ impl<T: Real> RidgeClassifier<T> {
     }
 
     /// Predicts the class of each row of `x`, n × d: of the classes that occur in training the one with the largest prediction, the
-    /// first of equal ones. Calibration changes nothing in it; the most probable class is the largest of
+    /// first of equal ones. With a [threshold](RidgeClassifier::with_threshold), the larger label where its prediction is above it.
+    /// Calibration changes nothing in it; the most probable class is the largest of
     /// [`probabilities`](RidgeClassifier::probabilities).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) if a row is not finite.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
-        self.model.classify(x)
+        self.classes_of(x.into().view())
+    }
+
+    #[inline(never)]
+    fn classes_of(&self, x: PointsView<'_, T>) -> Result<Vec<usize>> {
+        let scores = self.model.scores(x)?;
+        let occurring = self.model.occurring();
+        let (Some(threshold), [smaller, larger]) = (self.threshold, &occurring[..]) else {
+            return best_classes(&scores, |class| occurring.contains(&class));
+        };
+        check_finite("x", &scores)?;
+        let above = |score: &f64| if *score > threshold { *larger } else { *smaller };
+        Ok(scores.column(*larger).iter().map(above).collect())
     }
 
     /// The probability of each class for each row of `x`, n × t; rows add up to 1. A class without rows in training has probability 0. A
@@ -132,4 +253,9 @@ impl<T: Real> RidgeClassifier<T> {
     }
 }
 
-once!(RidgeClassifier::<T>::probabilities_of);
+once!(
+    RidgeClassifier::<T>::probabilities_of,
+    RidgeClassifier::<T>::classes_of,
+    RidgeClassifier::<T>::calibrated,
+    RidgeClassifier::<T>::with_threshold_of,
+);

@@ -1,5 +1,7 @@
 //! [`Criterion`]: what λ and maps are chosen by.
 
+use ndarray::Array2;
+
 #[cfg(doc)]
 use super::{KernelRidgeSpectrum, RidgeGrid, RidgeSearch};
 use super::{RidgeSpectrum, RidgeStatistics, check_training};
@@ -273,6 +275,19 @@ impl<'a, T: Real> Criterion<'a, T> {
         matches!(self, LeaveOneOutOf { .. } | LeaveGroupsOutOf { .. } | FoldsOf { .. } | ForwardOf { .. })
     }
 
+    /// Whether the criterion is a log evidence.
+    pub(super) fn is_evidence(&self) -> bool {
+        matches!(self, Criterion::LogEvidence | Criterion::LogEvidenceWithNoise(_))
+    }
+
+    /// The labels of the rows' groups, if groups of training data are left out.
+    pub(super) fn labels(&self) -> Option<&[usize]> {
+        match self {
+            Criterion::LeaveGroupsOut(groups) | Criterion::LeaveGroupsOutOf { groups, .. } => Some(groups),
+            _ => None,
+        }
+    }
+
     /// The rows that the criterion names, with `count` targets.
     pub(super) fn rows(&self, count: usize) -> Result<Option<RidgeRows<'_, T>>> {
         match self {
@@ -312,8 +327,17 @@ impl<T: Real> RidgeSpectrum<T> {
     /// for a criterion whose rows are not given.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
-        lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
-        self.errors_by(criterion)?(lambdas)
+        Ok(self.error_table(criterion, lambdas)?.sums)
+    }
+
+    /// The criterion of each target for each λ, λ × t: a weighted mean squared error, or minus the log evidence; 0 for targets that are
+    /// constant in the training data. Cost as that of [`errors`](RidgeSpectrum::errors).
+    ///
+    /// # Errors
+    /// The errors of [`errors`](RidgeSpectrum::errors).
+    #[inline(never)]
+    pub fn errors_per_target(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Array2<f64>> {
+        Ok(self.error_table(criterion, lambdas)?.each)
     }
 
     /// The λ with the least error, and that error; among equal errors, the largest λ.
@@ -324,6 +348,25 @@ impl<T: Real> RidgeSpectrum<T> {
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<(f64, f64)> {
         least(lambdas, &self.errors(criterion, lambdas)?)
     }
+
+    /// The λ of least error for each target, and that error; among equal errors, the largest λ.
+    ///
+    /// # Errors
+    /// The errors of [`choose`](RidgeSpectrum::choose).
+    #[inline(never)]
+    pub fn choose_per_target(
+        &self,
+        criterion: &Criterion<'_, T>,
+        lambdas: &[f64],
+    ) -> Result<Vec<(f64, f64)>> {
+        let errors = self.errors_per_target(criterion, lambdas)?;
+        errors.columns().into_iter().map(|errors| least(lambdas, &errors.to_vec())).collect()
+    }
 }
 
-once!(RidgeSpectrum::<T>::errors, RidgeSpectrum::<T>::choose);
+once!(
+    RidgeSpectrum::<T>::errors,
+    RidgeSpectrum::<T>::errors_per_target,
+    RidgeSpectrum::<T>::choose,
+    RidgeSpectrum::<T>::choose_per_target,
+);

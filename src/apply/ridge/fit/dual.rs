@@ -3,6 +3,7 @@
 use ndarray::{Array2, Axis};
 
 use super::centred_rows::CentredRows;
+use super::error_table::ErrorTable;
 use super::kernel_ridge::CentredTargets;
 use super::normal::Normal;
 use super::row_space::RowSpace;
@@ -94,36 +95,41 @@ impl<T: Real> RidgeSpectrum<T> {
 }
 
 impl Dual {
-    /// The leave-one-out error for each λ, as the mean over some of the rows, summed over the targets.
-    pub fn errors_left_out<T: Real>(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+    /// The leave-one-out error for each λ, as the mean over some of the rows.
+    pub fn errors_left_out<T: Real>(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
         let (places, total) = (self.places.find(sample)?, sample.total());
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
         }
-        let error = |lambda: &f64| {
+        let mut each = Array2::zeros((lambdas.len(), self.space.rotated.ncols()));
+        for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
             progress::check()?;
             let residuals = self.space.left_out(*lambda);
             // The residuals are those of √w y, so that their squares are weighted.
-            let squares = |i: &usize| residuals.row(*i).iter().map(|error| error * error).sum::<f64>();
-            Ok(or_infinite(places.iter().map(squares).sum::<f64>() / total))
-        };
-        lambdas.iter().map(error).collect()
+            places.iter().for_each(|i| each.zip_mut_with(&residuals.row(*i), |sum, e| *sum += e * e));
+            each.mapv_inplace(|sum| or_infinite(sum / total));
+        }
+        Ok(ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each })
     }
 
-    /// The error for each λ at groups of rows, each predicted by the regression on all others, summed over the targets.
+    /// The errors for each λ of some targets at groups of rows, each predicted by the regression on all others.
     pub fn errors_of_groups<T: Real>(
         &self,
         sample: &RidgeRows<'_, T>,
         groups: &[Vec<usize>],
+        targets: &[usize],
         lambdas: &[f64],
-    ) -> Result<Vec<f64>> {
+    ) -> Result<ErrorTable> {
         let total: f64 = groups.iter().flatten().map(|row| sample.weight(*row)).sum();
-        let error = |lambda: &f64| {
+        let mut each = Array2::zeros((lambdas.len(), self.space.rotated.ncols()));
+        for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
             let residuals = self.residuals(sample, groups, *lambda)?;
-            let squares = |all: Array2<f64>| all.iter().map(|residual| residual * residual).sum::<f64>();
-            Ok(or_infinite(residuals.map_or(f64::INFINITY, squares) / total))
-        };
-        lambdas.iter().map(error).collect()
+            for j in targets {
+                let of = |all: &Array2<f64>| all.column(*j).iter().map(|r| r * r).sum::<f64>();
+                each[*j] = or_infinite(residuals.as_ref().map_or(f64::INFINITY, of) / total);
+            }
+        }
+        Ok(ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each })
     }
 
     /// √w times the residual of each row of a sample, n × t, under the regression without the row's group, and 0 for rows of no group:

@@ -10,6 +10,7 @@
 
 use ndarray::{Array1, Array2, ArrayView1};
 
+use super::error_table::ErrorTable;
 use super::points::{PointErrors, averaging, points_noise};
 use super::{Normal, RidgeRows, RidgeSpectrum, RidgeStatistics};
 use crate::error::{Error, Result};
@@ -52,73 +53,77 @@ struct TestSums {
 }
 
 impl<T: Real> Folds<T> {
+    /// Folds that are tested by their rows, with the regression on others for each.
+    pub fn of_rows(folds: Vec<(RidgeSpectrum<T>, RidgeRows<'static, T>)>) -> Self {
+        Folds(folds.into_iter().map(|(trained, rows)| Fold { trained, test: Test::Rows(rows) }).collect())
+    }
+
     /// Tests each fold by the regression on all others, or with a gap each block by the one on the blocks before it, less so many as the
-    /// gap. A fold is tested by its rows, if they are given, else by its sums.
+    /// gap: from sums alone.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there are too few folds, [`Entry`](Error::Entry) with the first one that has no weight;
     /// errors of [`RidgeStatistics::merge`] and [`RidgeStatistics::spectrum`].
-    pub fn new(
-        parts: &[&RidgeStatistics<T>],
-        gap: Option<usize>,
-        rows: Option<Vec<RidgeRows<'static, T>>>,
-    ) -> Result<Self> {
+    pub fn of_sums(parts: &[&RidgeStatistics<T>], gap: Option<usize>) -> Result<Self> {
         check(parts, gap)?;
-        let first = gap.map_or(0, |gap| gap + 1);
-        let trained = threads::map(first..parts.len(), |k| {
+        let fold = |k: usize| {
             let training = match gap {
                 Some(gap) => merged(&parts[..k - gap])?,
                 None => merged(&[&parts[..k], &parts[k + 1..]].concat())?,
             };
-            training.spectrum()
-        });
-        let mut rows = rows.map(|rows| rows.into_iter().skip(first));
-        let of = |(part, trained): (&&RidgeStatistics<T>, Result<RidgeSpectrum<T>>)| {
-            let mut trained = trained?;
-            let test = match rows.as_mut().and_then(Iterator::next) {
-                Some(rows) => Test::Rows(rows),
-                None => Test::Sums(TestSums::new(part, &mut trained)?),
-            };
+            let mut trained = training.spectrum()?;
+            let test = Test::Sums(TestSums::new(parts[k], &mut trained)?);
             Ok(Fold { trained, test })
         };
-        Ok(Folds(parts[first..].iter().zip(trained).map(of).collect::<Result<_>>()?))
+        let folds = threads::map(gap.map_or(0, |gap| gap + 1)..parts.len(), fold);
+        Ok(Folds(folds.into_iter().collect::<Result<_>>()?))
     }
 
-    /// The error for each λ over all folds that are tested, summed over some targets; infinite where rounding outweighs it.
-    pub fn errors(&self, targets: &[usize], lambdas: &[f64]) -> Result<Vec<f64>> {
-        let (mut sums, mut weight) = (vec![PointErrors::default(); lambdas.len()], 0.0);
-        for fold in &self.0 {
-            let (own, errors) = fold.errors(targets, lambdas)?;
-            weight += own;
-            sums.iter_mut().zip(errors).for_each(|(sum, errors)| sum.add(errors));
+    /// The errors of some targets for each λ over all folds that are tested; infinite where rounding outweighs them.
+    pub fn errors(&self, targets: &[usize], lambdas: &[f64]) -> Result<ErrorTable> {
+        let parts = self.0.iter().map(|fold| fold.errors(targets, lambdas)).collect::<Result<Vec<_>>>()?;
+        let count = self.0.first().map_or(0, |fold| fold.trained.rotated.ncols());
+        let weight = self.0.iter().map(|fold| fold.test.weight()).sum();
+        Ok(PointErrors::table(&parts, (targets, count), weight))
+    }
+}
+
+impl<T: Real> Test<T> {
+    fn weight(&self) -> f64 {
+        match self {
+            Test::Rows(rows) => rows.targets.total(),
+            Test::Sums(sums) => sums.weight,
         }
-        Ok(sums.into_iter().map(|sum| sum.mean(weight)).collect())
     }
 }
 
 impl<T: Real> Fold<T> {
-    /// The weight of the fold, and its squared errors for each λ.
-    fn errors(&self, targets: &[usize], lambdas: &[f64]) -> Result<(f64, Vec<PointErrors>)> {
-        let known = |lambda: f64| self.trained.check(lambda).is_ok();
+    /// The squared errors for each λ: the sum over some targets, and that of each.
+    fn errors(&self, targets: &[usize], lambdas: &[f64]) -> Result<Vec<PointErrors>> {
+        let mut out = vec![PointErrors::UNKNOWN; lambdas.len() * (targets.len() + 1)];
+        // Fewer rows than those of all folds may leave λ no meaning.
+        let known = |place: &usize| self.trained.check(lambdas[*place]).is_ok();
+        let places: Vec<usize> = (0..lambdas.len()).filter(known).collect();
+        let lambdas: Vec<f64> = places.iter().map(|place| lambdas[*place]).collect();
+        let mut out_of = out.chunks_exact_mut(targets.len() + 1).collect::<Vec<_>>();
         match &self.test {
             Test::Rows(rows) => {
-                let (weight, trained) = (rows.total(), &self.trained);
-                let safe = lambdas.iter().map(|lambda| if known(*lambda) { *lambda } else { f64::MAX });
-                let means = trained.errors_at(rows, targets, &safe.collect::<Vec<_>>(), false)?;
-                let of = |(mean, lambda): (f64, &f64)| match known(*lambda) && mean.is_finite() {
-                    true => PointErrors { errors: mean * weight, lost: 0.0 },
-                    false => PointErrors::UNKNOWN,
-                };
-                Ok((weight, means.into_iter().zip(lambdas).map(of).collect()))
+                let means = self.trained.errors_at(rows, targets, &lambdas, false)?;
+                for (k, place) in places.into_iter().enumerate() {
+                    let own = targets.iter().map(|j| means.each[[k, *j]]);
+                    for (sum, mean) in out_of[place].iter_mut().zip([means.sums[k]].into_iter().chain(own)) {
+                        let errors = mean * self.test.weight();
+                        *sum = if mean.is_finite() { PointErrors { errors, lost: 0.0 } } else { *sum };
+                    }
+                }
             }
             Test::Sums(sums) => {
-                let of = |lambda: &f64| match known(*lambda) {
-                    true => sums.errors(&self.trained, targets, *lambda),
-                    false => PointErrors::UNKNOWN,
-                };
-                Ok((sums.weight, lambdas.iter().map(of).collect()))
+                for (lambda, place) in lambdas.iter().zip(places) {
+                    sums.write_errors(&self.trained, targets, *lambda, out_of[place]);
+                }
             }
         }
+        Ok(out)
     }
 }
 
@@ -145,8 +150,14 @@ impl TestSums {
         })
     }
 
-    /// The squared errors of some targets for one λ, with what rounding may have changed in them.
-    fn errors<T: Real>(&self, trained: &RidgeSpectrum<T>, targets: &[usize], lambda: f64) -> PointErrors {
+    /// Writes the squared errors of some targets for one λ, their sum first, with what rounding may have changed in them.
+    fn write_errors<T: Real>(
+        &self,
+        trained: &RidgeSpectrum<T>,
+        targets: &[usize],
+        lambda: f64,
+        out: &mut [PointErrors],
+    ) {
         let (level, values) = (trained.level(lambda), &trained.shrinkage.values);
         let (mut spread, mut square) = (0.0, 0.0);
         for ((s, own), shift) in values.iter().zip(self.gram.diag()).zip(&self.shift) {
@@ -154,16 +165,17 @@ impl TestSums {
             square += part;
             spread += part / (s + lambda) * (level.noise / (s + lambda));
         }
-        let mut sums = PointErrors::default();
-        for j in targets.iter().copied() {
+        out.fill(PointErrors::default());
+        for (place, j) in targets.iter().copied().enumerate() {
             let beta: Array1<f64> =
                 trained.rotated.column(j).iter().zip(values).map(|(c, s)| c / (s + lambda)).collect();
             let (errors, added) = self.squared(beta.view(), j, trained.products_rounding());
             let moved = spread.sqrt() * level.sums[j] + square.sqrt() * level.products[j];
             let lost = moved + (errors + added).sqrt() - errors.sqrt();
-            sums.add(PointErrors { errors, lost: lost * lost });
+            let own = PointErrors { errors, lost: lost * lost };
+            out[0].add(own);
+            out[1 + place].add(own);
         }
-        sums
     }
 
     /// The squared errors of β for a target, and what rounding of these sums may add.

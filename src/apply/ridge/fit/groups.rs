@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ndarray::Array2;
 
+use super::error_table::ErrorTable;
 use super::points::PointErrors;
 use super::rotation::{ROWS, RotationBuffers};
 use super::without::Without;
@@ -41,22 +42,22 @@ pub(super) fn rows_of_groups(
 }
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// The error at some groups of rows of the training data for each λ, each group predicted by the regression on all others, summed
-    /// over the targets that vary.
+    /// The error at some groups of rows of the training data for each λ, each group predicted by the regression on all others.
     pub(super) fn errors_of_groups(
         &self,
         sample: &RidgeRows<'_, T>,
         groups: &[usize],
         lambdas: &[f64],
-    ) -> Result<Vec<f64>> {
+    ) -> Result<ErrorTable> {
         let groups = rows_of_groups(groups, sample.x.nrows(), |row| sample.weight(row) > 0.0)?;
         self.shrinkage.check_range()?;
+        let targets = self.shrinkage.varying();
         if let Some(dual) = &self.dual {
-            return dual.errors_of_groups(sample, &groups, lambdas);
+            return dual.errors_of_groups(sample, &groups, &targets, lambdas);
         }
-        let (all, targets) = (Without::new(self, sample, lambdas), self.shrinkage.varying());
+        let all = Without::new(self, sample, lambdas);
         let parts = Pool::default().map(batches(&groups), |buffers: &mut RotationBuffers<T>, batch| {
-            let mut sums = vec![PointErrors::default(); lambdas.len()];
+            let mut sums = vec![PointErrors::default(); lambdas.len() * (targets.len() + 1)];
             for group in batch {
                 progress::check()?;
                 all.add_errors(group, &targets, &mut sums, buffers)?;
@@ -66,12 +67,7 @@ impl<T: Real> RidgeSpectrum<T> {
         let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
         progress::check()?;
         let total: f64 = groups.iter().flatten().map(|row| sample.weight(*row)).sum();
-        let mean = |k: usize| {
-            let mut sum = PointErrors::default();
-            parts.iter().for_each(|part| sum.add(part[k]));
-            sum.mean(total)
-        };
-        Ok((0..lambdas.len()).map(mean).collect())
+        Ok(PointErrors::table(&parts, (&targets, self.rotated.ncols()), total))
     }
 
     /// The predictions of [`left_out`](RidgeSpectrum::left_out) in `f64`.
@@ -103,8 +99,10 @@ impl<T: Real> RidgeSpectrum<T> {
         let groups = rows_of_groups(groups, sample.x.nrows(), |_| true)?;
         if let Some(dual) = &self.dual {
             let least = self.normal.least().max(2.0 * lambda);
-            let residuals = dual.residuals(sample, &groups, lambda)?.ok_or(Error::Singular { lambda, least })?;
-            let (targets, residual) = (&sample.targets.columns, |(i, j)| residuals[[i, j]] / sample.weight(i).sqrt());
+            let residuals =
+                dual.residuals(sample, &groups, lambda)?.ok_or(Error::Singular { lambda, least })?;
+            let (targets, residual) =
+                (&sample.targets.columns, |(i, j)| residuals[[i, j]] / sample.weight(i).sqrt());
             return Ok(Array2::from_shape_fn(residuals.dim(), |at| targets[at].widen() - residual(at)));
         }
         let all = Without::new(self, sample, &[lambda]);

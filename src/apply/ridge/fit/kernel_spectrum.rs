@@ -161,10 +161,10 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         self.shrinkage.check_range()?;
         let (each, count) = (lambdas.iter(), self.mean_targets.len());
         match criterion {
-            Criterion::GeneralisedCrossValidation => self.shrinkage.generalised_errors(lambdas),
-            Criterion::LogEvidence => self.shrinkage.evidence_errors(lambdas, None),
+            Criterion::GeneralisedCrossValidation => Ok(self.shrinkage.generalised_errors(lambdas)?.sums),
+            Criterion::LogEvidence => Ok(self.shrinkage.evidence_errors(lambdas, None)?.sums),
             Criterion::LogEvidenceWithNoise(variance) => {
-                self.shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count]))
+                Ok(self.shrinkage.evidence_errors(lambdas, Some(&vec![*variance; count]))?.sums)
             }
             Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {

@@ -15,8 +15,9 @@
 //! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
 //! The root of a mean of squares changes by at most the root of the mean of the squared changes.
 
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
+use super::error_table::ErrorTable;
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::{Normal, RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
@@ -55,29 +56,46 @@ impl PointErrors {
         self.lost += other.lost;
     }
 
+    /// The mean errors of rows of some weight, from parts of their sums: for each λ the sum over some targets, and the sum of each. Other
+    /// targets, of `count` in all, have the error 0.
+    pub fn table(parts: &[Vec<Self>], (targets, count): (&[usize], usize), weight: f64) -> ErrorTable {
+        let width = targets.len() + 1;
+        let lambdas = parts.first().map_or(0, |part| part.len() / width);
+        let mean = |k: usize| {
+            let mut sum = PointErrors::default();
+            parts.iter().for_each(|part| sum.add(part[k]));
+            sum.mean(weight)
+        };
+        let mut each = Array2::zeros((lambdas, count));
+        for (k, mut row) in each.rows_mut().into_iter().enumerate() {
+            targets.iter().enumerate().for_each(|(place, j)| row[*j] = mean(k * width + 1 + place));
+        }
+        ErrorTable { sums: (0..lambdas).map(|k| mean(k * width)).collect(), each }
+    }
+
     /// The mean error; infinite where rounding outweighs it.
-    pub fn mean(self, weight: f64) -> f64 {
+    fn mean(self, weight: f64) -> f64 {
         if self.lost <= self.errors { self.errors / weight } else { f64::INFINITY }
     }
 }
 
 impl<T: Real> RidgeSpectrum<T> {
     /// The leave-one-out error for each λ, as the mean over some rows of the training data.
-    pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+    pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
         match &self.dual {
             Some(dual) => dual.errors_left_out(sample, lambdas),
             None => self.errors_at(sample, &self.shrinkage.varying(), lambdas, true),
         }
     }
 
-    /// The errors at points that have been checked, summed over some targets.
+    /// The errors of some targets at points that have been checked.
     pub(super) fn errors_at(
         &self,
         sample: &RidgeRows<'_, T>,
         targets: &[usize],
         lambdas: &[f64],
         left_out: bool,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<ErrorTable> {
         let total = sample.total();
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });
@@ -87,25 +105,20 @@ impl<T: Real> RidgeSpectrum<T> {
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
         let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
             let rows = start..sample.x.nrows().min(start + ROWS);
-            let mut sums = vec![PointErrors::default(); lambdas.len()];
+            let mut sums = vec![PointErrors::default(); lambdas.len() * (targets.len() + 1)];
             if progress::check().is_err() {
                 return sums;
             }
             for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
-                for (sum, level) in sums.iter_mut().zip(&levels) {
-                    sum.add(self.error(sample, (i, targets), u, level, left_out));
+                for (sums, level) in sums.chunks_exact_mut(targets.len() + 1).zip(&levels) {
+                    self.add_error(sample, (i, targets), (u, level, left_out), sums);
                 }
             }
             sums
         };
         let parts = Pool::default().map((0..sample.x.nrows()).step_by(ROWS), errors_of);
         progress::check()?;
-        let mean = |k: usize| {
-            let mut sum = PointErrors::default();
-            parts.iter().for_each(|part| sum.add(part[k]));
-            sum.mean(total)
-        };
-        Ok((0..lambdas.len()).map(mean).collect())
+        Ok(PointErrors::table(&parts, (targets, self.rotated.ncols()), total))
     }
 
     /// The rotation u = M (φ(x) − φ̄) by the matrix M, r × D, of these elements.
@@ -139,18 +152,18 @@ impl<T: Real> RidgeSpectrum<T> {
         f64::EPSILON * (self.shrinkage.values.len() as f64).sqrt()
     }
 
-    /// The weighted squared error of some targets at a row; `u` are its centred features in the eigenvectors.
-    pub(super) fn error(
+    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each; `u` are the
+    /// row's centred features in the eigenvectors.
+    pub(super) fn add_error(
         &self,
         sample: &RidgeRows<'_, T>,
         (i, targets): (usize, &[usize]),
-        u: &[f64],
-        level: &Level,
-        left_out: bool,
-    ) -> PointErrors {
+        (u, level, left_out): (&[f64], &Level, bool),
+        out: &mut [PointErrors],
+    ) {
         let weight = sample.weight(i);
         if weight == 0.0 {
-            return PointErrors::default();
+            return;
         }
         let (lambda, noise) = (level.lambda, level.noise);
         let [mut leverage, mut spread, mut square] = [0.0; 3];
@@ -171,7 +184,8 @@ impl<T: Real> RidgeSpectrum<T> {
         // Where a row alone determines its own prediction, its error is unknown, even for constant targets.
         let is_known = left_lost < SHARE * left;
         if !is_known {
-            return PointErrors::UNKNOWN;
+            out.iter_mut().for_each(|sum| *sum = PointErrors::UNKNOWN);
+            return;
         }
         let (distance, length) = (spread.sqrt(), square.sqrt());
         let of_target = |j: usize| {
@@ -184,10 +198,12 @@ impl<T: Real> RidgeSpectrum<T> {
             [error.powi(2), (lost + error.abs() * (left_lost / left)).powi(2)]
         };
         let mut sums = PointErrors::default();
-        for [errors, lost] in targets.iter().map(|j| of_target(*j)) {
+        for (j, own) in targets.iter().zip(&mut out[1..]) {
+            let [errors, lost] = of_target(*j);
             sums.add(PointErrors { errors, lost });
+            own.add(PointErrors { errors: weight * errors, lost: weight * lost });
         }
-        PointErrors { errors: weight * sums.errors, lost: weight * sums.lost }
+        out[0].add(PointErrors { errors: weight * sums.errors, lost: weight * sums.lost });
     }
 }
 

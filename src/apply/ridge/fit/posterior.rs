@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayRef2};
+use ndarray::{Array2, ArrayRef1, ArrayRef2, Axis};
 
 use super::landmarks::{Landmarks, Share};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
-use super::{Ridge, RidgeSpectrum};
+use super::{Ridge, RidgeSpectrum, check_precisions};
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::special::normal_quantile;
@@ -57,8 +57,10 @@ use crate::{Points, Real, progress};
 ///
 /// v(x) = σ² ((φ(x) − φ̄)ᵀ(A + λI)⁻¹(φ(x) − φ̄) + 1/n),
 ///
-/// where the last term is for the intercept. The variance of y is v(x) + σ². Each target has its own σ²: the most likely one
-/// for this λ, R/ν as in [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you
+/// where the last term is for the intercept. The variance of y is v(x) + σ², or v(x) + σ²/p for a row of
+/// [precision](crate::Targets::with_precisions) p ([`Prediction::with_precisions`]). Each target has its own λ, if it was given one
+/// ([`RidgeSpectrum::posterior_per_target`]), and its own σ²: the most likely one for this λ, R/ν as in
+/// [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you
 /// know](RidgePosterior::with_noise). Intervals have their level if the data come from such a process with λ = σ²/σ_f² and
 /// there are features enough for its kernel; with λ from a cross-validation they have it roughly.
 ///
@@ -69,8 +71,8 @@ use crate::{Points, Real, progress};
 /// [`with_landmarks`](RidgePosterior::with_landmarks) adds the missing variance.
 ///
 /// # Cost
-/// O(D³) at the start and O(m d + D²) a row, in parallel. After a [search](super::RidgeSearch) on n < D rows it is O(n² D + n³) and
-/// O(m d + n D).
+/// O(D³) at the start and O(m d + D² + D l) a row, in parallel, for l different λ. After a [search](super::RidgeSearch) on n < D
+/// rows it is O(n² D + n³) and O(m d + n D + n l).
 ///
 /// # References
 /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 2; J. Quiñonero-Candela, C. E.
@@ -86,13 +88,12 @@ pub struct RidgePosterior<T: Real> {
     pub(super) rotation: Arc<Rotation<T>>,
     /// s, the eigenvalue of each column of V.
     pub(super) values: Arc<[f64]>,
-    pub(super) lambda: f64,
+    /// λ for each target.
+    pub(super) lambdas: Vec<f64>,
     /// σ² for each target.
     pub(super) noise: Vec<f64>,
     /// The variance of the mean of f + b over the rows, divided by σ²: 1/n, or 0 without an intercept.
     pub(super) mean: f64,
-    /// The variance of b, divided by σ².
-    pub(super) intercept: f64,
     pub(super) landmarks: Option<Arc<Landmarks<T>>>,
 }
 
@@ -110,8 +111,12 @@ pub struct Prediction<T> {
     pub variance: Array2<T>,
     /// σ², the variance of the noise, for each target.
     pub noise: Vec<f64>,
-    /// The variance of f + b at each point, divided by σ².
-    units: Vec<f64>,
+    /// The variance of f + b at each point, divided by σ², for each different λ.
+    units: Array2<f64>,
+    /// The column of `units` for each target.
+    columns: Vec<usize>,
+    /// The precision p of each point; `None` if all are 1.
+    precisions: Option<Vec<f64>>,
 }
 
 impl<T: Real> RidgeSpectrum<T> {
@@ -121,24 +126,58 @@ impl<T: Real> RidgeSpectrum<T> {
     /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence).
     #[inline(never)]
     pub fn posterior(&self, lambda: f64) -> Result<RidgePosterior<T>> {
-        self.log_evidence(lambda)?;
+        self.posterior_per_target(&vec![lambda; self.rotated.ncols()])
+    }
+
+    /// Predictions with variances for a λ of each target. Cost O(D² (t + 1)).
+    ///
+    /// # Errors
+    /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence) for each λ; [`Shape`](Error::Shape) if there is not one λ for each
+    /// target.
+    #[inline(never)]
+    pub fn posterior_per_target(&self, lambdas: &[f64]) -> Result<RidgePosterior<T>> {
+        different(lambdas).0.into_iter().try_for_each(|lambda| self.log_evidence(lambda).map(drop))?;
+        let model = self.model_per_target(lambdas)?;
         progress::check()?;
-        let (values, vectors) = (&self.shrinkage.values, &self.vectors);
-        let mean = if self.shrinkage.intercept { self.shrinkage.weight.recip() } else { 0.0 };
-        let means = &self.normal.mean_features;
-        let shifts = vectors.t().dot(means);
-        let outside = means - &vectors.dot(&shifts);
-        let outside = if self.dual.is_some() { outside.dot(&outside) } else { 0.0 };
+        let (vectors, shrinkage) = (&self.vectors, &self.shrinkage);
         Ok(RidgePosterior {
-            model: self.model(lambda)?,
+            model,
             rotation: Arc::new(self.rotation(|k, f| vectors[[f, k]]).with_axes()),
-            values: values.to_vec().into(),
-            lambda,
-            noise: (0..self.shrinkage.rest.len()).map(|j| self.shrinkage.noise(lambda, j)).collect(),
-            mean,
-            intercept: mean + variance(shifts.iter(), values.iter(), outside, lambda),
+            values: shrinkage.values.to_vec().into(),
+            lambdas: lambdas.to_vec(),
+            noise: lambdas.iter().enumerate().map(|(j, lambda)| shrinkage.noise(*lambda, j)).collect(),
+            mean: if shrinkage.intercept { shrinkage.weight.recip() } else { 0.0 },
             landmarks: None,
         })
+    }
+}
+
+/// The different λ in the order in which they occur, and the place of each target's λ among them.
+fn different(lambdas: &[f64]) -> (Vec<f64>, Vec<usize>) {
+    let mut found: Vec<f64> = Vec::new();
+    let place = |lambda: &f64| {
+        found.iter().position(|other| other == lambda).unwrap_or_else(|| {
+            found.push(*lambda);
+            found.len() - 1
+        })
+    };
+    let places = lambdas.iter().map(place).collect();
+    (found, places)
+}
+
+/// A λ with what variances in units of σ² need of it.
+struct Level {
+    lambda: f64,
+    /// 1/√(s + λ) for each eigenvalue.
+    factors: Vec<f64>,
+    /// The variance of b.
+    intercept: f64,
+}
+
+impl Level {
+    /// Σ u²/(s + λ).
+    fn spread(&self, u: &[f64]) -> f64 {
+        u.iter().zip(&self.factors).map(|(u, factor)| (u * factor).powi(2)).sum()
     }
 }
 
@@ -183,9 +222,14 @@ impl<T: Real> RidgePosterior<T> {
         &self.model
     }
 
-    /// The penalty λ = σ²/σ_f².
+    /// The penalty λ = σ²/σ_f² of the first target, which is that of all unless each has [its own](RidgePosterior::lambdas).
     pub fn lambda(&self) -> f64 {
-        self.lambda
+        self.lambdas.first().copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// The penalties λ = σ²/σ_f², one for each target.
+    pub fn lambdas(&self) -> &[f64] {
+        &self.lambdas
     }
 
     /// σ², the variance of the noise, for each target.
@@ -205,40 +249,47 @@ impl<T: Real> RidgePosterior<T> {
     #[inline(never)]
     fn predictions(&self, x: Points<'_, T>) -> Result<Prediction<T>> {
         let (mean, targets) = (self.model.predict(&x)?, self.noise.len());
-        let row = targets.saturating_mul(size_of::<T>()).saturating_add(size_of::<f64>());
+        let (lambdas, columns) = different(&self.lambdas);
+        let row = targets.saturating_mul(size_of::<T>());
+        let row = row.saturating_add(lambdas.len().saturating_mul(size_of::<f64>()));
         check_memory("rows of variances", x.nrows(), row)?;
-        let mut units = vec![0.0; x.nrows()];
+        let (shifts, outside) = self.rotation.parts_of_mean();
+        let levels: Vec<Level> =
+            lambdas.into_iter().map(|lambda| self.level(lambda, (&shifts, outside))).collect();
+        let mut units = Array2::zeros((x.nrows(), levels.len()));
         let points = x.view();
-        let runs = units.chunks_mut(ROWS).enumerate();
-        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, out)| {
+        let runs = units.axis_chunks_iter_mut(Axis(0), ROWS).enumerate();
+        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, mut out)| {
             if progress::check().is_err() {
                 return;
             }
             let rows = points.run(run, ROWS);
             let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
-            for (u, out) in self.rotation.of(rows, buffers).zip(&mut *out) {
-                *out = variance(u.iter(), self.values.iter(), 0.0, self.lambda) + self.mean;
+            for (u, mut out) in self.rotation.of(rows, buffers).zip(out.rows_mut()) {
+                out.iter_mut().zip(&levels).for_each(|(out, level)| *out = level.spread(u) + self.mean);
             }
-            for (i, (rest, out)) in self.rotation.rests(rows.nrows(), buffers).iter().zip(out).enumerate() {
-                let own = *out + rest / self.lambda;
-                let mixed = |shares: &Vec<Share>| shares[i].mix(own, self.lambda, self.intercept);
-                *out = shares.as_ref().map_or(own, mixed);
+            let rests = self.rotation.rests(rows.nrows(), buffers);
+            for (i, (rest, mut out)) in rests.into_iter().zip(out.rows_mut()).enumerate() {
+                for (out, level) in out.iter_mut().zip(&levels) {
+                    let own = *out + rest / level.lambda;
+                    let mixed = |shares: &Vec<Share>| shares[i].mix(own, level.lambda, level.intercept);
+                    *out = shares.as_ref().map_or(own, mixed);
+                }
             }
         });
         progress::check()?;
-        let variance = Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[i]));
-        Ok(Prediction { mean, variance, noise: self.noise.clone(), units })
+        let variance =
+            Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[[i, columns[j]]]));
+        Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns, precisions: None })
     }
-}
 
-/// Σ u²/(s + λ) over the axes, and for the rest of the squared length, where s is 0.
-fn variance<'a>(
-    u: impl Iterator<Item = &'a f64>,
-    values: impl Iterator<Item = &'a f64>,
-    rest: f64,
-    lambda: f64,
-) -> f64 {
-    u.zip(values).map(|(u, s)| u * u / (s + lambda)).sum::<f64>() + rest / lambda
+    /// What variances for a λ need; the mean features have these parts in the axes, and this squared length outside of them.
+    fn level(&self, lambda: f64, (shifts, outside): (&[f64], f64)) -> Level {
+        let factors = self.values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
+        let mut level = Level { lambda, factors, intercept: self.mean + outside / lambda };
+        level.intercept += level.spread(shifts);
+        level
+    }
 }
 
 /// A variance in the scalar type, positive and finite if the variance in `f64` is.
@@ -251,7 +302,18 @@ fn held<T: Real>(variance: f64) -> T {
 }
 
 impl<T: Real> Prediction<T> {
-    /// The variances of y, n × t: v + σ².
+    /// Sets the precision p of each point, whose noise then has the variance σ²/p: for error bars s that its target would have, 1/s²
+    /// where training had such [precisions](crate::Targets::with_precisions).
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there is not one precision for each point, [`Entry`](Error::Entry) if one is not positive and finite.
+    #[inline(never)]
+    pub fn with_precisions(self, precisions: &ArrayRef1<f64>) -> Result<Self> {
+        check_precisions(precisions, self.units.len())?;
+        Ok(Prediction { precisions: Some(precisions.to_vec()), ..self })
+    }
+
+    /// The variances of y, n × t: v + σ², or v + σ²/p for points of [precision](Prediction::with_precisions) p.
     #[inline(never)]
     pub fn variance_of_targets(&self) -> Array2<T> {
         Array2::from_shape_fn(self.mean.dim(), |place| held(self.exact_variance(place, true)))
@@ -277,8 +339,9 @@ impl<T: Real> Prediction<T> {
 
     /// The variance in `f64` of y, with its noise, or of f + b.
     fn exact_variance(&self, (i, j): (usize, usize), with_noise: bool) -> f64 {
-        let variance = self.noise[j] * self.units[i];
-        if with_noise { variance + self.noise[j] } else { variance }
+        let variance = self.noise[j] * self.units[[i, self.columns[j]]];
+        let precision = self.precisions.as_ref().map_or(1.0, |precisions| precisions[i]);
+        if with_noise { variance + self.noise[j] / precision } else { variance }
     }
 
     fn around(&self, with_noise: bool, level: f64) -> Result<(Array2<T>, Array2<T>)> {
@@ -300,8 +363,10 @@ impl<T: Real> Prediction<T> {
 
 once!(
     RidgeSpectrum::<T>::posterior,
+    RidgeSpectrum::<T>::posterior_per_target,
     RidgePosterior::<T>::with_noise,
     RidgePosterior::<T>::with_landmarks,
+    Prediction::<T>::with_precisions,
     Prediction::<T>::variance_of_targets,
     Prediction::<T>::interval,
     Prediction::<T>::interval_of_mean,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, aview1};
 
 use super::{FeatureBuffers, FeatureSource, Standardisation};
 use crate::Real;
@@ -11,11 +11,11 @@ use crate::map::Map;
 use crate::numeric::{self, Isa, Packed, matrix_view};
 
 /// The number of rows that are multiplied at a time.
-pub(super) const ROWS: usize = 48;
+pub(in crate::apply) const ROWS: usize = 48;
 
 /// u = M z in `f64` for the centred features z = φ(x) − φ̄ and a matrix M, r × D.
 #[derive(Debug)]
-pub(super) struct Rotation<T: Real> {
+pub(in crate::apply) struct Rotation<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     mean: Array1<f64>,
@@ -26,7 +26,7 @@ pub(super) struct Rotation<T: Real> {
 
 /// Buffers that a thread reuses from run to run.
 #[derive(Default)]
-pub(super) struct RotationBuffers<T> {
+pub(in crate::apply) struct RotationBuffers<T> {
     features: FeatureBuffers<T>,
     centred: Vec<f64>,
     rotated: Vec<f64>,
@@ -66,6 +66,15 @@ impl<T: Real> Rotation<T> {
     #[cfg(feature = "serde")]
     pub fn mean(&self) -> &Array1<f64> {
         &self.mean
+    }
+
+    /// M φ̄, and ‖φ̄ − MᵀMφ̄‖², the part of φ̄ outside of the axes.
+    pub fn parts_of_mean(&self) -> (Vec<f64>, f64) {
+        let entry = |k: usize| self.matrix.row(k).zip(&self.mean).map(|(m, mean)| m * mean).sum();
+        let within: Vec<f64> = (0..self.rows()).map(entry).collect();
+        let Some(axes) = &self.axes else { return (within, 0.0) };
+        let outside = &self.mean - &axes.t().dot(&aview1(&within));
+        (within, outside.dot(&outside))
     }
 
     /// The vector u for each of some points.
@@ -111,7 +120,7 @@ impl<T: Real> Rotation<T> {
 }
 
 /// Writes features as plain values, e^(log scale) · value.
-pub(super) fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
+pub(in crate::apply) fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
     for (columns, scale) in blocks.iter().zip(row.log_scales) {
         let out = &mut out[columns.clone()];
         if *scale == f64::NEG_INFINITY {

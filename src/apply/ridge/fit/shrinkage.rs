@@ -1,7 +1,8 @@
 //! [`Shrinkage`]: criteria for every λ from eigenvalues and from targets in the eigenvectors.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1};
 
+use super::error_table::ErrorTable;
 use crate::error::{Error, Result};
 use crate::numeric::power_of_two_below;
 
@@ -82,10 +83,17 @@ impl Shrinkage {
         self.values.iter().map(|s| s / (s + lambda)).sum::<f64>() + f64::from(u8::from(self.intercept))
     }
 
-    /// n less the [degrees of freedom](Shrinkage::degrees_of_freedom), or 0 where these are more.
-    fn left_freedom(&self, lambda: f64) -> f64 {
-        let left: f64 = self.made_by_rows().map(|s| lambda / (s + lambda)).sum();
-        (self.freedom() - self.rank as f64 + left).max(0.0)
+    /// n less the [degrees of freedom](Shrinkage::degrees_of_freedom), or 0 where these are more; `None` where rounding may change
+    /// it by more than a quarter.
+    fn left_freedom(&self, lambda: f64) -> Option<f64> {
+        let shares: f64 = self.made_by_rows().map(|s| lambda / (s + lambda)).sum();
+        let left = (self.freedom() - self.rank as f64 + shares).max(0.0);
+        // An eigenvalue changes by the spectral norm of the error at most, and λ/(s + λ) by λ/(s + λ)² times that.
+        let slope: f64 =
+            self.made_by_rows().map(|s| self.least / (s + lambda) * (lambda / (s + lambda))).sum();
+        let lost = slope + f64::EPSILON * self.rank as f64;
+        let known = self.least == 0.0 || (lambda >= self.least && 2.0 * lost <= SHARE * left);
+        known.then_some(left)
     }
 
     /// The eigenvalues that rows can make.
@@ -96,6 +104,11 @@ impl Shrinkage {
     /// Whether a target is more than its mean, so that λ matters for it.
     fn varies(&self, target: usize) -> bool {
         self.rest[target] > 0.0 || self.shares.column(target).iter().any(|share| *share > 0.0)
+    }
+
+    /// The variance of a target, (Σ w y²)/n.
+    pub fn variance(&self, target: usize) -> f64 {
+        self.left(target, |_| 1.0) / self.weight
     }
 
     /// Refuses criteria where squares of a target are out of range.
@@ -115,19 +128,41 @@ impl Shrinkage {
         self.varying().is_empty()
     }
 
-    /// Generalised cross-validation, summed over the targets; infinite where rounding outweighs it.
-    fn generalised(&self, lambda: f64) -> f64 {
-        let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
-        let residuals: f64 = (0..self.rest.len()).map(residual).sum();
-        self.of_residuals(residuals, self.lost(lambda), lambda)
-    }
-
-    /// Generalised cross-validation for each λ.
-    pub fn generalised_errors(&self, lambdas: &[f64]) -> Result<Vec<f64>> {
+    /// Generalised cross-validation for each λ; infinite where rounding outweighs it.
+    pub fn generalised_errors(&self, lambdas: &[f64]) -> Result<ErrorTable> {
         if self.freedom() < 0.0 {
             return Err(self.too_light());
         }
-        Ok(lambdas.iter().map(|lambda| self.generalised(*lambda)).collect())
+        let (targets, mut sums) = (self.varying(), Vec::new());
+        let mut each = Array2::zeros((lambdas.len(), self.rest.len()));
+        for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
+            let freedom = self.left_freedom(*lambda);
+            let [mut residuals, mut lost] = [0.0; 2];
+            for target in &targets {
+                let own = [self.residuals(*target, *lambda), self.lost_of(*target, *lambda)];
+                each[*target] = self.of_residuals(own, freedom);
+                residuals += own[0];
+                lost += own[1];
+            }
+            sums.push(self.of_residuals([residuals, lost], freedom));
+        }
+        Ok(ErrorTable { sums, each })
+    }
+
+    /// Minus the log evidence for each λ, with a noise of each target or the one that is most likely; infinite where rounding outweighs
+    /// it.
+    pub fn evidence_errors(&self, lambdas: &[f64], noise: Option<&[f64]>) -> Result<ErrorTable> {
+        let (targets, mut sums) = (self.varying(), Vec::new());
+        let mut each = Array2::zeros((lambdas.len(), self.rest.len()));
+        for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
+            let evidence = match self.log_evidences(*lambda, noise, &targets) {
+                Err(Error::Singular { .. }) => vec![f64::NEG_INFINITY; targets.len()],
+                evidence => evidence?,
+            };
+            targets.iter().zip(&evidence).for_each(|(target, evidence)| each[*target] = -evidence);
+            sums.push(-evidence.iter().sum::<f64>());
+        }
+        Ok(ErrorTable { sums, each })
     }
 
     /// The error where Σ w is less than the one row that an intercept takes.
@@ -138,27 +173,25 @@ impl Shrinkage {
 
     /// Generalised cross-validation of one target; infinite where rounding outweighs it.
     pub fn generalised_of(&self, target: usize, lambda: f64) -> f64 {
-        let residuals = self.left(target, |s| (lambda / (s + lambda)).powi(2));
-        self.of_residuals(residuals, self.lost_of(target, lambda), lambda)
+        let residuals = [self.residuals(target, lambda), self.lost_of(target, lambda)];
+        self.of_residuals(residuals, self.left_freedom(lambda))
+    }
+
+    /// The squared residuals of a target.
+    fn residuals(&self, target: usize, lambda: f64) -> f64 {
+        self.left(target, |s| (lambda / (s + lambda)).powi(2))
     }
 
     /// Generalised cross-validation from squared residuals and their change by rounding; infinite where rounding may change it by
     /// more than half: the residuals by the share `lost`/R, and the square of the freedom that is left by twice its own share.
-    fn of_residuals(&self, residuals: f64, lost: f64, lambda: f64) -> f64 {
-        let left = self.left_freedom(lambda);
-        // An eigenvalue changes by the spectral norm of the error at most, and λ/(s + λ) by λ/(s + λ)² times that.
-        let slope: f64 =
-            self.made_by_rows().map(|s| self.least / (s + lambda) * (lambda / (s + lambda))).sum();
-        let left_lost = slope + f64::EPSILON * self.rank as f64;
-        let known = self.least == 0.0
-            || (lambda >= self.least && lost <= SHARE * residuals && 2.0 * left_lost <= SHARE * left);
-        let left = left / self.count;
-        if known { or_infinite(residuals / self.weight / (left * left)) } else { f64::INFINITY }
-    }
-
-    /// The change of the squared residuals that rounding of eigenvalues may cause.
-    fn lost(&self, lambda: f64) -> f64 {
-        (0..self.rest.len()).map(|target| self.lost_of(target, lambda)).sum()
+    fn of_residuals(&self, [residuals, lost]: [f64; 2], freedom: Option<f64>) -> f64 {
+        match freedom {
+            Some(left) if self.least == 0.0 || lost <= SHARE * residuals => {
+                let left = left / self.count;
+                or_infinite(residuals / self.weight / (left * left))
+            }
+            _ => f64::INFINITY,
+        }
     }
 
     /// The change of a target's squared residuals that rounding may cause: of eigenvalues some 3 ‖β‖² times their error, and of
@@ -185,6 +218,11 @@ impl Shrinkage {
 
     /// The log evidence, summed over the targets that vary, each with its noise or the one that is most likely.
     pub fn log_evidence(&self, lambda: f64, noise: Option<&[f64]>) -> Result<f64> {
+        Ok(self.log_evidences(lambda, noise, &self.varying())?.iter().sum())
+    }
+
+    /// The log evidence of each of some targets that vary.
+    fn log_evidences(&self, lambda: f64, noise: Option<&[f64]>, targets: &[usize]) -> Result<Vec<f64>> {
         self.check_range()?;
         let wrong = |variance: &f64| !(variance.is_finite() && *variance > 0.0);
         if let Some((row, value)) = noise.and_then(|noise| noise.iter().enumerate().find(|(_, v)| wrong(v))) {
@@ -206,7 +244,7 @@ impl Shrinkage {
             let (noise, ratio) = noise.map_or((likely, 1.0), |noise| (noise[j], likely / noise[j]));
             -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + ratio) + volume - scale)
         };
-        Ok(self.varying().into_iter().map(of_target).sum())
+        Ok(targets.iter().map(|target| of_target(*target)).collect())
     }
 
     /// ln(N/n), which the flat prior of an intercept adds; 0 without one.
@@ -228,27 +266,6 @@ impl Shrinkage {
     /// Σ ln(1 + s/λ) over the eigenvalues that rows can make.
     fn volume(&self, lambda: f64) -> f64 {
         self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum()
-    }
-
-    /// Minus the log evidence for each λ; infinite where rounding outweighs it.
-    pub fn evidence_errors(&self, lambdas: &[f64], noise: Option<&[f64]>) -> Result<Vec<f64>> {
-        let of = |lambda: &f64| match self.log_evidence(*lambda, noise) {
-            Err(Error::Singular { .. }) => Ok(f64::INFINITY),
-            evidence => Ok(-evidence?),
-        };
-        lambdas.iter().map(of).collect()
-    }
-
-    /// diag(1/(s + λ)) C, for a row of C for each eigenvector.
-    pub fn divided(&self, rows: &Array2<f64>, lambda: f64) -> Array2<f64> {
-        let divisors = self.values.mapv(|s| s + lambda);
-        rows / &divisors.insert_axis(Axis(1))
-    }
-
-    /// diag(1/s) C, with 0 for 1/s unless s is above a bound.
-    pub fn divided_above(&self, rows: &Array2<f64>, bound: f64) -> Array2<f64> {
-        let inverses = self.values.mapv(|s| if s > bound { s.recip() } else { 0.0 });
-        rows * &inverses.insert_axis(Axis(1))
     }
 
     /// The default grid of λ, falling: [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).

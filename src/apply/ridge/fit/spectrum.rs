@@ -1,6 +1,6 @@
 //! [`RidgeSpectrum`]: the regressions for all λ.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayViewMut1};
 
 use super::dual::Dual;
 use super::normal::{Normal, check_lambda};
@@ -134,15 +134,61 @@ impl<T: Real> RidgeSpectrum<T> {
     /// is left by rounding.
     #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<Ridge<T>> {
+        self.model_per_target(&vec![lambda; self.rotated.ncols()])
+    }
+
+    /// The model with a λ ≥ 0 for each target. Cost O(D² t).
+    ///
+    /// ```
+    /// use random_features::apply::{Criterion, RidgeStatistics};
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::Trigonometric;
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
+    /// let mut statistics = RidgeStatistics::<f64>::new(map, 2)?;
+    /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
+    /// // A wave, and noise that is a thousand times as large.
+    /// let y = Array2::from_shape_fn((200, 2), |(i, j)| match j {
+    ///     0 => x[[i, 0]].sin(),
+    ///     _ => 1e3 * ((i * i) as f64).sin(),
+    /// });
+    /// statistics.update(&x, &y)?;
+    /// let spectrum = statistics.spectrum()?;
+    /// let criterion = Criterion::GeneralisedCrossValidation;
+    /// let own = spectrum.choose_per_target(&criterion, &spectrum.lambdas())?;
+    /// assert!(own[0].0 < 1e-6 * own[1].0);
+    /// let model = spectrum.model_per_target(&[own[0].0, own[1].0])?;
+    /// let error = model.predict(&x)? - &y;
+    /// assert!(error.column(0).iter().all(|error| error.abs() < 1e-3));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`model`](RidgeSpectrum::model); [`Shape`](Error::Shape) if there is not one λ for each target.
+    #[inline(never)]
+    pub fn model_per_target(&self, lambdas: &[f64]) -> Result<Ridge<T>> {
+        check_size("the number of λ, of which each target needs one,", self.rotated.ncols(), lambdas.len())?;
         progress::check()?;
-        let weights = if lambda == 0.0 && self.few_rows {
-            self.vectors.dot(&self.shrinkage.divided_above(&self.rotated, self.normal.least()))
-        } else {
-            self.check(lambda)?;
-            self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda))
-        };
+        let mut divided = self.rotated.clone();
+        for (mut column, lambda) in divided.columns_mut().into_iter().zip(lambdas) {
+            self.divide(column.view_mut(), *lambda)?;
+        }
+        let weights = self.vectors.dot(&divided);
         let intercepts = self.normal.intercepts(&weights);
         Ok(Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts))
+    }
+
+    /// Divides the numbers of eigenvectors by s + λ.
+    fn divide(&self, mut column: ArrayViewMut1<'_, f64>, lambda: f64) -> Result<()> {
+        let values = &self.shrinkage.values;
+        if lambda == 0.0 && self.few_rows {
+            let least = self.normal.least();
+            column.zip_mut_with(values, |c, s| *c *= if *s > least { s.recip() } else { 0.0 });
+            return Ok(());
+        }
+        self.check(lambda)?;
+        column.zip_mut_with(values, |c, s| *c /= s + lambda);
+        Ok(())
     }
 
     /// Σ s/(s + λ), plus 1 for an intercept: the trace of the matrix that maps targets to predictions.
@@ -247,6 +293,7 @@ impl<T: Real> RidgeSpectrum<T> {
 
 once!(
     RidgeSpectrum::<T>::model,
+    RidgeSpectrum::<T>::model_per_target,
     RidgeSpectrum::<T>::degrees_of_freedom,
     RidgeSpectrum::<T>::log_evidence,
     RidgeSpectrum::<T>::log_evidence_with_noise,

@@ -18,6 +18,8 @@ sealed_fields! {
     struct StoredClassifier {
         model: Ridge<T>,
         calibration: Option<ClassCalibration>,
+        #[serde(with = "crate::exact", default)]
+        threshold: Option<f64>,
     }
 }
 
@@ -25,7 +27,7 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
     type Error = &'static str;
 
     fn try_from(stored: StoredClassifier<T>) -> Result<Self, &'static str> {
-        let StoredClassifier { model, calibration } = stored;
+        let StoredClassifier { model, calibration, threshold } = stored;
         let classes = model.intercepts.len();
         if classes < 2 {
             return Err("a classifier of one target");
@@ -33,7 +35,10 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
         if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
             return Err("a calibration for another number of classes than the model's");
         }
-        Ok(RidgeClassifier { model, calibration })
+        if threshold.is_some_and(|threshold| threshold.is_nan() || model.occurring().len() != 2) {
+            return Err("a threshold that is no number, or not between two classes");
+        }
+        Ok(RidgeClassifier { model, calibration, threshold })
     }
 }
 
@@ -48,13 +53,11 @@ struct StoredPosterior<T: Real> {
     #[serde(with = "crate::exact")]
     mean_features: Vec<f64>,
     #[serde(with = "crate::exact")]
-    lambda: f64,
+    lambdas: Vec<f64>,
     #[serde(with = "crate::exact")]
     noise: Vec<f64>,
     #[serde(with = "crate::exact")]
     mean: f64,
-    #[serde(with = "crate::exact")]
-    intercept: f64,
     #[serde(with = "crate::exact")]
     landmarks: Option<Array2<f64>>,
 }
@@ -63,16 +66,15 @@ sealed!(RidgePosterior<T>, StoredPosterior<T>, T, [T: Real]);
 
 impl<T: Real> From<&RidgePosterior<T>> for StoredPosterior<T> {
     fn from(posterior: &RidgePosterior<T>) -> Self {
-        let RidgePosterior { model, rotation, values, lambda, noise, mean, intercept, landmarks } = posterior;
+        let RidgePosterior { model, rotation, values, lambdas, noise, mean, landmarks } = posterior;
         StoredPosterior {
             model: model.clone(),
             axes: rotation.matrix(),
             values: values.to_vec(),
             mean_features: rotation.mean().to_vec(),
-            lambda: *lambda,
+            lambdas: lambdas.clone(),
             noise: noise.clone(),
             mean: *mean,
-            intercept: *intercept,
             landmarks: landmarks.as_ref().map(|landmarks| landmarks.points().mapv(|v| v.widen())),
         }
     }
@@ -82,16 +84,16 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
     type Error = String;
 
     fn try_from(stored: StoredPosterior<T>) -> Result<Self, String> {
-        let StoredPosterior { model, axes, values, mean_features, lambda, noise, mean, intercept, landmarks } =
-            stored;
-        let d = model.map().feature_dim();
+        let StoredPosterior { model, axes, values, mean_features, lambdas, noise, mean, landmarks } = stored;
+        let (d, targets) = (model.map().feature_dim(), model.intercepts().len());
         let shape =
             axes.dim() == (values.len(), d) && (1..=d).contains(&values.len()) && mean_features.len() == d;
-        if !shape || noise.len() != model.intercepts().len() {
+        if !(shape && noise.len() == targets && lambdas.len() == targets) {
             return Err("a posterior of another shape than that of the map and the targets".into());
         }
-        let scalars = noise.iter().chain(&values).chain([&lambda, &mean, &intercept]);
-        let sound = scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambda > 0.0;
+        let scalars = noise.iter().chain(&lambdas).chain(&values).chain([&mean]);
+        let sound =
+            scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambdas.iter().all(|v| *v > 0.0);
         if !(sound && axes.iter().chain(&mean_features).all(|v| v.is_finite())) {
             return Err("a posterior with numbers that are negative or not finite".into());
         }
@@ -100,7 +102,7 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
         let landmarks = landmarks.transpose().map_err(|error| error.to_string())?.map(Arc::new);
         let rotation = Rotation::new(map, inputs, &mean_features.into(), values.len(), |k, f| axes[[k, f]]);
         let (rotation, values) = (Arc::new(rotation.with_axes()), values.into());
-        Ok(RidgePosterior { model, rotation, values, lambda, noise, mean, intercept, landmarks })
+        Ok(RidgePosterior { model, rotation, values, lambdas, noise, mean, landmarks })
     }
 }
 

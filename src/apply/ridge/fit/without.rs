@@ -48,7 +48,7 @@ impl<'g, T: Real> Without<'g, T> {
         Without { spectrum, sample: sample.borrowed(), rotation, levels }
     }
 
-    /// Adds the squared errors of a group for each λ, over these targets.
+    /// Adds the squared errors of a group for each λ: to the sum over some targets, and to that of each.
     pub fn add_errors(
         &self,
         group: &[usize],
@@ -56,27 +56,30 @@ impl<'g, T: Real> Without<'g, T> {
         sums: &mut [PointErrors],
         buffers: &mut RotationBuffers<T>,
     ) -> Result<()> {
+        let sums = sums.chunks_exact_mut(targets.len() + 1).enumerate();
         if let [row] = group {
             let u = self.features(group, buffers)?;
             let u: Vec<f64> = u.iter().take(self.spectrum.shrinkage.values.len()).copied().collect();
-            for (sum, level) in sums.iter_mut().zip(&self.levels) {
-                sum.add(self.spectrum.error(&self.sample, (*row, targets), &u, level, true));
-            }
+            sums.for_each(|(k, out)| {
+                self.spectrum.add_error(&self.sample, (*row, targets), (&u, &self.levels[k], true), out);
+            });
             return Ok(());
         }
         let mut squares = Array2::<f64>::zeros((self.levels.len(), self.spectrum.rotated.ncols()));
         let mut add =
             |k: usize, row: usize, j: usize, r: f64| squares[[k, j]] += self.sample.weight(row) * r * r;
         let left = self.residuals(group, buffers, &mut add)?;
-        for (k, sum) in sums.iter_mut().enumerate() {
+        for (k, out) in sums {
             let Some([inverse, changed]) = self.changes(&left, k) else {
-                sum.add(PointErrors::UNKNOWN);
+                out.iter_mut().for_each(|sum| *sum = PointErrors::UNKNOWN);
                 continue;
             };
-            for j in targets {
+            for (place, j) in targets.iter().enumerate() {
                 let errors = squares[[k, *j]];
                 let lost = inverse * (self.moved(&left, k, *j) + changed * errors.sqrt());
-                sum.add(PointErrors { errors, lost: lost * lost });
+                let own = PointErrors { errors, lost: lost * lost };
+                out[0].add(own);
+                out[1 + place].add(own);
             }
         }
         Ok(())

@@ -20,7 +20,11 @@ use crate::golden::{Computed, Scaled, decimal};
 
 /// Computes a case of a family, which is the first part of its formula's name; `None` for another family.
 pub fn compute(family: &str, case: &Value) -> Option<Result<Outcome, String>> {
-    let case = Regression { formula: case["formula"].as_str()?, inputs: &case["inputs"] };
+    let case = Regression {
+        formula: case["formula"].as_str()?,
+        inputs: &case["inputs"],
+        expected: &case["expected"],
+    };
     let outcome = match family {
         "standardise" | "targets" => targets::compute(&case),
         "grid" => grid::compute(&case),
@@ -41,6 +45,8 @@ pub fn compute(family: &str, case: &Value) -> Option<Result<Outcome, String>> {
 pub struct Regression<'a> {
     pub formula: &'a str,
     pub inputs: &'a Value,
+    /// What is expected, for words.
+    pub expected: &'a Value,
 }
 
 #[allow(dead_code, reason = "not every formula is computed yet")]

@@ -1,112 +1,188 @@
-//! [`LambdaErrors`]: the criterion for each λ of a grid, which grows where its best λ lies at an end.
+//! [`LambdaErrors`]: the criterion for each λ of a grid, which grows where its best λ is the largest.
 
-use super::super::{RidgeSpectrum, least};
+use super::super::error_table::ErrorTable;
+use super::super::{Criterion, RidgeSpectrum, least};
 use crate::Real;
 use crate::error::Result;
 
 /// A λ so large that only the mean of the targets is left.
 pub(super) const MEAN: f64 = 1e300;
-/// How often a default grid may grow, and by how many λ at a time: two decades.
-const ROUNDS: usize = 3;
-const MORE: u8 = 4;
-/// The step between λ of a default grid, in decades.
+/// How many λ are tried above the largest eigenvalue, and the step between them: up to 10⁴ times that eigenvalue, where the model is the
+/// mean.
+const MORE: u8 = 8;
 const DECADES: f64 = 0.5;
+/// The share of its variance below which the error of a target counts as this share.
+const FLOOR: f64 = 1e-30;
 
 /// The λ that were tried, with the criterion for each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LambdaErrors {
     pub lambdas: Vec<f64>,
-    pub errors: Vec<f64>,
-    /// The criterion for the mean of the targets alone.
-    pub mean_error: f64,
+    pub table: ErrorTable,
+    /// The criterion for the mean of the targets alone: the sum, and that of each target.
+    pub mean: (f64, Vec<f64>),
     /// Whether λ of a given grid were left out, since they are not above the resolution.
     pub dropped: bool,
+    /// The targets that vary if each gets a λ of its own.
+    own: Option<Vec<usize>>,
+}
+
+/// The criterion for each λ of targets that share one.
+pub(super) struct Series {
+    pub targets: Vec<usize>,
+    pub errors: Vec<f64>,
+    pub mean_error: f64,
+}
+
+/// The λ of each target, with the criterion for them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Choice {
+    /// The λ, one for each target.
+    pub lambdas: Vec<f64>,
+    /// The criterion, summed over the targets.
+    pub error: f64,
+    /// What maps are compared by, the least first: the criterion, or Σ ln(error/variance) where targets have λ of their own.
+    pub score: f64,
+}
+
+/// Gives the criterion for each λ.
+type ErrorsOf<'e> = dyn Fn(&[f64]) -> Result<ErrorTable> + 'e;
+
+/// How λ are chosen: one for all targets, or for each target one of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Share {
+    Common,
+    PerTarget,
 }
 
 impl LambdaErrors {
     /// The λ of a grid above the spectrum's resolution, or of the default grid, with the criterion that `errors` gives. The default
-    /// grid grows while its best λ lies at an end.
+    /// grid grows where its best λ is the largest.
     pub fn of<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         grid: Option<&[f64]>,
-        errors: &dyn Fn(&[f64]) -> Result<Vec<f64>>,
+        share: Share,
+        errors: &ErrorsOf<'_>,
     ) -> Result<Self> {
+        let shrinkage = &spectrum.shrinkage;
+        // A single target has the common λ.
+        let own = (share == Share::PerTarget && shrinkage.rest.len() > 1).then(|| shrinkage.varying());
         let resolution = spectrum.resolution();
-        let Some(grid) = grid else { return Self::grown(spectrum.lambdas(), resolution, errors) };
+        let Some(grid) = grid else { return Self::grown(spectrum.lambdas(), own, errors) };
         let kept: Vec<f64> = grid.iter().copied().filter(|lambda| *lambda > resolution).collect();
         let dropped = kept.len() < grid.len();
-        Ok(LambdaErrors { dropped, ..Self::of_grid(kept, errors)? })
+        Ok(LambdaErrors { dropped, ..Self::of_grid(kept, own, errors)? })
     }
 
-    fn of_grid(lambdas: Vec<f64>, errors: &dyn Fn(&[f64]) -> Result<Vec<f64>>) -> Result<Self> {
-        let mut all = errors(&[&lambdas, &[MEAN][..]].concat())?;
-        let mean_error = all.pop().unwrap_or(f64::INFINITY);
-        Ok(LambdaErrors { lambdas, errors: all, mean_error, dropped: false })
+    fn of_grid(lambdas: Vec<f64>, own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
+        let mut table = errors(&[&lambdas, &[MEAN][..]].concat())?;
+        let mean = table.pop();
+        Ok(LambdaErrors { lambdas, table, mean, dropped: false, own })
     }
 
-    /// Tries these λ, which fall, and more while the best one lies at an end.
-    fn grown(
-        lambdas: Vec<f64>,
-        resolution: f64,
-        errors: &dyn Fn(&[f64]) -> Result<Vec<f64>>,
-    ) -> Result<Self> {
-        let mut tried = Self::of_grid(lambdas, errors)?;
-        for _ in 0..ROUNDS {
-            let more = tried.beyond(resolution);
-            if more.is_empty() {
-                break;
-            }
-            let found = errors(&more)?;
-            // The best λ was the first, or the last.
-            let at = if more[0] > tried.lambdas[0] { 0 } else { tried.lambdas.len() };
-            tried.lambdas.splice(at..at, more);
-            tried.errors.splice(at..at, found);
+    /// Tries these λ, which fall, and larger ones if the largest is the best.
+    fn grown(lambdas: Vec<f64>, own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
+        let mut tried = Self::of_grid(lambdas, own, errors)?;
+        let Some(largest) = tried.lambdas.first().copied() else { return Ok(tried) };
+        let at_end =
+            |series: &Series| least(&tried.lambdas, &series.errors).is_ok_and(|(best, _)| best == largest);
+        if tried.lambdas.len() > 1 && tried.series().iter().any(at_end) {
+            let of = |k: u8| largest * 10f64.powf(DECADES * f64::from(k));
+            let more: Vec<f64> = (1..=MORE).rev().map(of).collect();
+            tried.table.put_before(errors(&more)?);
+            tried.lambdas.splice(0..0, more);
         }
         Ok(tried)
     }
 
-    /// More λ beyond the end at which the best one lies, falling; at the lower end only λ above the resolution.
-    fn beyond(&self, resolution: f64) -> Vec<f64> {
-        let (Some((lambda, _)), [first, .., last]) = (self.choice(), self.lambdas.as_slice()) else {
-            return Vec::new();
+    /// The targets that share a λ, with their criterion.
+    pub fn series(&self) -> Vec<Series> {
+        let Some(own) = &self.own else {
+            let targets = (0..self.mean.1.len()).collect();
+            return vec![Series { targets, errors: self.table.sums.clone(), mean_error: self.mean.0 }];
         };
-        let step = |k: u8| 10f64.powf(DECADES * f64::from(k));
-        if lambda == *first {
-            (1..=MORE).rev().map(|k| first * step(k)).collect()
-        } else if lambda == *last {
-            (1..=MORE).map(|k| last / step(k)).filter(|lambda| *lambda > resolution).collect()
-        } else {
-            Vec::new()
-        }
+        let of = |target: &usize| Series {
+            targets: vec![*target],
+            errors: self.table.each.column(*target).to_vec(),
+            mean_error: self.mean.1[*target],
+        };
+        own.iter().map(of).collect()
     }
 
-    /// The λ with the least error, and that error; `None` if none was tried.
-    pub fn choice(&self) -> Option<(f64, f64)> {
-        least(&self.lambdas, &self.errors).ok()
+    /// The λ with the least error for each target; `None` if none was tried.
+    pub fn choice<T: Real>(
+        &self,
+        spectrum: &RidgeSpectrum<T>,
+        criterion: &Criterion<'_, T>,
+    ) -> Option<Choice> {
+        let targets = self.mean.1.len();
+        let Some(own) = &self.own else {
+            let (lambda, error) = least(&self.lambdas, &self.table.sums).ok()?;
+            return Some(Choice { lambdas: vec![lambda; targets], error, score: error });
+        };
+        let largest = self.lambdas.iter().copied().reduce(f64::max)?;
+        let mut choice = Choice { lambdas: vec![largest; targets], error: 0.0, score: 0.0 };
+        for target in own {
+            let (lambda, error) = least(&self.lambdas, &self.table.each.column(*target).to_vec()).ok()?;
+            choice.lambdas[*target] = lambda;
+            choice.error += error;
+            choice.score += match criterion {
+                evidence if evidence.is_evidence() => error,
+                _ => (error / spectrum.shrinkage.variance(*target)).max(FLOOR).ln(),
+            };
+        }
+        Some(choice)
+    }
+}
+
+impl Choice {
+    /// The choice with no λ below a bound.
+    pub fn at_least(mut self, bound: f64) -> Self {
+        self.lambdas.iter_mut().for_each(|lambda| *lambda = lambda.max(bound));
+        self
+    }
+}
+
+/// Writes the λ: one if all are equal.
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Some((first, others)) = self.lambdas.split_first() else { return Ok(()) };
+        write!(f, "{first:.3e}")?;
+        if others.iter().all(|lambda| lambda == first) {
+            return Ok(());
+        }
+        others.iter().try_for_each(|lambda| write!(f, ", {lambda:.3e}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array2;
+
     use super::*;
 
     /// The least error is at λ = best, and the grid is that of λ from 1 to 10⁻².
-    fn grown(best: f64, resolution: f64) -> LambdaErrors {
-        let errors = |lambdas: &[f64]| Ok(lambdas.iter().map(|v| (v / best).ln().powi(2)).collect());
-        LambdaErrors::grown(vec![1.0, 0.3, 0.1, 0.03, 0.01], resolution, &errors).unwrap()
+    fn grown(best: f64) -> LambdaErrors {
+        let errors = |lambdas: &[f64]| {
+            let sums: Vec<f64> = lambdas.iter().map(|v| (v / best).ln().powi(2)).collect();
+            let each = Array2::from_shape_fn((sums.len(), 1), |(k, _)| sums[k]);
+            Ok(ErrorTable { sums, each })
+        };
+        LambdaErrors::grown(vec![1.0, 0.3, 0.1, 0.03, 0.01], None, &errors).unwrap()
     }
 
     #[test]
-    fn grids_grow_while_the_best_is_at_an_end() {
-        assert_eq!(grown(0.1, 1e-9).lambdas.len(), 5);
-        for best in [100.0, 30.0, 1e-3, 1e-5] {
-            let found = grown(best, 1e-9);
-            assert!((found.choice().unwrap().0 / best).log10().abs() < 0.3, "{found:?}");
-            assert!(found.lambdas.is_sorted_by(|a, b| a > b) && found.lambdas.len() == found.errors.len());
+    fn grids_grow_upwards_while_the_largest_is_the_best() {
+        for inside in [0.1, 0.01, 1e-9] {
+            assert_eq!(grown(inside).lambdas.len(), 5);
         }
-        // A bounded number of times, and not where λ has no effect.
-        assert_eq!(grown(1e30, 1e-9).lambdas.len(), 5 + 3 * 4);
-        let found = grown(1e-9, 2e-3);
-        assert_eq!(found.lambdas.len(), 6, "{found:?}");
+        for best in [1e4, 100.0, 30.0] {
+            let found = grown(best);
+            let (lambda, _) = least(&found.lambdas, &found.table.sums).unwrap();
+            assert!((lambda / best).log10().abs() < 0.3, "{found:?}");
+            assert!(found.lambdas.is_sorted_by(|a, b| a > b));
+            assert_eq!((found.lambdas.len(), found.table.sums.len(), found.table.each.nrows()), (13, 13, 13));
+        }
+        assert!((grown(1e30).lambdas[0] / 1e4 - 1.0).abs() < 1e-12);
     }
 }

@@ -1,6 +1,8 @@
 //! How a search is run on rows, with targets or labels.
 
 use super::super::{RidgeRows, check_classes};
+use super::division::labels_of;
+use super::errors::Share;
 use super::options::{Maps, RidgeSearch};
 use super::steps::Search;
 use super::trial::{RidgeFit, check_grid};
@@ -39,22 +41,26 @@ impl<T: Real> RidgeSearch<'_, T> {
         }
         let d = match &self.maps {
             Maps::On(omega, _) => omega.dim(),
+            Maps::Recipe(recipe) => recipe.dim(),
             Maps::Of(_) => x.ncols(),
         };
         let all = RidgeRows { x: (&x).into(), targets: targets.rows(count)? };
         all.check(d, count)?;
         check_grid(self.lambdas.as_deref())?;
+        let share = if targets.are_labels() { Share::Common } else { Share::PerTarget };
         let weights = all.targets.weights();
         if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
             return Err(Error::NoData { what: "a search for a ridge regression" });
         }
+        let labels = labels_of(&self.criterion, x.nrows())?;
         match weights {
             Some(weights) if weights.iter().any(|weight| *weight == 0.0) => {
                 let present = (0..x.nrows()).filter(|i| weights[*i] > 0.0).collect::<Vec<_>>();
                 let rows = all.select(&present)?;
-                Search::new(self, rows.borrowed())?.run()
+                let labels = labels.map(|labels| present.iter().map(|row| labels[*row]).collect());
+                Search::new(self, rows.borrowed(), (labels, share))?.run()
             }
-            _ => Search::new(self, all)?.run(),
+            _ => Search::new(self, all, (labels.map(<[usize]>::to_vec), share))?.run(),
         }
     }
 }

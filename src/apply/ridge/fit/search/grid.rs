@@ -1,6 +1,7 @@
 //! [`RidgeGrid`]: regressions with several maps, from one pass over the data, and the choice of one.
 
 use super::super::{Criterion, RidgeStatistics, Standardisation};
+use super::errors::Share;
 use super::trial::{NONE, RidgeFit, Tried, check_grid};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
@@ -126,7 +127,7 @@ impl<T: Real> RidgeGrid<T> {
     /// The map and λ with the least error by a criterion, with all other errors. Maps that clearly predict better than the mean come
     /// before all others ([`RidgeFit::best`]). The λ are the given ones above the
     /// [resolution](super::super::RidgeSpectrum::resolution) of each map, or its
-    /// [default](super::super::RidgeSpectrum::lambdas) grid, which grows while the best λ lies at an end.
+    /// [default](super::super::RidgeSpectrum::lambdas) grid, and larger ones where the largest of that is the best.
     ///
     /// # Errors
     /// If no map can be fitted, the error of the first map, from [`RidgeStatistics::spectrum`] or
@@ -136,7 +137,28 @@ impl<T: Real> RidgeGrid<T> {
     /// choice.
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
-        check_grid(lambdas)?;
+        self.choose_by(criterion, (lambdas, Share::Common))
+    }
+
+    /// The map of least Σ ln(error/variance) over the targets, or of the largest sum of log evidences, with a λ for each target.
+    ///
+    /// # Errors
+    /// The errors of [`choose`](RidgeGrid::choose).
+    #[inline(never)]
+    pub fn choose_per_target(
+        &self,
+        criterion: &Criterion<'_, T>,
+        lambdas: Option<&[f64]>,
+    ) -> Result<RidgeFit<T>> {
+        self.choose_by(criterion, (lambdas, Share::PerTarget))
+    }
+
+    fn choose_by(
+        &self,
+        criterion: &Criterion<'_, T>,
+        lambdas: (Option<&[f64]>, Share),
+    ) -> Result<RidgeFit<T>> {
+        check_grid(lambdas.0)?;
         match best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas)) {
             Ok(tried) => tried.fit(criterion, lambdas),
             Err(errors) if errors.contains(&Error::Cancelled) => Err(Error::Cancelled),
@@ -151,10 +173,10 @@ impl<T: Real> RidgeGrid<T> {
 }
 
 /// The best of some maps, found half by half so that few spectra exist at a time; all errors, if no map can be fitted.
-fn best<T: Real>(
-    candidates: &[RidgeStatistics<T>],
-    tried: &(impl Fn(&RidgeStatistics<T>) -> Result<Tried<T>> + Sync),
-) -> Result<Tried<T>, Vec<Error>> {
+fn best<'s, T: Real>(
+    candidates: &'s [RidgeStatistics<T>],
+    tried: &(impl Fn(&'s RidgeStatistics<T>) -> Result<Tried<'s, T>> + Sync),
+) -> Result<Tried<'s, T>, Vec<Error>> {
     match candidates {
         [] => Err(Vec::new()),
         [one] => progress::check().and_then(|()| tried(one)).map_err(|error| vec![error]),
@@ -176,4 +198,5 @@ once!(
     RidgeGrid::<T>::take_in,
     RidgeGrid::<T>::merge,
     RidgeGrid::<T>::choose,
+    RidgeGrid::<T>::choose_per_target,
 );

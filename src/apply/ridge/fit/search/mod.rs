@@ -1,11 +1,20 @@
 //! The choice of lengthscales, numbers of features and λ: [`RidgeSearch`] for data in memory, [`RidgeGrid`] for streams.
 
+mod attempts;
 mod chosen;
+mod division;
 mod errors;
+mod finish;
 mod fit;
 mod grid;
+pub(crate) mod growth;
 mod options;
+pub(crate) mod periodogram;
 mod repeated;
+mod rows;
+mod source;
+mod spacings;
+mod starts;
 mod steps;
 mod trial;
 mod warning;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::super::Criterion;
+use super::errors::Share;
 use crate::Real;
 use crate::error::Result;
 use crate::frequency::{Frequencies, Orthogonal};
 use crate::kernel::Lengthscale;
-use crate::map::{Map, Trigonometric};
+use crate::map::{Map, Recipe, Trigonometric};
 use crate::once::once;
 
 /// Fits a ridge regression to data in memory, and searches for its lengthscales, number of frequencies and λ. Approximate: kernels
@@ -40,18 +41,27 @@ use crate::once::once;
 ///    each number of frequencies, and its [criterion](Criterion) is computed for each λ of a grid. All lengthscales share
 ///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that draws make no difference.
 ///    Maps that clearly predict better than the mean come before all others, whatever their errors are
-///    ([`RidgeFit::best`](super::RidgeFit::best)).
-/// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets a lengthscale of its own, starting from the
-///    best of these.
-/// 4. The best map is fitted to all rows, and λ is chosen again. Leave-one-out errors are then taken at the rows of the
-///    search, each for the regression on all other rows; with held-out rows λ stays.
+///    ([`RidgeFit::best`](super::RidgeFit::best)). Several targets each have
+///    [their own λ](RidgeSearch::with_lambda_per_target), while classes share one.
+/// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets a lengthscale of its own,
+///    starting from the best of these.
+/// 4. The best map is fitted to all rows, and λ is chosen again. Errors of left-out rows and groups are then taken at those of the
+///    search, each for the regression on all others. With folds, blocks or a share of rows that is held out, λ stays. Rows of your own
+///    that are [held out](Criterion::held_out) are no part of the model: add them to its statistics if they should be.
 ///
-/// The defaults are as follows. Lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4
-/// … 4; λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows are the larger of 4096 and 4 D.
-/// Where the best of these lengthscales or λ lies at an end, more are tried beyond it. Where no lengthscale predicts better
-/// than the mean, shorter ones are tried. They reach k = ±20. No longer ones are tried where only rounding keeps λ of the longest
-/// from being smaller ([`RidgeWarning::Rounding`](crate::apply::RidgeWarning::Rounding)). Grids that are given are not extended; [`RidgeFit::warnings`](crate::apply::RidgeFit::warnings)
-/// says where more should be tried.
+/// # Default grids
+/// Rows are the larger of 4096 and 4 D. λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas), and larger
+/// ones, up to 10⁴ times the largest eigenvalue, if the largest of these is the best. Lengthscales are ℓ₀·2^{k/2} with the
+/// [median](crate::data::lengthscale::median) distance ℓ₀, as follows.
+///
+/// 1. k = −4 … 4 are tried. Then waves are tried that these do not see: ½/ω, 1/ω and 2/ω for a frequency ω along a coordinate
+///    that explains more of a target than noise would.
+/// 2. While the best is the shortest, a shorter one is tried, twice as far each time, and in the same way longer ones.
+/// 3. Gaps beside the best are halved until all lengthscales between are tried.
+///
+/// k stays between −24 and 20, and steps 2 and 3 try at most 16 maps.
+/// [`RidgeWarning::Lengthscale`](crate::apply::RidgeWarning::Lengthscale) says whether they ended at an end. Grids that are given are
+/// not extended.
 ///
 /// [`progress::watch`](crate::progress::watch) shows each map that was tried, and can stop a search.
 ///
@@ -79,12 +89,16 @@ pub struct RidgeSearch<'a, T: Real> {
     pub(super) sweeps: usize,
     pub(super) standardise: bool,
     pub(super) intercept: bool,
+    /// How λ are shared; `None` for one of each target, or one of all classes.
+    pub(super) share: Option<Share>,
 }
 
 /// What makes the maps of a search.
 pub(super) enum Maps<'a, T: Real> {
     /// A function of a lengthscale alone.
     Of(Box<dyn Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>),
+    /// A recipe whose lengthscale varies.
+    Recipe(Box<Recipe>),
     /// A draw, and a function of its leading frequencies and a lengthscale.
     On(Arc<Frequencies>, MakeMap<'a, T>),
 }
@@ -140,6 +154,35 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         Self::over(Maps::Of(Box::new(make)))
     }
 
+    /// A search over the lengthscales of a recipe, such as the best of a plan: all kernels in it get the lengthscales that are tried, and
+    /// what is not drawn yet is drawn once from the seed.
+    ///
+    /// ```
+    /// # #[cfg(feature = "planner")] {
+    /// use random_features::apply::RidgeSearch;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::planner::Planner;
+    /// let x =
+    ///     Array2::from_shape_fn((300, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+    /// let y = x.column(0).mapv(f64::cos);
+    /// let plan = Planner::of_one_set(&x)?.with_max_features(100).plan()?;
+    /// let search = RidgeSearch::of_recipe(&plan.best()?.recipe, 7)?;
+    /// let fit = search.fit(&x, &y)?;
+    /// assert!(fit.error() < 0.1 * fit.best().mean_error);
+    /// # }
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Recipe::drawn`]; [`Unsupported`](crate::Error::Unsupported) if a kernel of the recipe has no lengthscale, or
+    /// kernels have different ones.
+    pub fn of_recipe(recipe: &Recipe, seed: u64) -> Result<Self> {
+        let recipe = recipe.drawn(seed)?;
+        // A kernel without a lengthscale has that of 1.
+        recipe.with_lengthscale(&Lengthscale::from(2.0))?;
+        Ok(Self::over(Maps::Recipe(Box::new(recipe))))
+    }
+
     #[inline(never)]
     fn over(maps: Maps<'a, T>) -> Self {
         RidgeSearch {
@@ -153,6 +196,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
             sweeps: 0,
             standardise: true,
             intercept: true,
+            share: None,
         }
     }
 
@@ -206,12 +250,56 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// lengthscale by a factor where that lowers the criterion: by 2 at first, and by the square root of the last factor after a
     /// sweep that changed nothing. It tries 2 d more maps.
     ///
-    /// A lengthscale moves by a factor of 2 in a sweep at most. Where many coordinates do not matter, the best common lengthscale
+    /// Sweeps start from the best of the lengthscales G 2^{k/2} m that the default grid tries. m_k is the median of |x_ik − x_jk| over
+    /// pairs of points (of the non-zero ones if it is 0), and G the median of ‖(x_i − x_j)/m‖. The first sweep also tries ½, 1 and 2 over the
+    /// frequency of a wave along the coordinate that explains more of a target than noise would.
+    ///
+    /// A lengthscale moves by a factor of 2 in a sweep at most otherwise. Where many coordinates do not matter, the best common scale
     /// is far too long for the others, and some five sweeps are needed. With many coordinates and few rows the criterion is
     /// overfitted: it falls below the error at new points.
     #[must_use]
     pub fn with_lengthscale_per_dimension(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
+        self
+    }
+
+    /// Gives each target a λ of its own, which is the default for numbers: the one of its least error. Maps are compared by
+    /// Σ ln(error/variance) over the targets that vary, which does not change with their units, or by the sum of log evidences.
+    ///
+    /// For labels, predictions of all classes then add up to 1 no longer.
+    ///
+    /// ```
+    /// use random_features::apply::RidgeSearch;
+    /// use random_features::ndarray::Array2;
+    /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0);
+    /// // A wave, and noise that is a thousand times as large.
+    /// let y = Array2::from_shape_fn((200, 2), |(i, j)| match j {
+    ///     0 => x[[i, 0]].sin(),
+    ///     _ => 1e3 * ((i * i) as f64).sin(),
+    /// });
+    /// let search = RidgeSearch::gaussian(1, 64, 7)?.with_lambda_per_target();
+    /// let own = search.fit(&x, &y)?;
+    /// assert!(own.lambdas()[0] < 1e-6 * own.lambdas()[1]);
+    /// let common = search.without_lambda_per_target().fit(&x, &y)?;
+    /// assert_eq!(common.lambdas()[0], common.lambdas()[1]);
+    /// let error = |fit: random_features::apply::RidgeFit<f64>| {
+    ///     let off = fit.model().predict(&x)? - &y;
+    ///     Ok::<f64, random_features::Error>(off.column(0).mapv(f64::abs).sum())
+    /// };
+    /// assert!(error(own)? < 0.1 * error(common)?);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_lambda_per_target(mut self) -> Self {
+        self.share = Some(Share::PerTarget);
+        self
+    }
+
+    /// Takes one λ for all targets, which is the default for labels: the one with the least sum of errors. Predictions of all classes
+    /// add up to 1.
+    #[must_use]
+    pub fn without_lambda_per_target(mut self) -> Self {
+        self.share = Some(Share::Common);
         self
     }
 

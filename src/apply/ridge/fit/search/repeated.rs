@@ -1,6 +1,6 @@
 //! Rows that occur again.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::Hasher;
 
 use super::super::training::point_digest;
@@ -15,17 +15,23 @@ const SHARE: f64 = 0.01;
 /// The number of rows between two checks for cancellation.
 const ROWS: usize = 4096;
 
-/// A warning where many rows equal an earlier one in point and targets, found by a hash of each row.
-pub(super) fn repeated<T: Real>(sample: &RidgeRows<'_, T>) -> Result<Option<RidgeWarning>> {
+/// A warning where many rows equal an earlier one of another group in point and targets, found by a hash of each row. Without groups,
+/// each row is one.
+pub(super) fn repeated<T: Real>(
+    sample: &RidgeRows<'_, T>,
+    groups: Option<&[usize]>,
+) -> Result<Option<RidgeWarning>> {
     let rows = sample.x.nrows();
-    check_memory("hashes of rows", rows, 2 * size_of::<u64>())?;
-    let mut seen = HashSet::with_capacity(rows);
+    check_memory("hashes of rows", rows, 4 * size_of::<u64>())?;
+    let mut seen = HashMap::with_capacity(rows);
     let mut repeated = 0;
     for i in 0..rows {
         if i % ROWS == 0 {
             progress::check()?;
         }
-        repeated += usize::from(!seen.insert(point_digest(sample, i).finish()));
+        let group = groups.map_or(i, |groups| groups[i]);
+        let first = *seen.entry(point_digest(sample, i).finish()).or_insert(group);
+        repeated += usize::from(first != group);
     }
     let warn = repeated as f64 > SHARE * rows as f64;
     Ok(warn.then_some(RidgeWarning::Repeated { repeated, rows }))

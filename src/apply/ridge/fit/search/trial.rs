@@ -1,9 +1,11 @@
 //! [`RidgeTrial`]: the errors of a search for one map; [`RidgeFit`]: its result.
 
+use super::super::error_table::ErrorTable;
 use super::super::normal::check_lambda;
-use super::super::{Criterion, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics, RidgeWarning, least};
-use super::errors::LambdaErrors;
+use super::super::{Criterion, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics, RidgeWarning};
+use super::errors::{Choice, LambdaErrors, Share};
 use super::repeated::repeated;
+use super::source::Source;
 use super::warning;
 use crate::Real;
 use crate::error::{Error, Result};
@@ -36,6 +38,8 @@ pub struct RidgeTrial {
     pub warnings: Vec<RidgeWarning>,
     /// Whether the map predicts better than the mean even as one of many that were tried.
     promising: bool,
+    /// The λ with the least error; `None` if rounding leaves no λ of the grid a meaning.
+    choice: Option<Choice>,
 }
 
 impl RidgeTrial {
@@ -43,12 +47,23 @@ impl RidgeTrial {
     pub(super) fn of<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         criterion: &Criterion<'_, T>,
-        lambdas: Option<&[f64]>,
+        (lambdas, share): (Option<&[f64]>, Share),
     ) -> Result<Self> {
-        let errors = LambdaErrors::of(spectrum, lambdas, &|lambdas| spectrum.errors(criterion, lambdas))?;
+        Self::by(spectrum, criterion, &*spectrum.errors_by(criterion)?, (lambdas, share))
+    }
+
+    /// The trial of the regressions of one map, with errors for λ by a criterion.
+    pub(super) fn by<T: Real>(
+        spectrum: &RidgeSpectrum<T>,
+        criterion: &Criterion<'_, T>,
+        errors: &dyn Fn(&[f64]) -> Result<ErrorTable>,
+        (lambdas, share): (Option<&[f64]>, Share),
+    ) -> Result<Self> {
+        let errors = LambdaErrors::of(spectrum, lambdas, share, errors)?;
         let warnings = warnings(spectrum, criterion, &errors);
         let promising = warning::is_promising(spectrum, criterion, &errors);
-        let LambdaErrors { lambdas, errors, mean_error, .. } = errors;
+        let choice = errors.choice(spectrum, criterion);
+        let LambdaErrors { lambdas, table, mean, .. } = errors;
         let map = spectrum.map();
         let plain = map.plain_recipe();
         Ok(RidgeTrial {
@@ -56,26 +71,27 @@ impl RidgeTrial {
             m: plain.map(|plain| plain.omega.m()),
             feature_dim: map.feature_dim(),
             lambdas,
-            errors,
-            mean_error,
+            errors: table.sums,
+            mean_error: mean.0,
             warnings,
             promising,
+            choice,
         })
     }
 
-    /// The λ with the least error; `None` if rounding leaves no λ of the grid a meaning.
+    /// The λ with the least error, of the first target if each has its own; `None` if rounding leaves no λ of the grid a meaning.
     pub fn lambda(&self) -> Option<f64> {
-        self.choice().map(|(lambda, _)| lambda)
+        self.choice().and_then(|choice| choice.lambdas.first().copied())
     }
 
-    /// The least error, infinite if there is none.
+    /// The least error, summed over the targets; infinite if there is none.
     pub fn error(&self) -> f64 {
-        self.choice().map_or(f64::INFINITY, |(_, error)| error)
+        self.choice().map_or(f64::INFINITY, |choice| choice.error)
     }
 
-    /// The λ with the least error, and that error.
-    pub(super) fn choice(&self) -> Option<(f64, f64)> {
-        least(&self.lambdas, &self.errors).ok()
+    /// The λ of each target with the least error.
+    pub(super) fn choice(&self) -> Option<&Choice> {
+        self.choice.as_ref()
     }
 
     /// Whether the targets do not vary, so that errors say nothing.
@@ -83,24 +99,15 @@ impl RidgeTrial {
         self.warnings.contains(&RidgeWarning::Constant)
     }
 
-    /// Whether the map predicts no better than the mean.
-    pub(super) fn is_hopeless(&self) -> bool {
-        self.warnings.iter().any(|warning| matches!(warning, RidgeWarning::Mean { .. }))
-    }
-
-    /// Whether rounding sets the least λ, and the best one is that.
-    pub(super) fn is_at_rounding(&self) -> bool {
-        self.warnings.iter().any(|warning| matches!(warning, RidgeWarning::Rounding { .. }))
+    /// What maps are compared by, the least first: whether a map predicts no better than the mean as one of many, then its error.
+    pub(super) fn rank(&self) -> (bool, f64) {
+        (!self.promising, self.choice().map_or(f64::INFINITY, |choice| choice.score))
     }
 
     /// Whether the map is better than another: one that predicts better than the mean even as one of many before one that does
     /// not, then the one of less error.
     pub(super) fn is_better(&self, other: &Self) -> bool {
-        match (self.promising, other.promising) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => self.error() < other.error(),
-        }
+        self.rank() < other.rank()
     }
 }
 
@@ -129,7 +136,7 @@ impl std::fmt::Display for RidgeTrial {
         }
         write!(f, "D = {}", self.feature_dim)?;
         match self.choice() {
-            Some((lambda, error)) => write!(f, ", λ = {lambda:.3e}: {error:.6e}")?,
+            Some(choice) => write!(f, ", λ = {choice}: {:.6e}", choice.error)?,
             None => write!(f, ": every λ of the grid is lost to rounding")?,
         }
         self.warnings.iter().try_for_each(|warning| match warning {
@@ -148,25 +155,24 @@ impl std::fmt::Display for RidgeTrial {
 pub struct RidgeFit<T: Real> {
     trials: Vec<RidgeTrial>,
     best: usize,
-    /// λ, and the criterion for it.
-    choice: (f64, f64),
+    /// The λ of each target, and the criterion for them.
+    choice: Choice,
+    source: Source<T>,
     spectrum: RidgeSpectrum<T>,
     model: Ridge<T>,
     warnings: Vec<RidgeWarning>,
 }
 
 impl<T: Real> RidgeFit<T> {
-    /// The model of a spectrum for the chosen λ, with all trials, the λ among which it was chosen, and warnings.
+    /// The model of a spectrum for the chosen λ, with all trials and warnings.
     pub(super) fn new(
-        trials: Vec<RidgeTrial>,
-        best: usize,
-        spectrum: RidgeSpectrum<T>,
-        (choice, lambdas): ((f64, f64), &[f64]),
-        mut warnings: Vec<RidgeWarning>,
+        (trials, best): (Vec<RidgeTrial>, usize),
+        (source, spectrum): (Source<T>, RidgeSpectrum<T>),
+        choice: Choice,
+        warnings: Vec<RidgeWarning>,
     ) -> Result<Self> {
-        let model = spectrum.model(choice.0)?;
-        warnings.extend(warning::targets(&spectrum, lambdas, choice.0));
-        Ok(RidgeFit { trials, best, choice, spectrum, model, warnings })
+        let model = spectrum.model_per_target(&choice.lambdas)?;
+        Ok(RidgeFit { trials, best, choice, source, spectrum, model, warnings })
     }
 
     /// The trial of each map, in the order in which they were tried.
@@ -180,14 +186,19 @@ impl<T: Real> RidgeFit<T> {
         &self.trials[self.best]
     }
 
-    /// The λ of the model.
+    /// The λ of the first target, which is that of all unless each has [its own](RidgeFit::lambdas).
     pub fn lambda(&self) -> f64 {
-        self.choice.0
+        self.choice.lambdas.first().copied().unwrap_or(f64::INFINITY)
     }
 
-    /// The criterion for the model, after fitting all rows (with held-out rows, before).
+    /// The λ of the model, one for each target.
+    pub fn lambdas(&self) -> &[f64] {
+        &self.choice.lambdas
+    }
+
+    /// The criterion for the model, summed over the targets, after fitting all rows (with held-out rows, before).
     pub fn error(&self) -> f64 {
-        self.choice.1
+        self.choice.error
     }
 
     /// The model that was chosen.
@@ -203,10 +214,36 @@ impl<T: Real> RidgeFit<T> {
     /// The model with variances of its predictions.
     ///
     /// # Errors
-    /// The errors of [`RidgeSpectrum::posterior`].
+    /// The errors of [`RidgeSpectrum::posterior_per_target`].
     #[inline(never)]
     pub fn posterior(&self) -> Result<RidgePosterior<T>> {
-        self.spectrum.posterior(self.choice.0)
+        self.spectrum.posterior_per_target(&self.choice.lambdas)
+    }
+
+    /// The sums over all rows for the model's map, to which more rows can be added.
+    ///
+    /// ```
+    /// use random_features::apply::RidgeSearch;
+    /// use random_features::ndarray::{Array2, s};
+    /// let x = Array2::from_shape_fn((300, 1), |(i, _)| ((i * i) as f64).sin());
+    /// let y = x.mapv(|x| (3.0 * x).sin());
+    /// let first = (x.slice(s![..200, ..]), y.slice(s![..200, ..]));
+    /// let fit = RidgeSearch::gaussian(1, 32, 1)?.fit(first.0, first.1)?;
+    /// let lambda = fit.lambda();
+    /// let mut statistics = fit.into_statistics()?;
+    /// statistics.update(x.slice(s![200.., ..]), y.slice(s![200.., ..]))?;
+    /// let model = statistics.solve(lambda)?;
+    /// let error = model.predict(&x)? - &y;
+    /// assert!(error.iter().all(|error| error.abs() < 1e-3));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`RidgeStatistics::new`] and [`RidgeStatistics::update`] where rows were fewer than features, so that the search
+    /// made no sums.
+    #[inline(never)]
+    pub fn into_statistics(self) -> Result<RidgeStatistics<T>> {
+        self.source.statistics(&self.spectrum)
     }
 
     /// The reasons why the regression may be worse than it looks, or than it could be; empty if none was noticed.
@@ -245,40 +282,38 @@ impl<T: Real> std::fmt::Display for RidgeFit<T> {
         for (i, trial) in self.trials.iter().enumerate() {
             writeln!(f, "{} {trial}", if i == self.best { '*' } else { ' ' })?;
         }
-        write!(f, "chosen: λ = {:.3e} with {:.6e}", self.choice.0, self.choice.1)?;
+        write!(f, "chosen: λ = {} with {:.6e}", self.choice, self.choice.error)?;
         self.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
     }
 }
 
 /// Trials, with the spectrum of the best one.
-pub(super) struct Tried<T: Real> {
+pub(super) struct Tried<'s, T: Real> {
     trials: Vec<RidgeTrial>,
     best: usize,
+    statistics: &'s RidgeStatistics<T>,
     spectrum: RidgeSpectrum<T>,
-    /// The warning that inputs are badly scaled for the best map, if they are.
-    scale: Option<RidgeWarning>,
     /// The errors of maps that could not be fitted.
     failed: Vec<Error>,
 }
 
-impl<T: Real> Tried<T> {
+impl<'s, T: Real> Tried<'s, T> {
     /// The trial of one map.
     pub fn of(
-        statistics: &RidgeStatistics<T>,
+        statistics: &'s RidgeStatistics<T>,
         criterion: &Criterion<'_, T>,
-        lambdas: Option<&[f64]>,
+        lambdas: (Option<&[f64]>, Share),
     ) -> Result<Self> {
         let spectrum = statistics.spectrum()?;
         let trials = vec![RidgeTrial::of(&spectrum, criterion, lambdas)?];
-        let scale = statistics.scale_warning();
-        Ok(Tried { trials, best: 0, spectrum, scale, failed: Vec::new() })
+        Ok(Tried { trials, best: 0, statistics, spectrum, failed: Vec::new() })
     }
 
     /// All trials of two sets, in order, with the better spectrum.
     pub fn join(mut self, other: Self) -> Self {
         if other.trials[other.best].is_better(&self.trials[self.best]) {
             (self.best, self.spectrum) = (self.trials.len() + other.best, other.spectrum);
-            self.scale = other.scale;
+            self.statistics = other.statistics;
         }
         self.trials.extend(other.trials);
         self.failed.extend(other.failed);
@@ -292,25 +327,30 @@ impl<T: Real> Tried<T> {
     }
 
     /// The model of the best trial.
-    pub fn fit(self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
-        let Tried { trials, best, spectrum, scale, failed } = self;
+    pub fn fit(
+        self,
+        criterion: &Criterion<'_, T>,
+        (lambdas, share): (Option<&[f64]>, Share),
+    ) -> Result<RidgeFit<T>> {
+        let Tried { trials, best, statistics, spectrum, failed } = self;
         if failed.contains(&Error::Cancelled) {
             return Err(Error::Cancelled);
         }
-        let choice = trials[best].choice().ok_or_else(|| lost(lambdas, spectrum.resolution()))?;
-        let mut warnings: Vec<_> = scale.into_iter().chain(trials[best].warnings.clone()).collect();
+        let trial = &trials[best];
+        let choice = trial.choice().cloned().ok_or_else(|| lost(lambdas, spectrum.resolution()))?;
+        let mut warnings: Vec<_> =
+            statistics.scale_warning().into_iter().chain(trial.warnings.clone()).collect();
         warnings.extend(warning::failed(&failed));
-        if let Some(own) = trials[best].lengthscale.as_ref().filter(|_| !trials[best].is_constant()) {
-            let alike = trials.iter().filter(|trial| trial.m == trials[best].m);
-            warnings.extend(warning::lengthscales(own, alike.filter_map(|trial| trial.lengthscale.as_ref())));
+        if let Some(own) = trial.lengthscale.as_ref().filter(|_| !trial.is_constant()) {
+            let alike = trials.iter().filter(|other| other.m == trial.m);
+            let alike = alike.filter_map(|trial| trial.lengthscale.as_ref());
+            warnings.extend(warning::lengthscales(own, alike, [false; 2]));
         }
-        if let (Criterion::LeaveOneOutOf { .. }, Some(rows)) =
-            (criterion, criterion.rows(spectrum.rotated.ncols())?)
-        {
-            warnings.extend(repeated(&rows)?);
+        if let (true, Some(rows)) = (criterion.names_training(), criterion.rows(spectrum.rotated.ncols())?) {
+            warnings.extend(repeated(&rows, criterion.labels())?);
         }
-        let lambdas = trials[best].lambdas.clone();
-        RidgeFit::new(trials, best, spectrum, (choice, &lambdas), warnings)
+        warnings.extend(warning::targets(&spectrum, &trial.lambdas, &choice, share));
+        RidgeFit::new((trials, best), (Source::Statistics(statistics.clone()), spectrum), choice, warnings)
     }
 }
 
@@ -329,4 +369,4 @@ pub(super) fn check_grid(lambdas: Option<&[f64]>) -> Result<()> {
     lambdas.iter().try_for_each(|lambda| check_lambda(*lambda))
 }
 
-once!(RidgeFit::<T>::posterior, <RidgeFit<T> as std::fmt::Display>::fmt);
+once!(RidgeFit::<T>::posterior, RidgeFit::<T>::into_statistics, <RidgeFit<T> as std::fmt::Display>::fmt);

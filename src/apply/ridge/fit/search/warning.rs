@@ -1,7 +1,7 @@
 //! The tests that give a [`RidgeWarning`].
 
-use super::super::{Criterion, RidgeSpectrum, RidgeWarning};
-use super::errors::LambdaErrors;
+use super::super::{Criterion, RidgeSpectrum, RidgeWarning, least};
+use super::errors::{Choice, LambdaErrors, Series, Share};
 use crate::Real;
 use crate::error::Error;
 use crate::kernel::Lengthscale;
@@ -11,22 +11,26 @@ const NATS: f64 = 4.0;
 /// More nats for a choice among maps: ln of the 25 that a default search tries at most.
 const MAPS: f64 = 3.2;
 /// The share of its error by which the common λ may cost a target more than one of its own would.
-const SHARE: f64 = 0.1;
+const COST: f64 = 0.1;
 /// The share of the error of the mean below which targets are fitted exactly.
 const EXACT: f64 = 1e-4;
 /// Differences of a target's errors below this share of its variance are rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// A warning if the least of these errors is not below that of the mean, or the evidence does not tell targets from noise.
+/// A warning if the least of these errors is not below that of the mean, or the evidence does not tell targets from noise: for all
+/// targets, or for each if each has its own λ.
 pub(super) fn mean<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
     errors: &LambdaErrors,
 ) -> Option<RidgeWarning> {
-    let (error, mean_error) = (errors.choice()?.1, errors.mean_error);
-    let [nats, needed] = evidence(spectrum, criterion, errors);
-    let better = error < mean_error && nats >= needed;
-    (!better).then_some(RidgeWarning::Mean { error, mean_error, nats, needed })
+    let tests = tests(spectrum, criterion, errors);
+    if tests.iter().any(|test| test.passes(0.0)) {
+        return None;
+    }
+    let Test { error, mean_error, nats, needed } =
+        tests.into_iter().max_by(|a, b| (a.nats - a.needed).total_cmp(&(b.nats - b.needed)))?;
+    Some(RidgeWarning::Mean { error, mean_error, nats, needed })
 }
 
 /// Whether a map passes the tests for being better than the mean, with nats to spare for the many maps that are tried.
@@ -35,38 +39,71 @@ pub(super) fn is_promising<T: Real>(
     criterion: &Criterion<'_, T>,
     errors: &LambdaErrors,
 ) -> bool {
-    let [nats, needed] = evidence(spectrum, criterion, errors);
-    errors.choice().is_some_and(|(_, error)| error < errors.mean_error) && nats >= needed + MAPS
+    tests(spectrum, criterion, errors).iter().any(|test| test.passes(MAPS))
 }
 
-/// The most nats by which a target is likelier under a regression that was tried than under its mean and noise, and how many are
-/// needed.
-fn evidence<T: Real>(
+/// What tells the regression of some targets from their mean.
+struct Test {
+    error: f64,
+    mean_error: f64,
+    /// The most nats by which a target is likelier under a regression that was tried than under its mean and noise.
+    nats: f64,
+    /// How many nats are needed.
+    needed: f64,
+}
+
+impl Test {
+    fn passes(&self, more: f64) -> bool {
+        self.error < self.mean_error && self.nats >= self.needed + more
+    }
+}
+
+/// The tests for the targets of each λ.
+fn tests<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
     errors: &LambdaErrors,
-) -> [f64; 2] {
+) -> Vec<Test> {
     let shrinkage = &spectrum.shrinkage;
     let rows = match criterion {
+        Criterion::GeneralisedCrossValidation => shrinkage.count,
+        evidence if evidence.is_evidence() => shrinkage.count,
         // These errors do not change if all weights are multiplied by a number.
-        Criterion::LeaveOneOutOf { .. } | Criterion::HeldOut { .. } => spectrum.training.rows(),
-        _ => shrinkage.count,
+        _ => spectrum.training.rows(),
     };
-    let targets = shrinkage.varying();
+    let varying = shrinkage.varying();
     let most = |nats: &mut dyn Iterator<Item = f64>| nats.fold(f64::NEG_INFINITY, f64::max);
-    let with = |lambda: &f64| most(&mut targets.iter().map(|target| shrinkage.nats(*target, *lambda, rows)));
-    let nats = most(&mut errors.lambdas.iter().map(with));
-    [nats, NATS + (targets.len() as f64).ln()]
+    let of = |series: Series| {
+        let (_, error) = least(&errors.lambdas, &series.errors).ok()?;
+        let targets = || series.targets.iter().filter(|target| varying.contains(target));
+        let with = |lambda: &f64| most(&mut targets().map(|target| shrinkage.nats(*target, *lambda, rows)));
+        let nats = most(&mut errors.lambdas.iter().map(with));
+        let needed = NATS + (varying.len() as f64).ln();
+        Some(Test { error, mean_error: series.mean_error, nats, needed })
+    };
+    errors.series().into_iter().filter_map(of).collect()
 }
 
-/// A warning if the best λ is the first or the last that was tried and has an error, and λ beyond it could be better.
+/// A warning if the best λ is the first or the last that was tried and has an error, and λ beyond it could be better. Where each
+/// target has its own λ, targets that are no better than their mean have none to warn of.
 pub(super) fn lambda<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
     errors: &LambdaErrors,
 ) -> Option<RidgeWarning> {
-    let (lambda, error) = errors.choice()?;
-    let known = || errors.lambdas.iter().zip(&errors.errors).filter(|(_, error)| error.is_finite());
+    let series = errors.series().into_iter().zip(tests(spectrum, criterion, errors));
+    let better = series.filter(|(_, test)| test.passes(0.0));
+    better.into_iter().find_map(|(series, _)| at_end(spectrum, criterion, errors, &series))
+}
+
+fn at_end<T: Real>(
+    spectrum: &RidgeSpectrum<T>,
+    criterion: &Criterion<'_, T>,
+    errors: &LambdaErrors,
+    series: &Series,
+) -> Option<RidgeWarning> {
+    let (lambda, error) = least(&errors.lambdas, &series.errors).ok()?;
+    let known = || errors.lambdas.iter().zip(&series.errors).filter(|(_, error)| error.is_finite());
     let above = errors.lambdas.iter().any(|other| *other > lambda);
     if known().any(|(other, _)| *other < lambda) {
         return (!above).then_some(RidgeWarning::Lambda { largest: true, lambda });
@@ -74,7 +111,7 @@ pub(super) fn lambda<T: Real>(
     let lost = errors.dropped || errors.lambdas.iter().any(|other| *other < lambda);
     let least = spectrum.normal.total_noise;
     if lost || lambda <= 4.0 * spectrum.resolution() {
-        let exact = explained(spectrum, criterion, errors.mean_error, error) >= 1.0 - EXACT;
+        let exact = explained(spectrum, criterion, series, error) >= 1.0 - EXACT;
         return (!exact).then_some(RidgeWarning::Rounding { lambda, least });
     }
     above.then_some(RidgeWarning::Lambda { largest: false, lambda })
@@ -85,15 +122,18 @@ pub(super) fn lambda<T: Real>(
 fn explained<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
-    mean_error: f64,
+    series: &Series,
     error: f64,
 ) -> f64 {
-    let shrinkage = &spectrum.shrinkage;
+    let (shrinkage, mean_error) = (&spectrum.shrinkage, series.mean_error);
     1.0 - match criterion {
         Criterion::LogEvidence => {
-            let rows = shrinkage.freedom() * shrinkage.varying().len() as f64;
+            let varying = shrinkage.varying().into_iter().filter(|target| series.targets.contains(target));
+            let rows = shrinkage.freedom() * varying.count() as f64;
             (2.0 * (error - mean_error) / rows).exp()
         }
+        // What noise is explained is not told by a density that knows it.
+        Criterion::LogEvidenceWithNoise(_) => 1.0,
         _ => error / mean_error,
     }
 }
@@ -103,10 +143,12 @@ pub(super) fn failed(errors: &[Error]) -> Option<RidgeWarning> {
     errors.first().map(|error| RidgeWarning::Failed { maps: errors.len(), error: error.clone() })
 }
 
-/// Warnings if the best lengthscales lie at an end of those of their kind that were tried.
+/// Warnings if the best lengthscales lie at an end of those of their kind that were tried; `at_limit` says whether the default grid
+/// ended at its limit, for the shortest and for the longest.
 pub(super) fn lengthscales<'a>(
     best: &Lengthscale,
     tried: impl Iterator<Item = &'a Lengthscale> + Clone,
+    at_limit: [bool; 2],
 ) -> Vec<RidgeWarning> {
     let (count, isotropic) = match best {
         Lengthscale::Isotropic(_) => (1, true),
@@ -127,19 +169,21 @@ pub(super) fn lengthscales<'a>(
     warnings
         .map(|(longest, coordinates)| {
             let coordinates = if isotropic { Vec::new() } else { coordinates };
-            RidgeWarning::Lengthscale { longest, coordinates }
+            RidgeWarning::Lengthscale { longest, coordinates, at_limit: at_limit[usize::from(longest)] }
         })
         .collect()
 }
 
-/// A warning if another λ, among those that were tried, would serve a target much better.
+/// A warning if another λ, among those that were tried, would serve a target much better than the common one.
 pub(super) fn targets<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     lambdas: &[f64],
-    common: f64,
+    choice: &Choice,
+    share: Share,
 ) -> Option<RidgeWarning> {
     let shrinkage = &spectrum.shrinkage;
-    if shrinkage.rest.len() < 2 {
+    let common = *choice.lambdas.first()?;
+    if shrinkage.rest.len() < 2 || share == Share::PerTarget {
         return None;
     }
     let of_target = |target: usize| {
@@ -148,7 +192,7 @@ pub(super) fn targets<T: Real>(
         let error = shrinkage.generalised_of(target, common);
         let rounding = ROUNDING * shrinkage.generalised_of(target, super::errors::MEAN);
         // An error is infinite where rounding outweighs it.
-        let matters = error.is_finite() && error > (1.0 + SHARE) * own_error && error - own_error > rounding;
+        let matters = error.is_finite() && error > (1.0 + COST) * own_error && error - own_error > rounding;
         matters.then_some((error / own_error, RidgeWarning::Targets { target, lambda, own_error, error }))
     };
     let costly = (0..shrinkage.rest.len()).filter_map(of_target);

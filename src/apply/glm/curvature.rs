@@ -1,0 +1,134 @@
+//! [`Curvature`]: the second derivatives of a penalised loss, factorised.
+
+use ndarray::{Array1, Array2};
+
+use super::several::Several;
+use super::{GlmSums, Step};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::linalg::{Backend, Cholesky};
+use crate::progress;
+use crate::reduce::GramSums;
+
+/// The factors of rounding that are added to a matrix which rounding makes indefinite.
+const SHIFTS: [f64; 4] = [0.0, 1.0, 1e2, 1e4];
+
+/// The second derivatives of a penalised loss, factorised.
+#[derive(Clone, Debug)]
+pub(super) struct Curvature {
+    pub kind: Kind,
+    /// A λ that is large relative to rounding, if more than λ was added to the diagonal.
+    shifted: Option<f64>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Single(Single),
+    Several(Several),
+}
+
+/// The second derivatives for one value η: Σ sφ̃φ̃ᵀ with λ, where the intercept is eliminated.
+#[derive(Clone, Debug)]
+pub(super) struct Single {
+    /// Σ s(φ − mean)(φ − mean)ᵀ + λI.
+    pub factor: Cholesky<f64>,
+    /// Σ sφ / Σ s; 0 without an intercept.
+    pub mean: Array1<f64>,
+    /// Σ s; 0 without an intercept.
+    pub total: f64,
+}
+
+impl Curvature {
+    pub fn of<T: Real>(sums: &GlmSums<T>, lambda: f64) -> Result<Self> {
+        progress::check()?;
+        let mut matrix = if sums.model.values() == 1 { Matrix::single(sums) } else { Matrix::bordered(sums) };
+        let largest = matrix.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
+        let noise = GramSums::<T>::rounding() * largest * matrix.a.nrows() as f64;
+        let diagonal = matrix.a.diag().to_owned();
+        for shift in SHIFTS {
+            let added = &diagonal + &matrix.penalised.mapv(|is| is * (lambda + shift * noise));
+            matrix.a.diag_mut().assign(&added);
+            match Backend::default().cholesky(&matrix.a) {
+                Err(Error::Factorisation { .. }) => {}
+                factor => {
+                    let shifted = (shift > 0.0).then_some(noise);
+                    return Ok(Curvature { kind: matrix.kind(factor?), shifted });
+                }
+            }
+        }
+        Err(Error::Singular { lambda, least: noise })
+    }
+
+    /// The trace of the second derivatives of one value η, without λ.
+    pub fn trace<T: Real>(sums: &GlmSums<T>) -> f64 {
+        let values = sums.model.values();
+        let matrix = if values == 1 { Matrix::single(sums) } else { Matrix::bordered(sums) };
+        let entries = matrix.a.diag().into_iter().zip(&matrix.penalised);
+        entries.map(|(entry, is)| entry * is).sum::<f64>() / values as f64
+    }
+
+    /// The step that takes a gradient to 0.
+    pub fn solve(&self, gradient: &Step) -> Result<Step> {
+        match &self.kind {
+            Kind::Single(single) => single.solve(gradient),
+            Kind::Several(several) => several.solve(gradient),
+        }
+    }
+
+    /// The curvature itself, unless rounding has changed it.
+    pub fn exact(self, lambda: f64) -> Result<Self> {
+        self.shifted.map_or(Ok(self), |least| Err(Error::Singular { lambda, least }))
+    }
+}
+
+impl Single {
+    fn solve(&self, gradient: &Step) -> Result<Step> {
+        let (row, pull) = (gradient.weights.row(0), gradient.intercepts[0]);
+        let weights = self.factor.solve_vector(&(&row - &(&self.mean * pull)))?;
+        let has_intercept = self.total > 0.0;
+        let intercept = if has_intercept { pull / self.total - self.mean.dot(&weights) } else { 0.0 };
+        Ok(Step {
+            weights: weights.insert_axis(ndarray::Axis(0)),
+            intercepts: Array1::from_elem(1, intercept),
+        })
+    }
+
+    /// ln det of all second derivatives.
+    pub fn log_determinant(&self) -> f64 {
+        let total = if self.total > 0.0 { self.total.ln() } else { 0.0 };
+        self.factor.log_determinant() + total
+    }
+}
+
+/// Second derivatives before λ is added.
+pub(super) struct Matrix {
+    /// Of which the lower triangle is used.
+    pub a: Array2<f64>,
+    /// 1 where the diagonal has λ, 0 at intercepts.
+    pub penalised: Array1<f64>,
+    pub mean: Array1<f64>,
+    pub total: f64,
+    /// The number of values η, and the entries of each.
+    pub shape: (usize, usize),
+}
+
+impl Matrix {
+    fn single<T: Real>(sums: &GlmSums<T>) -> Self {
+        let gram = sums.intakes[0].sums();
+        let width = gram.feature_dim();
+        let total = if sums.model.intercept { gram.weight() } else { 0.0 };
+        let mean = |f: usize| if total > 0.0 { gram.feature(f) / total } else { 0.0 };
+        let (mut a, mean) = (gram.lower_products(), Array1::from_shape_fn(width, mean));
+        for (f, mut row) in a.rows_mut().into_iter().enumerate() {
+            row.scaled_add(-total * mean[f], &mean);
+        }
+        Matrix { a, penalised: Array1::ones(width), mean, total, shape: (1, width) }
+    }
+
+    fn kind(&self, factor: Cholesky<f64>) -> Kind {
+        match self.shape {
+            (1, _) => Kind::Single(Single { factor, mean: self.mean.clone(), total: self.total }),
+            (_, entries) => Kind::Several(Several { factor, entries }),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! [`Descent`]: the minimum for one λ over rows in memory.
+
+use std::ops::Range;
+
+use ndarray::{Array2, Axis, s};
+
+use super::conjugate::Conjugate;
+use super::sums::LARGEST;
+use super::{Curvature, Glm, GlmSums, Loss, Response, Step, Terms};
+use crate::engine::{Batch, FeatureSource, FoldBuffers, PointsView, Runs, fold};
+use crate::error::{Error, Result};
+use crate::memory::check_memory;
+use crate::numeric::{self, Isa, add_scaled};
+use crate::threads::Pool;
+use crate::{Real, progress};
+
+/// The most steps of Newton's method.
+const STEPS: usize = 500;
+/// The share of the loss that a step promises below which one full step ends the iteration: after fresh second derivatives, which
+/// square the error, and after older ones.
+const ENOUGH: [f64; 2] = [1e-11, 1e-15];
+/// The share of the promise by which the loss must fall.
+const ARMIJO: f64 = 1e-4;
+/// The rounding of losses, relative to their scale.
+pub(super) const ROUNDING: f64 = 1e-13;
+/// The rows from which on second derivatives serve several steps, and the ratio of two promises above which they do not.
+const MANY: usize = 8192;
+const SLOW: f64 = 0.05;
+/// The rows of a sample in which a fit of many rows begins, at least, and for each feature; and the rows of a block of it.
+const SAMPLE: usize = 8192;
+const SAMPLE_EACH: usize = 8;
+const BLOCK: usize = 512;
+/// The number of rows of a run of gradients.
+const RUN: usize = 512;
+
+/// A model on its way to the minimum.
+pub(super) struct Descent<'x, 'r, T: Real> {
+    pub model: Glm<T>,
+    pub x: PointsView<'x, T>,
+    pub response: &'r Response,
+    /// The decision values, n × k.
+    pub eta: Array2<f64>,
+    /// The sums at the model, if they are known already.
+    pub known: Option<GlmSums<T>>,
+    /// The number of passes over the rows.
+    pub passes: usize,
+}
+
+impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
+    /// Begins at a model.
+    pub fn at(model: Glm<T>, x: PointsView<'x, T>, response: &'r Response) -> Result<Self> {
+        let bytes = model.values().saturating_mul(5 * size_of::<f64>());
+        check_memory("rows of decision values", x.nrows(), bytes)?;
+        let eta = model.linear.scores(x)?;
+        Ok(Descent { model, x, response, eta, known: None, passes: 0 })
+    }
+
+    /// Whether second derivatives are too large: then gradients alone lead to the minimum.
+    pub fn is_large(&self) -> bool {
+        let values = self.model.values();
+        values > 1 && values.saturating_mul(self.model.map().feature_dim() + 1) > LARGEST
+    }
+
+    /// Goes to the minimum.
+    pub fn run(&mut self, lambda: f64) -> Result<()> {
+        if self.is_large() { Conjugate::run(self, lambda) } else { self.newton(lambda) }
+    }
+
+    /// Goes to the minimum over a sample of the rows first, if there are many.
+    pub fn run_from_sample(&mut self, lambda: f64) -> Result<()> {
+        let (n, values) = (self.x.nrows(), self.model.values());
+        let size = SAMPLE.max(SAMPLE_EACH * self.model.map().feature_dim()).next_multiple_of(BLOCK);
+        if values == 1 && n >= 4 * size {
+            let blocks: Vec<Range<usize>> = (0..size / BLOCK)
+                .map(|block| block * (n - BLOCK) / (size / BLOCK - 1))
+                .map(|start| start..start + BLOCK)
+                .collect();
+            let x = points_of(self.x, &blocks)?;
+            let response = self.response.blocks(&blocks);
+            let share = response.weights.sum() / self.response.weights.sum();
+            // A sample without one of the classes has no minimum that helps.
+            let varies = |y: f64| response.y.iter().zip(&response.weights).any(|(v, w)| *w > 0.0 && *v != y);
+            if share > 0.0 && varies(response.y[[0, 0]]) {
+                let model = self.model.clone();
+                let mut sample = Descent::at(model, x.view().into(), &response)?;
+                sample.newton(lambda * share)?;
+                let eta = sample.model.linear.scores(self.x)?;
+                let (model, total) = (&sample.model, |eta| self.model.loss.total(eta, self.response));
+                if total(&eta) + model.penalty(lambda) < total(&self.eta) + self.model.penalty(lambda) {
+                    (self.model, self.eta) = (sample.model, eta);
+                }
+            }
+        }
+        self.run(lambda)
+    }
+
+    /// Newton's method.
+    fn newton(&mut self, lambda: f64) -> Result<()> {
+        let keeps = self.x.nrows() >= MANY && self.model.values() == 1;
+        let (mut curvature, mut last) = (None, f64::INFINITY);
+        for _ in 0..STEPS {
+            progress::check()?;
+            let terms = self.model.loss.terms(&self.eta, self.response);
+            let loss = terms.losses.sum() + self.model.penalty(lambda);
+            let mut step = match &curvature {
+                Some(curvature) => Some(self.step(&terms, curvature, lambda)?),
+                None => None,
+            };
+            // Second derivatives that are too old promise no fast end.
+            step = step.filter(|(_, promise)| *promise <= SLOW * last);
+            let fresh = step.is_none();
+            if fresh {
+                let sums = match self.known.take() {
+                    Some(sums) => sums,
+                    None => self.sums(&terms)?,
+                };
+                let new = Curvature::of(&sums, lambda)?;
+                let gradient = sums.gradient(lambda);
+                let direction = new.solve(&gradient)?;
+                let promise = direction.dot(&gradient);
+                step = Some((direction, promise));
+                curvature = Some(new);
+            }
+            let Some((direction, promise)) = step else { break };
+            if promise <= ENOUGH[usize::from(!fresh)] * self.scale(loss) {
+                self.go(&direction, 1.0)?;
+                return Ok(());
+            }
+            let moved = self.search(&direction, promise, loss, lambda)?;
+            if moved < 1.0 || !keeps {
+                curvature = None;
+            }
+            if moved == 0.0 {
+                // No step lowers the loss beyond its rounding.
+                return Ok(());
+            }
+            last = promise;
+        }
+        Err(not_found())
+    }
+
+    /// The step by second derivatives that are known, and what it promises.
+    fn step(&mut self, terms: &Terms, curvature: &Curvature, lambda: f64) -> Result<(Step, f64)> {
+        let gradient = self.gradient(terms, lambda)?;
+        let direction = curvature.solve(&gradient)?;
+        let promise = direction.dot(&gradient);
+        Ok((direction, promise))
+    }
+
+    /// The sums of second derivatives at the model.
+    pub fn sums(&mut self, terms: &Terms) -> Result<GlmSums<T>> {
+        self.passes += 1;
+        let mut sums = GlmSums::at(&self.model)?;
+        sums.add(self.x, terms, self.response)?;
+        Ok(sums)
+    }
+
+    /// Minus the gradient of the penalised loss.
+    pub fn gradient(&mut self, terms: &Terms, lambda: f64) -> Result<Step> {
+        self.passes += 1;
+        let program = self.model.map().program();
+        let (width, values) = (program.width(), self.model.values());
+        let mut weights = Array2::<f64>::zeros((values, width));
+        let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
+            let mut sums = Array2::<f64>::zeros((values, width));
+            for (i, pull) in terms.pull.slice(s![run, ..]).rows().into_iter().enumerate() {
+                let row = batch.row(i);
+                for (mut sums, pull) in sums.rows_mut().into_iter().zip(pull).filter(|(_, p)| **p != 0.0) {
+                    let sums = numeric::slice_of_mut(&mut sums);
+                    for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
+                        if *scale > f64::NEG_INFINITY {
+                            let values = &row.values[columns.clone()];
+                            add_scaled(Isa::best(), &mut sums[columns.clone()], pull * scale.exp(), values);
+                        }
+                    }
+                }
+            }
+            sums
+        };
+        let source = FeatureSource::standardised(program, self.model.standardisation());
+        let shape = Runs { rows: RUN, bytes: values * width * size_of::<f64>() };
+        let buffers = Pool::<FoldBuffers<T, ()>>::default();
+        fold(source, self.x, shape, &buffers, part, |sums| weights += &sums)?;
+        weights.scaled_add(-lambda, &self.model.linear.weights);
+        let mut intercepts = terms.pull.sum_axis(Axis(0));
+        if !self.model.intercept {
+            intercepts.fill(0.0);
+        }
+        Ok(Step { weights, intercepts })
+    }
+
+    /// What a loss is compared with: its size, and for counts their number too, since their loss may be 0.
+    pub fn scale(&self, loss: f64) -> f64 {
+        let counts = if self.model.loss == Loss::Poisson { self.response.weights.sum() } else { 0.0 };
+        loss.abs() + counts
+    }
+
+    /// Halves a step until the loss falls enough; returns the fraction, 0 if no step does.
+    fn search(&mut self, direction: &Step, promise: f64, loss: f64, lambda: f64) -> Result<f64> {
+        let change = self.change(direction)?;
+        let slack = ROUNDING * self.scale(loss);
+        let mut fraction = 1.0;
+        while fraction > 1e-12 {
+            let eta = &self.eta + &(&change * fraction);
+            let model = self.moved(direction, fraction);
+            let new = model.loss.total(&eta, self.response) + model.penalty(lambda);
+            if new <= loss - ARMIJO * fraction * promise + slack {
+                (self.model, self.eta) = (model, eta);
+                return Ok(fraction);
+            }
+            fraction *= 0.5;
+        }
+        Ok(0.0)
+    }
+
+    /// The change of the decision values along a direction, n × k.
+    pub fn change(&mut self, direction: &Step) -> Result<Array2<f64>> {
+        self.passes += 1;
+        self.model.clone().with_parameters(direction.clone()).linear.scores(self.x)
+    }
+
+    fn moved(&self, direction: &Step, fraction: f64) -> Glm<T> {
+        let mut parameters = self.model.parameters();
+        parameters.add(fraction, direction);
+        parameters.centre();
+        self.model.clone().with_parameters(parameters)
+    }
+
+    fn go(&mut self, direction: &Step, fraction: f64) -> Result<()> {
+        let change = self.change(direction)?;
+        self.take(direction, &change, fraction);
+        Ok(())
+    }
+
+    /// Moves along a direction whose change of the decision values is known.
+    pub fn take(&mut self, direction: &Step, change: &Array2<f64>, fraction: f64) {
+        self.eta.scaled_add(fraction, change);
+        self.model = self.moved(direction, fraction);
+    }
+}
+
+impl Response {
+    /// The rows of some blocks.
+    fn blocks(&self, blocks: &[Range<usize>]) -> Response {
+        let rows: Vec<usize> = blocks.iter().cloned().flatten().collect();
+        Response { y: self.y.select(Axis(0), &rows), weights: self.weights.select(Axis(0), &rows) }
+    }
+}
+
+/// The points of some blocks of rows.
+fn points_of<T: Real>(x: PointsView<'_, T>, blocks: &[Range<usize>]) -> Result<Array2<T>> {
+    let mut points = Array2::zeros((blocks.iter().map(Range::len).sum(), x.ncols()));
+    let mut start = 0;
+    for block in blocks {
+        let rows = x.rows(block.clone()).to_dense()?;
+        points.slice_mut(s![start..start + block.len(), ..]).assign(&rows);
+        start += block.len();
+    }
+    Ok(points)
+}
+
+pub(super) fn not_found() -> Error {
+    Error::Factorisation {
+        what: "the fit of a generalised linear model",
+        row: None,
+        reason: "the iteration did not converge",
+    }
+}

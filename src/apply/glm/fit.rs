@@ -1,0 +1,163 @@
+//! [`GlmFit`]: what a fit has found.
+
+use std::fmt;
+
+use super::descent::Descent;
+use super::response::Given;
+use super::sums::check_points;
+use super::{Curvature, Glm, Response};
+use crate::engine::PointsView;
+use crate::error::{Result, check_size, checked_positive};
+use crate::once::once;
+use crate::{Points, Real, Targets};
+
+/// The result of a fit or a search: the model, its λ, and the errors by which λ was chosen.
+///
+/// ```
+/// use random_features::Trigonometric;
+/// use random_features::apply::Glm;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::Array2;
+/// let x = Array2::from_shape_fn((300, 1), |(i, _)| i as f64 / 75.0);
+/// // Counts with the rate e^(x/2).
+/// let y = x.column(0).mapv(|x| ((x / 2.0).exp() + (40.0 * x).sin()).round());
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 32, 1)?, 2.0)?;
+/// let fit = Glm::poisson(map)?.fit(&x, &y, 0.1)?.with_posterior(&x, &y)?;
+/// let rates = fit.model().rates(&x)?;
+/// assert!((rates[150] / 1f64.exp() - 1.0).abs() < 0.3);
+/// assert!(fit.log_evidence()?.is_finite());
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct GlmFit<T: Real> {
+    model: Glm<T>,
+    lambda: f64,
+    loss: f64,
+    passes: usize,
+    pub(super) errors: Vec<(f64, f64)>,
+    pub(super) curvature: Option<Curvature>,
+}
+
+impl<T: Real> Glm<T> {
+    /// The minimum for one λ, over rows in memory: points `x`, n × d, with their targets (labels or numbers, with weights). It begins at
+    /// this model.
+    ///
+    /// Two classes, counts and the hinge take Newton's method: O(n D²) a step, some 4 to 17 of them. Of many rows a sample is fitted
+    /// first. Several classes take it for K (D + 1) ≤ 2048, and beyond it conjugate gradients with the bound of Böhning as
+    /// preconditioner, some 45 to 250 passes of O(n D K). Results have the same bits on any number of threads.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if λ is not positive and finite (classes that can be separated have no minimum without
+    /// it), [`NoData`](crate::Error::NoData) without rows of positive weight, [`Factorisation`](crate::Error::Factorisation) if the
+    /// iteration does not converge, and the errors of [`GlmSums::update`](super::GlmSums::update).
+    pub fn fit<'a, 't>(
+        &self,
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
+        lambda: f64,
+    ) -> Result<GlmFit<T>> {
+        self.fit_rows(x.into().view(), &targets.into(), lambda)
+    }
+
+    #[inline(never)]
+    fn fit_rows(&self, x: PointsView<'_, T>, targets: &Targets<'_, T>, lambda: f64) -> Result<GlmFit<T>> {
+        checked_positive("λ", lambda)?;
+        let (model, response) = self.begin(x, targets)?;
+        let Some(response) = response else { return Ok(GlmFit::new((model, lambda, 0.0), 0)) };
+        let mut descent = Descent::at(model, x, &response)?;
+        descent.run_from_sample(lambda)?;
+        Ok(GlmFit::of_descent(descent, lambda))
+    }
+
+    /// The model where a fit begins, with the response; none if only one class occurs.
+    pub(super) fn begin(
+        &self,
+        x: PointsView<'_, T>,
+        targets: &Targets<'_, T>,
+    ) -> Result<(Glm<T>, Option<Response>)> {
+        check_size("the number of columns of x", self.map().dim(), x.ncols())?;
+        check_points(x)?;
+        let given = Given::new(self, targets, x.nrows())?;
+        let present = given.present(self)?;
+        let model = if present == self.present { self.clone() } else { self.clone().of_classes(present) };
+        if model.is_certain() {
+            return Ok((model, None));
+        }
+        let response = given.response(&model)?;
+        Ok((model.with_start(&response), Some(response)))
+    }
+}
+
+impl<T: Real> GlmFit<T> {
+    pub(super) fn new((model, lambda, loss): (Glm<T>, f64, f64), passes: usize) -> Self {
+        GlmFit { model, lambda, loss, passes, errors: Vec::new(), curvature: None }
+    }
+
+    pub(super) fn of_descent(descent: Descent<'_, '_, T>, lambda: f64) -> Self {
+        let Descent { model, response, eta, passes, .. } = descent;
+        let loss = model.loss.total(&eta, response) + model.penalty(lambda);
+        GlmFit::new((model, lambda, loss), passes)
+    }
+
+    pub(super) fn with_curvature(self, curvature: Curvature) -> Self {
+        GlmFit { curvature: Some(curvature), ..self }
+    }
+
+    pub(super) fn with_errors(self, errors: Vec<(f64, f64)>) -> Self {
+        GlmFit { errors, ..self }
+    }
+
+    /// Reads the training rows once more for Laplace's approximation: [`log_evidence`](GlmFit::log_evidence),
+    /// [`variances`](GlmFit::variances) and [`mean_probabilities`](GlmFit::mean_probabilities).
+    ///
+    /// # Errors
+    /// The errors of [`GlmSums::fit`](super::GlmSums::fit).
+    pub fn with_posterior<'a, 't>(
+        self,
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
+    ) -> Result<Self> {
+        let mut sums = super::GlmSums::at(&self.model)?;
+        sums.update(x, targets)?;
+        let GlmFit { passes, errors, lambda, .. } = self;
+        Ok(GlmFit { passes: passes + 1, errors, ..sums.fit(lambda)? })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Glm<T> {
+        &self.model
+    }
+
+    /// The model, without the rest.
+    pub fn into_model(self) -> Glm<T> {
+        self.model
+    }
+
+    /// λ.
+    pub fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    /// Σ a loss + ½λ‖β‖².
+    pub fn loss(&self) -> f64 {
+        self.loss
+    }
+
+    /// The number of passes over the rows.
+    pub fn passes(&self) -> usize {
+        self.passes
+    }
+
+    /// Each λ that a search has tried, in falling order, with its error; none after a fit. An infinite error says that rounding hides it.
+    pub fn errors(&self) -> &[(f64, f64)] {
+        &self.errors
+    }
+}
+
+impl<T: Real> fmt::Display for GlmFit<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "λ = {:.3e}, loss {:.6} in {} passes", self.lambda, self.loss, self.passes)
+    }
+}
+
+once!(Glm::<T>::fit_rows);

@@ -1,0 +1,131 @@
+//! [`Loss`]: what a generalised linear model minimises at a row, and its derivatives.
+
+use ndarray::{Array1, Array2, ArrayView1};
+
+use crate::numeric;
+
+/// The exponent up to which a rate is computed: far above any count, and its square is in range.
+const LARGEST: f64 = 300.0;
+
+/// The loss of a row with the decision value η, or values for several classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) enum Loss {
+    /// ln(1 + e^η) − y η for two classes, ln Σ e^η − Σ y η for more.
+    Logistic,
+    /// e^η − y η.
+    Poisson,
+    /// max(0, 1 − y η)², for y = ±1.
+    SquaredHinge,
+}
+
+/// Rows as the loss takes them.
+#[derive(Clone, Debug)]
+pub(super) struct Response {
+    /// The targets y, n × k.
+    pub y: Array2<f64>,
+    /// How often each row counts.
+    pub weights: Array1<f64>,
+}
+
+/// The losses of rows at decision values, with derivatives.
+#[derive(Debug)]
+pub(super) struct Terms {
+    /// The loss of each row, times its weight.
+    pub losses: Array1<f64>,
+    /// Minus the derivatives of that loss by η, n × k.
+    pub pull: Array2<f64>,
+    /// For one value η the second derivative of that loss; for several the probabilities π.
+    pub second: Array2<f64>,
+}
+
+impl Loss {
+    /// The loss of a row, −∂/∂η and the second derivatives (for several classes: probabilities), of weight 1.
+    pub fn of_row(self, eta: &[f64], y: &[f64], pull: &mut [f64], second: &mut [f64]) -> f64 {
+        let (e, t) = (eta[0], y[0]);
+        match self {
+            Loss::Logistic if eta.len() > 1 => return softmax(eta, y, pull, second),
+            Loss::Logistic => {
+                let (p, other) = (sigmoid(e), sigmoid(-e));
+                (pull[0], second[0]) = (t * other - (1.0 - t) * p, p * other);
+                // Of the two signs, the one without cancellation.
+                if t == 1.0 { softplus(-e) } else { softplus(e) - t * e }
+            }
+            Loss::Poisson => {
+                let rate = e.min(LARGEST).exp();
+                (pull[0], second[0]) = (t - rate, rate);
+                rate - t * e
+            }
+            Loss::SquaredHinge => {
+                let short = (1.0 - t * e).max(0.0);
+                (pull[0], second[0]) = (2.0 * t * short, if short > 0.0 { 2.0 } else { 0.0 });
+                short * short
+            }
+        }
+    }
+
+    /// The terms of all rows at the decision values, n × k.
+    pub fn terms(self, eta: &Array2<f64>, response: &Response) -> Terms {
+        let (n, k) = eta.dim();
+        let mut terms =
+            Terms { losses: Array1::zeros(n), pull: Array2::zeros((n, k)), second: Array2::zeros((n, k)) };
+        for i in (0..n).filter(|i| response.weights[*i] > 0.0) {
+            let weight = response.weights[i];
+            let (mut pull, mut second) = (terms.pull.row_mut(i), terms.second.row_mut(i));
+            let (pull, second) = (numeric::slice_of_mut(&mut pull), numeric::slice_of_mut(&mut second));
+            let (eta, y) = (eta.row(i), response.y.row(i));
+            let loss = self.of_row(numeric::slice_of(&eta), numeric::slice_of(&y), pull, second);
+            terms.losses[i] = weight * loss;
+            pull.iter_mut().for_each(|pull| *pull *= weight);
+            if k == 1 {
+                second[0] *= weight;
+            }
+        }
+        terms
+    }
+
+    /// Σ of the losses at the decision values, n × k.
+    pub fn total(self, eta: &Array2<f64>, response: &Response) -> f64 {
+        let mut room = vec![0.0; 2 * eta.ncols()];
+        let (pull, second) = room.split_at_mut(eta.ncols());
+        let rows = eta.rows().into_iter().zip(response.y.rows()).zip(&response.weights);
+        let of_row = |((eta, y), weight): ((ArrayView1<'_, f64>, ArrayView1<'_, f64>), &f64)| {
+            let loss = self.of_row(numeric::slice_of(&eta), numeric::slice_of(&y), pull, second);
+            weight * loss
+        };
+        rows.filter(|(_, weight)| **weight > 0.0).map(of_row).sum()
+    }
+}
+
+/// The loss of several classes, with y − π and π.
+fn softmax(eta: &[f64], y: &[f64], pull: &mut [f64], second: &mut [f64]) -> f64 {
+    let top = eta.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    second.iter_mut().zip(eta).for_each(|(p, e)| *p = (e - top).exp());
+    let total: f64 = second.iter().sum();
+    second.iter_mut().for_each(|p| *p /= total);
+    pull.iter_mut().zip(y).zip(second.iter()).for_each(|((pull, y), p)| *pull = y - p);
+    // ln Σ e^(η − η_own) by the sum without the own class, which keeps the digits of small losses.
+    let own = (0..eta.len()).fold(0, |best, k| if y[k] > y[best] { k } else { best });
+    if y[own] == 1.0 {
+        pull[own] = (0..eta.len()).filter(|k| *k != own).map(|k| second[k]).sum();
+    }
+    let others = |(k, e): (usize, &f64)| if k == own { 0.0 } else { (e - eta[own]).exp() };
+    let rest: f64 = eta.iter().enumerate().map(others).sum();
+    let log_total = if rest.is_finite() { rest.ln_1p() } else { top - eta[own] + total.ln() };
+    log_total + y.iter().zip(eta).map(|(y, e)| y * (eta[own] - e)).sum::<f64>()
+}
+
+/// 1/(1 + e^(−η)).
+pub(super) fn sigmoid(eta: f64) -> f64 {
+    if eta >= 0.0 {
+        1.0 / (1.0 + (-eta).exp())
+    } else {
+        let e = eta.exp();
+        e / (1.0 + e)
+    }
+}
+
+/// ln(1 + e^η).
+fn softplus(eta: f64) -> f64 {
+    eta.max(0.0) + (-eta.abs()).exp().ln_1p()
+}

@@ -1,0 +1,32 @@
+//! Generalised linear models on features: logistic regression for two classes and for several, Poisson regression and the squared
+//! hinge.
+
+mod conjugate;
+mod curvature;
+mod descent;
+mod fit;
+mod leave_out;
+mod loss;
+mod model;
+mod posterior;
+mod probabilities;
+mod response;
+mod search;
+mod several;
+mod step;
+mod stream;
+mod sums;
+
+#[cfg(feature = "serde")]
+mod stored;
+
+pub use fit::GlmFit;
+pub use model::Glm;
+pub(super) use probabilities::log_ratios;
+pub use stream::GlmStream;
+pub use sums::GlmSums;
+
+use super::Ridge;
+use curvature::Curvature;
+use loss::{Loss, Response, Terms};
+use step::Step;

@@ -1,0 +1,214 @@
+//! [`Glm`]: a generalised linear model on features.
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+
+use super::{Loss, Response, Ridge, Step};
+use crate::data::standardisation::Standardisation;
+use crate::error::{Error, Result, check_size};
+use crate::labels::check_classes;
+use crate::map::Map;
+use crate::once::once;
+use crate::reduce::GramIntake;
+use crate::{Points, Real};
+
+/// Predicts classes with their probabilities, or counts, from features: logistic regression, Poisson regression and the squared
+/// hinge of support vector machines. Approximate: the kernel is the map's estimate.
+///
+/// ```
+/// use random_features::Trigonometric;
+/// use random_features::apply::Glm;
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::{Array2, arr2};
+/// let x = Array2::from_shape_fn((300, 1), |(i, _)| i as f64 / 75.0 - 2.0);
+/// // Class 1 is likely beyond ±1.
+/// let labels: Vec<usize> = (0..300)
+///     .map(|i| usize::from(x[[i, 0]].abs() + 0.3 * (9.0 * i as f64).sin() > 1.0))
+///     .collect();
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
+/// let fit = Glm::logistic(map, 2)?.search(&x, &labels)?;
+/// let p = fit.model().probabilities(&arr2(&[[-1.9], [0.0]]))?;
+/// assert!(p[[0, 1]] > 0.9 && p[[1, 1]] < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Definition
+/// With decision values η(x) = β·φ(x) + b, the model is the minimum over β and b of Σ a loss(y, η) + ½λ‖β‖², where a is the weight of a
+/// row, how often it counts. The intercept b is not penalised. scikit-learn's C is 1/λ.
+///
+/// | constructor | loss | targets |
+/// |---|---|---|
+/// | [`logistic`](Glm::logistic), two classes | ln(1 + e^η) − y η | labels, or numbers y from 0 to 1 |
+/// | [`logistic`](Glm::logistic), more | ln Σ e^(η_k) − η_y | labels, or rows of probabilities |
+/// | [`poisson`](Glm::poisson) | e^η − y η | numbers y ≥ 0 |
+/// | [`squared_hinge`](Glm::squared_hinge) | max(0, 1 − y η)², y = ±1 | labels 0 and 1 |
+///
+/// Only classes that occur in training are in the model; others have probability 0. With two of them, η is the logarithm of the odds of
+/// the larger label. With one, its probability is 1. A Poisson model with exposures E takes y/E as targets and E as weights: that is the
+/// same minimum, and e^η is the rate for an exposure of 1.
+///
+/// A model is also where a fit begins: new ones have β = 0. [`fit`](Glm::fit) takes a λ, [`search`](Glm::search) chooses it, and
+/// [`GlmSums`](super::GlmSums) fit rows on several machines. For a lengthscale, take the map that
+/// [`RidgeSearch`](crate::apply::RidgeSearch) has chosen for the labels.
+///
+/// # References
+/// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 3; D. Böhning, *Multinomial Logistic
+/// Regression Algorithm*, Annals of the Institute of Statistical Mathematics 44, 1992.
+#[doc(alias = "LogisticRegression")]
+#[doc(alias = "PoissonRegressor")]
+#[doc(alias = "LinearSVC")]
+#[doc(alias = "generalised linear model")]
+#[derive(Clone, Debug)]
+pub struct Glm<T: Real> {
+    /// η: a weight of each feature for each of k values.
+    pub(super) linear: Ridge<T>,
+    pub(super) loss: Loss,
+    pub(super) intercept: bool,
+    /// The number of classes; 0 for counts.
+    pub(super) classes: usize,
+    /// The classes that occur, ascending.
+    pub(super) present: Vec<usize>,
+}
+
+impl<T: Real> Glm<T> {
+    /// A logistic regression of this number of classes: binomial for two, multinomial (softmax) for more.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) for fewer than two classes, or if sums of products of the features cannot be addressed;
+    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric.
+    #[doc(alias = "softmax")]
+    pub fn logistic(map: Map<T>, classes: usize) -> Result<Self> {
+        check_classes(classes)?;
+        Self::new(map, Loss::Logistic, classes)
+    }
+
+    /// A regression of counts y ≥ 0 whose expected value is e^η.
+    ///
+    /// # Errors
+    /// The errors of [`logistic`](Glm::logistic).
+    pub fn poisson(map: Map<T>) -> Result<Self> {
+        Self::new(map, Loss::Poisson, 0)
+    }
+
+    /// A support vector machine of two classes with the squared hinge. It has no probabilities.
+    ///
+    /// # Errors
+    /// The errors of [`logistic`](Glm::logistic).
+    #[doc(alias = "SVM")]
+    pub fn squared_hinge(map: Map<T>) -> Result<Self> {
+        Self::new(map, Loss::SquaredHinge, 2)
+    }
+
+    #[inline(never)]
+    fn new(map: Map<T>, loss: Loss, classes: usize) -> Result<Self> {
+        GramIntake::check(&map, classes.max(1))?;
+        let present: Vec<usize> = (0..classes).collect();
+        let zero = Ridge::new(map, None, Array2::zeros((0, 0)), Array1::zeros(0));
+        let model = Glm { linear: zero, loss, intercept: true, classes, present: Vec::new() };
+        Ok(model.of_classes(present))
+    }
+
+    /// Sets how inputs are centred and scaled before the map is applied. β becomes 0.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension.
+    #[inline(never)]
+    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+        check_size("the dimension of the standardisation", self.map().dim(), inputs.centre().len())?;
+        let linear = Ridge { inputs: Some(inputs), ..self.linear };
+        let present = self.present.clone();
+        Ok(Glm { linear, ..self }.of_classes(present))
+    }
+
+    /// Leaves out the intercept: η = β·φ(x). β becomes 0.
+    #[must_use]
+    pub fn without_intercept(self) -> Self {
+        let present = self.present.clone();
+        Glm { intercept: false, ..self }.of_classes(present)
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Map<T> {
+        self.linear.map()
+    }
+
+    /// The centring and scaling of inputs, if any.
+    pub fn standardisation(&self) -> Option<&Standardisation> {
+        self.linear.standardisation()
+    }
+
+    /// β, k × D: one row for two classes or counts, otherwise a row for each of [`classes`](Glm::classes).
+    pub fn weights(&self) -> ArrayView2<'_, f64> {
+        self.linear.weights()
+    }
+
+    /// b, k numbers. For three classes or more they add up to 0.
+    pub fn intercepts(&self) -> ArrayView1<'_, f64> {
+        self.linear.intercepts()
+    }
+
+    /// The classes that are in the model, ascending: those with rows in training. Counts have none.
+    pub fn classes(&self) -> &[usize] {
+        &self.present
+    }
+
+    /// The decision values η at the rows of `x`, n × k. A row that is not finite gives NaN.
+    ///
+    /// # Errors
+    /// The errors of [`Ridge::predict`].
+    #[doc(alias = "decision_function")]
+    pub fn scores<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
+        self.linear.predict(x)
+    }
+
+    /// The number of decision values: k.
+    pub(super) fn values(&self) -> usize {
+        self.linear.intercepts.len()
+    }
+
+    /// Whether there is nothing to be learnt: only one class is in the model.
+    pub(super) fn is_certain(&self) -> bool {
+        self.classes > 0 && self.present.len() < 2
+    }
+
+    /// The model of these classes with β = 0.
+    pub(super) fn of_classes(self, present: Vec<usize>) -> Self {
+        let values = if present.len() > 2 { present.len() } else { 1 };
+        let zero = Step::zeros(values, self.map().feature_dim());
+        Glm { present, ..self }.with_parameters(zero)
+    }
+
+    /// The model with these weights and intercepts.
+    pub(super) fn with_parameters(self, Step { weights, intercepts }: Step) -> Self {
+        let linear = Ridge { weights: weights.into_shared(), intercepts, ..self.linear };
+        Glm { linear, ..self }
+    }
+
+    /// The weights and intercepts.
+    pub(super) fn parameters(&self) -> Step {
+        Step { weights: self.linear.weights.to_owned(), intercepts: self.linear.intercepts.clone() }
+    }
+
+    /// The model, which for counts begins at b = ln ȳ where β = 0 and b = 0.
+    pub(super) fn with_start(self, response: &Response) -> Self {
+        let mut start = self.parameters();
+        let is_new = start.weights.iter().chain(&start.intercepts).all(|v| *v == 0.0);
+        if self.loss == Loss::Poisson && self.intercept && is_new {
+            let total: f64 = response.y.column(0).iter().zip(&response.weights).map(|(y, w)| y * w).sum();
+            // Where all counts are 0, b has no minimum: the start is half a count.
+            start.intercepts[0] = (total.max(0.5) / response.weights.sum()).ln();
+        }
+        self.with_parameters(start)
+    }
+
+    /// ½λ‖β‖².
+    pub(super) fn penalty(&self, lambda: f64) -> f64 {
+        0.5 * lambda * self.linear.weights.iter().map(|weight| weight * weight).sum::<f64>()
+    }
+
+    /// Rejects what only classes with probabilities have.
+    pub(super) fn check_classes(&self, what: &'static str) -> Result<()> {
+        if self.classes > 0 { Ok(()) } else { Err(Error::Unsupported { what }) }
+    }
+}
+
+once!(Glm::<T>::new, Glm::<T>::with_standardisation);

@@ -1,0 +1,36 @@
+//! [`Step`]: weights and intercepts, or a change or a gradient of them.
+
+use ndarray::{Array1, Array2};
+
+/// Weights, k × D, and intercepts, k; or a change of them; or a gradient.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub weights: Array2<f64>,
+    pub intercepts: Array1<f64>,
+}
+
+impl Step {
+    pub fn zeros(values: usize, width: usize) -> Self {
+        Step { weights: Array2::zeros((values, width)), intercepts: Array1::zeros(values) }
+    }
+
+    /// The sum of products of all entries.
+    pub fn dot(&self, other: &Self) -> f64 {
+        let weights: f64 = self.weights.iter().zip(&other.weights).map(|(a, b)| a * b).sum();
+        weights + self.intercepts.dot(&other.intercepts)
+    }
+
+    /// Adds a multiple of another one.
+    pub fn add(&mut self, factor: f64, other: &Self) {
+        self.weights.scaled_add(factor, &other.weights);
+        self.intercepts.scaled_add(factor, &other.intercepts);
+    }
+
+    /// Subtracts the mean of the intercepts of several classes, which changes no probability.
+    pub fn centre(&mut self) {
+        if self.intercepts.len() > 1 {
+            let mean = self.intercepts.sum() / self.intercepts.len() as f64;
+            self.intercepts -= mean;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! [`GlmStream`]: a model that follows batches of rows, each of which is read once.
+
+use ndarray::{Array1, Array2, aview1};
+
+use super::curvature::Matrix;
+use super::response::Given;
+use super::sums::check_points;
+use super::{Glm, GlmSums, Response, Step};
+use crate::engine::PointsView;
+use crate::error::{Error, Result, check_size, checked_positive};
+use crate::linalg::Backend;
+use crate::once::once;
+use crate::{Points, Real, Targets, progress};
+
+/// A generalised linear model that follows batches of rows, each of which is read once. Approximate: a batch is linearised at the model
+/// before it, and not again.
+///
+/// ```
+/// use random_features::Trigonometric;
+/// use random_features::apply::{Glm, GlmStream};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::{Array2, s};
+/// let x = Array2::from_shape_fn((2000, 1), |(i, _)| (i as f64).sin() * 2.0);
+/// let labels: Vec<usize> = (0..2000)
+///     .map(|i| usize::from(x[[i, 0]] + (7.0 * i as f64).cos() > 0.0))
+///     .collect();
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 40, 1)?, 1.0)?;
+/// let mut stream = GlmStream::new(&Glm::logistic(map.clone(), 2)?, 0.1)?;
+/// for batch in 0..10 {
+///     let rows = 200 * batch..200 * (batch + 1);
+///     stream.update(&x.slice(s![rows.clone(), ..]), &labels[rows])?;
+/// }
+/// let all = Glm::logistic(map, 2)?.fit(&x, &labels, 0.1)?;
+/// let [streamed, best] = [stream.model(), all.model()]
+///     .map(|model| model.probabilities(&x))
+///     .map(|p| p.unwrap());
+/// assert!((streamed - best).iter().all(|d| d.abs() < 0.1));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Definition
+/// At the model θ = (β, b) before a batch, with φ̃ = (φ, 1) and the second derivatives s: A ← A + Σ sφ̃φ̃ᵀ, c ← c + Σ φ̃(sη + y − π),
+/// θ = A⁻¹c, where A begins as λI without a penalty of b. The first batch is linearised twice. A pass of
+/// [`GlmSums`](super::GlmSums) at the model brings it to the minimum but for the square of what is left.
+///
+/// # Cost
+/// O(n D² + D³) for a batch of n rows, and 8 D² bytes; with K > 2 classes K(K − 1)/2 times the products, and matrices of K (D + 1).
+#[derive(Clone, Debug)]
+pub struct GlmStream<T: Real> {
+    pub(super) model: Glm<T>,
+    pub(super) lambda: f64,
+    /// A without λ, of which the lower triangle is used, class after class, with the intercept after the weights of each.
+    pub(super) matrix: Array2<f64>,
+    /// c.
+    pub(super) right: Vec<f64>,
+    /// Σ a.
+    pub(super) weight: f64,
+}
+
+impl<T: Real> GlmStream<T> {
+    /// A stream without rows that begins at a model, with the penalty λ.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if λ is not positive and finite, and the errors of [`GlmSums::at`].
+    #[inline(never)]
+    pub fn new(model: &Glm<T>, lambda: f64) -> Result<Self> {
+        checked_positive("λ", lambda)?;
+        GlmSums::at(model)?;
+        let size = model.values() * entries(model);
+        let (matrix, right) = (Array2::zeros((size, size)), vec![0.0; size]);
+        Ok(GlmStream { model: model.clone(), lambda, matrix, right, weight: 0.0 })
+    }
+
+    /// Adds a batch: points `x`, n × d, with their targets. Classes may come late.
+    ///
+    /// # Errors
+    /// The errors of [`GlmSums::update`]; the stream is unchanged then.
+    pub fn update<'a, 't>(
+        &mut self,
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
+    ) -> Result<()> {
+        self.take_in(x.into().view(), &targets.into())
+    }
+
+    #[inline(never)]
+    fn take_in(&mut self, x: PointsView<'_, T>, targets: &Targets<'_, T>) -> Result<()> {
+        check_size("the number of columns of x", self.model.map().dim(), x.ncols())?;
+        check_points(x)?;
+        let response = Given::new(&self.model, targets, x.nrows())?.response(&self.model)?;
+        let weight = response.weights.sum();
+        if weight <= 0.0 {
+            return Ok(());
+        }
+        let mut model = self.model.clone();
+        if self.weight == 0.0 {
+            model = self.after(model.with_start(&response), x, &response)?.model;
+        }
+        let next = self.after(model, x, &response)?;
+        *self = GlmStream { weight: self.weight + weight, ..next };
+        Ok(())
+    }
+
+    /// The stream after a batch that is linearised at a model.
+    fn after(&self, model: Glm<T>, x: PointsView<'_, T>, response: &Response) -> Result<Self> {
+        progress::check()?;
+        let eta = model.linear.scores(x)?;
+        let mut sums = GlmSums::at(&model)?;
+        sums.add(x, &model.loss.terms(&eta, response), response)?;
+        let own = Matrix::bordered(&sums).full();
+        let right = own.dot(&flat(&model, &model.parameters())) + flat(&model, &sums.gradient(0.0));
+        let right = self.right.iter().zip(&right).map(|(a, b)| a + b).collect();
+        let next = GlmStream { matrix: &self.matrix + &own, right, ..self.clone() };
+        GlmStream { model, ..next }.solved()
+    }
+
+    /// The stream with the model of its sums.
+    fn solved(mut self) -> Result<Self> {
+        let (count, width) = (entries(&self.model), self.model.map().feature_dim());
+        let mut matrix = self.matrix.clone();
+        let places = (0..matrix.nrows()).filter(|place| place % count < width);
+        places.for_each(|place| matrix[[place, place]] += self.lambda);
+        let solution = Backend::default().cholesky(&matrix)?.solve_vector(&aview1(&self.right))?;
+        let mut parameters = Step::zeros(self.model.values(), width);
+        for (place, value) in solution.into_iter().enumerate() {
+            match (place / count, place % count) {
+                (k, f) if f < width => parameters.weights[[k, f]] = value,
+                (k, _) => parameters.intercepts[k] = value,
+            }
+        }
+        parameters.centre();
+        self.model = self.model.with_parameters(parameters);
+        Ok(self)
+    }
+
+    /// Joins a stream of other rows, with an equal λ and a model of the same kind and map.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if maps, standardisations, kinds or λ differ, [`Factorisation`](Error::Factorisation) if rounding hides
+    /// the model.
+    #[inline(never)]
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        let (own, their) = (&self.model, &other.model);
+        let alike = own.map().identity() == their.map().identity()
+            && own.standardisation() == their.standardisation()
+            && (own.loss, own.intercept, own.classes) == (their.loss, their.intercept, their.classes)
+            && own.present == their.present
+            && self.lambda == other.lambda;
+        if !alike {
+            return Err(Error::Merge { reason: "their models or λ differ" });
+        }
+        if other.weight == 0.0 {
+            return Ok(());
+        }
+        let right = self.right.iter().zip(&other.right).map(|(a, b)| a + b).collect();
+        let matrix = &self.matrix + &other.matrix;
+        let weight = self.weight + other.weight;
+        *self = GlmStream { matrix, right, weight, ..self.clone() }.solved()?;
+        Ok(())
+    }
+
+    /// The model after all batches.
+    pub fn model(&self) -> &Glm<T> {
+        &self.model
+    }
+
+    /// λ.
+    pub fn lambda(&self) -> f64 {
+        self.lambda
+    }
+}
+
+/// The number of weights and intercepts of a class.
+pub(super) fn entries<T: Real>(model: &Glm<T>) -> usize {
+    model.map().feature_dim() + usize::from(model.intercept)
+}
+
+/// Weights and intercepts in the order of the matrix.
+fn flat<T: Real>(model: &Glm<T>, step: &Step) -> Array1<f64> {
+    let (count, width) = (entries(model), model.map().feature_dim());
+    let entry = |place: usize| match (place / count, place % count) {
+        (k, f) if f < width => step.weights[[k, f]],
+        (k, _) => step.intercepts[k],
+    };
+    Array1::from_shape_fn(model.values() * count, entry)
+}
+
+once!(GlmStream::<T>::new, GlmStream::<T>::take_in, GlmStream::<T>::merge);

@@ -1,0 +1,292 @@
+//! [`GlmSums`]: the sums of one pass of Newton's method over rows.
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, Axis, s};
+
+use super::response::Given;
+use super::{Curvature, Glm, GlmFit, Response, Step, Terms};
+use crate::engine::PointsView;
+use crate::error::{Error, Result};
+use crate::once::once;
+use crate::reduce::{GramIntake, LinearisedRows};
+use crate::{Points, Real, Targets};
+
+/// The largest number of weights and intercepts of several classes whose second derivatives are summed.
+pub(super) const LARGEST: usize = 2048;
+
+/// Sums over rows at one model, from which a step of Newton's method follows: what machines that share a fit send in each pass.
+///
+/// ```
+/// use random_features::Trigonometric;
+/// use random_features::apply::{Glm, GlmSums};
+/// use random_features::frequency::Orthogonal;
+/// use random_features::ndarray::{Array2, s};
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0 - 2.0);
+/// let labels: Vec<usize> = (0..400)
+///     .map(|i| usize::from(x[[i, 0]] + (9.0 * i as f64).sin() > 0.0))
+///     .collect();
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 40, 1)?, 1.0)?;
+/// let (mut model, lambda) = (Glm::logistic(map, 2)?, 0.1);
+/// for _ in 0..8 {
+///     let mut sums = GlmSums::at(&model)?;
+///     sums.update(&x.slice(s![..250, ..]), &labels[..250])?;
+///     // On another machine.
+///     let mut other = GlmSums::at(&model)?.with_first_row(250)?;
+///     other.update(&x.slice(s![250.., ..]), &labels[250..])?;
+///     sums.merge(&other)?;
+///     model = sums.step(lambda)?;
+/// }
+/// let alone = Glm::logistic(model.map().clone(), 2)?.fit(&x, &labels, lambda)?;
+/// let difference = &model.weights() - &alone.model().weights();
+/// assert!(difference.iter().all(|d| d.abs() < 1e-9));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Definition
+/// At the model's η and π, with the weights a of rows and φ̃ = (φ, 1): Σ a loss, Σ a(y − π)φ̃, and Σ sφ̃φ̃ᵀ with the second derivative
+/// s of a row's loss; for several classes that sum for each pair of them, with s = aπ_kπ_l. A step is exact for the parts that are
+/// merged: sums have the same bits for any number of threads and parts that are cut at multiples of
+/// [`CHUNK`](crate::apply::RidgeStatistics::CHUNK), in any order.
+///
+/// A full step may lead too far. Where [`loss`](GlmSums::loss) at the new model is not below the one before,
+/// [`step_by`](GlmSums::step_by) repeats it with a half; [`Glm::fit`] does so by itself. All classes of the model must occur in some
+/// part.
+///
+/// # Cost
+/// O(n D²) time and 12 D² bytes; with K > 2 classes K(K − 1)/2 times as much, for K (D + 1) ≤ 2048.
+#[derive(Clone, Debug)]
+pub struct GlmSums<T: Real> {
+    pub(super) model: Glm<T>,
+    /// The sums with s for each pair of classes; the first have the derivatives too.
+    pub(super) intakes: Vec<GramIntake<T>>,
+}
+
+impl<T: Real> GlmSums<T> {
+    /// Empty sums at a model.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if the model has several classes and K (D + 1) is above 2048, or if it has one class;
+    /// [`Memory`](Error::Memory) if there is no memory for the sums.
+    #[inline(never)]
+    pub fn at(model: &Glm<T>) -> Result<Self> {
+        if model.is_certain() {
+            return Err(Error::Unsupported { what: "sums at a model of one class, which is certain" });
+        }
+        let values = model.values();
+        if values > 1 && values.saturating_mul(model.map().feature_dim() + 1) > LARGEST {
+            let what = "second derivatives of more than 2048 weights of several classes: Glm::fit needs none";
+            return Err(Error::Unsupported { what });
+        }
+        let empty = |pair: usize| {
+            let intake = GramIntake::new(model.map().clone(), if pair == 0 { values + 1 } else { 1 })?;
+            match model.standardisation() {
+                Some(inputs) => intake.with_standardisation(inputs.clone()),
+                None => Ok(intake),
+            }
+        };
+        let intakes = (0..pairs(values).len()).map(empty).collect::<Result<_>>()?;
+        Ok(GlmSums { model: model.clone(), intakes })
+    }
+
+    /// Sets the row of the whole data set at which the next update begins.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) if that row is counted already.
+    pub fn with_first_row(self, row: u64) -> Result<Self> {
+        let intakes = self.intakes.into_iter().map(|intake| intake.with_first_row(row));
+        Ok(GlmSums { intakes: intakes.collect::<Result<_>>()?, ..self })
+    }
+
+    /// Adds the next rows: points `x`, n × d, with their targets.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point has no
+    /// finite features, [`Entry`](Error::Entry) with the row of a target outside the domain of the loss or of a class that is not in
+    /// the model, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a sum would exceed 1e288.
+    pub fn update<'a, 't>(
+        &mut self,
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
+    ) -> Result<()> {
+        self.take_in(x.into().view(), &targets.into())
+    }
+
+    #[inline(never)]
+    fn take_in(&mut self, x: PointsView<'_, T>, targets: &Targets<'_, T>) -> Result<()> {
+        check_points(x)?;
+        let response = Given::new(&self.model, targets, x.nrows())?.response(&self.model)?;
+        let eta = self.model.linear.scores(x)?;
+        self.add(x, &self.model.loss.terms(&eta, &response), &response)
+    }
+
+    /// Adds the next rows, with the terms of their losses.
+    pub(super) fn add(&mut self, x: PointsView<'_, T>, terms: &Terms, response: &Response) -> Result<()> {
+        let (n, values) = terms.pull.dim();
+        let mut sums = Array2::zeros((n, values + 2));
+        sums.column_mut(0).assign(&terms.losses);
+        let weights = response.weights.view().insert_axis(Axis(1));
+        sums.slice_mut(s![.., 1..=values]).assign(&(&response.y * &weights));
+        sums.column_mut(values + 1).assign(&response.weights);
+        // All or none are added.
+        let mut intakes = self.intakes.clone();
+        for ((k, l), intake) in pairs(values).into_iter().zip(&mut intakes) {
+            let product = |i: usize| response.weights[i] * terms.second[[i, k]] * terms.second[[i, l]];
+            let curvature = if values == 1 {
+                terms.second.column(0).to_owned()
+            } else {
+                Array1::from_shape_fn(n, product)
+            };
+            let first = k == 0 && l <= 1;
+            let columns = if first { 0..values } else { 0..0 };
+            let sums = if first { sums.view() } else { sums.slice(s![.., values..]) };
+            let rows = LinearisedRows {
+                curvature: curvature.view(),
+                pull: terms.pull.slice(s![.., columns]),
+                values: sums,
+            };
+            intake.take_in_linearised(x, rows)?;
+        }
+        self.intakes = intakes;
+        Ok(())
+    }
+
+    /// Merges the rows of other sums, at an equal model, into these.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if models differ, [`Row`](Error::Row) if a row is in both, [`Memory`](Error::Memory) if there is no
+    /// memory for a copy of the other sums.
+    #[inline(never)]
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        let (own, their) = (&self.model, &other.model);
+        let alike = own.linear.weights == their.linear.weights
+            && own.linear.intercepts == their.linear.intercepts
+            && (own.loss, own.intercept, own.classes) == (their.loss, their.intercept, their.classes)
+            && own.present == their.present;
+        if !alike {
+            return Err(Error::Merge { reason: "their models differ" });
+        }
+        let mut intakes = self.intakes.clone();
+        for (own, their) in intakes.iter_mut().zip(&other.intakes) {
+            own.merge_sums(their.sums())?;
+        }
+        self.intakes = intakes;
+        Ok(())
+    }
+
+    /// The model at which these sums are.
+    pub fn model(&self) -> &Glm<T> {
+        &self.model
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.intakes.first().map_or(0, |intake| intake.sums().rows())
+    }
+
+    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    pub fn row_ranges(&self) -> Vec<Range<u64>> {
+        self.intakes.first().map_or_else(Vec::new, |intake| intake.sums().row_ranges())
+    }
+
+    /// Σ a loss + ½λ‖β‖² at the model.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if λ is not positive and finite, [`NoData`](Error::NoData) without rows of positive weight.
+    pub fn loss(&self, lambda: f64) -> Result<f64> {
+        self.check(lambda)?;
+        Ok(self.moments()[self.model.values()] + self.model.penalty(lambda))
+    }
+
+    /// The model after a step of Newton's method.
+    ///
+    /// # Errors
+    /// The errors of [`loss`](GlmSums::loss); [`Entry`](Error::Entry) with a class that has no rows,
+    /// [`Factorisation`](Error::Factorisation) if the step is not determined.
+    pub fn step(&self, lambda: f64) -> Result<Glm<T>> {
+        self.step_by(lambda, 1.0)
+    }
+
+    /// The model after a fraction of that step.
+    ///
+    /// # Errors
+    /// The errors of [`step`](GlmSums::step); [`Parameter`](Error::Parameter) if the fraction is not finite.
+    #[inline(never)]
+    pub fn step_by(&self, lambda: f64, fraction: f64) -> Result<Glm<T>> {
+        self.check(lambda)?;
+        self.check_classes()?;
+        crate::error::checked_not_negative("the fraction of a step", fraction)?;
+        let step = Curvature::of(self, lambda)?.solve(&self.gradient(lambda))?;
+        let mut parameters = self.model.parameters();
+        parameters.add(fraction, &step);
+        parameters.centre();
+        Ok(self.model.clone().with_parameters(parameters))
+    }
+
+    /// The model itself, which is taken for the minimum, with its loss, evidence and variances.
+    ///
+    /// # Errors
+    /// The errors of [`step`](GlmSums::step); [`Singular`](Error::Singular) if rounding hides the second derivatives.
+    #[inline(never)]
+    pub fn fit(&self, lambda: f64) -> Result<GlmFit<T>> {
+        let loss = self.loss(lambda)?;
+        self.check_classes()?;
+        let curvature = Curvature::of(self, lambda)?.exact(lambda)?;
+        let parts = (self.model.clone(), lambda, loss);
+        Ok(GlmFit::new(parts, 0).with_curvature(curvature))
+    }
+
+    /// Minus the gradient of the penalised loss.
+    pub(super) fn gradient(&self, lambda: f64) -> Step {
+        let (values, moments) = (self.model.values(), self.moments());
+        let sums = self.intakes[0].sums();
+        let pull = |(k, f): (usize, usize)| sums.cross_about(f, k, 0.0);
+        let mut weights = Array2::from_shape_fn((values, sums.feature_dim()), pull);
+        weights.scaled_add(-lambda, &self.model.linear.weights);
+        let intercept = |k: usize| if self.model.intercept { moments[k] } else { 0.0 };
+        Step { weights, intercepts: Array1::from_shape_fn(values, intercept) }
+    }
+
+    fn moments(&self) -> Vec<f64> {
+        self.intakes[0].sums().moments()
+    }
+
+    fn check(&self, lambda: f64) -> Result<()> {
+        crate::error::checked_positive("λ", lambda)?;
+        if self.intakes[0].sums().present() == 0 {
+            return Err(Error::NoData { what: "a step of Newton's method" });
+        }
+        Ok(())
+    }
+
+    /// Rejects classes without rows, whose intercepts have no minimum.
+    fn check_classes(&self) -> Result<()> {
+        let (values, moments) = (self.model.values(), self.moments());
+        let (totals, weight) = (&moments[values + 2..2 * values + 2], moments[2 * values + 2]);
+        let (domain, what) =
+            ("above 0: leave classes without rows out of the model", "the weights of the classes");
+        let missing = |row: usize| Err(Error::Entry { what, row, value: 0.0, domain });
+        let sums: Vec<f64> = match (self.model.classes, totals) {
+            (0, _) => return Ok(()),
+            (_, [second]) if self.model.loss == super::Loss::Logistic => vec![weight - second, *second],
+            (_, [difference]) => vec![weight - difference, weight + difference],
+            (_, totals) => totals.to_vec(),
+        };
+        sums.iter().position(|sum| *sum <= 0.0).map_or(Ok(()), |k| missing(self.model.present[k]))
+    }
+}
+
+/// The pairs of values η with a sum of second derivatives each.
+pub(super) fn pairs(values: usize) -> Vec<(usize, usize)> {
+    if values == 1 {
+        return vec![(0, 0)];
+    }
+    (0..values).flat_map(|k| (k + 1..values).map(move |l| (k, l))).collect()
+}
+
+/// Rejects points that are not finite.
+pub(super) fn check_points<T: Real>(x: PointsView<'_, T>) -> Result<()> {
+    x.first_not_finite().map_or(Ok(()), |row| Err(Error::NotFinite { what: "x", row }))
+}
+
+once!(GlmSums::<T>::at, GlmSums::<T>::take_in, GlmSums::<T>::merge, GlmSums::<T>::step_by, GlmSums::<T>::fit,);

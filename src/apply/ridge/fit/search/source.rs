@@ -1,0 +1,33 @@
+//! [`Source`]: where a chosen model comes from.
+
+use super::super::{RidgeRows, RidgeSpectrum, RidgeStatistics};
+use crate::Real;
+use crate::error::Result;
+
+/// What the sums of a chosen model are made of.
+#[derive(Clone, Debug)]
+pub(super) enum Source<T: Real> {
+    /// The sums.
+    Statistics(RidgeStatistics<T>),
+    /// All rows, where they are fewer than features, so that a search has made no sums.
+    Rows(RidgeRows<'static, T>),
+}
+
+impl<T: Real> Source<T> {
+    /// The sums for the map of a spectrum.
+    pub fn statistics(self, spectrum: &RidgeSpectrum<T>) -> Result<RidgeStatistics<T>> {
+        let rows = match self {
+            Source::Statistics(statistics) => return Ok(statistics),
+            Source::Rows(rows) => rows,
+        };
+        let mut statistics = RidgeStatistics::new(spectrum.map().clone(), rows.targets.columns.ncols())?;
+        if let Some(inputs) = &spectrum.inputs {
+            statistics = statistics.with_standardisation(inputs.clone())?;
+        }
+        if !spectrum.shrinkage.intercept {
+            statistics = statistics.without_intercept();
+        }
+        statistics.intake.take_in(rows.x.view(), &rows.targets)?;
+        Ok(statistics)
+    }
+}

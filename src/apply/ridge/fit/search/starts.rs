@@ -1,0 +1,154 @@
+//! The lengthscales that a search tries where none are given.
+
+use ndarray::{Array1, CowArray, Ix2};
+
+use super::attempts::{Attempts, SearchPoint};
+use super::growth::{End, Growth};
+use super::periodogram::{self, Peak};
+use super::steps::Search;
+use crate::data::lengthscale::{median, own_scales};
+use crate::error::Result;
+use crate::kernel::Lengthscale;
+use crate::{Points, Real};
+
+/// The most points whose distances are taken, and the most numbers in them.
+const POINTS: usize = 1000;
+const NUMBERS: usize = 1 << 24;
+/// The lengthscales that are tried for a wave, times its angular frequency.
+const OF_WAVE: [f64; 3] = [0.5, 1.0, 2.0];
+/// The most waves that a search with one lengthscale tries.
+const WAVES: usize = 3;
+
+/// The lengthscales ℓ₀·2^{k/2} of the default grid.
+pub(super) struct Scales(Lengthscale);
+
+impl Scales {
+    /// The lengthscale at place k.
+    pub fn at(&self, k: i32) -> Lengthscale {
+        let factor = 2f64.powf(0.5 * f64::from(k));
+        match &self.0 {
+            Lengthscale::Isotropic(scale) => (scale * factor).into(),
+            Lengthscale::PerDimension(scales) => {
+                scales.iter().map(|scale| scale * factor).collect::<Vec<_>>().into()
+            }
+        }
+    }
+}
+
+impl<T: Real> Search<'_, '_, T> {
+    /// The default grid: from the median distance, or from the scales of coordinates where each has a lengthscale of its own.
+    pub fn scales(&self) -> Result<Scales> {
+        let x = &self.all.x;
+        let most = x.nrows().min(POINTS).min(NUMBERS / x.ncols().max(1)).max(2);
+        let drawn = if x.nrows() > most { Some(x.select(&self.draw(x.nrows(), most, 0))?) } else { None };
+        let points = drawn.as_ref().map_or_else(|| Points::from(x), Points::from);
+        let points = self.seen(&points)?;
+        if self.options.sweeps == 0 {
+            return Ok(Scales(median(&points, most, self.options.seed)?.into()));
+        }
+        let (medians, common) = own_scales(&points)?;
+        Ok(Scales(medians.into_iter().map(|median| common * median).collect::<Vec<_>>().into()))
+    }
+
+    /// Points as the maps see them.
+    fn seen<'p>(&self, points: &'p Points<'_, T>) -> Result<CowArray<'p, T, Ix2>> {
+        let points = points.to_dense()?;
+        match &self.inputs {
+            Some(inputs) => Ok(inputs.apply(&points)?.into()),
+            None => Ok(points),
+        }
+    }
+
+    /// Waves along coordinates, on the rows of the search.
+    fn peaks(&self) -> Result<Vec<Peak>> {
+        let rows = self.training();
+        let (n, d) = (rows.x.nrows(), rows.x.ncols());
+        let rows = rows.select(&self.draw(n, n.min(periodogram::rows(d)), 3))?;
+        let x = self.seen(&rows.x)?.mapv(|v| v.widen());
+        let y = rows.targets.columns.mapv(|v| v.widen());
+        let weights: Array1<f64> = (0..x.nrows()).map(|i| rows.weight(i)).collect();
+        periodogram::peaks(x.view(), y.view(), weights.view())
+    }
+
+    /// Tries lengthscales beyond the first of the default grid, and says whether the grid ended at its limit: for the shortest and
+    /// for the longest. Lengthscales for which no map can be made or fitted are left out.
+    pub fn extend(&mut self, scales: &Scales, attempts: &mut Attempts) -> Result<[bool; 2]> {
+        if attempts.best().1.is_constant() {
+            return Ok([false; 2]);
+        }
+        if self.options.sweeps == 0 {
+            self.try_waves(scales, attempts)?;
+        }
+        let part = attempts.best().0.part;
+        let mut growth = Growth::default();
+        let at = |k: &i32| SearchPoint { part, lengthscale: scales.at(*k) };
+        for k in growth.next() {
+            growth.tell(k, attempts.rank(&at(&k)));
+        }
+        growth.tell_other(&attempts.best().1.rank());
+        loop {
+            let next = growth.next();
+            if next.is_empty() {
+                let limit = |end: End| growth.edge() == Some((end, true));
+                return Ok([End::Lower, End::Upper].map(limit));
+            }
+            self.try_more(next.iter().map(at).collect(), attempts)?;
+            next.into_iter().for_each(|k| growth.tell(k, attempts.rank(&at(&k))));
+        }
+    }
+
+    /// Tries lengthscales of the strongest waves that the first ones of the default grid do not see.
+    fn try_waves(&mut self, scales: &Scales, attempts: &mut Attempts) -> Result<()> {
+        let seen = [scales.at(-4).at(0), scales.at(4).at(0)];
+        let mut peaks = self.peaks()?;
+        peaks.retain(|peak| !(seen[0]..=seen[1]).contains(&peak.omega.recip()));
+        peaks.sort_by(|a, b| b.power.total_cmp(&a.power));
+        peaks.truncate(WAVES);
+        let parts = self.parts.len().max(1);
+        let of_peak = |peak: &Peak| OF_WAVE.map(|factor| Lengthscale::from(factor / peak.omega));
+        let lengthscales: Vec<Lengthscale> = peaks.iter().flat_map(of_peak).collect();
+        let of = |part| lengthscales.iter().map(move |ell| SearchPoint { part, lengthscale: ell.clone() });
+        self.try_more((0..parts).flat_map(of).collect(), attempts)
+    }
+
+    /// Tries lengthscales of each coordinate, one coordinate after the other: steps up and down, and in the first sweep of a default
+    /// grid those of the strongest wave along it.
+    pub fn sweep(&mut self, attempts: &mut Attempts) -> Result<()> {
+        let d = self.all.x.ncols();
+        let is_default = self.options.lengthscales.is_none() && self.options.sweeps > 0;
+        let peaks = if is_default && !attempts.best().1.is_constant() { self.peaks()? } else { Vec::new() };
+        let mut factor: f64 = 2.0;
+        for sweep in 0..self.options.sweeps {
+            let before = attempts.best;
+            for k in 0..d {
+                let scale = attempts.best().0.lengthscale.at(k);
+                let mut scales = vec![scale * factor, scale / factor];
+                if let (0, Some(peak)) = (sweep, peaks.iter().find(|peak| peak.coordinate == k)) {
+                    self.total = self.total.saturating_add(OF_WAVE.len());
+                    scales.extend(OF_WAVE.map(|factor| factor / peak.omega));
+                }
+                let of = |scale: f64| self.with_scale(attempts.best().0, k, scale);
+                let candidates = scales.into_iter().map(of).collect();
+                self.attempt(candidates, attempts)?;
+            }
+            if attempts.best == before {
+                factor = factor.sqrt();
+            }
+        }
+        Ok(())
+    }
+
+    /// The candidate with another lengthscale of coordinate `k`.
+    fn with_scale(&self, from: &SearchPoint, k: usize, scale: f64) -> SearchPoint {
+        let mut scales: Vec<f64> = (0..self.all.x.ncols()).map(|k| from.lengthscale.at(k)).collect();
+        scales[k] = scale;
+        SearchPoint { lengthscale: scales.into(), ..*from }
+    }
+
+    /// Tries more candidates than were counted, without those for which no map can be made.
+    fn try_more(&mut self, mut more: Vec<SearchPoint>, attempts: &mut Attempts) -> Result<()> {
+        more.retain(|candidate| self.map(candidate).is_ok());
+        self.total = self.total.saturating_add(more.len());
+        self.attempt(more, attempts).map(drop)
+    }
+}

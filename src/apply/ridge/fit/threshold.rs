@@ -1,0 +1,47 @@
+//! The threshold between two classes.
+
+use crate::error::{Error, Result};
+
+/// The scores of the larger of two classes with the weights of rows, and whether they are of that class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scored {
+    pub score: f64,
+    pub weight: f64,
+    pub is_larger: bool,
+}
+
+/// The threshold above which a score is of the larger class with the best balanced accuracy, ½ (true positive share + true negative
+/// share). It is in the middle between two scores, or infinite; of equal ones the nearest to ½.
+pub(super) fn best_threshold(mut rows: Vec<Scored>) -> Result<f64> {
+    rows.retain(|row| row.weight > 0.0);
+    rows.sort_by(|a, b| a.score.total_cmp(&b.score));
+    let total =
+        |larger: bool| rows.iter().filter(|row| row.is_larger == larger).map(|row| row.weight).sum::<f64>();
+    let (positive, negative) = (total(true), total(false));
+    if positive <= 0.0 || negative <= 0.0 {
+        return Err(Error::NoData { what: "a threshold, which needs rows of both classes" });
+    }
+    let accuracy = |missed: f64, right: f64| 0.5 * ((positive - missed) / positive + right / negative);
+    let mut best = (accuracy(0.0, 0.0), f64::NEG_INFINITY);
+    let (mut missed, mut right) = (0.0, 0.0);
+    for (i, row) in rows.iter().enumerate() {
+        if row.is_larger {
+            missed += row.weight
+        } else {
+            right += row.weight
+        }
+        let at = match rows.get(i + 1) {
+            Some(next) if next.score == row.score => continue,
+            Some(next) => row.score + 0.5 * (next.score - row.score),
+            None => f64::INFINITY,
+        };
+        let own = accuracy(missed, right);
+        // Shares that are equal may differ by their rounding.
+        let rounding = 1e-12;
+        let nearer = (at - 0.5).abs() < (best.1 - 0.5).abs();
+        if own > best.0 + rounding || (own >= best.0 - rounding && nearer) {
+            best = (own.max(best.0), at);
+        }
+    }
+    Ok(best.1)
+}

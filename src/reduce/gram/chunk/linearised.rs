@@ -1,0 +1,110 @@
+//! [`LinearisedRows`]: rows of a loss that is not a square, as Newton's method sees them at a model.
+
+use std::ops::Range;
+
+use ndarray::{ArrayView1, ArrayView2, s};
+
+use super::{
+    ChunkPools, Differences, FeatureChunk, PackedRun, RUN, TargetSums, add_scaled, first_without_features,
+};
+use crate::Real;
+use crate::engine::{Batch, FeatureSource, PointsView, Program, Runs, fold};
+use crate::error::{Error, Result};
+use crate::numeric::{self, Isa};
+use crate::progress;
+
+/// Rows of a loss at a model: what Newton's method sums over them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinearisedRows<'a> {
+    /// The second derivative s of a row's loss, not negative: the weight of φφᵀ.
+    pub curvature: ArrayView1<'a, f64>,
+    /// The negative first derivatives of a row's loss, n × k: the factors of φ.
+    pub pull: ArrayView2<'a, f64>,
+    /// Numbers that are summed without features, n × (k + 2).
+    pub values: ArrayView2<'a, f64>,
+}
+
+impl LinearisedRows<'_> {
+    /// The number of targets of sums over such rows: one more than that of the derivatives.
+    pub fn targets(&self) -> usize {
+        self.pull.ncols() + 1
+    }
+
+    pub fn rows(&self, rows: Range<usize>) -> LinearisedRows<'_> {
+        LinearisedRows {
+            curvature: self.curvature.slice(s![rows.clone()]),
+            pull: self.pull.slice(s![rows.clone(), ..]),
+            values: self.values.slice(s![rows, ..]),
+        }
+    }
+
+    /// The moments in the order of those of targets: the sums of k derivatives and of the first value, Σ s, the sums of the
+    /// other values; the last of these again, since it counts rows, and 0.
+    fn moments(&self) -> Vec<f64> {
+        let k = self.pull.ncols();
+        let value = |j: usize| self.values.column(j).iter().sum();
+        let pulls = (0..k).map(|j| self.pull.column(j).iter().sum());
+        let curvature = self.curvature.iter().sum();
+        pulls.chain([value(0), curvature]).chain((1..k + 2).map(value)).chain([value(k + 1), 0.0]).collect()
+    }
+}
+
+impl<T: Real> FeatureChunk<T> {
+    /// The chunk of these rows; the first is row `first` of the caller's data.
+    ///
+    /// # Errors
+    /// [`NotFinite`](Error::NotFinite) if a point has no finite features.
+    pub fn linearised(
+        source: FeatureSource<'_, T>,
+        x: PointsView<'_, T>,
+        rows: LinearisedRows<'_>,
+        first: usize,
+        pools: &ChunkPools<T>,
+    ) -> Result<Self> {
+        let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
+            progress::check()?;
+            if let Some(row) = first_without_features(batch) {
+                return Err(Error::NotFinite { what: "the features of x", row: first + run.start + row });
+            }
+            let own = rows.rows(run);
+            let sums = Differences::linearised(source.program, batch, &own);
+            let features = pools.features.take().unwrap_or_default();
+            Ok(PackedRun::of_sums(source.program, batch, |i| own.curvature[i], sums, features))
+        };
+        let (shape, mut runs) = (Runs { rows: RUN, bytes: 0 }, Vec::new());
+        fold(source, x, shape, &pools.buffers, part, |run| runs.push(run))?;
+        let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
+        let (targets, width) = (rows.targets(), source.program.width());
+        let mut sums = TargetSums::zeros(targets, width);
+        runs.iter().for_each(|run: &PackedRun<T>| sums.cross += &run.sums.cross);
+        sums.moments = rows.moments();
+        let sums = [sums, TargetSums::zeros(targets, width)];
+        Ok(FeatureChunk { runs, sums, scatter: vec![0.0; targets] })
+    }
+}
+
+impl Differences {
+    /// The sums with features over the rows of a batch: those of the derivatives, none, that of the curvature.
+    fn linearised<T: Real>(program: &Program<T>, batch: &Batch<T>, rows: &LinearisedRows<'_>) -> Self {
+        let (k, targets) = (rows.pull.ncols(), rows.targets());
+        let mut all = Differences::zeros(targets, program.width());
+        for i in 0..batch.rows() {
+            let row = batch.row(i);
+            for j in (0..k).chain([targets]) {
+                let factor = if j == targets { rows.curvature[i] } else { rows.pull[[i, j]] };
+                if factor == 0.0 {
+                    continue;
+                }
+                let mut sums = all.cross.row_mut(j);
+                let sums = numeric::slice_of_mut(&mut sums);
+                for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
+                    if *scale > f64::NEG_INFINITY {
+                        let sums = &mut sums[columns.clone()];
+                        add_scaled(Isa::best(), sums, factor * scale.exp(), &row.values[columns.clone()]);
+                    }
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,37 @@
+//! Adding rows of a loss that is not a square, as Newton's method sees them at a model, to sums.
+
+use super::GramIntake;
+use super::chunk::{ChunkPools, FeatureChunk, LinearisedRows, cuts};
+use super::normal::NormalSums;
+use super::ranges::Ranges;
+use crate::engine::{FeatureSource, PointsView};
+use crate::error::{Result, check_size};
+use crate::{Real, progress};
+
+impl<T: Real> GramIntake<T> {
+    /// Adds the next rows, at which a loss has these derivatives. The last value of a row says how often it counts.
+    pub fn take_in_linearised(&mut self, x: PointsView<'_, T>, rows: LinearisedRows<'_>) -> Result<()> {
+        check_size("the number of columns of x", self.map.dim(), x.ncols())?;
+        let numbers = self.sums.rows.next(self.next, x.nrows())?;
+        NormalSums::check_room::<T>(self.sums.targets(), self.map.feature_dim())?;
+        let (mut totals, pools) = (self.sums.totals.clone(), ChunkPools::default());
+        let source = FeatureSource::standardised(self.map.program(), self.sums.inputs.as_ref());
+        for cut in cuts(std::slice::from_ref(&numbers)) {
+            let own = rows.rows(cut.clone());
+            let mut chunk = FeatureChunk::linearised(source, x.rows(cut.clone()), own, cut.start, &pools)?;
+            NormalSums::check(&chunk)?;
+            totals.add(&mut chunk, 1.0);
+            chunk.give_back(&pools);
+            progress::step("rows summed", cut.end, x.nrows())?;
+        }
+        let counts = rows.values.column(rows.values.ncols() - 1);
+        self.sums.present.all += counts.iter().filter(|count| **count > 0.0).count() as u64;
+        if self.sums.inputs.is_none() {
+            self.sums.ranges.join(&Ranges::of(x, |i| counts[i] > 0.0));
+        }
+        self.sums.totals = totals;
+        self.next = numbers.end;
+        self.sums.rows.insert(numbers);
+        Ok(())
+    }
+}
