@@ -47,7 +47,7 @@ impl CentredRows {
         let (n, width) = (points.nrows(), map.feature_dim());
         let weights = Array1::from_shape_fn(n, |i| weights.map_or(1.0, |weights| weights[i]));
         let weight = weights.sum();
-        if !(weight > 0.0) {
+        if weight.is_nan() || weight <= 0.0 {
             return Err(Error::NoData { what: "a regression of rows in memory" });
         }
         check_memory("rows of features", n, width.saturating_mul(2 * size_of::<f64>()))?;
