@@ -10,11 +10,11 @@ use rand::RngExt;
 
 use super::Statistics;
 use super::statistics::is_constant;
+use crate::Real;
 use crate::error::{Error, Result, check_finite};
 use crate::generator::{Generator, rng};
 use crate::kernel::Lengthscale;
 use crate::once::once;
-use crate::Real;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
 use crate::{progress, threads};
 
