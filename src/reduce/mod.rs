@@ -30,14 +30,14 @@ mod weighted;
 pub use self::{gram::GramSums, kernel::KernelSums};
 #[cfg(feature = "regression")]
 pub(crate) use self::{
-    gram::{GramIntake, LinearisedRows, ROWS},
+    gram::{GramIntake, ROWS},
     training::{check_precisions, check_targets, check_training, check_weights},
     warning::RidgeWarning,
 };
 #[cfg(all(feature = "regression", feature = "serde"))]
 pub(crate) use gram::StoredGramIntake;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
-pub(crate) use gram::too_large;
+pub(crate) use gram::{LinearisedRows, too_large};
 pub(crate) use weighted::{
     Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,
     exponentiate, largest, least, limit,

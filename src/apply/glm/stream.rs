@@ -12,8 +12,13 @@ use crate::linalg::Backend;
 use crate::once::once;
 use crate::{Points, Real, Targets, progress};
 
+/// The most rounds in which a batch is linearised, and the mean square of the changes of its decision values above which it is
+/// linearised again.
+const ROUNDS: usize = 10;
+const FAR: f64 = 1.0;
+
 /// A generalised linear model that follows batches of rows, each of which is read once. Approximate: a batch is linearised at the model
-/// before it, and not again.
+/// before it, and not again by later ones.
 ///
 /// ```
 /// use random_features::Trigonometric;
@@ -40,7 +45,8 @@ use crate::{Points, Real, Targets, progress};
 ///
 /// # Definition
 /// At the model θ = (β, b) before a batch, with φ̃ = (φ, 1) and the second derivatives s: A ← A + Σ sφ̃φ̃ᵀ, c ← c + Σ φ̃(sη + y − π),
-/// θ = A⁻¹c, where A begins as λI without a penalty of b. The first batch is linearised twice. A pass of
+/// θ = A⁻¹c, where A begins as λI without a penalty of b. The first batch is linearised twice, and a batch again
+/// that changes its η by more than 1, as where a class comes late. A pass of
 /// [`GlmSums`](super::GlmSums) at the model brings it to the minimum but for the square of what is left.
 ///
 /// # Cost
@@ -92,21 +98,33 @@ impl<T: Real> GlmStream<T> {
         if weight <= 0.0 {
             return Ok(());
         }
-        let mut model = self.model.clone();
-        if self.weight == 0.0 {
-            model = self.after(model.with_start(&response), x, &response)?.model;
+        let is_first = self.weight == 0.0;
+        let start = self.model.clone();
+        let mut model = if is_first { start.with_start(&response) } else { start };
+        let mut eta = model.linear.scores(x)?;
+        for round in 1..=ROUNDS {
+            let next = self.after(model, x, (&eta, &response))?;
+            let new = next.model.linear.scores(x)?;
+            let moved = (&new - &eta).iter().map(|d| d * d).sum::<f64>() > FAR * eta.len() as f64;
+            if round == ROUNDS || !(moved || is_first && round == 1) {
+                *self = GlmStream { weight: self.weight + weight, ..next };
+                break;
+            }
+            (model, eta) = (next.model, new);
         }
-        let next = self.after(model, x, &response)?;
-        *self = GlmStream { weight: self.weight + weight, ..next };
         Ok(())
     }
 
     /// The stream after a batch that is linearised at a model.
-    fn after(&self, model: Glm<T>, x: PointsView<'_, T>, response: &Response) -> Result<Self> {
+    fn after(
+        &self,
+        model: Glm<T>,
+        x: PointsView<'_, T>,
+        (eta, response): (&Array2<f64>, &Response),
+    ) -> Result<Self> {
         progress::check()?;
-        let eta = model.linear.scores(x)?;
         let mut sums = GlmSums::at(&model)?;
-        sums.add(x, &model.loss.terms(&eta, response), response)?;
+        sums.add(x, &model.loss.terms(eta, response), response)?;
         let own = Matrix::bordered(&sums).full();
         let right = own.dot(&flat(&model, &model.parameters())) + flat(&model, &sums.gradient(0.0));
         let right = self.right.iter().zip(&right).map(|(a, b)| a + b).collect();

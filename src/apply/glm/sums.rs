@@ -128,24 +128,23 @@ impl<T: Real> GlmSums<T> {
         let weights = response.weights.view().insert_axis(Axis(1));
         sums.slice_mut(s![.., 1..=values]).assign(&(&response.y * &weights));
         sums.column_mut(values + 1).assign(&response.weights);
+        if values == 1 {
+            let curvature = terms.second.column(0);
+            let rows = LinearisedRows { curvature, pull: terms.pull.view(), values: sums.view() };
+            return self.intakes[0].take_in_linearised(x, rows);
+        }
         // All or none are added.
         let mut intakes = self.intakes.clone();
-        for ((k, l), intake) in pairs(values).into_iter().zip(&mut intakes) {
+        for (pair, ((k, l), intake)) in pairs(values).into_iter().zip(&mut intakes).enumerate() {
             let product = |i: usize| response.weights[i] * terms.second[[i, k]] * terms.second[[i, l]];
-            let curvature = if values == 1 {
-                terms.second.column(0).to_owned()
-            } else {
-                Array1::from_shape_fn(n, product)
+            let curvature = Array1::from_shape_fn(n, product);
+            let (columns, sums) = match pair {
+                0 => (0..values, sums.view()),
+                _ => (0..0, sums.slice(s![.., values..])),
             };
-            let first = k == 0 && l <= 1;
-            let columns = if first { 0..values } else { 0..0 };
-            let sums = if first { sums.view() } else { sums.slice(s![.., values..]) };
-            let rows = LinearisedRows {
-                curvature: curvature.view(),
-                pull: terms.pull.slice(s![.., columns]),
-                values: sums,
-            };
-            intake.take_in_linearised(x, rows)?;
+            let pull = terms.pull.slice(s![.., columns]);
+            intake
+                .take_in_linearised(x, LinearisedRows { curvature: curvature.view(), pull, values: sums })?;
         }
         self.intakes = intakes;
         Ok(())

@@ -6,6 +6,7 @@
 //! [`RidgeStatistics::pca`](super::RidgeStatistics::pca).
 
 mod model;
+mod points;
 mod statistics;
 #[cfg(feature = "serde")]
 mod stored;

@@ -1,17 +1,15 @@
 //! [`KernelPca`]: principal components of features.
 
-use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, aview1, s};
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, aview1};
 
-use crate::apply::ridge::{CentredRows, Normal};
+use crate::apply::ridge::Normal;
 use crate::apply::{Ridge, Standardisation};
-use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::linalg::largest_eigenpairs;
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::reduce::{GramIntake, check_training};
-use crate::targets::TargetRows;
+use crate::reduce::GramIntake;
 use crate::{Points, Real};
 
 /// The relative difference of entries that are equal up to rounding.
@@ -52,7 +50,7 @@ const EQUAL: f64 = 1e-6;
 /// is below rounding not at all: their variance is given as 0.
 ///
 /// # Cost
-/// O(m d + D k) a point, for k components. They are found by the method of Lanczos, at some D² a step and some tens of steps, where k
+/// O(m d + D k) a point, for k components. They are found by the method of Lanczos, at some D² a step, in some tens of steps, where k
 /// is at most D/5 and D at least 200; their residuals ‖Av − sv‖ are then at most 10⁻⁸ s₁. Else they take O(D³), and for n < D points
 /// in memory O(n² D + n³).
 ///
@@ -74,59 +72,6 @@ pub struct KernelPca<T: Real> {
 }
 
 impl<T: Real> KernelPca<T> {
-    /// The first components of points in memory, n × d, as they are: not standardised. With fewer points than features they come from
-    /// the products of points, at a cost of O(n² D + n³); else they are those of [`PcaStatistics`](super::PcaStatistics).
-    ///
-    /// ```
-    /// use random_features::apply::pca::KernelPca;
-    /// use random_features::frequency::Orthogonal;
-    /// use random_features::ndarray::Array2;
-    /// use random_features::{Map, Trigonometric};
-    /// let x = Array2::from_shape_fn((60, 3), |(i, k)| ((i * (k + 2)) as f64).sin());
-    /// let map: Map<f64> =
-    ///     Trigonometric.gaussian(Orthogonal.draw(3, 512, 1)?, 1.0)?;
-    /// let pca = KernelPca::fit(map, &x, 4)?;
-    /// let white = pca.transform_whitened(&x)?;
-    /// assert!((white.column(3).mapv(|z| z * z).sum() / 60.0 - 1.0).abs() < 1e-9);
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of [`PcaStatistics::update`](super::PcaStatistics::update) and
-    /// [`components`](super::PcaStatistics::components).
-    pub fn fit<'a>(map: Map<T>, x: impl Into<Points<'a, T>>, components: usize) -> Result<Self> {
-        Self::fit_points(map, x.into().view(), components)
-    }
-
-    #[inline(never)]
-    fn fit_points(map: Map<T>, x: PointsView<'_, T>, components: usize) -> Result<Self> {
-        check_components(components, map.feature_dim())?;
-        check_training(x, map.dim(), &Array2::zeros((x.nrows(), 0)), 0)?;
-        if x.nrows() < map.feature_dim()
-            && let Some(pca) = Self::of_few_points(&map, x, components)?
-        {
-            return Ok(pca);
-        }
-        let mut intake = GramIntake::new(map, 0)?;
-        intake.take_in(x, &TargetRows::none(x.nrows(), None))?;
-        Self::of(&intake, components)
-    }
-
-    /// The components from the products of points; `None` if these determine fewer directions.
-    fn of_few_points(map: &Map<T>, x: PointsView<'_, T>, components: usize) -> Result<Option<Self>> {
-        let rows = CentredRows::new(map, None, x, None, true)?;
-        let (space, rounding) = rows.space(&Array2::zeros((x.nrows(), 0)), true)?;
-        let variances: Vec<f64> = space.values.iter().rev().map(|s| s / rows.weight).collect();
-        if variances.get(components - 1).is_none_or(|least| *least <= rounding / rows.weight) {
-            return Ok(None);
-        }
-        let axes = rows.axes(&space, rounding);
-        let directions = axes.slice(s![.., ..;-1]).slice(s![.., ..components]).to_owned();
-        let total = variances.iter().sum();
-        let variances = variances[..components].to_vec();
-        Ok(Some(Self::new((map.clone(), None), rows.mean, directions, variances, total)))
-    }
-
     /// The first `components` components of the features that `intake` sums up.
     #[inline(never)]
     pub(super) fn of(intake: &GramIntake<T>, components: usize) -> Result<Self> {
@@ -144,7 +89,7 @@ impl<T: Real> KernelPca<T> {
     }
 
     /// Components with these directions, D × k, which get their signs.
-    fn new(
+    pub(super) fn new(
         (map, inputs): (Map<T>, Option<Standardisation>),
         mean: Array1<f64>,
         mut directions: Array2<f64>,
@@ -213,7 +158,7 @@ impl<T: Real> KernelPca<T> {
         check_size("the number of columns of the components", self.variances.len(), components.ncols())?;
         let row = self.mean.len().saturating_mul(2 * size_of::<f64>());
         check_memory("rows of features", components.nrows(), row)?;
-        let features = components.mapv(|z| z.widen()).dot(&self.directions()) + &aview1(&self.mean);
+        let features = components.mapv(|z| z.widen()).dot(&self.directions()) + aview1(&self.mean);
         Ok(features.mapv(T::narrow))
     }
 
@@ -245,7 +190,7 @@ impl<T: Real> KernelPca<T> {
 }
 
 /// Rejects numbers of components that features do not have.
-fn check_components(components: usize, features: usize) -> Result<()> {
+pub(super) fn check_components(components: usize, features: usize) -> Result<()> {
     let (name, domain) = ("the number of components", "from 1 to the number of features");
     let value = components as f64;
     if (1..=features).contains(&components) { Ok(()) } else { Err(Error::Parameter { name, value, domain }) }
@@ -258,9 +203,4 @@ fn sign(vector: ArrayView1<'_, f64>) -> f64 {
     first.map_or(1.0, |v| v.signum())
 }
 
-once!(
-    KernelPca::<T>::fit_points,
-    KernelPca::<T>::of,
-    KernelPca::<T>::whiten,
-    KernelPca::<T>::inverse_transform,
-);
+once!(KernelPca::<T>::of, KernelPca::<T>::whiten, KernelPca::<T>::inverse_transform,);

@@ -12,8 +12,10 @@ use crate::numeric::{self, Isa, Packed, Twofold, add_scaled, max_abs, panel_widt
 use crate::progress;
 use crate::threads::Pool;
 
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod linearised;
 
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use linearised::LinearisedRows;
 
 /// The number of rows whose products are summed before the sum is added to others. A chunk begins at a multiple of it.

@@ -1,5 +1,7 @@
 //! Adding rows of a loss that is not a square, as Newton's method sees them at a model, to sums.
 
+use ndarray::Array2;
+
 use super::GramIntake;
 use super::chunk::{ChunkPools, FeatureChunk, LinearisedRows, cuts};
 use super::normal::NormalSums;
@@ -25,7 +27,13 @@ impl<T: Real> GramIntake<T> {
             progress::step("rows summed", cut.end, x.nrows())?;
         }
         let counts = rows.values.column(rows.values.ncols() - 1);
-        self.sums.present.all += counts.iter().filter(|count| **count > 0.0).count() as u64;
+        let present = counts.iter().filter(|count| **count > 0.0).count() as u64;
+        self.sums.present.all += present;
+        if present > 0 {
+            // There are no targets, of which ranges would be asked.
+            let none = Array2::<T>::zeros((1, self.sums.targets()));
+            self.sums.target_ranges.join(&Ranges::of(none.view().into(), |_| true));
+        }
         if self.sums.inputs.is_none() {
             self.sums.ranges.join(&Ranges::of(x, |i| counts[i] > 0.0));
         }

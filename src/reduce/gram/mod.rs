@@ -19,7 +19,9 @@ mod values;
 
 pub use sums::GramSums;
 
-pub(crate) use chunk::{LinearisedRows, ROWS};
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) use chunk::LinearisedRows;
+pub(crate) use chunk::ROWS;
 pub(crate) use intake::GramIntake;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use normal::too_large;

@@ -1,10 +1,10 @@
 //! Ridge classifiers: thresholds by trying all, calibration with weights as with repeated rows, other priors.
 
-use ndarray::{Array1, Array2, Axis, arr2};
+use ndarray::{Array1, Array2, Axis, arr2, s};
 use random_features::Targets;
 use random_features::apply::{Criterion, Ridge, RidgeClassifier, RidgeStatistics};
 
-use super::{labelled, trigonometric};
+use super::{SplitMix, labelled, trigonometric};
 
 fn model(x: &Array2<f64>, labels: &[usize], classes: usize) -> Ridge<f64> {
     let mut statistics = RidgeStatistics::new(trigonometric(8, 1.2), classes).unwrap();
@@ -72,22 +72,28 @@ fn weights_calibrate_as_repeated_rows() {
 
 #[test]
 fn left_out_scores_lose_no_data() {
-    let (x, labels) = labelled::<f64>(200, 2);
-    let mut statistics = RidgeStatistics::new(trigonometric(60, 0.8), 2).unwrap();
-    statistics.update(&x, &labels).unwrap();
-    let spectrum = statistics.spectrum().unwrap();
-    let left_out = spectrum.left_out(&Criterion::leave_one_out(&x, &labels), 0.01).unwrap();
-    let new = || RidgeClassifier::new(spectrum.model(0.01).unwrap()).unwrap();
-    let honest = new().with_score_calibration(&left_out, &labels).unwrap();
-    let fooled = new().with_calibration(&x, &labels).unwrap();
-    // On new rows of the same law, scores that were fitted are too sure.
-    let (all, all_labels) = labelled::<f64>(800, 2);
-    let (new_x, new_labels) = (all.slice(ndarray::s![200.., ..]).to_owned(), &all_labels[200..]);
-    let loss = |classifier: &RidgeClassifier<f64>| -> f64 {
-        let p = classifier.probabilities(&new_x).unwrap();
-        -new_labels.iter().enumerate().map(|(i, label)| p[[i, *label]].ln()).sum::<f64>() / 600.0
+    let mut stream = SplitMix(5);
+    let x = Array2::from_shape_fn((4300, 3), |_| stream.normal());
+    let mut label = |i: usize| {
+        let p = 1.0 / (1.0 + (-3.0 * (1.5 * x[[i, 0]]).sin()).exp());
+        usize::from(stream.uniform() < p)
     };
-    assert!(loss(&honest) < loss(&fooled), "{} and {}", loss(&honest), loss(&fooled));
+    let labels: Vec<usize> = (0..4300).map(&mut label).collect();
+    let (training, own) = (x.slice(s![..300, ..]), &labels[..300]);
+    let mut statistics = RidgeStatistics::new(trigonometric(100, 0.8), 2).unwrap();
+    statistics.update(&training, own).unwrap();
+    let spectrum = statistics.spectrum().unwrap();
+    let left_out = spectrum.left_out(&Criterion::leave_one_out(&training, own), 0.1).unwrap();
+    let new = || RidgeClassifier::new(spectrum.model(0.1).unwrap()).unwrap();
+    let honest = new().with_score_calibration(&left_out, own).unwrap();
+    let fooled = new().with_calibration(&training, own).unwrap();
+    // On new rows of the same law, scores that were fitted are too sure.
+    let (rows, new_labels) = (x.slice(s![300.., ..]), &labels[300..]);
+    let loss = |classifier: &RidgeClassifier<f64>| -> f64 {
+        let p = classifier.probabilities(&rows).unwrap();
+        -new_labels.iter().enumerate().map(|(i, label)| p[[i, *label]].ln()).sum::<f64>() / 4000.0
+    };
+    assert!(loss(&honest) < 0.9 * loss(&fooled), "{} and {}", loss(&honest), loss(&fooled));
 }
 
 #[test]

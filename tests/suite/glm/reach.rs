@@ -5,23 +5,7 @@ use ndarray::{Array2, Axis};
 use random_features::Targets;
 use random_features::apply::{Criterion, Glm, RidgeClassifier, RidgeFit, RidgeSearch, Standardisation};
 
-/// SplitMix64, with uniform numbers of 53 bits and normal ones by pairs of them.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        let (u, v) = (self.uniform(), self.uniform());
-        (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
-    }
-}
+use super::SplitMix;
 
 /// Rows of which the first are rare, with their labels.
 fn rare(stream: &mut SplitMix, n: usize, first: usize) -> (Array2<f64>, Vec<usize>) {
@@ -41,7 +25,7 @@ fn balanced_accuracy(found: &[usize], labels: &[usize]) -> f64 {
 }
 
 fn search(x: &Array2<f64>, targets: Targets<'_, f64>) -> RidgeFit<f64> {
-    RidgeSearch::gaussian(2, 64, 7).unwrap().fit(x, targets).unwrap()
+    RidgeSearch::gaussian(2, 256, 7).unwrap().with_lengthscales([0.6]).fit(x, targets).unwrap()
 }
 
 /// A class of one row in a hundred: weights, a threshold by left-out scores, and logistic regression.

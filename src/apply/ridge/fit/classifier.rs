@@ -13,8 +13,8 @@ use crate::numeric;
 use crate::once::once;
 use crate::{Points, Real, Targets};
 
-/// Gives the probabilities of classes from a regression of labels, after a calibration on held-out points. Approximate: the kernel
-/// is the map's estimate.
+/// Gives the probabilities of classes from a regression of labels, after a calibration on held-out points or on left-out predictions.
+/// Approximate: the kernel is the map's estimate. [`Glm`](crate::apply::Glm) has probabilities without calibration.
 ///
 /// ```
 /// use random_features::ndarray::{Array2, arr2, s};
@@ -98,7 +98,7 @@ impl<T: Real> RidgeClassifier<T> {
     }
 
     /// Calibrates probabilities on predictions, n × t, of a regression without the rows that it predicts, and the n labels of these rows:
-    /// on [left-out predictions](super::RidgeSpectrum) of the training rows, or of groups of them, so that no data are lost.
+    /// on [left-out predictions](super::RidgeSpectrum::left_out) of the training rows, or of groups of them, so that no data are lost.
     ///
     /// # Errors
     /// The errors of [`with_calibration`](RidgeClassifier::with_calibration).

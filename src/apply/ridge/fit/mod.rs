@@ -2,6 +2,7 @@
 
 mod by_criterion;
 mod calibration;
+mod centred_rows;
 mod classifier;
 mod criterion;
 mod dual;
@@ -35,7 +36,7 @@ pub use posterior::{Prediction, RidgePosterior};
 pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial};
 pub use spectrum::RidgeSpectrum;
 
-pub(in crate::apply) use dual::CentredRows;
+pub(in crate::apply) use centred_rows::CentredRows;
 pub(in crate::apply) use normal::{Normal, symmetric_products};
 
 use criterion::RidgeRows;

@@ -42,6 +42,12 @@ use crate::{Real, progress};
 /// # Definition
 /// With A = Σ w (φ − φ̄)(φ − φ̄)ᵀ = V diag(s) Vᵀ and c = Σ w (φ − φ̄)(y − ȳ)ᵀ, the weights are β = V diag(1/(s + λ)) Vᵀc.
 ///
+/// # Fewer rows than features
+/// A [search](super::RidgeSearch) on n < D rows works with their products. For z̃ = √w (φ − φ̄) and ỹ = √w (y − ȳ), and without the
+/// direction of the mean, Z̃ Z̃ᵀ = U diag(s) Uᵀ. Then V = Z̃ᵀ U diag(s)^(−½), β = V diag(s^½/(s + λ)) Uᵀỹ, and the rest of a row's features,
+/// outside of V, has eigenvalues of 0. With G = U diag(1/(s + λ)) Uᵀ the residuals of a group g that is left out are G_gg⁻¹(Gỹ)_g/√w:
+/// nothing cancels, however small λ is. Cost O(n² D + n³) instead of O(n D² + D³).
+///
 /// # References
 /// G. H. Golub, M. Heath, G. Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter*,
 /// Technometrics 21, 1979; R. D. Cook, *Detection of Influential Observation in Linear Regression*, Technometrics 19, 1977.

@@ -86,7 +86,7 @@ impl Training {
             } else {
                 *known
             };
-            if !((value - known).abs() <= TOLERANCE * size) {
+            if !(value.is_finite() && (value - known).abs() <= TOLERANCE * size) {
                 let (name, domain) =
                     ("a sum over all folds", "that of the training data, whose folds they are");
                 return Err(Error::Parameter { name, value: *value, domain });
