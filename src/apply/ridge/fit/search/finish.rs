@@ -28,7 +28,7 @@ impl<T: Real> Search<'_, '_, T> {
         } else {
             let statistics = self.statistics(map, &self.all)?;
             let spectrum = statistics.spectrum()?;
-            (Source::Statistics(statistics), spectrum)
+            (Source::Statistics(Box::new(statistics)), spectrum)
         };
         progress::check()?;
         let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;

@@ -8,7 +8,7 @@ use crate::error::Result;
 #[derive(Clone, Debug)]
 pub(super) enum Source<T: Real> {
     /// The sums.
-    Statistics(RidgeStatistics<T>),
+    Statistics(Box<RidgeStatistics<T>>),
     /// All rows, where they are fewer than features, so that a search has made no sums.
     Rows(RidgeRows<'static, T>),
 }
@@ -17,7 +17,7 @@ impl<T: Real> Source<T> {
     /// The sums for the map of a spectrum.
     pub fn statistics(self, spectrum: &RidgeSpectrum<T>) -> Result<RidgeStatistics<T>> {
         let rows = match self {
-            Source::Statistics(statistics) => return Ok(statistics),
+            Source::Statistics(statistics) => return Ok(*statistics),
             Source::Rows(rows) => rows,
         };
         let mut statistics = RidgeStatistics::new(spectrum.map().clone(), rows.targets.columns.ncols())?;

@@ -350,7 +350,12 @@ impl<'s, T: Real> Tried<'s, T> {
             warnings.extend(repeated(&rows, criterion.labels())?);
         }
         warnings.extend(warning::targets(&spectrum, &trial.lambdas, &choice, share));
-        RidgeFit::new((trials, best), (Source::Statistics(statistics.clone()), spectrum), choice, warnings)
+        RidgeFit::new(
+            (trials, best),
+            (Source::Statistics(Box::new(statistics.clone())), spectrum),
+            choice,
+            warnings,
+        )
     }
 }
 
