@@ -44,7 +44,7 @@ impl Loss {
     pub fn of_row(self, eta: &[f64], y: &[f64], pull: &mut [f64], second: &mut [f64]) -> f64 {
         let (e, t) = (eta[0], y[0]);
         match self {
-            Loss::Logistic if eta.len() > 1 => return softmax(eta, y, pull, second),
+            Loss::Logistic if eta.len() > 1 => softmax(eta, y, pull, second),
             Loss::Logistic => {
                 let (p, other) = (sigmoid(e), sigmoid(-e));
                 (pull[0], second[0]) = (t * other - (1.0 - t) * p, p * other);

@@ -89,10 +89,10 @@ fn by_rows<T: Real>(descent: &mut Descent<'_, '_, T>, by: By) -> Result<GlmFit<T
     let mut first = None;
     let mut best: Option<GlmFit<T>> = None;
     let errors = over_grid(top, |place, lambda| {
-        if place == -1 {
-            if let Some((model, eta)) = first.take() {
-                (descent.model, descent.eta, descent.known) = (model, eta, None);
-            }
+        if place == -1
+            && let Some((model, eta)) = first.take()
+        {
+            (descent.model, descent.eta, descent.known) = (model, eta, None);
         }
         if place == 0 {
             descent.run_from_sample(lambda)?
