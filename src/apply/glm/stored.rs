@@ -113,8 +113,8 @@ impl<T: Real> TryFrom<StoredGlmStream<T>> for GlmStream<T> {
         if matrix.dim() != empty.matrix.dim() || right.len() != empty.right.len() {
             return Err("sums of another shape than that of the model".into());
         }
-        let finite = matrix.iter().chain(&right).all(|v| v.is_finite());
-        if !finite || !weight.is_finite() || weight < 0.0 {
+        let finite = matrix.iter().chain(&right).chain([&weight]).all(|v| v.is_finite());
+        if !finite || weight < 0.0 {
             return Err("sums that are not finite".into());
         }
         Ok(GlmStream { matrix, right, weight, ..empty })
