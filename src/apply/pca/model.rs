@@ -158,7 +158,7 @@ impl<T: Real> KernelPca<T> {
         check_size("the number of columns of the components", self.variances.len(), components.ncols())?;
         let row = self.mean.len().saturating_mul(2 * size_of::<f64>());
         check_memory("rows of features", components.nrows(), row)?;
-        let features = components.mapv(|z| z.widen()).dot(&self.directions()) + &aview1(&self.mean);
+        let features = components.mapv(|z| z.widen()).dot(&self.directions()) + aview1(&self.mean);
         Ok(features.mapv(T::narrow))
     }
 
