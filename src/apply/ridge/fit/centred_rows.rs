@@ -15,7 +15,7 @@ use crate::reduce::GramIntake;
 use crate::threads::Pool;
 use crate::{Real, progress};
 
-/// The largest product of two rows.
+/// The largest product of two rows, and the largest sum of weights.
 const LARGEST: f64 = 1e288;
 
 /// Centred features of rows.
@@ -47,8 +47,11 @@ impl CentredRows {
         let (n, width) = (points.nrows(), map.feature_dim());
         let weights = Array1::from_shape_fn(n, |i| weights.map_or(1.0, |weights| weights[i]));
         let weight = weights.sum();
-        if weight.is_nan() || weight <= 0.0 {
+        if weight <= 0.0 {
             return Err(Error::NoData { what: "a regression of rows in memory" });
+        }
+        if weight > LARGEST {
+            return Err(too_large());
         }
         check_memory("rows of features", n, width.saturating_mul(2 * size_of::<f64>()))?;
         let mut features = Array2::zeros((n, width));
