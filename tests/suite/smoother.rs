@@ -117,7 +117,7 @@ fn merges<T: Real>(tolerance: f64) {
             order[1..].iter().for_each(|k| sums.merge(&parts[*k]).unwrap());
             assert_eq!(
                 (sums.rows(), sums.row_ranges(), sums.targets()),
-                (1300, Vec::from_iter([0..1300]), columns)
+                (1300, vec![Range { start: 0, end: 1300 }], columns)
             );
             assert_eq!(sums.identity(), map.identity());
             let merged = Smoother::of_sums(map.clone(), sums).unwrap();
@@ -151,7 +151,7 @@ fn sums_of_other_maps_and_rows_held_twice_are_refused() {
     assert!(reason(error).contains("numbers of targets differ"));
     let twice = Error::Row { row: 5, reason: "is counted already" };
     assert_eq!(own.merge(&part(&map(1), &x, &y, 5..20)).unwrap_err(), twice);
-    assert_eq!((own.rows(), own.row_ranges()), (10, Vec::from_iter([0..10])));
+    assert_eq!((own.rows(), own.row_ranges()), (10, vec![Range { start: 0, end: 10 }]));
     let error = Smoother::of_sums(map(2), sums.clone()).unwrap_err();
     assert_eq!(reason(error), "statistics cannot be merged: the sums were taken with another map");
 

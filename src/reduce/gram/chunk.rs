@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn chunks_begin_at_multiples() {
-        let cuts = |first: u64, rows: u64| super::cuts(&[first..first + rows]);
+        let cuts = |first: u64, rows: u64| super::cuts(std::slice::from_ref(&(first..first + rows)));
         assert_eq!(cuts(0, 5000), [0..4096, 4096..5000]);
         assert_eq!(cuts(4000, 200), [0..96, 96..200]);
         assert_eq!(cuts(8192, 4096), [Range { start: 0, end: 4096 }]);

@@ -81,16 +81,16 @@ fn left_out_scores_lose_no_data() {
     let labels: Vec<usize> = (0..4300).map(&mut label).collect();
     let (training, own) = (x.slice(s![..300, ..]), &labels[..300]);
     let mut statistics = RidgeStatistics::new(trigonometric(100, 0.8), 2).unwrap();
-    statistics.update(&training, own).unwrap();
+    statistics.update(training, own).unwrap();
     let spectrum = statistics.spectrum().unwrap();
-    let left_out = spectrum.left_out(&Criterion::leave_one_out(&training, own), 0.1).unwrap();
+    let left_out = spectrum.left_out(&Criterion::leave_one_out(training, own), 0.1).unwrap();
     let new = || RidgeClassifier::new(spectrum.model(0.1).unwrap()).unwrap();
     let honest = new().with_score_calibration(&left_out, own).unwrap();
-    let fooled = new().with_calibration(&training, own).unwrap();
+    let fooled = new().with_calibration(training, own).unwrap();
     // On new rows of the same law, scores that were fitted are too sure.
     let (rows, new_labels) = (x.slice(s![300.., ..]), &labels[300..]);
     let loss = |classifier: &RidgeClassifier<f64>| -> f64 {
-        let p = classifier.probabilities(&rows).unwrap();
+        let p = classifier.probabilities(rows).unwrap();
         -new_labels.iter().enumerate().map(|(i, label)| p[[i, *label]].ln()).sum::<f64>() / 4000.0
     };
     assert!(loss(&honest) < 0.9 * loss(&fooled), "{} and {}", loss(&honest), loss(&fooled));

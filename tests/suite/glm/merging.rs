@@ -16,7 +16,7 @@ fn parts<T: Real>(classes: usize) {
         let own = weights.slice(s![rows.clone()]).to_owned();
         let labels = &labels[rows.clone()];
         let targets = Targets::of_labels(labels, classes).unwrap().with_weights(&own).unwrap();
-        sums.update(&x.slice(s![rows, ..]), targets).unwrap();
+        sums.update(x.slice(s![rows, ..]), targets).unwrap();
         sums
     };
     let mut losses = Vec::new();
@@ -26,7 +26,10 @@ fn parts<T: Real>(classes: usize) {
         let mut merged = sums_of(&model, 8192..n);
         merged.merge(&sums_of(&model, 0..4096)).unwrap();
         merged.merge(&sums_of(&model, 4096..8192)).unwrap();
-        assert_eq!((merged.rows(), merged.row_ranges()), (n as u64, vec![0..n as u64]));
+        assert_eq!(
+            (merged.rows(), merged.row_ranges()),
+            (n as u64, vec![std::ops::Range { start: 0, end: n as u64 }])
+        );
         let next = merged.step(0.5).unwrap();
         assert_eq!(next.weights(), whole.step(0.5).unwrap().weights());
         assert!(matches!(merged.merge(&sums_of(&model, 0..10)), Err(Error::Row { row: 0, .. })));
@@ -64,8 +67,8 @@ fn the_sums_at_the_minimum_are_its_posterior() {
     let fit = Glm::logistic(trigonometric(10, 1.0), 2).unwrap().fit(&x, &labels, 0.3).unwrap();
     let fit = fit.with_posterior(&x, &labels).unwrap();
     let mut sums = GlmSums::at(fit.model()).unwrap();
-    sums.update(&x.slice(s![..100, ..]), &labels[..100]).unwrap();
-    sums.update(&x.slice(s![100.., ..]), &labels[100..]).unwrap();
+    sums.update(x.slice(s![..100, ..]), &labels[..100]).unwrap();
+    sums.update(x.slice(s![100.., ..]), &labels[100..]).unwrap();
     let joined = sums.fit(0.3).unwrap();
     let relative = joined.log_evidence().unwrap() / fit.log_evidence().unwrap() - 1.0;
     assert!(relative.abs() < 1e-9 && (joined.loss() / fit.loss() - 1.0).abs() < 1e-9);

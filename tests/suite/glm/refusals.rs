@@ -51,10 +51,10 @@ fn targets_outside_the_domain_are_named() {
     let rows = ndarray::arr2(&[[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [0.0, 1.0, 0.0], [0.5, 0.0, 0.6]]);
     assert!(matches!(logistic(3).fit(&x, &rows, 1.0), Err(Error::Entry { row: 3, .. })));
     // Probabilities of classes are targets too.
-    assert!(logistic(3).fit(&x, &rows.slice(ndarray::s![..3, ..]), 1.0).is_err());
+    assert!(logistic(3).fit(&x, rows.slice(ndarray::s![..3, ..]), 1.0).is_err());
     let three = x.slice(ndarray::s![..3, ..]);
-    let fit = logistic(3).fit(&three, &rows.slice(ndarray::s![..3, ..]), 1e-6).unwrap();
-    let p = fit.model().probabilities(&three).unwrap();
+    let fit = logistic(3).fit(three, rows.slice(ndarray::s![..3, ..]), 1e-6).unwrap();
+    let p = fit.model().probabilities(three).unwrap();
     assert!((p - rows.slice(ndarray::s![..3, ..])).iter().all(|d| d.abs() < 1e-2));
 }
 
@@ -88,8 +88,8 @@ fn poor_data_have_finite_models() {
         let rates = fit.model().rates(&x).unwrap();
         assert!(rates.iter().all(|rate| (rate - y).abs() <= 1e-6 * (1.0 + y)), "{y}: {rates}");
     }
-    let one = poisson.fit(&x.slice(ndarray::s![..1, ..]), &arr1(&[3.0]), 1e-6).unwrap();
-    assert!((one.model().rates(&x.slice(ndarray::s![..1, ..])).unwrap()[0] - 3.0).abs() < 1e-6);
+    let one = poisson.fit(x.slice(ndarray::s![..1, ..]), &arr1(&[3.0]), 1e-6).unwrap();
+    assert!((one.model().rates(x.slice(ndarray::s![..1, ..])).unwrap()[0] - 3.0).abs() < 1e-6);
     // All rows alike, with different labels.
     let alike = Array2::from_elem((30, 3), 0.5);
     let labels: Vec<usize> = (0..30).map(|i| usize::from(i % 3 == 0)).collect();

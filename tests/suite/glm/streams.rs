@@ -20,7 +20,7 @@ fn a_stream_is_near_the_minimum_and_one_pass_nearer() {
         let mut stream = GlmStream::new(&zero, 1.0).unwrap();
         for batch in 0..40 {
             let rows = 100 * batch..100 * (batch + 1);
-            stream.update(&x.slice(s![rows.clone(), ..]), &labels[rows]).unwrap();
+            stream.update(x.slice(s![rows.clone(), ..]), &labels[rows]).unwrap();
         }
         let best: GlmFit<f64> = zero.fit(&x, &labels, 1.0).unwrap();
         let mut pass = GlmSums::at(stream.model()).unwrap();
@@ -45,7 +45,7 @@ fn streams_join() {
         let mut stream = GlmStream::new(&zero, 1.0).unwrap();
         for start in rows.step_by(200) {
             let rows = start..start + 200;
-            stream.update(&x.slice(s![rows.clone(), ..]), &labels[rows]).unwrap();
+            stream.update(x.slice(s![rows.clone(), ..]), &labels[rows]).unwrap();
         }
         stream
     };
@@ -67,7 +67,7 @@ fn late_classes_and_large_counts_stay_finite() {
     for start in (0..600).step_by(100) {
         let own = of(&labels, start..start + 100);
         let targets = Targets::of_labels(&own, 3).unwrap();
-        stream.update(&x.slice(s![start..start + 100, ..]), targets).unwrap();
+        stream.update(x.slice(s![start..start + 100, ..]), targets).unwrap();
     }
     let p = stream.model().probabilities(&x).unwrap();
     assert!((p.sum_axis(Axis(1)) - 1.0).iter().all(|d| d.abs() < 1e-9));
@@ -78,7 +78,7 @@ fn late_classes_and_large_counts_stay_finite() {
     let mut stream = GlmStream::new(&Glm::poisson(trigonometric(8, 1.2)).unwrap(), 1.0).unwrap();
     for start in (0..600).step_by(100) {
         let own = y.slice(s![start..start + 100]).to_owned();
-        stream.update(&x.slice(s![start..start + 100, ..]), &own).unwrap();
+        stream.update(x.slice(s![start..start + 100, ..]), &own).unwrap();
     }
     let rates = stream.model().rates(&x).unwrap();
     assert!((rates / y - 1.0).iter().all(|d| d.abs() < 0.2));

@@ -68,7 +68,7 @@ fn targets_are_as_alone<T: Real>(intercept: bool) {
     assert_eq!(posterior.lambdas(), OWN);
     let prediction = posterior.predict(&x).unwrap();
     let (low, high) = prediction.interval(0.9).unwrap();
-    for j in 0..4 {
+    for (j, lambda) in OWN.into_iter().enumerate() {
         let (all_targets, y) = (&y, y.slice(s![.., j..=j]).to_owned());
         let alone = statistics(&map, (&x, &y, &w), intercept).spectrum().unwrap();
         for k in 0..3 {
@@ -83,7 +83,7 @@ fn targets_are_as_alone<T: Real>(intercept: bool) {
             let expected = alone.choose(&of(&y), &LAMBDAS).unwrap();
             assert!(chosen.0 == expected.0 && near(chosen.1, expected.1));
         }
-        let own = alone.posterior(OWN[j]).unwrap();
+        let own = alone.posterior(lambda).unwrap();
         let alike = |a: ArrayView1<'_, f64>, b: ArrayView1<'_, f64>| {
             let size = b.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
             a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-9 * size)

@@ -24,7 +24,7 @@ impl<T: Real> Search<'_, '_, T> {
         let map = self.map(candidate)?;
         let (source, spectrum) = if self.all.x.nrows() < map.feature_dim() {
             let rows: Vec<usize> = (0..self.all.x.nrows()).collect();
-            (Source::Rows(self.all.select(&rows)?), self.spectrum(map, &self.all)?)
+            (Source::Rows(Box::new(self.all.select(&rows)?)), self.spectrum(map, &self.all)?)
         } else {
             let statistics = self.statistics(map, &self.all)?;
             let spectrum = statistics.spectrum()?;

@@ -10,7 +10,7 @@ pub(super) enum Source<T: Real> {
     /// The sums.
     Statistics(Box<RidgeStatistics<T>>),
     /// All rows, where they are fewer than features, so that a search has made no sums.
-    Rows(RidgeRows<'static, T>),
+    Rows(Box<RidgeRows<'static, T>>),
 }
 
 impl<T: Real> Source<T> {
