@@ -48,6 +48,7 @@
 //! ```
 //!
 //! # How the parts fit together
+//!
 #![doc = include_str!("doc/flow.svg")]
 //!
 //! A **recipe** is a map as plain data. A seed draws its frequencies, and makes it a **map**, from points to features. All
@@ -68,6 +69,7 @@
 //!
 //! # Which map?
 //! [`Map::for_kernel`] takes the map and the coupling that suit a kernel. The choice by hand:
+//!
 #![doc = include_str!("doc/maps.md")]
 //!
 //! [Which map, how many features](manual::which_map) has more, and [what it costs](manual::cost) the times.
