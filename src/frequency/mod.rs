@@ -29,7 +29,7 @@
 //! [`Frequencies`] are plain data that know the law from which they were drawn. Closed forms of the error follow from this
 //! [`Law`](crate::theory::Law). Draws are made in `f64`, so that `f32` and `f64` maps share them.
 //!
-//! A [`Draw`](crate::recipe::Draw) states a coupling with d and m before anything is drawn. Equal draws of one seed give equal
+//! A [`Draw`] states a coupling with d and m before anything is drawn. Equal draws of one seed give equal
 //! frequencies, and unequal ones share no numbers. Tests pin the numbers of each seed; the changelog announces any change.
 
 pub(crate) mod agreement;
