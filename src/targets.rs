@@ -92,13 +92,13 @@ impl<'a, T: Real> Targets<'a, T> {
     /// ```
     /// use random_features::Targets;
     /// use random_features::apply::RidgeSearch;
-    /// use random_features::ndarray::Array2;
+    /// use random_features::ndarray::{Array1, Array2};
     /// // Every second row has ten times the noise.
     /// let bar = |i: usize| if i % 2 == 0 { 0.1 } else { 1.0 };
     /// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
     /// let noise = |i: usize| bar(i) * ((i * i) as f64).sin();
     /// let y = Array2::from_shape_fn((400, 1), |(i, _)| x[[i, 0]].sin() + noise(i));
-    /// let precisions = (0..400).map(|i| bar(i).powi(-2)).collect();
+    /// let precisions = Array1::from_shape_fn(400, |i| bar(i).powi(-2));
     /// let targets = Targets::from(&y).with_precisions(&precisions)?;
     /// let fit = RidgeSearch::gaussian(1, 32, 7)?.fit(&x, targets)?;
     /// let error = fit.model().predict(&x)? - x.mapv(f64::sin);
