@@ -558,7 +558,8 @@ fn plans() -> Vec<Sample> {
 mod solvers {
     use random_features::apply::pca::{KernelPca, PcaStatistics};
     use random_features::apply::{
-        Criterion, Ridge, RidgeClassifier, RidgeGrid, RidgePosterior, RidgeStatistics,
+        Criterion, Glm, GlmStream, GlmSums, Ridge, RidgeClassifier, RidgeGrid, RidgePosterior,
+        RidgeStatistics,
     };
     use random_features::data::shaping::{Shape, Shaping};
     use random_features::reduce::GramSums;
@@ -577,6 +578,15 @@ mod solvers {
         let posterior = posterior.with_landmarks(&x.slice(s![..3, ..])).unwrap();
         let mut grid = RidgeGrid::new([trigonometric(), positive()], 2).unwrap();
         grid.update(&x, &y).unwrap();
+        // A frequency on a line: sums have many numbers, each of which is changed.
+        let line = points::<f64>(6, 1, 1.0);
+        let map = Trigonometric.gaussian(Orthogonal.draw(1, 1, 3).unwrap(), 1.0).unwrap();
+        let glm = Glm::logistic(map, 2).unwrap();
+        let fitted = glm.fit(&line, &labels[..6], 0.5).unwrap().into_model();
+        let mut glm_sums = GlmSums::at(&fitted).unwrap();
+        glm_sums.update(&line, &labels[..6]).unwrap();
+        let mut glm_stream = GlmStream::new(&glm, 0.5).unwrap();
+        glm_stream.update(&line, &labels[..6]).unwrap();
         let mut sums = PcaStatistics::new(trigonometric()).unwrap();
         sums.update(&x).unwrap();
         vec![
@@ -605,6 +615,17 @@ mod solvers {
                 words(&fit)?;
                 grid.update(&x, &y)?;
                 use_model(fit.model().clone())
+            }),
+            Sample::new("Glm", &fitted, use_glm),
+            Sample::new("GlmSums", &glm_sums, |mut sums: GlmSums<f64>| {
+                sums.merge(&sums.clone()).err();
+                sums.loss(0.5)?;
+                use_glm(sums.step(0.5)?)
+            }),
+            Sample::new("GlmStream", &glm_stream, |mut stream: GlmStream<f64>| {
+                let x = points_of::<f64>(4, stream.model().map().dim())?;
+                stream.update(&x, &[0, 1, 1, 0])?;
+                use_glm(stream.model().clone())
             }),
             Sample::new("PcaStatistics", &sums, |mut sums: PcaStatistics<f64>| {
                 sums.merge(&sums.clone()).err();
@@ -636,6 +657,14 @@ mod solvers {
         model.predictor().predict_into(&x.row(0), &mut out)?;
         model.classify(&x)?;
         Ok(numbers(&model.predict(&x)?))
+    }
+
+    fn use_glm(model: Glm<f64>) -> Result<Vec<f64>, Error> {
+        let x = points_of::<f64>(5, model.map().dim())?;
+        let mut all = numbers(&model.scores(&x)?);
+        model.classify(&x)?;
+        all.extend(numbers(&model.probabilities(&x)?));
+        Ok(all)
     }
 
     fn use_components(model: KernelPca<f64>) -> Result<Vec<f64>, Error> {
