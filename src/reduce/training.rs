@@ -17,10 +17,13 @@ pub(crate) fn check_training<T: Real>(
     check_size("the number of columns of x", d, x.ncols())?;
     check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
     check_size("the number of columns of targets", count, targets.ncols())?;
-    match x.first_not_finite() {
-        Some(row) => Err(Error::NotFinite { what: "x", row }),
-        None => check_finite("the targets", targets),
-    }
+    check_points(x)?;
+    check_finite("the targets", targets)
+}
+
+/// Rejects points that are not finite.
+pub(crate) fn check_points<T: Real>(x: PointsView<'_, T>) -> Result<()> {
+    x.first_not_finite().map_or(Ok(()), |row| Err(Error::NotFinite { what: "x", row }))
 }
 
 /// Checks that a matrix of targets × `width` can exist.

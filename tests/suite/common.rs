@@ -279,6 +279,26 @@ pub fn gaussian() -> AnyKernel {
     Gaussian::default().into()
 }
 
+/// Numbers by SplitMix64: uniform ones of 53 bits, and standard normal ones by Box and Muller.
+pub struct SplitMix(pub u64);
+
+impl SplitMix {
+    /// A number of [0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A standard normal number.
+    pub fn normal(&mut self) -> f64 {
+        let (u, v) = (self.uniform(), self.uniform());
+        (-2.0 * (-u).ln_1p()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+}
+
 /// A copy of a recipe in which something is another.
 pub fn changed(recipe: &PlainRecipe, change: impl FnOnce(&mut PlainRecipe)) -> PlainRecipe {
     let mut other = recipe.clone();

@@ -6,13 +6,14 @@
 use ndarray::{Array1, Array2, Axis};
 
 use super::Step;
+use super::curvature::centred;
 use super::descent::{Descent, ROUNDING, not_found};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::linalg::{Backend, Cholesky};
 use crate::numeric;
 use crate::progress;
-use crate::reduce::{GramIntake, GramSums, LinearisedRows};
+use crate::reduce::{GramSums, LinearisedRows};
 
 /// The most steps.
 const STEPS: usize = 2000;
@@ -110,25 +111,14 @@ pub(super) fn centred_products<T: Real>(
     descent: &Descent<'_, '_, T>,
 ) -> Result<(Array2<f64>, Array1<f64>, f64)> {
     let (model, n) = (&descent.model, descent.x.nrows());
-    let mut intake = GramIntake::new(model.map().clone(), 1)?;
-    if let Some(inputs) = model.standardisation() {
-        intake = intake.with_standardisation(inputs.clone())?;
-    }
+    let mut intake = model.intake(1)?;
     let mut values = Array2::zeros((n, 2));
     values.column_mut(1).assign(&descent.response.weights);
     let curvature = descent.response.weights.view();
     let pull = numeric::matrix_view::<f64>(n, 0, &[]);
     let rows = LinearisedRows { curvature, pull, values: values.view() };
     intake.take_in_linearised(descent.x, rows)?;
-    let sums = intake.sums();
-    let total = if model.intercept { sums.weight() } else { 0.0 };
-    let mean = |f: usize| if total > 0.0 { sums.feature(f) / total } else { 0.0 };
-    let mean = Array1::from_shape_fn(sums.feature_dim(), mean);
-    let mut a = sums.lower_products();
-    for (f, mut row) in a.rows_mut().into_iter().enumerate() {
-        row.scaled_add(-total * mean[f], &mean);
-    }
-    Ok((a, mean, total))
+    Ok(centred(intake.sums(), model.intercept))
 }
 
 /// The fraction of a direction at which the loss is least, by Newton's method with halving; 0 if none lowers it.

@@ -102,7 +102,7 @@ impl Single {
 
 /// Second derivatives before λ is added.
 pub(super) struct Matrix {
-    /// Of which the lower triangle is used.
+    /// The second derivatives, of which the lower triangle is used.
     pub a: Array2<f64>,
     /// 1 where the diagonal has λ, 0 at intercepts.
     pub penalised: Array1<f64>,
@@ -114,14 +114,8 @@ pub(super) struct Matrix {
 
 impl Matrix {
     fn single<T: Real>(sums: &GlmSums<T>) -> Self {
-        let gram = sums.intakes[0].sums();
-        let width = gram.feature_dim();
-        let total = if sums.model.intercept { gram.weight() } else { 0.0 };
-        let mean = |f: usize| if total > 0.0 { gram.feature(f) / total } else { 0.0 };
-        let (mut a, mean) = (gram.lower_products(), Array1::from_shape_fn(width, mean));
-        for (f, mut row) in a.rows_mut().into_iter().enumerate() {
-            row.scaled_add(-total * mean[f], &mean);
-        }
+        let (a, mean, total) = centred(sums.intakes[0].sums(), sums.model.intercept);
+        let width = mean.len();
         Matrix { a, penalised: Array1::ones(width), mean, total, shape: (1, width) }
     }
 
@@ -131,4 +125,15 @@ impl Matrix {
             (_, entries) => Kind::Several(Several { factor, entries }),
         }
     }
+}
+
+/// Σ s(φ − mean)(φ − mean)ᵀ, of which the lower triangle is used, the mean and Σ s. Without an intercept the last two are 0.
+pub(super) fn centred<T: Real>(sums: &GramSums<T>, intercept: bool) -> (Array2<f64>, Array1<f64>, f64) {
+    let total = if intercept { sums.weight() } else { 0.0 };
+    let mean = |f: usize| if total > 0.0 { sums.feature(f) / total } else { 0.0 };
+    let (mut a, mean) = (sums.lower_products(), Array1::from_shape_fn(sums.feature_dim(), mean));
+    for (f, mut row) in a.rows_mut().into_iter().enumerate() {
+        row.scaled_add(-total * mean[f], &mean);
+    }
+    (a, mean, total)
 }

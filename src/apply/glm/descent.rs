@@ -5,7 +5,6 @@ use std::ops::Range;
 use ndarray::{Array2, Axis, s};
 
 use super::conjugate::Conjugate;
-use super::sums::LARGEST;
 use super::{Curvature, Glm, GlmSums, Loss, Response, Step, Terms};
 use crate::engine::{Batch, FeatureSource, FoldBuffers, PointsView, Runs, fold};
 use crate::error::{Error, Result};
@@ -55,15 +54,9 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         Ok(Descent { model, x, response, eta, known: None, passes: 0 })
     }
 
-    /// Whether second derivatives are too large: then gradients alone lead to the minimum.
-    pub fn is_large(&self) -> bool {
-        let values = self.model.values();
-        values > 1 && values.saturating_mul(self.model.map().feature_dim() + 1) > LARGEST
-    }
-
     /// Goes to the minimum.
     pub fn run(&mut self, lambda: f64) -> Result<()> {
-        if self.is_large() { Conjugate::run(self, lambda) } else { self.newton(lambda) }
+        if self.model.is_large() { Conjugate::run(self, lambda) } else { self.newton(lambda) }
     }
 
     /// Goes to the minimum over a sample of the rows first, if there are many.

@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::descent::Descent;
 use super::response::Given;
-use super::sums::check_points;
 use super::{Curvature, Glm, Response};
 use crate::engine::PointsView;
 use crate::error::{Result, check_size, checked_positive};
 use crate::once::once;
+use crate::reduce::check_points;
 use crate::{Points, Real, Targets};
 
 /// The result of a fit or a search: the model, its λ, and the errors by which λ was chosen.

@@ -11,6 +11,9 @@ use crate::once::once;
 use crate::reduce::GramIntake;
 use crate::{Points, Real};
 
+/// The largest number of weights and intercepts of several classes whose second derivatives are summed.
+const LARGEST: usize = 2048;
+
 /// Predicts classes with their probabilities, or counts, from features: logistic regression, Poisson regression and the squared
 /// hinge of support vector machines. Approximate: the kernel is the map's estimate.
 ///
@@ -163,6 +166,20 @@ impl<T: Real> Glm<T> {
     /// The number of decision values: k.
     pub(super) fn values(&self) -> usize {
         self.linear.intercepts.len()
+    }
+
+    /// Whether second derivatives are too large: those of several classes with K (D + 1) above 2048.
+    pub(super) fn is_large(&self) -> bool {
+        self.values() > 1 && self.values().saturating_mul(self.map().feature_dim() + 1) > LARGEST
+    }
+
+    /// Empty sums over rows, of so many values each.
+    pub(super) fn intake(&self, values: usize) -> Result<GramIntake<T>> {
+        let intake = GramIntake::new(self.map().clone(), values)?;
+        match self.standardisation() {
+            Some(inputs) => intake.with_standardisation(inputs.clone()),
+            None => Ok(intake),
+        }
     }
 
     /// Whether there is nothing to be learnt: only one class is in the model.

@@ -5,7 +5,7 @@ use ndarray::{Array1, Axis};
 use super::conjugate::centred_products;
 use super::descent::Descent;
 use super::{Curvature, Glm, GlmFit, Loss, Response};
-use crate::apply::Criterion;
+use crate::apply::{Criterion, least};
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::once::once;
@@ -78,7 +78,7 @@ impl<T: Real> Glm<T> {
             check_evidence(&model, &response)?;
         }
         let mut descent = Descent::at(model, x, &response)?;
-        if descent.is_large() { by_folds(descent) } else { by_rows(&mut descent, by) }
+        if descent.model.is_large() { by_folds(descent) } else { by_rows(&mut descent, by) }
     }
 }
 
@@ -149,8 +149,8 @@ fn by_folds<T: Real>(mut descent: Descent<'_, '_, T>) -> Result<GlmFit<T>> {
         }
         Ok(error / held)
     })?;
-    let better = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1).then(b.0.total_cmp(&a.0));
-    let lambda = errors.iter().min_by(better).map_or(top, |(lambda, _)| *lambda);
+    let (lambdas, each): (Vec<f64>, Vec<f64>) = errors.iter().copied().unzip();
+    let (lambda, _) = least(&lambdas, &each)?;
     descent.run(lambda)?;
     Ok(GlmFit::of_descent(descent, lambda).with_errors(errors))
 }

@@ -20,22 +20,8 @@ pub(super) struct Several {
 
 impl Several {
     pub fn solve(&self, gradient: &Step) -> Result<Step> {
-        let (classes, width) = gradient.weights.dim();
-        let mut step = Step::zeros(classes, width);
-        let entry = |place: usize| {
-            let (k, f) = (place / self.entries, place % self.entries);
-            if f < width { gradient.weights[[k, f]] } else { gradient.intercepts[k] }
-        };
-        let solution = self.factor.solve_vector(&Array1::from_shape_fn(classes * self.entries, entry))?;
-        for (place, value) in solution.into_iter().enumerate() {
-            let (k, f) = (place / self.entries, place % self.entries);
-            if f < width {
-                step.weights[[k, f]] = value;
-            } else {
-                step.intercepts[k] = value;
-            }
-        }
-        Ok(step)
+        let solution = self.factor.solve_vector(&gradient.flat(self.entries))?;
+        Ok(Step::of_flat(&solution, self.entries, gradient.weights.ncols()))
     }
 }
 

@@ -14,6 +14,28 @@ impl Step {
         Step { weights: Array2::zeros((values, width)), intercepts: Array1::zeros(values) }
     }
 
+    /// The weights and intercept of each value η, value after value, as so many entries each: D, or D + 1 with the intercept last.
+    pub fn flat(&self, entries: usize) -> Array1<f64> {
+        let (values, width) = self.weights.dim();
+        let entry = |place: usize| match (place / entries, place % entries) {
+            (k, f) if f < width => self.weights[[k, f]],
+            (k, _) => self.intercepts[k],
+        };
+        Array1::from_shape_fn(values * entries, entry)
+    }
+
+    /// The weights of `width` features and the intercepts that stand in a [flat](Step::flat) vector.
+    pub fn of_flat(flat: &Array1<f64>, entries: usize, width: usize) -> Self {
+        let mut step = Step::zeros(flat.len() / entries, width);
+        for (place, value) in flat.iter().enumerate() {
+            match (place / entries, place % entries) {
+                (k, f) if f < width => step.weights[[k, f]] = *value,
+                (k, _) => step.intercepts[k] = *value,
+            }
+        }
+        step
+    }
+
     /// The sum of products of all entries.
     pub fn dot(&self, other: &Self) -> f64 {
         let weights: f64 = self.weights.iter().zip(&other.weights).map(|(a, b)| a * b).sum();

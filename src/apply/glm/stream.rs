@@ -1,15 +1,15 @@
 //! [`GlmStream`]: a model that follows batches of rows, each of which is read once.
 
-use ndarray::{Array1, Array2, aview1};
+use ndarray::{Array2, aview1};
 
 use super::curvature::Matrix;
 use super::response::Given;
-use super::sums::check_points;
 use super::{Glm, GlmSums, Response, Step};
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size, checked_positive};
 use crate::linalg::Backend;
 use crate::once::once;
+use crate::reduce::check_points;
 use crate::{Points, Real, Targets, progress};
 
 /// The most rounds in which a batch is linearised, and the mean square of the changes of its decision values above which it is
@@ -126,7 +126,8 @@ impl<T: Real> GlmStream<T> {
         let mut sums = GlmSums::at(&model)?;
         sums.add(x, &model.loss.terms(eta, response), response)?;
         let own = Matrix::bordered(&sums).full();
-        let right = own.dot(&flat(&model, &model.parameters())) + flat(&model, &sums.gradient(0.0));
+        let right =
+            own.dot(&model.parameters().flat(entries(&model))) + sums.gradient(0.0).flat(entries(&model));
         let right = self.right.iter().zip(&right).map(|(a, b)| a + b).collect();
         let next = GlmStream { matrix: &self.matrix + &own, right, ..self.clone() };
         GlmStream { model, ..next }.solved()
@@ -139,13 +140,7 @@ impl<T: Real> GlmStream<T> {
         let places = (0..matrix.nrows()).filter(|place| place % count < width);
         places.for_each(|place| matrix[[place, place]] += self.lambda);
         let solution = Backend::default().cholesky(&matrix)?.solve_vector(&aview1(&self.right))?;
-        let mut parameters = Step::zeros(self.model.values(), width);
-        for (place, value) in solution.into_iter().enumerate() {
-            match (place / count, place % count) {
-                (k, f) if f < width => parameters.weights[[k, f]] = value,
-                (k, _) => parameters.intercepts[k] = value,
-            }
-        }
+        let mut parameters = Step::of_flat(&solution, count, width);
         parameters.centre();
         self.model = self.model.with_parameters(parameters);
         Ok(self)
@@ -191,16 +186,6 @@ impl<T: Real> GlmStream<T> {
 /// The number of weights and intercepts of a class.
 pub(super) fn entries<T: Real>(model: &Glm<T>) -> usize {
     model.map().feature_dim() + usize::from(model.intercept)
-}
-
-/// Weights and intercepts in the order of the matrix.
-fn flat<T: Real>(model: &Glm<T>, step: &Step) -> Array1<f64> {
-    let (count, width) = (entries(model), model.map().feature_dim());
-    let entry = |place: usize| match (place / count, place % count) {
-        (k, f) if f < width => step.weights[[k, f]],
-        (k, _) => step.intercepts[k],
-    };
-    Array1::from_shape_fn(model.values() * count, entry)
 }
 
 once!(GlmStream::<T>::new, GlmStream::<T>::take_in, GlmStream::<T>::merge);

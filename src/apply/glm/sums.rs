@@ -9,11 +9,8 @@ use super::{Curvature, Glm, GlmFit, Response, Step, Terms};
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::once::once;
-use crate::reduce::{GramIntake, LinearisedRows};
+use crate::reduce::{GramIntake, LinearisedRows, check_points};
 use crate::{Points, Real, Targets};
-
-/// The largest number of weights and intercepts of several classes whose second derivatives are summed.
-pub(super) const LARGEST: usize = 2048;
 
 /// Sums over rows at one model, from which a step of Newton's method follows: what machines that share a fit send in each pass.
 ///
@@ -74,17 +71,11 @@ impl<T: Real> GlmSums<T> {
             return Err(Error::Unsupported { what: "sums at a model of one class, which is certain" });
         }
         let values = model.values();
-        if values > 1 && values.saturating_mul(model.map().feature_dim() + 1) > LARGEST {
+        if model.is_large() {
             let what = "second derivatives of more than 2048 weights of several classes: Glm::fit needs none";
             return Err(Error::Unsupported { what });
         }
-        let empty = |pair: usize| {
-            let intake = GramIntake::new(model.map().clone(), if pair == 0 { values + 1 } else { 1 })?;
-            match model.standardisation() {
-                Some(inputs) => intake.with_standardisation(inputs.clone()),
-                None => Ok(intake),
-            }
-        };
+        let empty = |pair: usize| model.intake(if pair == 0 { values + 1 } else { 1 });
         let intakes = (0..pairs(values).len()).map(empty).collect::<Result<_>>()?;
         Ok(GlmSums { model: model.clone(), intakes })
     }
@@ -281,11 +272,6 @@ pub(super) fn pairs(values: usize) -> Vec<(usize, usize)> {
         return vec![(0, 0)];
     }
     (0..values).flat_map(|k| (k + 1..values).map(move |l| (k, l))).collect()
-}
-
-/// Rejects points that are not finite.
-pub(super) fn check_points<T: Real>(x: PointsView<'_, T>) -> Result<()> {
-    x.first_not_finite().map_or(Ok(()), |row| Err(Error::NotFinite { what: "x", row }))
 }
 
 once!(GlmSums::<T>::at, GlmSums::<T>::take_in, GlmSums::<T>::merge, GlmSums::<T>::step_by, GlmSums::<T>::fit,);

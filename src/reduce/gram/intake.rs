@@ -117,6 +117,13 @@ impl<T: Real> GramIntake<T> {
         Self::warning_of(map, &Ranges::of(x, |_| true))
     }
 
+    /// Whether a coordinate has few different values for its scalar type; sparse points have not.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn few_spacings(x: PointsView<'_, T>) -> Option<RidgeWarning> {
+        let is_sparse = matches!(x, PointsView::Sparse(_));
+        if is_sparse { None } else { Ranges::of(x, |_| true).few_spacings(T::epsilon().widen()) }
+    }
+
     fn warning_of(map: &Map<T>, ranges: &Ranges) -> Option<RidgeWarning> {
         ranges.warning(map.plain_recipe().map(|plain| plain.kernel.lengthscale()))
     }

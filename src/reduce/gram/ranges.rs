@@ -10,6 +10,10 @@ const UNEQUAL: f64 = 100.0;
 /// The ranges, in lengthscales, below which all points look equal, and above which all look different.
 const SEEN: std::ops::Range<f64> = 0.01..1000.0;
 
+/// The least number of spacings in a range, and the number up to which a column is constant.
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+const SPACINGS: [f64; 2] = [64.0, 4.0];
+
 /// The least and the largest value of each column of points or targets. Joining ranges in any order gives the same bits.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -70,6 +74,19 @@ impl Ranges {
         }
         self.least.iter_mut().zip(&other.least).for_each(|(own, their)| *own = own.min(*their));
         self.largest.iter_mut().zip(&other.largest).for_each(|(own, their)| *own = own.max(*their));
+    }
+
+    /// The warning that the range of a column has few spacings of its scalar type, whose relative size is ε; the column that has fewest.
+    /// Columns that are constant up to rounding have none.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn few_spacings(&self, epsilon: f64) -> Option<RidgeWarning> {
+        let spacings = |(coordinate, (least, largest)): (usize, (&f64, &f64))| {
+            let spacings = (largest - least) / (epsilon * least.abs().max(largest.abs()));
+            (spacings > SPACINGS[1] && spacings < SPACINGS[0]).then_some((coordinate, spacings))
+        };
+        let few = self.least.iter().zip(&self.largest).enumerate().filter_map(spacings);
+        let (coordinate, spacings) = few.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(RidgeWarning::FewSpacings { coordinate, spacings })
     }
 
     /// Whether these are ranges of points in ℝᵈ, or of no point.

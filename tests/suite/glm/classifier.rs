@@ -4,7 +4,8 @@ use ndarray::{Array1, Array2, Axis, arr2, s};
 use random_features::Targets;
 use random_features::apply::{Criterion, Ridge, RidgeClassifier, RidgeStatistics};
 
-use super::{SplitMix, labelled, trigonometric};
+use super::{labelled, trigonometric};
+use crate::common::SplitMix;
 
 fn model(x: &Array2<f64>, labels: &[usize], classes: usize) -> Ridge<f64> {
     let mut statistics = RidgeStatistics::new(trigonometric(8, 1.2), classes).unwrap();

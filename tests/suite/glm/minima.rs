@@ -60,7 +60,7 @@ fn two_classes_are_at_their_minimum() {
     }
 }
 
-/// So many rows that a sample is fitted first and second derivatives serve several steps.
+/// A fit of many rows begins with a sample, and its second derivatives serve several steps.
 #[test]
 fn many_rows_are_at_their_minimum() {
     let n = 40_000;

@@ -64,24 +64,6 @@ pub fn slope<T: Real>(model: &Glm<T>, features: &Array2<f64>, pull: &Array2<f64>
     worst
 }
 
-/// SplitMix64, with uniform numbers of 53 bits and normal ones by pairs of them.
-pub struct SplitMix(pub u64);
-
-impl SplitMix {
-    pub fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    pub fn normal(&mut self) -> f64 {
-        let (u, v) = (self.uniform(), self.uniform());
-        (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
-    }
-}
-
 /// Weights of rows, some of them 0.
 pub fn weights_with_zeros(n: usize) -> Array1<f64> {
     let mut weights = weights(n);

@@ -5,7 +5,7 @@ use ndarray::{Array2, Axis};
 use random_features::Targets;
 use random_features::apply::{Criterion, Glm, RidgeClassifier, RidgeFit, RidgeSearch, Standardisation};
 
-use super::SplitMix;
+use crate::common::SplitMix;
 
 /// Rows of which the first are rare, with their labels.
 fn rare(stream: &mut SplitMix, n: usize, first: usize) -> (Array2<f64>, Vec<usize>) {

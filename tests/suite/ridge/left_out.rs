@@ -5,6 +5,7 @@ use random_features::apply::{Criterion, RidgeGrid, RidgeSearch, RidgeStatistics,
 use random_features::{Error, Map, Real, Targets};
 
 use super::{data, features, naive, trigonometric, weights};
+use crate::common::SplitMix;
 
 const LAMBDAS: [f64; 3] = [1e-2, 1.0, 1e3];
 
@@ -338,36 +339,18 @@ fn searches_take_folds_blocks_and_rows_of_the_user() {
     assert!(matches!(known, Error::Unsupported { .. }), "{known}");
 }
 
-/// Numbers by SplitMix64, standard normal ones by Box and Muller.
-struct Stream(u64);
-
-impl Stream {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        let (u, v) = (self.uniform(), self.uniform());
-        (-2.0 * (-u).ln_1p()).sqrt() * (std::f64::consts::TAU * v).cos()
-    }
-
-    /// x, n × 5, and y = x₁ + ½z.
-    fn rows(&mut self, n: usize) -> (Array2<f64>, Array1<f64>) {
-        let x = Array2::from_shape_simple_fn((n, 5), || self.normal());
-        let y = x.column(0).mapv(|x| x + 0.5 * self.normal());
-        (x, y)
-    }
+/// x, n × 5, and y = x₁ + ½z.
+fn rows(stream: &mut SplitMix, n: usize) -> (Array2<f64>, Array1<f64>) {
+    let x = Array2::from_shape_simple_fn((n, 5), || stream.normal());
+    let y = x.column(0).mapv(|x| x + 0.5 * stream.normal());
+    (x, y)
 }
 
-/// Of 200 groups of five equal rows: what the search is told is at least half of the error at new rows, which is at most 0.4.
+/// A search on 200 groups of five equal rows: what it is told is at least half of the error at new rows, which is at most 0.4.
 #[test]
 fn groups_of_equal_rows_tell_the_truth() {
-    let mut stream = Stream(18);
-    let ((x, y), (new_x, new_y)) = (stream.rows(200), stream.rows(2000));
+    let mut stream = SplitMix(18);
+    let ((x, y), (new_x, new_y)) = (rows(&mut stream, 200), rows(&mut stream, 2000));
     let groups: Vec<usize> = (0..1000).map(|i| i / 5).collect();
     let (x, y) = (x.select(Axis(0), &groups), y.select(Axis(0), &groups));
     let search =

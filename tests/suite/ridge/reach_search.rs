@@ -4,36 +4,15 @@ use ndarray::{Array1, Array2, Axis, s};
 use random_features::apply::{RidgeFit, RidgeSearch, RidgeWarning};
 use random_features::{Real, kernel::Lengthscale};
 
-/// SplitMix64, as the sets are defined by it.
-struct Numbers(u64);
+use crate::common::SplitMix;
 
-impl Numbers {
-    /// A number of [0, 1).
-    fn u(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// A normal number.
-    fn z(&mut self) -> f64 {
-        let (a, b) = (self.u(), self.u());
-        (-2.0 * (-a).ln_1p()).sqrt() * (std::f64::consts::TAU * b).cos()
-    }
-
-    fn array(
-        &mut self,
-        shape: (usize, usize),
-        mut entry: impl FnMut(&mut Self, usize) -> f64,
-    ) -> Array2<f64> {
-        let mut array = Array2::zeros(shape);
-        for ((_, k), v) in array.indexed_iter_mut() {
-            *v = entry(self, k);
-        }
-        array
-    }
+/// An array whose entry in column k is `entry(k)`, in the order of rows.
+fn array(
+    numbers: &mut SplitMix,
+    shape: (usize, usize),
+    mut entry: impl FnMut(&mut SplitMix, usize) -> f64,
+) -> Array2<f64> {
+    Array2::from_shape_fn(shape, |(_, k)| entry(numbers, k))
 }
 
 /// 1 − Σ(ŷ − y)²/Σ(y − ȳ)².
@@ -46,11 +25,11 @@ fn explained<T: Real>(fit: &RidgeFit<T>, x: &Array2<T>, y: &Array1<f64>, target:
 /// A wave of 50 periods: R² of .95, and .997 after 12 trials in a prototype.
 #[test]
 fn a_fast_signal_is_found() {
-    let mut numbers = Numbers(9);
+    let mut numbers = SplitMix(9);
     let x = Array2::from_shape_fn((1000, 1), |(i, _)| i as f64 / 1000.0);
-    let y = numbers.array((1000, 1), |n, _| 0.1 * n.z()) + x.mapv(|x| (314.16 * x).sin());
+    let y = array(&mut numbers, (1000, 1), |n, _| 0.1 * n.normal()) + x.mapv(|x| (314.16 * x).sin());
     let fit = RidgeSearch::gaussian(1, 256, 1).unwrap().fit(&x, &y).unwrap();
-    let new = numbers.array((500, 1), |n, _| n.u());
+    let new = array(&mut numbers, (500, 1), |n, _| n.uniform());
     let expected = new.column(0).mapv(|x| (314.16 * x).sin());
     let r2 = explained(&fit, &new, &expected, 0);
     println!("fast signal: R² = {r2:.4} in {} trials", fit.trials().len());
@@ -61,11 +40,12 @@ fn a_fast_signal_is_found() {
 /// A smooth target beside noise of a thousand times its size: R² of .999, 1.0000 in a prototype, and .041 with one λ.
 #[test]
 fn targets_of_different_scale_do_not_disturb_each_other() {
-    let mut numbers = Numbers(16);
-    let x = numbers.array((400, 1), |n, _| 6.0 * n.u());
-    let mut y = numbers.array((400, 2), |n, j| if j == 0 { 0.01 * n.z() } else { 1000.0 * n.z() });
+    let mut numbers = SplitMix(16);
+    let x = array(&mut numbers, (400, 1), |n, _| 6.0 * n.uniform());
+    let mut y =
+        array(&mut numbers, (400, 2), |n, j| if j == 0 { 0.01 * n.normal() } else { 1000.0 * n.normal() });
     y.column_mut(0).zip_mut_with(&x.column(0), |y, x| *y += (3.0 * x).sin());
-    let new = numbers.array((500, 1), |n, _| 6.0 * n.u());
+    let new = array(&mut numbers, (500, 1), |n, _| 6.0 * n.uniform());
     let expected = new.column(0).mapv(|x| (3.0 * x).sin());
     let search = RidgeSearch::gaussian(1, 128, 1).unwrap();
     let fit = search.fit(&x, &y).unwrap();
@@ -82,14 +62,15 @@ fn targets_of_different_scale_do_not_disturb_each_other() {
 /// Coordinates of different units, not standardised: R² of .97, .994 in a prototype, and .41 from a common start.
 #[test]
 fn coordinates_of_different_units_get_scales_of_their_own() {
-    let mut numbers = Numbers(47);
-    let x = numbers.array((300, 2), |n, k| if k == 0 { 200.0 * n.z() } else { 2.0 * n.z() });
+    let mut numbers = SplitMix(47);
+    let x = array(&mut numbers, (300, 2), |n, k| if k == 0 { 200.0 * n.normal() } else { 2.0 * n.normal() });
     let signal = |x: ndarray::ArrayView1<'_, f64>| (x[0] / 100.0).sin() + (1.5 * x[1]).cos();
-    let y = numbers.array((300, 1), |n, _| 0.1 * n.z());
+    let y = array(&mut numbers, (300, 1), |n, _| 0.1 * n.normal());
     let y = y + x.map_axis(Axis(1), signal).insert_axis(Axis(1));
     let search = RidgeSearch::gaussian(2, 128, 1).unwrap().without_standardisation();
     let fit = search.with_lengthscale_per_dimension(3).fit(&x, &y).unwrap();
-    let new = numbers.array((500, 2), |n, k| if k == 0 { 200.0 * n.z() } else { 2.0 * n.z() });
+    let new =
+        array(&mut numbers, (500, 2), |n, k| if k == 0 { 200.0 * n.normal() } else { 2.0 * n.normal() });
     let expected = new.map_axis(Axis(1), signal);
     let r2 = explained(&fit, &new, &expected, 0);
     println!("own scales: R² = {r2:.4}");
@@ -101,10 +82,14 @@ fn coordinates_of_different_units_get_scales_of_their_own() {
 /// matter, .990 in a prototype.
 #[test]
 fn few_spacings_are_learnt_from_and_said() {
-    let mut numbers = Numbers(2);
+    let mut numbers = SplitMix(2);
     let mut points = |n: usize| {
-        let x = numbers.array((n, 2), |n, k| if k == 0 { 1.7e9 + 1800.0 * n.u() } else { n.z() });
-        let noise = numbers.array((n, 1), |n, _| 0.1 * n.z());
+        let x = array(
+            &mut numbers,
+            (n, 2),
+            |n, k| if k == 0 { 1.7e9 + 1800.0 * n.uniform() } else { n.normal() },
+        );
+        let noise = array(&mut numbers, (n, 1), |n, _| 0.1 * n.normal());
         (x.mapv(|v| v as f32), noise.column(0).to_owned())
     };
     let (train, new) = (points(1000), points(500));
@@ -138,9 +123,9 @@ fn few_spacings_are_learnt_from_and_said() {
 /// A small wave on an offset: the noise to 10⁻³, and equal λ and ℓ.
 #[test]
 fn offsets_of_targets_change_nothing() {
-    let mut numbers = Numbers(6);
+    let mut numbers = SplitMix(6);
     let x = Array2::from_shape_fn((500, 1), |(i, _)| i as f64 / 100.0);
-    let noise = numbers.array((500, 1), |n, _| 1e-4 * n.z());
+    let noise = array(&mut numbers, (500, 1), |n, _| 1e-4 * n.normal());
     let fits = [0.0, 101_325.0, 2_459_000.5].map(|h| {
         let y = Array2::from_shape_fn((500, 1), |(i, _)| 1e-3 * (0.02 * i as f64).sin() + noise[[i, 0]] + h);
         RidgeSearch::<f64>::gaussian(1, 128, 1).unwrap().fit(&x, &y).unwrap()

@@ -9,9 +9,9 @@ use super::normal::Normal;
 use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::training::{RowPlaces, Training};
+use super::without::factor;
 use super::{RidgeRows, RidgeSpectrum, RidgeWarning, Standardisation};
 use crate::error::{Error, Result};
-use crate::linalg::Backend;
 use crate::map::Map;
 use crate::reduce::GramIntake;
 use crate::{Real, progress};
@@ -109,7 +109,7 @@ impl Dual {
             places.iter().for_each(|i| each.zip_mut_with(&residuals.row(*i), |sum, e| *sum += e * e));
             each.mapv_inplace(|sum| or_infinite(sum / total));
         }
-        Ok(ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each })
+        Ok(ErrorTable::of_targets(each))
     }
 
     /// The errors for each λ of some targets at groups of rows, each predicted by the regression on all others.
@@ -129,7 +129,7 @@ impl Dual {
                 each[*j] = or_infinite(residuals.as_ref().map_or(f64::INFINITY, of) / total);
             }
         }
-        Ok(ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each })
+        Ok(ErrorTable::of_targets(each))
     }
 
     /// √w times the residual of each row of a sample, n × t, under the regression without the row's group, and 0 for rows of no group:
@@ -147,10 +147,8 @@ impl Dual {
             progress::check()?;
             let own: Vec<usize> = group.iter().map(|row| places[*row]).collect();
             let u = self.space.vectors.select(Axis(0), &own) / &roots;
-            let solved = match Backend::default().cholesky(&u.dot(&u.t())) {
-                Err(Error::Factorisation { .. } | Error::NotFinite { .. }) => return Ok(None),
-                factor => factor?.solve(&all.select(Axis(0), &own))?,
-            };
+            let Some(factor) = factor(&u.dot(&u.t()))? else { return Ok(None) };
+            let solved = factor.solve(&all.select(Axis(0), &own))?;
             let rows = group.iter().zip(solved.rows());
             rows.for_each(|(row, solved)| residuals.row_mut(*row).assign(&solved));
         }

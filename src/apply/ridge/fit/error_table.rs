@@ -12,6 +12,11 @@ pub(super) struct ErrorTable {
 }
 
 impl ErrorTable {
+    /// The criterion of targets of which each adds its own, λ × t.
+    pub fn of_targets(each: Array2<f64>) -> Self {
+        ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each }
+    }
+
     /// Puts the λ of another table before those of this one.
     pub fn put_before(&mut self, other: Self) {
         self.sums.splice(0..0, other.sums);

@@ -19,7 +19,7 @@ pub(in crate::apply) struct RowSpace {
 }
 
 impl RowSpace {
-    /// Of a matrix K, n × n, of which the lower triangle is read, and targets, n × t. A unit vector `mean` to which both are orthogonal
+    /// The eigenvectors of a matrix K, n × n, of which the lower triangle is read, and targets, n × t. A unit vector `mean` to which both are orthogonal
     /// is left out: it gets the eigenvalue `apart`, above all others, which keeps it away from the directions that matter.
     pub fn new(
         mut matrix: Array2<f64>,

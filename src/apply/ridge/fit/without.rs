@@ -30,6 +30,8 @@ pub(super) struct Without<'g, T: Real> {
     sample: RidgeRows<'g, T>,
     rotation: Rotation<T>,
     levels: Vec<Level>,
+    /// Vᵀc, and 0 for the intercept of centred targets.
+    cross: Array2<f64>,
 }
 
 /// What rounding of a group's residuals depends on.
@@ -45,7 +47,10 @@ impl<'g, T: Real> Without<'g, T> {
     pub fn new(spectrum: &'g RidgeSpectrum<T>, sample: &'g RidgeRows<'_, T>, lambdas: &[f64]) -> Self {
         let rotation = spectrum.rotation(|k, f| spectrum.vectors[[f, k]]);
         let levels = lambdas.iter().map(|lambda| spectrum.level(*lambda)).collect();
-        Without { spectrum, sample: sample.borrowed(), rotation, levels }
+        let (rotated, own) = (&spectrum.rotated, usize::from(spectrum.shrinkage.intercept));
+        let entry = |place: (usize, usize)| rotated.get(place).copied().unwrap_or(0.0);
+        let cross = Array2::from_shape_fn((rotated.nrows() + own, rotated.ncols()), entry);
+        Without { spectrum, sample: sample.borrowed(), rotation, levels, cross }
     }
 
     /// Adds the squared errors of a group for each λ: to the sum over some targets, and to that of each.
@@ -130,7 +135,7 @@ impl<'g, T: Real> Without<'g, T> {
             };
             let trace: f64 = factor.solve(&Array2::eye(group.len()))?.diag().sum();
             norms.push(1.0 + (trace - group.len() as f64).max(0.0));
-            let own = &y - &u.dot(&(self.cross() / &divisors.insert_axis(Axis(1))));
+            let own = &y - &u.dot(&(&self.cross / &divisors.insert_axis(Axis(1))));
             let moved = shrunk.dot(&weighted.t().dot(&factor.solve(&(&own * &roots))?));
             for ((i, j), residual) in (own + moved).indexed_iter() {
                 visit(k, group[i], j, *residual);
@@ -168,7 +173,7 @@ impl<'g, T: Real> Without<'g, T> {
             };
             let trace: f64 = factor.solve(&gram)?.diag().sum();
             norms.push(1.0 + trace.max(0.0));
-            solved.push(Some(factor.solve(&(self.cross() - &cross))?));
+            solved.push(Some(factor.solve(&(&self.cross - &cross))?));
         }
         for run in group.chunks(ROWS) {
             let (u, y) = (self.features(run, buffers)?, self.targets(run));
@@ -216,13 +221,6 @@ impl<'g, T: Real> Without<'g, T> {
         self.spectrum.shrinkage.values.iter().map(|s| s + lambda).chain(own).collect()
     }
 
-    /// Vᵀc, and 0 for the intercept of centred targets.
-    fn cross(&self) -> Array2<f64> {
-        let (rotated, own) = (&self.spectrum.rotated, usize::from(self.spectrum.shrinkage.intercept));
-        let entry = |place: (usize, usize)| rotated.get(place).copied().unwrap_or(0.0);
-        Array2::from_shape_fn((rotated.nrows() + own, rotated.ncols()), entry)
-    }
-
     /// Σ w u² for each eigenvector, from √w U.
     fn squares(&self, weighted: &Array2<f64>) -> Vec<f64> {
         let columns = weighted.columns().into_iter().take(self.spectrum.shrinkage.values.len());
@@ -253,7 +251,7 @@ impl<'g, T: Real> Without<'g, T> {
 }
 
 /// The Cholesky factor, or `None` of a matrix that is not positive definite up to rounding.
-fn factor(matrix: &Array2<f64>) -> Result<Option<Cholesky<f64>>> {
+pub(super) fn factor(matrix: &Array2<f64>) -> Result<Option<Cholesky<f64>>> {
     match Backend::default().cholesky(matrix) {
         Err(Error::Factorisation { .. } | Error::NotFinite { .. }) => Ok(None),
         factor => factor.map(Some),

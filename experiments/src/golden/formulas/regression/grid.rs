@@ -1,21 +1,11 @@
 //! Grids that grow, a spectral start, scales of coordinates.
 
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use random_features::workbench::search::{End, Growth, own_scales, wave_shares};
 
-use super::Regression;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-use super::{arrays, text};
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+use super::{Regression, arrays, text};
 use crate::golden::Scaled;
 use crate::golden::formulas::Outcome;
 
-#[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
-pub fn compute(_: &Regression<'_>) -> Result<Outcome, String> {
-    Ok(Outcome::Later)
-}
-
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub fn compute(case: &Regression<'_>) -> Result<Outcome, String> {
     match case.formula {
         "grid.periodogram" => periodogram(case),
@@ -26,7 +16,6 @@ pub fn compute(case: &Regression<'_>) -> Result<Outcome, String> {
 }
 
 /// Frequencies at equal distances.
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 fn periodogram(case: &Regression<'_>) -> Result<Outcome, String> {
     let [x, y, weights, omegas] = [
         case.numbers("x")?,
@@ -41,7 +30,6 @@ fn periodogram(case: &Regression<'_>) -> Result<Outcome, String> {
 }
 
 /// The medians have units of their own.
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 fn scales(case: &Regression<'_>) -> Result<Outcome, String> {
     let (medians, common) = own_scales(&case.matrix("x")?).map_err(text)?;
     let start: Vec<f64> = medians.iter().map(|median| common * median).collect();
@@ -52,7 +40,6 @@ fn scales(case: &Regression<'_>) -> Result<Outcome, String> {
     ])
 }
 
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 fn extend(case: &Regression<'_>) -> Result<Outcome, String> {
     let first = case.numbers("first")?;
     let (places, errors) = (case.numbers("k")?, case.numbers("errors")?);

@@ -1,29 +1,20 @@
 //! A λ for each target.
 
-use super::Regression;
+use random_features::Targets;
+use random_features::apply::Criterion;
+
+use super::targets::spectrum;
+use super::{Regression, arrays, text};
+use crate::golden::Scaled;
 use crate::golden::formulas::Outcome;
 
-#[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
-pub fn compute(_: &Regression<'_>) -> Result<Outcome, String> {
-    Ok(Outcome::Later)
-}
-
 /// Criteria of each target, the λ that they choose, and the model and posterior of the λ by evidence.
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub fn compute(case: &Regression<'_>) -> Result<Outcome, String> {
-    use random_features::Targets;
-    use random_features::apply::{Criterion, RidgeStatistics};
-
-    use super::{arrays, identity, text};
-    use crate::golden::Scaled;
-
     let [phi, y, query] = [case.matrix("phi")?, case.targets("y")?, case.matrix("query")?];
     let (weights, lambdas) = (case.numbers("weights")?, case.numbers("lambdas")?.to_vec());
     let (targets, width) = (y.ncols(), phi.ncols());
     let rows = || Targets::from(&y).with_weights(&weights).map_err(text);
-    let mut statistics = RidgeStatistics::new(identity::<f64>(width)?, targets).map_err(text)?;
-    statistics.update(&phi, rows()?).map_err(text)?;
-    let spectrum = statistics.spectrum().map_err(text)?;
+    let spectrum = spectrum(&phi, rows()?, true)?;
     let criteria = [
         ("leave_one_out", "choice_leave_one_out", Criterion::leave_one_out(&phi, rows()?), 1.0),
         ("generalised_cross_validation", "choice_generalised", Criterion::GeneralisedCrossValidation, 1.0),

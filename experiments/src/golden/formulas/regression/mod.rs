@@ -41,7 +41,6 @@ pub fn compute(family: &str, case: &Value) -> Option<Result<Outcome, String>> {
 }
 
 /// The formula of a case and its inputs, by the names of the table.
-#[allow(dead_code, reason = "not every formula is computed yet")]
 pub struct Regression<'a> {
     pub formula: &'a str,
     pub inputs: &'a Value,
@@ -49,13 +48,7 @@ pub struct Regression<'a> {
     pub expected: &'a Value,
 }
 
-#[allow(dead_code, reason = "not every formula is computed yet")]
 impl Regression<'_> {
-    /// Whether the case has an input of this name.
-    pub fn has(&self, name: &str) -> bool {
-        !self.inputs[name].is_null()
-    }
-
     pub fn number(&self, name: &str) -> Result<f64, String> {
         decimal(&self.inputs[name]).map_err(|e| format!("{name}: {e}"))
     }
@@ -84,19 +77,16 @@ impl Regression<'_> {
 }
 
 /// The words of an error.
-#[allow(dead_code, reason = "not every formula is computed yet")]
 pub fn text(error: Error) -> String {
     error.to_string()
 }
 
 /// What a case gives, as arrays by name.
-#[allow(dead_code, reason = "not every formula is computed yet")]
 pub fn arrays(arrays: Vec<Scaled>) -> Result<Outcome, String> {
     Ok(Outcome::Computed(Computed::Arrays(arrays)))
 }
 
 /// The map from points to the points themselves, in `dim` dimensions.
-#[allow(dead_code, reason = "not every formula is computed yet")]
 pub fn identity<T: Real>(dim: usize) -> Result<Map<T>, String> {
     Map::of_feature_map(Given(dim)).map_err(text)
 }

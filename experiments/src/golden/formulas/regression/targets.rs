@@ -99,7 +99,7 @@ fn of_offset(case: &Regression<'_>, offset: f64) -> Result<Vec<Scaled>, String> 
     ])
 }
 
-/// Of all offsets, the numbers that differ most from those of the first.
+/// The numbers of the offset for which they differ most from those of the first one.
 fn offset(case: &Regression<'_>) -> Result<Outcome, String> {
     let offsets = case.numbers("offsets")?;
     let mut found = of_offset(case, 0.0)?;

@@ -5,11 +5,11 @@ use super::attempts::Attempts;
 use super::errors::{Choice, LambdaErrors};
 use super::repeated::repeated;
 use super::source::Source;
-use super::spacings::few_spacings;
 use super::steps::Search;
 use super::trial::{RidgeFit, RidgeTrial, lost, warnings};
 use super::warning;
 use crate::error::{Error, Result};
+use crate::reduce::GramIntake;
 use crate::{Real, progress};
 
 /// The λ for all rows, the λ among which they were chosen, and warnings.
@@ -34,7 +34,7 @@ impl<T: Real> Search<'_, '_, T> {
         let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;
         let scale = spectrum.scale_warning(&self.all);
         let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
-        warnings.extend(few_spacings(&self.all.x));
+        warnings.extend(GramIntake::few_spacings(self.all.x.view()));
         warnings.extend(warning::failed(failed));
         if !trial.is_constant() {
             warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales(), at_limit));

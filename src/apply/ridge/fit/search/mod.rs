@@ -13,7 +13,6 @@ pub(crate) mod periodogram;
 mod repeated;
 mod rows;
 mod source;
-mod spacings;
 mod starts;
 mod steps;
 mod trial;

@@ -16,18 +16,10 @@ pub(super) enum Source<T: Real> {
 impl<T: Real> Source<T> {
     /// The sums for the map of a spectrum.
     pub fn statistics(self, spectrum: &RidgeSpectrum<T>) -> Result<RidgeStatistics<T>> {
-        let rows = match self {
-            Source::Statistics(statistics) => return Ok(*statistics),
-            Source::Rows(rows) => rows,
-        };
-        let mut statistics = RidgeStatistics::new(spectrum.map().clone(), rows.targets.columns.ncols())?;
-        if let Some(inputs) = &spectrum.inputs {
-            statistics = statistics.with_standardisation(inputs.clone())?;
+        let (map, intercept) = (spectrum.map(), spectrum.shrinkage.intercept);
+        match self {
+            Source::Statistics(statistics) => Ok(*statistics),
+            Source::Rows(rows) => rows.statistics(map.clone(), spectrum.inputs.as_ref(), intercept),
         }
-        if !spectrum.shrinkage.intercept {
-            statistics = statistics.without_intercept();
-        }
-        statistics.intake.take_in(rows.x.view(), &rows.targets)?;
-        Ok(statistics)
     }
 }

@@ -243,15 +243,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     pub fn statistics(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeStatistics<T>> {
-        let mut statistics = RidgeStatistics::new(map, rows.targets.columns.ncols())?;
-        if let Some(inputs) = &self.inputs {
-            statistics = statistics.with_standardisation(inputs.clone())?;
-        }
-        if !self.options.intercept {
-            statistics = statistics.without_intercept();
-        }
-        statistics.intake.take_in(rows.x.view(), &rows.targets)?;
-        Ok(statistics)
+        rows.statistics(map, self.inputs.as_ref(), self.options.intercept)
     }
 
     /// The criterion for regressions of these rows, which have these labels if groups are left out.
