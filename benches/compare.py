@@ -22,7 +22,7 @@ Every peer is written as its users would write it for speed, and checked against
   every repetition allocates, as by `features`, and as eager code and JAX always do
 - RBFSampler has 2m components, cosines alone, so that it takes twice as large a product
 - attention, attention-causal, attention-step, and with gradients, -backward: see attention_peers.py
-- ridge-statistics, ridge-fit, ridge-predict, cholesky: see ridge_peers.py
+- ridge-statistics, ridge-fit, ridge-predict, ridge-search, logistic-fit, cholesky: see ridge_peers.py
 - softmax-sample: 64 classes of n for one point; in PyTorch from the exact softmax of all classes (`C @ h`, softmax,
   multinomial), here from the tree of positive features, whose making is not timed
 - draw-orthogonal: QR of a batch of normal matrices with the signs of R absorbed, times the norms of normal
@@ -83,7 +83,7 @@ class Case:
         return self.name.startswith("attention")
 
     def is_ridge(self) -> bool:
-        return self.name.startswith("ridge") or self.name == "cholesky"
+        return self.name.startswith("ridge") or self.name in ("logistic-fit", "cholesky")
 
     def label(self) -> str:
         points = "" if self.n == 1 else f"{self.n}×"
@@ -137,6 +137,8 @@ def cases(quick: bool) -> list[Case]:
     steps = [Case("attention-step", 1024, 64, 256, heads=heads) for heads in (8, 64)]
     ridge = [Case(name, 100_000 // part, 64, 2048) for name in ("ridge-statistics", "ridge-fit")]
     ridge.append(Case("ridge-predict", 65_536 // part, 64, 1024))
+    ridge.append(Case("ridge-search", 20_000 // part, 16, 512, dtype="f64"))
+    ridge.append(Case("logistic-fit", 100_000 // part, 16, 512, dtype="f64"))
     cholesky = [Case("cholesky", 1, 1, 2048 // part, dtype=dtype) for dtype in ("f32", "f64")]
     numbers = (1000, 10_000) if quick else (1000, 10_000, 100_000, 1_000_000)
     sampling = [Case("softmax-sample", n, 64, 128) for n in numbers]

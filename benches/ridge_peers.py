@@ -4,6 +4,8 @@
   are computed on the way and never stored
 - RBFSampler + Ridge: the whole fit, with its solve, and the predictions of the pipeline. Features of RBFSampler are cosines
   alone, so that it takes twice as large a product of points and frequencies
+- RBFSampler + RidgeCV: the choice among nine lengthscales and twenty λ by leave-one-out, map by map
+- LogisticRegression: lbfgs with its tolerance of 1e-4 on features that exist already; here they are computed on the way
 - cholesky: SciPy's factor of a symmetric matrix and the solution of one system with it
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -70,6 +73,56 @@ def predictions(np: ModuleType, case: Any) -> Iterator[Run]:
     yield "RBFSampler + Ridge predict", lambda: model.predict(x), lambda found: follows(np, found, y)
 
 
+def wave(np: ModuleType, x: Any) -> tuple[Any, Any]:
+    """A wave along the diagonal of the points, and the wave with noise."""
+    along = x.sum(axis=1, dtype=np.float64) - x.shape[1] ** 0.5 / 2
+    signal = np.sin(2 * 12**0.5 * along)
+    return signal, (signal + 0.3 * np.random.default_rng(3).standard_normal(len(x))).astype(x.dtype)
+
+
+def searches(np: ModuleType, case: Any) -> Iterator[Run]:
+    approximation = importlib.import_module("sklearn.kernel_approximation")
+    linear_model = importlib.import_module("sklearn.linear_model")
+    scaler = importlib.import_module("sklearn.preprocessing").StandardScaler()
+    x = points(np, case)
+    signal, y = wave(np, x)
+    lambdas = np.logspace(-3, 3, 20)
+
+    def search() -> Any:
+        scaled, found = scaler.fit_transform(x), []
+        for k in range(9):
+            gamma = 0.5 / (4 * 2 ** ((k - 4) / 2)) ** 2
+            sampler = approximation.RBFSampler(gamma=gamma, n_components=case.m, random_state=1).fit(scaled)
+            features = sampler.transform(scaled)
+            model = linear_model.RidgeCV(alphas=lambdas).fit(features, y)
+            found.append((model.best_score_, k, sampler, model))
+        return max(found, key=lambda one: one[0])
+
+    def accurate(best: Any) -> bool:
+        errors = best[3].predict(best[2].transform(scaler.transform(x))) - signal
+        accuracy = 1 - (errors**2).mean() / signal.var()
+        print(f"RidgeCV: R² {accuracy:.4f}", file=sys.stderr)
+        return bool(accuracy > 0.9)
+
+    yield "RBFSampler + RidgeCV", search, accurate
+
+
+def logistic(np: ModuleType, case: Any) -> Iterator[Run]:
+    linear_model = importlib.import_module("sklearn.linear_model")
+    x = points(np, case)
+    labels = wave(np, x)[1] > 0
+    dots = x @ np.random.default_rng(2).standard_normal((case.d, case.m // 2), dtype=x.dtype)
+    features = np.hstack([np.cos(dots), np.sin(dots)]) / x.dtype.type((case.m // 2) ** 0.5)
+    model = linear_model.LogisticRegression(C=1.0, tol=1e-4, max_iter=10_000)
+
+    def accurate(fitted: Any) -> bool:
+        accuracy = fitted.score(features, labels)
+        print(f"LogisticRegression: {accuracy:.4f} of labels, {fitted.n_iter_} steps", file=sys.stderr)
+        return bool(accuracy > 0.8)
+
+    yield "LogisticRegression, features made", lambda: model.fit(features, labels), accurate
+
+
 def solutions(np: ModuleType, case: Any) -> Iterator[Run]:
     """A matrix that stands, its factor and a solution."""
     linalg = importlib.import_module("scipy.linalg")
@@ -90,6 +143,7 @@ def runs(modules: dict[str, ModuleType], case: Any) -> list[Run]:
         found += products(np, case)
     if case.name == "cholesky" and importlib.util.find_spec("scipy"):
         found += solutions(np, case)
-    if "sklearn" in modules and case.name in ("ridge-fit", "ridge-predict"):
-        found += fits(np, case) if case.name == "ridge-fit" else predictions(np, case)
+    of_sklearn = {"ridge-fit": fits, "ridge-predict": predictions, "ridge-search": searches, "logistic-fit": logistic}
+    if "sklearn" in modules and case.name in of_sklearn:
+        found += of_sklearn[case.name](np, case)
     return found

@@ -2,6 +2,7 @@
 
 mod attention;
 mod ceilings;
+mod regression;
 mod report;
 mod request;
 mod sampling;

@@ -32,6 +32,8 @@ pub struct Report {
     build_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     megabytes: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accuracy: Option<f64>,
 }
 
 impl Report {
@@ -58,6 +60,7 @@ impl Report {
             roofline_fraction: rounded(least / median),
             build_ms: work.made.as_ref().map(|made| rounded(1e3 * made.seconds)),
             megabytes: work.made.as_ref().map(|made| rounded(1e-6 * made.bytes as f64)),
+            accuracy: work.accuracy.map(rounded),
         }
     }
 }

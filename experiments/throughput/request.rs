@@ -43,12 +43,14 @@ pub enum Case {
     RidgeStatistics,
     RidgeFit,
     RidgePredict,
+    RidgeSearch,
+    LogisticFit,
     Cholesky,
     SoftmaxSample,
     Peak,
 }
 
-const CASES: [Case; 22] = [
+const CASES: [Case; 24] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -68,6 +70,8 @@ const CASES: [Case; 22] = [
     Case::RidgeStatistics,
     Case::RidgeFit,
     Case::RidgePredict,
+    Case::RidgeSearch,
+    Case::LogisticFit,
     Case::Cholesky,
     Case::SoftmaxSample,
     Case::Peak,
@@ -95,6 +99,8 @@ impl Case {
             Case::RidgeStatistics => "ridge-statistics",
             Case::RidgeFit => "ridge-fit",
             Case::RidgePredict => "ridge-predict",
+            Case::RidgeSearch => "ridge-search",
+            Case::LogisticFit => "logistic-fit",
             Case::Cholesky => "cholesky",
             Case::SoftmaxSample => "softmax-sample",
             Case::Peak => "peak",
@@ -111,8 +117,8 @@ impl Case {
             Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal => 0,
             Case::Attention | Case::AttentionCausal | Case::AttentionCausalWindow | Case::AttentionStep => 0,
             Case::AttentionBackward | Case::AttentionCausalBackward => 0,
-            Case::RidgeStatistics | Case::RidgeFit | Case::RidgePredict => 0,
-            Case::Cholesky | Case::SoftmaxSample | Case::Peak => 0,
+            Case::RidgeStatistics | Case::RidgeFit | Case::RidgePredict | Case::RidgeSearch => 0,
+            Case::LogisticFit | Case::Cholesky | Case::SoftmaxSample | Case::Peak => 0,
         }
     }
 
@@ -211,8 +217,9 @@ fn check(request: &Request) -> Result<(), String> {
     if request.heads > 1 && !case.has_heads() {
         return Err(format!("--heads is for attention, not {}", case.name()));
     }
-    let pairs = matches!(case, Case::RidgeStatistics | Case::RidgeFit | Case::RidgePredict);
-    if pairs && !m.is_multiple_of(2) {
+    let pairs =
+        [Case::RidgeStatistics, Case::RidgeFit, Case::RidgePredict, Case::RidgeSearch, Case::LogisticFit];
+    if pairs.contains(&case) && !m.is_multiple_of(2) {
         return Err(format!("--m is the number of cosines and sines in {}: even, not {m}", case.name()));
     }
     if request.fresh && case.width() == 0 {

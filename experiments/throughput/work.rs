@@ -7,10 +7,9 @@ use std::time::Instant;
 use ndarray::{Array2, ArrayView2, Axis};
 use num_complex::Complex64;
 use rand::distr::{Distribution, StandardUniform};
-use random_features::apply::RidgeStatistics;
 use random_features::compose::{Bases, Hybrid};
 use random_features::extend::Lift;
-use random_features::frequency::{Counts, Frequencies, Hadamard, Independent, Orthogonal};
+use random_features::frequency::{Counts, Hadamard, Independent, Orthogonal};
 use random_features::linalg::{Backend, Scalar};
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::{Method, Projection, Scratch, project as project_tile};
@@ -18,7 +17,7 @@ use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trig
 use rayon::prelude::*;
 
 use crate::request::{Case, Request, SIGNS, TILE};
-use crate::{attention, sampling};
+use crate::{attention, regression, sampling};
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -29,6 +28,8 @@ pub struct Work {
     pub cost: Cost,
     /// What was made before it can run.
     pub made: Option<Made>,
+    /// The accuracy of a fit: R² of numbers, or the share of right labels.
+    pub accuracy: Option<f64>,
 }
 
 /// Something that was made, and what that took.
@@ -39,7 +40,7 @@ pub struct Made {
 
 impl Work {
     pub fn new(run: Box<dyn FnMut() -> Result<f64>>, cost: Cost) -> Self {
-        Work { run, cost, made: None }
+        Work { run, cost, made: None, accuracy: None }
     }
 }
 
@@ -95,12 +96,11 @@ where
         | Case::AttentionBackward
         | Case::AttentionCausalBackward
         | Case::AttentionStep => attention::prepare::<T>(request),
-        Case::RidgeStatistics => ridge_statistics::<T>(request, omega(m / 2)?, |_| Ok(())),
-        Case::RidgeFit => {
-            let solve = |statistics: &RidgeStatistics<T>| statistics.solve(1.0).map(drop).map_err(Into::into);
-            ridge_statistics::<T>(request, omega(m / 2)?, solve)
-        }
-        Case::RidgePredict => ridge_predict::<T>(request, omega(m / 2)?),
+        Case::RidgeStatistics
+        | Case::RidgeFit
+        | Case::RidgePredict
+        | Case::RidgeSearch
+        | Case::LogisticFit => regression::prepare::<T>(request, omega(m / 2)?),
         Case::Cholesky => cholesky::<T>(m),
         Case::SoftmaxSample => sampling::prepare::<T>(request, omega(m)?),
         Case::Peak => Err("the ceilings are no work".into()),
@@ -130,54 +130,6 @@ where
         timed(move || Ok(map.features_into(Side::X, black_box(&x), &mut values, &mut log_scales)?))
     };
     Ok(Work::new(run, cost))
-}
-
-/// The sums of a ridge regression of one target on m features, which never reach memory, and what becomes of them.
-fn ridge_statistics<T: Real>(
-    request: &Request,
-    omega: Frequencies,
-    then: impl Fn(&RidgeStatistics<T>) -> Result<()> + 'static,
-) -> Result<Work>
-where
-    StandardUniform: Distribution<T>,
-{
-    let Request { n, d, m, .. } = *request;
-    let (x, map) = (points::<T>(n, d)?, Trigonometric.gaussian(omega, 1.0)?);
-    let y = x.slice(ndarray::s![.., ..1]).to_owned();
-    let cost = Cost {
-        // The lower triangle of the products of features with each other.
-        flops: product(request, m / 2) + n as f64 * m as f64 * (m as f64 + 1.0),
-        lifts: vec![(Lift::Polar, n as f64 * (m / 2) as f64)],
-        read: size_of_val(x.as_slice().unwrap_or_default()) as f64,
-        ..Cost::default()
-    };
-    let run = timed(move || {
-        let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
-        statistics.update(black_box(&x), &y)?;
-        then(&statistics)?;
-        Ok(statistics)
-    });
-    Ok(Work::new(run, cost))
-}
-
-/// Predictions of one target from m features.
-fn ridge_predict<T: Real>(request: &Request, omega: Frequencies) -> Result<Work>
-where
-    StandardUniform: Distribution<T>,
-{
-    let Request { n, d, m, .. } = *request;
-    let (x, map) = (points::<T>(n, d)?, Trigonometric.gaussian(omega, 1.0)?);
-    let head = x.slice(ndarray::s![..n.min(100), ..]).to_owned();
-    let mut statistics = RidgeStatistics::new(map, 1)?;
-    statistics.update(&head, head.slice(ndarray::s![.., ..1]))?;
-    let (model, mut out) = (statistics.solve(1.0)?, zeros::<T>(n, 1)?);
-    let cost = Cost {
-        flops: product(request, m / 2) + 2.0 * n as f64 * m as f64,
-        lifts: vec![(Lift::Polar, n as f64 * (m / 2) as f64)],
-        read: size_of_val(x.as_slice().unwrap_or_default()) as f64,
-        ..Cost::default()
-    };
-    Ok(Work::new(timed(move || Ok(model.predict_into(black_box(&x), &mut out)?)), cost))
 }
 
 /// The solution of a system with the matrix of a kernel of m numbers, made positive definite.
@@ -263,7 +215,7 @@ where
 }
 
 /// An array, or an error where an array would end the program.
-fn zeros<T: Real>(rows: usize, columns: usize) -> Result<Array2<T>> {
+pub fn zeros<T: Real>(rows: usize, columns: usize) -> Result<Array2<T>> {
     let bytes = rows * columns * size_of::<T>();
     let reserved = Vec::<u8>::new().try_reserve_exact(bytes);
     reserved.map_err(|_| format!("no {} MB for points or features", bytes.div_ceil(1 << 20)))?;
@@ -271,7 +223,7 @@ fn zeros<T: Real>(rows: usize, columns: usize) -> Result<Array2<T>> {
 }
 
 /// Operations of the product of all points with `count` frequencies.
-fn product(request: &Request, count: usize) -> f64 {
+pub fn product(request: &Request, count: usize) -> f64 {
     2.0 * request.n as f64 * request.d as f64 * count as f64
 }
 

@@ -60,7 +60,7 @@ impl<T: Real> RidgeSpectrum<T> {
             let mut sums = vec![PointErrors::default(); lambdas.len() * (targets.len() + 1)];
             for group in batch {
                 progress::check()?;
-                all.add_errors(group, &targets, &mut sums, buffers)?;
+                all.add_errors(group, &mut sums, buffers)?;
             }
             Ok::<_, Error>(sums)
         });

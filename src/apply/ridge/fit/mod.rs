@@ -12,6 +12,7 @@ mod groups;
 mod kernel_ridge;
 mod kernel_spectrum;
 mod landmarks;
+mod levels;
 mod normal;
 mod points;
 mod posterior;

@@ -15,9 +15,10 @@
 //! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
 //! The root of a mean of squares changes by at most the root of the mean of the squared changes.
 
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 
 use super::error_table::ErrorTable;
+use super::levels::{Level, LevelBuffers, Levels, RowSums};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::{Normal, RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
@@ -28,17 +29,6 @@ use crate::{Real, progress};
 /// The share of 1 − h that rounding may make; it may make the root of a mean squared error by its bound. Bounds are some thirty times
 /// too large: of 600 random regressions no finite leave-one-out error was off by 5 %.
 pub(super) const SHARE: f64 = 0.5;
-
-/// One λ, and what rounding makes of it.
-pub(super) struct Level {
-    pub lambda: f64,
-    /// δ.
-    pub noise: f64,
-    /// b + √(ρ Y) for each target.
-    pub sums: Vec<f64>,
-    /// η ‖β‖ for each target.
-    pub products: Vec<f64>,
-}
 
 /// A sum of weighted squared errors, and the sum of the squared changes of their roots by rounding.
 #[derive(Clone, Copy, Default)]
@@ -101,17 +91,19 @@ impl<T: Real> RidgeSpectrum<T> {
             return Err(Error::NoData { what: "a choice of λ" });
         }
         self.shrinkage.check_range()?;
-        let levels: Vec<Level> = lambdas.iter().map(|lambda| self.level(*lambda)).collect();
+        let levels = Levels::new(self, lambdas, targets);
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
-        let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
+        let errors_of = |(rotated, buffers): &mut (RotationBuffers<T>, LevelBuffers), start: usize| {
             let rows = start..sample.x.nrows().min(start + ROWS);
             let mut sums = vec![PointErrors::default(); lambdas.len() * (targets.len() + 1)];
             if progress::check().is_err() {
                 return sums;
             }
-            for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
-                for (sums, level) in sums.chunks_exact_mut(targets.len() + 1).zip(&levels) {
-                    self.add_error(sample, (i, targets), (u, level, left_out), sums);
+            let of_row = levels.of(rotation.all_of(sample.x.view().rows(rows.clone()), rotated), buffers);
+            for (place, i) in rows.enumerate() {
+                let each = levels.each.iter().enumerate().map(|(k, level)| (level, of_row(place, k)));
+                for (sums, row) in sums.chunks_exact_mut(targets.len() + 1).zip(each) {
+                    self.add_error(sample, (i, targets), row, left_out, sums);
                 }
             }
             sums
@@ -127,23 +119,8 @@ impl<T: Real> RidgeSpectrum<T> {
         Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, rows, element)
     }
 
-    /// What rounding makes of one λ.
-    pub(super) fn level(&self, lambda: f64) -> Level {
-        let (values, noise) = (&self.shrinkage.values, self.points_noise());
-        // Each factor is of an ordinary size where c or λ is not.
-        let norm = |j: usize, unit: f64| {
-            let terms = self.rotated.column(j).into_iter().zip(values);
-            terms.map(|(c, s)| (c / (s + lambda).sqrt()).powi(2) * (unit / (s + lambda))).sum::<f64>().sqrt()
-        };
-        let rounding = averaging::<T>(self.training.rows()) * self.normal.rounding;
-        let of_sums = |(j, square): (usize, &f64)| norm(j, noise) + (rounding * square).sqrt();
-        let sums = self.normal.squares.iter().enumerate().map(of_sums).collect();
-        let products = (0..self.rotated.ncols()).map(|j| self.products_rounding() * norm(j, 1.0)).collect();
-        Level { lambda, noise, sums, products }
-    }
-
     /// δ, the error of A in one direction.
-    fn points_noise(&self) -> f64 {
+    pub(super) fn points_noise(&self) -> f64 {
         points_noise::<T>(&self.normal, self.training.rows())
     }
 
@@ -152,27 +129,21 @@ impl<T: Real> RidgeSpectrum<T> {
         f64::EPSILON * (self.shrinkage.values.len() as f64).sqrt()
     }
 
-    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each; `u` are the
-    /// row's centred features in the eigenvectors.
+    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each.
     pub(super) fn add_error(
         &self,
         sample: &RidgeRows<'_, T>,
         (i, targets): (usize, &[usize]),
-        (u, level, left_out): (&[f64], &Level, bool),
+        (level, row): (&Level, RowSums<'_>),
+        left_out: bool,
         out: &mut [PointErrors],
     ) {
         let weight = sample.weight(i);
         if weight == 0.0 {
             return;
         }
-        let (lambda, noise) = (level.lambda, level.noise);
-        let [mut leverage, mut spread, mut square] = [0.0; 3];
-        for (u, s) in u.iter().zip(&self.shrinkage.values) {
-            let part = u * u / (s + lambda);
-            leverage += part;
-            spread += part * (noise / (s + lambda));
-            square += u * u;
-        }
+        let RowSums { leverage, spread, square, predicted } = row;
+        let noise = level.noise;
         let (mut left, mut left_lost) = (1.0, 0.0);
         if left_out {
             let own = if self.shrinkage.intercept { 1.0 / self.normal.weight } else { 0.0 };
@@ -188,18 +159,16 @@ impl<T: Real> RidgeSpectrum<T> {
             return;
         }
         let (distance, length) = (spread.sqrt(), square.sqrt());
-        let of_target = |j: usize| {
+        let of_target = |(j, predicted): (usize, &f64)| {
             let y = sample.targets.columns[[i, j]];
-            let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
-            let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
             let (reference, offset) = (self.normal.references[j], self.normal.offsets[j]);
             let error = (y.widen() - reference - (offset + predicted)) / left;
             let lost = (distance * level.sums[j] + length * level.products[j]) / left;
             [error.powi(2), (lost + error.abs() * (left_lost / left)).powi(2)]
         };
         let mut sums = PointErrors::default();
-        for (j, own) in targets.iter().zip(&mut out[1..]) {
-            let [errors, lost] = of_target(*j);
+        for (target, own) in targets.iter().copied().zip(predicted).zip(&mut out[1..]) {
+            let [errors, lost] = of_target(target);
             sums.add(PointErrors { errors, lost });
             own.add(PointErrors { errors: weight * errors, lost: weight * lost });
         }

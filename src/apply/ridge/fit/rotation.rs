@@ -83,6 +83,13 @@ impl<T: Real> Rotation<T> {
         x: PointsView<'_, T>,
         buffers: &'a mut RotationBuffers<T>,
     ) -> impl ExactSizeIterator<Item = &'a [f64]> {
+        let (count, rows) = (x.nrows(), self.rows());
+        let all = self.all_of(x, buffers);
+        (0..count).map(move |i| &all[i * rows..(i + 1) * rows])
+    }
+
+    /// The vectors u of some points, one after another.
+    pub fn all_of<'a>(&self, x: PointsView<'_, T>, buffers: &'a mut RotationBuffers<T>) -> &'a [f64] {
         let (program, d, rows) = (self.map.program(), self.map.feature_dim(), self.rows());
         FeatureSource::standardised(program, self.inputs.as_ref()).fill(x, &mut buffers.features);
         let stride = numeric::spread::<f64>(d);
@@ -101,8 +108,7 @@ impl<T: Real> Rotation<T> {
             &mut buffers.rotated,
             rows,
         );
-        let rotated: &'a [f64] = &buffers.rotated;
-        (0..x.nrows()).map(move |i| &rotated[i * rows..(i + 1) * rows])
+        &buffers.rotated
     }
 
     /// ‖z − Mᵀu‖² for each of the points that [`of`](Rotation::of) has just put into the buffers: the part of z outside of the axes. It

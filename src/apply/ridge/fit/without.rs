@@ -13,7 +13,8 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, Axis};
 
-use super::points::{Level, PointErrors, SHARE};
+use super::levels::{LevelBuffers, Levels};
+use super::points::{PointErrors, SHARE};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::{RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
@@ -29,7 +30,7 @@ pub(super) struct Without<'g, T: Real> {
     spectrum: &'g RidgeSpectrum<T>,
     sample: RidgeRows<'g, T>,
     rotation: Rotation<T>,
-    levels: Vec<Level>,
+    levels: Levels,
     /// Vᵀc, and 0 for the intercept of centred targets.
     cross: Array2<f64>,
 }
@@ -46,31 +47,33 @@ pub(super) struct Left {
 impl<'g, T: Real> Without<'g, T> {
     pub fn new(spectrum: &'g RidgeSpectrum<T>, sample: &'g RidgeRows<'_, T>, lambdas: &[f64]) -> Self {
         let rotation = spectrum.rotation(|k, f| spectrum.vectors[[f, k]]);
-        let levels = lambdas.iter().map(|lambda| spectrum.level(*lambda)).collect();
+        let levels = Levels::new(spectrum, lambdas, &spectrum.shrinkage.varying());
         let (rotated, own) = (&spectrum.rotated, usize::from(spectrum.shrinkage.intercept));
         let entry = |place: (usize, usize)| rotated.get(place).copied().unwrap_or(0.0);
         let cross = Array2::from_shape_fn((rotated.nrows() + own, rotated.ncols()), entry);
         Without { spectrum, sample: sample.borrowed(), rotation, levels, cross }
     }
 
-    /// Adds the squared errors of a group for each λ: to the sum over some targets, and to that of each.
+    /// Adds the squared errors of a group for each λ: to the sum over the targets that vary, and to that of each.
     pub fn add_errors(
         &self,
         group: &[usize],
-        targets: &[usize],
         sums: &mut [PointErrors],
         buffers: &mut RotationBuffers<T>,
     ) -> Result<()> {
+        let targets = &self.levels.targets;
         let sums = sums.chunks_exact_mut(targets.len() + 1).enumerate();
         if let [row] = group {
             let u = self.features(group, buffers)?;
             let u: Vec<f64> = u.iter().take(self.spectrum.shrinkage.values.len()).copied().collect();
-            sums.for_each(|(k, out)| {
-                self.spectrum.add_error(&self.sample, (*row, targets), (&u, &self.levels[k], true), out);
+            let (mut own, at) = (LevelBuffers::default(), (*row, targets.as_slice()));
+            let of_row = self.levels.of(&u, &mut own);
+            sums.zip(&self.levels.each).for_each(|((k, out), level)| {
+                self.spectrum.add_error(&self.sample, at, (level, of_row(0, k)), true, out);
             });
             return Ok(());
         }
-        let mut squares = Array2::<f64>::zeros((self.levels.len(), self.spectrum.rotated.ncols()));
+        let mut squares = Array2::<f64>::zeros((self.levels.each.len(), self.spectrum.rotated.ncols()));
         let mut add =
             |k: usize, row: usize, j: usize, r: f64| squares[[k, j]] += self.sample.weight(row) * r * r;
         let left = self.residuals(group, buffers, &mut add)?;
@@ -92,9 +95,9 @@ impl<'g, T: Real> Without<'g, T> {
 
     /// Refuses residuals that rounding hides for any λ.
     pub fn check(&self, left: &Left) -> Result<()> {
-        let hidden = (0..self.levels.len()).find(|k| self.changes(left, *k).is_none());
+        let hidden = (0..self.levels.each.len()).find(|k| self.changes(left, *k).is_none());
         hidden.map_or(Ok(()), |k| {
-            let lambda = self.levels[k].lambda;
+            let lambda = self.levels.each[k].lambda;
             Err(Error::Singular { lambda, least: self.spectrum.normal.least().max(2.0 * lambda) })
         })
     }
@@ -123,7 +126,7 @@ impl<'g, T: Real> Without<'g, T> {
         let (u, y) = (self.features(group, buffers)?, self.targets(group));
         let roots = self.roots(group);
         let mut norms = Vec::new();
-        for (k, level) in self.levels.iter().enumerate() {
+        for (k, level) in self.levels.each.iter().enumerate() {
             let divisors = self.divisors(level.lambda);
             let shrunk = &u / &divisors.mapv(f64::sqrt);
             let weighted = &shrunk * &roots;
@@ -161,7 +164,7 @@ impl<'g, T: Real> Without<'g, T> {
             general_mat_mul(1.0, &u.t(), &y, 1.0, &mut cross);
         }
         let (mut norms, mut solved) = (Vec::new(), Vec::new());
-        for level in &self.levels {
+        for level in &self.levels.each {
             progress::check()?;
             let divisors = self.divisors(level.lambda);
             let mut left = -&gram;
@@ -229,14 +232,14 @@ impl<'g, T: Real> Without<'g, T> {
 
     /// Σ w a² for a λ.
     fn spread(&self, left: &Left, k: usize) -> f64 {
-        let level = &self.levels[k];
+        let level = &self.levels.each[k];
         let terms = left.squares.iter().zip(&self.spectrum.shrinkage.values);
         terms.map(|(square, s)| square / (s + level.lambda) * (level.noise / (s + level.lambda))).sum()
     }
 
     /// ‖S⁻¹‖ and ‖H′‖ for a λ; `None` where rounding hides the residuals.
     fn changes(&self, left: &Left, k: usize) -> Option<[f64; 2]> {
-        let (noise, eta) = (self.levels[k].noise, self.spectrum.products_rounding());
+        let (noise, eta) = (self.levels.each[k].noise, self.spectrum.products_rounding());
         let (spread, square) = (self.spread(left, k), left.squares.iter().sum::<f64>());
         let rotated = if noise > 0.0 { 2.0 * eta * (square / noise).sqrt() * spread.sqrt() } else { 0.0 };
         let changed = spread + rotated + eta * left.rows as f64;
@@ -245,7 +248,7 @@ impl<'g, T: Real> Without<'g, T> {
 
     /// ‖√w e′‖ of a target for a λ.
     fn moved(&self, left: &Left, k: usize, target: usize) -> f64 {
-        let (level, square) = (&self.levels[k], left.squares.iter().sum::<f64>());
+        let (level, square) = (&self.levels.each[k], left.squares.iter().sum::<f64>());
         self.spread(left, k).sqrt() * level.sums[target] + square.sqrt() * level.products[target]
     }
 }
