@@ -79,7 +79,7 @@ impl CentredRows {
         Ok(CentredRows { features, mean, direction: shares.mapv(f64::sqrt), weight })
     }
 
-    /// The eigenvectors of the products of rows, with targets in them, and the rounding error of eigenvalues.
+    /// The eigenvectors of the products of rows, the targets in these eigenvectors, and the rounding error of eigenvalues.
     pub fn space(&self, targets: &Array2<f64>, centred: bool) -> Result<(RowSpace, f64)> {
         let n = self.features.nrows();
         check_memory("rows of products", n, n.saturating_mul(2 * size_of::<f64>()))?;

@@ -32,12 +32,12 @@ use crate::once::once;
 /// ```
 ///
 /// # Definition
-/// Let C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ. The coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α, as in
-/// [`KernelRidge::fit`]. Where an estimate is indefinite, with a least eigenvalue s₀ < 0, λ must be above −2 s₀; models and criteria are
+/// Let C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ. The coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α,
+/// as in [`KernelRidge::fit`]. If K is an estimate with a least eigenvalue s₀ < 0, λ must be above −2 s₀; models and criteria are
 /// then exact as well.
 ///
 /// # Cost
-/// O(n³) at the start and O(n²) memory, O(n t) for each λ of a criterion, O(n² t) for a model.
+/// The eigendecomposition takes O(n³) time and O(n²) memory. Each λ then takes O(n t) for a criterion and O(n² t) for a model.
 #[derive(Clone, Debug)]
 pub struct KernelRidgeSpectrum<T> {
     gram: Array2<T>,
@@ -116,7 +116,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         &self.shrinkage.values
     }
 
-    /// The rounding error of eigenvalues; a smaller λ has no effect.
+    /// The rounding error of eigenvalues. Smaller λ have no effect.
     pub fn resolution(&self) -> f64 {
         self.shrinkage.resolution
     }
@@ -143,18 +143,18 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         self.shrinkage.log_evidence(lambda, None)
     }
 
-    /// The default grid of λ, falling, two for each decade, from the largest eigenvalue to the resolution.
+    /// The default grid of λ in falling order, two for each decade, from the largest eigenvalue to the resolution.
     #[inline(never)]
     pub fn lambdas(&self) -> Vec<f64> {
         self.shrinkage.lambdas()
     }
 
-    /// The criterion for each λ. Leave-one-out errors are those at the training points.
+    /// The criterion for each λ, summed over the targets. Leave-one-out errors are taken at the training points.
     ///
     /// # Errors
-    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for criteria
-    /// with rows of their own: kernel values of held-out points are not known, so that [models](KernelRidgeSpectrum::model) are
-    /// compared on them.
+    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for criteria that
+    /// carry rows. Kernel values of held-out points are not known here: compare the predictions of
+    /// [models](KernelRidgeSpectrum::model) at them.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
@@ -179,7 +179,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         }
     }
 
-    /// The λ with the least error, and that error; among equal errors, the largest λ.
+    /// The λ with the least error, and that error; among equal errors, the largest λ is taken.
     ///
     /// # Errors
     /// The errors of [`errors`](KernelRidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
