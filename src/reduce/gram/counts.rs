@@ -1,4 +1,4 @@
-//! [`RowCounts`]: numbers of rows, which removals take back exactly, whatever rounding does to sums.
+//! [`RowCounts`]: numbers of rows, which stay exact when rows are removed, unlike sums.
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
