@@ -1,9 +1,9 @@
-//! [`Precision`]: how well the scalar type holds the features of a row, or sums of them; [`Span`]: how well it holds some rows
-//! together.
+//! [`Precision`]: whether the scalar type holds the features of a row, or sums of them, accurately; [`Span`]: whether it holds
+//! several rows together accurately.
 
 use crate::Real;
 
-/// How well the scalar type holds a row of features, or sums of them.
+/// The scale of a row of features, or of sums of them, and whether the scalar type holds them accurately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Precision {
     /// ln of the scale: features are e^scale times the numbers that are held; −∞ if all are 0.
