@@ -141,7 +141,7 @@ impl<'a, T: Real> Targets<'a, T> {
     #[doc(alias = "class_weight")]
     pub fn balanced(self) -> Result<Self> {
         let Kind::Labels(labels, _) = &self.kind else {
-            return Err(Error::Unsupported { what: "balanced weights of targets that are no labels" });
+            return Err(Error::Unsupported { what: "balanced weights of targets that are not labels" });
         };
         let weight = |i: usize| self.weights.as_ref().map_or(1.0, |weights| weights[i]);
         let mut of_class = std::collections::BTreeMap::<usize, f64>::new();

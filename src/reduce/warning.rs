@@ -137,8 +137,8 @@ impl std::fmt::Display for RidgeWarning {
             ),
             RidgeWarning::NarrowInputs { range } => write!(
                 f,
-                "no coordinate ranges over more than {range:.2e} lengthscales, so that all points look alike: take a shorter \
-                 lengthscale, or standardise the inputs"
+                "no coordinate ranges over more than {range:.2e} lengthscales, so that the kernel hardly tells points apart: \
+                 take a shorter lengthscale, or standardise the inputs"
             ),
             RidgeWarning::WideInputs { range } => write!(
                 f,
@@ -155,7 +155,7 @@ impl std::fmt::Display for RidgeWarning {
                 if error < mean_error {
                     write!(
                         f,
-                        "its evidence is {nats:.1} nats above that of the mean, and chance makes up to {needed:.1}"
+                        "its evidence is {nats:.1} nats above that of the mean, and noise may give up to {needed:.1}"
                     )
                 } else {
                     write!(f, "its criterion, {error:.6e}, is not below that of the mean, {mean_error:.6e}")
@@ -191,8 +191,8 @@ impl std::fmt::Display for RidgeWarning {
             }
             RidgeWarning::Rounding { lambda, least } => write!(
                 f,
-                "the best λ, {lambda:.1e}, is the least that rounding leaves: with smaller ones, and below {least:.1e} always, \
-                 errors are rounding"
+                "the best λ, {lambda:.1e}, is the least for which rounding does not hide the errors; below {least:.1e} \
+                 it always hides them"
             ),
             RidgeWarning::Targets { target, lambda, own_error, error } => write!(
                 f,

@@ -68,11 +68,11 @@ impl<T: Real> GlmSums<T> {
     #[inline(never)]
     pub fn at(model: &Glm<T>) -> Result<Self> {
         if model.is_certain() {
-            return Err(Error::Unsupported { what: "sums at a model of one class, which is certain" });
+            return Err(Error::Unsupported { what: "sums at a model in which only one class occurs" });
         }
         let values = model.values();
         if model.is_large() {
-            let what = "second derivatives of more than 2048 weights of several classes: Glm::fit needs none";
+            let what = "second derivatives of more than 2048 weights of several classes: Glm::fit does without them";
             return Err(Error::Unsupported { what });
         }
         let empty = |pair: usize| model.intake(if pair == 0 { values + 1 } else { 1 });

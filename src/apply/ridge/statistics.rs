@@ -287,7 +287,7 @@ impl<T: Real> RidgeStatistics<T> {
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.intercept != other.intercept {
-            return Err(Error::Merge { reason: "one has an intercept" });
+            return Err(Error::Merge { reason: "only one of them has an intercept" });
         }
         self.merge_sums(other.sums())
     }

@@ -303,7 +303,7 @@ impl Differences {
         }
     }
 
-    /// Adds how often a row counts to n, and so many times the logarithm of its precision to L.
+    /// Adds the weight a of a row to n, and a ln p to L.
     fn add_count(&mut self, count: f64, log_precision: f64) {
         if let [.., n, logs] = self.moments.as_mut_slice() {
             *n = n.add(count);
@@ -349,7 +349,7 @@ fn first_without_features<T: Real>(batch: &Batch<T>) -> Option<usize> {
     (0..batch.rows()).find(no_features)
 }
 
-/// The number of sums over rows that need no features, for so many targets.
+/// The number of sums over rows without features, for `targets` targets.
 pub(super) fn moment_count(targets: usize) -> usize {
     2 * targets + 3
 }

@@ -39,8 +39,8 @@ impl<T: Real> GramIntake<T> {
     /// Rejects maps that are not symmetric.
     pub fn check_symmetric(map: &Map<T>) -> Result<()> {
         if !map.facts().symmetric {
-            let what = "features that are the same on both sides, which sums of their products need: KernelRidge takes its \
-                        Gram matrix";
+            let what = "sums of products of features whose two sides differ: KernelRidge takes the Gram matrix of such \
+                        a map";
             return Err(Error::Unsupported { what });
         }
         Ok(())

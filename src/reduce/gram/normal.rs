@@ -211,7 +211,7 @@ pub(super) mod stored {
     }
 
     impl StoredNormalSums {
-        /// The sums for so many targets and features; `None` if they are of another shape.
+        /// The sums for `targets` targets and `width` features; `None` if the stored sums have another shape.
         pub fn restored<T: Real>(self, targets: usize, width: usize) -> Option<NormalSums> {
             // The stored sums must have the expected size before memory is allocated for them.
             let entries = width.checked_mul(width.checked_add(1)?)? / 2;

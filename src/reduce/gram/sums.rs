@@ -54,10 +54,10 @@ use crate::rows::RowRanges;
 ///
 /// # Definition
 /// The sums are Σ w, Σ w φ and Σ w φ φᵀ (the lower triangle), and for each target y the sums Σ w y, Σ w y φ and Σ w y². They are
-/// over rows with features φ and factors w = a p, with the weight a of a row, which says how often it counts, and its precision
-/// p. Σ a and Σ a ln p are held too. The sums are stored with the numbers of the [rows](GramSums::row_ranges), the
-/// [identity](GramSums::identity) of the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges
-/// of inputs and targets.
+/// over rows with features φ and factors w = a p. The weight a of a row says how often it counts, and p is its precision; Σ a and
+/// Σ a ln p are held too. The sums are stored with the numbers of the [rows](GramSums::row_ranges) and the
+/// [identity](GramSums::identity) of the map. The [centring and scaling](GramSums::standardisation) of inputs, and the ranges of
+/// inputs and targets, are also stored.
 ///
 /// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make sums with a
 /// map, and take them back. [`sums`](crate::apply::RidgeStatistics::sums) returns the sums over a machine's rows,

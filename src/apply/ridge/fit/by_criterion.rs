@@ -75,17 +75,17 @@ impl<T: Real> RidgeSpectrum<T> {
 fn instead<T: Real>(criterion: &Criterion<'_, T>) -> &'static str {
     match criterion {
         Criterion::LeaveOneOut => {
-            "leave-one-out without the training data, which sums do not keep: Criterion::leave_one_out(&x, &y)"
+            "leave-one-out without the training data, which sums do not keep: use Criterion::leave_one_out(&x, &y)"
         }
         Criterion::LeaveGroupsOut(_) => {
-            "left-out groups without the training data, which sums do not keep: Criterion::leave_groups_out(&x, &y, &groups)"
+            "left-out groups without the training data, which sums do not keep: use Criterion::leave_groups_out(&x, &y, &groups)"
         }
         Criterion::Folds(_) => {
-            "folds of rows that sums do not keep: make statistics of each, for Criterion::folds_of(&folds)"
+            "folds of rows that sums do not keep: make statistics of each fold and use Criterion::folds_of(&folds)"
         }
         Criterion::Forward { .. } => {
-            "blocks of rows that sums do not keep: make statistics of each, for Criterion::forward_of(&blocks, gap)"
+            "blocks of rows that sums do not keep: make statistics of each block and use Criterion::forward_of(&blocks, gap)"
         }
-        _ => "a share of rows that sums do not keep: hold rows out before, for Criterion::held_out(&x, &y)",
+        _ => "a share of rows that sums do not keep: hold rows out yourself and use Criterion::held_out(&x, &y)",
     }
 }

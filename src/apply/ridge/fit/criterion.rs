@@ -313,10 +313,10 @@ impl<T: Real> RidgeSpectrum<T> {
     ///
     /// A criterion is infinite where rounding errors of Σ w φ φᵀ are too large beside it. Generalised cross-validation and the
     /// evidence are infinite for λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. Generalised
-    /// cross-validation is also infinite where the squared residuals are below their own rounding error. Leave-one-out and
-    /// held-out errors are infinite where the bound of the rounding error of their root is as large as the root, or where the
-    /// bound for a row's 1 − h, with the leverage h, is half of it. With fewer rows than features, this is so for λ below about
-    /// five times the rounding error of Σ w φ φᵀ in the spectral norm.
+    /// cross-validation is also infinite where the squared residuals are below their own rounding error. For leave-one-out and
+    /// held-out errors, rounding errors are bounded. Such an error is infinite where the bound for its root is as large as the
+    /// root. It is also infinite where the bound for 1 − h of a row, with the leverage h, is half of 1 − h. With fewer rows than
+    /// features, this is so for λ below about five times the rounding error of Σ w φ φᵀ in the spectral norm.
     ///
     /// Generalised cross-validation and the evidence cost O(D t) for each λ. Errors at rows cost O(D²) for each row, and O(D t)
     /// more for each λ. A group of g rows adds O(g² D + g³) for each λ, or O(D³) if it has more rows than features. Each fold
@@ -336,7 +336,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     /// The criterion of each target for each λ, λ × t: a weighted mean squared error, or minus the log evidence. It is 0 for
-    /// targets that are constant in the training data. The cost is that of [`errors`](RidgeSpectrum::errors).
+    /// targets that are constant in the training data. It costs as much as [`errors`](RidgeSpectrum::errors).
     ///
     /// # Errors
     /// The errors of [`errors`](RidgeSpectrum::errors).

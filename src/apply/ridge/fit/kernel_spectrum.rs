@@ -51,7 +51,7 @@ impl<T: Scalar> KernelRidge<T> {
     /// The regressions for all λ on the Gram matrix of the training points, n × n, and their targets, n × t or n.
     ///
     /// # Errors
-    /// The errors of [`fit`](KernelRidge::fit), except those of λ; [`Factorisation`](Error::Factorisation) if the
+    /// The errors of [`fit`](KernelRidge::fit) that do not concern λ; [`Factorisation`](Error::Factorisation) if the
     /// eigendecomposition does not converge.
     pub fn spectrum<'a>(
         gram: &ArrayRef2<T>,
@@ -168,7 +168,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
             }
             Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
-                what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",
+                what: "rows for leave-one-out, which a Gram matrix does not need: use Criterion::LeaveOneOut",
             }),
             Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => Err(Error::Unsupported {
                 what: "groups left out of a Gram matrix: RidgeSpectrum leaves them out",

@@ -47,7 +47,7 @@ impl<T: Real> Landmarks<T> {
     /// Landmarks at points that are standardised already, l × d.
     pub fn of_inputs(map: &Map<T>, inputs: Option<&Standardisation>, points: Array2<T>) -> Result<Self> {
         let Some(kernel) = map.kernel() else {
-            return Err(Error::Unsupported { what: "kernel in closed form, which landmarks need" });
+            return Err(Error::Unsupported { what: "landmarks for a map whose kernel has no closed form" });
         };
         check_size("the number of columns of the landmarks", map.dim(), points.ncols())?;
         if points.nrows() == 0 {

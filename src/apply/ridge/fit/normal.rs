@@ -188,10 +188,10 @@ impl Normal {
     /// Σ w; an error if it is no larger than rounding errors of removed weights may be.
     fn weight_of<T: Real>(sums: &GramSums<T>) -> Result<f64> {
         if sums.present() == 0 {
-            return Err(Error::NoData { what: "what is computed from sums over rows" });
+            return Err(Error::NoData { what: "a result from sums over rows" });
         }
         let value = sums.weight();
-        let (name, domain) = ("the sum of the weights", "above what rounding leaves of removed rows");
+        let (name, domain) = ("the sum of the weights", "above the rounding errors of removed rows");
         if value > sums.weight_lost() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
     }
 

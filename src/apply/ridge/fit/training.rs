@@ -63,7 +63,7 @@ impl Training {
             let (value, size) = moment(sample, column, squared);
             // NaN and infinity are never near.
             if !(value.is_finite() && (value - known).abs() <= tolerance * size) {
-                let domain = "that of the training data, from which leave-one-out takes its rows";
+                let domain = "the same over the training data, whose rows leave-one-out predicts";
                 return Err(Error::Parameter { name, value, domain });
             }
         }
@@ -89,7 +89,7 @@ impl Training {
             };
             if !(value.is_finite() && (value - known).abs() <= TOLERANCE * size) {
                 let (name, domain) =
-                    ("a sum over all folds", "that of the training data, whose folds they are");
+                    ("a sum over all folds", "the same over the training data, which the folds divide");
                 return Err(Error::Parameter { name, value: *value, domain });
             }
         }

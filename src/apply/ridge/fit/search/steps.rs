@@ -51,7 +51,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         (labels, share): (Option<Vec<usize>>, Share),
     ) -> Result<Self> {
         if options.criterion.names_training() {
-            let what = "training data of its own for the criterion of a search, which knows its rows: LeaveOneOut, \
+            let what = "training data in the criterion of a search, which is given them already: use LeaveOneOut, \
                         LeaveGroupsOut, Folds or Forward";
             return Err(Error::Unsupported { what });
         }

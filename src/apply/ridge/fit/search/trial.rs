@@ -140,13 +140,13 @@ impl std::fmt::Display for RidgeTrial {
         write!(f, "D = {}", self.feature_dim)?;
         match self.choice() {
             Some(choice) => write!(f, ", λ = {choice}: {:.6e}", choice.error)?,
-            None => write!(f, ": every λ of the grid is lost to rounding")?,
+            None => write!(f, ": rounding hides the errors for every λ of the grid")?,
         }
         self.warnings.iter().try_for_each(|warning| match warning {
             RidgeWarning::Constant => write!(f, ", the targets do not vary"),
             RidgeWarning::Mean { .. } => write!(f, ", no better than the mean"),
             RidgeWarning::Lambda { .. } => write!(f, ", best λ at an end of the grid"),
-            RidgeWarning::Rounding { .. } => write!(f, ", best λ at the end that rounding sets"),
+            RidgeWarning::Rounding { .. } => write!(f, ", best λ the least that rounding does not hide"),
             _ => Ok(()),
         })
     }
