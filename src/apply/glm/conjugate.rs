@@ -98,7 +98,7 @@ impl Conjugate {
         })
     }
 
-    /// The same step as weights and intercepts of features that are not centred.
+    /// The step with weights and intercepts of features that are not centred.
     fn plain(&self, step: &Step) -> Step {
         let mut plain = step.clone();
         plain.intercepts -= &step.weights.dot(&self.mean);

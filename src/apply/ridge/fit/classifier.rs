@@ -141,8 +141,8 @@ impl<T: Real> RidgeClassifier<T> {
     /// let mut statistics = RidgeStatistics::new(map, 2)?;
     /// statistics.update(&x, &labels)?;
     /// let model = statistics.solve(1.0)?;
-    /// // These are predictions of the rows themselves, which serves few
-    /// // features only.
+    /// // With few features, predictions of the training rows are not much
+    /// // better than predictions of left-out rows.
     /// let scores = model.predict(&x)?;
     /// let classifier =
     ///     RidgeClassifier::new(model)?.with_threshold(&scores, &labels)?;

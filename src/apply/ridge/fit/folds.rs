@@ -27,7 +27,7 @@ struct Fold<T: Real> {
     test: Test<T>,
 }
 
-/// What a regression is tested on.
+/// The rows or the sums on which a regression is tested.
 enum Test<T: Real> {
     Rows(RidgeRows<'static, T>),
     Sums(TestSums),

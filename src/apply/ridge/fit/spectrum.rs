@@ -269,7 +269,8 @@ impl<T: Real> RidgeSpectrum<T> {
     /// # use random_features::ndarray::Array2;
     /// # use random_features::apply::{Criterion, RidgeStatistics};
     /// # use random_features::frequency::Orthogonal;
-    /// # let map = random_features::Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
+    /// # let map = random_features::Trigonometric
+    /// #     .gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
     /// # let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
     /// # let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
     /// # statistics.update(&x, &x.mapv(f64::sin))?;

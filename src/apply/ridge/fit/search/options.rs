@@ -96,7 +96,7 @@ pub struct RidgeSearch<'a, T: Real> {
     pub(super) share: Option<Share>,
 }
 
-/// What makes the maps of a search.
+/// A function or recipe that makes the maps of a search.
 pub(super) enum Maps<'a, T: Real> {
     /// A function of a lengthscale alone.
     Of(Box<dyn Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>),
