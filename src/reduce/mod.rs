@@ -8,10 +8,11 @@
 //! regression](crate::apply::RidgeStatistics), with its posteriors, and [PCA](crate::apply::pca). The examples of both have two
 //! machines and a coordinator.
 //!
-//! # What machines exchange Sums hold the identity of their map and the numbers of their rows, but not the map: a machine sends
-//! numbers that depend on its rows, and no frequencies. Two sums can be merged if they are of one map and have no row in common;
-//! otherwise merging is an error. Storing sums (feature `serde`) does not change them. `GramSums` have the same bits in whatever
-//! order they are merged; `KernelSums` agree to rounding.
+//! # What machines exchange
+//! Sums hold the identity of their map and the numbers of their rows, but not the map: a machine sends numbers that depend on
+//! its rows, and no frequencies. Two sums can be merged if they are of one map and have no row in common; otherwise merging is
+//! an error. Storing sums (feature `serde`) does not change them. `GramSums` have the same bits in whatever order they are
+//! merged; `KernelSums` agree to rounding.
 //!
 //! `KernelSums` and `GramSums` come with the feature `regression`, which is in `default`; without it this module has nothing public.
 

@@ -72,7 +72,8 @@ impl<T: Real> Glm<T> {
             Criterion::LeaveOneOut => By::LeftOut,
             Criterion::LogEvidence => By::Evidence,
             _ => {
-                let what = "criteria other than leave-one-out and the log evidence for a generalised linear model";
+                let what =
+                    "criteria other than leave-one-out and the log evidence for a generalised linear model";
                 return Err(Error::Unsupported { what });
             }
         };

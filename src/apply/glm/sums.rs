@@ -72,7 +72,8 @@ impl<T: Real> GlmSums<T> {
         }
         let values = model.values();
         if model.is_large() {
-            let what = "second derivatives of more than 2048 weights of several classes: Glm::fit does without them";
+            let what =
+                "second derivatives of more than 2048 weights of several classes: Glm::fit does without them";
             return Err(Error::Unsupported { what });
         }
         let empty = |pair: usize| model.intake(if pair == 0 { values + 1 } else { 1 });

@@ -51,7 +51,7 @@ const EQUAL: f64 = 1e-6;
 ///
 /// # Cost
 /// Projecting a point on k components costs O(m d + D k). The components are found by the method of Lanczos if k is at most D/5
-/// and D at least 200. It takes some tens of steps of about D² each, and leaves residuals ‖Av − sv‖ of at most 10⁻⁸ s₁. Otherwise
+/// and D at least 200. It takes a few tens of steps of about D² each, and leaves residuals ‖Av − sv‖ of at most 10⁻⁸ s₁. Otherwise
 /// they take O(D³), or O(n² D + n³) for n < D points in memory.
 ///
 /// # References

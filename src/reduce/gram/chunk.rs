@@ -1,4 +1,4 @@
-//! [`FeatureChunk`]: the features of some thousand rows, packed for the products Σ w φ φᵀ, and the sums Σ w y φ.
+//! [`FeatureChunk`]: the features of at most 4096 rows, packed for the products Σ w φ φᵀ, and the sums Σ w y φ.
 
 use std::ops::Range;
 

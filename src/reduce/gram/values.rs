@@ -126,7 +126,8 @@ impl<T: Real> GramSums<T> {
             return Ok(true);
         }
         let (what, value) = ("the variances of the targets", square / self.weight());
-        let domain = "above the rounding errors of removed rows: remove rows in the batches in which they were added";
+        let domain =
+            "above the rounding errors of removed rows: remove rows in the batches in which they were added";
         Err(Error::Entry { what, row: target, value, domain })
     }
 

@@ -86,6 +86,8 @@ fn instead<T: Real>(criterion: &Criterion<'_, T>) -> &'static str {
         Criterion::Forward { .. } => {
             "blocks of rows that sums do not keep: make statistics of each block and use Criterion::forward_of(&blocks, gap)"
         }
-        _ => "a share of rows that sums do not keep: hold rows out yourself and use Criterion::held_out(&x, &y)",
+        _ => {
+            "a share of rows that sums do not keep: hold rows out yourself and use Criterion::held_out(&x, &y)"
+        }
     }
 }

@@ -182,6 +182,7 @@ impl<T: Real> RidgeClassifier<T> {
     /// classes. The probability p_c becomes p_c · `meant`_c / `fitted`_c, normalised. Both arguments are the shares of the t
     /// classes, or their numbers of rows.
     ///
+    /// # Errors
     /// [`Unsupported`](Error::Unsupported) without a calibration, [`Shape`](Error::Shape) if there are not t shares,
     /// [`Entry`](Error::Entry) if the share of a class that occurs in training is not positive and finite.
     pub fn with_priors(mut self, fitted: &[f64], meant: &[f64]) -> Result<Self> {

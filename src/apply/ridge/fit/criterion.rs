@@ -323,6 +323,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// costs an eigendecomposition, O(D³), and O(D² t) for each λ. Errors of folds from sums are differences of sums, which lose
     /// digits where the noise is small beside the targets, and more of them in `f32`.
     ///
+    /// # Errors
     /// The errors of [`model`](RidgeSpectrum::model). [`Parameter`](Error::Parameter) if the range of a target is so small that
     /// its squares lose digits, below about 1e-135. [`Parameter`](Error::Parameter) for generalised cross-validation and the
     /// evidence with an intercept if Σ w is below 1; for the evidence also if it is 1. [`NoData`](Error::NoData) if all weights

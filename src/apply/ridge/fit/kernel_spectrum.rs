@@ -136,7 +136,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     ///
     /// # Errors
     /// The errors of [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`Parameter`](Error::Parameter) if there is
-    /// only one point, or if the range of a target is below some 1e-135 or above 1e150, so that its squares are out of range.
+    /// only one point, or if the range of a target is below about 1e-135 or above 1e150, so that its squares are out of range.
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;

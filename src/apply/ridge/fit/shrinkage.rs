@@ -114,7 +114,8 @@ impl Shrinkage {
     /// Refuses criteria where squares of a target are out of range.
     pub fn check_range(&self) -> Result<()> {
         let Some(value) = self.out_of_range else { return Ok(()) };
-        let (name, domain) = ("the range of a target", "0, or between about 1e-135 and 1e150: scale the targets");
+        let (name, domain) =
+            ("the range of a target", "0, or between about 1e-135 and 1e150: scale the targets");
         Err(Error::Parameter { name, value, domain })
     }
 

@@ -63,7 +63,7 @@ impl Training {
             let (value, size) = moment(sample, column, squared);
             // NaN and infinity are never near.
             if !(value.is_finite() && (value - known).abs() <= tolerance * size) {
-                let domain = "the same over the training data, whose rows leave-one-out predicts";
+                let domain = "its value over the training data, whose rows leave-one-out predicts";
                 return Err(Error::Parameter { name, value, domain });
             }
         }
@@ -89,7 +89,7 @@ impl Training {
             };
             if !(value.is_finite() && (value - known).abs() <= TOLERANCE * size) {
                 let (name, domain) =
-                    ("a sum over all folds", "the same over the training data, which the folds divide");
+                    ("a sum over all folds", "its value over the training data, which the folds divide");
                 return Err(Error::Parameter { name, value: *value, domain });
             }
         }

@@ -243,6 +243,7 @@ impl<T: Real> RidgeFit<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
+    /// # Errors
     /// The errors of [`RidgeStatistics::new`] and [`RidgeStatistics::update`] if there were fewer rows than features, for which a
     /// search computes no sums.
     #[inline(never)]
