@@ -27,7 +27,7 @@ pub(super) const ROUNDING: f64 = 1e-13;
 const MANY: usize = 8192;
 const SLOW: f64 = 0.05;
 /// A fit of many rows begins with a sample: its least number of rows, its least number of rows for each feature, and the number
-/// of consecutive rows that are drawn together.
+/// of consecutive rows that are taken together.
 const SAMPLE: usize = 8192;
 const SAMPLE_EACH: usize = 8;
 const BLOCK: usize = 512;

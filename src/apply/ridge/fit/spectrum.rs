@@ -204,13 +204,13 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     /// The log evidence in nats, summed over the targets: the logarithm of the probability density of the targets under a
-    /// Gaussian process with noise. The covariance of the process is σ² times the kernel that the map estimates, and the noise
-    /// has variance λσ². For each target, σ² is the variance of largest density. With an intercept, the means of targets do not
-    /// count. The cost is O(D t).
+    /// Gaussian process with noise. The covariance of the process is σ_f² times the kernel that the map estimates, and the
+    /// variance of the noise is σ² = λσ_f². For each target, σ² is the value that maximises the density. With an intercept, the
+    /// means of targets do not count. The cost is O(D t).
     ///
     /// # Definition
     /// Let ν be the number of rows, less 1 if there is an intercept, and R = Σ w y² − cᵀ(A + λI)⁻¹c. The variance of the noise is
-    /// λσ² = R/ν, and the log evidence is −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). The last sum is over the ν largest eigenvalues s,
+    /// σ² = R/ν, and the log evidence is −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). The last sum is over the ν largest eigenvalues s,
     /// or over all if there are fewer. A row of weight 2 counts as two rows. [Precisions](crate::Targets::with_precisions) p are
     /// factors of w and do not count as rows. They add ½ Σ ln p, and with an intercept −½ ln of their mean.
     ///

@@ -44,7 +44,7 @@ use crate::once::once;
 ///    ([`RidgeFit::best`](super::RidgeFit::best)). Several targets have a λ each
 ///    ([`with_lambda_per_target`](RidgeSearch::with_lambda_per_target)); classes have one λ.
 /// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets its own lengthscale,
-///    beginning with the best common one.
+///    beginning with the best lengthscales of step 2.
 /// 4. The best map is fitted to all rows, and λ is chosen again. For this, errors of left-out rows and groups are taken at the rows
 ///    of the search, each by the regression on all other rows. With folds, blocks or a held-out share, λ stays. Rows that you
 ///    [hold out](Criterion::held_out) are not part of the model: add them to its statistics if they should be.
