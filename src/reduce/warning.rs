@@ -38,8 +38,8 @@ pub enum RidgeWarning {
         /// The number of spacings: the range, max − min, divided by ε max(|min|, |max|).
         spacings: f64,
     },
-    /// The regression predicts no better than the mean of the targets (without an intercept, than 0), as far as this number of
-    /// rows can tell.
+    /// The data do not show that the regression predicts better than the mean of the targets, or without an intercept, better
+    /// than 0.
     ///
     /// A better regression passes two tests. First, its criterion is below the criterion of the mean. Second, with some λ that
     /// was tried, the [log evidence](crate::apply::RidgeSpectrum::log_evidence) of a target, on the rows of the regression, is
@@ -66,7 +66,7 @@ pub enum RidgeWarning {
     /// The targets do not vary on the rows of the search: each has one value for all rows, up to rounding (without an intercept,
     /// 0). Predictions are then equal for every lengthscale and every λ.
     Constant,
-    /// Some maps that were asked for could not be fitted, and the others were compared without them.
+    /// Some of the given maps could not be fitted, and the others were compared without them.
     Failed {
         /// The number of such maps.
         maps: usize,
@@ -103,7 +103,7 @@ pub enum RidgeWarning {
         least: f64,
     },
     /// One λ for all targets raises the error of a target by more than 10 %, by generalised cross-validation of each target
-    /// alone. The target with the largest increase is named. Its own λ serves it better.
+    /// alone. The target with the largest increase is named. A λ of its own gives this target a smaller error.
     Targets {
         /// The target, from 0.
         target: usize,

@@ -9,7 +9,7 @@ use crate::{Real, Targets, numeric, progress};
 
 /// The maximum number of steps of Newton's method.
 const STEPS: usize = 200;
-/// The iteration ends when a step promises a decrease of the cross-entropy below this.
+/// The iteration ends when the decrease of the cross-entropy that a step predicts is below this.
 const ENOUGH: f64 = 1e-12;
 /// The weight of a penalty that makes the minimum unique. Without it a constant added to all offsets changes nothing, and equal
 /// predictions do not determine the slope.

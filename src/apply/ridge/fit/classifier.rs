@@ -123,8 +123,8 @@ impl<T: Real> RidgeClassifier<T> {
 
     /// Sets the threshold between two classes to the threshold of best balanced accuracy, which is the mean of two shares. Each
     /// share is the weighted share of the rows of one label to which that label is given. The predictions, n × t, must come from
-    /// regressions without the row that is predicted, and the n labels are the labels of these rows. A threshold serves a rare
-    /// class that was fitted without balanced weights.
+    /// regressions without the row that is predicted, and the n labels are the labels of these rows. A threshold is useful for a
+    /// rare class that was fitted without balanced weights.
     ///
     /// ```
     /// use random_features::Trigonometric;

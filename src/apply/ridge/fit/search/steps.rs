@@ -38,7 +38,7 @@ pub(super) struct Search<'s, 'a, T: Real> {
     finished: Mutex<VecDeque<Result<RidgeTrial>>>,
     /// The number of trials that have been reported to the watcher.
     done: Mutex<usize>,
-    /// The number of all trials, as far as it is known.
+    /// The number of all trials that are planned so far.
     pub total: usize,
 }
 
