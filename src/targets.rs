@@ -115,9 +115,9 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Targets { precisions: Some(precisions.view().into()), ..self })
     }
 
-    /// Sets weights of labels for which all classes that occur count equally: n/(K n_c) for a row of class c, where K classes
-    /// occur and n_c of the n rows are of class c. If weights were set before, they are multiplied by these, and n and n_c are
-    /// sums of weights.
+    /// Sets weights of labels for which all classes that occur count equally. A row of class c has the weight n/(K n_c), where K
+    /// classes occur and n_c of the n rows are of class c. If weights were set before, they are multiplied by these, and n and
+    /// n_c are sums of weights.
     ///
     /// ```
     /// use random_features::Targets;

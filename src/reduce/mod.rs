@@ -9,8 +9,8 @@
 //! machines and a coordinator.
 //!
 //! # What machines exchange
-//! Sums hold the identity of their map and the numbers of their rows, but not the map: a machine sends numbers that depend on
-//! its rows, and no frequencies. Two sums can be merged if they are of one map and have no row in common; otherwise merging is
+//! Sums hold the identity of their map and the numbers of their rows, but not the map. A machine thus sends numbers that depend
+//! on its rows, and no frequencies. Two sums can be merged if they are of one map and have no row in common; otherwise merging is
 //! an error. Storing sums (feature `serde`) does not change them. `GramSums` have the same bits in whatever order they are
 //! merged; `KernelSums` agree to rounding.
 //!

@@ -50,7 +50,7 @@ pub enum RidgeWarning {
     /// was missing in 0 to 7 % of 300 sets of 12, 30, 100 and 300 rows in two dimensions. Where a sine made three quarters of the
     /// variance, the warning was given wrongly for no set of 100 rows. It was given for 1 % (evidence) and 6 % (leave-one-out) of
     /// the sets of 30 rows, and for 60 % of the sets of 12 rows. With 30 % of the rows held out, it was given for 5 % of the sets
-    /// of 100 rows and for half of the sets of 30 rows, because held-out rows are few.
+    /// of 100 rows. For sets of 30 rows, with few held-out rows, it was given for half of them.
     Mean {
         /// The criterion for the regression. If each target has its own λ, it is the criterion of the target that is nearest to
         /// passing the tests.
@@ -114,8 +114,8 @@ pub enum RidgeWarning {
         /// The generalised cross-validation of this target with the λ for all targets.
         error: f64,
     },
-    /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not observations of their own,
-    /// errors at left-out rows are too small, since a copy of the left-out row stays in the training data.
+    /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not separate observations,
+    /// errors at left-out rows are too small: a copy of the left-out row stays in the training data.
     /// [`Criterion::LeaveGroupsOut`](crate::apply::Criterion::LeaveGroupsOut) leaves copies out together, and copies in one group
     /// are not counted here. A search warns unless its criterion is the log evidence. A grid warns only for left-out rows or
     /// groups, since it has no rows otherwise.

@@ -43,11 +43,11 @@ use crate::{Points, Real, Targets};
 /// # Definition
 /// Let η and π be the decision values and predictions of the model, a the weights of rows and φ̃ = (φ, 1). The sums are Σ a loss,
 /// Σ a(y − π)φ̃, and Σ sφ̃φ̃ᵀ with the second derivative s of a row's loss. For several classes there is a sum Σ sφ̃φ̃ᵀ for each
-/// pair (k, l), with s = aπ_kπ_l. Merged sums are exact: they have the same bits for any number of threads and parts, in any
+/// pair (k, l), with s = aπ_kπ_l. Merged sums are exact. They have the same bits for any number of threads and parts and in any
 /// order, if parts begin at multiples of [`CHUNK`](crate::apply::RidgeStatistics::CHUNK).
 ///
 /// A full step may increase the loss. If [`loss`](GlmSums::loss) at the new model is not below the loss at the model before, take
-/// half the step by [`step_by`](GlmSums::step_by), which [`Glm::fit`] does by itself. All classes of the model must occur in the
+/// half the step by [`step_by`](GlmSums::step_by). [`Glm::fit`] does so by itself. All classes of the model must occur in the
 /// merged rows.
 ///
 /// # Cost

@@ -24,9 +24,10 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// The memory does not depend on the number of rows. The peak of an update is the one for 4096 rows or more: two copies of
-    /// the features of a chunk, and a copy of the statistics to which chunks are added. The other peaks are the normal equations,
-    /// their factor or their eigenvectors, and the memory of the backend. [Kernel PCA](super::super::pca) has 0 targets.
+    /// The memory does not depend on the number of rows. The peak of an update is given for 4096 rows or more. It consists of two
+    /// copies of the features of a chunk, and a copy of the statistics to which chunks are added. The other peaks are the normal
+    /// equations, their factor or their eigenvectors, and the memory of the backend. [Kernel PCA](super::super::pca) has 0
+    /// targets.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) if the map is not symmetric, [`Parameter`](crate::Error::Parameter) if the sums

@@ -50,7 +50,7 @@ use crate::{Points, Real, Targets};
 ///
 /// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next, and sums of chunks do not
 /// depend on their order. If updates and statistics begin at such multiples, the result has the same bits for any number of
-/// threads, machines and parts and for any order of merging. This holds for up to 16 million chunks. With updates that begin
+/// threads, machines and parts. The order of merging does not matter either, for up to 16 million chunks. With updates that begin
 /// elsewhere, results agree to rounding: typically to 20 ε and at worst to 512 ε, relative to the largest Σ w φ².
 ///
 /// Rows that are removed in the same batches in which they were added leave the same bits as if they had never been added. The
@@ -177,8 +177,9 @@ impl<T: Real> RidgeStatistics<T> {
         self.sums().row_ranges()
     }
 
-    /// Warns if inputs are badly scaled for the map's kernel: one coordinate has more than 100 times the range of another, or all
-    /// ranges are below 0.01 or above 1000 lengthscales. Returns `None` otherwise, and if inputs are standardised.
+    /// Warns if inputs are badly scaled for the map's kernel. That is, one coordinate has more than 100 times the range of
+    /// another, or all ranges are below 0.01 or above 1000 lengthscales. Returns `None` otherwise, and if inputs are
+    /// standardised.
     ///
     /// A range is max − min over all rows that were added; removing rows does not narrow it. The lengthscale is known for plain
     /// maps, such as those of the Gaussian kernel. For hybrids and user-defined maps, ranges are only compared with each other.

@@ -91,8 +91,8 @@ pub(super) struct TargetSums {
 }
 
 /// Sums of targets less a reference r, which keep twice the digits of `f64` in their moments. They are needed if rows are removed
-/// in other batches than they were added in: such rows had another reference, and rounding errors of large targets would hide
-/// small ones.
+/// in other batches than they were added in. Such rows had another reference then, and rounding errors of large targets would
+/// hide small ones.
 #[derive(Debug)]
 struct Differences {
     /// (t + 1) × D: Σ w (y − r) φ; the last row is Σ w φ.

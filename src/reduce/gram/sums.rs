@@ -144,8 +144,7 @@ impl<T: Real> GramSums<T> {
     }
 
     /// Adds the rows of other sums to these. Both must have an equal map and equal centring and scaling of inputs. The bits do
-    /// not depend on the order in which sums are merged, up to 16 million updates of a few rows each; beyond, results agree to
-    /// rounding.
+    /// not depend on the order of merging, up to 16 million updates of a few rows each. Beyond, results agree to rounding.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations or numbers of targets differ, [`Row`](Error::Row) if a row is in both,

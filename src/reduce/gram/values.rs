@@ -71,8 +71,8 @@ impl<T: Real> GramSums<T> {
         T::epsilon().widen() * (RUN as f64).sqrt()
     }
 
-    /// The magnitudes to which rounding errors of Σ w φ φᵀ are relative once rows were removed, which may have been larger than
-    /// the remaining ones: for an entry, and for the whole matrix. Both are 0 if no row was removed.
+    /// The magnitudes to which rounding errors of Σ w φ φᵀ are relative after a removal: for an entry, and for the whole matrix.
+    /// The removed rows may have been larger than the remaining ones. Both are 0 if no row was removed.
     ///
     /// Errors of runs are independent, so that their squares add: the root of Σ m² over runs of magnitudes m, of which
     /// max m · Σ m is a bound.

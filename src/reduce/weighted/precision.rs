@@ -63,8 +63,9 @@ impl Span {
     }
 }
 
-/// The least feature, relative to the largest of a row, with which products in `T` do not underflow: the product of a feature of
-/// a query and one of a key, and for rows with zeros (`gaps`) of the key's weight too, is a normal number with room to spare.
+/// The least feature, relative to the largest of a row, with which products in `T` do not underflow. The product of a feature of
+/// a query and one of a key is then a normal number by a margin. For rows with zeros (`gaps`), so is the product with the key's
+/// weight.
 pub(crate) fn least<T: Real>(gaps: bool) -> f64 {
     T::min_positive_value().widen().powf(if gaps { 0.3 } else { 0.44 })
 }

@@ -43,10 +43,10 @@ use crate::{Points, Real, Targets};
 ///
 /// # Definition
 /// Labels are regressed as [indicators](crate::Targets). With the predictions ŷ, p(class c | x) = e^(a ŷ_c + b_c) / Σ_k e^(a
-/// ŷ_k + b_k), where a and b minimise the cross-entropy on held-out labels. As in Platt's method, the target probability of a
-/// held-out point of class c is (n_c + 1)/(n_c + t) for c, and 1/(n_c + t) for each other class, with n_c points of the class and
-/// t classes. Classes that are separated perfectly therefore do not get probabilities of 0 and 1. Without a calibration there are
-/// no probabilities, since predictions may be negative.
+/// ŷ_k + b_k), where a and b minimise the cross-entropy on held-out labels. Target probabilities are as in Platt's method. For a
+/// held-out point of class c, they are (n_c + 1)/(n_c + t) for c, and 1/(n_c + t) for each other class, with n_c points of the
+/// class and t classes. Classes that are separated perfectly therefore do not get probabilities of 0 and 1. Without a calibration
+/// there are no probabilities, since predictions may be negative.
 ///
 /// [`Ridge::classify`] needs no calibration: it names the class with the largest prediction, which may not be the most probable
 /// one.

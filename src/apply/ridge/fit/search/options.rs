@@ -267,9 +267,9 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Gives each target its own λ, the one with the least error for this target. This is the default for numbers. Maps are
-    /// compared by the sum of log evidences, or for other criteria by Σ ln(error/variance) over the targets that vary, which does
-    /// not change with their units.
+    /// Gives each target its own λ, the one with the least error for this target. This is the default for numbers. With the
+    /// evidence, maps are compared by the sum of log evidences. With other criteria they are compared by Σ ln(error/variance)
+    /// over the targets that vary, which does not change with their units.
     ///
     /// With labels, the predictions of all classes then no longer add up to 1.
     ///

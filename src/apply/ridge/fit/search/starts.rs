@@ -111,8 +111,8 @@ impl<T: Real> Search<'_, '_, T> {
         self.try_more((0..parts).flat_map(of).collect(), attempts)
     }
 
-    /// Tries lengthscales of each coordinate, one coordinate after the other: steps up and down, and in the first sweep of a
-    /// default grid the lengthscales for the strongest wave along the coordinate.
+    /// Tries lengthscales of each coordinate, one coordinate after the other: steps up and down. The first sweep of a default
+    /// grid also tries lengthscales for the strongest wave along the coordinate.
     pub fn sweep(&mut self, attempts: &mut Attempts) -> Result<()> {
         let d = self.all.x.ncols();
         let is_default = self.options.lengthscales.is_none() && self.options.sweeps > 0;

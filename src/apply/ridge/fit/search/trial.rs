@@ -184,8 +184,8 @@ impl<T: Real> RidgeFit<T> {
     }
 
     /// The trial with the least error, the first of equal ones. If some trials clearly predict better than the mean, it is one of
-    /// them: they pass the tests of [`RidgeWarning::Mean`] with 3.2 nats to spare, since the best of many maps passes more easily
-    /// by chance.
+    /// them. These trials pass the tests of [`RidgeWarning::Mean`] with 3.2 nats to spare. The margin is needed because the best
+    /// of many maps passes more easily by chance.
     pub fn best(&self) -> &RidgeTrial {
         &self.trials[self.best]
     }
