@@ -24,7 +24,7 @@ use crate::{Real, progress};
 pub enum Error {
     /// An array has the wrong size along an axis.
     Shape {
-        /// What was counted, such as "the number of columns of x".
+        /// The size, in words, such as "the number of columns of x".
         what: &'static str,
         /// The size that fits.
         expected: usize,
@@ -34,7 +34,7 @@ pub enum Error {
     /// An array has a size along an axis that is not a multiple of another size.
     #[non_exhaustive]
     Multiple {
-        /// What was counted, such as "the number of heads of the queries".
+        /// The size, in words, such as "the number of heads of the queries".
         what: &'static str,
         /// The size of which it must be a multiple.
         of: usize,
@@ -133,7 +133,7 @@ pub enum Error {
     },
     /// A result was requested before there was any data.
     NoData {
-        /// What was asked.
+        /// The result that was requested, such as "a choice of λ".
         what: &'static str,
     },
     /// A [watcher](crate::progress::watch) has stopped the work.
@@ -152,7 +152,7 @@ pub enum Error {
         /// The fault of the row.
         reason: &'static str,
     },
-    /// Statistics that cannot be merged.
+    /// Statistics cannot be merged.
     Merge {
         /// The reason, such as "their maps differ".
         reason: &'static str,
@@ -162,7 +162,7 @@ pub enum Error {
     Singular {
         /// The λ that was given.
         lambda: f64,
-        /// The smallest λ that is large relative to rounding.
+        /// The smallest λ that is large beside rounding errors.
         least: f64,
     },
     /// A matrix could not be factorised.

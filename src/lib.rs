@@ -63,7 +63,7 @@
 //!
 //! **To extend**: [`extend`] has the traits for maps, kernels and couplings of your own; [`testing`] verifies them.
 //!
-//! **To store and compare**: [`recipe`] has the parts of recipes; [`reduce`] has sums that travel between machines.
+//! **To store and compare**: [`recipe`] has the parts of recipes; [`reduce`] has sums that machines exchange.
 //!
 //! **To look up**: [`theory`] has variances and bounds in closed form, with [errata](theory::errata) of the papers.
 //!

@@ -1,4 +1,4 @@
-//! [`Targets`]: what a regression predicts, numbers or labels, with weights of the rows.
+//! [`Targets`]: the numbers or labels that a regression predicts, with weights of the rows.
 
 use ndarray::{
     Array1, Array2, ArrayBase, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Axis, CowArray, Data, Ix1, Ix2,
@@ -10,8 +10,8 @@ use crate::error::{Error, Result, check_size};
 use crate::labels::{check_labels, one_hot};
 use crate::reduce::{check_precisions, check_weights};
 
-/// Targets of a regression, for methods that take `impl Into<Targets<T>>`: numbers, n or n × t, or n labels of classes. They may
-/// carry a weight for each row.
+/// Targets of a regression: numbers, n or n × t, or n labels of classes, with a weight for each row if you set weights. Methods
+/// take `impl Into<Targets<T>>`.
 ///
 /// ```
 /// use random_features::Targets;
@@ -24,21 +24,22 @@ use crate::reduce::{check_precisions, check_weights};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// Arrays of one dimension hold one target for each of n points, arrays of two dimensions hold t of them in each row. Arrays of any
-/// layout (owned, shared, views) convert by reference, views also by value, and vectors and slices by reference. Nothing is
-/// copied. `predict` gives n × t numbers, and `predict_single` n numbers for one target.
+/// Arrays of one dimension hold one target for each of n points; arrays of two dimensions hold t targets in each row. Arrays of
+/// any layout (owned, shared, views) convert by reference, views also by value, and vectors and slices by reference. Nothing is
+/// copied. A model's `predict` gives n × t numbers, and its `predict_single` gives n numbers for one target.
 ///
 /// # Labels
-/// Labels are whole numbers from 0. Each class has a target that is 1 for its rows and 0 for others: indicators. There are as many
-/// classes as the receiver has targets; a search takes one more than the largest label, or as many as
-/// [`of_labels`](Targets::of_labels) states.
+/// Labels are whole numbers from 0. They are regressed as indicators: each class has a target that is 1 for its rows and 0 for
+/// others. In statistics, the number of classes is the number of targets. In a search, it is the number that
+/// [`of_labels`](Targets::of_labels) states, or else one more than the largest label.
 ///
 /// # Weights
 /// A weight says how often a row counts: a row of weight 2 is the row given twice, and a row of weight 0 is absent.
 ///
 /// # Precisions
-/// A precision p says how well a row is known: its noise has the variance σ²/p. Rows of large p draw a regression more, as rows of large
-/// weight do, but they are no more rows: [`with_precisions`](Targets::with_precisions).
+/// A precision p says how precisely the targets of a row are known: their noise has the variance σ²/p. A row of large p has more
+/// influence on a regression, as a row of large weight has, but it still counts as one row:
+/// [`with_precisions`](Targets::with_precisions).
 #[derive(Clone, Debug)]
 pub struct Targets<'a, T: Real> {
     kind: Kind<'a, T>,
@@ -66,16 +67,16 @@ pub(crate) struct TargetRows<'a, T: Real> {
 }
 
 impl<'a, T: Real> Targets<'a, T> {
-    /// Labels below a number of classes, some of which need not occur.
+    /// Labels of a given number of classes, some of which need not occur.
     ///
     /// # Errors
-    /// [`Entry`](Error::Entry) with the row of a label that is too large.
+    /// [`Entry`](Error::Entry) with the row of a label that is not below the number of classes.
     pub fn of_labels(labels: &'a [usize], classes: usize) -> Result<Self> {
         check_labels(aview1(labels), classes)?;
         Ok(Kind::Labels(aview1(labels), Some(classes)).into())
     }
 
-    /// Sets the weight of each row: how often it counts.
+    /// Sets the weight of each row, which says how often the row counts.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there are not n weights, [`Entry`](Error::Entry) if one is negative or not finite.
@@ -84,10 +85,11 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Targets { weights: Some(weights.view().into()), ..self })
     }
 
-    /// Sets the precision p of each row, so that its noise has the variance σ²/p: for measurements with error bars s, 1/s².
+    /// Sets the precision p of each row, so that its noise has the variance σ²/p. For measurements with error bars s, p is 1/s².
     ///
-    /// σ² is estimated, or taken as [known](crate::apply::RidgeSpectrum::log_evidence_with_noise): then error bars stand at face value
-    /// with σ² = 1. Multiplying all precisions and λ by a number changes no prediction, interval or choice.
+    /// The variance σ² is estimated from the data, or it is [known](crate::apply::RidgeSpectrum::log_evidence_with_noise): σ² = 1
+    /// states that the error bars are exact. Multiplying all precisions and λ by one number changes no prediction, interval or
+    /// choice.
     ///
     /// ```
     /// use random_features::Targets;
@@ -113,8 +115,9 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Targets { precisions: Some(precisions.view().into()), ..self })
     }
 
-    /// Weighs labels so that all classes that occur count alike: by n/(K n_c) for a row of class c, with n_c rows of it and K
-    /// classes that occur. Weights that were set before are multiplied by it, and n and n_c are their sums.
+    /// Sets weights of labels for which all classes that occur count equally. A row of class c has the weight n/(K n_c), where K
+    /// classes occur and n_c of the n rows are of class c. If weights were set before, they are multiplied by these, and n and
+    /// n_c are sums of weights.
     ///
     /// ```
     /// use random_features::Targets;
@@ -133,12 +136,12 @@ impl<'a, T: Real> Targets<'a, T> {
     /// ```
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) for targets that are no labels, [`NoData`](Error::NoData) if no row has a weight,
+    /// [`Unsupported`](Error::Unsupported) for targets that are not labels, [`NoData`](Error::NoData) if no row has a weight,
     /// [`Entry`](Error::Entry) if a weight overflows.
     #[doc(alias = "class_weight")]
     pub fn balanced(self) -> Result<Self> {
         let Kind::Labels(labels, _) = &self.kind else {
-            return Err(Error::Unsupported { what: "balanced weights of targets that are no labels" });
+            return Err(Error::Unsupported { what: "balanced weights of targets that are not labels" });
         };
         let weight = |i: usize| self.weights.as_ref().map_or(1.0, |weights| weights[i]);
         let mut of_class = std::collections::BTreeMap::<usize, f64>::new();
@@ -178,7 +181,7 @@ impl<'a, T: Real> Targets<'a, T> {
         matches!(self.kind, Kind::Labels(..))
     }
 
-    /// The targets as numbers, n × `count`; labels without a stated number of classes have `count` of them.
+    /// The targets as numbers, n × `count`; labels without a stated number of classes get `count` classes.
     #[inline(never)]
     pub(crate) fn rows(&self, count: usize) -> Result<TargetRows<'_, T>> {
         let columns = match &self.kind {
@@ -191,7 +194,7 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(TargetRows { columns, weights: view(&self.weights), precisions: view(&self.precisions) })
     }
 
-    /// The targets as numbers, for what does not weigh rows.
+    /// The targets as numbers, n × `count`, for methods that take no weights; `what` names the weights in the error.
     pub(crate) fn unweighted(&self, count: usize, what: &'static str) -> Result<CowArray<'_, T, Ix2>> {
         let TargetRows { columns, weights, precisions } = self.rows(count)?;
         if weights.is_some() || precisions.is_some() { Err(Error::Unsupported { what }) } else { Ok(columns) }
@@ -199,7 +202,7 @@ impl<'a, T: Real> Targets<'a, T> {
 }
 
 impl<'a, T: Real> TargetRows<'a, T> {
-    /// No targets, for this number of rows.
+    /// No targets, for `rows` rows.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn none(rows: usize, weights: Option<&'a ArrayRef1<f64>>) -> Self {
         let weights = weights.map(|weights| weights.view().into());
@@ -213,7 +216,7 @@ impl<'a, T: Real> TargetRows<'a, T> {
         TargetRows { columns: self.columns.view().into(), weights, precisions }
     }
 
-    /// Copies of the rows of these numbers, each below n.
+    /// Copies of the rows with these numbers, each below n.
     pub fn select(&self, rows: &[usize]) -> TargetRows<'static, T> {
         let of =
             |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map(|all| all.select(Axis(0), rows).into());
@@ -231,13 +234,13 @@ impl<'a, T: Real> TargetRows<'a, T> {
         self.precisions.as_deref()
     }
 
-    /// The weight of a row in sums: how often it counts, times its precision.
+    /// The factor of a row in sums: its weight times its precision.
     pub fn weight(&self, row: usize) -> f64 {
         let of = |all: &Option<CowArray<'_, f64, Ix1>>| all.as_ref().map_or(1.0, |all| all[row]);
         of(&self.weights) * of(&self.precisions)
     }
 
-    /// The [weights](TargetRows::weight) of all rows; `None` if all are 1.
+    /// The [factors](TargetRows::weight) of all rows; `None` if all are 1.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn products(&self) -> Option<CowArray<'_, f64, Ix1>> {
         match (&self.weights, &self.precisions) {
@@ -247,7 +250,7 @@ impl<'a, T: Real> TargetRows<'a, T> {
         }
     }
 
-    /// The sum of counts, and that of counts times the logarithm of the precision.
+    /// Σ a and Σ a ln p, with the weight a and the precision p of each row.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn counts(&self) -> [f64; 2] {
         let count = |row: usize| self.weights.as_ref().map_or(1.0, |weights| weights[row]);
@@ -256,7 +259,7 @@ impl<'a, T: Real> TargetRows<'a, T> {
         rows.fold([0.0; 2], |[n, l], row| [n + count(row), l + count(row) * logarithm(row)])
     }
 
-    /// The sum of all [weights](TargetRows::weight).
+    /// The sum of all [factors](TargetRows::weight).
     pub fn total(&self) -> f64 {
         match (&self.weights, &self.precisions) {
             (None, None) => self.columns.nrows() as f64,
@@ -265,14 +268,14 @@ impl<'a, T: Real> TargetRows<'a, T> {
         }
     }
 
-    /// Rejects weights or precisions that are not for so many rows, or out of their domains.
+    /// Rejects weights or precisions that are not `rows` numbers, or out of their domains.
     pub fn check_weights(&self, rows: usize) -> Result<()> {
         check_weights(self.weights(), rows)?;
         self.precisions().map_or(Ok(()), |precisions| check_precisions(precisions, rows))
     }
 }
 
-/// Borrows a number for each row.
+/// Borrows the numbers, one for each row.
 fn view<'a>(all: &'a Option<CowArray<'_, f64, Ix1>>) -> Option<CowArray<'a, f64, Ix1>> {
     all.as_ref().map(|all| all.view().into())
 }
@@ -295,7 +298,7 @@ pub(crate) fn single<T>(predictions: Array2<T>) -> Result<Array1<T>> {
     Ok(predictions.index_axis_move(Axis(1), 0))
 }
 
-/// What a target is made of: a number, or a label.
+/// The element type of targets: a number, or a label.
 pub(crate) trait Target<T: Real>: Sized {
     fn targets(entries: ArrayView1<'_, Self>) -> Targets<'_, T>;
 }

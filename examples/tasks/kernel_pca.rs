@@ -1,4 +1,4 @@
-//! Kernel principal components of rows that come in batches.
+//! Kernel principal components of rows that are read in batches.
 //!
 //!     cargo run --release --example task_kernel_pca
 

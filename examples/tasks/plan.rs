@@ -1,4 +1,4 @@
-//! Which features suit these points? A plan ranks them by the errors to expect.
+//! Which features suit these points? A plan ranks maps by their expected errors.
 //!
 //!     cargo run --release --example task_plan
 

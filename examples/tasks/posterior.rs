@@ -1,4 +1,4 @@
-//! Predictions with intervals: ridge regression read as a Gaussian process.
+//! Predictions with intervals: ridge regression as a Gaussian process.
 //!
 //!     cargo run --release --example task_posterior
 
@@ -12,7 +12,7 @@ fn main() -> Result<()> {
     let noise = Array1::from_shape_simple_fn(1000, || 0.1 * rng.normal());
     let y = x.column(0).mapv(|x| f64::sin(2.0 * x)) + noise;
 
-    // The lengthscale and the noise are those of the largest evidence.
+    // The lengthscale and λ have the largest evidence.
     let fit = RidgeSearch::gaussian(1, 100, 7)?.with_criterion(Criterion::LogEvidence).fit(&x, &y)?;
     let posterior = fit.posterior()?.with_landmarks(&x.slice(s![..50, ..]))?;
     println!("deviation of the noise {:.3}", posterior.noise()[0].sqrt());

@@ -1,4 +1,4 @@
-//! Ridge regression on random Fourier features: lengthscale and λ are searched for.
+//! Ridge regression on random Fourier features, with a search for the lengthscale and λ.
 //!
 //!     cargo run --release --example task_regression
 
@@ -6,7 +6,7 @@ use random_features::ndarray::{Array1, Array2, s};
 use random_features::prelude::*;
 
 fn main() -> Result<()> {
-    // 4000 rows of three numbers, and what is to be predicted from them.
+    // 4000 rows of three numbers, and the target of each row.
     let mut rng = rng(1);
     let x = Array2::from_shape_simple_fn((4000, 3), || rng.normal());
     let y: Array1<f64> = x.rows().into_iter().map(|x| f64::sin(2.0 * x[0]) + x[1] * x[2]).collect();

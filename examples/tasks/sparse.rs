@@ -1,4 +1,4 @@
-//! Ridge regression of sparse rows, of which only the entries are read.
+//! Ridge regression of sparse rows, of which only the stored entries are read.
 //!
 //!     cargo run --release --features sparse --example task_sparse
 

@@ -1,4 +1,4 @@
-//! A map and a model are written to files and read back, to the bit.
+//! A map and a model are written to files and read back with the same bits.
 //!
 //!     cargo run --release --features serde --example task_store
 

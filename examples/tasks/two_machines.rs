@@ -1,4 +1,4 @@
-//! One regression of rows that lie on two machines: what travels are sums, whatever the number of rows.
+//! One regression of rows on two machines, which exchange sums whose size does not depend on the number of rows.
 //!
 //!     cargo run --release --features serde --example task_two_machines
 
@@ -7,7 +7,7 @@ use random_features::ndarray::{Array1, Array2, arr2};
 use random_features::prelude::*;
 use random_features::reduce::GramSums;
 
-/// Every machine draws this map, whose seed is agreed.
+/// The map, which every machine draws from the same seed.
 fn map() -> Result<Map<f64>> {
     Map::for_kernel(Gaussian::new(1.0)?, 2, 64, 7)
 }

@@ -1,10 +1,10 @@
 //! Applications of feature maps: regression, attention, sampling, metrics.
 //!
-//! - Ridge regression: [`RidgeSearch`] fits data in memory and chooses lengthscale and λ. [`RidgeStatistics`] read points in
-//!   batches, on several machines, and give a [`Ridge`]. [`RidgeClassifier`] has probabilities, [`RidgePosterior`] intervals.
-//!   [`KernelRidge`] solves with a Gram matrix, exact or estimated: the reference.
+//! - Ridge regression: [`RidgeSearch`] fits data in memory and chooses the lengthscale and λ. [`RidgeStatistics`] read points in
+//!   batches, on several machines, and give a [`Ridge`]. [`RidgeClassifier`] gives probabilities, and [`RidgePosterior`]
+//!   intervals. [`KernelRidge`], the reference, solves with an exact or estimated Gram matrix.
 //! - Generalised linear models: [`Glm`] for classes with probabilities (logistic regression), for counts, and for the squared
-//!   hinge; [`GlmSums`] fit rows on several machines, [`GlmStream`] follows batches.
+//!   hinge. [`GlmSums`] fit rows on several machines, and [`GlmStream`] is updated by batches.
 //! - Kernel regression, which is simpler and less accurate: [`Smoother`] from features in O((n + t) m), and [`ExactSmoother`]
 //!   from the kernel itself in O(n t), the reference.
 //! - Kernel PCA: [`pca`].

@@ -52,7 +52,7 @@ fn run(targets: usize) -> usize {
 /// lengthscale, and [`predict_and_report`](Smoother::predict_and_report) gives the rows of such points.
 ///
 /// Parts of a data set may be read by several machines: smoothers of equal maps [merge](Smoother::merge), and their
-/// [sums](Smoother::sums) travel without the map ([`KernelSums`]). Rows are numbered, and none is counted twice.
+/// [sums](Smoother::sums) are sent without the map ([`KernelSums`]). Rows are numbered, and none is counted twice.
 ///
 /// # Cost
 /// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).

@@ -91,10 +91,10 @@ pub fn of_statistics(statistics: &Statistics) -> Result<f64> {
     checked((0.5 * statistics.dim() as f64 * variance).sqrt())
 }
 
-/// Scales of coordinates from pairs of points: m, d numbers, and G.
+/// Typical scales of coordinates from pairs of points: m, d numbers, and G.
 ///
-/// m_k is the median of |x_ik − x_jk| over pairs, of the non-zero ones if it is 0, or 1 for a coordinate that does not vary. G is the
-/// median of ‖(x_i − x_j)/m‖, of the non-zero ones if it is 0.
+/// m_k is the median of |x_ik − x_jk| over pairs. If it is 0, it is the median of the non-zero values, or 1 for a coordinate that
+/// does not vary. G is the median of ‖(x_i − x_j)/m‖, or of the non-zero values if it is 0.
 ///
 /// # Errors
 /// [`Parameter`](Error::Parameter) if there are fewer than two points, or all are equal.
@@ -119,14 +119,14 @@ pub(crate) fn own_scales<T: Real>(points: &ArrayRef2<T>) -> Result<(Vec<f64>, f6
     Ok((medians, checked(common.ok_or(EQUAL)?)?))
 }
 
-/// The error where no two points differ.
+/// The error if no two points differ.
 const EQUAL: Error = Error::Parameter {
     name: "the median distance",
     value: 0.0,
     domain: "positive: at least two points must differ",
 };
 
-/// The median, or that of the numbers above 0 if it is 0; `None` if there are none.
+/// The median, or if it is 0, the median of the numbers above 0; `None` if there are no such numbers.
 fn median_of_most(mut numbers: Vec<f64>, median: impl Fn(&mut [f64]) -> Option<f64>) -> Option<f64> {
     let found = median(&mut numbers);
     if found != Some(0.0) {

@@ -1,9 +1,9 @@
 //! Choosing the parameters of maps and kernels from data.
 //!
 //! [`Statistics`] reads points once, in O(nd), and keeps a few numbers for each coordinate. [`PairStatistics`] combines the
-//! statistics of queries and keys and chooses parameters that are optimal on average over all pairs, without a loop over
-//! pairs. [`shaping`] chooses shifts, a basis and coefficients from second moments, and [`lengthscale`] has the usual
-//! heuristics for ℓ. Parameters are plain numbers that are passed to constructors of maps and kernels.
+//! statistics of queries and keys. It chooses parameters that are optimal on average over all pairs, without a loop over pairs.
+//! [`shaping`] chooses shifts, a basis and coefficients from second moments, and [`lengthscale`] has the usual heuristics for ℓ.
+//! Parameters are plain numbers that are passed to constructors of maps and kernels.
 //!
 //! ```
 //! use random_features::ndarray::arr2;

@@ -46,7 +46,7 @@ const ROWS: u64 = 4096;
 ///
 /// # Definition
 /// Rows are numbered from 0 or from [`with_first_row`](Reservoir::with_first_row) on. The k rows with the smallest hashes of seed
-/// and number are kept (bottom-k sampling). They depend neither on the batches nor on the order of merges, so that parts of a
+/// number are kept (bottom-k sampling). The sample depends neither on the batches nor on the order of merges, so that parts of a
 /// data set may be read by several machines.
 ///
 /// # Cost
@@ -95,7 +95,7 @@ impl Reservoir {
         Ok(reservoir)
     }
 
-    /// Sets k, the most rows that are kept. Surplus rows are dropped, and rows that were dropped do not return: set it first.
+    /// Sets k, the maximum number of rows that are kept. Surplus rows are dropped and do not return: set k before rows are added.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if k is 0, [`Memory`](Error::Memory) if k rows do not fit in memory.
@@ -130,7 +130,7 @@ impl Reservoir {
     /// Adds the rows of `x`, n × d.
     ///
     /// # Errors
-    /// The errors of [`Statistics::update`]; [`Row`](Error::Row) if a row of one of their numbers was read already, or numbers
+    /// The errors of [`Statistics::update`]; [`Row`](Error::Row) if a row with one of these numbers was read already, or numbers
     /// reach 2⁶⁴ − 1. Nothing is added on error.
     #[inline(never)]
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
@@ -145,7 +145,7 @@ impl Reservoir {
         Ok(())
     }
 
-    /// The rows of `x` that may be among those kept, by hash and number; later rows of `x` may push some out.
+    /// The rows of `x` that may be kept, with hash and number; later rows of `x` may replace some of them.
     fn rows_to_keep<T: Real>(&self, x: &ArrayRef2<T>) -> Result<BTreeMap<(u64, u64), Vec<f64>>> {
         let last =
             self.kept.last_key_value().filter(|_| self.kept.len() >= self.capacity).map(|(key, _)| *key);

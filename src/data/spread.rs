@@ -1,4 +1,4 @@
-//! [`spread`]: some of many rows.
+//! [`spread`]: evenly spaced indices.
 
 /// Up to `most` evenly spaced indices below `of`.
 pub(crate) fn spread(of: usize, most: usize) -> Vec<usize> {

@@ -13,7 +13,7 @@ use crate::once::once;
 /// The least variance above the rounding of squares that are below the normal numbers.
 const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 
-/// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them. A constant column becomes 0.
+/// Centres and scales points before a map is applied: x ↦ (x − centre) / scale in each coordinate. A constant column becomes 0.
 ///
 /// ```
 /// use random_features::ndarray::arr2;
@@ -30,15 +30,15 @@ const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 /// ```
 ///
 /// # Constant columns
-/// A column is constant if its range, max − min, is at most 4 ε of its largest magnitude, for the ε of its scalar type, or if
-/// its deviation is below the least normal number. Batches, weights, streams and merged parts give one answer. Nothing can be
-/// learnt from such a column: it becomes 0 for every finite input, also for values that did not occur in training. Its scale
-/// is given as 1.
+/// A column is constant if its range, max − min, is at most 4 ε times its largest magnitude, for the ε of its scalar type. It is
+/// also constant if its deviation is below the least normal number. Batches, weights, streams and merged parts all give the same
+/// answer. Nothing can be learnt from such a column: it becomes 0 for every finite input, even for values that did not occur in
+/// training. Its scale is given as 1.
 #[doc(alias = "StandardScaler")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standardisation {
     centre: Vec<f64>,
-    /// What rounding has left of each centre, so that differences from the mean keep their digits wherever it is.
+    /// The rounding error of each centre, so that differences from the mean keep their digits wherever the mean is.
     rest: Vec<f64>,
     scale: Vec<f64>,
     /// The constant columns, ascending, which become 0.
@@ -46,11 +46,11 @@ pub struct Standardisation {
 }
 
 impl Standardisation {
-    /// The standardisation with a centre and a scale for each coordinate; no column is constant.
+    /// The standardisation with a given centre and a given scale for each coordinate; no column is constant.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if there are not as many scales as centres, [`Parameter`](Error::Parameter) if there are none,
-    /// [`Entry`](Error::Entry) if a centre is not finite or a scale not positive and finite.
+    /// [`Shape`](Error::Shape) if there are not as many scales as centres, [`Parameter`](Error::Parameter) if there are no
+    /// centres, [`Entry`](Error::Entry) if a centre is not finite or a scale not positive and finite.
     pub fn new(centre: Vec<f64>, scale: Vec<f64>) -> Result<Self> {
         check_positive("the number of centres", centre.len())?;
         check_size("the number of scales", centre.len(), scale.len())?;
@@ -66,7 +66,7 @@ impl Standardisation {
         Ok(Standardisation { centre, rest, scale, constant: Vec::new() })
     }
 
-    /// Sets what rounding has left of each centre.
+    /// Sets the rounding error of each centre.
     fn with_rests(self, rest: Vec<f64>) -> Result<Self> {
         check_size("the number of rests of centres", self.centre.len(), rest.len())?;
         let wrong = |(rest, centre): (&f64, &f64)| centre + rest != *centre;
@@ -77,7 +77,7 @@ impl Standardisation {
         Ok(Standardisation { rest, ..self })
     }
 
-    /// Sets the constant columns, counted from 0 and ascending: they become 0, whatever their centres and scales are.
+    /// Sets the constant columns, counted from 0 and ascending, which become 0 whatever their centres and scales are.
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if a column does not exist or does not come after the one before it.
@@ -96,7 +96,7 @@ impl Standardisation {
         Ok(Standardisation { constant: columns, ..self })
     }
 
-    /// The means and standard deviations (over n, not n − 1) of the columns of `x`, n × d.
+    /// The standardisation by the means and standard deviations (over n, not n − 1) of the columns of `x`, n × d.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if there is no row, [`NotFinite`](Error::NotFinite) if a number is not finite,
@@ -105,8 +105,8 @@ impl Standardisation {
         Self::of_weighted(x, None)
     }
 
-    /// The means and standard deviations of the columns of `x`, n × d, with a weight for each row: how often it counts. Weights of
-    /// 1 give the bits of no weights.
+    /// The standardisation by the means and standard deviations of the columns of `x`, n × d, with a weight for each row, which
+    /// says how often it counts. Weights of 1 give the same bits as no weights.
     #[inline(never)]
     pub(crate) fn of_weighted<T: Real>(x: &ArrayRef2<T>, weights: Option<&ArrayRef1<f64>>) -> Result<Self> {
         let unit = weights.map_or(Ok(1.0), |weights| checked_unit(weights, x.nrows()))?;
@@ -118,12 +118,11 @@ impl Standardisation {
         Self::of_columns(x.axis_iter(Axis(1)).map(|column| Ok(moments(column, weight))))
     }
 
-    /// The means and standard deviations of points that were read in batches, with weights or without.
+    /// The standardisation by the means and standard deviations of points that were read in batches, with weights or without.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if there was no point, [`Entry`](Error::Entry) with the first column that is not constant and
-    /// whose variance is below 1e-292, where statistics lose its digits: scale such a column, or take
-    /// [`of`](Standardisation::of).
+    /// has a variance below 1e-292, where statistics lose its digits: scale such a column, or take [`of`](Standardisation::of).
     pub fn of_statistics(statistics: &Statistics) -> Result<Self> {
         statistics.mean()?;
         Self::of_columns(statistics.coordinates().iter().enumerate().map(|(row, c)| {
@@ -148,7 +147,7 @@ impl Standardisation {
         Standardisation::new(centre, scale)?.with_rests(rest)?.with_constant_columns(constant)
     }
 
-    /// The centres, which are subtracted first. What rounding has left of a mean is subtracted afterwards.
+    /// The centres, which are subtracted first. The rounding errors of means are subtracted afterwards.
     pub fn centre(&self) -> &[f64] {
         &self.centre
     }
@@ -158,12 +157,12 @@ impl Standardisation {
         &self.scale
     }
 
-    /// The constant columns, from 0 and ascending, which become 0 for every input.
+    /// The constant columns, counted from 0 and ascending, which become 0 for every finite input.
     pub fn constant_columns(&self) -> &[usize] {
         &self.constant
     }
 
-    /// Standardises points, n × d. NaN and infinities stay NaN in constant columns too.
+    /// Standardises points, n × d: n × d numbers. A constant column becomes NaN where `x` is not finite.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if the result does not fit in memory.

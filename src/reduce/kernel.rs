@@ -12,9 +12,9 @@ use crate::map::{Identity, Map};
 use crate::once::once;
 use crate::rows::RowRanges;
 
-/// The sums over training points of a [`Smoother`](crate::apply::Smoother), without its map: what travels between machines.
+/// The sums over training points of a [`Smoother`](crate::apply::Smoother), without its map, to be exchanged between machines.
 ///
-/// Two machines read halves of a data set; a coordinator adds up their sums and does not know the map.
+/// In this example two machines read halves of a data set, and a coordinator without the map adds their sums.
 /// ```
 /// use random_features::ndarray::{Array2, s};
 /// use random_features::apply::Smoother;
@@ -49,15 +49,16 @@ use crate::rows::RowRanges;
 /// ```
 ///
 /// # Definition
-/// Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ over rows i of a data set, with the rows' numbers and the identity of the map ψ. Each feature
-/// has a scale of its own, so that sums neither overflow nor vanish at any norm. Equal parts, merged in one order, give equal
-/// bits; in another order sums differ by rounding.
+/// The sums are Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ over rows i of a data set, with the numbers of the rows and the identity of the
+/// map ψ. Each feature has a scale of its own, so that sums neither overflow nor underflow at any norm. Equal parts that are
+/// merged in the same order give equal bits; in another order sums differ by rounding.
 ///
-/// Sums of `f32` are sums of products in `f32`: they are for maps of `f32`, and sums stored of one scalar are not read as those
-/// of another. Identities are equal on every machine, except that a user-defined map has an identity only within its process.
+/// Sums of `f32` are sums of products in `f32`, for maps of `f32`; stored sums are read only in their scalar type. Identities are
+/// equal on every machine, except that a user-defined map has an identity only within its process.
 ///
 /// # Cost
-/// 8 D (targets + 2) bytes in memory, and as many in a binary format (feature `serde`); merging takes one pass over both.
+/// Sums take 8 D (targets + 2) bytes in memory, and as many in a binary format (feature `serde`). Merging takes one pass over
+/// both.
 #[derive(Clone, Debug)]
 pub struct KernelSums<T: Real> {
     map: Identity,
@@ -81,7 +82,7 @@ impl<T: Real> KernelSums<T> {
         self.map
     }
 
-    /// The number of targets.
+    /// The number of targets of each point.
     pub fn targets(&self) -> usize {
         self.totals.len()
     }
@@ -91,16 +92,16 @@ impl<T: Real> KernelSums<T> {
         self.rows.len()
     }
 
-    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    /// The numbers of the rows that are held, as ascending ranges with gaps between them.
     pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.rows.ranges()
     }
 
-    /// Merges the sums over other rows, of an equal map, into these.
+    /// Adds the sums over other rows, which are of an equal map, to these.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) if maps or numbers of targets differ, [`Row`](Error::Row) if a row is in both; nothing is added
-    /// then.
+    /// [`Merge`](Error::Merge) if maps or numbers of targets differ, [`Row`](Error::Row) if a row is in both. The sums are
+    /// unchanged then.
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         let differ = [
@@ -130,7 +131,7 @@ impl<T: Real> KernelSums<T> {
         Err(Error::Merge { reason })
     }
 
-    /// Adds the sums over points with these targets, after which these are sums of such rows.
+    /// Adds the sums over points with these targets, which are the rows `rows` of the data set.
     pub(crate) fn add(
         &mut self,
         sums: &WeightedSums<T>,
@@ -159,7 +160,7 @@ impl<T: Real> KernelSums<T> {
         self.totals[j] / self.rows() as f64
     }
 
-    /// Whether target `j` was another number than 0 for some point.
+    /// Whether target `j` was not 0 for some point.
     pub(crate) fn occurs(&self, j: usize) -> bool {
         self.totals[j] != 0.0 || self.sums.row(j).iter().any(|sum| *sum != 0.0)
     }

@@ -1,18 +1,18 @@
-//! Sums over features that merge, so that several machines share one regression: what is left of many points when their
-//! features are not kept.
+//! Sums over the features of many points, without the features themselves. Sums merge, so that several machines share one
+//! regression.
 //!
-//! Three words: `sums()` and `into_sums()` give what travels, `of_sums` makes statistics of sums that arrive with their map, and
-//! `merge` adds two of a kind (`merge_sums` adds sums to statistics).
+//! `sums()` and `into_sums()` of statistics return sums without the map, which can be stored and sent. `of_sums` makes statistics
+//! from such sums and their map. `merge` adds two objects of one type, and `merge_sums` adds sums to statistics.
 //!
-//! [`KernelSums`] serve [kernel regression](crate::apply::Smoother); [`GramSums`] serve [ridge
-//! regression](crate::apply::RidgeStatistics), with its posteriors, and [PCA](crate::apply::pca). Their examples have two
+//! [`KernelSums`] serve [kernel regression](crate::apply::Smoother). [`GramSums`] serve [ridge
+//! regression](crate::apply::RidgeStatistics), with its posteriors, and [PCA](crate::apply::pca). The examples of both have two
 //! machines and a coordinator.
 //!
-//! # What travels
-//! Sums know the identity of the map whose features they add up, and which rows of the data they hold, but not the map: a
-//! machine sends numbers that depend on its rows, and no frequencies. Two sums are added where both are of one map and no
-//! row is in both; anything else is an error. Storing them (feature `serde`) changes nothing. `GramSums` have the same
-//! bits in whatever order they are merged, `KernelSums` agree to rounding.
+//! # What machines exchange
+//! Sums hold the identity of their map and the numbers of their rows, but not the map. A machine thus sends numbers that depend
+//! on its rows, and no frequencies. Two sums can be merged if they are of one map and have no row in common; otherwise merging is
+//! an error. Storing sums (feature `serde`) does not change them. `GramSums` have the same bits in whatever order they are
+//! merged; `KernelSums` agree to rounding.
 //!
 //! `KernelSums` and `GramSums` come with the feature `regression`, which is in `default`; without it this module has nothing public.
 

@@ -1,65 +1,72 @@
-//! [`RidgeWarning`]: why a regression may be worse than it looks.
+//! [`RidgeWarning`]: why a regression may be worse than its errors suggest.
 
 use crate::error::Error;
 
-/// Why a regression that a search chose may be worse than it looks, or than it could be: [`RidgeFit::warnings`](crate::apply::RidgeFit::warnings),
-/// and [`RidgeStatistics::scale_warning`](crate::apply::RidgeStatistics::scale_warning) without a search.
+/// A reason why a regression may be worse than its errors suggest, or worse than it could be. A search gives warnings by
+/// [`RidgeFit::warnings`](crate::apply::RidgeFit::warnings), and statistics give one by
+/// [`RidgeStatistics::scale_warning`](crate::apply::RidgeStatistics::scale_warning).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RidgeWarning {
-    /// The range of one coordinate is more than 100 times that of another one. A range is max − min over all points, in lengthscales.
+    /// The range of one coordinate is more than 100 times the range of another one. A range is max − min over all points, in
+    /// lengthscales.
     UnequalInputs {
         /// The coordinate of the widest range, from 0.
         wide: usize,
-        /// The widest range.
+        /// The widest range, in lengthscales.
         wide_range: f64,
         /// The coordinate of the narrowest range above 0.
         narrow: usize,
-        /// The narrowest range.
+        /// The narrowest range above 0, in lengthscales.
         narrow_range: f64,
     },
-    /// All ranges are below 0.01 lengthscales: the kernel hardly tells points apart.
+    /// All ranges are below 0.01 lengthscales, so that kernel values of all pairs of points are nearly equal.
     NarrowInputs {
-        /// The widest range.
+        /// The widest range, in lengthscales.
         range: f64,
     },
-    /// All ranges are above 1000 lengthscales: the kernel finds no points near each other.
+    /// All ranges are above 1000 lengthscales, so that kernel values of nearly all pairs of points vanish.
     WideInputs {
-        /// The narrowest range.
+        /// The narrowest range, in lengthscales.
         range: f64,
     },
-    /// A coordinate has fewer than 64 spacings of its scalar type in its range, such as times in seconds since 1970 in `f32`. Subtract
-    /// an offset before the data become `f32`. The coordinate named has fewest.
+    /// The range of a coordinate is fewer than 64 spacings of its scalar type, for example times in seconds since 1970 in `f32`.
+    /// Subtract an offset before the data become `f32`. The coordinate with the fewest spacings is named.
     FewSpacings {
         /// The coordinate, from 0.
         coordinate: usize,
-        /// The range, max − min, divided by ε max(|min|, |max|).
+        /// The number of spacings: the range, max − min, divided by ε max(|min|, |max|).
         spacings: f64,
     },
-    /// The regression predicts no better than the mean of the targets, as far as so many rows can tell (0 without an intercept).
+    /// The data do not show that the regression predicts better than the mean of the targets, or without an intercept, better
+    /// than 0.
     ///
-    /// A better regression passes two tests. Its criterion is below that of the mean. And with some λ that was tried the
-    /// [log evidence](crate::apply::RidgeSpectrum::log_evidence) of a target, on the rows of the regression, is above that of its mean and noise
-    /// by 4 nats, and by ln t more for t targets. The criterion alone does not tell: it is least by chance for some lengthscale and λ.
+    /// A better regression passes two tests. First, its criterion is below the criterion of the mean. Second, with some λ that
+    /// was tried, the [log evidence](crate::apply::RidgeSpectrum::log_evidence) of a target, on the rows of the regression, is
+    /// above the evidence of a constant with noise. It must be above by 4 nats, and by ln t more for t targets. The first test is
+    /// not enough, since some lengthscale and λ make the criterion small by chance.
     ///
-    /// On noise a fixed regression is not warned of with a probability of at most e⁻⁴, and what searches chose was not in 0 to 7 % of 300
-    /// sets of 12, 30, 100 and 300 rows in two dimensions. Where a sine made three quarters of the variance, 100 rows were never warned
-    /// of, 30 rows in 1 % by the evidence and 6 % by leave-one-out, 12 rows in 60 %. With 30 % held out it was 5 % of 100 rows and half
-    /// of 30: so few held-out rows tell little.
+    /// If targets are noise, the warning for a fixed regression is missing with a probability of at most e⁻⁴. After searches it
+    /// was missing in 0 to 7 % of 300 sets of 12, 30, 100 and 300 rows in two dimensions. Where a sine made three quarters of the
+    /// variance, the warning was given wrongly for no set of 100 rows. It was given for 1 % (evidence) and 6 % (leave-one-out) of
+    /// the sets of 30 rows, and for 60 % of the sets of 12 rows. With 30 % of the rows held out, it was given for 5 % of the sets
+    /// of 100 rows. For sets of 30 rows, with few held-out rows, it was given for half of them.
     Mean {
-        /// The criterion for the regression; where each target has its own λ, that of the target nearest to passing the tests.
+        /// The criterion for the regression. If each target has its own λ, it is the criterion of the target that is nearest to
+        /// passing the tests.
         error: f64,
         /// The criterion for the mean of the targets, or of this target.
         mean_error: f64,
-        /// The most nats by which a target is likelier under a regression that was tried than under its mean and noise.
+        /// The largest number of nats by which a target is more likely under a regression that was tried than under a constant
+        /// with noise.
         nats: f64,
-        /// The nats that the second test asks for: 4 + ln t.
+        /// The number of nats that the second test needs: 4 + ln t.
         needed: f64,
     },
-    /// The targets do not vary on the rows of the search: each is one number, up to rounding, for all rows (without an intercept,
-    /// 0). Every lengthscale and every λ then predicts them alike.
+    /// The targets do not vary on the rows of the search: each has one value for all rows, up to rounding (without an intercept,
+    /// 0). Predictions are then equal for every lengthscale and every λ.
     Constant,
-    /// Some maps that were asked for could not be fitted, and the others were compared without them.
+    /// Some of the given maps could not be fitted, and the others were compared without them.
     Failed {
         /// The number of such maps.
         maps: usize,
@@ -68,48 +75,50 @@ pub enum RidgeWarning {
     },
     /// The best lengthscale is the shortest or the longest that was tried, so that a better one may lie beyond.
     Lengthscale {
-        /// Whether it is the longest, else the shortest.
+        /// Whether the best lengthscale is the longest; false for the shortest.
         longest: bool,
-        /// The coordinates whose lengthscales lie there, from 0; none if all coordinates have one lengthscale.
+        /// The coordinates whose lengthscales are the shortest or the longest, from 0; empty if all coordinates have one
+        /// lengthscale.
         coordinates: Vec<usize>,
-        /// Whether the default grid ended there at its limit, else by the number of its trials; false for a grid that was given.
+        /// Whether the default grid ended at its limit; false if it ended by its number of trials, and for a grid that was given.
         at_limit: bool,
     },
     /// The best λ is the least or the largest that was tried, and a better one may lie beyond.
     Lambda {
-        /// Whether it is the largest, else the least.
+        /// Whether the best λ is the largest; false for the least.
         largest: bool,
         /// The best λ.
         lambda: f64,
     },
-    /// The best λ is the least for which the criterion is more than rounding, and a better one may lie below it. Smaller λ were
-    /// tried or given, and are lost to rounding. Predictions with such a λ may be wild between and beyond the points.
+    /// The best λ is the least one for which rounding does not hide the criterion, and a better one may lie below it. Smaller λ
+    /// were tried or given, and rounding hides their criterion. Predictions with such a λ may vary strongly between and beyond
+    /// the points.
     ///
-    /// There is no warning where that λ leaves less than 10⁻⁴ of the error of the mean, as for targets without noise. For the log
-    /// evidence that is half of ln 10⁴ nats for each row and target.
+    /// There is no warning if the error with the best λ is below 10⁻⁴ of the error of the mean, as for targets without noise. For
+    /// the log evidence, the corresponding limit is ½ ln 10⁴ nats for each row and target.
     Rounding {
         /// The best λ.
         lambda: f64,
-        /// The rounding error of Σ w φ φᵀ in the spectral norm, below which no λ has a meaning.
+        /// The rounding error of Σ w φ φᵀ in the spectral norm. Below it, rounding hides the criterion for every λ.
         least: f64,
     },
-    /// One λ for all targets costs a target more than 10 % of its error, by generalised cross-validation of each target alone.
-    /// The target named is the one that it costs most. A λ for each target serves it better.
+    /// One λ for all targets raises the error of a target by more than 10 %, by generalised cross-validation of each target
+    /// alone. The target with the largest increase is named. A λ of its own gives this target a smaller error.
     Targets {
         /// The target, from 0.
         target: usize,
-        /// The λ of least error for this target alone.
+        /// The λ with the least error for this target alone.
         lambda: f64,
         /// The generalised cross-validation of this target with its own λ.
         own_error: f64,
         /// The generalised cross-validation of this target with the λ for all targets.
         error: f64,
     },
-    /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not observations of their own,
-    /// errors at rows that are left out are too small: a copy of such a row is among the others.
-    /// [`Criterion::LeaveGroupsOut`](crate::apply::Criterion::LeaveGroupsOut) leaves copies out together; those of one group are not
-    /// counted here. A search warns unless its criterion is the log evidence; a grid warns only with left-out rows or groups, since it
-    /// does not know the rows otherwise.
+    /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not separate observations,
+    /// errors at left-out rows are too small: a copy of the left-out row stays in the training data.
+    /// [`Criterion::LeaveGroupsOut`](crate::apply::Criterion::LeaveGroupsOut) leaves copies out together, and copies in one group
+    /// are not counted here. A search warns unless its criterion is the log evidence. A grid warns only for left-out rows or
+    /// groups, since it has no rows otherwise.
     Repeated {
         /// The number of rows that equal an earlier one.
         repeated: usize,
@@ -128,8 +137,8 @@ impl std::fmt::Display for RidgeWarning {
             ),
             RidgeWarning::NarrowInputs { range } => write!(
                 f,
-                "no coordinate ranges over more than {range:.2e} lengthscales, so that all points look alike: take a shorter \
-                 lengthscale, or standardise the inputs"
+                "no coordinate ranges over more than {range:.2e} lengthscales, so that the kernel hardly tells points apart: \
+                 take a shorter lengthscale, or standardise the inputs"
             ),
             RidgeWarning::WideInputs { range } => write!(
                 f,
@@ -146,7 +155,7 @@ impl std::fmt::Display for RidgeWarning {
                 if error < mean_error {
                     write!(
                         f,
-                        "its evidence is {nats:.1} nats above that of the mean, and chance makes up to {needed:.1}"
+                        "its evidence is {nats:.1} nats above that of the mean, and noise may give up to {needed:.1}"
                     )
                 } else {
                     write!(f, "its criterion, {error:.6e}, is not below that of the mean, {mean_error:.6e}")
@@ -182,8 +191,8 @@ impl std::fmt::Display for RidgeWarning {
             }
             RidgeWarning::Rounding { lambda, least } => write!(
                 f,
-                "the best λ, {lambda:.1e}, is the least that rounding leaves: with smaller ones, and below {least:.1e} always, \
-                 errors are rounding"
+                "the best λ, {lambda:.1e}, is the least for which rounding does not hide the errors; below {least:.1e} \
+                 it always hides them"
             ),
             RidgeWarning::Targets { target, lambda, own_error, error } => write!(
                 f,

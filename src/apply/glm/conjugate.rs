@@ -1,7 +1,7 @@
 //! [`Conjugate`]: nonlinear conjugate gradients for several classes with many features.
 //!
-//! Böhning's bound says that the second derivatives are at most ½(I − 11ᵀ/K) ⊗ A, where A = Σ a(φ − φ̄)(φ − φ̄)ᵀ. The preconditioner is
-//! (½A + λI)⁻¹ for the weights of each class, and 2/N for intercepts of centred features.
+//! Böhning's bound says that the second derivatives are at most ½(I − 11ᵀ/K) ⊗ A, where A = Σ a(φ − φ̄)(φ − φ̄)ᵀ. The
+//! preconditioner is (½A + λI)⁻¹ for the weights of each class, and 2/N for the intercepts of centred features.
 
 use ndarray::{Array1, Array2, Axis};
 
@@ -15,11 +15,11 @@ use crate::numeric;
 use crate::progress;
 use crate::reduce::{GramSums, LinearisedRows};
 
-/// The most steps.
+/// The maximum number of steps.
 const STEPS: usize = 2000;
-/// The iteration ends when a step promises a decrease of the loss below this share of it.
+/// The iteration ends when the decrease of the loss that a step predicts is below this share of the loss.
 const ENOUGH: f64 = 1e-15;
-/// The most halvings and steps of Newton's method along a direction.
+/// The maximum number of halvings and steps of Newton's method along a direction.
 const ALONG: usize = 30;
 
 /// The preconditioner.
@@ -28,12 +28,12 @@ pub(super) struct Conjugate {
     factor: Cholesky<f64>,
     /// φ̄, 0 without an intercept.
     mean: Array1<f64>,
-    /// N; 0 without an intercept.
+    /// N = Σ a; 0 without an intercept.
     total: f64,
 }
 
 impl Conjugate {
-    /// Goes to the minimum.
+    /// Moves to the minimum.
     pub fn run<T: Real>(descent: &mut Descent<'_, '_, T>, lambda: f64) -> Result<()> {
         let own = Conjugate::new(descent, lambda)?;
         let mut last: Option<(Step, Step, f64)> = None;
@@ -59,7 +59,7 @@ impl Conjugate {
             let change = descent.change(&plain)?;
             let fraction = along(descent, &plain, &change, lambda);
             if fraction == 0.0 {
-                // No step lowers the loss beyond its rounding.
+                // No step lowers the loss by more than its rounding error.
                 return if promise <= ROUNDING * loss { Ok(()) } else { Err(not_found()) };
             }
             descent.take(&plain, &change, fraction);
@@ -72,7 +72,7 @@ impl Conjugate {
         let (mut a, mean, total) = centred_products(descent)?;
         let noise = GramSums::<T>::rounding() * a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         a *= 0.5;
-        // Rounding must not make it indefinite, and any positive definite matrix serves.
+        // The matrix is shifted so that rounding does not make it indefinite: any positive definite matrix is a preconditioner.
         a.diag_mut().mapv_inplace(|v| v + lambda.max(noise * mean.len() as f64));
         let factor = match Backend::default().cholesky(&a) {
             Err(Error::Factorisation { .. }) => return Err(Error::Singular { lambda, least: noise }),
@@ -81,7 +81,7 @@ impl Conjugate {
         Ok(Conjugate { factor, mean, total })
     }
 
-    /// The gradient by weights of centred features.
+    /// The gradient with respect to weights of centred features.
     fn centred(&self, mut gradient: Step) -> Step {
         for (mut weights, pull) in gradient.weights.rows_mut().into_iter().zip(&gradient.intercepts) {
             weights.scaled_add(-pull, &self.mean);
@@ -98,7 +98,7 @@ impl Conjugate {
         })
     }
 
-    /// The step of weights and intercepts of features that are not centred.
+    /// The step with weights and intercepts of features that are not centred.
     fn plain(&self, step: &Step) -> Step {
         let mut plain = step.clone();
         plain.intercepts -= &step.weights.dot(&self.mean);
@@ -106,7 +106,7 @@ impl Conjugate {
     }
 }
 
-/// A = Σ a(φ − φ̄)(φ − φ̄)ᵀ, of which the lower triangle is used, φ̄ and N = Σ a. Without an intercept the last two are 0.
+/// A = Σ a(φ − φ̄)(φ − φ̄)ᵀ, of which the lower triangle is used, φ̄ and N = Σ a. Without an intercept φ̄ and N are 0.
 pub(super) fn centred_products<T: Real>(
     descent: &Descent<'_, '_, T>,
 ) -> Result<(Array2<f64>, Array1<f64>, f64)> {
@@ -121,12 +121,12 @@ pub(super) fn centred_products<T: Real>(
     Ok(centred(intake.sums(), model.intercept))
 }
 
-/// The fraction of a direction at which the loss is least, by Newton's method with halving; 0 if none lowers it.
+/// The fraction of a direction at which the loss is least, by Newton's method with halving; 0 if no fraction lowers the loss.
 fn along<T: Real>(descent: &Descent<'_, '_, T>, step: &Step, change: &Array2<f64>, lambda: f64) -> f64 {
     let (model, response) = (&descent.model, descent.response);
     let [cross, square] = [&model.linear.weights.to_owned(), &step.weights]
         .map(|weights| lambda * weights.iter().zip(&step.weights).map(|(a, b)| a * b).sum::<f64>());
-    // The loss and its first two derivatives, less what does not depend on the fraction.
+    // The loss and its first two derivatives, without the terms that do not depend on the fraction.
     let at = |t: f64| {
         let terms = model.loss.terms(&(&descent.eta + &(change * t)), response);
         let penalty = cross * t + 0.5 * square * t * t;

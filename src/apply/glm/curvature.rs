@@ -10,14 +10,14 @@ use crate::linalg::{Backend, Cholesky};
 use crate::progress;
 use crate::reduce::GramSums;
 
-/// The factors of rounding that are added to a matrix which rounding makes indefinite.
+/// Multiples of the rounding error that are added to the diagonal of a matrix that rounding makes indefinite.
 const SHIFTS: [f64; 4] = [0.0, 1.0, 1e2, 1e4];
 
 /// The second derivatives of a penalised loss, factorised.
 #[derive(Clone, Debug)]
 pub(super) struct Curvature {
     pub kind: Kind,
-    /// A λ that is large relative to rounding, if more than λ was added to the diagonal.
+    /// If more than λ was added to the diagonal: a λ that is large beside rounding errors.
     shifted: Option<f64>,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     Several(Several),
 }
 
-/// The second derivatives for one value η: Σ sφ̃φ̃ᵀ with λ, where the intercept is eliminated.
+/// The second derivatives Σ sφ̃φ̃ᵀ for one decision value η, with λ. The intercept is eliminated.
 #[derive(Clone, Debug)]
 pub(super) struct Single {
     /// Σ s(φ − mean)(φ − mean)ᵀ + λI.
@@ -59,7 +59,7 @@ impl Curvature {
         Err(Error::Singular { lambda, least: noise })
     }
 
-    /// The trace of the second derivatives of one value η, without λ.
+    /// The trace of the second derivatives for one decision value η, without λ.
     pub fn trace<T: Real>(sums: &GlmSums<T>) -> f64 {
         let values = sums.model.values();
         let matrix = if values == 1 { Matrix::single(sums) } else { Matrix::bordered(sums) };
@@ -75,7 +75,7 @@ impl Curvature {
         }
     }
 
-    /// The curvature itself, unless rounding has changed it.
+    /// The curvature, or an error if more than λ was added to it.
     pub fn exact(self, lambda: f64) -> Result<Self> {
         self.shifted.map_or(Ok(self), |least| Err(Error::Singular { lambda, least }))
     }
@@ -93,7 +93,7 @@ impl Single {
         })
     }
 
-    /// ln det of all second derivatives.
+    /// ln det of the second derivatives, intercept included.
     pub fn log_determinant(&self) -> f64 {
         let total = if self.total > 0.0 { self.total.ln() } else { 0.0 };
         self.factor.log_determinant() + total
@@ -108,7 +108,7 @@ pub(super) struct Matrix {
     pub penalised: Array1<f64>,
     pub mean: Array1<f64>,
     pub total: f64,
-    /// The number of values η, and the entries of each.
+    /// The number of decision values η, and the number of entries of each.
     pub shape: (usize, usize),
 }
 
@@ -127,7 +127,7 @@ impl Matrix {
     }
 }
 
-/// Σ s(φ − mean)(φ − mean)ᵀ, of which the lower triangle is used, the mean and Σ s. Without an intercept the last two are 0.
+/// Σ s(φ − mean)(φ − mean)ᵀ, of which the lower triangle is used, the mean and Σ s. Without an intercept the mean and Σ s are 0.
 pub(super) fn centred<T: Real>(sums: &GramSums<T>, intercept: bool) -> (Array2<f64>, Array1<f64>, f64) {
     let total = if intercept { sums.weight() } else { 0.0 };
     let mean = |f: usize| if total > 0.0 { sums.feature(f) / total } else { 0.0 };

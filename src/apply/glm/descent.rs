@@ -13,26 +13,28 @@ use crate::numeric::{self, Isa, add_scaled};
 use crate::threads::Pool;
 use crate::{Real, progress};
 
-/// The most steps of Newton's method.
+/// The maximum number of steps of Newton's method.
 const STEPS: usize = 500;
-/// The share of the loss that a step promises below which one full step ends the iteration: after fresh second derivatives, which
-/// square the error, and after older ones.
+/// The share of the loss below which the decrease that a step predicts ends the iteration after one more full step. The first
+/// share is for new second derivatives, with which a step squares the error; the second share is for older ones.
 const ENOUGH: [f64; 2] = [1e-11, 1e-15];
-/// The share of the promise by which the loss must fall.
+/// The share of the predicted decrease by which the loss must fall.
 const ARMIJO: f64 = 1e-4;
-/// The rounding of losses, relative to their scale.
+/// The rounding error of losses, relative to their scale.
 pub(super) const ROUNDING: f64 = 1e-13;
-/// The rows from which on second derivatives serve several steps, and the ratio of two promises above which they do not.
+/// The number of rows from which on second derivatives are used for several steps, and the ratio of two successive predicted
+/// decreases above which they are computed again.
 const MANY: usize = 8192;
 const SLOW: f64 = 0.05;
-/// The rows of a sample in which a fit of many rows begins, at least, and for each feature; and the rows of a block of it.
+/// A fit of many rows begins with a sample: its least number of rows, its least number of rows for each feature, and the number
+/// of consecutive rows that are taken together.
 const SAMPLE: usize = 8192;
 const SAMPLE_EACH: usize = 8;
 const BLOCK: usize = 512;
 /// The number of rows of a run of gradients.
 const RUN: usize = 512;
 
-/// A model on its way to the minimum.
+/// A model, and the rows over which its loss is minimised.
 pub(super) struct Descent<'x, 'r, T: Real> {
     pub model: Glm<T>,
     pub x: PointsView<'x, T>,
@@ -54,12 +56,12 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         Ok(Descent { model, x, response, eta, known: None, passes: 0 })
     }
 
-    /// Goes to the minimum.
+    /// Moves to the minimum.
     pub fn run(&mut self, lambda: f64) -> Result<()> {
         if self.model.is_large() { Conjugate::run(self, lambda) } else { self.newton(lambda) }
     }
 
-    /// Goes to the minimum over a sample of the rows first, if there are many.
+    /// Moves to the minimum; if there are many rows, first over a sample of them.
     pub fn run_from_sample(&mut self, lambda: f64) -> Result<()> {
         let (n, values) = (self.x.nrows(), self.model.values());
         let size = SAMPLE.max(SAMPLE_EACH * self.model.map().feature_dim()).next_multiple_of(BLOCK);
@@ -71,7 +73,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
             let x = points_of(self.x, &blocks)?;
             let response = self.response.blocks(&blocks);
             let share = response.weights.sum() / self.response.weights.sum();
-            // A sample without one of the classes has no minimum that helps.
+            // A sample in which a class does not occur gives no useful start.
             let varies = |y: f64| response.y.iter().zip(&response.weights).any(|(v, w)| *w > 0.0 && *v != y);
             if share > 0.0 && varies(response.y[[0, 0]]) {
                 let model = self.model.clone();
@@ -99,7 +101,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
                 Some(curvature) => Some(self.step(&terms, curvature, lambda)?),
                 None => None,
             };
-            // Second derivatives that are too old promise no fast end.
+            // Second derivatives from an earlier step are computed again if convergence with them is slow.
             step = step.filter(|(_, promise)| *promise <= SLOW * last);
             let fresh = step.is_none();
             if fresh {
@@ -124,7 +126,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
                 curvature = None;
             }
             if moved == 0.0 {
-                // No step lowers the loss beyond its rounding.
+                // No step lowers the loss by more than its rounding error.
                 return Ok(());
             }
             last = promise;
@@ -132,7 +134,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         Err(not_found())
     }
 
-    /// The step by second derivatives that are known, and what it promises.
+    /// The step by known second derivatives, and the decrease of the loss that it predicts.
     fn step(&mut self, terms: &Terms, curvature: &Curvature, lambda: f64) -> Result<(Step, f64)> {
         let gradient = self.gradient(terms, lambda)?;
         let direction = curvature.solve(&gradient)?;
@@ -182,13 +184,14 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         Ok(Step { weights, intercepts })
     }
 
-    /// What a loss is compared with: its size, and for counts their number too, since their loss may be 0.
+    /// The scale relative to which losses are compared: the loss itself, and for counts also their number, since their loss may
+    /// be 0.
     pub fn scale(&self, loss: f64) -> f64 {
         let counts = if self.model.loss == Loss::Poisson { self.response.weights.sum() } else { 0.0 };
         loss.abs() + counts
     }
 
-    /// Halves a step until the loss falls enough; returns the fraction, 0 if no step does.
+    /// Halves a step until the loss falls enough; returns the fraction, or 0 if no fraction lowers the loss enough.
     fn search(&mut self, direction: &Step, promise: f64, loss: f64, lambda: f64) -> Result<f64> {
         let change = self.change(direction)?;
         let slack = ROUNDING * self.scale(loss);

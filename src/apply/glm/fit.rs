@@ -39,17 +39,19 @@ pub struct GlmFit<T: Real> {
 }
 
 impl<T: Real> Glm<T> {
-    /// The minimum for one λ, over rows in memory: points `x`, n × d, with their targets (labels or numbers, with weights). It begins at
-    /// this model.
+    /// Fits the model for one λ to rows in memory: points `x`, n × d, with their targets, which are labels or numbers, with
+    /// weights or without. The iteration begins at this model.
     ///
-    /// Two classes, counts and the hinge take Newton's method: O(n D²) a step, some 4 to 17 of them. Of many rows a sample is fitted
-    /// first. Several classes take it for K (D + 1) ≤ 2048, and beyond it conjugate gradients with the bound of Böhning as
-    /// preconditioner, some 45 to 250 passes of O(n D K). Results have the same bits on any number of threads.
+    /// Two classes, counts and the hinge are fitted by Newton's method, in about 4 to 17 steps of O(n D²). If there are many
+    /// rows, a sample is fitted first. Several classes are fitted by Newton's method for K (D + 1) ≤ 2048. Beyond, they are
+    /// fitted by conjugate gradients with Böhning's bound as preconditioner, in about 45 to 250 passes of O(n D K). Results have
+    /// the same bits on any number of threads.
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if λ is not positive and finite (classes that can be separated have no minimum without
-    /// it), [`NoData`](crate::Error::NoData) without rows of positive weight, [`Factorisation`](crate::Error::Factorisation) if the
-    /// iteration does not converge, and the errors of [`GlmSums::update`](super::GlmSums::update).
+    /// [`Parameter`](crate::Error::Parameter) if λ is not positive and finite (without a penalty, classes that can be separated
+    /// have no minimum), [`NoData`](crate::Error::NoData) without rows of positive weight,
+    /// [`Factorisation`](crate::Error::Factorisation) if the iteration does not converge, and the errors of
+    /// [`GlmSums::update`](super::GlmSums::update).
     pub fn fit<'a, 't>(
         &self,
         x: impl Into<Points<'a, T>>,
@@ -69,7 +71,7 @@ impl<T: Real> Glm<T> {
         Ok(GlmFit::of_descent(descent, lambda))
     }
 
-    /// The model where a fit begins, with the response; none if only one class occurs.
+    /// The model at which a fit begins, and the response; no response if only one class occurs.
     pub(super) fn begin(
         &self,
         x: PointsView<'_, T>,
@@ -128,17 +130,17 @@ impl<T: Real> GlmFit<T> {
         &self.model
     }
 
-    /// The model, without the rest.
+    /// Returns the model and drops the rest.
     pub fn into_model(self) -> Glm<T> {
         self.model
     }
 
-    /// λ.
+    /// The penalty λ of the fit.
     pub fn lambda(&self) -> f64 {
         self.lambda
     }
 
-    /// Σ a loss + ½λ‖β‖².
+    /// The penalised loss at the minimum, Σ a loss(y, η) + ½λ‖β‖².
     pub fn loss(&self) -> f64 {
         self.loss
     }
@@ -148,7 +150,8 @@ impl<T: Real> GlmFit<T> {
         self.passes
     }
 
-    /// Each λ that a search has tried, in falling order, with its error; none after a fit. An infinite error says that rounding hides it.
+    /// Each λ that a search has tried, in falling order, with its error; empty after a fit. An infinite error means that rounding
+    /// hides it.
     pub fn errors(&self) -> &[(f64, f64)] {
         &self.errors
     }

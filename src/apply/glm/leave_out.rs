@@ -1,4 +1,4 @@
-//! Approximate leave-one-out: the loss at each row of the model without it, after one step of Newton's method.
+//! Approximate leave-one-out: the loss at each row of the model without the row, after one step of Newton's method.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ use crate::linalg::Backend;
 use crate::threads::Pool;
 use crate::{Real, progress};
 
-/// The share of a row's own curvature that must be left, beyond rounding.
+/// The least eigenvalue of I − VW, beyond rounding.
 const LEAST: f64 = 1e-9;
 /// The number of rows of a run.
 const ROWS: usize = 256;
 
 impl<T: Real> Descent<'_, '_, T> {
-    /// Σ a loss / Σ a, each row left out: η without it is η − (I − VW)⁻¹ V a(y − π), with V = φ̃ᵀH⁻¹φ̃ and the row's own second
-    /// derivatives W, which are numbers for one value η.
+    /// Σ a loss / Σ a, where each row is left out in turn. The decision value without a row is η − (I − VW)⁻¹ V a(y − π), with
+    /// V = φ̃ᵀH⁻¹φ̃ and the row's own second derivatives W. For one decision value, V and W are numbers.
     pub fn left_out(&self, terms: &Terms, curvature: &Curvature) -> Result<f64> {
         let eta = match &curvature.kind {
             Kind::Single(single) => {
@@ -101,7 +101,7 @@ impl<T: Real> Descent<'_, '_, T> {
     }
 }
 
-/// (I − VW)⁻¹V g = L(I − LᵀWL)⁻¹Lᵀ g for V = LLᵀ; none where rounding hides it.
+/// (I − VW)⁻¹V g = L(I − LᵀWL)⁻¹Lᵀ g for V = LLᵀ; `None` where rounding hides it.
 fn left_out(v: Array2<f64>, own: &Array2<f64>, pull: ArrayView1<'_, f64>) -> Option<Array1<f64>> {
     let factor = Backend::default().cholesky(&v).ok()?;
     let lower = factor.lower();

@@ -1,13 +1,13 @@
-//! [`Loss`]: what a generalised linear model minimises at a row, and its derivatives.
+//! [`Loss`]: the loss of a row in a generalised linear model, and its derivatives.
 
 use ndarray::{Array1, Array2, ArrayView1};
 
 use crate::numeric;
 
-/// The exponent up to which a rate is computed: far above any count, and its square is in range.
+/// The exponent up to which a rate is computed. It is far above any count, and the square of the rate is in range.
 const LARGEST: f64 = 300.0;
 
-/// The loss of a row with the decision value η, or values for several classes.
+/// The loss of a row with the decision value η, or with a vector η for several classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Loss {
@@ -19,7 +19,7 @@ pub(super) enum Loss {
     SquaredHinge,
 }
 
-/// Rows as the loss takes them.
+/// Targets in the form in which the loss takes them.
 #[derive(Clone, Debug)]
 pub(super) struct Response {
     /// The targets y, n × k.
@@ -33,14 +33,15 @@ pub(super) struct Response {
 pub(super) struct Terms {
     /// The loss of each row, times its weight.
     pub losses: Array1<f64>,
-    /// Minus the derivatives of that loss by η, n × k.
+    /// Minus the first derivatives of that loss with respect to η, n × k.
     pub pull: Array2<f64>,
-    /// For one value η the second derivative of that loss; for several the probabilities π.
+    /// The second derivative of that loss for one decision value, or the probabilities π for several classes.
     pub second: Array2<f64>,
 }
 
 impl Loss {
-    /// The loss of a row, −∂/∂η and the second derivatives (for several classes: probabilities), of weight 1.
+    /// The loss of a row of weight 1. Writes −∂/∂η to `pull`, and the second derivative (for several classes the probabilities)
+    /// to `second`.
     pub fn of_row(self, eta: &[f64], y: &[f64], pull: &mut [f64], second: &mut [f64]) -> f64 {
         let (e, t) = (eta[0], y[0]);
         match self {
@@ -48,7 +49,7 @@ impl Loss {
             Loss::Logistic => {
                 let (p, other) = (sigmoid(e), sigmoid(-e));
                 (pull[0], second[0]) = (t * other - (1.0 - t) * p, p * other);
-                // Of the two signs, the one without cancellation.
+                // The form for the sign of η in which nothing cancels.
                 if t == 1.0 { softplus(-e) } else { softplus(e) - t * e }
             }
             Loss::Poisson => {
@@ -84,7 +85,7 @@ impl Loss {
         terms
     }
 
-    /// Σ of the losses at the decision values, n × k.
+    /// The sum of the losses at the decision values, n × k.
     pub fn total(self, eta: &Array2<f64>, response: &Response) -> f64 {
         let mut room = vec![0.0; 2 * eta.ncols()];
         let (pull, second) = room.split_at_mut(eta.ncols());
@@ -104,7 +105,7 @@ fn softmax(eta: &[f64], y: &[f64], pull: &mut [f64], second: &mut [f64]) -> f64 
     let total: f64 = second.iter().sum();
     second.iter_mut().for_each(|p| *p /= total);
     pull.iter_mut().zip(y).zip(second.iter()).for_each(|((pull, y), p)| *pull = y - p);
-    // ln Σ e^(η − η_own) by the sum without the own class, which keeps the digits of small losses.
+    // ln Σ e^(η − η_own) is computed from the sum without the own class, so that small losses keep their digits.
     let own = (0..eta.len()).fold(0, |best, k| if y[k] > y[best] { k } else { best });
     if y[own] == 1.0 {
         pull[own] = (0..eta.len()).filter(|k| *k != own).map(|k| second[k]).sum();

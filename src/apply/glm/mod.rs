@@ -1,5 +1,4 @@
-//! Generalised linear models on features: logistic regression for two classes and for several, Poisson regression and the squared
-//! hinge.
+//! Generalised linear models on features: logistic regression for two or more classes, Poisson regression and the squared hinge.
 
 mod conjugate;
 mod curvature;

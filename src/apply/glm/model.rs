@@ -11,7 +11,7 @@ use crate::once::once;
 use crate::reduce::GramIntake;
 use crate::{Points, Real};
 
-/// The largest number of weights and intercepts of several classes whose second derivatives are summed.
+/// The largest number of weights and intercepts of several classes for which second derivatives are computed.
 const LARGEST: usize = 2048;
 
 /// Predicts classes with their probabilities, or counts, from features: logistic regression, Poisson regression and the squared
@@ -35,8 +35,8 @@ const LARGEST: usize = 2048;
 /// ```
 ///
 /// # Definition
-/// With decision values η(x) = β·φ(x) + b, the model is the minimum over β and b of Σ a loss(y, η) + ½λ‖β‖², where a is the weight of a
-/// row, how often it counts. The intercept b is not penalised. scikit-learn's C is 1/λ.
+/// With decision values η(x) = β·φ(x) + b, the model minimises Σ a loss(y, η) + ½λ‖β‖² over β and b. The weight a of a row says
+/// how often the row counts. The intercept b is not penalised. λ is 1/C for scikit-learn's C.
 ///
 /// | constructor | loss | targets |
 /// |---|---|---|
@@ -45,13 +45,13 @@ const LARGEST: usize = 2048;
 /// | [`poisson`](Glm::poisson) | e^η − y η | numbers y ≥ 0 |
 /// | [`squared_hinge`](Glm::squared_hinge) | max(0, 1 − y η)², y = ±1 | labels 0 and 1 |
 ///
-/// Only classes that occur in training are in the model; others have probability 0. With two of them, η is the logarithm of the odds of
-/// the larger label. With one, its probability is 1. A Poisson model with exposures E takes y/E as targets and E as weights: that is the
-/// same minimum, and e^η is the rate for an exposure of 1.
+/// Only classes that occur in training are in the model; others have probability 0. With two such classes, η is the logarithm of
+/// the odds of the larger label. With one, its probability is 1. For a Poisson model with exposures E, give y/E as targets and E
+/// as weights: this has the same minimum, and e^η is the rate for an exposure of 1.
 ///
-/// A model is also where a fit begins: new ones have β = 0. [`fit`](Glm::fit) takes a λ, [`search`](Glm::search) chooses it, and
-/// [`GlmSums`](super::GlmSums) fit rows on several machines. For a lengthscale, take the map that
-/// [`RidgeSearch`](crate::apply::RidgeSearch) has chosen for the labels.
+/// A fit begins at the model for which it is called; a new model has β = 0. [`fit`](Glm::fit) takes λ, and
+/// [`search`](Glm::search) chooses it. [`GlmSums`](super::GlmSums) fit rows on several machines. To choose a lengthscale, fit a
+/// [`RidgeSearch`](crate::apply::RidgeSearch) to the labels and take its map.
 ///
 /// # References
 /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 3; D. Böhning, *Multinomial Logistic
@@ -62,13 +62,13 @@ const LARGEST: usize = 2048;
 #[doc(alias = "generalised linear model")]
 #[derive(Clone, Debug)]
 pub struct Glm<T: Real> {
-    /// η: a weight of each feature for each of k values.
+    /// η as linear functions of features, with weights k × D for k decision values.
     pub(super) linear: Ridge<T>,
     pub(super) loss: Loss,
     pub(super) intercept: bool,
     /// The number of classes; 0 for counts.
     pub(super) classes: usize,
-    /// The classes that occur, ascending.
+    /// The classes that occur in training, ascending.
     pub(super) present: Vec<usize>,
 }
 
@@ -139,22 +139,22 @@ impl<T: Real> Glm<T> {
         self.linear.standardisation()
     }
 
-    /// β, k × D: one row for two classes or counts, otherwise a row for each of [`classes`](Glm::classes).
+    /// The weights β, k × D: one row for two classes or counts, otherwise a row for each of [`classes`](Glm::classes).
     pub fn weights(&self) -> ArrayView2<'_, f64> {
         self.linear.weights()
     }
 
-    /// b, k numbers. For three classes or more they add up to 0.
+    /// The intercepts b, k numbers. For three classes or more they add up to 0.
     pub fn intercepts(&self) -> ArrayView1<'_, f64> {
         self.linear.intercepts()
     }
 
-    /// The classes that are in the model, ascending: those with rows in training. Counts have none.
+    /// The classes that are in the model, ascending: all classes with rows in training. Empty for counts.
     pub fn classes(&self) -> &[usize] {
         &self.present
     }
 
-    /// The decision values η at the rows of `x`, n × k. A row that is not finite gives NaN.
+    /// The decision values η at the rows of `x`, n × k for `x` of n × d. A row that is not finite gives NaN.
     ///
     /// # Errors
     /// The errors of [`Ridge::predict`].
@@ -163,17 +163,17 @@ impl<T: Real> Glm<T> {
         self.linear.predict(x)
     }
 
-    /// The number of decision values: k.
+    /// k, the number of decision values.
     pub(super) fn values(&self) -> usize {
         self.linear.intercepts.len()
     }
 
-    /// Whether second derivatives are too large: those of several classes with K (D + 1) above 2048.
+    /// Whether second derivatives are too large to be computed: several classes with K (D + 1) above 2048.
     pub(super) fn is_large(&self) -> bool {
         self.values() > 1 && self.values().saturating_mul(self.map().feature_dim() + 1) > LARGEST
     }
 
-    /// Empty sums over rows, of so many values each.
+    /// Empty sums over rows, with `values` targets.
     pub(super) fn intake(&self, values: usize) -> Result<GramIntake<T>> {
         let intake = GramIntake::new(self.map().clone(), values)?;
         match self.standardisation() {
@@ -182,7 +182,7 @@ impl<T: Real> Glm<T> {
         }
     }
 
-    /// Whether there is nothing to be learnt: only one class is in the model.
+    /// Whether only one class is in the model, so that its probability is 1.
     pub(super) fn is_certain(&self) -> bool {
         self.classes > 0 && self.present.len() < 2
     }
@@ -205,13 +205,13 @@ impl<T: Real> Glm<T> {
         Step { weights: self.linear.weights.to_owned(), intercepts: self.linear.intercepts.clone() }
     }
 
-    /// The model, which for counts begins at b = ln ȳ where β = 0 and b = 0.
+    /// The model at which a fit begins: for counts with β = 0 and b = 0, b becomes ln ȳ.
     pub(super) fn with_start(self, response: &Response) -> Self {
         let mut start = self.parameters();
         let is_new = start.weights.iter().chain(&start.intercepts).all(|v| *v == 0.0);
         if self.loss == Loss::Poisson && self.intercept && is_new {
             let total: f64 = response.y.column(0).iter().zip(&response.weights).map(|(y, w)| y * w).sum();
-            // Where all counts are 0, b has no minimum: the start is half a count.
+            // If all counts are 0, b has no minimum; the start is half a count.
             start.intercepts[0] = (total.max(0.5) / response.weights.sum()).ln();
         }
         self.with_parameters(start)
@@ -222,7 +222,7 @@ impl<T: Real> Glm<T> {
         0.5 * lambda * self.linear.weights.iter().map(|weight| weight * weight).sum::<f64>()
     }
 
-    /// Rejects what only classes with probabilities have.
+    /// Rejects models without probabilities of classes.
     pub(super) fn check_classes(&self, what: &'static str) -> Result<()> {
         if self.classes > 0 { Ok(()) } else { Err(Error::Unsupported { what }) }
     }

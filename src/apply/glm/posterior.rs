@@ -40,11 +40,12 @@ impl Single {
 }
 
 impl<T: Real> GlmFit<T> {
-    /// The log evidence by Laplace's approximation, in nats: ln of the probability of the targets, where β has the prior N(0, I/λ) and
-    /// the intercept a flat one. Approximate. Weights must be how often rows count: weights that balance classes are no evidence.
+    /// The log evidence by Laplace's approximation, in nats: the logarithm of the probability of the targets, where β has the
+    /// prior N(0, I/λ) and the intercept a flat prior. Approximate. Weights must be how often rows count; with weights that
+    /// balance classes there is no evidence.
     ///
-    /// It is −L + ½D ln λ − ½ ln|H| + ½ ln 2π, with the penalised loss L and its second derivatives H; without an intercept the last term
-    /// is left out. Losses of counts leave out ln y!.
+    /// It is −L + ½D ln λ − ½ ln|H| + ½ ln 2π, with the penalised loss L and its second derivatives H. Without an intercept the
+    /// last term is left out. Losses of counts leave out ln y!.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) without [`with_posterior`](GlmFit::with_posterior), for several classes and for the hinge.
@@ -55,7 +56,8 @@ impl<T: Real> GlmFit<T> {
         Ok(0.5 * width * self.lambda().ln() - self.loss() - 0.5 * single.log_determinant() + flat)
     }
 
-    /// The variance of η at each row of `x`, n × d, by Laplace's approximation: φ̃ᵀH⁻¹φ̃ with φ̃ = (φ, 1). Approximate.
+    /// The variance of η at each row of `x`, n × d, by Laplace's approximation: φ̃ᵀH⁻¹φ̃ with φ̃ = (φ, 1), n numbers.
+    /// Approximate.
     ///
     /// # Errors
     /// The errors of [`log_evidence`](GlmFit::log_evidence); [`Shape`](Error::Shape) if `x` does not have d columns.
@@ -68,11 +70,13 @@ impl<T: Real> GlmFit<T> {
         self.single()?.variances(self.model(), x)
     }
 
-    /// The mean probabilities of two classes under Laplace's approximation: the mean of 1/(1 + e^(−η)) for η of the
-    /// [variances](GlmFit::variances), n × 2, by 64 nodes of Gauss and Hermite. Approximate.
+    /// The mean probabilities of two classes under Laplace's approximation, n × 2: the mean of 1/(1 + e^(−η)), where η is normal
+    /// with the [variances](GlmFit::variances) of the posterior. Approximate: the mean is computed by Gauss–Hermite quadrature
+    /// with 64 nodes.
     ///
-    /// The mean raises small probabilities: where λ is far too small, those of a class of 1 % of the rows may be 19 % on average.
-    /// Take it with λ from the evidence only; [`Glm::probabilities`] need no such care, and add up to the counts of the classes.
+    /// The mean raises small probabilities. If λ is far too small, a class of 1 % of the rows may get 19 % on average. Take mean
+    /// probabilities only with λ from the evidence. [`Glm::probabilities`] do not have this bias: over the training rows they add
+    /// up to the counts of the classes.
     ///
     /// # Errors
     /// The errors of [`variances`](GlmFit::variances); [`Unsupported`](Error::Unsupported) for counts.
@@ -109,8 +113,8 @@ impl<T: Real> GlmFit<T> {
     }
 }
 
-/// The nodes and weights of Gauss's quadrature for the standard normal law: eigenvalues of the matrix of its recurrence, and squares of
-/// the first entries of eigenvectors.
+/// The nodes and weights of Gauss–Hermite quadrature for the standard normal law. Nodes are the eigenvalues of the matrix of the
+/// recurrence of Hermite polynomials, and weights are the squared first entries of its eigenvectors.
 fn nodes() -> Result<Vec<(f64, f64)>> {
     let mut recurrence = Array2::<f64>::zeros((NODES, NODES));
     (1..NODES).for_each(|k| recurrence[[k, k - 1]] = (k as f64).sqrt());

@@ -1,4 +1,4 @@
-//! What a [`Glm`] predicts: classes, probabilities and rates.
+//! Predictions of a [`Glm`]: classes, probabilities and rates.
 
 use ndarray::{Array1, Array2};
 
@@ -12,8 +12,9 @@ use crate::{Points, Real};
 use super::loss::sigmoid;
 
 impl<T: Real> Glm<T> {
-    /// The probability of each class at each row of `x`, n × K; rows add up to 1. They need no calibration: over the training rows they
-    /// add up to the weights of the classes. A class without rows in training has probability 0. A row that is not finite gives NaN.
+    /// The probability of each class at each row of `x`, n × K; each row adds up to 1. Probabilities need no calibration: over
+    /// the training rows, the weighted probabilities of a class add up to the weight of its rows. A class without rows in
+    /// training has probability 0. A point that is not finite gives NaN.
     ///
     /// # Errors
     /// The errors of [`scores`](Glm::scores); [`Unsupported`](Error::Unsupported) for counts and the squared hinge.
@@ -73,7 +74,7 @@ impl<T: Real> Glm<T> {
         Ok(eta.rows().into_iter().map(best).collect())
     }
 
-    /// The expected counts at the rows of `x`, n × d: e^η, for an exposure of 1.
+    /// The expected counts e^η at the rows of `x`, n × d, for an exposure of 1: n numbers.
     ///
     /// # Errors
     /// The errors of [`scores`](Glm::scores); [`Unsupported`](Error::Unsupported) for models of classes.
@@ -84,8 +85,9 @@ impl<T: Real> Glm<T> {
         Ok(self.linear.scores(x.into().view())?.iter().map(|eta| T::narrow(eta.exp())).collect())
     }
 
-    /// Corrects probabilities after a fit with weights that balance classes, or of a sample with other shares of the classes: π_c becomes
-    /// π_c · `meant`_c / `fitted`_c, normalised, where both are the shares of the K classes, or their numbers of rows.
+    /// Corrects probabilities after a fit with weights that balance classes, or of a sample with other shares of the classes. The
+    /// probability π_c becomes π_c · `meant`_c / `fitted`_c, normalised. Both arguments are the shares of the K classes, or their
+    /// numbers of rows.
     ///
     /// ```
     /// use random_features::Trigonometric;
@@ -109,8 +111,8 @@ impl<T: Real> Glm<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if there are not K shares, [`Entry`](Error::Entry) if one of a class in the model is not positive and
-    /// finite, [`Unsupported`](Error::Unsupported) unless the model is logistic with an intercept.
+    /// [`Shape`](Error::Shape) if there are not K shares, [`Entry`](Error::Entry) if the share of a class in the model is not
+    /// positive and finite, [`Unsupported`](Error::Unsupported) unless the model is logistic with an intercept.
     #[inline(never)]
     pub fn with_priors(self, fitted: &[f64], meant: &[f64]) -> Result<Self> {
         if self.loss != Loss::Logistic || !self.intercept {

@@ -6,19 +6,19 @@ use super::{Glm, Loss, Response};
 use crate::error::{Error, Result, check_finite, check_size};
 use crate::{Real, Targets};
 
-/// The rounding of a row of probabilities, which add up to 1.
+/// The largest difference from 1 of the sum of a row of probabilities.
 const ROUNDING: f64 = 1e-6;
 
-/// The targets of rows, before it is known which classes occur.
+/// The targets of rows, before the classes that occur are known.
 #[derive(Debug)]
 pub(super) struct Given {
-    /// n × 1, or n × the number of classes.
+    /// The targets, n × 1, or n × K for K classes.
     y: Array2<f64>,
     weights: Array1<f64>,
 }
 
 impl Given {
-    /// The targets for a model at this number of rows.
+    /// The targets of `rows` rows in the form that the model needs.
     pub fn new<T: Real>(model: &Glm<T>, targets: &Targets<'_, T>, rows: usize) -> Result<Self> {
         check_size("the number of rows of targets", rows, targets.nrows())?;
         let single = model.classes == 0 || (targets.ncols() == 1 && !targets.are_labels());
@@ -60,7 +60,7 @@ impl Given {
         Ok(())
     }
 
-    /// The classes that occur, ascending; none for counts.
+    /// The classes that occur, ascending; empty for counts.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if no row has a weight.
@@ -79,10 +79,10 @@ impl Given {
         Ok((0..model.classes).filter(|class| total(*class) > 0.0).collect())
     }
 
-    /// The response of the classes that are in the model.
+    /// The response with a column for each class that is in the model.
     ///
     /// # Errors
-    /// [`Entry`](Error::Entry) with the first row of another class.
+    /// [`Entry`](Error::Entry) with the first row whose class is not in the model.
     pub fn response<T: Real>(self, model: &Glm<T>) -> Result<Response> {
         let Given { y, weights } = self;
         if y.ncols() > 1 && model.present.len() < model.classes {

@@ -11,14 +11,14 @@ use crate::error::{Error, Result};
 use crate::once::once;
 use crate::{Points, Real, Targets, progress};
 
-/// The number of folds where second derivatives are too large for leave-one-out.
+/// The number of folds for models whose second derivatives are too large for leave-one-out.
 const FOLDS: usize = 5;
-/// The number of λ after the best one that are tried, two for each decade.
+/// The number of λ that are tried after the best one.
 const BEYOND: i32 = 4;
 /// The places of the largest and the least λ that are tried: λ is 10^(−place/2) times the trace of the second derivatives.
 const ENDS: [i32; 2] = [-8, 30];
 
-/// What a search compares λ by.
+/// The criterion of a search.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     LeftOut,
@@ -26,11 +26,13 @@ enum By {
 }
 
 impl<T: Real> Glm<T> {
-    /// The minimum for the λ that is best by approximate leave-one-out, over rows in memory: points `x`, n × d, with their targets.
+    /// Fits the model to rows in memory, with the λ of least approximate leave-one-out error: points `x`, n × d, with their
+    /// targets.
     ///
-    /// λ falls from the trace of the second derivatives, two for each decade, until four have been worse than the best; each fit begins
-    /// at the one before. The error of a λ is the mean loss at each row of the model without it, after one step of Newton's method.
-    /// Several classes with K (D + 1) above 2048 take five folds instead, in which each class is dealt out in turn.
+    /// λ falls from the trace of the second derivatives, two values for each decade, until four have been worse than the best.
+    /// Each fit begins at the model of the λ before. The error of a λ is the mean loss at each row of the model without the row,
+    /// after one step of Newton's method. For several classes with K (D + 1) above 2048 it is the mean loss over five folds
+    /// instead, to which the rows of each class are dealt in turn.
     ///
     /// # Errors
     /// The errors of [`fit`](Glm::fit).
@@ -42,12 +44,12 @@ impl<T: Real> Glm<T> {
         self.search_rows(x.into().view(), &targets.into(), &Criterion::LeaveOneOut)
     }
 
-    /// The minimum for the λ that is best by a criterion: `LeaveOneOut` or `LogEvidence`, by Laplace's approximation, for two classes and
-    /// for counts. Errors of the latter are minus the evidence, in nats.
+    /// Fits the model to rows in memory, with the λ that is best by a criterion. That is `LeaveOneOut`, or for two classes and
+    /// for counts `LogEvidence`, by Laplace's approximation. Errors are then minus the log evidence, in nats.
     ///
     /// # Errors
-    /// The errors of [`fit`](Glm::fit); [`Unsupported`](Error::Unsupported) for other criteria, and for the evidence of several classes,
-    /// of the hinge and of weights that are not whole numbers: weights that balance classes are no evidence.
+    /// The errors of [`fit`](Glm::fit); [`Unsupported`](Error::Unsupported) for other criteria. The evidence is also unsupported
+    /// for several classes, for the hinge, and for weights that are not whole numbers, such as weights that balance classes.
     pub fn search_by<'a, 't>(
         &self,
         criterion: &Criterion<'_, T>,
@@ -70,7 +72,8 @@ impl<T: Real> Glm<T> {
             Criterion::LeaveOneOut => By::LeftOut,
             Criterion::LogEvidence => By::Evidence,
             _ => {
-                let what = "a criterion but leave-one-out and the evidence for a generalised linear model";
+                let what =
+                    "criteria other than leave-one-out and the log evidence for a generalised linear model";
                 return Err(Error::Unsupported { what });
             }
         };
@@ -82,7 +85,7 @@ impl<T: Real> Glm<T> {
     }
 }
 
-/// The search with second derivatives.
+/// The search for models whose second derivatives are computed.
 fn by_rows<T: Real>(descent: &mut Descent<'_, '_, T>, by: By) -> Result<GlmFit<T>> {
     let terms = descent.model.loss.terms(&descent.eta, descent.response);
     let top = Curvature::trace(&descent.sums(&terms)?);
@@ -123,7 +126,7 @@ fn by_rows<T: Real>(descent: &mut Descent<'_, '_, T>, by: By) -> Result<GlmFit<T
     Ok(best.with_errors(errors))
 }
 
-/// The search by folds.
+/// The search by the loss at left-out folds.
 fn by_folds<T: Real>(mut descent: Descent<'_, '_, T>) -> Result<GlmFit<T>> {
     let response = descent.response;
     let (products, ..) = centred_products(&descent)?;
@@ -155,7 +158,7 @@ fn by_folds<T: Real>(mut descent: Descent<'_, '_, T>) -> Result<GlmFit<T>> {
     Ok(GlmFit::of_descent(descent, lambda).with_errors(errors))
 }
 
-/// The fold of each row: rows of a class are dealt out in turn. The only row of a class is in none.
+/// The fold of each row: the rows of a class are dealt to folds in turn. The only row of a class is in no fold.
 fn dealt(response: &Response) -> Vec<Option<usize>> {
     let classes = response.y.ncols();
     let class = |i: usize| {
@@ -171,14 +174,14 @@ fn dealt(response: &Response) -> Vec<Option<usize>> {
             return None;
         }
         next[*class] += 1;
-        // Classes begin at different folds, so that folds are of one size.
+        // Classes begin at different folds, so that folds have equal sizes.
         Some((next[*class] + class) % FOLDS)
     };
     of_row.iter().enumerate().map(deal).collect()
 }
 
-/// Tries falling λ until some have been worse than the best, and larger ones where the first is the best; the λ with their errors,
-/// in falling order.
+/// Tries falling λ until several have been worse than the best, and larger λ if the first is the best. Returns the λ with their
+/// errors, in falling order.
 fn over_grid(top: f64, mut error: impl FnMut(i32, f64) -> Result<f64>) -> Result<Vec<(f64, f64)>> {
     let top = if top > 0.0 && top.is_finite() { top } else { 1.0 };
     let lambda = |place: i32| top * 10f64.powf(-0.5 * f64::from(place));
@@ -187,7 +190,7 @@ fn over_grid(top: f64, mut error: impl FnMut(i32, f64) -> Result<f64>) -> Result
     for place in 0..=most {
         progress::step("values of λ tried", place as usize, most as usize)?;
         let own = match error(place, lambda(place)) {
-            // Rounding hides the second derivatives of this λ and of lesser ones.
+            // Rounding hides the second derivatives for this λ and for smaller ones.
             Err(Error::Singular { .. }) if place > 0 => break,
             own => own?,
         };
@@ -212,7 +215,7 @@ fn over_grid(top: f64, mut error: impl FnMut(i32, f64) -> Result<f64>) -> Result
     Ok(errors)
 }
 
-/// Rejects what has no evidence.
+/// Rejects models and weights without an evidence.
 fn check_evidence<T: Real>(model: &Glm<T>, response: &Response) -> Result<()> {
     let what = if model.values() > 1 || model.loss == Loss::SquaredHinge {
         "the evidence of several classes or of the hinge: take leave-one-out"

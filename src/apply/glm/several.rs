@@ -10,11 +10,11 @@ use crate::error::Result;
 use crate::linalg::Cholesky;
 use crate::reduce::GramSums;
 
-/// The second derivatives by the weights and the intercept of each class, class after class.
+/// The second derivatives with respect to the weights and the intercept of each class, class after class.
 #[derive(Clone, Debug)]
 pub(super) struct Several {
     pub factor: Cholesky<f64>,
-    /// The entries of a class: D, and one more with an intercept.
+    /// The number of entries of a class: D, or D + 1 with an intercept.
     pub entries: usize,
 }
 
@@ -26,7 +26,7 @@ impl Several {
 }
 
 impl Matrix {
-    /// Σ sφ̃φ̃ᵀ for one value η; for several classes H_kl = −Σ aπ_kπ_l φ̃φ̃ᵀ, and H_kk is minus the sum of those over l.
+    /// Σ sφ̃φ̃ᵀ for one decision value. For several classes H_kl = −Σ aπ_kπ_l φ̃φ̃ᵀ for k ≠ l, and H_kk = −Σ_l H_kl over l ≠ k.
     pub fn bordered<T: Real>(sums: &GlmSums<T>) -> Self {
         let (classes, width) = (sums.model.values(), sums.model.map().feature_dim());
         let entries = width + usize::from(sums.model.intercept);
@@ -42,7 +42,8 @@ impl Matrix {
                 a.slice_mut(s![of(l), of(k)]).assign(&-block);
             }
         }
-        // Intercepts add up to 0: what changes all of them alike has a second derivative too, which no step needs.
+        // Intercepts add up to 0. The direction that changes all of them equally gets a second derivative too, so that the matrix
+        // is not singular; no step goes along it.
         if sums.model.intercept && classes > 1 {
             let intercepts = || (0..classes).map(|k| (k + 1) * entries - 1);
             let firm = intercepts().map(|place| a[[place, place]]).sum::<f64>() / classes as f64;

@@ -1,8 +1,8 @@
-//! [`Step`]: weights and intercepts, or a change or a gradient of them.
+//! [`Step`]: weights and intercepts, a change of them, or a gradient.
 
 use ndarray::{Array1, Array2};
 
-/// Weights, k × D, and intercepts, k; or a change of them; or a gradient.
+/// Weights, k × D, and intercepts, k numbers; or a change of them; or a gradient with respect to them.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub weights: Array2<f64>,
@@ -14,7 +14,8 @@ impl Step {
         Step { weights: Array2::zeros((values, width)), intercepts: Array1::zeros(values) }
     }
 
-    /// The weights and intercept of each value η, value after value, as so many entries each: D, or D + 1 with the intercept last.
+    /// The weights and the intercept of each decision value, one after the other. Each has `entries` entries: D, or D + 1 with
+    /// the intercept last.
     pub fn flat(&self, entries: usize) -> Array1<f64> {
         let (values, width) = self.weights.dim();
         let entry = |place: usize| match (place / entries, place % entries) {
@@ -24,7 +25,7 @@ impl Step {
         Array1::from_shape_fn(values * entries, entry)
     }
 
-    /// The weights of `width` features and the intercepts that stand in a [flat](Step::flat) vector.
+    /// The weights of `width` features, and the intercepts, from a [flat](Step::flat) vector.
     pub fn of_flat(flat: &Array1<f64>, entries: usize, width: usize) -> Self {
         let mut step = Step::zeros(flat.len() / entries, width);
         for (place, value) in flat.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! [`GlmStream`]: a model that follows batches of rows, each of which is read once.
+//! [`GlmStream`]: a model that is updated by batches of rows, each of which is read once.
 
 use ndarray::{Array2, aview1};
 
@@ -12,13 +12,13 @@ use crate::once::once;
 use crate::reduce::check_points;
 use crate::{Points, Real, Targets, progress};
 
-/// The most rounds in which a batch is linearised, and the mean square of the changes of its decision values above which it is
+/// The maximum number of times that a batch is linearised, and the mean squared change of its decision values above which it is
 /// linearised again.
 const ROUNDS: usize = 10;
 const FAR: f64 = 1.0;
 
-/// A generalised linear model that follows batches of rows, each of which is read once. Approximate: a batch is linearised at the model
-/// before it, and not again by later ones.
+/// Updates a generalised linear model by batches of rows, each of which is read once. Approximate: the loss of a batch is
+/// linearised at the model before it, and not again at later models.
 ///
 /// ```
 /// use random_features::Trigonometric;
@@ -44,18 +44,20 @@ const FAR: f64 = 1.0;
 /// ```
 ///
 /// # Definition
-/// At the model θ = (β, b) before a batch, with φ̃ = (φ, 1) and the second derivatives s: A ← A + Σ sφ̃φ̃ᵀ, c ← c + Σ φ̃(sη + y − π),
-/// θ = A⁻¹c, where A begins as λI without a penalty of b. The first batch is linearised twice, and a batch again
-/// that changes its η by more than 1, as where a class comes late. A pass of
-/// [`GlmSums`](super::GlmSums) at the model brings it to the minimum but for the square of what is left.
+/// Let θ = (β, b) be the model before a batch, with decision values η and predictions π, let φ̃ = (φ, 1), and let s be the second
+/// derivatives of the loss. The batch changes A ← A + Σ sφ̃φ̃ᵀ and c ← c + Σ φ̃(sη + y − π), and the model becomes θ = A⁻¹c. A
+/// begins as λI, with 0 for the intercept b. The first batch is linearised twice. A later batch is linearised again if it changes
+/// its η by more than 1 in the root mean square, for example because a new class occurs. A pass of [`GlmSums`](super::GlmSums) at
+/// the model squares the remaining error.
 ///
 /// # Cost
-/// O(n D² + D³) for a batch of n rows, and 8 D² bytes; with K > 2 classes K(K − 1)/2 times the products, and matrices of K (D + 1).
+/// A batch of n rows takes O(n D² + D³) time, and a stream holds 8 D² bytes. With K > 2 classes there are K(K − 1)/2 times as
+/// many products, and matrices have K (D + 1) rows.
 #[derive(Clone, Debug)]
 pub struct GlmStream<T: Real> {
     pub(super) model: Glm<T>,
     pub(super) lambda: f64,
-    /// A without λ, of which the lower triangle is used, class after class, with the intercept after the weights of each.
+    /// A without λ, of which the lower triangle is used. Classes follow each other, each with its weights and then its intercept.
     pub(super) matrix: Array2<f64>,
     /// c.
     pub(super) right: Vec<f64>,
@@ -64,7 +66,7 @@ pub struct GlmStream<T: Real> {
 }
 
 impl<T: Real> GlmStream<T> {
-    /// A stream without rows that begins at a model, with the penalty λ.
+    /// A stream without rows, which begins at a model, with the penalty λ.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if λ is not positive and finite, and the errors of [`GlmSums::at`].
@@ -77,7 +79,7 @@ impl<T: Real> GlmStream<T> {
         Ok(GlmStream { model: model.clone(), lambda, matrix, right, weight: 0.0 })
     }
 
-    /// Adds a batch: points `x`, n × d, with their targets. Classes may come late.
+    /// Adds a batch: points `x`, n × d, with their targets. A class may occur for the first time in any batch.
     ///
     /// # Errors
     /// The errors of [`GlmSums::update`]; the stream is unchanged then.
@@ -146,7 +148,7 @@ impl<T: Real> GlmStream<T> {
         Ok(self)
     }
 
-    /// Joins a stream of other rows, with an equal λ and a model of the same kind and map.
+    /// Adds the batches of another stream, which has other rows, an equal λ, and a model of the same kind and map.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations, kinds or λ differ, [`Factorisation`](Error::Factorisation) if rounding hides
@@ -177,13 +179,13 @@ impl<T: Real> GlmStream<T> {
         &self.model
     }
 
-    /// λ.
+    /// The penalty λ.
     pub fn lambda(&self) -> f64 {
         self.lambda
     }
 }
 
-/// The number of weights and intercepts of a class.
+/// The number of weights and intercepts of a class: D, or D + 1 with an intercept.
 pub(super) fn entries<T: Real>(model: &Glm<T>) -> usize {
     model.map().feature_dim() + usize::from(model.intercept)
 }

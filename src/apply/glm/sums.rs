@@ -1,4 +1,4 @@
-//! [`GlmSums`]: the sums of one pass of Newton's method over rows.
+//! [`GlmSums`]: the sums over rows for one step of Newton's method.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::once::once;
 use crate::reduce::{GramIntake, LinearisedRows, check_points};
 use crate::{Points, Real, Targets};
 
-/// Sums over rows at one model, from which a step of Newton's method follows: what machines that share a fit send in each pass.
+/// Sums over rows at one model, which give a step of Newton's method. Machines that share a fit exchange such sums in each pass.
 ///
 /// ```
 /// use random_features::Trigonometric;
@@ -41,21 +41,21 @@ use crate::{Points, Real, Targets};
 /// ```
 ///
 /// # Definition
-/// At the model's η and π, with the weights a of rows and φ̃ = (φ, 1): Σ a loss, Σ a(y − π)φ̃, and Σ sφ̃φ̃ᵀ with the second derivative
-/// s of a row's loss; for several classes that sum for each pair of them, with s = aπ_kπ_l. A step is exact for the parts that are
-/// merged: sums have the same bits for any number of threads and parts that are cut at multiples of
-/// [`CHUNK`](crate::apply::RidgeStatistics::CHUNK), in any order.
+/// Let η and π be the decision values and predictions of the model, a the weights of rows and φ̃ = (φ, 1). The sums are Σ a loss,
+/// Σ a(y − π)φ̃, and Σ sφ̃φ̃ᵀ with the second derivative s of a row's loss. For several classes there is a sum Σ sφ̃φ̃ᵀ for each
+/// pair (k, l), with s = aπ_kπ_l. Merged sums are exact. They have the same bits for any number of threads and parts and in any
+/// order, if parts begin at multiples of [`CHUNK`](crate::apply::RidgeStatistics::CHUNK).
 ///
-/// A full step may lead too far. Where [`loss`](GlmSums::loss) at the new model is not below the one before,
-/// [`step_by`](GlmSums::step_by) repeats it with a half; [`Glm::fit`] does so by itself. All classes of the model must occur in some
-/// part.
+/// A full step may increase the loss. If [`loss`](GlmSums::loss) at the new model is not below the loss at the model before, take
+/// half the step by [`step_by`](GlmSums::step_by). [`Glm::fit`] does so by itself. All classes of the model must occur in the
+/// merged rows.
 ///
 /// # Cost
-/// O(n D²) time and 12 D² bytes; with K > 2 classes K(K − 1)/2 times as much, for K (D + 1) ≤ 2048.
+/// Sums take O(n D²) time and 12 D² bytes. With K > 2 classes they take K(K − 1)/2 times as much, for K (D + 1) ≤ 2048.
 #[derive(Clone, Debug)]
 pub struct GlmSums<T: Real> {
     pub(super) model: Glm<T>,
-    /// The sums with s for each pair of classes; the first have the derivatives too.
+    /// The sums with s for each pair of classes; the first sums have the first derivatives too.
     pub(super) intakes: Vec<GramIntake<T>>,
 }
 
@@ -68,11 +68,12 @@ impl<T: Real> GlmSums<T> {
     #[inline(never)]
     pub fn at(model: &Glm<T>) -> Result<Self> {
         if model.is_certain() {
-            return Err(Error::Unsupported { what: "sums at a model of one class, which is certain" });
+            return Err(Error::Unsupported { what: "sums at a model in which only one class occurs" });
         }
         let values = model.values();
         if model.is_large() {
-            let what = "second derivatives of more than 2048 weights of several classes: Glm::fit needs none";
+            let what =
+                "second derivatives of more than 2048 weights of several classes: Glm::fit does without them";
             return Err(Error::Unsupported { what });
         }
         let empty = |pair: usize| model.intake(if pair == 0 { values + 1 } else { 1 });
@@ -124,7 +125,7 @@ impl<T: Real> GlmSums<T> {
             let rows = LinearisedRows { curvature, pull: terms.pull.view(), values: sums.view() };
             return self.intakes[0].take_in_linearised(x, rows);
         }
-        // All or none are added.
+        // Either all sums are changed, or none.
         let mut intakes = self.intakes.clone();
         for (pair, ((k, l), intake)) in pairs(values).into_iter().zip(&mut intakes).enumerate() {
             let product = |i: usize| response.weights[i] * terms.second[[i, k]] * terms.second[[i, l]];
@@ -141,7 +142,7 @@ impl<T: Real> GlmSums<T> {
         Ok(())
     }
 
-    /// Merges the rows of other sums, at an equal model, into these.
+    /// Adds the rows of other sums, which are at an equal model, to these.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if models differ, [`Row`](Error::Row) if a row is in both, [`Memory`](Error::Memory) if there is no
@@ -164,7 +165,7 @@ impl<T: Real> GlmSums<T> {
         Ok(())
     }
 
-    /// The model at which these sums are.
+    /// The model at which the sums were taken.
     pub fn model(&self) -> &Glm<T> {
         &self.model
     }
@@ -174,12 +175,12 @@ impl<T: Real> GlmSums<T> {
         self.intakes.first().map_or(0, |intake| intake.sums().rows())
     }
 
-    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    /// The numbers of the rows that are held, as ascending ranges with gaps between them.
     pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.intakes.first().map_or_else(Vec::new, |intake| intake.sums().row_ranges())
     }
 
-    /// Σ a loss + ½λ‖β‖² at the model.
+    /// The penalised loss at the model, Σ a loss + ½λ‖β‖².
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if λ is not positive and finite, [`NoData`](Error::NoData) without rows of positive weight.
@@ -188,7 +189,7 @@ impl<T: Real> GlmSums<T> {
         Ok(self.moments()[self.model.values()] + self.model.penalty(lambda))
     }
 
-    /// The model after a step of Newton's method.
+    /// The model after a full step of Newton's method.
     ///
     /// # Errors
     /// The errors of [`loss`](GlmSums::loss); [`Entry`](Error::Entry) with a class that has no rows,
@@ -197,7 +198,7 @@ impl<T: Real> GlmSums<T> {
         self.step_by(lambda, 1.0)
     }
 
-    /// The model after a fraction of that step.
+    /// The model after `fraction` times the full step of Newton's method.
     ///
     /// # Errors
     /// The errors of [`step`](GlmSums::step); [`Parameter`](Error::Parameter) if the fraction is not finite.
@@ -213,7 +214,7 @@ impl<T: Real> GlmSums<T> {
         Ok(self.model.clone().with_parameters(parameters))
     }
 
-    /// The model itself, which is taken for the minimum, with its loss, evidence and variances.
+    /// The model of these sums as a fit, with its loss, evidence and variances. The model should be the minimum for λ.
     ///
     /// # Errors
     /// The errors of [`step`](GlmSums::step); [`Singular`](Error::Singular) if rounding hides the second derivatives.
@@ -249,7 +250,7 @@ impl<T: Real> GlmSums<T> {
         Ok(())
     }
 
-    /// Rejects classes without rows, whose intercepts have no minimum.
+    /// Rejects sums in which a class has no rows, since its intercept has no minimum.
     fn check_classes(&self) -> Result<()> {
         let (values, moments) = (self.model.values(), self.moments());
         let (totals, weight) = (&moments[values + 2..2 * values + 2], moments[2 * values + 2]);
@@ -266,7 +267,7 @@ impl<T: Real> GlmSums<T> {
     }
 }
 
-/// The pairs of values η with a sum of second derivatives each.
+/// The pairs of decision values (classes), each of which has a sum of second derivatives.
 pub(super) fn pairs(values: usize) -> Vec<(usize, usize)> {
     if values == 1 {
         return vec![(0, 0)];

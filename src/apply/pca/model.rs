@@ -12,7 +12,7 @@ use crate::once::once;
 use crate::reduce::GramIntake;
 use crate::{Points, Real};
 
-/// The relative difference of entries that are equal up to rounding.
+/// The relative difference below which two entries count as equal.
 const EQUAL: f64 = 1e-6;
 
 /// Projects points onto the directions of largest variance in the space of a kernel: kernel PCA. Approximate: the kernel is the
@@ -43,16 +43,16 @@ const EQUAL: f64 = 1e-6;
 /// ```
 ///
 /// # Definition
-/// With Σ w (φ − φ̄)(φ − φ̄)ᵀ = Σ_k s_k v_k v_kᵀ over the training points, s falling, the components of a point are
-/// z_k(x) = v_k·(φ(x) − φ̄), and s_k / Σ w is their variance over the training points. Up to the sign of each column, these are the
-/// components of kernel PCA with the centred Gram matrix of the estimates. In each v the entry of largest magnitude is
-/// positive, the first of equal ones. Directions of equal variance are determined only as a space, and directions whose variance
-/// is below rounding not at all: their variance is given as 0.
+/// Let Σ w (φ − φ̄)(φ − φ̄)ᵀ = Σ_k s_k v_k v_kᵀ over the training points, with s falling. The components of a point are z_k(x) =
+/// v_k·(φ(x) − φ̄), and s_k / Σ w is their variance over the training points. Up to the sign of each column, they are the
+/// components of kernel PCA with the centred Gram matrix of the estimates. In each v, the entry of largest magnitude is positive,
+/// the first of equal ones. If directions have equal variance, only the space that they span is determined. Directions whose
+/// variance is below its rounding error are not determined, and their variance is given as 0.
 ///
 /// # Cost
-/// O(m d + D k) a point, for k components. They are found by the method of Lanczos, at some D² a step, in some tens of steps, where k
-/// is at most D/5 and D at least 200; their residuals ‖Av − sv‖ are then at most 10⁻⁸ s₁. Else they take O(D³), and for n < D points
-/// in memory O(n² D + n³).
+/// Projecting a point on k components costs O(m d + D k). The components are found by the method of Lanczos if k is at most D/5
+/// and D at least 200. It takes a few tens of steps of about D² each, and leaves residuals ‖Av − sv‖ of at most 10⁻⁸ s₁. Otherwise
+/// they take O(D³), or O(n² D + n³) for n < D points in memory.
 ///
 /// # References
 /// B. Schölkopf, A. Smola, K.-R. Müller, *Nonlinear Component Analysis as a Kernel Eigenvalue Problem*, Neural Computation 10,
@@ -61,9 +61,9 @@ const EQUAL: f64 = 1e-6;
 #[doc(alias = "KPCA")]
 #[derive(Clone, Debug)]
 pub struct KernelPca<T: Real> {
-    /// z as linear functions of features, with weights v.
+    /// z as linear functions of features, whose weights are the directions v.
     pub(super) projection: Ridge<T>,
-    /// φ̄, which is subtracted from features.
+    /// φ̄, D numbers, which are subtracted from features.
     pub(super) mean: Vec<f64>,
     /// s_k / Σ w for the k components, falling; 0 where s_k is below rounding.
     pub(super) variances: Vec<f64>,
@@ -88,7 +88,7 @@ impl<T: Real> KernelPca<T> {
         Ok(Self::new((map.clone(), inputs), mean_features, found.vectors, variances, total))
     }
 
-    /// Components with these directions, D × k, which get their signs.
+    /// Components with the given directions, D × k, whose signs are set here.
     pub(super) fn new(
         (map, inputs): (Map<T>, Option<Standardisation>),
         mean: Array1<f64>,
@@ -106,8 +106,8 @@ impl<T: Real> KernelPca<T> {
         }
     }
 
-    /// Projects the rows of `x`, n × d: the components z(x), n × k. Points are standardised as those of the statistics were, if they
-    /// were. A row that is not finite gives NaN.
+    /// Projects the rows of `x`, n × d: the components z(x), n × k. Points are in the original units: they are standardised as
+    /// the points of the statistics were. A row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if there is no memory for
@@ -125,8 +125,8 @@ impl<T: Real> KernelPca<T> {
         self.projection.predict_into(x, out)
     }
 
-    /// Projects the rows of `x`, n × d, and divides each component by the root of its variance: over the training points the
-    /// variances are 1 and the components uncorrelated. A component whose variance is 0 is 0.
+    /// Projects the rows of `x`, n × d, and divides each component by the root of its variance: n × k numbers. Over the training
+    /// points the variances are then 1, and the components uncorrelated. A component whose variance is 0 is 0.
     ///
     /// # Errors
     /// The errors of [`transform`](KernelPca::transform).
@@ -145,11 +145,11 @@ impl<T: Real> KernelPca<T> {
         }
     }
 
-    /// The features φ̄ + Σ z_k v_k of components z, n × k: n × D plain values. Of all features with these components they are the
-    /// nearest to the mean, and for z = z(x) they are the orthogonal projection of φ(x).
+    /// The features φ̄ + Σ z_k v_k of components z, n × k: n × D plain values. They are the nearest to the mean among all
+    /// features with these components. For z = z(x) they are the orthogonal projection of φ(x).
     ///
-    /// They are features, not points: in general no point has them. The squared distance of φ(x) from them says how unusual x is,
-    /// and products with the features of other points are estimates of the kernel with what the components keep.
+    /// In general no point has these features. The squared distance of φ(x) from them measures how unusual x is. Their products
+    /// with the features of other points estimate the part of the kernel in the components.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if z does not have k columns, [`Memory`](crate::Error::Memory) if there is no memory for the result.
@@ -162,17 +162,17 @@ impl<T: Real> KernelPca<T> {
         Ok(features.mapv(T::narrow))
     }
 
-    /// The directions v in rows, k × D.
+    /// The directions v, k × D, one in each row.
     pub fn directions(&self) -> ArrayView2<'_, f64> {
         self.projection.weights()
     }
 
-    /// The variance of each component over the training points, falling.
+    /// The variance of each component over the training points, in falling order.
     pub fn explained_variance(&self) -> &[f64] {
         &self.variances
     }
 
-    /// The variance of each component divided by the variance of all D; 0 if all points have the same features.
+    /// The variance of each component divided by the total variance of the features; 0 if all points have the same features.
     pub fn explained_variance_ratio(&self) -> Vec<f64> {
         let ratio = |variance: &f64| if self.total > 0.0 { variance / self.total } else { 0.0 };
         self.variances.iter().map(ratio).collect()
@@ -189,14 +189,14 @@ impl<T: Real> KernelPca<T> {
     }
 }
 
-/// Rejects numbers of components that features do not have.
+/// Rejects a number of components that is 0 or above the number of features.
 pub(super) fn check_components(components: usize, features: usize) -> Result<()> {
     let (name, domain) = ("the number of components", "from 1 to the number of features");
     let value = components as f64;
     if (1..=features).contains(&components) { Ok(()) } else { Err(Error::Parameter { name, value, domain }) }
 }
 
-/// The sign of the entry of largest magnitude; of entries that are equal up to rounding, of the first.
+/// The sign of the entry of largest magnitude, or of the first of several entries that are equal up to rounding.
 fn sign(vector: ArrayView1<'_, f64>) -> f64 {
     let largest = vector.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
     let first = vector.iter().find(|v| v.abs() >= largest * (1.0 - EQUAL));

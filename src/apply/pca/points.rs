@@ -14,8 +14,9 @@ use crate::targets::TargetRows;
 use crate::{Points, Real};
 
 impl<T: Real> KernelPca<T> {
-    /// The first components of points in memory, n × d, as they are: not standardised. With fewer points than features they come from
-    /// the products of points, at a cost of O(n² D + n³); else they are those of [`PcaStatistics`](super::PcaStatistics).
+    /// The first components of points in memory, n × d, which are not standardised. With fewer points than features, they are
+    /// computed from the products of points, at a cost of O(n² D + n³). Otherwise they are the components of
+    /// [`PcaStatistics`](super::PcaStatistics).
     ///
     /// ```
     /// use random_features::apply::pca::KernelPca;
@@ -52,7 +53,7 @@ impl<T: Real> KernelPca<T> {
         Self::of(&intake, components)
     }
 
-    /// The components from the products of points; `None` if these determine fewer directions.
+    /// The components from the products of points; `None` if the points determine fewer directions.
     fn of_few_points(map: &Map<T>, x: PointsView<'_, T>, components: usize) -> Result<Option<Self>> {
         let rows = CentredRows::new(map, None, x, None, true)?;
         let (space, rounding) = rows.space(&Array2::zeros((x.nrows(), 0)), true)?;

@@ -38,23 +38,24 @@ use crate::{Points, Real};
 /// ```
 ///
 /// # Definition
-/// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered and summed in the way of
-/// [`RidgeStatistics`]: the bits are the same for any number of threads, machines and parts whose rows are cut at multiples
-/// of [`CHUNK`](RidgeStatistics::CHUNK), and each row is counted once. Between machines the sums travel without the map:
-/// [`GramSums`].
+/// The statistics hold Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered and summed as in
+/// [`RidgeStatistics`], and each row is counted once. Results have the same bits for any number of threads, machines and parts
+/// that begin at multiples of [`CHUNK`](RidgeStatistics::CHUNK). [`GramSums`] are the sums without the map, to be sent to other
+/// machines.
 ///
 /// # Cost
-/// O(n D² + n m d) time and O(D²) memory for any n; [`RidgeStatistics::bytes`] for 0 targets has the bytes.
+/// The time is O(n D² + n m d), and the memory O(D²) for any n. [`RidgeStatistics::bytes`] for 0 targets returns the memory in
+/// bytes.
 #[doc(alias = "kernel PCA")]
 #[doc(alias = "IncrementalPCA")]
 #[derive(Clone, Debug)]
 pub struct PcaStatistics<T: Real> {
-    /// The sums, of no target, with their map.
+    /// The sums, without targets, and their map.
     pub(super) intake: GramIntake<T>,
 }
 
 impl<T: Real> PcaStatistics<T> {
-    /// Empty statistics.
+    /// Empty statistics for the features of a map.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map is not symmetric, [`Parameter`](Error::Parameter) if the sums
@@ -64,11 +65,11 @@ impl<T: Real> PcaStatistics<T> {
         Self::of_intake(GramIntake::new(map, 0)?)
     }
 
-    /// Statistics of sums that have travelled, with their map. The next update begins after the last row.
+    /// Statistics from stored or received sums and their map. The next update begins after the last row.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) if the sums are of another map or have targets: sums of a regression go to [`RidgeStatistics`],
-    /// which have [components](RidgeStatistics::pca) too. [`Unsupported`](Error::Unsupported) if the map is not symmetric.
+    /// [`Merge`](Error::Merge) if the sums are of another map or have targets ([`RidgeStatistics`] take sums of a regression, and
+    /// have [components](RidgeStatistics::pca) too), [`Unsupported`](Error::Unsupported) if the map is not symmetric.
     pub fn of_sums(map: Map<T>, sums: GramSums<T>) -> Result<Self> {
         Self::of_intake(GramIntake::of_sums(map, sums)?)
     }
@@ -97,7 +98,7 @@ impl<T: Real> PcaStatistics<T> {
         Ok(PcaStatistics { intake: self.intake.with_first_row(row)? })
     }
 
-    /// Adds the next rows, n × d.
+    /// Adds the next rows: points `x`, n × d.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::update`]; the statistics are unchanged then.
@@ -107,7 +108,7 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.take_in(x.view(), &TargetRows::none(x.nrows(), None))
     }
 
-    /// Adds the next rows, n × d, with a weight for each: how often the row counts.
+    /// Adds the next rows: points `x`, n × d, with n weights, which say how often each row counts.
     ///
     /// # Errors
     /// The errors of [`update`](PcaStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
@@ -120,7 +121,8 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.take_in(x.view(), &TargetRows::none(x.nrows(), Some(weights)))
     }
 
-    /// Removes rows that were added: `first` is the number of the first row, and the points must be those that were added.
+    /// Removes rows that were added. `first` is the number of the first row, and the points and weights must be the ones that
+    /// were added.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::downdate`].
@@ -148,7 +150,7 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.take_out_listed(numbers, &x, &TargetRows::none(x.nrows(), weights))
     }
 
-    /// Merges the rows of other statistics, for an equal map and with equal options, into these.
+    /// Adds the rows of other statistics, which have an equal map and equal options, to these.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
@@ -156,7 +158,7 @@ impl<T: Real> PcaStatistics<T> {
         self.merge_sums(other.sums())
     }
 
-    /// Merges the rows of sums that have travelled without their map.
+    /// Adds the rows of stored or received sums, which come without their map.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].
@@ -164,7 +166,8 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.merge_sums(sums)
     }
 
-    /// The k first principal components. Cost O(D³), for a few of many O(D²) a step ([`KernelPca`]).
+    /// The first k principal components. The cost is O(D³), or O(D²) for each step of the method of Lanczos, which is used for
+    /// few components of many features ([`KernelPca`]).
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::pca`].
@@ -180,7 +183,7 @@ impl<T: Real> PcaStatistics<T> {
         symmetric_products(self.sums())
     }
 
-    /// The warning that inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
+    /// Warns if inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
     pub fn scale_warning(&self) -> Option<RidgeWarning> {
         self.intake.scale_warning()
     }
@@ -190,12 +193,12 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.map()
     }
 
-    /// The sums, without the map: what other machines need of these rows.
+    /// The sums over the rows, without the map, which can be sent to other machines.
     pub fn sums(&self) -> &GramSums<T> {
         self.intake.sums()
     }
 
-    /// The sums alone.
+    /// Returns the sums and drops the map.
     pub fn into_sums(self) -> GramSums<T> {
         self.intake.into_sums()
     }
@@ -205,22 +208,23 @@ impl<T: Real> PcaStatistics<T> {
         self.sums().standardisation()
     }
 
-    /// The number of rows.
+    /// The number of rows that are held.
     pub fn rows(&self) -> u64 {
         self.sums().rows()
     }
 
-    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    /// The numbers of the rows that are held, as ascending ranges with gaps between them.
     pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.sums().row_ranges()
     }
 }
 
 impl<T: Real> RidgeStatistics<T> {
-    /// The k first principal components of the features, from the sums that are held. Cost O(D³).
+    /// The first `components` principal components of the features, from the sums that are held. The cost is O(D³), or less for
+    /// few components of many features ([`KernelPca`]).
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if k is 0 or
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if `components` is 0 or
     /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
     pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
         KernelPca::of(&self.intake, components)

@@ -10,8 +10,8 @@ use crate::once::once;
 use crate::reduce::check_weights;
 use crate::{Real, Targets};
 
-/// Takes rows one by one and adds them to [`RidgeStatistics`] in batches: an update of a single row costs as much as one of
-/// some fifty.
+/// Takes rows one by one and adds them to [`RidgeStatistics`] in batches. An update of a single row costs as much as an update of
+/// about fifty rows.
 ///
 /// ```
 /// use random_features::Trigonometric;
@@ -32,12 +32,12 @@ use crate::{Real, Targets};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// Rows are added when a [chunk](RidgeStatistics::CHUNK) is full, so that sums have the bits of one update with all rows, and
-/// before statistics are given out. Dropping a buffer drops the rows that are [pending](BufferedRidge::pending).
+/// Rows are added when a [chunk](RidgeStatistics::CHUNK) is full, and before statistics are returned. The sums thus have the same
+/// bits as after one update with all rows. Dropping a buffer drops the rows that are [pending](BufferedRidge::pending).
 ///
 /// # Cost
-/// Each row costs its share of a batch: on average 5 µs for D = 1024 features of `f32` on two cores of an AMD EPYC, where an
-/// update of one row takes 0.3 ms. The row that fills a chunk waits for the batch. A buffer holds 4096 points and targets.
+/// Each row costs its share of a batch. For D = 1024 features of `f32` on two cores of an AMD EPYC, that is 5 µs on average; an
+/// update of one row takes 0.3 ms there. The row that fills a chunk waits for the batch. A buffer holds 4096 points and targets.
 #[derive(Clone, Debug)]
 pub struct BufferedRidge<T: Real> {
     statistics: RidgeStatistics<T>,
@@ -54,18 +54,18 @@ impl<T: Real> RidgeStatistics<T> {
 }
 
 impl<T: Real> BufferedRidge<T> {
-    /// Takes the next row: a point with d numbers, and its targets.
+    /// Takes the next row: a point, d numbers, and its t targets.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
-    /// [`Row`](Error::Row) if the row is counted already; it is not taken then. If it fills a chunk, the errors of
-    /// [`flush`](BufferedRidge::flush).
+    /// [`Row`](Error::Row) if the row is counted already. The row is not taken then. A row that fills a chunk can also give the
+    /// errors of [`flush`](BufferedRidge::flush).
     #[inline(never)]
     pub fn push(&mut self, x: &ArrayRef1<T>, targets: &ArrayRef1<T>) -> Result<()> {
         self.push_weighted(x, targets, 1.0)
     }
 
-    /// Takes the next row with a weight: how often the row counts.
+    /// Takes the next row with a weight, which says how often the row counts.
     ///
     /// # Errors
     /// The errors of [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the weight is negative or not finite.
@@ -103,8 +103,8 @@ impl<T: Real> BufferedRidge<T> {
     /// Adds the pending rows.
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::update`], with rows counted from the first pending one. Rows stay pending then, until
-    /// they are [discarded](BufferedRidge::discard).
+    /// The errors of [`RidgeStatistics::update`], with rows counted from the first pending one. After an error, rows stay pending
+    /// until they are [discarded](BufferedRidge::discard).
     #[inline(never)]
     pub fn flush(&mut self) -> Result<()> {
         if self.pending() == 0 {
@@ -128,7 +128,7 @@ impl<T: Real> BufferedRidge<T> {
         self.weights.clear();
     }
 
-    /// The statistics of all rows, after adding the pending ones.
+    /// Adds the pending rows and returns the statistics of all rows.
     ///
     /// # Errors
     /// The errors of [`flush`](BufferedRidge::flush).
@@ -137,7 +137,7 @@ impl<T: Real> BufferedRidge<T> {
         Ok(&self.statistics)
     }
 
-    /// The statistics of all rows, after adding the pending ones; consumes the buffer.
+    /// Adds the pending rows and returns the statistics of all rows; consumes the buffer.
     ///
     /// # Errors
     /// The errors of [`flush`](BufferedRidge::flush).

@@ -1,4 +1,4 @@
-//! Kernel ridge regression: from features, at any number of points, and from Gram matrices.
+//! Kernel ridge regression from features, for any number of points, and from Gram matrices.
 
 mod buffered;
 mod model;

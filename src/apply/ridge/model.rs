@@ -39,11 +39,11 @@ const STANDARDISED: usize = 4096;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// [`RidgeSearch::fit`](super::RidgeSearch::fit) chooses one, [`RidgeStatistics::solve`](super::RidgeStatistics::solve) makes one for
-/// a given λ.
+/// [`RidgeSearch::fit`](super::RidgeSearch::fit) chooses a model, and [`RidgeStatistics::solve`](super::RidgeStatistics::solve)
+/// gives the model for one λ.
 ///
 /// # Cost
-/// O(m d + D t) a point.
+/// A prediction costs O(m d + D t).
 #[derive(Clone, Debug)]
 pub struct Ridge<T: Real> {
     pub(in crate::apply) map: Map<T>,
@@ -113,7 +113,7 @@ impl<T: Real> Ridge<T> {
         self.inputs.as_ref()
     }
 
-    /// β, t × D: the weights of features as plain values, e^(log scale) · value.
+    /// β, t × D: the weights of plain features, e^(log scale) · mantissa.
     pub fn weights(&self) -> ArrayView2<'_, f64> {
         self.weights.view()
     }
@@ -123,8 +123,8 @@ impl<T: Real> Ridge<T> {
         self.intercepts.view()
     }
 
-    /// Predicts ŷ at the rows of `x`, n × d: n × t numbers. Points are standardised as those of training were, if they were; do not
-    /// standardise them before. A row that is not finite gives NaN.
+    /// Predicts ŷ at the rows of `x`, n × d: n × t numbers. Points are in the original units: the model applies its
+    /// standardisation, if it has one. A row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d columns, [`Memory`](crate::Error::Memory) if the result does not fit
@@ -181,7 +181,7 @@ impl<T: Real> Ridge<T> {
         labels::best_classes(&self.scores(x.into().view())?, |class| self.occurs(class))
     }
 
-    /// Whether a class occurs in training: its target was not 0 in every row.
+    /// Whether a class occurs in training, that is, whether its target is not 0 in some row.
     fn occurs(&self, target: usize) -> bool {
         self.intercepts[target] != 0.0 || self.weights.row(target).iter().any(|weight| *weight != 0.0)
     }
@@ -192,8 +192,8 @@ impl<T: Real> Ridge<T> {
         labels::occurring(self.intercepts.len(), |class| self.occurs(class))
     }
 
-    /// Makes a predictor for single points, which owns its model: `Send`, `Sync` and `'static`. Clones of it, one for each
-    /// thread of a server, share the weights.
+    /// Makes a predictor for single points, which owns its model and is `Send`, `Sync` and `'static`. Clones of a predictor, one
+    /// for each thread of a server, share the weights.
     pub fn predictor(&self) -> Predictor<T> {
         Predictor::new(self.clone())
     }

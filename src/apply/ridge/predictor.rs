@@ -47,7 +47,7 @@ impl PreparedWeights {
         PreparedWeights { rows: weights.clone(), packed }
     }
 
-    /// β·φ for each target, in the buffers' sums.
+    /// Writes β·φ for each target to the buffers' `sums`.
     pub fn apply<T: Real>(
         &self,
         program: &Program<T>,
@@ -90,8 +90,8 @@ impl PreparedWeights {
     }
 }
 
-/// Predicts points one by one, for a server: [`Ridge::predictor`]. It owns the model, so a server keeps it as long as it likes, with a
-/// clone for each thread; clones share the weights.
+/// Predicts single points, for example in a server; [`Ridge::predictor`] makes one. A predictor owns its model, and each thread
+/// takes a clone. Clones share the weights.
 ///
 /// ```
 /// use random_features::frequency::Orthogonal;
@@ -154,8 +154,8 @@ impl<T: Real> Predictor<T> {
         &self.model
     }
 
-    /// Writes ŷ(x), a number for each target, with the bits of [`predict`](Ridge::predict). Nothing is allocated after the first
-    /// point.
+    /// Writes ŷ(x) to `out`, one number for each target, with the same bits as [`predict`](Ridge::predict). Nothing is allocated
+    /// after the first point.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d entries or `out` does not have t.

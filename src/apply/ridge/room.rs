@@ -8,9 +8,9 @@ use crate::once::once;
 use crate::reduce::{GramIntake, GramSums, ROWS};
 
 impl<T: Real> RidgeStatistics<T> {
-    /// The bytes of a regression of so many targets on the features of a map, before there is data: what statistics hold, and beside
-    /// them the peaks of an update, of [`solve`](RidgeStatistics::solve) and of [`spectrum`](RidgeStatistics::spectrum). Approximate:
-    /// some MB that threads need for themselves are left out.
+    /// Returns the memory that a regression of `targets` targets on the features of a map takes, in bytes. The first number is
+    /// what statistics hold. The other three are the peaks in addition to it: of an update, of [`solve`](RidgeStatistics::solve)
+    /// and of [`spectrum`](RidgeStatistics::spectrum). Approximate: some MB that threads use are left out.
     ///
     /// ```
     /// use random_features::apply::RidgeStatistics;
@@ -24,9 +24,10 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Bytes do not depend on the number of rows. The peak of an update is that of 4096 rows or more: two copies of the features of a
-    /// chunk, and a copy of the statistics to which chunks are added. The other peaks are the normal equations, their factor or their
-    /// eigenvectors, and memory of the backend. [Kernel PCA](super::super::pca) has 0 targets.
+    /// The memory does not depend on the number of rows. The peak of an update is given for 4096 rows or more. It consists of two
+    /// copies of the features of a chunk, and a copy of the statistics to which chunks are added. The other peaks are the normal
+    /// equations, their factor or their eigenvectors, and the memory of the backend. [Kernel PCA](super::super::pca) has 0
+    /// targets.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) if the map is not symmetric, [`Parameter`](crate::Error::Parameter) if the sums

@@ -34,39 +34,43 @@ use crate::{Points, Real, Targets};
 /// ```
 ///
 /// # Definition
-/// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
-/// features φ = φ(x) and targets y, and the range of each target. w is how often a row counts (its
-/// [weight](Targets::with_weights), 1 by default) times its [precision](Targets::with_precisions) p (1 by default). The sum of counts
-/// and Σ ln p over as many rows travel beside, since a precision is no row. [`solve`](RidgeStatistics::solve)
-/// gives the regression for one λ, [`spectrum`](RidgeStatistics::spectrum) the regressions for all. The map, the centring and
-/// scaling of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the
-/// sums travel without the map: [`GramSums`].
+/// The statistics hold Σ w, Σ w φ and Σ w φ φᵀ (the lower triangle), where φ = φ(x) are the features of a row's point x. For each
+/// target y they hold Σ w y, Σ w y φ, Σ w y² and the range. The factor of a row is w = a p, with its
+/// [weight](Targets::with_weights) a, which says how often the row counts, and its [precision](Targets::with_precisions) p; both
+/// are 1 by default. The evidence also needs Σ a and Σ a ln p, which are held too.
+///
+/// [`solve`](RidgeStatistics::solve) gives the regression for one λ, and [`spectrum`](RidgeStatistics::spectrum) the regressions
+/// for all λ. The map, the centring and scaling of inputs, and whether there is an intercept are part of the statistics and of
+/// the model. [`GramSums`] are the sums without the map, to be sent to other machines.
 ///
 /// # Rows
-/// Rows are numbered over the whole data set: statistics begin at row 0, or where
-/// [`with_first_row`](RidgeStatistics::with_first_row) says, and each update adds the next rows. They record
-/// [which rows they hold](RidgeStatistics::row_ranges): counting a row twice is an error, and so is removing one that is absent.
+/// Rows are numbered over the whole data set. Statistics begin at row 0, or at the row that
+/// [`with_first_row`](RidgeStatistics::with_first_row) sets, and each update adds the next rows. Statistics record [which rows
+/// they hold](RidgeStatistics::row_ranges). It is an error to add a row twice, or to remove a row that was not added.
 ///
-/// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend on their
-/// order: where updates and statistics are cut at such multiples, the result has the same bits for any number of threads,
-/// machines and parts, and any order of merging, up to 16 million chunks. Other cuts agree to rounding, of 512 ε in the worst
-/// case and about 20 ε typically, relative to the largest Σ w φ². Removing rows with the cuts with which they were
-/// added restores the bits, unless the removed rows are larger than the remaining ones by 2³⁰ or more. Whatever the
-/// cuts, after a removal rounding errors are taken for those of all rows that were added or removed: the least λ grows with them.
+/// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next, and sums of chunks do not
+/// depend on their order. If updates and statistics begin at such multiples, the result has the same bits for any number of
+/// threads, machines and parts. The order of merging does not matter either, for up to 16 million chunks. With updates that begin
+/// elsewhere, results agree to rounding: typically to 20 ε and at worst to 512 ε, relative to the largest Σ w φ².
+///
+/// Rows that are removed in the same batches in which they were added leave the same bits as if they had never been added. The
+/// exception is a removed row that is larger than the remaining ones by a factor of 2³⁰ or more. After a removal, rounding errors
+/// are estimated from all rows that were ever added or removed, so that the least λ grows with them.
 ///
 /// # Precision
-/// Products are computed in the scalar type and summed in it over at most 512 rows, scaled by a power of two against
-/// overflow; sums of these are `f64`. Sums with targets have twice the digits of `f64`, so that targets may have any mean: with
-/// an intercept, noise, cross-validation and evidence of y + h are those of y, up to the rounding of y + h itself.
+/// Products are computed in the scalar type and summed in it over at most 512 rows, scaled by a power of two against overflow.
+/// The sums of these runs are in `f64`. Sums with targets have twice the digits of `f64`, so that targets may have any mean. With
+/// an intercept, the noise, cross-validation errors and evidence do not change if a constant h is added to the targets, up to the
+/// rounding of y + h itself.
 ///
-/// Features are plain values, φ = e^(log scale) · value, which suits maps of the Gaussian kernel. Features of the softmax
-/// kernel grow like e^(½‖x‖²), so that the rows of the largest norm outweigh all others: a Gaussian target is the better
-/// model. Sums beyond 1e288 are an error, never an infinity.
+/// Features are plain values, φ = e^(log scale) · mantissa, which suits maps of the Gaussian kernel. Features of the softmax
+/// kernel grow like e^(½‖x‖²), so that the rows of the largest norm outweigh all others: take the Gaussian kernel for a
+/// regression. Sums beyond 1e288 are an error, never an infinity.
 ///
 /// # Cost
-/// O(n D² + n m d) time and O(D²) memory for any n: about 8 D² (f32) or 12 D² (f64) bytes, and during an update the features
-/// of a chunk ([`bytes`](RidgeStatistics::bytes) has all peaks). An update of a single row costs as much as one of some
-/// fifty: [`buffered`](RidgeStatistics::buffered) collects single rows.
+/// The time is O(n D² + n m d). The memory is O(D²) for any n: about 8 D² (f32) or 12 D² (f64) bytes, and during an update the
+/// features of a chunk. [`bytes`](RidgeStatistics::bytes) returns all peaks. An update of a single row costs as much as an update
+/// of about fifty rows; [`buffered`](RidgeStatistics::buffered) collects single rows.
 ///
 /// # References
 /// A. Rahimi, B. Recht, *Random Features for Large-Scale Kernel Machines*, NIPS 2007; J. Demmel, H. D. Nguyen, *Parallel
@@ -81,28 +85,28 @@ pub struct RidgeStatistics<T: Real> {
 }
 
 impl<T: Real> RidgeStatistics<T> {
-    /// Statistics and updates that are cut at multiples of this many rows merge to the same bits.
+    /// The number of rows of a chunk. Statistics whose updates begin at multiples of it have the same bits in any order of
+    /// merging.
     pub const CHUNK: u64 = ROWS;
 
-    /// Empty statistics, for points with `targets` numbers each (for labels: the number of classes). The regression will
+    /// Empty statistics for `targets` targets at each point; for labels, `targets` is the number of classes. The regression will
     /// have an intercept.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric: the sums would belong to another kernel than
-    /// the one that its two sides estimate ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead);
-    /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed,
-    /// [`Memory`](Error::Memory) if there is no memory for them.
+    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric, since sums over one side estimate another kernel than the
+    /// two sides do ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead); [`Parameter`](Error::Parameter) if
+    /// `targets` is 0 or the sums are too large to be addressed, [`Memory`](Error::Memory) if there is no memory for them.
     #[inline(never)]
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_positive("the number of targets", targets)?;
         Self::of_intake(GramIntake::new(map, targets)?)
     }
 
-    /// Statistics of sums that have travelled, with their map. The regression will have an intercept, and the next update
-    /// begins after the last row.
+    /// Statistics from stored or received sums and their map. The regression will have an intercept, and the next update begins
+    /// after the last row.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) if the sums are of another map, [`Parameter`](Error::Parameter) if they are without targets,
+    /// [`Merge`](Error::Merge) if the sums are of another map, [`Parameter`](Error::Parameter) if they have no targets,
     /// [`Unsupported`](Error::Unsupported) if the map is not symmetric.
     pub fn of_sums(map: Map<T>, sums: GramSums<T>) -> Result<Self> {
         Self::of_intake(GramIntake::of_sums(map, sums)?)
@@ -143,12 +147,12 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.map()
     }
 
-    /// The sums, without the map and the intercept: what other machines need of these rows.
+    /// The sums over the rows, without the map and the intercept, which can be sent to other machines.
     pub fn sums(&self) -> &GramSums<T> {
         self.intake.sums()
     }
 
-    /// The sums alone.
+    /// Returns the sums and drops the map and the intercept.
     pub fn into_sums(self) -> GramSums<T> {
         self.intake.into_sums()
     }
@@ -163,21 +167,22 @@ impl<T: Real> RidgeStatistics<T> {
         self.sums().targets()
     }
 
-    /// The number of rows.
+    /// The number of rows that are held.
     pub fn rows(&self) -> u64 {
         self.sums().rows()
     }
 
-    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    /// The numbers of the rows that are held, as ascending ranges with gaps between them.
     pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.sums().row_ranges()
     }
 
-    /// The warning that inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some ranges are a hundred
-    /// times others, or all are far from its lengthscale. `None` if they are not, or are standardised.
+    /// Warns if inputs are badly scaled for the map's kernel. That is, one coordinate has more than 100 times the range of
+    /// another, or all ranges are below 0.01 or above 1000 lengthscales. Returns `None` otherwise, and if inputs are
+    /// standardised.
     ///
-    /// Ranges are those of all rows that were added; removing rows does not narrow them. The lengthscale is known for plain
-    /// maps, such as those of the Gaussian kernel; for hybrids and user-defined maps ranges are only compared with each other.
+    /// A range is max − min over all rows that were added; removing rows does not narrow it. The lengthscale is known for plain
+    /// maps, such as those of the Gaussian kernel. For hybrids and user-defined maps, ranges are only compared with each other.
     ///
     /// ```
     /// use random_features::apply::{RidgeStatistics, Standardisation};
@@ -207,9 +212,9 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.scale_warning()
     }
 
-    /// Adds the next rows: points `x`, n × d, with their [targets](Targets), numbers or labels. A weight of a row says how often it
-    /// counts: a row of weight 2 is the row given twice, and a row of weight 0 is absent; [`rows`](RidgeStatistics::rows) counts
-    /// either once.
+    /// Adds the next rows: points `x`, n × d, with their [targets](Targets), numbers or labels. The weight of a row says how
+    /// often it counts: a row of weight 2 is the row given twice, and a row of weight 0 is absent.
+    /// [`rows`](RidgeStatistics::rows) counts each row once, whatever its weight.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
@@ -225,12 +230,13 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.take_in(x.into().view(), &targets.into().rows(self.targets())?)
     }
 
-    /// Removes rows that were added: `first` is the number of the first row, and the data must be those that were added.
+    /// Removes rows that were added. `first` is the number of the first row, and the data must be the ones that were added.
     ///
-    /// That is not checked: with other data the sums belong to no data set. If no row of positive weight remains, statistics are
-    /// as before the first one. Otherwise ranges of inputs and targets stay as wide as they were. Rows that were added in one update
-    /// and are removed in several leave rounding errors. A regression is refused where they hide the remaining targets:
-    /// where removed values were some 10¹⁰ times as large as the deviations of those that remain.
+    /// The data are not checked: other data leave sums that belong to no data set. If no row of positive weight remains,
+    /// statistics are as before the first row. Otherwise the ranges of inputs and targets stay as wide as they were. Rows that
+    /// were added in one update and are removed in several leave rounding errors. A regression is refused if these errors hide
+    /// the remaining targets. That happens if removed values were about 10¹⁰ times as large as the deviations of the remaining
+    /// ones.
     ///
     /// # Errors
     /// The errors of [`update`](RidgeStatistics::update); [`Row`](Error::Row) if a row is not held.
@@ -243,8 +249,9 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.take_out(first, x.into().view(), &targets.into().rows(self.targets())?)
     }
 
-    /// Removes rows by their numbers, in any order, with the data that were added: `x` and the targets have a row for each number. It is
-    /// one edit of the sums for each [`CHUNK`](RidgeStatistics::CHUNK) of numbers, however many there are.
+    /// Removes rows by their numbers, in any order, with the data that were added: `x` and the targets have a row for each
+    /// number. The sums are changed once for each [`CHUNK`](RidgeStatistics::CHUNK) that has removed rows, however many these
+    /// are.
     ///
     /// ```
     /// use random_features::ndarray::{Array2, Axis};
@@ -272,8 +279,8 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.take_out_listed(numbers, &x.into(), &targets.into().rows(self.targets())?)
     }
 
-    /// Merges the rows of other statistics, for an equal map and with equal options, into these. The next update begins after
-    /// the last row of both.
+    /// Adds the rows of other statistics, which have an equal map and equal options, to these. The next update begins after the
+    /// last row of both.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations, intercepts or numbers of targets differ,
@@ -281,12 +288,12 @@ impl<T: Real> RidgeStatistics<T> {
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.intercept != other.intercept {
-            return Err(Error::Merge { reason: "one has an intercept" });
+            return Err(Error::Merge { reason: "only one of them has an intercept" });
         }
         self.merge_sums(other.sums())
     }
 
-    /// Merges the rows of sums that have travelled without their map.
+    /// Adds the rows of stored or received sums, which come without their map.
     ///
     /// # Errors
     /// The errors of [`GramSums::merge`].

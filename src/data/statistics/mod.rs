@@ -1,4 +1,4 @@
-//! [`Statistics`]: the statistics of one side, from which parameters are chosen.
+//! [`Statistics`]: the statistics of points, from which parameters are chosen.
 
 mod coordinate;
 mod moved;
@@ -38,16 +38,16 @@ const RUN: usize = 64;
 ///
 /// # Definition
 /// Points may come in any number of batches, and statistics from different threads or machines can be
-/// [merged](Statistics::merge): up to rounding the result is that of all points at once, in any order. A point of
-/// weight 2 counts as two points; a point of weight 0 is checked and otherwise ignored. Variances are population
-/// variances (divided by the weight, like NumPy's `X.var()`), updated directly and not as a difference of sums. Means are
-/// held with twice the digits of `f64`, so that variances keep their digits however far the mean is from 0.
+/// [merged](Statistics::merge). Up to rounding, the result is the same as for all points at once, in any order. A point of weight
+/// 2 counts as two points; a point of weight 0 is checked and otherwise ignored. Variances are population variances (divided by
+/// the weight, like NumPy's `X.var()`), updated directly and not as a difference of sums. Means are held with twice the digits of
+/// `f64`, so that variances keep their digits however far the mean is from 0.
 ///
-/// Computations are in `f64` for any type of points. If a point is rejected (NaN, an infinity, or a squared norm that
+/// Computations are in `f64` for points of any scalar type. If a point is rejected (NaN, an infinity, or a squared norm that
 /// overflows), its whole batch is ignored.
 ///
 /// # Cost
-/// One pass, O(nd) time; O(d) memory.
+/// One pass over the points, O(nd) time and O(d) memory.
 ///
 /// # References
 /// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*;
@@ -63,7 +63,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Statistics without points, in ℝᵈ.
+    /// Statistics of no points, in ℝᵈ.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if d coordinates do not fit in memory.
@@ -200,7 +200,7 @@ impl Statistics {
         self.epsilon
     }
 
-    /// Whether a coordinate of points that there are is constant up to rounding.
+    /// Whether coordinate `k` is constant up to rounding; there must be points.
     pub(crate) fn is_constant(&self, k: usize) -> bool {
         is_constant((self.coordinates[k].min, self.coordinates[k].max), self.epsilon)
     }
@@ -245,8 +245,8 @@ pub(in crate::data) fn check_stored_weight(weight: f64, count: usize) -> Result<
     Err(Error::Parameter { name: "the weight", value: weight, domain })
 }
 
-/// Whether values between these ends, in a scalar type of this ε, are constant up to rounding. Ends merge without rounding, so
-/// that all orders of the values give one answer.
+/// Whether values between these ends, in a scalar type with this ε, are constant up to rounding. Ends merge without rounding, so
+/// that the answer does not depend on the order of values.
 pub(crate) fn is_constant((least, most): (f64, f64), epsilon: f64) -> bool {
     most - least <= 4.0 * epsilon * least.abs().max(most.abs())
 }

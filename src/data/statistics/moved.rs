@@ -45,10 +45,10 @@ impl Statistics {
         Ok(Statistics { coordinates, ..*self })
     }
 
-    /// The statistics of the points x − c, for a c that is at most every point in every coordinate, such as
+    /// The statistics of the points x − c, for a c that is at most as large as every point in every coordinate, such as
     /// [`PairStatistics::shift`](crate::data::PairStatistics::shift).
     ///
-    /// For such a c the mean of |x − c| is the mean minus c. These statistics choose parameters of maps with a
+    /// For such a c, the mean of |x − c| is the mean minus c. These statistics choose parameters of maps with a
     /// [`Shift`](crate::map::Shift).
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! [`FeatureChunk`]: the features of some thousand rows, packed for the products Σ w φ φᵀ, and the sums Σ w y φ.
+//! [`FeatureChunk`]: the features of at most 4096 rows, packed for the products Σ w φ φᵀ, and the sums Σ w y φ.
 
 use std::ops::Range;
 
@@ -61,9 +61,9 @@ impl<T: Real> Data<'_, T> {
         self.precisions.as_ref().map_or(0.0, |precisions| precisions[i].ln())
     }
 
-    /// The targets of the heaviest row, the first of equal ones. Among n rows their squared distance from the mean is at most n
-    /// times the variance, so that squares of differences from them keep their digits wherever the mean is. Differences of
-    /// constant targets, and of most indicators of a class, are 0.
+    /// The targets r of the row of largest weight, the first of equal ones. For n rows, (r − mean)² is at most n times the
+    /// variance, so that squares of y − r keep their digits whatever the mean is. y − r is 0 for constant targets, and for most
+    /// indicators of a class.
     fn references(&self) -> Vec<f64> {
         let heavier = |best: usize, i: usize| if self.weight(i) > self.weight(best) { i } else { best };
         let heaviest = (0..self.targets.nrows()).reduce(heavier);
@@ -90,8 +90,9 @@ pub(super) struct TargetSums {
     pub moments: Vec<f64>,
 }
 
-/// Sums with targets less a reference r for each, whose moments are twofold: where rows are removed that were added in another cut, and
-/// that had another reference then, rounding errors of large targets would hide small ones.
+/// Sums of targets less a reference r, which keep twice the digits of `f64` in their moments. They are needed if rows are removed
+/// in other batches than they were added in. Such rows had another reference then, and rounding errors of large targets would
+/// hide small ones.
 #[derive(Debug)]
 struct Differences {
     /// (t + 1) × D: Σ w (y − r) φ; the last row is Σ w φ.
@@ -100,7 +101,7 @@ struct Differences {
     moments: Vec<Twofold>,
 }
 
-/// Buffers for the features of chunks, which are used again: page faults of new ones would take longer than many of the sums.
+/// Buffers for the features of chunks, which are reused: page faults of new buffers would take longer than many of the sums.
 #[derive(Debug, Default)]
 pub(super) struct ChunkPools<T> {
     features: Pool<Packed<T>>,
@@ -118,7 +119,7 @@ struct PackedRun<T> {
     bound: f64,
     /// Σ w φ², summed over the features.
     trace: f64,
-    /// With targets less their references.
+    /// The sums with targets less their references.
     sums: Differences,
 }
 
@@ -302,7 +303,7 @@ impl Differences {
         }
     }
 
-    /// Adds how often a row counts to n, and so many times the logarithm of its precision to L.
+    /// Adds the weight a of a row to n, and a ln p to L.
     fn add_count(&mut self, count: f64, log_precision: f64) {
         if let [.., n, logs] = self.moments.as_mut_slice() {
             *n = n.add(count);
@@ -317,8 +318,8 @@ impl Differences {
         }
     }
 
-    /// The sums with targets themselves: Σ w y φ = Σ w (y − r) φ + r Σ w φ, and so on. They are twofold, since terms that are small
-    /// beside r must not be lost.
+    /// The sums with the targets themselves: Σ w y φ = Σ w (y − r) φ + r Σ w φ, and likewise for the moments. They have twice the
+    /// digits of `f64`, so that terms that are small beside r are kept.
     fn about_zero(self, references: &[f64]) -> [TargetSums; 2] {
         let (t, width) = (references.len(), self.cross.ncols());
         let Differences { cross, mut moments } = self;
@@ -348,7 +349,7 @@ fn first_without_features<T: Real>(batch: &Batch<T>) -> Option<usize> {
     (0..batch.rows()).find(no_features)
 }
 
-/// The number of sums over rows that need no features, for so many targets.
+/// The number of sums over rows without features, for `targets` targets.
 pub(super) fn moment_count(targets: usize) -> usize {
     2 * targets + 3
 }
@@ -405,7 +406,8 @@ pub(super) fn blocks(width: usize) -> Vec<(usize, usize)> {
     (0..width.div_ceil(BLOCK)).flat_map(|i| (0..=i).map(move |j| (i, j))).collect()
 }
 
-/// The places of points in ascending ranges of numbers, cut where chunks begin. Points of one chunk stay together, gaps or not.
+/// The places of points in ascending ranges of numbers, split where chunks begin. Points of one chunk stay together even if there
+/// are gaps between them.
 pub(super) fn cuts(rows: &[Range<u64>]) -> Vec<Range<usize>> {
     let (mut cuts, mut place, mut current): (Vec<Range<usize>>, usize, _) = (Vec::new(), 0, None);
     for Range { mut start, end } in rows.iter().cloned() {

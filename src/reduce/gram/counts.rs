@@ -1,4 +1,4 @@
-//! [`RowCounts`]: numbers of rows, which removals take back exactly, whatever rounding does to sums.
+//! [`RowCounts`]: numbers of rows, which stay exact when rows are removed, unlike sums.
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
@@ -15,7 +15,7 @@ pub(super) struct RowCounts {
 }
 
 impl RowCounts {
-    /// The numbers of no rows with so many targets.
+    /// Zeros for `targets` targets.
     pub fn new(targets: usize) -> Self {
         RowCounts { all: 0, not_zero: vec![0; targets] }
     }
@@ -42,7 +42,7 @@ impl RowCounts {
         self.each(other, u64::saturating_sub)
     }
 
-    /// Whether these can be the numbers of up to `rows` rows with so many targets.
+    /// Whether these can be the numbers of at most `rows` rows with `targets` targets.
     #[cfg(feature = "serde")]
     pub fn fit(&self, rows: u64, targets: usize) -> bool {
         self.all <= rows

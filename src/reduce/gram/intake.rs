@@ -39,14 +39,14 @@ impl<T: Real> GramIntake<T> {
     /// Rejects maps that are not symmetric.
     pub fn check_symmetric(map: &Map<T>) -> Result<()> {
         if !map.facts().symmetric {
-            let what = "features that are the same on both sides, which sums of their products need: KernelRidge takes its \
-                        Gram matrix";
+            let what = "sums of products of features whose two sides differ: KernelRidge takes the Gram matrix of such \
+                        a map";
             return Err(Error::Unsupported { what });
         }
         Ok(())
     }
 
-    /// Sums that have travelled, with their map. The next update begins after their last row.
+    /// Sums from stored or received sums and their map. The next update begins after their last row.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map is not symmetric, [`Merge`](Error::Merge) if the sums are of another map.
@@ -106,18 +106,18 @@ impl<T: Real> GramIntake<T> {
         self.next
     }
 
-    /// Whether inputs are badly scaled for the map's kernel.
+    /// Warns if inputs are badly scaled for the map's kernel.
     pub fn scale_warning(&self) -> Option<RidgeWarning> {
         Self::warning_of(&self.map, &self.sums.ranges)
     }
 
-    /// Whether points are badly scaled for a map's kernel.
+    /// Warns if points are badly scaled for a map's kernel.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn scale_warning_of(map: &Map<T>, x: PointsView<'_, T>) -> Option<RidgeWarning> {
         Self::warning_of(map, &Ranges::of(x, |_| true))
     }
 
-    /// Whether a coordinate has few different values for its scalar type; sparse points have not.
+    /// Warns if a coordinate has few different values for its scalar type; never for sparse points.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn few_spacings(x: PointsView<'_, T>) -> Option<RidgeWarning> {
         let is_sparse = matches!(x, PointsView::Sparse(_));

@@ -1,4 +1,4 @@
-//! Adding rows of a loss that is not a square, as Newton's method sees them at a model, to sums.
+//! Adding rows to sums by the derivatives of a loss, for Newton's method.
 
 use ndarray::Array2;
 
@@ -11,7 +11,7 @@ use crate::error::{Result, check_size};
 use crate::{Real, progress};
 
 impl<T: Real> GramIntake<T> {
-    /// Adds the next rows, at which a loss has these derivatives. The last value of a row says how often it counts.
+    /// Adds the next rows, at which a loss has these derivatives. The last of a row's values says how often it counts.
     pub fn take_in_linearised(&mut self, x: PointsView<'_, T>, rows: LinearisedRows<'_>) -> Result<()> {
         check_size("the number of columns of x", self.map.dim(), x.ncols())?;
         let numbers = self.sums.rows.next(self.next, x.nrows())?;
@@ -30,7 +30,7 @@ impl<T: Real> GramIntake<T> {
         let present = counts.iter().filter(|count| **count > 0.0).count() as u64;
         self.sums.present.all += present;
         if present > 0 {
-            // There are no targets, of which ranges would be asked.
+            // There are no targets, so that there are no ranges of targets.
             let none = Array2::<T>::zeros((1, self.sums.targets()));
             self.sums.target_ranges.join(&Ranges::of(none.view().into(), |_| true));
         }

@@ -9,7 +9,7 @@ use crate::numeric::{slice_of, slice_of_mut};
 
 /// The number of words of a sum of products of two features in `f64`.
 const WORDS: usize = 3;
-/// The numbers of words of Σ w y φ, and of Σ w y and Σ w y²: small differences count where means of targets are large.
+/// The numbers of words of Σ w y φ, and of Σ w y and Σ w y²: small differences must be kept where means of targets are large.
 const CROSS_WORDS: usize = 4;
 const MOMENT_WORDS: usize = 5;
 /// The number of words of sums that bound rounding errors.
@@ -24,20 +24,20 @@ pub(super) struct NormalSums {
     pub gram: Totals,
     /// Σ w y φ for each target and, at last, for the target 1.
     pub cross: Vec<Totals>,
-    /// Σ w y for each target, and for the target 1; then Σ w y² for each target. At last n and L, with w = count · precision: the
-    /// sum of counts, and the sum of counts times the logarithm of the precision.
+    /// Σ w y for each target, and for the target 1; then Σ w y² for each target; then n = Σ a and L = Σ a ln p. w = a p, with the
+    /// weight a of a row, which says how often it counts, and its precision p.
     pub moments: Vec<Totals>,
     /// Σ w over the rows that were removed.
     pub removed: Totals,
     /// Σ w (y − r)² for each target over all rows that were added or removed, with the reference r of each chunk. Rounding errors
-    /// of Σ w y² are relative to it if rows are removed in other cuts.
+    /// of Σ w y² are relative to it if rows are removed in other batches than they were added in.
     pub scatter: Vec<Totals>,
-    /// The largest Σ w φ² of a feature, and the sum over all features, of all runs that were added or removed: rounding errors of
-    /// Σ w φ φᵀ are relative to these, where rows are removed in other cuts.
+    /// The largest Σ w φ² of a feature, and Σ w φ² summed over all features, each summed over all runs that were added or
+    /// removed. Rounding errors of Σ w φ φᵀ are relative to these if rows are removed in other batches than they were added in.
     pub magnitudes: Totals,
-    /// The largest of these numbers among runs.
+    /// The largest of both numbers of `magnitudes` for a single run.
     pub most: Vec<f64>,
-    /// The number of additions for which words have no room any more, of at most [`MOST`].
+    /// The number of additions for which words must still have room, at most [`MOST`]; a carry sets it to half of that.
     pub parts: u64,
 }
 
@@ -171,7 +171,7 @@ impl NormalSums {
     }
 }
 
-/// The stored form: of products the triangle alone.
+/// The stored form, which has only the lower triangle of the products.
 #[cfg(feature = "serde")]
 pub(super) mod stored {
     use super::super::chunk::blocks;
@@ -211,9 +211,9 @@ pub(super) mod stored {
     }
 
     impl StoredNormalSums {
-        /// The sums for so many targets and features; `None` if they are of another shape.
+        /// The sums for `targets` targets and `width` features; `None` if the stored sums have another shape.
         pub fn restored<T: Real>(self, targets: usize, width: usize) -> Option<NormalSums> {
-            // What is stored must be as large as what is asked for, before there is memory for it.
+            // The stored sums must have the expected size before memory is allocated for them.
             let entries = width.checked_mul(width.checked_add(1)?)? / 2;
             if self.gram.len() != entries.checked_mul(NormalSums::depth::<T>())? {
                 return None;

@@ -7,7 +7,7 @@ use crate::reduce::RidgeWarning;
 
 /// The ratio of the widest range to the narrowest above which one lengthscale cannot suit both.
 const UNEQUAL: f64 = 100.0;
-/// The ranges, in lengthscales, below which all points look equal, and above which all look different.
+/// The ranges, in lengthscales, below which all points look equal to a kernel, and above which all look different.
 const SEEN: std::ops::Range<f64> = 0.01..1000.0;
 
 /// The least number of spacings in a range, and the number up to which a column is constant.
@@ -62,7 +62,7 @@ impl Ranges {
     }
 
     fn include(&mut self, k: usize, value: f64) {
-        // Zeros of either sign become one number, so that orders do not matter.
+        // Zeros of either sign become +0, so that the order of rows does not matter.
         let value = value + 0.0;
         self.least[k] = self.least[k].min(value);
         self.largest[k] = self.largest[k].max(value);
@@ -76,8 +76,8 @@ impl Ranges {
         self.largest.iter_mut().zip(&other.largest).for_each(|(own, their)| *own = own.max(*their));
     }
 
-    /// The warning that the range of a column has few spacings of its scalar type, whose relative size is ε; the column that has fewest.
-    /// Columns that are constant up to rounding have none.
+    /// Warns if the range of a column has few spacings of its scalar type, whose relative size is `epsilon`; names the column
+    /// with fewest. Columns that are constant up to rounding do not count.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn few_spacings(&self, epsilon: f64) -> Option<RidgeWarning> {
         let spacings = |(coordinate, (least, largest)): (usize, (&f64, &f64))| {
@@ -89,7 +89,7 @@ impl Ranges {
         Some(RidgeWarning::FewSpacings { coordinate, spacings })
     }
 
-    /// Whether these are ranges of points in ℝᵈ, or of no point.
+    /// Whether these can be ranges of points in ℝᵈ, or of no point.
     #[cfg(feature = "serde")]
     pub fn fit(&self, d: usize) -> bool {
         let ordered = |(a, b): (&f64, &f64)| a.is_finite() && b.is_finite() && a <= b;
@@ -105,7 +105,7 @@ impl Ranges {
         (end(&self.least), end(&self.largest))
     }
 
-    /// The warning that these ranges give for a kernel with these lengthscales, if they are known.
+    /// The warning for these ranges and a kernel with these lengthscales, if they are known.
     pub fn warning(&self, lengthscale: Option<&Lengthscale>) -> Option<RidgeWarning> {
         let range = |k: usize| (self.largest[k] - self.least[k]) / lengthscale.map_or(1.0, |ell| ell.at(k));
         let ranges = (0..self.least.len()).map(|k| (k, range(k))).filter(|(_, range)| *range > 0.0);

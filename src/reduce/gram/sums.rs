@@ -14,8 +14,8 @@ use crate::map::Map;
 use crate::reduce::check_targets;
 use crate::rows::RowRanges;
 
-/// Sums of products of features over rows of data, without the map that made the features: what travels between machines
-/// that share a ridge regression or a PCA. Approximate: the kernel is the map's estimate.
+/// Sums of products of features over rows of data, without the map that made the features. Machines that share a ridge regression
+/// or a PCA exchange them. Approximate: the kernel is the map's estimate.
 ///
 /// ```
 /// use random_features::ndarray::{Array2, s};
@@ -53,19 +53,21 @@ use crate::rows::RowRanges;
 /// ```
 ///
 /// # Definition
-/// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
-/// targets y and weights w, which are counts times precisions; the sum of counts and that of counts times ln p. With them travel the numbers of the [rows](GramSums::row_ranges), the [identity](GramSums::identity) of
-/// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and the ranges of inputs and targets.
+/// The sums are Σ w, Σ w φ and Σ w φ φᵀ (the lower triangle), and for each target y the sums Σ w y, Σ w y φ and Σ w y². They are
+/// over rows with features φ and factors w = a p. The weight a of a row says how often it counts, and p is its precision; Σ a and
+/// Σ a ln p are held too. The sums are stored with the numbers of the [rows](GramSums::row_ranges) and the
+/// [identity](GramSums::identity) of the map. The [centring and scaling](GramSums::standardisation) of inputs, and the ranges of
+/// inputs and targets, are also stored.
 ///
-/// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with
-/// a map, and take them back: [`sums`](crate::apply::RidgeStatistics::sums) gives the sums of a machine's rows,
-/// [`merge_sums`](crate::apply::RidgeStatistics::merge_sums) adds sums to statistics,
-/// [`of_sums`](crate::apply::RidgeStatistics::of_sums) makes statistics of them. Sums of a user-defined
-/// [`FeatureMap`](crate::extend::FeatureMap) can be joined only in the process that made them, with clones of its `Map`.
+/// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make sums with a
+/// map, and take them back. [`sums`](crate::apply::RidgeStatistics::sums) returns the sums over a machine's rows,
+/// [`merge_sums`](crate::apply::RidgeStatistics::merge_sums) adds sums to statistics, and
+/// [`of_sums`](crate::apply::RidgeStatistics::of_sums) makes statistics from sums. Sums of a user-defined
+/// [`FeatureMap`](crate::extend::FeatureMap) can be merged only in the process that made them, with clones of its `Map`.
 ///
 /// # Cost
-/// About 8 D² (f32) or 12 D² (f64) [bytes](GramSums::bytes), in memory as in a binary format. Merging copies the other sums
-/// once.
+/// Sums take about 8 D² (f32) or 12 D² (f64) [bytes](GramSums::bytes), in memory and in a binary format. Merging copies the other
+/// sums once.
 #[derive(Clone, Debug)]
 pub struct GramSums<T: Real> {
     pub(super) map: MapIdentity,
@@ -74,9 +76,9 @@ pub struct GramSums<T: Real> {
     pub(super) rows: RowRanges,
     /// The ranges of the inputs; empty if these are standardised.
     pub(super) ranges: Ranges,
-    /// Ranges of the targets of all rows of positive weight that were added.
+    /// The ranges of the targets, over all rows of positive weight that were added.
     pub(super) target_ranges: Ranges,
-    /// The number of rows of positive weight, which bounds the rank, and of values that are not 0.
+    /// The number of rows of positive weight, which bounds the rank, and for each target the number of values that are not 0.
     pub(super) present: RowCounts,
     /// The scalar type in which products are rounded.
     pub(super) scalar: PhantomData<T>,
@@ -141,12 +143,12 @@ impl<T: Real> GramSums<T> {
         Ok(GramSums { inputs: Some(inputs), ranges: Ranges::default(), ..self })
     }
 
-    /// Merges the rows of other sums, of an equal map with equal centring and scaling of inputs, into these. The bits do not depend on the order
-    /// in which sums are merged, up to 16 million updates of a few rows each; beyond, results agree to rounding.
+    /// Adds the rows of other sums to these. Both must have an equal map and equal centring and scaling of inputs. The bits do
+    /// not depend on the order of merging, up to 16 million updates of a few rows each. Beyond, results agree to rounding.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) if maps, standardisations or numbers of targets differ, [`Row`](Error::Row) if a row is in
-    /// both, [`Memory`](Error::Memory) if a copy of the other sums does not fit in memory. Nothing has changed then.
+    /// [`Merge`](Error::Merge) if maps, standardisations or numbers of targets differ, [`Row`](Error::Row) if a row is in both,
+    /// [`Memory`](Error::Memory) if a copy of the other sums does not fit in memory. The sums are unchanged then.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_map(&other.map)?;
         let differ = [
@@ -166,7 +168,7 @@ impl<T: Real> GramSums<T> {
         Ok(())
     }
 
-    /// Rejects any map but the one of these features.
+    /// Rejects any map other than the map of these sums.
     pub(super) fn check_map(&self, map: &MapIdentity) -> Result<()> {
         if self.map == *map { Ok(()) } else { Err(Error::Merge { reason: "their maps differ" }) }
     }
@@ -186,22 +188,22 @@ impl<T: Real> GramSums<T> {
         self.map.feature_dim
     }
 
-    /// The number of targets: 0 for a PCA.
+    /// The number of targets; 0 for sums of a PCA.
     pub fn targets(&self) -> usize {
         self.totals.cross.len() - 1
     }
 
-    /// The number of rows.
+    /// The number of rows that are held.
     pub fn rows(&self) -> u64 {
         self.rows.len()
     }
 
-    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    /// The numbers of the rows that are held, as ascending ranges with gaps between them.
     pub fn row_ranges(&self) -> Vec<Range<u64>> {
         self.rows.ranges()
     }
 
-    /// The bytes of the sums.
+    /// The memory that the sums take, in bytes.
     pub fn bytes(&self) -> usize {
         Self::bytes_of(self.feature_dim(), self.targets())
     }

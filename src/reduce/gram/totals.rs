@@ -4,19 +4,20 @@ use crate::numeric::{self, Isa, Twofold};
 
 /// The number of bits between the grids of consecutive words of a sum.
 const STEP: i32 = 30;
-/// The most summands between carries: so many multiples of a grid, each below 2^(`STEP` − 1), fit into 53 bits.
+/// The maximum number of summands between carries. A sum of so many multiples of a grid, each below 2^(`STEP` − 1), fits into 53
+/// bits.
 pub(super) const MOST: u64 = 1 << (54 - STEP);
 /// The levels whose grids, and the numbers that round to them, are normal.
 const LEVELS: std::ops::RangeInclusive<i32> = -30..=31;
 /// The largest summand.
 pub(super) const LARGEST: f64 = 1e288;
 
-/// An array of sums. Each is a few words, of which word k holds a multiple of the grid 2^(`STEP` (level − k)).
+/// An array of sums. Each sum is a few words; word k holds a multiple of the grid 2^(`STEP` (level − k)).
 ///
-/// A summand is cut into such multiples from the top, and the part finer than the last grid is dropped. Additions of
-/// multiples are exact, so that a sum depends on its summands alone, not on their order. If a larger summand needs a higher
-/// level, the words move down and the lowest is lost, as if the level had been this high from the beginning. The part of a
-/// summand that is dropped is below 2^(−`STEP` (words − 1)) of the largest entry of the array that was ever added.
+/// A summand is split into such multiples from the top, and the part finer than the last grid is dropped. Additions of multiples
+/// are exact, so that a sum depends on its summands alone, not on their order. If a larger summand needs a higher level, the
+/// words move down and the lowest is dropped, as if the level had been this high from the beginning. The part of a summand that
+/// is dropped is below 2^(−`STEP` (words − 1)) times the largest entry of the array that was ever added.
 ///
 /// J. Demmel, H. D. Nguyen, *Parallel Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +26,7 @@ pub(super) struct Totals {
     level: Option<i32>,
     /// The number of words of a sum.
     depth: usize,
-    /// The number of sums of a piece, which lie together: first the highest words of all of them, then the next.
+    /// The number of sums of a piece. The highest words of all sums of a piece lie together, then the next words, and so on.
     piece: usize,
     words: Vec<f64>,
 }
@@ -47,7 +48,7 @@ impl Totals {
         (self.piece * self.depth, &mut self.words)
     }
 
-    /// Adds an array of one piece, not above a bound that [`check_size`] has accepted. Overwrites the values.
+    /// Adds an array of one piece, whose values are not above a bound that [`check_size`] has accepted. Overwrites the values.
     pub(super) fn add(&mut self, values: &mut [f64]) {
         if let Some(adder) = self.open(largest(values)) {
             adder.add(&mut self.words, values);
@@ -68,9 +69,9 @@ impl Totals {
         self.words.iter_mut().zip(&other.words).for_each(|(own, their)| *own += their);
     }
 
-    /// Carries: moves the part of each word that is a multiple of the next higher word's grid to that word, which changes no sum.
-    /// Then there is room for half of [`MOST`] summands. If the highest word has no room, the level is raised, which drops parts
-    /// below 2⁻⁵⁰ of the largest sum; at the highest level that word is rounded instead, as any number is.
+    /// Carries: adds to each word the part of the next lower word that is a multiple of its grid, which changes no sum. Then
+    /// there is room for half of [`MOST`] summands. If the highest word has no room, the level is raised, which drops parts below
+    /// 2⁻⁵⁰ of the largest sum. At the highest level that word is rounded instead, as any number is.
     pub(super) fn carry(&mut self) {
         let Some(level) = self.level else { return };
         let (piece, depth) = (self.piece, self.depth);
@@ -94,14 +95,14 @@ impl Totals {
         self.words_at(piece, place).fold(0.0, |sum, word| sum + word)
     }
 
-    /// The sum at a place of a single piece, less `factor` times the sum of other totals at this place.
+    /// The sum at a place of a single piece, less `factor` times the sum of `other` at the same place.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub(super) fn less(&self, place: usize, factor: f64, other: &Totals) -> Twofold {
         let sum = self.words_at(0, place).fold(Twofold::default(), Twofold::add);
         other.words_at(0, place).fold(sum, |sum, word| sum.add_product(-factor, word))
     }
 
-    /// The words of a sum, from the finest on, for the least rounding.
+    /// The words of a sum from the finest to the highest, the order of least rounding.
     #[cfg(any(test, feature = "faer", feature = "ndarray-linalg"))]
     fn words_at(&self, piece: usize, place: usize) -> impl Iterator<Item = f64> {
         let words = &self.words[piece * self.piece * self.depth..];
@@ -121,7 +122,7 @@ impl Totals {
     }
 }
 
-/// The stored form: words are counts of their grids, of which the most have few digits.
+/// The stored form: words are multiples of their grids, as whole numbers, most of which have few digits.
 #[cfg(feature = "serde")]
 pub(super) mod stored {
     use super::{LEVELS, STEP, Totals};
@@ -143,13 +144,13 @@ pub(super) mod stored {
     }
 
     impl Totals {
-        /// Where the words of all sums of `pieces` pieces are.
+        /// The places of all sums of `pieces` pieces, as (piece, place).
         pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
             let (pieces, piece) = (self.words.len() / (self.piece * self.depth), self.piece);
             (0..pieces).flat_map(move |k| (0..piece).map(move |place| (k, place)))
         }
 
-        /// The stored form of the sums at these places of pieces. All others are of no use.
+        /// The stored form of the sums at these places of pieces; other sums are left out.
         pub fn stored(&self, places: impl Iterator<Item = (usize, usize)>) -> StoredTotals {
             let level = self.level.unwrap_or(0);
             let words = places.flat_map(|at| (0..self.depth).map(move |k| (at, k)));
@@ -158,7 +159,7 @@ pub(super) mod stored {
             StoredTotals { level: self.level, depth: self.depth, words: words.map(count).collect() }
         }
 
-        /// Sums of 0 with the stored ones at these places; `None` if these are of another number or size.
+        /// Sums of 0 with the stored ones at these places; `None` if the stored ones have another number or size.
         pub fn restored(
             mut self,
             stored: &StoredTotals,
@@ -181,7 +182,7 @@ pub(super) mod stored {
             sound.then_some(self)
         }
 
-        /// Where word k of a sum is.
+        /// The index of word k of a sum in `words`.
         fn word(&self, (piece, place): (usize, usize), k: usize) -> usize {
             (piece * self.depth + k) * self.piece + place
         }
@@ -193,16 +194,16 @@ pub(super) mod stored {
     }
 }
 
-/// The largest magnitude; NaN if there is one.
+/// The largest magnitude; NaN if a value is NaN.
 pub(super) fn largest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |top: f64, v| if v.abs() <= top || top.is_nan() { top } else { v.abs() })
 }
 
-/// The error for summands that are not finite, or whose sums might not be.
+/// The error for summands that are not finite, or whose sums might overflow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TooLarge;
 
-/// Refuses summands up to a bound that no totals can take.
+/// Refuses a bound of summands that is too large for totals.
 pub(super) fn check_size(bound: f64) -> Result<(), TooLarge> {
     if bound == 0.0 || level(bound).is_some() { Ok(()) } else { Err(TooLarge) }
 }

@@ -1,7 +1,7 @@
-//! Adding rows to sums, all or none, and removing them.
+//! Adding rows to sums and removing rows from them, either all or none.
 //!
-//! A change is first made aside, with all code of a user's map and watcher, and then put in its place, which cannot fail. So an
-//! error, a panic of a map or a stop by a watcher leaves sums as they were.
+//! A change is computed first, with all code of a user's map and watcher, and then put in its place, which cannot fail. An error,
+//! a panic of a map or a stop by a watcher therefore leaves sums unchanged.
 
 use std::ops::Range;
 
@@ -81,7 +81,7 @@ impl<T: Real> GramIntake<T> {
         self.take_out_ranges(rows, x.select(&order)?.view(), &targets)
     }
 
-    /// Removes rows in ascending ranges.
+    /// Removes rows with the numbers of these ascending ranges.
     #[inline(never)]
     fn take_out_ranges(
         &mut self,
@@ -120,8 +120,8 @@ impl<T: Real> GramIntake<T> {
         Ok(Change { totals, next: rows.end, rows: vec![rows], sign: 1.0, ranges, target_ranges, present })
     }
 
-    /// Puts a change in its place, before anything else has changed. Sums over no row of positive weight become empty, without
-    /// ranges and without rounding errors of removed rows.
+    /// Puts a change in its place; nothing else may have changed since it was computed. If no row of positive weight remains, the
+    /// sums become empty, without ranges and without rounding errors of removed rows.
     pub fn put(&mut self, change: Change<T>) {
         let Change { totals, rows, sign, ranges, target_ranges, present, next } = change;
         match totals {
@@ -141,13 +141,13 @@ impl<T: Real> GramIntake<T> {
         }
     }
 
-    /// The number of the next row after `pending` more, if it can be added.
+    /// The number of the next row after `pending` more rows; an error if that row cannot be added.
     pub fn check_next(&self, pending: usize) -> Result<u64> {
         let next = self.sums.rows.next(self.next, pending.saturating_add(1))?;
         Ok(next.end - 1)
     }
 
-    /// The totals after adding or removing rows: a chunk is added in place, several to a copy.
+    /// The totals after adding or removing rows: one chunk is changed in place, several are added to a copy.
     fn new_totals(
         &self,
         x: PointsView<'_, T>,
@@ -180,7 +180,7 @@ impl<T: Real> GramIntake<T> {
         Ok(NewTotals::Are(totals))
     }
 
-    /// Rejects a chunk of up to so many rows if there is no memory for its features and the sums of its runs.
+    /// Rejects a chunk of at most `rows` rows if there is no memory for its features and the sums of its runs.
     fn check_chunk(&self, rows: usize) -> Result<()> {
         let (rows, width) = (rows.min(ROWS as usize), self.map.feature_dim());
         let sums = width.saturating_mul(self.sums.targets() + 1).saturating_mul(size_of::<f64>());
@@ -188,7 +188,7 @@ impl<T: Real> GramIntake<T> {
         check_memory("runs of features", rows.div_ceil(RUN) + 2, run)
     }
 
-    /// A chunk of rows that totals can take.
+    /// The chunk of these rows; an error if its numbers are too large for totals.
     fn chunk(
         &self,
         data: &Data<'_, T>,

@@ -8,9 +8,9 @@ use crate::Real;
 use crate::data::statistics::is_constant;
 use crate::error::{Error, Result};
 
-/// The most that rounding of removed rows may change in Σ w y φ, relative to what it can be for the rows that remain.
+/// The largest rounding error of Σ w y φ from removed rows, relative to the largest value that the remaining rows allow.
 const DIGITS: f64 = 1e-3;
-/// The share of Σ w y² that is nothing beside it: 10⁻⁸ of the values.
+/// The share of Σ w y² below which rounding errors are negligible: the square of 10⁻⁸ of the values.
 const NOTHING: f64 = 1e-16;
 
 impl<T: Real> GramSums<T> {
@@ -19,7 +19,7 @@ impl<T: Real> GramSums<T> {
         self.totals.moments.iter().take(2 * self.targets() + 1).map(|sums| sums.at(0, 0)).collect()
     }
 
-    /// n, how often rows count altogether, and L, the sum of counts times the logarithm of the precision.
+    /// n = Σ a and L = Σ a ln p, with the weight a of a row, which says how often it counts, and its precision p.
     pub(crate) fn counts(&self) -> [f64; 2] {
         let of = |place: usize| self.totals.moments[2 * self.targets() + place].at(0, 0);
         [of(1), of(2)]
@@ -30,7 +30,7 @@ impl<T: Real> GramSums<T> {
         self.totals.moments[self.targets()].at(0, 0)
     }
 
-    /// The largest Σ w that rounding of the weights of removed rows may have left.
+    /// The largest rounding error that removed rows may have left in Σ w.
     pub(crate) fn weight_lost(&self) -> f64 {
         RUN as f64 * f64::EPSILON * self.totals.removed.at(0, 0)
     }
@@ -40,12 +40,12 @@ impl<T: Real> GramSums<T> {
         self.totals.cross[self.targets()].at(0, feature)
     }
 
-    /// Σ w (y − r) φ for a feature and a target y, without a loss of digits where r is near all y.
+    /// Σ w (y − r) φ for a feature and a target y, which keeps its digits where r is near all y.
     pub(crate) fn cross_about(&self, feature: usize, target: usize, r: f64) -> f64 {
         self.totals.cross[target].less(feature, r, &self.totals.cross[self.targets()]).high
     }
 
-    /// Σ w (y − r) and Σ w (y − r)² for a target y, without a loss of digits where r is near all y.
+    /// Σ w (y − r) and Σ w (y − r)² for a target y, which keep their digits where r is near all y.
     pub(crate) fn moments_about(&self, target: usize, r: f64) -> [f64; 2] {
         let (moments, t) = (&self.totals.moments, self.targets());
         let means = moments[target].less(0, r, &moments[t]);
@@ -66,13 +66,13 @@ impl<T: Real> GramSums<T> {
         products
     }
 
-    /// The rounding error of a product relative to the largest: sums of a run are rounded in the scalar type.
+    /// The rounding error of a product of features relative to the largest product; sums of a run are rounded in the scalar type.
     pub(crate) fn rounding() -> f64 {
         T::epsilon().widen() * (RUN as f64).sqrt()
     }
 
-    /// What rounding errors of products are relative to once rows were removed, which may have been larger than those that remain: an
-    /// entry of Σ w φ φᵀ, and the whole matrix. 0 before.
+    /// The magnitudes to which rounding errors of Σ w φ φᵀ are relative after a removal: for an entry, and for the whole matrix.
+    /// The removed rows may have been larger than the remaining ones. Both are 0 if no row was removed.
     ///
     /// Errors of runs are independent, so that their squares add: the root of Σ m² over runs of magnitudes m, of which
     /// max m · Σ m is a bound.
@@ -84,21 +84,22 @@ impl<T: Real> GramSums<T> {
         [root(0), root(1)]
     }
 
-    /// The largest difference of two values of a target, among all rows that were added; without an intercept, of a value from 0.
+    /// The largest difference of two values of a target among all rows that were added; without an intercept, the largest
+    /// magnitude of a value.
     pub(crate) fn spread(&self, target: usize, intercept: bool) -> f64 {
         let (least, most) = self.target_ranges.ends(target);
         if intercept { most - least } else { least.abs().max(most.abs()) }
     }
 
-    /// Whether a target is constant up to rounding, or without an intercept 0. `square` is its Σ w y², centred if there is an
-    /// intercept.
+    /// Whether a target is constant up to rounding, or without an intercept, 0 up to rounding. `square` is its Σ w y², centred if
+    /// there is an intercept.
     ///
-    /// Ranges decide, which merge without rounding. Removing rows does not narrow them. After a removal a target is also constant if
-    /// no other value than 0 is left, or if `square` is no more than rounding may have left of the removed rows, and nothing beside the
-    /// values that are left.
+    /// Ranges decide, since they merge without rounding. Removing rows does not narrow them. After a removal, a target is also
+    /// constant if all remaining values are 0, or if `square` is no larger than rounding errors of the removed rows and
+    /// negligible beside the remaining values.
     ///
     /// # Errors
-    /// [`Entry`](Error::Entry) if rounding of the removed rows hides whether and how the target varies.
+    /// [`Entry`](Error::Entry) if rounding errors of removed rows hide whether the target varies, or how.
     pub(crate) fn is_constant_target(&self, target: usize, square: f64, intercept: bool) -> Result<bool> {
         let (least, most) = self.target_ranges.ends(target);
         let spread = self.spread(target, intercept);
@@ -109,7 +110,8 @@ impl<T: Real> GramSums<T> {
         if removed == 0.0 || self.present.not_zero[target] == 0 {
             return Ok(removed > 0.0);
         }
-        // Σ w y² is twofold, Σ w y φ is not: its error is at most RUN ε √(Σ w y² Σ w φ²) of all rows that were ever added.
+        // Σ w y² has twice the digits of `f64`, and Σ w y φ has not: its error is at most RUN ε √(Σ w y² Σ w φ²) over all rows
+        // ever added.
         let scatter = self.totals.scatter[target].at(0, 0);
         let hidden = (RUN as f64 * f64::EPSILON / DIGITS).powi(2) * scatter;
         let largest = least.abs().max(most.abs());
@@ -124,7 +126,8 @@ impl<T: Real> GramSums<T> {
             return Ok(true);
         }
         let (what, value) = ("the variances of the targets", square / self.weight());
-        let domain = "above what rounding leaves of removed rows, unless these are removed in the cuts in which they were added";
+        let domain =
+            "above the rounding errors of removed rows: remove rows in the batches in which they were added";
         Err(Error::Entry { what, row: target, value, domain })
     }
 

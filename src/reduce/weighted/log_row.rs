@@ -16,7 +16,7 @@ pub(crate) struct LogRow {
 }
 
 impl LogRow {
-    /// Makes the row that of e^scale · `features`.
+    /// Makes this row the features e^scale · `features`.
     pub fn scaled<T: Real>(&mut self, features: &[T], scale: f64) {
         self.clear();
         features.iter().for_each(|v| self.push(scale, v.widen()));
@@ -33,7 +33,7 @@ impl LogRow {
         largest(self.logs.iter().copied())
     }
 
-    /// Adds e^log to every feature; one that is NaN stays so.
+    /// Adds e^log to every feature; a feature that is NaN stays NaN.
     pub fn add(&mut self, log: f64) {
         let known = |log: &f64| !log.is_nan();
         for (own, factor) in self.logs.iter_mut().zip(&mut self.factors).filter(|(own, _)| known(own)) {
@@ -42,7 +42,7 @@ impl LogRow {
         }
     }
 
-    /// Adds the feature factor · e^log. A feature that is 0 gets the logarithm −∞, so that it raises no reference.
+    /// Appends the feature factor · e^log. A feature that is 0 gets the logarithm −∞, so that it raises no reference.
     pub fn push(&mut self, log: f64, factor: f64) {
         self.logs.push(if factor == 0.0 && !log.is_nan() { f64::NEG_INFINITY } else { log });
         self.factors.push(factor);
@@ -52,8 +52,8 @@ impl LogRow {
 /// The number of features whose factors are computed at a time.
 const RUN: usize = 64;
 
-/// Multiplies weights, each e^(a number up to 0), by the factors of features. A weight that vanishes becomes the least number if
-/// the sum that it weighs is not finite, so that the result shows it.
+/// Multiplies weights, each e^(a number up to 0), by the factors of features. If a weight vanishes whose sum is not finite, it
+/// becomes the least number above 0, so that the result is not finite either.
 fn times_factors(weights: &mut [f64], factors: &[f64], shows: impl Fn(usize) -> bool) {
     for (f, (weight, factor)) in weights.iter_mut().zip(factors).enumerate() {
         *weight *= factor;
@@ -111,8 +111,9 @@ impl<T: Real> WeightedSums<T> {
         (0..features).step_by(RUN).map(move |first| first..features.min(first + RUN))
     }
 
-    /// Passes runs of the query's features to `take` with their factors, relative to the largest product of a feature with sums.
-    /// Returns ln of that product, −∞ if query and points have no feature in common; `None` if a feature or a sum is not finite.
+    /// Passes the query's features to `take` in runs, with their factors relative to the largest product of a feature with sums.
+    /// Returns ln of that product, which is −∞ if query and points have no feature in common; `None` if a feature or a sum is not
+    /// finite.
     fn weigh(&self, row: &LogRow, mut take: impl FnMut(Range<usize>, &[f64])) -> Option<f64> {
         let unknown = row.logs.iter().zip(&self.reference).any(|(log, reference)| (log + reference).is_nan());
         if unknown || row.logs.contains(&f64::INFINITY) {
@@ -155,8 +156,8 @@ impl<T: Real> WeightedSums<T> {
         (top, normaliser)
     }
 
-    /// Writes to `out` for each feature of a point e^(its logarithm + `log`) times its factor times a sum over targets: its sums
-    /// times `coefficients`, plus its weights times `weight`. A feature that is 0 gives 0 whatever the sums.
+    /// Writes to `out`, for each feature of a point, e^(its logarithm + `log`) times its factor times a sum over targets: the
+    /// feature's sums times `coefficients`, plus its weights times `weight`. A feature that is 0 gives 0 whatever the sums are.
     pub fn contract(&self, row: &LogRow, log: f64, coefficients: &[T], weight: f64, out: &mut [f64]) {
         let isa = Isa::best();
         for run in self.runs() {

@@ -1,4 +1,4 @@
-//! Sums of sums over different points, relative to the larger of both references.
+//! Addition of sums over different points, relative to the larger of the two references.
 
 use super::{Precision, RunSums, WeightedSums};
 use crate::Real;
@@ -17,7 +17,7 @@ impl<T: Real> WeightedSums<T> {
         }
     }
 
-    /// Adds other sums, of these features and targets in this order.
+    /// Adds other sums, which have equal features and targets in equal order.
     pub fn merge(&mut self, other: &Self) {
         let reference = &other.reference;
         self.huge |= other.huge;
@@ -26,7 +26,8 @@ impl<T: Real> WeightedSums<T> {
         self.combine(self.even && other.even, |f| reference[f], &other.weights, &other.sums);
     }
 
-    /// Adds sums relative to `their` references. `even` says that these are equal for all features, as the own ones are.
+    /// Adds sums relative to the references `their`. `even` says that these are equal for all features, as the own references
+    /// are.
     fn combine<U: Real>(&mut self, even: bool, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
         if self.features() == 0 || even && their(0) == f64::NEG_INFINITY {
             return;

@@ -1,12 +1,12 @@
 //! [`WeightedSums`]: sums of features over points and of features times targets, which merge and do not overflow.
 //!
-//! Points enter one by one from the logarithms of their features ([`LogRow`]), in runs relative to one reference ([`RunSums`], from
-//! matrix products in `T`), or in runs relative to a reference for each feature (`replace`, which makes such sums of a run).
+//! Points are added in three ways: one by one from the logarithms of their features ([`LogRow`]); in runs relative to one
+//! reference ([`RunSums`], from matrix products in `T`); or in runs relative to a reference for each feature (`replace`).
 //!
-//! Sums are applied to points in two ways. Queries of attention are values, so that no exponential is taken for them: sums are
-//! brought to one reference in `T` (`ready`), and the few queries for which that may lose something are computed from logarithms in
-//! `f64` (`query`). Points of a regression are logarithms, to which the references are added (`prepared`): nothing is lost at any
-//! norm, at the price of an exponential for each feature.
+//! Sums are applied to points in two ways. Queries of attention are values, so that no exponential is taken for them. Sums are
+//! brought to one reference in `T` (`ready`). The few queries for which this may be inaccurate are computed from logarithms in
+//! `f64` (`query`). Points of a regression are logarithms, to which the references are added (`prepared`). This is accurate at
+//! any norm, and takes an exponential for each feature.
 
 mod log_row;
 mod merge;
@@ -33,8 +33,8 @@ pub(crate) use relative::{block_scales, exponentiate, largest};
 
 /// Σᵢ φ_f(xᵢ) \[yᵢ, 1\] for every feature f and target, each e^reference\[f\] times what is stored, in `f64`.
 ///
-/// A reference is the largest logarithm of its feature so far, or that of a whole run of points, so that no sum underflows or
-/// overflows whatever the norms of points. A feature that was 0 in all points so far has the reference −∞.
+/// A reference is the largest logarithm of its feature so far, or the largest of a run of points. No sum thus underflows or
+/// overflows, whatever the norms of points are. A feature that was 0 in all points so far has the reference −∞.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]

@@ -1,9 +1,9 @@
-//! [`Precision`]: how well the scalar type holds the features of a row, or sums of them; [`Span`]: how well it holds some rows
-//! together.
+//! [`Precision`]: whether the scalar type holds the features of a row, or sums of them, accurately; [`Span`]: whether it holds
+//! several rows together accurately.
 
 use crate::Real;
 
-/// How well the scalar type holds a row of features, or sums of them.
+/// The scale of a row of features, or of sums of them, and whether the scalar type holds them accurately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Precision {
     /// ln of the scale: features are e^scale times the numbers that are held; −∞ if all are 0.
@@ -63,8 +63,9 @@ impl Span {
     }
 }
 
-/// The least feature, relative to the largest of a row, with which products in `T` do not underflow: the product of a feature of
-/// a query and one of a key, and for rows with zeros (`gaps`) of the key's weight too, is a normal number with room to spare.
+/// The least feature, relative to the largest of a row, with which products in `T` do not underflow. The product of a feature of
+/// a query and one of a key is then a normal number by a margin. For rows with zeros (`gaps`), so is the product with the key's
+/// weight.
 pub(crate) fn least<T: Real>(gaps: bool) -> f64 {
     T::min_positive_value().widen().powf(if gaps { 0.3 } else { 0.44 })
 }

@@ -16,7 +16,7 @@ pub(crate) struct RunSums<T> {
 }
 
 impl<T: Real> WeightedSums<T> {
-    /// The sum of both, in panels, to be applied to queries in `T`.
+    /// Writes the sum of both, in panels, to `ready`, to be applied to queries in `T`.
     pub fn ready(&self, other: &Self, ready: &mut RunSums<T>) {
         let (features, isa) = (self.features(), Isa::best());
         let top = self.top().max(other.top());

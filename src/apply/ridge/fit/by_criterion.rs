@@ -6,17 +6,17 @@ use super::{Criterion, RidgeSpectrum, RidgeStatistics};
 use crate::Real;
 use crate::error::{Error, Result};
 
-/// Gives the errors for each λ. What all λ share is made once.
+/// Gives the errors for each λ. Whatever does not depend on λ is computed once.
 pub(super) type ErrorsOf<'c> = Box<dyn Fn(&[f64]) -> Result<ErrorTable> + 'c>;
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// The criterion for each λ, of each target and in all.
+    /// The criterion for each λ, for each target and summed over the targets.
     pub(super) fn error_table(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         self.errors_by(criterion)?(lambdas)
     }
 
-    /// The errors by a criterion for λ that have been checked.
+    /// The function that gives the errors by a criterion, for λ that have been checked.
     pub(super) fn errors_by<'c>(&'c self, criterion: &'c Criterion<'_, T>) -> Result<ErrorsOf<'c>> {
         let (count, shrinkage) = (self.rotated.ncols(), &self.shrinkage);
         shrinkage.check_range()?;
@@ -49,7 +49,7 @@ impl<T: Real> RidgeSpectrum<T> {
         })
     }
 
-    /// The errors at parts of the training data, of which there are sums.
+    /// The errors at parts of the training data, from the sums over each part.
     fn errors_of_parts<'c>(
         &'c self,
         parts: &[&RidgeStatistics<T>],
@@ -71,21 +71,23 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 }
 
-/// What serves instead of a criterion that needs the rows of a search.
+/// The text of the error for a criterion that needs the rows of a search: it names the criterion to use instead.
 fn instead<T: Real>(criterion: &Criterion<'_, T>) -> &'static str {
     match criterion {
         Criterion::LeaveOneOut => {
-            "leave-one-out without the training data, which sums do not keep: Criterion::leave_one_out(&x, &y)"
+            "leave-one-out without the training data, which sums do not keep: use Criterion::leave_one_out(&x, &y)"
         }
         Criterion::LeaveGroupsOut(_) => {
-            "left-out groups without the training data, which sums do not keep: Criterion::leave_groups_out(&x, &y, &groups)"
+            "left-out groups without the training data, which sums do not keep: use Criterion::leave_groups_out(&x, &y, &groups)"
         }
         Criterion::Folds(_) => {
-            "folds of rows that sums do not keep: make statistics of each, for Criterion::folds_of(&folds)"
+            "folds of rows that sums do not keep: make statistics of each fold and use Criterion::folds_of(&folds)"
         }
         Criterion::Forward { .. } => {
-            "blocks of rows that sums do not keep: make statistics of each, for Criterion::forward_of(&blocks, gap)"
+            "blocks of rows that sums do not keep: make statistics of each block and use Criterion::forward_of(&blocks, gap)"
         }
-        _ => "a share of rows that sums do not keep: hold rows out before, for Criterion::held_out(&x, &y)",
+        _ => {
+            "a share of rows that sums do not keep: hold rows out yourself and use Criterion::held_out(&x, &y)"
+        }
     }
 }

@@ -9,10 +9,10 @@ use crate::{Real, Targets, numeric, progress};
 
 /// The maximum number of steps of Newton's method.
 const STEPS: usize = 200;
-/// The iteration ends when a step promises a decrease of the cross-entropy below this.
+/// The iteration ends when the decrease of the cross-entropy that a step predicts is below this.
 const ENOUGH: f64 = 1e-12;
-/// The weight of a penalty that makes the minimum unique: without it a constant added to all offsets changes nothing, and
-/// equal predictions leave the slope open.
+/// The weight of a penalty that makes the minimum unique. Without it a constant added to all offsets changes nothing, and equal
+/// predictions do not determine the slope.
 const FIRMNESS: f64 = 1e-9;
 
 /// Probabilities e^(a s_c + b_c) / Σ_k e^(a s_k + b_k) from predictions s, with a common slope a ≥ 0 and an offset b_c for each
@@ -34,7 +34,7 @@ pub(super) struct WeightedLabels {
 }
 
 impl WeightedLabels {
-    /// The labels of targets of this number of classes, one for each of some rows.
+    /// The labels of `rows` rows for this number of classes, with their weights.
     pub fn of<T: Real>(targets: &Targets<'_, T>, rows: usize, classes: usize) -> Result<Self> {
         check_size("the number of labels", rows, targets.nrows())?;
         let given = targets.rows(classes)?;
@@ -59,15 +59,15 @@ impl WeightedLabels {
     }
 }
 
-/// The probabilities that are aimed at, n × t, with the weight of each row.
+/// The target probabilities, n × t, with the weight of each row.
 struct Aims {
     aims: Array2<f64>,
     weights: Vec<f64>,
 }
 
 impl ClassCalibration {
-    /// Minimises the cross-entropy on these labels, softened as in Platt's method. Only the classes of `occurring`, ascending,
-    /// have a probability; points of other classes and of weight 0 are left out.
+    /// Minimises the cross-entropy on these labels, with target probabilities as in Platt's method. Only the classes of
+    /// `occurring`, ascending, have a probability; points of other classes and of weight 0 are left out.
     pub(super) fn fit(scores: &Array2<f64>, given: &WeightedLabels, occurring: &[usize]) -> Result<Self> {
         let (n, classes) = scores.dim();
         check_size("the number of labels", n, given.labels.len())?;
@@ -192,7 +192,8 @@ impl ClassCalibration {
 }
 
 impl Aims {
-    /// For a row of class c, with N_c = Σ w of that class: (N_c + 1)/(N_c + t) for c and 1/(N_c + t) for other classes.
+    /// The target probabilities of a row of class c, with N_c = Σ w over the rows of that class: (N_c + 1)/(N_c + t) for c, and
+    /// 1/(N_c + t) for other classes.
     fn new(WeightedLabels { labels, weights }: WeightedLabels, classes: usize) -> Self {
         let mut totals = vec![0.0; classes];
         labels.iter().zip(&weights).for_each(|(label, weight)| totals[*label] += weight);

@@ -79,7 +79,7 @@ impl CentredRows {
         Ok(CentredRows { features, mean, direction: shares.mapv(f64::sqrt), weight })
     }
 
-    /// The eigenvectors of the products of rows, with targets in them, and the rounding error of eigenvalues.
+    /// The eigenvectors of the products of rows, the targets in these eigenvectors, and the rounding error of eigenvalues.
     pub fn space(&self, targets: &Array2<f64>, centred: bool) -> Result<(RowSpace, f64)> {
         let n = self.features.nrows();
         check_memory("rows of products", n, n.saturating_mul(2 * size_of::<f64>()))?;
@@ -93,7 +93,7 @@ impl CentredRows {
         let mut space = RowSpace::new(products, targets, centred.then_some(&self.direction), apart)?;
         space.values.mapv_inplace(|s| s.max(0.0));
         let largest = space.values.iter().fold(0.0, |a: f64, s| a.max(*s));
-        // Where all features are equal, what is left of them is rounding.
+        // If all features are equal, centred features are rounding errors.
         let scale = self.mean.iter().map(|v| v * v).sum::<f64>() * self.weight;
         let rounding = n as f64 * f64::EPSILON * largest.max(4.0 * f64::EPSILON * scale);
         Ok((space, rounding))

@@ -13,8 +13,9 @@ use crate::numeric;
 use crate::once::once;
 use crate::{Points, Real, Targets};
 
-/// Gives the probabilities of classes from a regression of labels, after a calibration on held-out points or on left-out predictions.
-/// Approximate: the kernel is the map's estimate. [`Glm`](crate::apply::Glm) has probabilities without calibration.
+/// Gives the probabilities of classes from a regression of labels, after a calibration on held-out points or on left-out
+/// predictions. Approximate: the kernel is the map's estimate. [`Glm`](crate::apply::Glm) gives probabilities without a
+/// calibration.
 ///
 /// ```
 /// use random_features::ndarray::{Array2, arr2, s};
@@ -41,16 +42,17 @@ use crate::{Points, Real, Targets};
 /// ```
 ///
 /// # Definition
-/// With the predictions ŷ of a regression of indicators
-/// ([`update`](super::RidgeStatistics::update) with labels), p(class c | x) = e^(a ŷ_c + b_c) / Σ_k e^(a ŷ_k + b_k), where a and
-/// b minimise the cross-entropy on held-out labels. As in Platt's method, a held-out point of class c counts as one of c
-/// with weight (n_c + 1)/(n_c + t), so that classes that are separated perfectly do not get probabilities of 0
-/// and 1. Without calibration there are no probabilities: predictions may be negative.
+/// Labels are regressed as [indicators](crate::Targets). With the predictions ŷ, p(class c | x) = e^(a ŷ_c + b_c) / Σ_k e^(a
+/// ŷ_k + b_k), where a and b minimise the cross-entropy on held-out labels. Target probabilities are as in Platt's method. For a
+/// held-out point of class c, they are (n_c + 1)/(n_c + t) for c, and 1/(n_c + t) for each other class, with n_c points of the
+/// class and t classes. Classes that are separated perfectly therefore do not get probabilities of 0 and 1. Without a calibration
+/// there are no probabilities, since predictions may be negative.
 ///
-/// [`Ridge::classify`] names classes without it: it is enough where no probabilities are needed. The class is the one with the
-/// largest prediction, and may not be the most probable one.
+/// [`Ridge::classify`] needs no calibration: it names the class with the largest prediction, which may not be the most probable
+/// one.
 ///
-/// A class without rows in training is never predicted and has probability 0. It takes no part in the sums and in t.
+/// A class without rows in training is never predicted and has probability 0. It is left out of the sum over k and of the number
+/// t.
 ///
 /// # References
 /// J. C. Platt, *Probabilistic Outputs for Support Vector Machines*, 1999; C. Guo and others, *On Calibration of Modern
@@ -60,7 +62,7 @@ use crate::{Points, Real, Targets};
 pub struct RidgeClassifier<T: Real> {
     pub(super) model: Ridge<T>,
     pub(super) calibration: Option<ClassCalibration>,
-    /// The threshold between two classes, for the prediction of the larger.
+    /// The threshold between two classes: a larger prediction of the larger label gives that label.
     pub(super) threshold: Option<f64>,
 }
 
@@ -68,21 +70,21 @@ impl<T: Real> RidgeClassifier<T> {
     /// A classifier from a regression of labels, without probabilities.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if the regression has one target: labels of two classes have two.
+    /// [`Parameter`](Error::Parameter) if the regression has one target: a regression of two classes has two.
     pub fn new(model: Ridge<T>) -> Result<Self> {
         check_classes(model.intercepts.len())?;
         Ok(RidgeClassifier { model, calibration: None, threshold: None })
     }
 
-    /// Calibrates probabilities on held-out points, n × d, to which the model has not been fitted, and their n labels, with weights or
-    /// without. A weight of 2 is the row twice.
+    /// Calibrates probabilities on held-out points, n × d, and their n labels, with weights or without. The model must not have
+    /// been fitted to these points. A row of weight 2 counts as the row given twice.
     ///
-    /// Held-out points of classes without rows in training are left out. Weights are those of the population that is meant: weights that
-    /// balance classes give probabilities for equally frequent classes.
+    /// Held-out points of classes without rows in training are left out. Probabilities are calibrated for the population that the
+    /// weights describe: weights that balance classes give probabilities for equally frequent classes.
     ///
-    /// The slope a is at least 0, which keeps the order of points for each pair of classes: where ŷ_c − ŷ_k is larger, p_c / p_k
-    /// is not smaller. The order of the classes at a point may change, since offsets differ: the most probable class need not be
-    /// the one with the largest prediction, which [`classify`](RidgeClassifier::classify) names.
+    /// The slope a is at least 0, so that the order of points is kept for each pair of classes: where ŷ_c − ŷ_k is larger, p_c /
+    /// p_k is not smaller. The order of the classes at a point may change, because offsets differ. The most probable class may
+    /// thus differ from the class with the largest prediction, which [`classify`](RidgeClassifier::classify) names.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points of classes that occur in training, [`Shape`](Error::Shape) if a size does not fit,
@@ -97,8 +99,9 @@ impl<T: Real> RidgeClassifier<T> {
         self.calibrated(&scores, &labels.into())
     }
 
-    /// Calibrates probabilities on predictions, n × t, of a regression without the rows that it predicts, and the n labels of these rows:
-    /// on [left-out predictions](super::RidgeSpectrum::left_out) of the training rows, or of groups of them, so that no data are lost.
+    /// Calibrates probabilities on predictions for rows, n × t, and the labels of these n rows. Each row must be predicted by a
+    /// regression without it. [Left-out predictions](super::RidgeSpectrum::left_out) of the training rows are such predictions,
+    /// so that no data need be held out.
     ///
     /// # Errors
     /// The errors of [`with_calibration`](RidgeClassifier::with_calibration).
@@ -118,9 +121,10 @@ impl<T: Real> RidgeClassifier<T> {
         Ok(self)
     }
 
-    /// Sets the threshold between two classes by predictions, n × t, of a regression without the rows that it predicts, and the n labels
-    /// of these rows: the best balanced accuracy, ½ (share of the larger label that is found + share of the smaller one that is found),
-    /// with weights. It serves a rare class that is fitted without balanced weights.
+    /// Sets the threshold between two classes to the threshold of best balanced accuracy, which is the mean of two shares. Each
+    /// share is the weighted share of the rows of one label to which that label is given. The predictions, n × t, must come from
+    /// regressions without the row that is predicted, and the n labels are the labels of these rows. A threshold is useful for a
+    /// rare class that was fitted without balanced weights.
     ///
     /// ```
     /// use random_features::Trigonometric;
@@ -137,8 +141,8 @@ impl<T: Real> RidgeClassifier<T> {
     /// let mut statistics = RidgeStatistics::new(map, 2)?;
     /// statistics.update(&x, &labels)?;
     /// let model = statistics.solve(1.0)?;
-    /// // These are predictions of the rows themselves, which serves few
-    /// // features only.
+    /// // With few features, predictions of the training rows are not much
+    /// // better than predictions of left-out rows.
     /// let scores = model.predict(&x)?;
     /// let classifier =
     ///     RidgeClassifier::new(model)?.with_threshold(&scores, &labels)?;
@@ -174,12 +178,13 @@ impl<T: Real> RidgeClassifier<T> {
         Ok(self)
     }
 
-    /// Corrects probabilities for shares of the classes other than those of the calibration, as after weights that balance classes: p_c
-    /// becomes p_c · `meant`_c / `fitted`_c, normalised, where both are the shares of the t classes, or their numbers of rows.
+    /// Corrects probabilities for other shares of the classes than in the calibration, for example after weights that balance
+    /// classes. The probability p_c becomes p_c · `meant`_c / `fitted`_c, normalised. Both arguments are the shares of the t
+    /// classes, or their numbers of rows.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) without a calibration, [`Shape`](Error::Shape) if there are not t shares,
-    /// [`Entry`](Error::Entry) if one of a class that occurs is not positive and finite.
+    /// [`Entry`](Error::Entry) if the share of a class that occurs in training is not positive and finite.
     pub fn with_priors(mut self, fitted: &[f64], meant: &[f64]) -> Result<Self> {
         let occurring = self.model.occurring();
         let shifts = log_ratios(fitted, meant, self.model.intercepts.len(), &occurring)?;
@@ -190,7 +195,7 @@ impl<T: Real> RidgeClassifier<T> {
         Ok(self)
     }
 
-    /// The threshold above which a prediction of the larger of two labels is of its class, if it is set.
+    /// The threshold, if it is set: a prediction of the larger of two labels above the threshold gives that label.
     pub fn threshold(&self) -> Option<f64> {
         self.threshold
     }
@@ -200,10 +205,10 @@ impl<T: Real> RidgeClassifier<T> {
         &self.model
     }
 
-    /// Predicts the class of each row of `x`, n × d: of the classes that occur in training the one with the largest prediction, the
-    /// first of equal ones. With a [threshold](RidgeClassifier::with_threshold), the larger label where its prediction is above it.
-    /// Calibration changes nothing in it; the most probable class is the largest of
-    /// [`probabilities`](RidgeClassifier::probabilities).
+    /// Predicts the class of each row of `x`, n × d. It is the class with the largest prediction among the classes that occur in
+    /// training, the first of equal ones. With a [threshold](RidgeClassifier::with_threshold), it is the larger label where the
+    /// prediction of that label is above the threshold, and otherwise the smaller one. A calibration does not change the class;
+    /// the most probable class is the one of the largest [probability](RidgeClassifier::probabilities).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) if a row is not finite.
@@ -223,8 +228,8 @@ impl<T: Real> RidgeClassifier<T> {
         Ok(scores.column(*larger).iter().map(above).collect())
     }
 
-    /// The probability of each class for each row of `x`, n × t; rows add up to 1. A class without rows in training has probability 0. A
-    /// row that is not finite gives NaN.
+    /// The probability of each class for each row of `x`, n × t; each row adds up to 1. A class without rows in training has
+    /// probability 0. A point that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Unsupported`](Error::Unsupported) without a calibration.

@@ -1,4 +1,4 @@
-//! [`Criterion`]: what λ and maps are chosen by.
+//! [`Criterion`]: the number by which λ and maps are chosen.
 
 use ndarray::Array2;
 
@@ -10,7 +10,8 @@ use crate::once::once;
 use crate::targets::TargetRows;
 use crate::{Points, Real, Targets};
 
-/// What λ, lengthscales and maps are chosen by: an estimate of the squared error of predictions at new points, or the evidence.
+/// The number by which λ, lengthscales and maps are chosen, where the least is best. It is an estimate of the squared error of
+/// predictions at new points, or minus the log evidence.
 ///
 /// ```
 /// use random_features::apply::{Criterion, RidgeSearch};
@@ -29,38 +30,38 @@ use crate::{Points, Real, Targets};
 ///
 /// | criterion | [`RidgeSearch`] | [`RidgeSpectrum`], [`RidgeGrid`] | [`KernelRidgeSpectrum`] |
 /// |---|---|---|---|
-/// | `LeaveOneOut` | yes, the default | no: the rows are gone | yes |
-/// | `LeaveOneOutOf` | no: it knows its rows | yes | no |
-/// | `LeaveGroupsOut` | yes | no: the rows are gone | no |
-/// | `LeaveGroupsOutOf` | no: it knows its rows | yes | no |
+/// | `LeaveOneOut` | yes, the default | no: rows are not kept | yes |
+/// | `LeaveOneOutOf` | no: take `LeaveOneOut` | yes | no |
+/// | `LeaveGroupsOut` | yes | no: rows are not kept | no |
+/// | `LeaveGroupsOutOf` | no: take `LeaveGroupsOut` | yes | no |
 /// | `GeneralisedCrossValidation` | yes | yes | yes |
 /// | `LogEvidence`, `LogEvidenceWithNoise` | yes | yes | yes |
 /// | `HeldOut` | yes | yes | no: kernel values are not known |
-/// | `HeldOutShare`, `Folds`, `Forward` | yes | no: the rows are gone | no |
-/// | `FoldsOf`, `ForwardOf` | no: it knows its rows | yes | no |
+/// | `HeldOutShare`, `Folds`, `Forward` | yes | no: rows are not kept | no |
+/// | `FoldsOf`, `ForwardOf` | no: take `Folds`, `Forward` | yes | no |
 ///
-/// Where it says no, the answer is [`Error::Unsupported`], which names what serves instead.
+/// Where the table says no, a call returns [`Error::Unsupported`], whose message says what to use instead.
 ///
 /// # Which one
-/// Rows that are measured again belong to groups: `LeaveGroupsOut`. What is predicted from earlier rows alone, as in time, asks for
-/// `Forward`. Sums of parts that were made on several machines are folds already: `FoldsOf`. Where none of these holds, leave-one-out
-/// uses the data best.
+/// Rows that are repeated measurements belong to groups: take `LeaveGroupsOut`. Where predictions may use earlier rows only, as
+/// in a time series, take `Forward`. If there are statistics of several parts of the data, as from several machines, take
+/// `FoldsOf`. Otherwise take leave-one-out, which uses the data best.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Criterion<'a, T: Real = f64> {
-    /// The error at each training point of the regression on all others: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
-    /// In a search, the rows are those of the search.
+    /// The error at each training point of the regression on all others: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the
+    /// row. A search computes it on the rows that it reads.
     #[doc(alias = "LOO")]
     #[default]
     LeaveOneOut,
-    /// Leave-one-out where the training data are read again, in a second pass: [`Criterion::leave_one_out`]. No row is approximated;
-    /// the error is infinite for λ so small that it is rounding.
+    /// The leave-one-out error from training data that are read a second time: [`Criterion::leave_one_out`]. It is exact at each
+    /// row, and infinite for a λ so small that the error would be rounding.
     ///
-    /// A row is left out with all of its weight: no copy of a row of weight 2 stays in the regression, as it does if the row was
-    /// given twice. A row of weight 0 adds no error.
+    /// A row is left out with all of its weight. A row of weight 2 thus differs from two equal rows, one of which stays in the
+    /// regression while the other is left out. A row of weight 0 adds no error.
     ///
-    /// Rows may come in any order. They are compared by what the statistics know: the number of rows,
-    /// Σ w, and Σ w y and Σ w y² of each target, to a relative difference of 10⁻⁹. Points are not compared.
+    /// Rows may come in any order. They are checked against the statistics by the number of rows, by Σ w, and by Σ w y and Σ w y²
+    /// of each target, to a relative difference of 10⁻⁹. Points are not checked.
     #[non_exhaustive]
     LeaveOneOutOf {
         /// The training points, n × d.
@@ -68,12 +69,12 @@ pub enum Criterion<'a, T: Real = f64> {
         /// Their targets, with the weights of the rows.
         targets: Targets<'a, T>,
     },
-    /// The error at each training point of the regression on all rows of other groups: Σ w (y − ŷ)² / Σ w. The label of each row of the
-    /// search says which group it belongs to. Where only a number of rows is searched, whole groups are drawn.
+    /// The error at each training point of the regression on the rows of all other groups: Σ w (y − ŷ)² / Σ w. The array has the
+    /// group's label for each row that is given to the search. If the search reads only some of the rows, it draws whole groups.
     #[doc(alias = "LeaveOneGroupOut")]
     LeaveGroupsOut(&'a [usize]),
-    /// Left-out groups where the training data are read again: [`Criterion::leave_groups_out`]. As for left-out rows, no row is
-    /// approximated, and the error is infinite where it is rounding.
+    /// The error at left-out groups, from training data that are read a second time: [`Criterion::leave_groups_out`]. It is exact
+    /// at each row, and infinite where it would be rounding.
     #[non_exhaustive]
     LeaveGroupsOutOf {
         /// The training points, n × d.
@@ -83,24 +84,25 @@ pub enum Criterion<'a, T: Real = f64> {
         /// The label of each row's group, n numbers.
         groups: &'a [usize],
     },
-    /// Σ w (y − ŷ)² / N divided by (1 − f/n)² with N = Σ w, n rows and the [degrees of
-    /// freedom](RidgeSpectrum::degrees_of_freedom) f: leave-one-out with every leverage replaced by their mean. Approximate; needs no
-    /// data.
+    /// Generalised cross-validation: Σ w (y − ŷ)² / N divided by (1 − f/n)², with N = Σ w, n rows and the [degrees of
+    /// freedom](RidgeSpectrum::degrees_of_freedom) f. It is leave-one-out with every leverage replaced by the mean of all
+    /// leverages. Approximate; it needs no data.
     ///
-    /// Where leverages differ much, it is too small and chooses lengthscales that are too short. That is so for clusters and
-    /// isolated points, each of which a short lengthscale fits by itself. On the banknote data of the example `classification`
-    /// it takes the shortest lengthscale of its grid for the exact kernel, which leave-one-out does not.
+    /// Where leverages differ much, the error is too small, and lengthscales that are too short are chosen. Leverages differ for
+    /// clusters and isolated points, each of which a short lengthscale fits by itself. On the banknote data of the example
+    /// `classification`, generalised cross-validation chooses the shortest lengthscale of its grid for the exact kernel, and
+    /// leave-one-out does not.
     ///
-    /// n is the sum of how often rows count, and w is that number times the row's [precision](Targets::with_precisions). Where f is n or
-    /// more, the error is infinite.
+    /// n is the sum of the row weights (how often rows count), and w is the weight times the row's
+    /// [precision](Targets::with_precisions). The error is infinite if f ≥ n.
     #[doc(alias = "GCV")]
     GeneralisedCrossValidation,
-    /// Minus the [log evidence](RidgeSpectrum::log_evidence) of a Gaussian process, in nats. It needs no data, and tends to resist
-    /// overfitting where many parameters are chosen.
+    /// Minus the [log evidence](RidgeSpectrum::log_evidence) of a Gaussian process, in nats. It needs no data, and is less prone
+    /// to overfitting where many parameters are chosen.
     #[doc(alias = "marginal likelihood")]
     LogEvidence,
-    /// Minus the log evidence [with a known noise](RidgeSpectrum::log_evidence_with_noise): the variance σ² for all targets. With
-    /// [precisions](Targets::with_precisions) that are 1/variance, it is 1.
+    /// Minus the log evidence [with a known noise](RidgeSpectrum::log_evidence_with_noise), whose variance σ² is one number for
+    /// all targets. If [precisions](Targets::with_precisions) are 1/variance of each row, σ² is 1.
     LogEvidenceWithNoise(f64),
     /// The error at points that were held out, Σ w (y − ŷ)² / Σ w: [`Criterion::held_out`].
     #[non_exhaustive]
@@ -110,34 +112,37 @@ pub enum Criterion<'a, T: Real = f64> {
         /// Their targets, with the weights of the rows.
         targets: Targets<'a, T>,
     },
-    /// The error at a share of the rows of a search, drawn at random and held out: above 0 and below 1.
+    /// The error at a share of the rows of a search, which is drawn at random and held out. The share is above 0 and below 1.
     HeldOutShare(f64),
-    /// The error at the rows of each of so many folds, of the regression on all others. Rows are drawn into folds at random.
+    /// The error at the rows of each fold, of the regression on all other folds, for this number of folds. Rows are drawn into
+    /// folds at random.
     #[doc(alias = "KFold")]
     Folds(usize),
-    /// The errors of [`Folds`](Criterion::Folds) from the sums over each fold, without their rows: [`Criterion::folds_of`].
+    /// The error at folds as in [`Folds`](Criterion::Folds), from the sums over each fold, without their rows:
+    /// [`Criterion::folds_of`].
     #[non_exhaustive]
     FoldsOf {
         /// The statistics of each fold, for one map or several.
         folds: Vec<&'a RidgeStatistics<T>>,
     },
-    /// The error at each of so many consecutive blocks of rows, of the regression on the blocks before it: for rows in the order of
-    /// time. The gap is a number of blocks before the tested one that are left out too.
+    /// The error at consecutive blocks of rows, each of the regression on the blocks before it, for rows in the order of time.
+    /// The gap is the number of blocks just before the tested one that are left out too.
     ///
-    /// The first block standardises the inputs, unless a column is constant there that varies later.
+    /// Inputs are standardised by the first block, unless a column is constant there and varies later.
     #[doc(alias = "TimeSeriesSplit")]
     Forward {
         /// The number of blocks, at least 2 more than the gap.
         blocks: usize,
-        /// The number of blocks before the tested one that are left out.
+        /// The number of blocks just before the tested one that are left out.
         gap: usize,
     },
-    /// The errors of [`Forward`](Criterion::Forward) from the sums over each block, without their rows: [`Criterion::forward_of`].
+    /// The error at blocks as in [`Forward`](Criterion::Forward), from the sums over each block, without their rows:
+    /// [`Criterion::forward_of`].
     #[non_exhaustive]
     ForwardOf {
         /// The statistics of each block, in order, for one map or several.
         blocks: Vec<&'a RidgeStatistics<T>>,
-        /// The number of blocks before the tested one that are left out.
+        /// The number of blocks just before the tested one that are left out.
         gap: usize,
     },
 }
@@ -201,7 +206,7 @@ impl<'a, T: Real> Criterion<'a, T> {
         Criterion::HeldOut { x: x.into(), targets: targets.into() }
     }
 
-    /// Left-out groups for the training points, n × d, their [targets](Targets), with their weights, and the label of each row's group.
+    /// Left-out groups for the training points, n × d, their [targets](Targets) with weights, and the label of each row's group.
     ///
     /// ```
     /// use random_features::apply::{Criterion, RidgeSearch};
@@ -231,9 +236,9 @@ impl<'a, T: Real> Criterion<'a, T> {
         Criterion::LeaveGroupsOutOf { x: x.into(), targets: targets.into(), groups }
     }
 
-    /// Folds from the statistics of each: the training data are those of all folds together, in any order of merging. No rows are read.
-    /// For several maps, statistics may be of all of them in any order: each regression takes those of its own map, standardisation and
-    /// intercept.
+    /// Folds from the statistics of each fold. The training data are the rows of all folds together, merged in any order; no rows
+    /// are read. With several maps, give the statistics of all folds for all maps, in any order. Each regression takes the folds
+    /// of its own map, standardisation and intercept.
     ///
     /// ```
     /// use random_features::Trigonometric;
@@ -263,13 +268,14 @@ impl<'a, T: Real> Criterion<'a, T> {
         Criterion::FoldsOf { folds: folds.into_iter().collect() }
     }
 
-    /// Forward chaining from the statistics of each block, in order: the training data are those of all blocks together. Each block is
-    /// predicted from the blocks before it, but for so many as the gap. For several maps each regression takes the blocks of its own.
+    /// Forward chaining from the statistics of each block, in order. The training data are the rows of all blocks together. Each
+    /// block is predicted from the blocks before it, except for the last `gap` of these. With several maps, each regression takes
+    /// the blocks of its own map.
     pub fn forward_of(blocks: impl IntoIterator<Item = &'a RidgeStatistics<T>>, gap: usize) -> Self {
         Criterion::ForwardOf { blocks: blocks.into_iter().collect(), gap }
     }
 
-    /// Whether the criterion names its training data, which a search knows.
+    /// Whether the criterion carries its training data, which a search has already.
     pub(super) fn names_training(&self) -> bool {
         use Criterion::{FoldsOf, ForwardOf, LeaveGroupsOutOf, LeaveOneOutOf};
         matches!(self, LeaveOneOutOf { .. } | LeaveGroupsOutOf { .. } | FoldsOf { .. } | ForwardOf { .. })
@@ -288,7 +294,7 @@ impl<'a, T: Real> Criterion<'a, T> {
         }
     }
 
-    /// The rows that the criterion names, with `count` targets.
+    /// The rows that the criterion carries, with `count` targets.
     pub(super) fn rows(&self, count: usize) -> Result<Option<RidgeRows<'_, T>>> {
         match self {
             Criterion::LeaveOneOutOf { x, targets }
@@ -305,33 +311,33 @@ impl<T: Real> RidgeSpectrum<T> {
     /// The criterion for each λ: a weighted mean squared error, summed over the targets that vary in the training data, or minus
     /// the log evidence.
     ///
-    /// A criterion is infinite where rounding errors of the features' products outweigh it. Generalised cross-validation and the
+    /// A criterion is infinite where rounding errors of Σ w φ φᵀ are too large beside it. Generalised cross-validation and the
     /// evidence are infinite for λ so small that [`log_evidence`](RidgeSpectrum::log_evidence) is an error. Generalised
-    /// cross-validation is infinite also where the squared residuals are below their own rounding. Leave-one-out and held-out
-    /// errors are infinite where rounding may change their root by itself, or where it may hide half of what the
-    /// leverage h of a row leaves, 1 − h. With fewer rows than features that is so for λ below some five times the rounding
-    /// error of Σ w φ φᵀ in the spectral norm.
+    /// cross-validation is also infinite where the squared residuals are below their own rounding error. For leave-one-out and
+    /// held-out errors, rounding errors are bounded. Such an error is infinite where the bound for its root is as large as the
+    /// root. It is also infinite where the bound for 1 − h of a row, with the leverage h, is half of 1 − h. With fewer rows than
+    /// features, this is so for λ below about five times the rounding error of Σ w φ φᵀ in the spectral norm.
     ///
-    /// Generalised cross-validation and the evidence cost O(D t) for each λ, errors at rows O(D²) for each row and O(D t) more for each
-    /// λ. A group of g rows adds O(g² D + g³) for each λ, or O(D³) if it has more rows than features. Folds cost an eigendecomposition
-    /// each, O(D³), and O(D² t) for each λ. Their errors are differences of sums, which lose digits where the noise is small beside the
-    /// targets, the more so in `f32`.
+    /// Generalised cross-validation and the evidence cost O(D t) for each λ. Errors at rows cost O(D²) for each row, and O(D t)
+    /// more for each λ. A group of g rows adds O(g² D + g³) for each λ, or O(D³) if it has more rows than features. Each fold
+    /// costs an eigendecomposition, O(D³), and O(D² t) for each λ. Errors of folds from sums are differences of sums, which lose
+    /// digits where the noise is small beside the targets, and more of them in `f32`.
     ///
     /// # Errors
-    /// The errors of [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if the range of a target is so small that
-    /// its squares lose digits, below some 1e-135, or for generalised cross-validation and the evidence if Σ w is below 1 with an
-    /// intercept (the evidence refuses also 1); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
-    /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out,
-    /// groups and folds [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the rows are not the training data, or if there are
-    /// too few groups or folds; errors of [`RidgeStatistics::merge`] and [`RidgeStatistics::spectrum`] for folds. [`Unsupported`](Error::Unsupported)
-    /// for a criterion whose rows are not given.
+    /// The errors of [`model`](RidgeSpectrum::model). [`Parameter`](Error::Parameter) if the range of a target is so small that
+    /// its squares lose digits, below about 1e-135. [`Parameter`](Error::Parameter) for generalised cross-validation and the
+    /// evidence with an intercept if Σ w is below 1; for the evidence also if it is 1. [`NoData`](Error::NoData) if all weights
+    /// are 0. [`Shape`](Error::Shape), [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights
+    /// do not fit. [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the rows of leave-one-out, groups or folds are
+    /// not the training data, or if there are too few groups or folds. Errors of [`RidgeStatistics::merge`] and
+    /// [`RidgeStatistics::spectrum`] for folds. [`Unsupported`](Error::Unsupported) for a criterion whose rows are not given.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         Ok(self.error_table(criterion, lambdas)?.sums)
     }
 
-    /// The criterion of each target for each λ, λ × t: a weighted mean squared error, or minus the log evidence; 0 for targets that are
-    /// constant in the training data. Cost as that of [`errors`](RidgeSpectrum::errors).
+    /// The criterion of each target for each λ, λ × t: a weighted mean squared error, or minus the log evidence. It is 0 for
+    /// targets that are constant in the training data. It costs as much as [`errors`](RidgeSpectrum::errors).
     ///
     /// # Errors
     /// The errors of [`errors`](RidgeSpectrum::errors).
@@ -340,7 +346,7 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(self.error_table(criterion, lambdas)?.each)
     }
 
-    /// The λ with the least error, and that error; among equal errors, the largest λ.
+    /// The λ with the least error, and that error; among equal errors, the largest λ is taken.
     ///
     /// # Errors
     /// The errors of [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
@@ -349,7 +355,7 @@ impl<T: Real> RidgeSpectrum<T> {
         least(lambdas, &self.errors(criterion, lambdas)?)
     }
 
-    /// The λ of least error for each target, and that error; among equal errors, the largest λ.
+    /// The λ with the least error for each target, and that error; among equal errors, the largest λ is taken.
     ///
     /// # Errors
     /// The errors of [`choose`](RidgeSpectrum::choose).

@@ -1,4 +1,4 @@
-//! Regressions of rows in memory, from the products of rows where there are fewer of them than features.
+//! Regressions of rows in memory by the products of rows, for fewer rows than features.
 
 use ndarray::{Array2, Axis};
 
@@ -16,7 +16,7 @@ use crate::map::Map;
 use crate::reduce::GramIntake;
 use crate::{Real, progress};
 
-/// The training rows of a regression that was solved from their products.
+/// The training rows of a regression that was solved from the products of these rows.
 #[derive(Clone, Debug)]
 pub(super) struct Dual {
     /// The eigenvectors of the products of centred features z̃ = √w (φ − φ̄), and the targets √w (y − ȳ).
@@ -87,7 +87,7 @@ impl<T: Real> RidgeSpectrum<T> {
         })
     }
 
-    /// Whether training rows, of positive weight, are badly scaled for the map's kernel; never if they are standardised.
+    /// Warns if training rows of positive weight are badly scaled for the map's kernel; never if inputs are standardised.
     pub(super) fn scale_warning(&self, rows: &RidgeRows<'_, T>) -> Option<RidgeWarning> {
         let as_they_are = self.inputs.is_none();
         as_they_are.then(|| GramIntake::scale_warning_of(&self.map, rows.x.view())).flatten()
@@ -95,7 +95,7 @@ impl<T: Real> RidgeSpectrum<T> {
 }
 
 impl Dual {
-    /// The leave-one-out error for each λ, as the mean over some of the rows.
+    /// The leave-one-out error for each λ: its mean over the rows of `sample`, which are training rows.
     pub fn errors_left_out<T: Real>(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
         let (places, total) = (self.places.find(sample)?, sample.total());
         if total <= 0.0 {
@@ -105,14 +105,15 @@ impl Dual {
         for (lambda, mut each) in lambdas.iter().zip(each.rows_mut()) {
             progress::check()?;
             let residuals = self.space.left_out(*lambda);
-            // The residuals are those of √w y, so that their squares are weighted.
+            // The residuals are of √w y, so that their squares are weighted.
             places.iter().for_each(|i| each.zip_mut_with(&residuals.row(*i), |sum, e| *sum += e * e));
             each.mapv_inplace(|sum| or_infinite(sum / total));
         }
         Ok(ErrorTable::of_targets(each))
     }
 
-    /// The errors for each λ of some targets at groups of rows, each predicted by the regression on all others.
+    /// The errors of some targets for each λ at groups of rows, where each group is predicted by the regression on all other
+    /// rows.
     pub fn errors_of_groups<T: Real>(
         &self,
         sample: &RidgeRows<'_, T>,
@@ -132,8 +133,8 @@ impl Dual {
         Ok(ErrorTable::of_targets(each))
     }
 
-    /// √w times the residual of each row of a sample, n × t, under the regression without the row's group, and 0 for rows of no group:
-    /// G_gg⁻¹ (Gỹ)_g with G = U diag(1/(s + λ)) Uᵀ. `None` if rounding leaves a group without a solution.
+    /// √w times the residual of each row of a sample, n × t, in the regression without the row's group: G_gg⁻¹ (Gỹ)_g with G = U
+    /// diag(1/(s + λ)) Uᵀ. It is 0 for rows of no group. `None` if rounding leaves a group without a solution.
     pub fn residuals<T: Real>(
         &self,
         sample: &RidgeRows<'_, T>,

@@ -1,4 +1,4 @@
-//! [`ErrorTable`]: a criterion for each λ, of each target and in all.
+//! [`ErrorTable`]: a criterion for each λ, for each target and summed over the targets.
 
 use ndarray::{Array2, s};
 
@@ -12,7 +12,7 @@ pub(super) struct ErrorTable {
 }
 
 impl ErrorTable {
-    /// The criterion of targets of which each adds its own, λ × t.
+    /// The table of targets with this criterion for each λ and each target, λ × t.
     pub fn of_targets(each: Array2<f64>) -> Self {
         ErrorTable { sums: each.rows().into_iter().map(|row| row.sum()).collect(), each }
     }
@@ -27,7 +27,7 @@ impl ErrorTable {
         self.each = Array2::from_shape_fn(shape, of);
     }
 
-    /// Splits off the last λ: the sum, and the criterion for each target.
+    /// Removes the last λ, and returns the sum over the targets and the criterion for each target.
     pub fn pop(&mut self) -> (f64, Vec<f64>) {
         let last = self.each.nrows().saturating_sub(1);
         let each = self.each.rows().into_iter().next_back().map_or_else(Vec::new, |row| row.to_vec());

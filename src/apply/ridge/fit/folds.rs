@@ -1,12 +1,13 @@
-//! [`Folds`]: errors at parts of the data that the regression has not seen, by their rows or by their sums alone.
+//! [`Folds`]: errors at parts of the data to which the regression was not fitted, from their rows or from their sums alone.
 //!
 //! # Definition
-//! With A_F, c_F, q_F centred at the means φ̄_F and ȳ_F of a fold F of weight N_F, and φ̄, ȳ and β of the regression on other folds, the
-//! squared errors of a target on F add up to q_F − 2 β·c_F + βᵀA_F β + N_F (ȳ_F − ȳ − (φ̄_F − φ̄)·β)².
+//! Let F be a fold of weight N_F, with A_F, c_F and q_F centred at its means φ̄_F and ȳ_F. The regression on the other folds has
+//! φ̄, ȳ and β. Then the squared errors of a target on F add up to q_F − 2 β·c_F + βᵀA_F β + N_F (ȳ_F − ȳ − (φ̄_F − φ̄)·β)².
 //!
 //! # Rounding
-//! Predictions change by rounding as at single points, whose bounds add up in the same way. Differences of sums lose digits beside:
-//! with the error δ of A_F in one direction, at most δ‖β‖² + 2‖β‖√(ρ δ q_F), and some 4 η (q_F + βᵀA_F β) by products of D terms.
+//! Rounding changes predictions as at single points, and the bounds of the points add up. Differences of sums lose more digits.
+//! If δ is the error of A_F in one direction, these are at most δ‖β‖² + 2‖β‖√(ρ δ q_F), and about 4 η (q_F + βᵀA_F β) from
+//! products of D terms.
 
 use ndarray::{Array1, Array2, ArrayView1};
 
@@ -17,16 +18,16 @@ use crate::error::{Error, Result};
 use crate::reduce::GramSums;
 use crate::{Real, threads};
 
-/// Folds, and the regressions on others.
+/// Folds, each with the regression on the other folds.
 pub(super) struct Folds<T: Real>(Vec<Fold<T>>);
 
-/// A fold, and the regression on others.
+/// A fold, and the regression on the other folds.
 struct Fold<T: Real> {
     trained: RidgeSpectrum<T>,
     test: Test<T>,
 }
 
-/// What a regression is tested on.
+/// The rows or the sums on which a regression is tested.
 enum Test<T: Real> {
     Rows(RidgeRows<'static, T>),
     Sums(TestSums),
@@ -53,17 +54,17 @@ struct TestSums {
 }
 
 impl<T: Real> Folds<T> {
-    /// Folds that are tested by their rows, with the regression on others for each.
+    /// Folds that are tested by their rows, each with the regression on the other folds.
     pub fn of_rows(folds: Vec<(RidgeSpectrum<T>, RidgeRows<'static, T>)>) -> Self {
         Folds(folds.into_iter().map(|(trained, rows)| Fold { trained, test: Test::Rows(rows) }).collect())
     }
 
-    /// Tests each fold by the regression on all others, or with a gap each block by the one on the blocks before it, less so many as the
-    /// gap: from sums alone.
+    /// Tests each fold by the regression on all other folds, from sums alone. With a gap it tests each block by the regression on
+    /// the blocks before it, except for the last `gap` of these.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if there are too few folds, [`Entry`](Error::Entry) with the first one that has no weight;
-    /// errors of [`RidgeStatistics::merge`] and [`RidgeStatistics::spectrum`].
+    /// [`Parameter`](Error::Parameter) if there are too few folds, [`Entry`](Error::Entry) with the first fold that has no
+    /// weight; the errors of [`RidgeStatistics::merge`] and [`RidgeStatistics::spectrum`].
     pub fn of_sums(parts: &[&RidgeStatistics<T>], gap: Option<usize>) -> Result<Self> {
         check(parts, gap)?;
         let fold = |k: usize| {
@@ -98,10 +99,10 @@ impl<T: Real> Test<T> {
 }
 
 impl<T: Real> Fold<T> {
-    /// The squared errors for each λ: the sum over some targets, and that of each.
+    /// The squared errors for each λ: first the sum over the targets, then each target.
     fn errors(&self, targets: &[usize], lambdas: &[f64]) -> Result<Vec<PointErrors>> {
         let mut out = vec![PointErrors::UNKNOWN; lambdas.len() * (targets.len() + 1)];
-        // Fewer rows than those of all folds may leave λ no meaning.
+        // A regression on fewer rows may have a larger least λ than the regression on all rows.
         let known = |place: &usize| self.trained.check(lambdas[*place]).is_ok();
         let places: Vec<usize> = (0..lambdas.len()).filter(known).collect();
         let lambdas: Vec<f64> = places.iter().map(|place| lambdas[*place]).collect();
@@ -128,7 +129,7 @@ impl<T: Real> Fold<T> {
 }
 
 impl TestSums {
-    /// The sums of a fold in the eigenvectors of a regression, which are then dropped.
+    /// The sums of a fold in the eigenvectors of `trained`, which are dropped afterwards.
     fn new<T: Real>(part: &RidgeStatistics<T>, trained: &mut RidgeSpectrum<T>) -> Result<Self> {
         let mut normal = Normal::centred(part.sums())?;
         for f in 0..normal.a.nrows() {
@@ -150,7 +151,8 @@ impl TestSums {
         })
     }
 
-    /// Writes the squared errors of some targets for one λ, their sum first, with what rounding may have changed in them.
+    /// Writes the squared errors of some targets for one λ, with bounds of their rounding errors; the sum over the targets comes
+    /// first.
     fn write_errors<T: Real>(
         &self,
         trained: &RidgeSpectrum<T>,
@@ -178,7 +180,7 @@ impl TestSums {
         }
     }
 
-    /// The squared errors of β for a target, and what rounding of these sums may add.
+    /// The squared errors of β for a target, and a bound of what rounding of the sums of this fold adds.
     fn squared(&self, beta: ArrayView1<'_, f64>, j: usize, eta: f64) -> (f64, f64) {
         let (fitted, norm, total) =
             (beta.dot(&self.gram.dot(&beta)), beta.dot(&beta).sqrt(), self.squares[j]);

@@ -42,7 +42,7 @@ pub(super) fn rows_of_groups(
 }
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// The error at some groups of rows of the training data for each λ, each group predicted by the regression on all others.
+    /// The errors for each λ at some groups of training rows, where each group is predicted by the regression on all other rows.
     pub(super) fn errors_of_groups(
         &self,
         sample: &RidgeRows<'_, T>,
@@ -88,7 +88,7 @@ impl<T: Real> RidgeSpectrum<T> {
         }
     }
 
-    /// The predictions at rows of the training data, n × t, each by the regression for one λ on all rows of other groups.
+    /// The predictions at training rows for one λ, n × t, each by the regression on all rows of other groups.
     pub(super) fn predictions_without_groups(
         &self,
         sample: &RidgeRows<'_, T>,
@@ -126,7 +126,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 }
 
-/// Consecutive groups of some [`ROWS`] rows altogether.
+/// Consecutive groups that have about [`ROWS`] rows together.
 fn batches(groups: &[Vec<usize>]) -> Vec<&[Vec<usize>]> {
     let (mut batches, mut start, mut rows) = (Vec::new(), 0, 0);
     for (k, group) in groups.iter().enumerate() {

@@ -11,11 +11,11 @@ use crate::memory::check_memory;
 use crate::once::once;
 use crate::{Real, Targets, progress};
 
-/// Results made from sums of squares above this may overflow.
+/// A bound of sums of squares above which results may overflow.
 const LARGEST_SQUARE: f64 = 1e304;
 
-/// Solves kernel ridge regression from the Gram matrix of the training points. It is the reference with an exact kernel, and serves
-/// maps whose two sides differ.
+/// Solves kernel ridge regression from the Gram matrix of the training points. With an exact kernel it is the reference for
+/// regressions on features. It also takes estimates by maps whose two sides differ.
 ///
 /// ```
 /// use random_features::ndarray::Array2;
@@ -36,13 +36,13 @@ const LARGEST_SQUARE: f64 = 1e304;
 /// ```
 ///
 /// # Definition
-/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b is not penalised. Estimates
-/// by asymmetric or complex maps give Gram matrices that are not symmetric: their symmetric part ½(K + Kᵀ) is used. The
-/// features of one side alone would belong to another kernel.
+/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b is not penalised. Estimates by
+/// asymmetric or complex maps give Gram matrices that are not symmetric; their symmetric part ½(K + Kᵀ) is used. The features of
+/// one side alone would estimate another kernel.
 ///
 /// # Cost
-/// O(n³) to fit and O(n²) memory: for up to a few thousand points. [`RidgeStatistics`](super::RidgeStatistics) takes O(n D²)
-/// and O(D²).
+/// A fit takes O(n³) time and O(n²) memory, for up to a few thousand points. [`RidgeStatistics`](super::RidgeStatistics) takes
+/// O(n D²) time and O(D²) memory.
 ///
 /// # References
 /// C. Saunders, A. Gammerman, V. Vovk, *Ridge Regression Learning Algorithm in Dual Variables*, ICML 1998.
@@ -58,10 +58,10 @@ impl<T: Scalar> KernelRidge<T> {
     /// The regression on the Gram matrix of the training points, n × n, and their targets, n × t or n, for λ ≥ 0.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`Parameter`](Error::Parameter) if there are no points or targets, if the
-    /// range of a target overflows or λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite.
-    /// [`Singular`](Error::Singular), which names a sufficient λ, if K + λI is not positive definite up to rounding: for example
-    /// because points are repeated and λ is 0, or because an estimate of the kernel is indefinite.
+    /// [`Shape`](Error::Shape) if a size does not fit. [`Parameter`](Error::Parameter) if there are no points or targets, if the
+    /// range of a target overflows, or if λ is negative or not finite. [`NotFinite`](Error::NotFinite) if a number is not finite.
+    /// [`Singular`](Error::Singular), with a λ that is large enough, if K + λI is not positive definite up to rounding. This
+    /// happens for repeated points with λ = 0, or if an estimate of the kernel is indefinite.
     pub fn fit<'a>(gram: &ArrayRef2<T>, targets: impl Into<Targets<'a, T>>, lambda: f64) -> Result<Self> {
         let targets = targets.into();
         Self::fit_view(gram, targets.unweighted(targets.ncols(), UNWEIGHTED)?.view(), lambda)
@@ -100,7 +100,7 @@ impl<T: Scalar> KernelRidge<T> {
         if pivot <= noise(&matrix) / (n as f64).sqrt() {
             return Err(singular(&matrix)?);
         }
-        // Means are subtracted: rounding beside large means would lose the differences.
+        // Means are subtracted from targets: beside large means, rounding would lose the differences.
         let CentredTargets { values: targets, references, offsets, .. } =
             CentredTargets::of(&targets, None, true)?;
         let means = references + offsets;
@@ -119,10 +119,10 @@ impl<T: Scalar> KernelRidge<T> {
     }
 }
 
-/// What a Gram matrix does not do.
+/// The text of the error for weights, which a Gram matrix does not take.
 pub(super) const UNWEIGHTED: &str = "weights of the rows of a Gram matrix";
 
-/// Targets without their means.
+/// Targets less their means.
 pub(super) struct CentredTargets {
     /// Targets less their means r + o, n × t; 0 for constant targets.
     pub values: Array2<f64>,
@@ -135,7 +135,7 @@ pub(super) struct CentredTargets {
 }
 
 impl CentredTargets {
-    /// Targets, n × t, less their weighted means; without an intercept they stay as they are.
+    /// Targets, n × t, less their weighted means; without an intercept, nothing is subtracted.
     pub fn of<T: Real>(
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
@@ -178,8 +178,8 @@ impl CentredTargets {
     }
 }
 
-/// Rejects training data of the wrong size, data that is not finite, and Gram matrices for which there is no memory for
-/// `copies` copies.
+/// Rejects training data of the wrong size, numbers that are not finite, and Gram matrices of which `copies` copies do not fit in
+/// memory.
 pub(super) fn check_gram<T: Real>(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, copies: usize) -> Result<()> {
     check_positive("the number of points", gram.nrows())?;
     check_positive("the number of targets", targets.ncols())?;
@@ -212,11 +212,11 @@ impl<T: Real> KernelRidge<T> {
         self.intercepts.view()
     }
 
-    /// ŷ for points whose kernel values with the training points are the rows of `gram`, l × n: l × t.
+    /// Predicts ŷ, l × t, at l points. Row i of `gram`, l × n, has the kernel values of point i with the n training points.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the number of columns of `gram` is not that of training points, [`Memory`](Error::Memory) if
-    /// the predictions do not fit in memory.
+    /// [`Shape`](Error::Shape) if `gram` does not have n columns, [`Memory`](Error::Memory) if the predictions do not fit in
+    /// memory.
     #[inline(never)]
     pub fn predict_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of the Gram matrix", self.coefficients.nrows(), gram.ncols())?;
@@ -225,8 +225,8 @@ impl<T: Real> KernelRidge<T> {
         Ok(gram.dot(&self.coefficients) + &self.intercepts)
     }
 
-    /// The target with the largest prediction for each row of `gram`, the first of equal ones: the class, if targets are
-    /// indicators. A class without rows in training is never predicted.
+    /// Predicts the class for each row of `gram`, l × n: the target with the largest prediction, the first of equal ones. Targets
+    /// must be labels or indicators of classes. A class without rows in training is never predicted.
     ///
     /// # Errors
     /// The errors of [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is

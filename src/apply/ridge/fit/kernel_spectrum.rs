@@ -32,12 +32,12 @@ use crate::once::once;
 /// ```
 ///
 /// # Definition
-/// Let C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ. The coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α, as in
-/// [`KernelRidge::fit`]. Where an estimate is indefinite, with a least eigenvalue s₀ < 0, λ must be above −2 s₀; models and criteria are
+/// Let C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ. The coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α,
+/// as in [`KernelRidge::fit`]. If K is an estimate with a least eigenvalue s₀ < 0, λ must be above −2 s₀; models and criteria are
 /// then exact as well.
 ///
 /// # Cost
-/// O(n³) at the start and O(n²) memory, O(n t) for each λ of a criterion, O(n² t) for a model.
+/// The eigendecomposition takes O(n³) time and O(n²) memory. Each λ then takes O(n t) for a criterion and O(n² t) for a model.
 #[derive(Clone, Debug)]
 pub struct KernelRidgeSpectrum<T> {
     gram: Array2<T>,
@@ -51,7 +51,7 @@ impl<T: Scalar> KernelRidge<T> {
     /// The regressions for all λ on the Gram matrix of the training points, n × n, and their targets, n × t or n.
     ///
     /// # Errors
-    /// The errors of [`fit`](KernelRidge::fit), except those of λ; [`Factorisation`](Error::Factorisation) if the
+    /// The errors of [`fit`](KernelRidge::fit) that do not concern λ; [`Factorisation`](Error::Factorisation) if the
     /// eigendecomposition does not converge.
     pub fn spectrum<'a>(
         gram: &ArrayRef2<T>,
@@ -116,7 +116,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         &self.shrinkage.values
     }
 
-    /// The rounding error of eigenvalues; a smaller λ has no effect.
+    /// The rounding error of eigenvalues. Smaller λ have no effect.
     pub fn resolution(&self) -> f64 {
         self.shrinkage.resolution
     }
@@ -136,25 +136,25 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     ///
     /// # Errors
     /// The errors of [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`Parameter`](Error::Parameter) if there is
-    /// only one point, or if the range of a target is below some 1e-135 or above 1e150, so that its squares are out of range.
+    /// only one point, or if the range of a target is below about 1e-135 or above 1e150, so that its squares are out of range.
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
         self.shrinkage.log_evidence(lambda, None)
     }
 
-    /// The default grid of λ, falling, two for each decade, from the largest eigenvalue to the resolution.
+    /// The default grid of λ in falling order, two for each decade, from the largest eigenvalue to the resolution.
     #[inline(never)]
     pub fn lambdas(&self) -> Vec<f64> {
         self.shrinkage.lambdas()
     }
 
-    /// The criterion for each λ. Leave-one-out errors are those at the training points.
+    /// The criterion for each λ, summed over the targets. Leave-one-out errors are taken at the training points.
     ///
     /// # Errors
-    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for criteria
-    /// with rows of their own: kernel values of held-out points are not known, so that [models](KernelRidgeSpectrum::model) are
-    /// compared on them.
+    /// The errors of [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for criteria that
+    /// carry rows. Kernel values of held-out points are not known here: compare the predictions of
+    /// [models](KernelRidgeSpectrum::model) at them.
     #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
@@ -168,7 +168,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
             }
             Criterion::LeaveOneOut => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
             Criterion::LeaveOneOutOf { .. } => Err(Error::Unsupported {
-                what: "leave-one-out with rows that a Gram matrix knows already: Criterion::LeaveOneOut",
+                what: "rows for leave-one-out, which a Gram matrix does not need: use Criterion::LeaveOneOut",
             }),
             Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => Err(Error::Unsupported {
                 what: "groups left out of a Gram matrix: RidgeSpectrum leaves them out",
@@ -179,7 +179,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         }
     }
 
-    /// The λ with the least error, and that error; among equal errors, the largest λ.
+    /// The λ with the least error, and that error; among equal errors, the largest λ is taken.
     ///
     /// # Errors
     /// The errors of [`errors`](KernelRidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.

@@ -1,4 +1,4 @@
-//! [`Landmarks`]: the share of K(x, x) that values at some points explain.
+//! [`Landmarks`]: the share of K(x, x) that is determined by values at some points.
 
 use ndarray::{Array2, ArrayRef2, ArrayView1};
 
@@ -21,7 +21,7 @@ pub(super) struct Landmarks<T: Real> {
     factor: Cholesky<f64>,
 }
 
-/// The share of K(x, x) at a point that values at the landmarks explain.
+/// The share of K(x, x) at a point that is determined by values at the landmarks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     /// k(x)ᵀ K_zz⁻¹ k(x) / K(x, x), from 0 to 1.
@@ -47,7 +47,7 @@ impl<T: Real> Landmarks<T> {
     /// Landmarks at points that are standardised already, l × d.
     pub fn of_inputs(map: &Map<T>, inputs: Option<&Standardisation>, points: Array2<T>) -> Result<Self> {
         let Some(kernel) = map.kernel() else {
-            return Err(Error::Unsupported { what: "kernel in closed form, which landmarks need" });
+            return Err(Error::Unsupported { what: "landmarks for a map whose kernel has no closed form" });
         };
         check_size("the number of columns of the landmarks", map.dim(), points.ncols())?;
         if points.nrows() == 0 {
@@ -70,13 +70,13 @@ impl<T: Real> Landmarks<T> {
         Ok(Landmarks { map: map.clone(), inputs: inputs.cloned(), points, factor })
     }
 
-    /// The points as the map sees them.
+    /// The points, standardised if inputs are.
     #[cfg(feature = "serde")]
     pub fn points(&self) -> &Array2<T> {
         &self.points
     }
 
-    /// The shares of some points; NaN for points whose kernel is not finite.
+    /// The share at each of some points; NaN where the kernel is not finite.
     pub fn shares(&self, x: PointsView<'_, T>) -> Vec<Share> {
         let kernel = self.map.kernel();
         kernel
@@ -94,7 +94,7 @@ impl<T: Real> Landmarks<T> {
         let share =
             |((values, solved), x): ((ArrayView1<'_, f64>, ArrayView1<'_, f64>), ArrayView1<'_, T>)| {
                 let prior = kernel.value(&x, &x)?.widen();
-                // Where K(x, x) is 0, there is nothing to explain.
+                // Where K(x, x) is 0, the share counts as 1.
                 let explained = if prior == 0.0 { 1.0 } else { values.dot(&solved) / prior };
                 Ok(Share { explained: explained.clamp(0.0, 1.0), prior })
             };

@@ -104,7 +104,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// Bounds of the rounding errors for one λ.
     pub(super) fn level(&self, lambda: f64) -> Level {
         let (values, noise) = (&self.shrinkage.values, self.points_noise());
-        // Each factor is of an ordinary size where c or λ is not.
+        // Each factor is in the range of `f64` where c or λ is very small or very large.
         let norm = |j: usize, unit: f64| {
             let terms = self.rotated.index_axis(Axis(1), j).into_iter().zip(values);
             terms.map(|(c, s)| (c / (s + lambda).sqrt()).powi(2) * (unit / (s + lambda))).sum::<f64>().sqrt()

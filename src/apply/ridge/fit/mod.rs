@@ -1,4 +1,4 @@
-//! Whatever factorises matrices: solutions of ridge regressions, the choice among them, and variances of predictions.
+//! Code that factorises matrices: solutions of ridge regressions, the choice among them, and variances of predictions.
 
 mod by_criterion;
 mod calibration;

@@ -10,7 +10,7 @@ use crate::once::once;
 use crate::reduce::GramSums;
 use crate::{Real, progress};
 
-/// Sums of squares below this lose digits.
+/// A bound of sums of squares below which they lose digits.
 pub(super) const LEAST_SQUARE: f64 = 1e-271;
 
 /// (A + λI) β = c, with A and c centred if there is an intercept.
@@ -24,17 +24,18 @@ pub(in crate::apply) struct Normal {
     pub squares: Vec<f64>,
     /// The mean features that were subtracted; 0 without an intercept.
     pub mean_features: Array1<f64>,
-    /// r for each target. The mean r + o that was subtracted is kept in two parts (o in `offsets`), so that y − r − o keeps its
-    /// digits where the mean is large. Both are 0 without an intercept.
+    /// r for each target. The mean that was subtracted is r + o. It is kept in two parts (o is in `offsets`), so that y − r − o
+    /// keeps its digits where the mean is large. Both parts are 0 without an intercept.
     pub references: Array1<f64>,
     pub offsets: Array1<f64>,
     /// N = Σ w.
     pub weight: f64,
-    /// n and L, the sum of counts and that of counts times the logarithm of the precision.
+    /// n = Σ a and L = Σ a ln p, with the weight a of a row, which says how often it counts, and its precision p.
     pub counts: [f64; 2],
     /// The number of directions in which rows can differ: the number of rows, less 1 if there is an intercept, and at most D.
     pub rank: usize,
-    /// The rounding error of an entry of A, of removed rows as well. Smaller pivots and eigenvalues are indistinguishable from 0.
+    /// The rounding error of an entry of A, with the errors that removed rows have left. Smaller pivots and eigenvalues cannot be
+    /// told from 0.
     pub noise: f64,
     /// The range of a target that varies and whose squares are out of range, if there is one.
     pub out_of_range: Option<f64>,
@@ -48,23 +49,23 @@ impl<T: Real> RidgeStatistics<T> {
     /// The model for one λ ≥ 0: the minimum over β and b of Σ w (y − β·φ(x) − b)² + λ‖β‖², where the intercept b is not
     /// penalised. Cost D³/3.
     ///
-    /// λ is that of kernel ridge regression with (K̂ + λI)⁻¹ on the Gram matrix K̂ of the features: predictions are equal. For
-    /// n points of a kernel with K(x, x) = 1, λ = 10⁻³ n is strong and λ = 10⁻⁶ n weak.
+    /// λ is the penalty of kernel ridge regression with (K̂ + λI)⁻¹ on the Gram matrix K̂ of the features: both have equal
+    /// predictions. For n points of a kernel with K(x, x) = 1, λ = 10⁻³ n is a strong penalty and λ = 10⁻⁶ n a weak one.
     ///
-    /// With λ = 0 and fewer rows than features (or as many, with an intercept) many weights fit equally well. The model then has
-    /// the weights of least norm ‖β‖: least squares without a penalty, the limit of small λ. Directions whose eigenvalues are
-    /// rounding errors are left out. It costs as much as the [spectrum](RidgeStatistics::spectrum).
+    /// With λ = 0 and fewer rows than features (or as many, with an intercept), many weights fit equally well. The model then has
+    /// the weights of least norm ‖β‖, which are the limit of small λ. Directions whose eigenvalues are rounding errors are left
+    /// out. This costs as much as the [spectrum](RidgeStatistics::spectrum).
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if λ is negative or not
-    /// finite, or if Σ w may be no more than rounding has left of removed weights. [`Entry`](Error::Entry) with a target that rounding
-    /// of removed rows hides. [`Singular`](Error::Singular), which names a sufficient λ, if the normal equations have no unique solution up to rounding: for example because features of many rows
-    /// are linearly dependent.
+    /// [`NoData`](Error::NoData) without rows of positive weight. [`Parameter`](Error::Parameter) if λ is negative or not finite,
+    /// or if Σ w is no larger than rounding errors of removed weights may be. [`Entry`](Error::Entry) with a target that rounding
+    /// errors of removed rows hide. [`Singular`](Error::Singular), with a λ that is large enough, if the normal equations have no
+    /// unique solution up to rounding, for example because features of many rows are linearly dependent.
     pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
         self.solve_with(Backend::default(), lambda)
     }
 
-    /// The model for one λ ≥ 0, factorised by the given backend.
+    /// The model for one λ ≥ 0, with a factorisation by the given backend.
     ///
     /// # Errors
     /// The errors of [`solve`](RidgeStatistics::solve).
@@ -97,12 +98,12 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(self.model(&normal, weights))
     }
 
-    /// The eigendecomposition that gives the models for all λ. Cost O(D³), about 25 times that of one model.
+    /// The eigendecomposition that gives the models for all λ. It costs O(D³), about 25 times as much as one model.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w may be no more than
-    /// rounding has left of removed weights, [`Entry`](Error::Entry) with a target that rounding of removed rows hides,
-    /// [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+    /// [`NoData`](Error::NoData) without rows of positive weight. [`Parameter`](Error::Parameter) if Σ w is no larger than
+    /// rounding errors of removed weights may be. [`Entry`](Error::Entry) with a target that rounding errors of removed rows
+    /// hide. [`Factorisation`](Error::Factorisation) if the iteration does not converge.
     pub fn spectrum(&self) -> Result<RidgeSpectrum<T>> {
         self.spectrum_with(Backend::default())
     }
@@ -116,18 +117,18 @@ impl<T: Real> RidgeStatistics<T> {
         RidgeSpectrum::new(self, self.normal()?, backend)
     }
 
-    /// Σ w φ φᵀ over all rows, D × D and symmetric, not centred. With equal weights of 1 it is ΦᵀΦ for the matrix Φ of
-    /// features, n × D.
+    /// Σ w φ φᵀ over all rows, D × D and symmetric, not centred. If all weights are 1, it is ΦᵀΦ for the matrix Φ of features, n
+    /// × D.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w may be no more than
-    /// rounding has left of removed weights, [`Memory`](Error::Memory) if the matrix does not fit in memory.
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if Σ w is no larger than
+    /// rounding errors of removed weights may be, [`Memory`](Error::Memory) if the matrix does not fit in memory.
     #[inline(never)]
     pub fn products(&self) -> Result<Array2<f64>> {
         symmetric_products(self.sums())
     }
 
-    /// Σ w φ / Σ w, with D entries.
+    /// The mean features Σ w φ / Σ w, D numbers.
     ///
     /// # Errors
     /// The errors of [`products`](RidgeStatistics::products).
@@ -184,13 +185,13 @@ impl Normal {
         Ok(normal)
     }
 
-    /// Σ w; an error unless it is more than rounding may have left of removed weights.
+    /// Σ w; an error if it is no larger than rounding errors of removed weights may be.
     fn weight_of<T: Real>(sums: &GramSums<T>) -> Result<f64> {
         if sums.present() == 0 {
-            return Err(Error::NoData { what: "what is computed from sums over rows" });
+            return Err(Error::NoData { what: "a result from sums over rows" });
         }
         let value = sums.weight();
-        let (name, domain) = ("the sum of the weights", "above what rounding leaves of removed rows");
+        let (name, domain) = ("the sum of the weights", "above the rounding errors of removed rows");
         if value > sums.weight_lost() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
     }
 
@@ -246,7 +247,7 @@ impl Normal {
         }
     }
 
-    /// Makes a target constant whose variation is rounding.
+    /// Makes a target constant if its variation is rounding.
     fn settle(&mut self, target: usize) {
         self.squares[target] = 0.0;
         self.c.column_mut(target).fill(0.0);
@@ -257,7 +258,7 @@ impl Normal {
         &self.references + &(&self.offsets - &self.mean_features.dot(weights))
     }
 
-    /// A λ well above rounding errors.
+    /// A λ that is large beside rounding errors.
     pub fn least(&self) -> f64 {
         if self.noise > 0.0 { 2.0 * self.total_noise } else { 1.0 }
     }

@@ -1,16 +1,18 @@
-//! Leave-one-out and held-out errors: squared errors at points, with what rounding may have changed in them.
+//! Leave-one-out and held-out errors: squared errors at points, with bounds of their rounding errors.
 //!
 //! # Rounding
-//! Let B = A + λI, u a row's centred features, β = B⁻¹c, and E the rounding error of A. Entries of E are of both signs, and ρ maxᵢ Aᵢᵢ is
-//! their bound, so that xᵀEy is some 4 ρ maxᵢ Aᵢᵢ ‖x‖ ‖y‖ at most. The eigendecomposition adds some 4 ε ‖A‖. Let δ be the sum of both, or
-//! the bound of ‖E‖ where that is less. In the same way the rounding error of c adds some ‖x‖ √(ρ δ Y) to xᵀc, with Y = Σ w y².
+//! Let B = A + λI, u a row's centred features, β = B⁻¹c, and E the rounding error of A. Entries of E are of both signs and at
+//! most ρ maxᵢ Aᵢᵢ in magnitude, so that xᵀEy is about 4 ρ maxᵢ Aᵢᵢ ‖x‖ ‖y‖ at most. The eigendecomposition adds about 4 ε ‖A‖.
+//! Let δ be the sum of both, or the bound of ‖E‖ where that is less. In the same way the rounding error of c adds about ‖x‖ √(ρ δ
+//! Y) to xᵀc, with Y = Σ w y².
 //!
-//! To first order a prediction uᵀB⁻¹c changes by at most ‖B⁻¹u‖ (δ ‖β‖ + √(ρ δ Y)) = a (b + √(ρ Y)), with a = √δ ‖B⁻¹u‖ and
-//! b = √δ ‖β‖, and a leverage w uᵀB⁻¹u by at most w a². Products of D terms have relative errors η of some √D ε beside: the rotation
-//! into the eigenvectors changes u by η ‖u‖. That is η ‖u‖ ‖β‖ more for a prediction, and 2 w η ‖u‖ ‖B⁻¹u‖ for a leverage.
+//! To first order a prediction uᵀB⁻¹c changes by at most ‖B⁻¹u‖ (δ ‖β‖ + √(ρ δ Y)) = a (b + √(ρ Y)), with a = √δ ‖B⁻¹u‖ and b =
+//! √δ ‖β‖. A leverage w uᵀB⁻¹u changes by at most w a². In addition, products of D terms have relative errors η of about √D ε:
+//! the rotation into the eigenvectors changes u by η ‖u‖. That adds η ‖u‖ ‖β‖ to the change of a prediction, and 2 w η ‖u‖ ‖B⁻¹u‖
+//! to the change of a leverage.
 //!
-//! Let K be the Gram matrix of the rows. With at most as many rows as features, 1 − h is λ w⁻¹ (K + λ)⁻¹ᵢᵢ, so that w a² / (1 − h) is at
-//! most δ/λ.
+//! Let K be the Gram matrix of the rows. With at most as many rows as features, 1 − h is λ w⁻¹ (K + λ)⁻¹ᵢᵢ, so that w a² / (1 −
+//! h) is at most δ/λ.
 //!
 //! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
 //! The root of a mean of squares changes by at most the root of the mean of the squared changes.
@@ -26,8 +28,8 @@ use crate::reduce::GramSums;
 use crate::threads::Pool;
 use crate::{Real, progress};
 
-/// The share of 1 − h that rounding may make; it may make the root of a mean squared error by its bound. Bounds are some thirty times
-/// too large: of 600 random regressions no finite leave-one-out error was off by 5 %.
+/// The largest share of 1 − h that the bound of its rounding error may be; the bound of a root mean squared error may be the
+/// whole root. Bounds are about thirty times too large: in 600 random regressions no finite leave-one-out error was off by 5 %.
 pub(super) const SHARE: f64 = 0.5;
 
 /// A sum of weighted squared errors, and the sum of the squared changes of their roots by rounding.
@@ -46,8 +48,8 @@ impl PointErrors {
         self.lost += other.lost;
     }
 
-    /// The mean errors of rows of some weight, from parts of their sums: for each λ the sum over some targets, and the sum of each. Other
-    /// targets, of `count` in all, have the error 0.
+    /// The mean errors of rows of total weight `weight`, from parts of their sums: for each λ first the sum over some targets,
+    /// then each of these. The other targets, of `count` in all, have the error 0.
     pub fn table(parts: &[Vec<Self>], (targets, count): (&[usize], usize), weight: f64) -> ErrorTable {
         let width = targets.len() + 1;
         let lambdas = parts.first().map_or(0, |part| part.len() / width);
@@ -70,7 +72,7 @@ impl PointErrors {
 }
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// The leave-one-out error for each λ, as the mean over some rows of the training data.
+    /// The leave-one-out error for each λ, as the mean over some training rows.
     pub(super) fn errors_left_out(&self, sample: &RidgeRows<'_, T>, lambdas: &[f64]) -> Result<ErrorTable> {
         match &self.dual {
             Some(dual) => dual.errors_left_out(sample, lambdas),
@@ -113,7 +115,7 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(PointErrors::table(&parts, (targets, self.rotated.ncols()), total))
     }
 
-    /// The rotation u = M (φ(x) − φ̄) by the matrix M, r × D, of these elements.
+    /// The rotation u = M (φ(x) − φ̄) by the matrix M, r × D, with these elements.
     pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
         let rows = self.vectors.ncols();
         Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, rows, element)
@@ -129,7 +131,7 @@ impl<T: Real> RidgeSpectrum<T> {
         f64::EPSILON * (self.shrinkage.values.len() as f64).sqrt()
     }
 
-    /// Adds the weighted squared error of some targets at a row to their sum, which comes first, and to that of each.
+    /// Adds the weighted squared errors at a row to `out`: first their sum over some targets, then the error of each.
     pub(super) fn add_error(
         &self,
         sample: &RidgeRows<'_, T>,
@@ -152,7 +154,7 @@ impl<T: Real> RidgeSpectrum<T> {
             let rotated = if noise > 0.0 { 2.0 * eta * (square / noise).sqrt() * spread.sqrt() } else { 0.0 };
             left_lost = weight * (spread + rotated) + eta;
         }
-        // Where a row alone determines its own prediction, its error is unknown, even for constant targets.
+        // If a row alone determines its own prediction, its error is unknown, even for constant targets.
         let is_known = left_lost < SHARE * left;
         if !is_known {
             out.iter_mut().for_each(|sum| *sum = PointErrors::UNKNOWN);
@@ -176,14 +178,14 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 }
 
-/// δ for the sums over so many rows.
+/// δ for the sums over `rows` rows.
 pub(super) fn points_noise<T: Real>(normal: &Normal, rows: f64) -> f64 {
     let (entry, total) = (normal.noise, normal.total_noise);
     let factorised = f64::EPSILON / normal.rounding * total;
     total.min(4.0 * (averaging::<T>(rows) * entry + factorised))
 }
 
-/// The factor by which many runs of rows make the relative error of a sum less than that of a run: the root of their number.
+/// The relative error of a sum over many runs of rows, divided by the relative error of one run: 1 over the root of their number.
 pub(super) fn averaging<T: Real>(rows: f64) -> f64 {
     let rows_of_run = (GramSums::<T>::rounding() / T::epsilon().widen()).powi(2);
     (rows_of_run / rows).sqrt().min(1.0)

@@ -14,9 +14,9 @@ use crate::once::once;
 use crate::threads::Pool;
 use crate::{Points, Real, progress};
 
-/// Predicts means with variances and intervals: ridge regression read as a Gaussian process. Approximate: the covariance is the map's estimate
-/// of the kernel, and **variances are too small away from the data** unless
-/// [`landmarks`](RidgePosterior::with_landmarks) mend that.
+/// Predicts means with variances and intervals: ridge regression as a Gaussian process. Approximate: the covariance is the map's
+/// estimate of the kernel, and **variances are too small away from the data** unless
+/// [`landmarks`](RidgePosterior::with_landmarks) are set.
 ///
 /// ```
 /// use random_features::Trigonometric;
@@ -50,29 +50,28 @@ use crate::{Points, Real, progress};
 /// ```
 ///
 /// # Definition
-/// Targets are y = f(x) + b + ε. f is a Gaussian process with covariance σ_f² φ(x)·φ(x′), the intercept b is unknown (a flat
-/// prior; without intercept it is 0), and ε is noise of variance σ² = λ σ_f². Given the data, with A and φ̄ as in
-/// [`RidgeSpectrum`] and n = Σ w, the mean of f(x) + b is the prediction of the [model](RidgeSpectrum::model), and its
-/// variance is
+/// Targets are y = f(x) + b + ε. f is a Gaussian process with covariance σ_f² φ(x)·φ(x′). The intercept b is unknown, with a flat
+/// prior; without an intercept it is 0. ε is noise of variance σ² = λ σ_f². Let A and φ̄ be as in [`RidgeSpectrum`] and n = Σ w.
+/// Given the data, the mean of f(x) + b is the prediction of the [model](RidgeSpectrum::model), and its variance is
 ///
 /// v(x) = σ² ((φ(x) − φ̄)ᵀ(A + λI)⁻¹(φ(x) − φ̄) + 1/n),
 ///
-/// where the last term is for the intercept. The variance of y is v(x) + σ², or v(x) + σ²/p for a row of
-/// [precision](crate::Targets::with_precisions) p ([`Prediction::with_precisions`]). Each target has its own λ, if it was given one
-/// ([`RidgeSpectrum::posterior_per_target`]), and its own σ²: the most likely one for this λ, R/ν as in
-/// [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you
-/// know](RidgePosterior::with_noise). Intervals have their level if the data come from such a process with λ = σ²/σ_f² and
-/// there are features enough for its kernel; with λ from a cross-validation they have it roughly.
+/// where the last term is for the intercept. The variance of y is v(x) + σ², or v(x) + σ²/p at a point of
+/// [precision](crate::Targets::with_precisions) p ([`Prediction::with_precisions`]). Each target may have a λ of its own
+/// ([`RidgeSpectrum::posterior_per_target`]), and each has its own σ². That is the most likely value for this λ, R/ν as in
+/// [`log_evidence`](RidgeSpectrum::log_evidence), or a [known value](RidgePosterior::with_noise). Intervals have their level if
+/// the data come from such a process with λ = σ²/σ_f², and if there are enough features for its kernel. With a λ from
+/// cross-validation they have it roughly.
 ///
 /// # Far from the data
-/// A Gaussian process returns to its prior there: v = σ_f² K(x, x). D features cannot: all points share their weights, and v
-/// falls to about σ_f² (1 − f/D) for f [degrees of freedom](RidgeSpectrum::degrees_of_freedom). Intervals are right where
-/// training points are within about a lengthscale, and too narrow beyond.
+/// Far from the data, a Gaussian process returns to its prior: v = σ_f² K(x, x). With D features it does not: all points share D
+/// weights, and v falls to about σ_f² (1 − f/D) for f [degrees of freedom](RidgeSpectrum::degrees_of_freedom). Intervals are
+/// right where training points are within about a lengthscale, and too narrow beyond.
 /// [`with_landmarks`](RidgePosterior::with_landmarks) adds the missing variance.
 ///
 /// # Cost
-/// O(D³) at the start and O(m d + D² + D l) a row, in parallel, for l different λ. After a [search](super::RidgeSearch) on n < D
-/// rows it is O(n² D + n³) and O(m d + n D + n l).
+/// A posterior takes O(D³) once and O(m d + D² + D l) for each point, in parallel, for l different λ. After a
+/// [search](super::RidgeSearch) on n < D rows it takes O(n² D + n³) once and O(m d + n D + n l) for each point.
 ///
 /// # References
 /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 2; J. Quiñonero-Candela, C. E.
@@ -99,13 +98,13 @@ pub struct RidgePosterior<T: Real> {
 
 /// Predictions with their variances: [`RidgePosterior::predict`].
 ///
-/// All numbers are computed in `f64`. A positive variance outside the range of the scalar type becomes its largest or its
-/// least normal number, never infinity or 0; ends of intervals become its largest numbers. Intervals take the variances in
-/// `f64`.
+/// All numbers are computed in `f64`. A positive variance outside the range of the scalar type becomes the largest or the least
+/// normal number of the type, never infinity or 0. Likewise, ends of intervals become at most the largest number. Intervals are
+/// computed from the variances in `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Prediction<T> {
-    /// The means of f + b, which are those of y, n × t.
+    /// The means of f + b, n × t, which are also the means of y.
     pub mean: Array2<T>,
     /// The variances v of f + b, n × t.
     pub variance: Array2<T>,
@@ -120,7 +119,7 @@ pub struct Prediction<T> {
 }
 
 impl<T: Real> RidgeSpectrum<T> {
-    /// Predictions with variances for one λ. Cost O(D² (t + 1)), with r axes O(D r (t + 1)).
+    /// The posterior for one λ. It costs O(D² (t + 1)), or O(D r (t + 1)) for r < D eigenvectors.
     ///
     /// # Errors
     /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence).
@@ -129,7 +128,7 @@ impl<T: Real> RidgeSpectrum<T> {
         self.posterior_per_target(&vec![lambda; self.rotated.ncols()])
     }
 
-    /// Predictions with variances for a λ of each target. Cost O(D² (t + 1)).
+    /// The posterior with a λ for each target. It costs O(D² (t + 1)).
     ///
     /// # Errors
     /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence) for each λ; [`Shape`](Error::Shape) if there is not one λ for each
@@ -152,7 +151,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 }
 
-/// The different λ in the order in which they occur, and the place of each target's λ among them.
+/// The different λ, in the order in which they occur, and for each target the place of its λ among them.
 fn different(lambdas: &[f64]) -> (Vec<f64>, Vec<usize>) {
     let mut found: Vec<f64> = Vec::new();
     let place = |lambda: &f64| {
@@ -165,7 +164,7 @@ fn different(lambdas: &[f64]) -> (Vec<f64>, Vec<usize>) {
     (found, places)
 }
 
-/// A λ with what variances in units of σ² need of it.
+/// A λ with the factors of variances in units of σ².
 struct Level {
     lambda: f64,
     /// 1/√(s + λ) for each eigenvalue.
@@ -182,7 +181,7 @@ impl Level {
 }
 
 impl<T: Real> RidgePosterior<T> {
-    /// Sets the variance σ² of the noise of each target.
+    /// Sets the variance σ² of the noise, one number for each target.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one for each target, [`Entry`](Error::Entry) if one is negative or not finite.
@@ -198,14 +197,15 @@ impl<T: Real> RidgePosterior<T> {
         Ok(self)
     }
 
-    /// Sets landmarks, points z like those of training, l × d, away from which variances return to those of the prior. Some hundred training points serve,
-    /// spread over all of them.
+    /// Sets landmarks, l × d: points like the training points, far from which variances return to the prior variance. About a
+    /// hundred training points, spread over all of them, are enough.
     ///
-    /// With the exact kernel K, values at the landmarks explain the share ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x) of K(x, x). The
-    /// variance becomes ρ v(x) + (1 − ρ) (σ_f² K(x, x) + Var b), and the mean does not change. At a landmark the variance is v;
-    /// far from all landmarks it is that of the Gaussian process. Between landmarks it is too large rather than too small.
-    /// Landmarks thus serve where they can lie within about a lengthscale of every training point: in few dimensions, or with
-    /// long lengthscales. Elsewhere variances are near those of the prior. Cost O(l³) once and O(l² + l d) a row.
+    /// Let z be the landmarks and K the exact kernel. Values of f at z determine the share ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x) of
+    /// its variance at x. The variance becomes ρ v(x) + (1 − ρ) (σ_f² K(x, x) + Var b); the mean does not change. At a landmark
+    /// the variance is v, and far from all landmarks it is the variance of the Gaussian process. Between landmarks it is rather
+    /// too large than too small. Landmarks are useful if they lie within about a lengthscale of every training point, that is, in
+    /// few dimensions or with long lengthscales. Elsewhere variances are near the prior variance. The cost is O(l³) once and
+    /// O(l² + l d) for each point.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map's kernel has no closed form, [`Shape`](Error::Shape) if points do not
@@ -222,7 +222,8 @@ impl<T: Real> RidgePosterior<T> {
         &self.model
     }
 
-    /// The penalty λ = σ²/σ_f² of the first target, which is that of all unless each has [its own](RidgePosterior::lambdas).
+    /// The penalty λ = σ²/σ_f² of the first target; it is the λ of all targets unless each has [its
+    /// own](RidgePosterior::lambdas).
     pub fn lambda(&self) -> f64 {
         self.lambdas.first().copied().unwrap_or(f64::INFINITY)
     }
@@ -237,8 +238,8 @@ impl<T: Real> RidgePosterior<T> {
         &self.noise
     }
 
-    /// Predicts means and variances at the rows of `x`, n × d. Points are standardised as those of training were, if they were. A row
-    /// that is not finite gives NaN.
+    /// Predicts means and variances at the rows of `x`, n × d. Points are in the original units: the model applies its
+    /// standardisation, if it has one. A row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if the result does not fit in memory.
@@ -283,7 +284,8 @@ impl<T: Real> RidgePosterior<T> {
         Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns, precisions: None })
     }
 
-    /// What variances for a λ need; the mean features have these parts in the axes, and this squared length outside of them.
+    /// The factors of variances for a λ. The mean features have the parts `shifts` in the axes, and the squared length `outside`
+    /// of these.
     fn level(&self, lambda: f64, (shifts, outside): (&[f64], f64)) -> Level {
         let factors = self.values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
         let mut level = Level { lambda, factors, intercept: self.mean + outside / lambda };
@@ -292,7 +294,7 @@ impl<T: Real> RidgePosterior<T> {
     }
 }
 
-/// A variance in the scalar type, positive and finite if the variance in `f64` is.
+/// A variance in the scalar type, which is positive and finite if the variance in `f64` is.
 fn held<T: Real>(variance: f64) -> T {
     if variance > 0.0 && variance.is_finite() {
         T::saturated(variance.max(T::min_positive_value().widen()))
@@ -302,8 +304,9 @@ fn held<T: Real>(variance: f64) -> T {
 }
 
 impl<T: Real> Prediction<T> {
-    /// Sets the precision p of each point, whose noise then has the variance σ²/p: for error bars s that its target would have, 1/s²
-    /// where training had such [precisions](crate::Targets::with_precisions).
+    /// Sets the precision p of each point, so that the noise of its target has the variance σ²/p. Where training had
+    /// [precisions](crate::Targets::with_precisions) 1/s² from error bars s, give 1/s² for the error bar s that the new target
+    /// would have.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one precision for each point, [`Entry`](Error::Entry) if one is not positive and finite.
@@ -319,7 +322,8 @@ impl<T: Real> Prediction<T> {
         Array2::from_shape_fn(self.mean.dim(), |place| held(self.exact_variance(place, true)))
     }
 
-    /// The ends of the intervals around the mean in which a new target y lies with this probability, each n × t.
+    /// The lower and the upper ends of the intervals in which a new target y lies with the probability `level`, each n × t.
+    /// Intervals are centred at the mean.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `level` is not between 0 and 1.
@@ -328,7 +332,8 @@ impl<T: Real> Prediction<T> {
         self.around(true, level)
     }
 
-    /// The ends of the intervals around the mean in which f + b, the target without noise, lies with this probability, each n × t.
+    /// The lower and the upper ends of the intervals in which f + b, the target without noise, lies with the probability `level`,
+    /// each n × t. Intervals are centred at the mean.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `level` is not between 0 and 1.
@@ -337,7 +342,7 @@ impl<T: Real> Prediction<T> {
         self.around(false, level)
     }
 
-    /// The variance in `f64` of y, with its noise, or of f + b.
+    /// The variance in `f64` of y, which includes the noise, or of f + b.
     fn exact_variance(&self, (i, j): (usize, usize), with_noise: bool) -> f64 {
         let variance = self.noise[j] * self.units[[i, self.columns[j]]];
         let precision = self.precisions.as_ref().map_or(1.0, |precisions| precisions[i]);

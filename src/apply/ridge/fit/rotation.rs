@@ -13,14 +13,14 @@ use crate::numeric::{self, Isa, Packed, matrix_view};
 /// The number of rows that are multiplied at a time.
 pub(in crate::apply) const ROWS: usize = 48;
 
-/// u = M z in `f64` for the centred features z = φ(x) − φ̄ and a matrix M, r × D.
+/// Computes u = M z in `f64` for the centred features z = φ(x) − φ̄ and a matrix M, r × D.
 #[derive(Debug)]
 pub(in crate::apply) struct Rotation<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     mean: Array1<f64>,
     matrix: Packed<f64>,
-    /// M again, if its r < D rows are orthonormal axes whose complement is asked for.
+    /// A copy of M if its r < D rows are orthonormal, for the part of z outside of them.
     axes: Option<Array2<f64>>,
 }
 
@@ -33,7 +33,7 @@ pub(in crate::apply) struct RotationBuffers<T> {
 }
 
 impl<T: Real> Rotation<T> {
-    /// The rotation by the matrix with so many rows whose element (k, f) is `element(k, f)`.
+    /// The rotation by the matrix with `rows` rows whose element (k, f) is `element(k, f)`.
     pub fn new(
         map: &Map<T>,
         inputs: Option<&Standardisation>,
@@ -51,7 +51,7 @@ impl<T: Real> Rotation<T> {
         Rotation { axes, ..self }
     }
 
-    /// r.
+    /// r, the number of rows of M.
     fn rows(&self) -> usize {
         self.matrix.all().rows()
     }
@@ -111,8 +111,8 @@ impl<T: Real> Rotation<T> {
         &buffers.rotated
     }
 
-    /// ‖z − Mᵀu‖² for each of the points that [`of`](Rotation::of) has just put into the buffers: the part of z outside of the axes. It
-    /// is taken from the difference of vectors, where that of their norms would cancel. 0 where M is square.
+    /// ‖z − Mᵀu‖² for each point that [`of`](Rotation::of) has just put into the buffers: the part of z outside of the axes. It
+    /// is computed from the difference of the vectors, since a difference of their norms would cancel. It is 0 where M is square.
     pub fn rests(&self, rows: usize, buffers: &mut RotationBuffers<T>) -> Vec<f64> {
         let Some(axes) = &self.axes else { return vec![0.0; rows] };
         let (d, stride) = (axes.ncols(), buffers.centred.len() / rows.max(1));
@@ -125,7 +125,7 @@ impl<T: Real> Rotation<T> {
     }
 }
 
-/// Writes features as plain values, e^(log scale) · value.
+/// Writes plain features, e^(log scale) · mantissa.
 pub(in crate::apply) fn plain<T: Real>(blocks: &[Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
     for (columns, scale) in blocks.iter().zip(row.log_scales) {
         let out = &mut out[columns.clone()];

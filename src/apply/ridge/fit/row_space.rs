@@ -1,4 +1,4 @@
-//! [`RowSpace`]: the eigenvectors of products of rows, and targets in them.
+//! [`RowSpace`]: the eigenvectors of products of rows, and the targets in these eigenvectors.
 
 use ndarray::{Array1, Array2, Axis, s};
 
@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::linalg::Backend;
 use crate::progress;
 
-/// The eigenvectors of the products K of n rows, and targets in them. All of them are orthogonal to the direction of the mean, if that
-/// is left out.
+/// The eigenvectors of the products K of n rows, and the targets in these eigenvectors. If the direction of the mean is left out,
+/// all eigenvectors are orthogonal to it.
 #[derive(Clone, Debug)]
 pub(in crate::apply) struct RowSpace {
     /// s, ascending, with r entries.
@@ -19,8 +19,9 @@ pub(in crate::apply) struct RowSpace {
 }
 
 impl RowSpace {
-    /// The eigenvectors of a matrix K, n × n, of which the lower triangle is read, and targets, n × t. A unit vector `mean` to which both are orthogonal
-    /// is left out: it gets the eigenvalue `apart`, above all others, which keeps it away from the directions that matter.
+    /// The eigenvectors of a matrix K, n × n, of which the lower triangle is read, and the targets, n × t, in them. A unit vector
+    /// `mean`, to which K and the targets are orthogonal, is left out. It gets the eigenvalue `apart`, above all others, so that
+    /// it does not mix with the other eigenvectors.
     pub fn new(
         mut matrix: Array2<f64>,
         targets: &Array2<f64>,
@@ -50,8 +51,8 @@ impl RowSpace {
         self.vectors.dot(&(&self.rotated / &divisors.insert_axis(Axis(1))))
     }
 
-    /// The residual of each row under the regression of all others, n × t: (Gy)ᵢ/Gᵢᵢ with G = U diag(1/(s + λ)) Uᵀ. Nothing cancels,
-    /// however small λ is.
+    /// The residual of each row in the regression on all other rows, n × t: (Gy)ᵢ/Gᵢᵢ with G = U diag(1/(s + λ)) Uᵀ. No term
+    /// cancels, however small λ is.
     pub fn left_out(&self, lambda: f64) -> Array2<f64> {
         let inverses = self.values.mapv(|s| (s + lambda).recip());
         let mut residuals = self.solved(lambda);

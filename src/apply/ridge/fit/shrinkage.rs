@@ -1,4 +1,4 @@
-//! [`Shrinkage`]: criteria for every λ from eigenvalues and from targets in the eigenvectors.
+//! [`Shrinkage`]: criteria for every λ from eigenvalues, and from the targets in the eigenvectors.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1};
 
@@ -7,27 +7,27 @@ use crate::error::{Error, Result};
 use crate::numeric::power_of_two_below;
 
 /// The eigenvalues of a Gram matrix, of features or of points, and the targets in its eigenvectors. All results are sums of
-/// positive terms, since the part of the targets that a small λ leaves is small.
+/// positive terms, so that the small residuals for a small λ keep their digits.
 #[derive(Clone, Debug)]
 pub(super) struct Shrinkage {
     /// s, ascending. An indefinite estimate of a kernel has some below 0, and its λ are above −2 s.
     pub values: Array1<f64>,
-    /// p² for each eigenvector and each target: the part of Σ w y² in its direction, of which λ leaves the share (λ/(s + λ))².
+    /// p² for each eigenvector and each target: the part of Σ w y² in that direction. The residuals for λ are (λ/(s + λ))² p².
     pub shares: Array2<f64>,
-    /// The part of Σ w y² that is in no direction, for each target.
+    /// The part of Σ w y² that is orthogonal to all eigenvectors, for each target.
     pub rest: Vec<f64>,
-    /// N = Σ w, the sum of counts times precisions.
+    /// N = Σ a p, with the weight a of a row, which says how often it counts, and its precision p.
     pub weight: f64,
-    /// n, the sum of counts: N unless precisions are given.
+    /// n = Σ a, which is N unless precisions are given.
     pub count: f64,
-    /// L, the sum of counts times the logarithm of the precision.
+    /// L = Σ a ln p.
     pub log_precisions: f64,
     pub intercept: bool,
-    /// The number of eigenvalues that rows can make; all others are 0 up to rounding.
+    /// The largest number of eigenvalues that so many rows can have above 0; all others are 0 up to rounding.
     pub rank: usize,
     /// The rounding error of eigenvalues.
     pub resolution: f64,
-    /// The least λ for which criteria are more than rounding; 0 where shares are not divided by eigenvalues.
+    /// The least λ for which criteria are not dominated by rounding errors; 0 where shares are not divided by eigenvalues.
     pub least: f64,
     /// The range of a target that varies and whose squares are out of range, if there is one.
     pub out_of_range: Option<f64>,
@@ -37,13 +37,13 @@ pub(super) struct Shrinkage {
 const PER_DECADE: f64 = 2.0;
 /// The number of decades of the default grid.
 const DECADES: f64 = 15.0;
-/// The share of an error that rounding may make, by bounds that are some ten times too large.
+/// The largest share of an error that the bound of its rounding error may be. Bounds are about ten times too large.
 const SHARE: f64 = 0.5;
-/// The most steps of Newton's method: it needs a few, and at most one for each power of two between eigenvalues.
+/// The maximum number of steps of Newton's method. It needs a few, and at most one for each power of two between eigenvalues.
 const NEWTON_STEPS: usize = 100;
 
 impl Shrinkage {
-    /// Shrinkage with p² = c²/s from c for each eigenvector of features and each target, and from Σ w y² for each target.
+    /// Shrinkage with p² = c²/s, from c for each eigenvector of features and each target, and from Σ w y² for each target.
     pub fn of_features(
         values: Array1<f64>,
         rotated: &Array2<f64>,
@@ -83,12 +83,12 @@ impl Shrinkage {
         self.values.iter().map(|s| s / (s + lambda)).sum::<f64>() + f64::from(u8::from(self.intercept))
     }
 
-    /// n less the [degrees of freedom](Shrinkage::degrees_of_freedom), or 0 where these are more; `None` where rounding may change
-    /// it by more than a quarter.
+    /// n less the [degrees of freedom](Shrinkage::degrees_of_freedom), or 0 if these are more than n; `None` where rounding may
+    /// change the difference by more than a quarter.
     fn left_freedom(&self, lambda: f64) -> Option<f64> {
         let shares: f64 = self.made_by_rows().map(|s| lambda / (s + lambda)).sum();
         let left = (self.freedom() - self.rank as f64 + shares).max(0.0);
-        // An eigenvalue changes by the spectral norm of the error at most, and λ/(s + λ) by λ/(s + λ)² times that.
+        // An eigenvalue changes by at most the spectral norm of the error, and λ/(s + λ) by that change times λ/(s + λ)².
         let slope: f64 =
             self.made_by_rows().map(|s| self.least / (s + lambda) * (lambda / (s + lambda))).sum();
         let lost = slope + f64::EPSILON * self.rank as f64;
@@ -96,12 +96,12 @@ impl Shrinkage {
         known.then_some(left)
     }
 
-    /// The eigenvalues that rows can make.
+    /// The `rank` largest eigenvalues; the others are 0 up to rounding.
     fn made_by_rows(&self) -> impl Iterator<Item = f64> {
         self.values.iter().rev().take(self.rank).copied()
     }
 
-    /// Whether a target is more than its mean, so that λ matters for it.
+    /// Whether a target varies, so that its error depends on λ.
     fn varies(&self, target: usize) -> bool {
         self.rest[target] > 0.0 || self.shares.column(target).iter().any(|share| *share > 0.0)
     }
@@ -114,21 +114,22 @@ impl Shrinkage {
     /// Refuses criteria where squares of a target are out of range.
     pub fn check_range(&self) -> Result<()> {
         let Some(value) = self.out_of_range else { return Ok(()) };
-        let (name, domain) = ("the range of a target", "0 or of an ordinary size: scale the targets");
+        let (name, domain) =
+            ("the range of a target", "0, or between about 1e-135 and 1e150: scale the targets");
         Err(Error::Parameter { name, value, domain })
     }
 
-    /// The targets for which λ matters.
+    /// The targets that vary, so that their errors depend on λ.
     pub fn varying(&self) -> Vec<usize> {
         (0..self.rest.len()).filter(|target| self.varies(*target)).collect()
     }
 
-    /// Whether no target is more than its mean, so that λ matters for none.
+    /// Whether no target varies, so that no error depends on λ.
     pub fn is_constant(&self) -> bool {
         self.varying().is_empty()
     }
 
-    /// Generalised cross-validation for each λ; infinite where rounding outweighs it.
+    /// Generalised cross-validation for each λ; infinite where rounding errors may dominate it.
     pub fn generalised_errors(&self, lambdas: &[f64]) -> Result<ErrorTable> {
         if self.freedom() < 0.0 {
             return Err(self.too_light());
@@ -149,8 +150,8 @@ impl Shrinkage {
         Ok(ErrorTable { sums, each })
     }
 
-    /// Minus the log evidence for each λ, with a noise of each target or the one that is most likely; infinite where rounding outweighs
-    /// it.
+    /// Minus the log evidence for each λ, with the given noise of each target or the most likely noise; infinite where rounding
+    /// errors may dominate it.
     pub fn evidence_errors(&self, lambdas: &[f64], noise: Option<&[f64]>) -> Result<ErrorTable> {
         let (targets, mut sums) = (self.varying(), Vec::new());
         let mut each = Array2::zeros((lambdas.len(), self.rest.len()));
@@ -165,25 +166,26 @@ impl Shrinkage {
         Ok(ErrorTable { sums, each })
     }
 
-    /// The error where Σ w is less than the one row that an intercept takes.
+    /// The error for a Σ w that is less than the degree of freedom of the intercept.
     fn too_light(&self) -> Error {
         let domain = "above 1 where there is an intercept, else positive";
         Error::Parameter { name: "the sum of the weights", value: self.count, domain }
     }
 
-    /// Generalised cross-validation of one target; infinite where rounding outweighs it.
+    /// Generalised cross-validation of one target; infinite where rounding errors may dominate it.
     pub fn generalised_of(&self, target: usize, lambda: f64) -> f64 {
         let residuals = [self.residuals(target, lambda), self.lost_of(target, lambda)];
         self.of_residuals(residuals, self.left_freedom(lambda))
     }
 
-    /// The squared residuals of a target.
+    /// The sum of the squared residuals of a target.
     fn residuals(&self, target: usize, lambda: f64) -> f64 {
         self.left(target, |s| (lambda / (s + lambda)).powi(2))
     }
 
-    /// Generalised cross-validation from squared residuals and their change by rounding; infinite where rounding may change it by
-    /// more than half: the residuals by the share `lost`/R, and the square of the freedom that is left by twice its own share.
+    /// Generalised cross-validation from squared residuals R and the bound `lost` of their rounding error. It is infinite where
+    /// rounding may change it by more than half: R by the share `lost`/R, and the square of the remaining degrees of freedom by
+    /// twice their own share.
     fn of_residuals(&self, [residuals, lost]: [f64; 2], freedom: Option<f64>) -> f64 {
         match freedom {
             Some(left) if self.least == 0.0 || lost <= SHARE * residuals => {
@@ -194,8 +196,8 @@ impl Shrinkage {
         }
     }
 
-    /// The change of a target's squared residuals that rounding may cause: of eigenvalues some 3 ‖β‖² times their error, and of
-    /// Σ w y² and the shares some √D ε Σ w y².
+    /// The bound of the rounding error of a target's squared residuals. Eigenvalues add about 3 ‖β‖² times their error, and Σ w
+    /// y² and the shares about √D ε Σ w y².
     fn lost_of(&self, target: usize, lambda: f64) -> f64 {
         if self.least == 0.0 {
             return 0.0;
@@ -206,17 +208,17 @@ impl Shrinkage {
         of_values + products * self.left(target, |_| 1.0)
     }
 
-    /// ν, the number of rows over which noise is averaged: n, less 1 if there is an intercept.
+    /// ν, the number of rows over which the noise is averaged: n, less 1 if there is an intercept.
     pub fn freedom(&self) -> f64 {
         self.count - f64::from(u8::from(self.intercept))
     }
 
-    /// The variance of the noise for which a target is most likely under λ.
+    /// The most likely variance of a target's noise for this λ.
     pub fn noise(&self, lambda: f64, target: usize) -> f64 {
         self.left(target, |s| lambda / (s + lambda)) / self.freedom()
     }
 
-    /// The log evidence, summed over the targets that vary, each with its noise or the one that is most likely.
+    /// The log evidence, summed over the targets that vary, each with the given noise or the most likely one.
     pub fn log_evidence(&self, lambda: f64, noise: Option<&[f64]>) -> Result<f64> {
         Ok(self.log_evidences(lambda, noise, &self.varying())?.iter().sum())
     }
@@ -252,8 +254,8 @@ impl Shrinkage {
         if self.intercept { (self.weight / self.count).ln() } else { 0.0 }
     }
 
-    /// The log evidence of a target less that of its mean and noise, in nats, with weights scaled so that Σ w is this number of
-    /// rows. Minus infinity where rounding outweighs it.
+    /// The log evidence of a target less the log evidence of a constant with noise, in nats. Weights are scaled so that Σ w is
+    /// `rows`. Minus infinity where rounding errors may dominate it.
     pub fn nats(&self, target: usize, lambda: f64, rows: f64) -> f64 {
         if lambda <= 0.0 || lambda < self.least {
             return f64::NEG_INFINITY;
@@ -263,7 +265,7 @@ impl Shrinkage {
         -0.5 * (freedom * left.ln() + self.volume(lambda))
     }
 
-    /// Σ ln(1 + s/λ) over the eigenvalues that rows can make.
+    /// Σ ln(1 + s/λ) over the `rank` largest eigenvalues.
     fn volume(&self, lambda: f64) -> f64 {
         self.made_by_rows().map(|s| (s / lambda).ln_1p()).sum()
     }
@@ -280,17 +282,17 @@ impl Shrinkage {
         if lambdas.is_empty() { vec![2.0 * self.resolution] } else { lambdas }
     }
 
-    /// The part of a target's Σ w y² that is left: the rest, and for each eigenvalue its share times `factor`.
+    /// The sum of a target's `rest` and of `factor(s)` times its share for each eigenvalue s.
     fn left(&self, target: usize, factor: impl Fn(f64) -> f64) -> f64 {
         let parts = self.shares.column(target).into_iter().zip(&self.values);
         self.rest[target] + parts.map(|(share, s)| share * factor(*s)).sum::<f64>()
     }
 }
 
-/// Lowers shares c²/s whose sum is above that of the squares to c²/(s + t), with the t for which both are equal. Rounding
-/// errors of small eigenvalues make such shares, and where λ is large nothing else would take them away.
+/// Lowers shares c²/s whose sum is above Σ w y² to c²/(s + t), with the t for which both are equal. Rounding errors of small
+/// eigenvalues make shares too large, and large λ would not reduce these.
 fn lower(mut shares: ArrayViewMut1<'_, f64>, values: &Array1<f64>, sum: f64) {
-    // Newton's method from t = 0, which never passes the root of a falling convex function.
+    // Newton's method from t = 0 does not pass the root, since the function falls and is convex.
     let mut t = 0.0;
     for _ in 0..NEWTON_STEPS {
         let (mut excess, mut slope) = (-sum, 0.0);
@@ -310,7 +312,7 @@ fn lower(mut shares: ArrayViewMut1<'_, f64>, values: &Array1<f64>, sum: f64) {
     }
 }
 
-/// A mean squared error, or infinity for 0/0: if as many degrees of freedom as rows fit the targets exactly, errors at other
+/// A mean squared error, or infinity for 0/0. If as many degrees of freedom as rows fit the targets exactly, errors at other
 /// points are unknown.
 pub(super) fn or_infinite(error: f64) -> f64 {
     if error.is_nan() { f64::INFINITY } else { error }

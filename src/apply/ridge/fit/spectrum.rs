@@ -43,10 +43,10 @@ use crate::{Real, progress};
 /// With A = Σ w (φ − φ̄)(φ − φ̄)ᵀ = V diag(s) Vᵀ and c = Σ w (φ − φ̄)(y − ȳ)ᵀ, the weights are β = V diag(1/(s + λ)) Vᵀc.
 ///
 /// # Fewer rows than features
-/// A [search](super::RidgeSearch) on n < D rows works with their products. For z̃ = √w (φ − φ̄) and ỹ = √w (y − ȳ), and without the
-/// direction of the mean, Z̃ Z̃ᵀ = U diag(s) Uᵀ. Then V = Z̃ᵀ U diag(s)^(−½), β = V diag(s^½/(s + λ)) Uᵀỹ, and the rest of a row's features,
-/// outside of V, has eigenvalues of 0. With G = U diag(1/(s + λ)) Uᵀ the residuals of a group g that is left out are G_gg⁻¹(Gỹ)_g/√w:
-/// nothing cancels, however small λ is. Cost O(n² D + n³) instead of O(n D² + D³).
+/// A [search](super::RidgeSearch) on n < D rows takes the products of rows. Let z̃ = √w (φ − φ̄) and ỹ = √w (y − ȳ), and leave
+/// out the direction of the mean. Then Z̃ Z̃ᵀ = U diag(s) Uᵀ, V = Z̃ᵀ U diag(s)^(−½) and β = V diag(s^½/(s + λ)) Uᵀỹ. The part of
+/// a row's features outside of V has the eigenvalue 0. With G = U diag(1/(s + λ)) Uᵀ, the residuals of a group g that is left out
+/// are G_gg⁻¹(Gỹ)_g/√w. No term cancels, however small λ is. The cost is O(n² D + n³) instead of O(n D² + D³).
 ///
 /// # References
 /// G. H. Golub, M. Heath, G. Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter*,
@@ -56,16 +56,17 @@ pub struct RidgeSpectrum<T: Real> {
     pub(super) map: Map<T>,
     pub(super) inputs: Option<Standardisation>,
     pub(super) training: Training,
-    /// Whether there are too few rows to determine a weight for each feature.
+    /// Whether there are fewer rows than are needed to determine a weight for each feature.
     pub(super) few_rows: bool,
     /// The normal equations without A.
     pub(super) normal: Normal,
     pub(super) shrinkage: Shrinkage,
-    /// The eigenvectors V, D × r; r = D unless the rows were fewer. Columns of eigenvalues that are rounding errors are then 0.
+    /// The eigenvectors V, D × r. r = D unless the regressions are from products of rows; then columns whose eigenvalues are
+    /// rounding errors are 0.
     pub(super) vectors: Array2<f64>,
     /// Vᵀc, r × t.
     pub(super) rotated: Array2<f64>,
-    /// The rows, if the regressions are from products of rows.
+    /// The rows, if the regressions are from the products of rows.
     pub(super) dual: Option<Dual>,
 }
 
@@ -108,36 +109,36 @@ impl<T: Real> RidgeSpectrum<T> {
         &self.map
     }
 
-    /// s, the eigenvalues of the (centred) Σ w φ φᵀ, ascending. Eigenvalues below
+    /// The eigenvalues s of Σ w φ φᵀ, centred if there is an intercept, in ascending order. Eigenvalues below
     /// [`resolution`](RidgeSpectrum::resolution) are rounding errors.
     pub fn eigenvalues(&self) -> &Array1<f64> {
         &self.shrinkage.values
     }
 
-    /// V, D × r: column k is the eigenvector of eigenvalue k. r is D, and V orthogonal, unless a
-    /// [search](super::RidgeSearch) had fewer rows than features. r is then the number of directions in which rows can differ,
-    /// and columns are 0 where eigenvalues are rounding errors.
+    /// The eigenvectors V, D × r: column k is the eigenvector of eigenvalue k. r is D and V is orthogonal, unless a
+    /// [search](super::RidgeSearch) had fewer rows than features. In that case r is the number of directions in which rows can
+    /// differ, and columns are 0 where eigenvalues are rounding errors.
     pub fn eigenvectors(&self) -> &Array2<f64> {
         &self.vectors
     }
 
-    /// The rounding error of an entry of Σ w φ φᵀ; a smaller λ has no effect. The criteria need λ some D times as large.
+    /// The rounding error of an entry of Σ w φ φᵀ. Smaller λ have no effect, and criteria need λ about D times as large.
     pub fn resolution(&self) -> f64 {
         self.shrinkage.resolution
     }
 
-    /// The model for one λ ≥ 0. Cost O(D² t). With λ = 0 and fewer rows than features it is the model of
-    /// [least norm](RidgeStatistics::solve).
+    /// The model for one λ ≥ 0. It costs O(D² t). With λ = 0 and fewer rows than features, it has the weights of [least
+    /// norm](RidgeStatistics::solve).
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if λ is negative or not finite, [`Singular`](Error::Singular) if no unique solution
-    /// is left by rounding.
+    /// [`Parameter`](Error::Parameter) if λ is negative or not finite, [`Singular`](Error::Singular) if rounding leaves no unique
+    /// solution.
     #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<Ridge<T>> {
         self.model_per_target(&vec![lambda; self.rotated.ncols()])
     }
 
-    /// The model with a λ ≥ 0 for each target. Cost O(D² t).
+    /// The model with a λ ≥ 0 for each target. It costs O(D² t).
     ///
     /// ```
     /// use random_features::apply::{Criterion, RidgeStatistics};
@@ -178,7 +179,7 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts))
     }
 
-    /// Divides the numbers of eigenvectors by s + λ.
+    /// Divides a vector's components in the eigenvectors by s + λ.
     fn divide(&self, mut column: ArrayViewMut1<'_, f64>, lambda: f64) -> Result<()> {
         let values = &self.shrinkage.values;
         if lambda == 0.0 && self.few_rows {
@@ -191,7 +192,8 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(())
     }
 
-    /// Σ s/(s + λ), plus 1 for an intercept: the trace of the matrix that maps targets to predictions.
+    /// The degrees of freedom, Σ s/(s + λ) and 1 more with an intercept: the trace of the matrix that maps targets to
+    /// predictions.
     ///
     /// # Errors
     /// The errors of [`model`](RidgeSpectrum::model).
@@ -201,38 +203,41 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(self.shrinkage.degrees_of_freedom(lambda))
     }
 
-    /// The log evidence, in nats: ln of the probability density of the targets, summed over them, for a Gaussian process
-    /// with noise. Its covariance is the kernel that the map estimates times a variance σ², and the noise has variance λσ². For
-    /// each target σ² is the one of the largest density; means of targets are left out if there is an intercept. Cost O(D t).
+    /// The log evidence in nats, summed over the targets: the logarithm of the probability density of the targets under a
+    /// Gaussian process with noise. The covariance of the process is σ_f² times the kernel that the map estimates, and the
+    /// variance of the noise is σ² = λσ_f². For each target, σ² is the value that maximises the density. With an intercept, the
+    /// means of targets do not count. The cost is O(D t).
     ///
     /// # Definition
-    /// Let ν be the number of rows, less 1 if there is an intercept, and R = Σ w y² − cᵀ(A + λI)⁻¹c. The noise is λσ² = R/ν, and the
-    /// log evidence −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). The last sum is over at most as many of the largest eigenvalues s as there
-    /// are rows, less 1 if there is an intercept. A row of weight 2 is two rows. [Precisions](crate::Targets::with_precisions) p
-    /// are part of w and no rows; they add ½ Σ ln p, and −½ ln of their mean if there is an intercept.
+    /// Let ν be the number of rows, less 1 if there is an intercept, and R = Σ w y² − cᵀ(A + λI)⁻¹c. The variance of the noise is
+    /// σ² = R/ν, and the log evidence is −½ (ν ln(2πR/ν) + ν + Σ ln(1 + s/λ)). The last sum is over the ν largest eigenvalues s,
+    /// or over all if there are fewer. A row of weight 2 counts as two rows. [Precisions](crate::Targets::with_precisions) p are
+    /// factors of w and do not count as rows. They add ½ Σ ln p, and with an intercept −½ ln of their mean.
     ///
-    /// A target that is constant up to rounding adds 0, here and to all criteria: its own evidence would be infinite for every λ.
-    /// With an intercept, a target is constant if its range, max − min, is at most 4 ε of its largest magnitude, as for a class
-    /// without rows; without an intercept, if it is 0. Its β is 0 and its noise has variance 0. Removing rows does not narrow
-    /// ranges: after a removal a target is constant also if its squares are no more than rounding may have left of removed rows.
+    /// A target that is constant up to rounding adds 0, here and to all criteria, because its evidence would be infinite for
+    /// every λ. Its β and the variance of its noise are 0. With an intercept, a target is constant if its range, max − min, is at
+    /// most 4 ε times its largest magnitude, as for a class without rows. Without an intercept, it is constant if it is 0.
+    /// Removing rows does not narrow ranges: after a removal, a target is also constant if its squares are no larger than the
+    /// rounding errors of removed rows.
     ///
     /// # Errors
-    /// The errors of [`model`](RidgeSpectrum::model); [`Parameter`](Error::Parameter) if λ is 0, if Σ w is at most 1 (without an
-    /// intercept, 0), or if the range of a target is so small that its squares lose digits, below some 1e-135;
+    /// The errors of [`model`](RidgeSpectrum::model). [`Parameter`](Error::Parameter) if λ is 0, if Σ w is at most 1 (without an
+    /// intercept, 0), or if the range of a target is so small that its squares lose digits, below about 1e-135.
     /// [`Singular`](Error::Singular), with the least λ, if λ is below the rounding error of Σ w φ φᵀ in the spectral norm, which
     /// hides the noise.
     ///
     /// # References
-    /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, (2.30) and (2.43) for flat priors of
-    /// the intercept.
+    /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, (2.30), and (2.43) for the flat prior
+    /// of an intercept.
     #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
         self.shrinkage.log_evidence(lambda, None)
     }
 
-    /// The [log evidence](RidgeSpectrum::log_evidence) where the variance σ² of the noise is known, one for each target. With
-    /// [precisions](crate::Targets::with_precisions) that are 1/variance of each row, σ² = 1 takes them at face value, and λ is 1/σ_f².
+    /// The [log evidence](RidgeSpectrum::log_evidence) for a known variance σ² of the noise, one for each target. With
+    /// [precisions](crate::Targets::with_precisions) 1/variance of each row, σ² = 1 states that these variances are exact, and λ
+    /// is 1/σ_f².
     ///
     /// # Errors
     /// The errors of [`log_evidence`](RidgeSpectrum::log_evidence); [`Shape`](Error::Shape) if there is not one variance for each
@@ -244,8 +249,8 @@ impl<T: Real> RidgeSpectrum<T> {
         self.shrinkage.log_evidence(lambda, Some(variances))
     }
 
-    /// Predicts each row of the training data by the regression for one λ on all other rows, or on those of other groups: n × t
-    /// numbers, for [`Criterion::leave_one_out`](super::Criterion::leave_one_out) or
+    /// Predicts each training row by the regression for one λ on all other rows, or on the rows of all other groups: n × t
+    /// numbers. The criterion is [`Criterion::leave_one_out`](super::Criterion::leave_one_out) or
     /// [`Criterion::leave_groups_out`](super::Criterion::leave_groups_out). Rows of weight 0 are predicted too.
     ///
     /// # Errors
@@ -256,15 +261,16 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(self.scores_left_out(criterion, lambda)?.mapv(T::narrow))
     }
 
-    /// The default grid of λ, falling, two for each decade. It begins at the largest eigenvalue, where all weights are small, and
-    /// ends at the [resolution](RidgeSpectrum::resolution), below which λ has no effect, or after fifteen decades. It is 1 if all
-    /// eigenvalues are 0.
+    /// The default grid of λ in falling order, two for each decade. It begins at the largest eigenvalue, where all weights are
+    /// small. It ends at the [resolution](RidgeSpectrum::resolution), below which λ has no effect, or after fifteen decades. If
+    /// all eigenvalues are 0, the grid is the number 1.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;
     /// # use random_features::apply::{Criterion, RidgeStatistics};
     /// # use random_features::frequency::Orthogonal;
-    /// # let map = random_features::Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
+    /// # let map = random_features::Trigonometric
+    /// #     .gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
     /// # let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
     /// # let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
     /// # statistics.update(&x, &x.mapv(f64::sin))?;
@@ -281,7 +287,7 @@ impl<T: Real> RidgeSpectrum<T> {
 
     pub(super) fn check(&self, lambda: f64) -> Result<()> {
         check_lambda(lambda)?;
-        // Other directions than those of the rows have eigenvalues of 0.
+        // Directions outside of the rows have the eigenvalue 0.
         let own = self.shrinkage.values.first().filter(|_| self.dual.is_none());
         let least = own.copied().unwrap_or(0.0);
         if least + lambda <= self.normal.noise.min(f64::MAX) {

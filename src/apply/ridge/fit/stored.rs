@@ -36,7 +36,7 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
             return Err("a calibration for another number of classes than the model's");
         }
         if threshold.is_some_and(|threshold| threshold.is_nan() || model.occurring().len() != 2) {
-            return Err("a threshold that is no number, or not between two classes");
+            return Err("a threshold that is NaN, or not between two classes");
         }
         Ok(RidgeClassifier { model, calibration, threshold })
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// The scores of the larger of two classes with the weights of rows, and whether they are of that class.
+/// The score of a row for the larger of two classes, the weight of the row, and whether it is of that class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scored {
     pub score: f64,
@@ -10,8 +10,8 @@ pub(super) struct Scored {
     pub is_larger: bool,
 }
 
-/// The threshold above which a score is of the larger class with the best balanced accuracy, ½ (true positive share + true negative
-/// share). It is in the middle between two scores, or infinite; of equal ones the nearest to ½.
+/// The threshold of best balanced accuracy, ½ (true positive share + true negative share), where a score above it gives the
+/// larger class. It is in the middle between two scores, or infinite; of equally good ones, the nearest to ½ is taken.
 pub(super) fn best_threshold(mut rows: Vec<Scored>) -> Result<f64> {
     rows.retain(|row| row.weight > 0.0);
     rows.sort_by(|a, b| a.score.total_cmp(&b.score));

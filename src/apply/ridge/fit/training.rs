@@ -1,4 +1,5 @@
-//! [`Training`]: sums over the training rows, to recognise them, and [`RowPlaces`], where the rows are known.
+//! [`Training`]: sums over the training rows, by which given rows are recognised as these, and [`RowPlaces`], the numbers of rows
+//! in memory.
 
 use std::collections::HashMap;
 use std::hash::Hasher;
@@ -9,11 +10,11 @@ use crate::digest::Digest;
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 
-/// The largest difference of sums over the same rows, relative to the sum of magnitudes. Rounding of sums in another order
-/// is far below it up to 10⁶ rows, and at most as large as the number of rows times ε beyond.
+/// The largest difference of sums over equal rows, relative to the sum of magnitudes. Up to 10⁶ rows, the rounding of sums in
+/// another order is far below it. Beyond, it is at most the number of rows times ε.
 const TOLERANCE: f64 = 1e-9;
 
-/// The number of rows and the sums over them that need no features.
+/// The number of rows, and sums over them without features.
 #[derive(Clone, Debug)]
 pub(super) struct Training {
     count: u64,
@@ -41,7 +42,7 @@ impl Training {
         self.count as f64
     }
 
-    /// Rejects a sample whose rows cannot be those of the statistics. It has as many targets and weights as rows.
+    /// Rejects a sample whose rows cannot be the rows of the statistics. The sample has as many targets and weights as rows.
     pub fn check<T: Real>(&self, sample: &RidgeRows<'_, T>) -> Result<()> {
         let rows = usize::try_from(self.count).unwrap_or(usize::MAX);
         check_size(
@@ -51,7 +52,7 @@ impl Training {
         )?;
         let tolerance = TOLERANCE.max(rows as f64 * f64::EPSILON);
         let targets = self.moments.len() / 2;
-        // Σ w is compared first: where it differs, all other sums do.
+        // Σ w is compared first: if it differs, all other sums differ.
         let places = [targets].into_iter().chain(0..targets).chain(targets + 1..self.moments.len());
         for (k, known) in places.map(|k| (k, self.moments[k])) {
             let (column, squared, name) = match k {
@@ -62,14 +63,14 @@ impl Training {
             let (value, size) = moment(sample, column, squared);
             // NaN and infinity are never near.
             if !(value.is_finite() && (value - known).abs() <= tolerance * size) {
-                let domain = "that of the training data, from which leave-one-out takes its rows";
+                let domain = "its value over the training data, whose rows leave-one-out predicts";
                 return Err(Error::Parameter { name, value, domain });
             }
         }
         Ok(())
     }
 
-    /// Rejects parts that cannot be those of the statistics.
+    /// Rejects parts that cannot be parts of the statistics.
     pub fn check_parts<T: Real>(&self, parts: &[&RidgeStatistics<T>]) -> Result<()> {
         let rows = parts.iter().fold(0u64, |rows, part| rows.saturating_add(part.rows()));
         let places = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
@@ -80,7 +81,7 @@ impl Training {
             sums.iter_mut().zip(part.sums().moments()).for_each(|(sum, own)| *sum += own);
         }
         for (k, (value, known)) in sums.iter().zip(&self.moments).enumerate() {
-            // By Cauchy's inequality, a sum of targets is at most the root of the product of those of weights and squares.
+            // By Cauchy's inequality, a sum of targets is at most the root of (sum of weights) · (sum of squares).
             let size = if k < targets {
                 (self.moments[targets] * self.moments[targets + 1 + k]).sqrt()
             } else {
@@ -88,7 +89,7 @@ impl Training {
             };
             if !(value.is_finite() && (value - known).abs() <= TOLERANCE * size) {
                 let (name, domain) =
-                    ("a sum over all folds", "that of the training data, whose folds they are");
+                    ("a sum over all folds", "its value over the training data, which the folds divide");
                 return Err(Error::Parameter { name, value: *value, domain });
             }
         }
@@ -96,7 +97,7 @@ impl Training {
     }
 }
 
-/// Σ w y or Σ w y² over the rows of a sample, and the sum of magnitudes, for a target, or for the target 1.
+/// Σ w y or Σ w y² over the rows of a sample, and the sum of the magnitudes. The target is `target`, or the constant 1.
 fn moment<T: Real>(sample: &RidgeRows<'_, T>, target: Option<usize>, squared: bool) -> (f64, f64) {
     let term = |i: usize| {
         let y = target.map_or(1.0, |j| sample.targets.columns[[i, j]].widen());
@@ -108,7 +109,7 @@ fn moment<T: Real>(sample: &RidgeRows<'_, T>, target: Option<usize>, squared: bo
 /// The places of rows among the training rows, by a hash of each.
 #[derive(Clone, Debug)]
 pub(super) struct RowPlaces {
-    /// The places of equal rows, from the last.
+    /// The places of equal rows, the last first.
     places: HashMap<u64, Vec<usize>>,
 }
 

@@ -1,14 +1,15 @@
 //! [`Without`]: residuals of a group of rows in the regression on all other rows, in closed form.
 //!
 //! # Definition
-//! A row has u, its centred features in the eigenvectors, and with an intercept the number 1 after them. B is diag(s + λ), and N after
-//! it. For the rows U of a group, with weights w and residuals e, let H = U B⁻¹ Uᵀ and S = I − √w H √w. Without the group the residuals
-//! are r = e + H √w S⁻¹ √w e. With more rows than features, β = (B − Uᵀ w U)⁻¹ (c − Uᵀ w y) is solved for instead.
+//! A row has its centred features in the eigenvectors, u, followed by the number 1 if there is an intercept. B is diag(s + λ),
+//! followed by N if there is an intercept. For the rows U of a group, with weights w and residuals e, let H = U B⁻¹ Uᵀ and S = I
+//! − √w H √w. Without the group the residuals are r = e + H √w S⁻¹ √w e. If the group has more rows than features, the equations
+//! β = (B − Uᵀ w U)⁻¹ (c − Uᵀ w y) are solved instead.
 //!
 //! # Rounding
-//! The change H′ of √w H √w by rounding is at most the sum over rows of what a single row has. ‖S⁻¹‖ is at most 1 + Σ h/(1 − h) over the
-//! eigenvalues h of √w H √w, which is 1 + tr S⁻¹ − n for n rows, or 1 + tr (B − Uᵀ w U)⁻¹ Uᵀ w U. For one row that is 1/(1 − h). With the
-//! changes e′ of residuals, the root of Σ w r² changes by at most ‖S⁻¹‖ (‖√w e′‖ + ‖H′‖ ‖√w r‖) to first order.
+//! The change H′ of √w H √w by rounding is at most the sum of the changes for single rows. ‖S⁻¹‖ is at most 1 + Σ h/(1 − h) over
+//! the eigenvalues h of √w H √w. For n rows that is 1 + tr S⁻¹ − n, or 1 + tr (B − Uᵀ w U)⁻¹ Uᵀ w U; for one row it is 1/(1 − h).
+//! With the changes e′ of residuals, the root of Σ w r² changes by at most ‖S⁻¹‖ (‖√w e′‖ + ‖H′‖ ‖√w r‖) to first order.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, Axis};
@@ -22,20 +23,20 @@ use crate::linalg::{Backend, Cholesky};
 use crate::numeric::matrix_of;
 use crate::{Real, progress};
 
-/// Takes the residual of a row: the place of λ, the row, the target, and the residual.
+/// Receives the residual of a row: the place of λ, the row, the target and the residual.
 type Visit<'v> = dyn FnMut(usize, usize, usize, f64) + 'v;
 
-/// The regressions for some λ, without one or another group of their rows.
+/// The regressions for several λ on all rows but a group, for one group at a time.
 pub(super) struct Without<'g, T: Real> {
     spectrum: &'g RidgeSpectrum<T>,
     sample: RidgeRows<'g, T>,
     rotation: Rotation<T>,
     levels: Levels,
-    /// Vᵀc, and 0 for the intercept of centred targets.
+    /// Vᵀc, followed by 0 for the intercept, since targets are centred.
     cross: Array2<f64>,
 }
 
-/// What rounding of a group's residuals depends on.
+/// The numbers from which the rounding errors of a group's residuals are computed.
 pub(super) struct Left {
     rows: usize,
     /// Σ w u² for each eigenvector.
@@ -54,7 +55,7 @@ impl<'g, T: Real> Without<'g, T> {
         Without { spectrum, sample: sample.borrowed(), rotation, levels, cross }
     }
 
-    /// Adds the squared errors of a group for each λ: to the sum over the targets that vary, and to that of each.
+    /// Adds the squared errors of a group to `sums`, for each λ: to the sum over the targets that vary, and to each of these.
     pub fn add_errors(
         &self,
         group: &[usize],
@@ -93,7 +94,7 @@ impl<'g, T: Real> Without<'g, T> {
         Ok(())
     }
 
-    /// Refuses residuals that rounding hides for any λ.
+    /// Refuses residuals of a group if rounding hides them for any λ.
     pub fn check(&self, left: &Left) -> Result<()> {
         let hidden = (0..self.levels.each.len()).find(|k| self.changes(left, *k).is_none());
         hidden.map_or(Ok(()), |k| {
@@ -102,7 +103,7 @@ impl<'g, T: Real> Without<'g, T> {
         })
     }
 
-    /// Visits the residuals of a group for each λ, but for λ where rounding hides them all.
+    /// Visits the residuals of a group for each λ, except where rounding hides them all.
     pub fn residuals(
         &self,
         group: &[usize],
@@ -116,7 +117,7 @@ impl<'g, T: Real> Without<'g, T> {
         }
     }
 
-    /// By a matrix of as many rows as the group has.
+    /// Computes the residuals from a matrix with as many rows as the group.
     fn by_rows(
         &self,
         group: &[usize],
@@ -147,7 +148,7 @@ impl<'g, T: Real> Without<'g, T> {
         Ok(Left { rows: group.len(), squares: self.squares(&(u * roots)), norms })
     }
 
-    /// By a matrix of as many rows as there are features, in two passes over the rows.
+    /// Computes the residuals from a matrix with as many rows as features, in two passes over the group.
     fn by_features(
         &self,
         group: &[usize],

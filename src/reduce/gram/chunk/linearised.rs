@@ -1,4 +1,4 @@
-//! [`LinearisedRows`]: rows of a loss that is not a square, as Newton's method sees them at a model.
+//! [`LinearisedRows`]: the derivatives of a loss at rows, from which Newton's method computes its sums.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::numeric::{self, Isa};
 use crate::progress;
 
-/// Rows of a loss at a model: what Newton's method sums over them.
+/// The derivatives of a loss at rows, for the decision values of a model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinearisedRows<'a> {
     /// The second derivative s of a row's loss, not negative: the weight of φφᵀ.
@@ -25,7 +25,7 @@ pub(crate) struct LinearisedRows<'a> {
 }
 
 impl LinearisedRows<'_> {
-    /// The number of targets of sums over such rows: one more than that of the derivatives.
+    /// The number of targets of sums over such rows: k + 1.
     pub fn targets(&self) -> usize {
         self.pull.ncols() + 1
     }
@@ -38,8 +38,8 @@ impl LinearisedRows<'_> {
         }
     }
 
-    /// The moments in the order of those of targets: the sums of k derivatives and of the first value, Σ s, the sums of the
-    /// other values; the last of these again, since it counts rows, and 0.
+    /// The moments in the order of moments of targets: the sums of the k derivatives and of the first value, Σ s, and the sums of
+    /// the other values. The last of these follows once more, since it counts rows, and then 0.
     fn moments(&self) -> Vec<f64> {
         let k = self.pull.ncols();
         let value = |j: usize| self.values.column(j).iter().sum();
@@ -84,7 +84,7 @@ impl<T: Real> FeatureChunk<T> {
 }
 
 impl Differences {
-    /// The sums with features over the rows of a batch: those of the derivatives, none, that of the curvature.
+    /// The sums with features over the rows of a batch: one for each derivative, one of zeros, and one for the second derivative.
     fn linearised<T: Real>(program: &Program<T>, batch: &Batch<T>, rows: &LinearisedRows<'_>) -> Self {
         let (k, targets) = (rows.pull.ncols(), rows.targets());
         let mut all = Differences::zeros(targets, program.width());

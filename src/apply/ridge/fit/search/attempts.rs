@@ -3,7 +3,7 @@
 use super::trial::RidgeTrial;
 use crate::kernel::Lengthscale;
 
-/// A map to try: the part of the draw, and its lengthscales.
+/// A map to try: the index of the part of the draw, and the lengthscales.
 #[derive(Clone, PartialEq)]
 pub(super) struct SearchPoint {
     pub part: usize,
@@ -33,7 +33,7 @@ impl Attempts {
         (&self.candidates[self.best], &self.trials[self.best])
     }
 
-    /// What a candidate is compared by: the last rank of all if it could not be fitted.
+    /// The number by which candidates are compared; a candidate that could not be fitted ranks last.
     pub fn rank(&self, candidate: &SearchPoint) -> (bool, f64) {
         let place = self.candidates.iter().position(|other| other == candidate);
         place.map_or((true, f64::INFINITY), |place| self.trials[place].rank())

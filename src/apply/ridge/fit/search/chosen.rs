@@ -1,4 +1,4 @@
-//! Copies of some rows of rows, and their sums.
+//! Selections of rows, and the sums over rows.
 
 use super::super::{RidgeRows, RidgeStatistics, Standardisation};
 use crate::Real;
@@ -6,12 +6,12 @@ use crate::error::Result;
 use crate::map::Map;
 
 impl<T: Real> RidgeRows<'_, T> {
-    /// Copies of the rows of these numbers, each below n.
+    /// Copies of the rows with these numbers, each below n.
     pub(super) fn select(&self, rows: &[usize]) -> Result<RidgeRows<'static, T>> {
         Ok(RidgeRows { x: self.x.select(rows)?, targets: self.targets.select(rows) })
     }
 
-    /// The sums over the rows, for a map of inputs that are standardised or not.
+    /// The sums over the rows, for a map and a standardisation of inputs, if there is one.
     pub(super) fn statistics(
         &self,
         map: Map<T>,

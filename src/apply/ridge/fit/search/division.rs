@@ -15,12 +15,12 @@ const STREAM: u64 = 3;
 pub(super) struct FoldRows {
     /// The rows of each fold, ascending.
     folds: Vec<Vec<usize>>,
-    /// The number of blocks before the tested one that are left out, if folds are blocks in order.
+    /// The number of blocks just before the tested one that are left out, if folds are consecutive blocks.
     gap: Option<usize>,
 }
 
 impl FoldRows {
-    /// The folds that a criterion makes of so many rows, if it does.
+    /// The folds of a criterion for `rows` rows, if it has folds.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there are too few folds, or fewer rows than folds.
@@ -47,7 +47,7 @@ impl FoldRows {
         Ok(Some(FoldRows { folds, gap }))
     }
 
-    /// The rows to train on and those to test on, for each fold that is tested.
+    /// The rows for training and the rows for testing, for each fold that is tested.
     pub fn splits(&self) -> impl Iterator<Item = (Vec<usize>, &[usize])> {
         let first = self.gap.map_or(0, |gap| gap + 1);
         (first..self.folds.len()).map(move |k| {
@@ -71,7 +71,7 @@ pub(super) fn labels_of<'c, T: Real>(
     Ok(Some(labels))
 }
 
-/// The rows of groups that are drawn at random, ascending: as many groups as have some `count` rows, at least two.
+/// The rows of groups that are drawn at random, ascending. As many groups are drawn as have about `count` rows, at least two.
 ///
 /// # Errors
 /// [`Parameter`](Error::Parameter) if there are fewer than two groups.

@@ -1,17 +1,17 @@
-//! [`LambdaErrors`]: the criterion for each λ of a grid, which grows where its best λ is the largest.
+//! [`LambdaErrors`]: the criterion for each λ of a grid, which is extended where its largest λ is the best.
 
 use super::super::error_table::ErrorTable;
 use super::super::{Criterion, RidgeSpectrum, least};
 use crate::Real;
 use crate::error::Result;
 
-/// A λ so large that only the mean of the targets is left.
+/// A λ so large that predictions are the mean of the targets.
 pub(super) const MEAN: f64 = 1e300;
-/// How many λ are tried above the largest eigenvalue, and the step between them: up to 10⁴ times that eigenvalue, where the model is the
-/// mean.
+/// The number of λ that are tried above the largest eigenvalue, and the step between them in decades. They reach 10⁴ times that
+/// eigenvalue, where the model is the mean.
 const MORE: u8 = 8;
 const DECADES: f64 = 0.5;
-/// The share of its variance below which the error of a target counts as this share.
+/// The least error of a target, as a share of its variance; smaller errors are replaced by it.
 const FLOOR: f64 = 1e-30;
 
 /// The λ that were tried, with the criterion for each.
@@ -19,36 +19,37 @@ const FLOOR: f64 = 1e-30;
 pub(super) struct LambdaErrors {
     pub lambdas: Vec<f64>,
     pub table: ErrorTable,
-    /// The criterion for the mean of the targets alone: the sum, and that of each target.
+    /// The criterion for the mean of the targets alone: summed over the targets, and for each target.
     pub mean: (f64, Vec<f64>),
-    /// Whether λ of a given grid were left out, since they are not above the resolution.
+    /// Whether λ of a given grid were left out because they are not above the resolution.
     pub dropped: bool,
-    /// The targets that vary if each gets a λ of its own.
+    /// The targets that vary, if each has its own λ.
     own: Option<Vec<usize>>,
 }
 
-/// The criterion for each λ of targets that share one.
+/// The criterion for each λ, for targets that have one λ in common.
 pub(super) struct Series {
     pub targets: Vec<usize>,
     pub errors: Vec<f64>,
     pub mean_error: f64,
 }
 
-/// The λ of each target, with the criterion for them.
+/// The λ of each target, and the criterion for these λ.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Choice {
     /// The λ, one for each target.
     pub lambdas: Vec<f64>,
     /// The criterion, summed over the targets.
     pub error: f64,
-    /// What maps are compared by, the least first: the criterion, or Σ ln(error/variance) where targets have λ of their own.
+    /// The number by which maps are compared, the least first: the criterion, or Σ ln(error/variance) if targets have their own
+    /// λ.
     pub score: f64,
 }
 
 /// Gives the criterion for each λ.
 type ErrorsOf<'e> = dyn Fn(&[f64]) -> Result<ErrorTable> + 'e;
 
-/// How λ are chosen: one for all targets, or for each target one of its own.
+/// How λ are chosen: one for all targets, or one for each target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
     Common,
@@ -56,8 +57,8 @@ pub(super) enum Share {
 }
 
 impl LambdaErrors {
-    /// The λ of a grid above the spectrum's resolution, or of the default grid, with the criterion that `errors` gives. The default
-    /// grid grows where its best λ is the largest.
+    /// The λ of a given grid above the spectrum's resolution, or of the default grid, with the criterion from `errors`. The
+    /// default grid is extended upwards while its largest λ is the best.
     pub fn of<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         grid: Option<&[f64]>,
@@ -65,7 +66,7 @@ impl LambdaErrors {
         errors: &ErrorsOf<'_>,
     ) -> Result<Self> {
         let shrinkage = &spectrum.shrinkage;
-        // A single target has the common λ.
+        // For a single target both choices are equal.
         let own = (share == Share::PerTarget && shrinkage.rest.len() > 1).then(|| shrinkage.varying());
         let resolution = spectrum.resolution();
         let Some(grid) = grid else { return Self::grown(spectrum.lambdas(), own, errors) };
@@ -80,7 +81,7 @@ impl LambdaErrors {
         Ok(LambdaErrors { lambdas, table, mean, dropped: false, own })
     }
 
-    /// Tries these λ, which fall, and larger ones if the largest is the best.
+    /// Tries these λ, in falling order, and larger ones if the largest is the best.
     fn grown(lambdas: Vec<f64>, own: Option<Vec<usize>>, errors: &ErrorsOf<'_>) -> Result<Self> {
         let mut tried = Self::of_grid(lambdas, own, errors)?;
         let Some(largest) = tried.lambdas.first().copied() else { return Ok(tried) };
@@ -95,7 +96,7 @@ impl LambdaErrors {
         Ok(tried)
     }
 
-    /// The targets that share a λ, with their criterion.
+    /// The targets of each λ, with their criterion.
     pub fn series(&self) -> Vec<Series> {
         let Some(own) = &self.own else {
             let targets = (0..self.mean.1.len()).collect();
@@ -136,14 +137,14 @@ impl LambdaErrors {
 }
 
 impl Choice {
-    /// The choice with no λ below a bound.
+    /// The choice with λ below `bound` raised to it.
     pub fn at_least(mut self, bound: f64) -> Self {
         self.lambdas.iter_mut().for_each(|lambda| *lambda = lambda.max(bound));
         self
     }
 }
 
-/// Writes the λ: one if all are equal.
+/// Writes the λ of all targets, or a single λ if all are equal.
 impl std::fmt::Display for Choice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Some((first, others)) = self.lambdas.split_first() else { return Ok(()) };

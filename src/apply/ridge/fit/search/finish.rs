@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::reduce::GramIntake;
 use crate::{Real, progress};
 
-/// The λ for all rows, the λ among which they were chosen, and warnings.
+/// The λ for all rows, the λ from which they were chosen, and warnings.
 type ChosenLambda = (Choice, Vec<f64>, Vec<RidgeWarning>);
 
 impl<T: Real> Search<'_, '_, T> {
-    /// Fits the best map to all rows; `failed` are the errors of maps of the grid, and `at_limit` says whether it ended at its limit
-    /// on the side of the shortest and of the longest lengthscales.
+    /// Fits the best map to all rows. `failed` are the errors of maps of the grid. `at_limit` says whether the grid ended at its
+    /// limit, for the shortest and for the longest lengthscales.
     pub fn fit(&self, attempts: Attempts, failed: &[Error], at_limit: [bool; 2]) -> Result<RidgeFit<T>> {
         let (candidate, trial) = attempts.best();
         progress::check()?;
@@ -46,12 +46,12 @@ impl<T: Real> Search<'_, '_, T> {
         RidgeFit::new((attempts.trials, attempts.best), (source, spectrum), choice, warnings)
     }
 
-    /// The λ for all rows, the λ among which they are chosen, and warnings.
+    /// The λ for all rows, the λ from which they are chosen, and warnings.
     fn choose(&self, spectrum: &RidgeSpectrum<T>, trial: &RidgeTrial) -> Result<ChosenLambda> {
         let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
         use Criterion::{Folds, Forward, HeldOutShare};
         if let HeldOutShare(_) | Folds(_) | Forward { .. } = self.options.criterion {
-            // All rows contain the held-out ones, so that none is left to choose λ by; folds have been tried already.
+            // All rows contain the held-out ones, so that there are no rows left to choose λ by; folds were used before.
             let choice = trial.choice().cloned().ok_or_else(|| lost(given, resolution))?;
             return Ok((choice.at_least(2.0 * resolution), trial.lambdas.clone(), trial.warnings.clone()));
         }

@@ -11,19 +11,19 @@ use crate::once::once;
 use crate::{Points, Real, Targets};
 
 impl<T: Real> RidgeSearch<'_, T> {
-    /// Searches on points, n × d, with their [targets](Targets), and fits the best map to all of them: numbers, or labels of at least
-    /// two classes. Weights say how often a row counts. Inputs are standardised unless they are sparse; the model does so by itself
-    /// when it predicts.
+    /// Searches on points, n × d, with their [targets](Targets), and fits the best map to all of them. Targets are numbers, or
+    /// labels of at least two classes. Weights say how often a row counts. Inputs are standardised unless they are sparse, and
+    /// the model standardises the points that it predicts in the same way.
     ///
     /// # Errors
-    /// Errors of `make` for a map of the grid, errors of [`RidgeStatistics`](super::super::RidgeStatistics) for the first map if
-    /// none can be fitted, or for the best map on all rows. [`Shape`](Error::Shape) if a size does not fit,
+    /// Errors of `make` for a map of the grid. Errors of [`RidgeStatistics`](super::super::RidgeStatistics) for the first map if
+    /// no map can be fitted, or for the best map on all rows. [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`NoData`](Error::NoData) without rows of positive weight.
     /// [`Parameter`](Error::Parameter) if a grid is empty, a number of frequencies is 0, a λ is negative, a share is outside its
-    /// domain, labels have fewer than two classes, or all points of the default lengthscale are equal.
-    /// [`Singular`](Error::Singular) if every λ is lost to rounding, [`Unsupported`](Error::Unsupported) for numbers of frequencies
-    /// if maps have frequencies of their own, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the
-    /// search.
+    /// domain, labels have fewer than two classes, or all points are equal and the lengthscale is chosen by default.
+    /// [`Singular`](Error::Singular) if rounding hides the errors for every λ. [`Unsupported`](Error::Unsupported) for numbers of
+    /// frequencies if maps have frequencies of their own. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch)
+    /// stops the search.
     pub fn fit<'x, 't>(
         &self,
         x: impl Into<Points<'x, T>>,

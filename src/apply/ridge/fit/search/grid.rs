@@ -9,7 +9,7 @@ use crate::once::once;
 use crate::targets::TargetRows;
 use crate::{Points, Real, Targets, progress, threads};
 
-/// Searches for the best of several maps and for λ while it reads the data once, in batches, on any number of machines.
+/// Searches for the best of several maps and for λ in one pass over the data, which come in batches, on any number of machines.
 /// Approximate: kernels are the maps' estimates.
 ///
 /// ```
@@ -34,19 +34,19 @@ use crate::{Points, Real, Targets, progress, threads};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// The maps differ in what is searched over: lengthscales, numbers of features, mechanisms. [`RidgeSearch`](super::super::RidgeSearch)
-/// makes them for data in memory.
+/// The maps differ in whatever is searched over: lengthscales, numbers of features, mechanisms. For data in memory,
+/// [`RidgeSearch`](super::super::RidgeSearch) makes the maps.
 ///
 /// # Cost
-/// Each map costs the time and memory of its [`RidgeStatistics`]: an update holds the features of a chunk or a copy of the
-/// sums for each map. A choice takes an eigendecomposition for each map, in parallel over maps.
+/// Each map costs the time and memory of its [`RidgeStatistics`]. An update holds the features of a chunk or a copy of the sums
+/// for each map. The choice takes an eigendecomposition for each map, in parallel over maps.
 #[derive(Clone, Debug)]
 pub struct RidgeGrid<T: Real> {
     pub(in super::super) candidates: Vec<RidgeStatistics<T>>,
 }
 
 impl<T: Real> RidgeGrid<T> {
-    /// Empty statistics of so many targets for each of the maps.
+    /// Empty statistics of `targets` targets for each of the maps.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::new`]; [`Parameter`](crate::Error::Parameter) if there is no map.
@@ -91,7 +91,7 @@ impl<T: Real> RidgeGrid<T> {
     /// Adds the next rows to the statistics of all maps: points, n × d, with their [targets](Targets).
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::update`]; nothing has changed then.
+    /// The errors of [`RidgeStatistics::update`]; the grid is unchanged then.
     pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
@@ -111,7 +111,7 @@ impl<T: Real> RidgeGrid<T> {
         Ok(())
     }
 
-    /// Merges the rows of another grid, of equal maps in equal order, into this one.
+    /// Adds the rows of another grid, which has equal maps in equal order, to this one.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::merge`]; [`Shape`](crate::Error::Shape) if there are not as many maps.
@@ -124,23 +124,24 @@ impl<T: Real> RidgeGrid<T> {
         Ok(())
     }
 
-    /// The map and λ with the least error by a criterion, with all other errors. Maps that clearly predict better than the mean come
-    /// before all others ([`RidgeFit::best`]). The λ are the given ones above the
-    /// [resolution](super::super::RidgeSpectrum::resolution) of each map, or its
-    /// [default](super::super::RidgeSpectrum::lambdas) grid, and larger ones where the largest of that is the best.
+    /// Chooses the map and λ with the least error by a criterion, and returns all errors. Maps that clearly predict better than
+    /// the mean come before all others ([`RidgeFit::best`]). Given λ are tried if they are above the
+    /// [resolution](super::super::RidgeSpectrum::resolution) of the map. Without given λ, the [default
+    /// grid](super::super::RidgeSpectrum::lambdas) of each map is tried, and larger λ while the largest is the best.
     ///
     /// # Errors
     /// If no map can be fitted, the error of the first map, from [`RidgeStatistics::spectrum`] or
-    /// [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors). If one can,
-    /// [`RidgeWarning::Failed`](crate::apply::RidgeWarning::Failed) names the others. [`Parameter`](Error::Parameter) if the given λ are
-    /// none, or one is negative or not finite; [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops the
-    /// choice.
+    /// [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors). If at least one map can be fitted,
+    /// [`RidgeWarning::Failed`](crate::apply::RidgeWarning::Failed) names the others instead. [`Parameter`](Error::Parameter) if
+    /// the list of given λ is empty, or one is negative or not finite; [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops the choice.
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
         self.choose_by(criterion, (lambdas, Share::Common))
     }
 
-    /// The map of least Σ ln(error/variance) over the targets, or of the largest sum of log evidences, with a λ for each target.
+    /// Chooses the map with the least Σ ln(error/variance) over the targets, or the largest sum of log evidences, and a λ for
+    /// each target.
     ///
     /// # Errors
     /// The errors of [`choose`](RidgeGrid::choose).
@@ -172,7 +173,7 @@ impl<T: Real> RidgeGrid<T> {
     }
 }
 
-/// The best of some maps, found half by half so that few spectra exist at a time; all errors, if no map can be fitted.
+/// The best of some maps, found by halves so that few spectra exist at a time; all errors if no map can be fitted.
 fn best<'s, T: Real>(
     candidates: &'s [RidgeStatistics<T>],
     tried: &(impl Fn(&'s RidgeStatistics<T>) -> Result<Tried<'s, T>> + Sync),

@@ -1,4 +1,4 @@
-//! [`Growth`]: which lengthscales of a grid without ends are tried, one after the other.
+//! [`Growth`]: which lengthscales of an unbounded grid are tried, one after the other.
 
 /// The places that are tried first, and the first and last ones that may be.
 const FIRST: [i32; 2] = [-4, 4];
@@ -6,8 +6,9 @@ const LIMITS: [i32; 2] = [-24, 20];
 /// The most places that are tried beyond the first.
 const BUDGET: usize = 16;
 
-/// The search for the best place k on a line of whole numbers. It is asked which places come next, and is told the error of each. Errors
-/// are of any ordered kind; of equal ones, the first that was told is the best.
+/// The search for the place k of least error among whole numbers. [`next`](Growth::next) returns the places to try, and
+/// [`tell`](Growth::tell) takes the error of each. Errors are of any ordered type; of equal ones, the first that was told is the
+/// best.
 ///
 /// 1. The first places are tried.
 /// 2. While the best place is the outermost on the lower side, one below it is tried, twice as far each time; then on the upper side.
@@ -18,7 +19,7 @@ pub struct Growth<E> {
     budget: usize,
     /// All places with their errors, in the order in which they were told.
     tried: Vec<(i32, E)>,
-    /// The number of the best one; `None` if something that is no place was better.
+    /// The index of the best place in `tried`; `None` if an error outside of the grid was less.
     best: Option<usize>,
     stage: Stage,
 }
@@ -48,12 +49,12 @@ impl<E: PartialOrd> Default for Growth<E> {
 }
 
 impl<E: PartialOrd> Growth<E> {
-    /// A search that begins with the places from `first[0]` to `first[1]`, stays within limits, and tries so many more.
+    /// A search that begins with the places from `first[0]` to `first[1]`, stays within limits, and tries `budget` more places.
     pub fn new(first: [i32; 2], limits: [i32; 2], budget: usize) -> Self {
         Growth { limits, budget, tried: Vec::new(), best: None, stage: Stage::First(first) }
     }
 
-    /// The places to try next, which do not depend on each other; none at the end.
+    /// The places to try next, in any order; none at the end.
     #[allow(clippy::should_implement_trait, reason = "it must be told errors between two calls")]
     pub fn next(&mut self) -> Vec<i32> {
         let next = match self.stage {
@@ -94,7 +95,7 @@ impl<E: PartialOrd> Growth<E> {
         self.tried.push((k, error));
     }
 
-    /// Takes the error of something that is no place: where it is the least, the search ends.
+    /// Takes an error outside of the grid; if it is the least, the search ends.
     pub fn tell_other(&mut self, error: &E) {
         if self.best.is_some_and(|best| *error < self.tried[best].1) {
             self.best = None;

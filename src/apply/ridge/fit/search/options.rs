@@ -11,7 +11,7 @@ use crate::kernel::Lengthscale;
 use crate::map::{Map, Recipe, Trigonometric};
 use crate::once::once;
 
-/// Fits a ridge regression to data in memory, and searches for its lengthscales, number of frequencies and λ. Approximate: kernels
+/// Fits a ridge regression to data in memory, and searches for its lengthscale, number of frequencies and λ. Approximate: kernels
 /// are the maps' estimates.
 ///
 /// ```
@@ -35,45 +35,48 @@ use crate::once::once;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// # What is done
+/// # What a search does
 /// 1. Inputs are standardised, unless they are sparse.
-/// 2. On a [number of rows](RidgeSearch::with_rows), drawn at random, a regression is made for each lengthscale of a grid and
-///    each number of frequencies, and its [criterion](Criterion) is computed for each λ of a grid. All lengthscales share
-///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that draws make no difference.
+/// 2. A [number of rows](RidgeSearch::with_rows) is drawn at random. For each lengthscale of a grid and each number of frequencies, a
+///    regression is fitted to these rows, and its [criterion](Criterion) is computed for each λ of a grid. All lengthscales share
+///    one draw of frequencies, whose leading whole blocks serve the smaller numbers, so that errors do not differ by the draw.
 ///    Maps that clearly predict better than the mean come before all others, whatever their errors are
-///    ([`RidgeFit::best`](super::RidgeFit::best)). Several targets each have
-///    [their own λ](RidgeSearch::with_lambda_per_target), while classes share one.
-/// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets a lengthscale of its own,
-///    starting from the best of these.
-/// 4. The best map is fitted to all rows, and λ is chosen again. Errors of left-out rows and groups are then taken at those of the
-///    search, each for the regression on all others. With folds, blocks or a share of rows that is held out, λ stays. Rows of your own
-///    that are [held out](Criterion::held_out) are no part of the model: add them to its statistics if they should be.
+///    ([`RidgeFit::best`](super::RidgeFit::best)). Several targets have a λ each
+///    ([`with_lambda_per_target`](RidgeSearch::with_lambda_per_target)); classes have one λ.
+/// 3. With [`with_lengthscale_per_dimension`](RidgeSearch::with_lengthscale_per_dimension), each coordinate gets its own lengthscale,
+///    beginning with the best lengthscales of step 2.
+/// 4. The best map is fitted to all rows, and λ is chosen again. For this, errors of left-out rows and groups are taken at the rows
+///    of the search, each by the regression on all other rows. With folds, blocks or a held-out share, λ stays. Rows that you
+///    [hold out](Criterion::held_out) are not part of the model: add them to its statistics if they should be.
 ///
 /// # Default grids
-/// Rows are the larger of 4096 and 4 D. λ are those of [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas), and larger
-/// ones, up to 10⁴ times the largest eigenvalue, if the largest of these is the best. Lengthscales are ℓ₀·2^{k/2} with the
-/// [median](crate::data::lengthscale::median) distance ℓ₀, as follows.
+/// The number of rows is the larger of 4096 and 4 D. The grid of λ is
+/// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas). While its largest λ is the best, larger ones are added, up
+/// to 10⁴ times the largest eigenvalue. Lengthscales are ℓ₀·2^{k/2} with the [median](crate::data::lengthscale::median) distance
+/// ℓ₀, as follows.
 ///
-/// 1. k = −4 … 4 are tried. Then waves are tried that these do not see: ½/ω, 1/ω and 2/ω for a frequency ω along a coordinate
-///    that explains more of a target than noise would.
-/// 2. While the best is the shortest, a shorter one is tried, twice as far each time, and in the same way longer ones.
+/// 1. k = −4 … 4 are tried. Then a spectral start is tried: lengthscales ½/ω, 1/ω and 2/ω for the frequencies ω of at most three
+///    waves. Such a wave runs along a coordinate, explains more of a target than noise would, and has 1/ω outside of the
+///    lengthscales that were tried first.
+/// 2. While the best lengthscale is the shortest, a shorter one is tried, twice as far each time, and in the same way longer ones.
 /// 3. Gaps beside the best are halved until all lengthscales between are tried.
 ///
 /// k stays between −24 and 20, and steps 2 and 3 try at most 16 maps.
-/// [`RidgeWarning::Lengthscale`](crate::apply::RidgeWarning::Lengthscale) says whether they ended at an end. Grids that are given are
-/// not extended.
+/// [`RidgeWarning::Lengthscale`](crate::apply::RidgeWarning::Lengthscale) says whether the best lengthscale is the shortest or
+/// the longest that was tried. Grids that are given are not extended.
 ///
 /// [`progress::watch`](crate::progress::watch) shows each map that was tried, and can stop a search.
 ///
 /// # Cost
-/// O(r D² + D³) for each map with r rows of the search, in parallel over maps, and O(n D²) at the end. Each thread holds a
-/// map, its sums and its spectrum ([`RidgeStatistics::bytes`](crate::apply::RidgeStatistics::bytes)). A map holds its own copy of the
-/// frequencies, divided by its lengthscale and rounded to `T`; the draw itself exists once for each number of frequencies.
+/// A search takes O(r D² + D³) for each map with r rows, in parallel over maps, and O(n D²) at the end. Each thread holds a map,
+/// its sums and its spectrum ([`RidgeStatistics::bytes`](crate::apply::RidgeStatistics::bytes)). A map holds its own copy of the
+/// frequencies, divided by its lengthscale and rounded to `T`. The draw itself exists once for each number of frequencies.
 ///
-/// # What fails
-/// A map of the grid that cannot be fitted, for example because sums overflow, does not end a search while another can be
-/// fitted: [`RidgeWarning::Failed`](crate::apply::RidgeWarning::Failed) names it. Lengthscales beyond the default ones that fail are
-/// left out, and so are steps of a sweep over the coordinates.
+/// # Maps that fail
+/// If a map of the grid cannot be fitted, for example because sums overflow, the search goes on with the others, and
+/// [`RidgeWarning::Failed`](crate::apply::RidgeWarning::Failed) names the map. The search fails if no map can be fitted.
+/// Lengthscales beyond the first ones of the default grid, and steps of a sweep over the coordinates, are left out without a
+/// warning.
 #[doc(alias = "KernelRidge")]
 #[doc(alias = "GridSearchCV")]
 #[doc(alias = "RidgeCV")]
@@ -89,11 +92,11 @@ pub struct RidgeSearch<'a, T: Real> {
     pub(super) sweeps: usize,
     pub(super) standardise: bool,
     pub(super) intercept: bool,
-    /// How λ are shared; `None` for one of each target, or one of all classes.
+    /// How λ are chosen; `None` for the default, which is one for each target, or one for all classes.
     pub(super) share: Option<Share>,
 }
 
-/// What makes the maps of a search.
+/// A function or recipe that makes the maps of a search.
 pub(super) enum Maps<'a, T: Real> {
     /// A function of a lengthscale alone.
     Of(Box<dyn Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>),
@@ -139,9 +142,9 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         Ok(Self::new(omega, |omega, lengthscale| Trigonometric.gaussian(omega, lengthscale)))
     }
 
-    /// A search over the maps of any mechanism: those that `make` gives for frequencies and a lengthscale, such as
-    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`. `make` is given these frequencies without a copy, or leading ones, which
-    /// are copied once for each number of frequencies.
+    /// A search over the maps of any mechanism. `make` gives the map for frequencies and a lengthscale, such as `|omega, ell|
+    /// Trigonometric.gaussian(omega, ell)`. It is given all frequencies without a copy, or leading ones, which are copied once
+    /// for each number of frequencies.
     pub fn new(
         omega: impl Into<Arc<Frequencies>>,
         make: impl Fn(Arc<Frequencies>, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
@@ -149,13 +152,13 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         Self::over(Maps::On(omega.into(), Box::new(make)))
     }
 
-    /// A search over the maps that `make` gives for a lengthscale: for maps of several draws, or of none.
+    /// A search over the maps that `make` gives for a lengthscale, for maps that have several draws or none.
     pub fn of(make: impl Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a) -> Self {
         Self::over(Maps::Of(Box::new(make)))
     }
 
-    /// A search over the lengthscales of a recipe, such as the best of a plan: all kernels in it get the lengthscales that are tried, and
-    /// what is not drawn yet is drawn once from the seed.
+    /// A search over the lengthscales of a recipe, such as the best recipe of a plan. All kernels in it get the lengthscale that
+    /// is tried. Frequencies that are not drawn yet are drawn once, from the seed.
     ///
     /// ```
     /// # #[cfg(feature = "planner")] {
@@ -178,7 +181,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// kernels have different ones.
     pub fn of_recipe(recipe: &Recipe, seed: u64) -> Result<Self> {
         let recipe = recipe.drawn(seed)?;
-        // A kernel without a lengthscale has that of 1.
+        // A kernel without a lengthscale has the lengthscale 1.
         recipe.with_lengthscale(&Lengthscale::from(2.0))?;
         Ok(Self::over(Maps::Recipe(Box::new(recipe))))
     }
@@ -200,7 +203,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         }
     }
 
-    /// Sets the lengthscales to try, for inputs after standardisation: numbers, or vectors with one for each dimension.
+    /// Sets the lengthscales to try, for standardised inputs: numbers, or vectors with a number for each dimension.
     #[must_use]
     pub fn with_lengthscales<L: Into<Lengthscale>>(
         mut self,
@@ -217,8 +220,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Sets the numbers of frequencies to try, each rounded up to whole blocks of the draw and at most m; by default only m is
-    /// tried. It is for a search that was given frequencies.
+    /// Sets the numbers of frequencies to try. Each is rounded up to whole blocks of the draw and is at most m; by default only m
+    /// is tried. The option is for a search that was made from frequencies.
     #[must_use]
     pub fn with_frequencies(mut self, counts: impl IntoIterator<Item = usize>) -> Self {
         self.frequencies = Some(counts.into_iter().collect());
@@ -232,7 +235,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Sets the most rows that the search reads, drawn at random; `usize::MAX` for all.
+    /// Sets the maximum number of rows that the search reads, drawn at random; `usize::MAX` reads all.
     #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = Some(rows);
@@ -246,27 +249,29 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Gives each coordinate a lengthscale of its own, in so many sweeps over the coordinates. A sweep multiplies or divides each
-    /// lengthscale by a factor where that lowers the criterion: by 2 at first, and by the square root of the last factor after a
-    /// sweep that changed nothing. It tries 2 d more maps.
+    /// Gives each coordinate its own lengthscale, in this number of sweeps over the coordinates. A sweep multiplies or divides
+    /// each lengthscale by a factor where that lowers the criterion. The factor is 2 at first; after a sweep that changed
+    /// nothing, it is replaced by its square root. A sweep tries 2 d more maps.
     ///
-    /// Sweeps start from the best of the lengthscales G 2^{k/2} m that the default grid tries. m_k is the median of |x_ik − x_jk| over
-    /// pairs of points (of the non-zero ones if it is 0), and G the median of ‖(x_i − x_j)/m‖. The first sweep also tries ½, 1 and 2 over the
-    /// frequency of a wave along the coordinate that explains more of a target than noise would.
+    /// Sweeps begin with the best of the lengthscales G 2^{k/2} m_l for coordinate l, which the default grid tries. m_l is the
+    /// median of |x_il − x_jl| over pairs of points (of the non-zero values if that median is 0), and G is the median of ‖(x_i −
+    /// x_j)/m‖. The first sweep also tries ½/ω, 1/ω and 2/ω for the frequency ω of a wave along the coordinate that explains more
+    /// of a target than noise would.
     ///
-    /// A lengthscale moves by a factor of 2 in a sweep at most otherwise. Where many coordinates do not matter, the best common scale
-    /// is far too long for the others, and some five sweeps are needed. With many coordinates and few rows the criterion is
-    /// overfitted: it falls below the error at new points.
+    /// Apart from these waves, a lengthscale changes by a factor of at most 2 in a sweep. Where many coordinates do not matter,
+    /// the best common lengthscale is far too long for the others, and about five sweeps are needed. With many coordinates and
+    /// few rows the criterion is overfitted: it becomes less than the error at new points.
     #[must_use]
     pub fn with_lengthscale_per_dimension(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
         self
     }
 
-    /// Gives each target a λ of its own, which is the default for numbers: the one of its least error. Maps are compared by
-    /// Σ ln(error/variance) over the targets that vary, which does not change with their units, or by the sum of log evidences.
+    /// Gives each target its own λ, the one with the least error for this target. This is the default for numbers. With the
+    /// evidence, maps are compared by the sum of log evidences. With other criteria they are compared by Σ ln(error/variance)
+    /// over the targets that vary, which does not change with their units.
     ///
-    /// For labels, predictions of all classes then add up to 1 no longer.
+    /// With labels, the predictions of all classes then no longer add up to 1.
     ///
     /// ```
     /// use random_features::apply::RidgeSearch;
@@ -295,15 +300,15 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Takes one λ for all targets, which is the default for labels: the one with the least sum of errors. Predictions of all classes
-    /// add up to 1.
+    /// Takes one λ for all targets, the one with the least sum of errors. This is the default for labels, whose predictions then
+    /// add up to 1 over the classes.
     #[must_use]
     pub fn without_lambda_per_target(mut self) -> Self {
         self.share = Some(Share::Common);
         self
     }
 
-    /// Leaves inputs as they are.
+    /// Leaves out the standardisation of inputs.
     #[must_use]
     pub fn without_standardisation(mut self) -> Self {
         self.standardise = false;

@@ -1,4 +1,4 @@
-//! Fast waves in a coordinate, which lengthscales near the median distance do not see: a spectral start for a search.
+//! Waves along a coordinate that are too fast for lengthscales near the median distance: a spectral start for a search.
 
 use std::f64::consts::TAU;
 
@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use crate::error::Result;
 use crate::{progress, threads};
 
-/// The most rows that are read, and the most evaluations of a wave: there are twice as many frequencies as rows.
+/// The maximum number of rows that are read, and of evaluations of a wave; there are twice as many frequencies as rows.
 const ROWS: usize = 4096;
 const EVALUATIONS: usize = 1 << 26;
 /// The probability with which noise makes a peak, for all coordinates together.
@@ -30,13 +30,13 @@ pub(super) struct Peak {
     pub power: f64,
 }
 
-/// How many rows are read of points in d dimensions.
+/// The number of rows that are read, for points in d dimensions.
 pub(super) fn rows(d: usize) -> usize {
     ((EVALUATIONS / 2 / d.max(1)) as f64).sqrt().min(ROWS as f64) as usize
 }
 
-/// The strongest wave along each coordinate for each target, where noise would hardly make one: in `x`, n × d, and `y`, n × t, with
-/// weights of rows. Peaks of a coordinate stand together, the strongest first.
+/// The strongest wave along each coordinate for each target in `x`, n × d, and `y`, n × t, with weights of rows. Waves that noise
+/// could make are left out. Waves along one coordinate stand together, the strongest first.
 pub(super) fn peaks(
     x: ArrayView2<'_, f64>,
     y: ArrayView2<'_, f64>,
@@ -90,7 +90,7 @@ fn frequency_step(x: &mut [f64]) -> Option<f64> {
     (length > 0.0 && step.is_finite() && step > 0.0).then_some(step)
 }
 
-/// Whether noise makes such a peak in d coordinates of n rows with a probability below [`CHANCE`].
+/// Whether noise makes a peak of this power in d coordinates of n rows with a probability below [`CHANCE`].
 fn is_significant(power: f64, n: usize, d: usize) -> bool {
     let n = n as f64;
     (0.5 * n * d as f64).ln() + 0.5 * (n - 3.0) * (-power.min(1.0)).ln_1p() < CHANCE.ln()
@@ -135,7 +135,7 @@ fn powers(
     Ok(powers)
 }
 
-/// The shares of the variance of `y` that waves explain, for ω = first, first + step, …
+/// The shares of the variance of `y` that waves of angular frequency ω explain, for ω = first, first + step, …
 ///
 /// # Errors
 /// [`Cancelled`](crate::Error::Cancelled) if a watcher stops it.

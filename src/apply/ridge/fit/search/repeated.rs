@@ -1,4 +1,4 @@
-//! Rows that occur again.
+//! The warning for rows that occur more than once.
 
 use std::collections::HashMap;
 use std::hash::Hasher;
@@ -10,13 +10,13 @@ use crate::error::Result;
 use crate::memory::check_memory;
 use crate::progress;
 
-/// The share of rows that may occur again without a warning.
+/// The largest share of repeated rows without a warning.
 const SHARE: f64 = 0.01;
 /// The number of rows between two checks for cancellation.
 const ROWS: usize = 4096;
 
-/// A warning where many rows equal an earlier one of another group in point and targets, found by a hash of each row. Without groups,
-/// each row is one.
+/// Warns if many rows equal an earlier row of another group in point and targets, which is found by a hash of each row. Without
+/// groups, each row is a group.
 pub(super) fn repeated<T: Real>(
     sample: &RidgeRows<'_, T>,
     groups: Option<&[usize]>,

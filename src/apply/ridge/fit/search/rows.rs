@@ -7,13 +7,13 @@ use crate::Real;
 use crate::data::lengthscale::choose;
 use crate::error::{Error, Result};
 
-/// The least number of rows of a search.
+/// The least default number of rows of a search.
 const ROWS: usize = 4096;
 /// The least number of rows for each feature.
 const ROWS_PER_FEATURE: usize = 4;
 
 impl<T: Real> Search<'_, '_, T> {
-    /// Chooses the rows of the search for maps of up to so many features.
+    /// Chooses the rows of the search, for maps of up to `features` features.
     pub fn choose_rows(&mut self, features: usize) -> Result<()> {
         let n = self.all.x.nrows();
         let default = ROWS.max(features.saturating_mul(ROWS_PER_FEATURE));
@@ -54,7 +54,7 @@ impl<T: Real> Search<'_, '_, T> {
         Ok(())
     }
 
-    /// Draws `count` of the numbers below n, ascending, from a stream of their own.
+    /// Draws `count` numbers below n, ascending, from the stream `stream` of the seed.
     pub fn draw(&self, n: usize, count: usize, stream: u64) -> Vec<usize> {
         choose(n, count, &mut crate::rng_of_step(self.options.seed, stream))
     }

@@ -1,15 +1,15 @@
-//! [`Source`]: where a chosen model comes from.
+//! [`Source`]: the sums of a chosen model, or the rows from which they can be computed.
 
 use super::super::{RidgeRows, RidgeSpectrum, RidgeStatistics};
 use crate::Real;
 use crate::error::Result;
 
-/// What the sums of a chosen model are made of.
+/// The sums of a chosen model, or the rows from which they can be computed.
 #[derive(Clone, Debug)]
 pub(super) enum Source<T: Real> {
     /// The sums.
     Statistics(Box<RidgeStatistics<T>>),
-    /// All rows, where they are fewer than features, so that a search has made no sums.
+    /// All rows, if they were fewer than features, so that the search has computed no sums.
     Rows(Box<RidgeRows<'static, T>>),
 }
 

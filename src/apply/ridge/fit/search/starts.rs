@@ -1,4 +1,4 @@
-//! The lengthscales that a search tries where none are given.
+//! The lengthscales of a search for which none are given.
 
 use ndarray::{Array1, CowArray, Ix2};
 
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::kernel::Lengthscale;
 use crate::{Points, Real};
 
-/// The most points whose distances are taken, and the most numbers in them.
+/// The maximum number of points whose distances are computed, and of numbers in these points.
 const POINTS: usize = 1000;
 const NUMBERS: usize = 1 << 24;
-/// The lengthscales that are tried for a wave, times its angular frequency.
+/// The lengthscales that are tried for a wave, in units of 1/ω.
 const OF_WAVE: [f64; 3] = [0.5, 1.0, 2.0];
-/// The most waves that a search with one lengthscale tries.
+/// The maximum number of waves for which a search with a common lengthscale tries lengthscales.
 const WAVES: usize = 3;
 
 /// The lengthscales ℓ₀·2^{k/2} of the default grid.
@@ -36,7 +36,7 @@ impl Scales {
 }
 
 impl<T: Real> Search<'_, '_, T> {
-    /// The default grid: from the median distance, or from the scales of coordinates where each has a lengthscale of its own.
+    /// The default grid: from the median distance, or from the medians of coordinates if each has its own lengthscale.
     pub fn scales(&self) -> Result<Scales> {
         let x = &self.all.x;
         let most = x.nrows().min(POINTS).min(NUMBERS / x.ncols().max(1)).max(2);
@@ -50,7 +50,7 @@ impl<T: Real> Search<'_, '_, T> {
         Ok(Scales(medians.into_iter().map(|median| common * median).collect::<Vec<_>>().into()))
     }
 
-    /// Points as the maps see them.
+    /// Points as they are given to maps: standardised if inputs are.
     fn seen<'p>(&self, points: &'p Points<'_, T>) -> Result<CowArray<'p, T, Ix2>> {
         let points = points.to_dense()?;
         match &self.inputs {
@@ -59,7 +59,7 @@ impl<T: Real> Search<'_, '_, T> {
         }
     }
 
-    /// Waves along coordinates, on the rows of the search.
+    /// The strongest waves along coordinates, in the rows of the search.
     fn peaks(&self) -> Result<Vec<Peak>> {
         let rows = self.training();
         let (n, d) = (rows.x.nrows(), rows.x.ncols());
@@ -70,8 +70,8 @@ impl<T: Real> Search<'_, '_, T> {
         periodogram::peaks(x.view(), y.view(), weights.view())
     }
 
-    /// Tries lengthscales beyond the first of the default grid, and says whether the grid ended at its limit: for the shortest and
-    /// for the longest. Lengthscales for which no map can be made or fitted are left out.
+    /// Tries lengthscales beyond the first ones of the default grid. Returns whether the grid ended at its limit, for the
+    /// shortest and for the longest lengthscale. Lengthscales for which no map can be made or fitted are left out.
     pub fn extend(&mut self, scales: &Scales, attempts: &mut Attempts) -> Result<[bool; 2]> {
         if attempts.best().1.is_constant() {
             return Ok([false; 2]);
@@ -97,7 +97,7 @@ impl<T: Real> Search<'_, '_, T> {
         }
     }
 
-    /// Tries lengthscales of the strongest waves that the first ones of the default grid do not see.
+    /// Tries lengthscales for the strongest waves whose 1/ω is outside of the first lengthscales of the default grid.
     fn try_waves(&mut self, scales: &Scales, attempts: &mut Attempts) -> Result<()> {
         let seen = [scales.at(-4).at(0), scales.at(4).at(0)];
         let mut peaks = self.peaks()?;
@@ -111,8 +111,8 @@ impl<T: Real> Search<'_, '_, T> {
         self.try_more((0..parts).flat_map(of).collect(), attempts)
     }
 
-    /// Tries lengthscales of each coordinate, one coordinate after the other: steps up and down, and in the first sweep of a default
-    /// grid those of the strongest wave along it.
+    /// Tries lengthscales of each coordinate, one coordinate after the other: steps up and down. The first sweep of a default
+    /// grid also tries lengthscales for the strongest wave along the coordinate.
     pub fn sweep(&mut self, attempts: &mut Attempts) -> Result<()> {
         let d = self.all.x.ncols();
         let is_default = self.options.lengthscales.is_none() && self.options.sweeps > 0;
@@ -145,7 +145,7 @@ impl<T: Real> Search<'_, '_, T> {
         SearchPoint { lengthscale: scales.into(), ..*from }
     }
 
-    /// Tries more candidates than were counted, without those for which no map can be made.
+    /// Tries candidates in addition to those counted in `total`, without candidates for which no map can be made.
     fn try_more(&mut self, mut more: Vec<SearchPoint>, attempts: &mut Attempts) -> Result<()> {
         more.retain(|candidate| self.map(candidate).is_ok());
         self.total = self.total.saturating_add(more.len());

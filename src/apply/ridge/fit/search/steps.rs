@@ -34,23 +34,24 @@ pub(super) struct Search<'s, 'a, T: Real> {
     /// The labels of the rows to train on, and their folds.
     pub train_labels: Option<Vec<usize>>,
     pub folds: Option<FoldRows>,
-    /// Trials of which the watcher has not been told, and the errors of failed ones.
+    /// Finished trials, and the errors of failed ones, that have not been reported to the watcher.
     finished: Mutex<VecDeque<Result<RidgeTrial>>>,
-    /// The number of trials of which the watcher has been told.
+    /// The number of trials that have been reported to the watcher.
     done: Mutex<usize>,
-    /// The number of all trials, as far as it is known.
+    /// The number of all trials that are planned so far.
     pub total: usize,
 }
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
-    /// A search on these rows, with the label of each if groups are left out. Targets share λ by default or not.
+    /// A search on these rows, with the label of each row's group if groups are left out. `share` says how λ are chosen by
+    /// default.
     pub fn new(
         options: &'s RidgeSearch<'a, T>,
         all: RidgeRows<'s, T>,
         (labels, share): (Option<Vec<usize>>, Share),
     ) -> Result<Self> {
         if options.criterion.names_training() {
-            let what = "training data of its own for the criterion of a search, which knows its rows: LeaveOneOut, \
+            let what = "training data in the criterion of a search, which is given them already: use LeaveOneOut, \
                         LeaveGroupsOut, Folds or Forward";
             return Err(Error::Unsupported { what });
         }
@@ -131,8 +132,9 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         counts.iter().map(part).collect()
     }
 
-    /// The most features of a map. All maps are made once before any is tried, so that one that cannot be made is refused at once,
-    /// unless it was not asked for and another can be made. They are made one at a time, since each holds scaled frequencies.
+    /// The largest number of features of a map. All maps are made once before any is tried, one at a time, since each holds
+    /// scaled frequencies. A map that cannot be made is thus refused at once, except if it belongs to a default grid and another
+    /// can be made.
     fn features(&self, candidates: &[SearchPoint]) -> Result<usize> {
         let (mut most, mut failed) = (None, Ok(0));
         for candidate in candidates {
@@ -157,8 +159,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         }
     }
 
-    /// Tries maps, in parallel, and returns the errors of maps that could not be fitted, for example because sums overflow. The
-    /// others are compared without them.
+    /// Tries maps in parallel, and returns the errors of maps that could not be fitted, for example because sums overflow. The
+    /// other maps are compared without them.
     pub fn attempt(&self, candidates: Vec<SearchPoint>, attempts: &mut Attempts) -> Result<Vec<Error>> {
         let tried = threads::map(&candidates, |candidate| self.attempt_and_tell(candidate));
         self.tell()?;
@@ -172,7 +174,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         Ok(failed)
     }
 
-    /// Makes a trial and tells the watcher; gives the trial or the error with which it failed.
+    /// Makes a trial and reports it to the watcher; returns the trial, or the error with which it failed.
     ///
     /// # Errors
     /// [`Cancelled`](Error::Cancelled) if the watcher stops the search.
@@ -204,8 +206,9 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         RidgeTrial::by(&spectrum, &self.options.criterion, &errors, grid)
     }
 
-    /// Tells the watcher of finished trials, in the order in which they were finished. A thread that finds another one telling
-    /// leaves them to it. It must not wait: a watcher that works in parallel may run another trial on its own thread.
+    /// Reports finished trials to the watcher, in the order in which they were finished. If another thread is reporting, that
+    /// thread also reports the trials of this one. This thread must not wait: a watcher that works in parallel may run another
+    /// trial on it.
     fn tell(&self) -> Result<()> {
         let Ok(mut done) = self.done.try_lock() else { return Ok(()) };
         while let Some(trial) = self.next_finished() {
@@ -233,7 +236,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         self.train_labels.as_deref()
     }
 
-    /// The regressions of a map on some rows of positive weight, from the cheaper side.
+    /// The regressions of a map on rows of positive weight: from products of rows or of features, whichever cost less.
     pub fn spectrum(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeSpectrum<T>> {
         if rows.x.nrows() < map.feature_dim() {
             RidgeSpectrum::of_few_rows(map, self.inputs.clone(), self.options.intercept, rows)
@@ -246,7 +249,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         rows.statistics(map, self.inputs.as_ref(), self.options.intercept)
     }
 
-    /// The criterion for regressions of these rows, which have these labels if groups are left out.
+    /// The criterion for regressions of these rows, with the labels of their groups if groups are left out.
     pub fn criterion<'c>(&'c self, rows: RidgeRows<'c, T>, labels: Option<&'c [usize]>) -> Criterion<'c, T> {
         match (&self.options.criterion, &self.held_out) {
             (Criterion::LeaveOneOut, _) => rows.left_out(),
@@ -262,8 +265,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 }
 
-/// The standardisation of the inputs of a search: of all rows, or for blocks in order of the first one, unless a column is constant
-/// there that varies later.
+/// The standardisation of the inputs of a search by all rows. For consecutive blocks it is by the first block, unless a column is
+/// constant there and varies later.
 fn standardisation<T: Real>(criterion: &Criterion<'_, T>, all: &RidgeRows<'_, T>) -> Result<Standardisation> {
     let of =
         |rows: &RidgeRows<'_, T>| Standardisation::of_weighted(&rows.x.to_dense()?, rows.targets.weights());

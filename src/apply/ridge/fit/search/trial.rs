@@ -12,33 +12,35 @@ use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::once::once;
 
-/// The error where no λ could be tried.
+/// The error for an empty grid of λ.
 pub(super) const NONE: Error =
     Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
 
-/// The errors that a search found for one map.
+/// The errors of one map in a search, one for each λ.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RidgeTrial {
-    /// The lengthscale of the map; `None` if it is not a plain one.
+    /// The lengthscale of the map; `None` if the map is not plain (one mechanism with one kernel).
     pub lengthscale: Option<Lengthscale>,
-    /// m, the number of frequencies; `None` if the map is not a plain one.
+    /// m, the number of frequencies; `None` if the map is not plain.
     pub m: Option<usize>,
     /// D, the number of features.
     pub feature_dim: usize,
-    /// The λ that were tried, all above the rounding error of eigenvalues: the default grid falling, given ones in their order.
+    /// The λ that were tried, all above the rounding error of eigenvalues. The default grid is in falling order, given λ are in
+    /// their own order.
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
     pub errors: Vec<f64>,
     /// The criterion for the mean of the targets alone, or for 0 without an intercept: the limit of large λ. The explained share
     /// of the variance is 1 − error / `mean_error`, unless the criterion is minus the log evidence.
     pub mean_error: f64,
-    /// [`RidgeWarning::Constant`] if the targets do not vary, else [`RidgeWarning::Mean`] if the map predicts no better than the mean,
-    /// else [`RidgeWarning::Lambda`] or [`RidgeWarning::Rounding`] if its best λ lies at an end.
+    /// At most one warning: [`RidgeWarning::Constant`] if the targets do not vary, else [`RidgeWarning::Mean`] if the map
+    /// predicts no better than the mean, else [`RidgeWarning::Lambda`] or [`RidgeWarning::Rounding`] if its best λ lies at an end
+    /// of those tried.
     pub warnings: Vec<RidgeWarning>,
-    /// Whether the map predicts better than the mean even as one of many that were tried.
+    /// Whether the map predicts better than the mean by a margin for the many maps that are tried.
     promising: bool,
-    /// The λ with the least error; `None` if rounding leaves no λ of the grid a meaning.
+    /// The λ with the least error; `None` if rounding hides the errors for every λ of the grid.
     choice: Option<Choice>,
 }
 
@@ -52,7 +54,7 @@ impl RidgeTrial {
         Self::by(spectrum, criterion, &*spectrum.errors_by(criterion)?, (lambdas, share))
     }
 
-    /// The trial of the regressions of one map, with errors for λ by a criterion.
+    /// The trial of the regressions of one map, with a function that gives errors for λ.
     pub(super) fn by<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         criterion: &Criterion<'_, T>,
@@ -79,12 +81,13 @@ impl RidgeTrial {
         })
     }
 
-    /// The λ with the least error, of the first target if each has its own; `None` if rounding leaves no λ of the grid a meaning.
+    /// The λ with the least error; if each target has its own λ, the λ of the first target. `None` if rounding hides the errors
+    /// for every λ of the grid.
     pub fn lambda(&self) -> Option<f64> {
         self.choice().and_then(|choice| choice.lambdas.first().copied())
     }
 
-    /// The least error, summed over the targets; infinite if there is none.
+    /// The least error, summed over the targets; infinite if rounding hides the errors for every λ of the grid.
     pub fn error(&self) -> f64 {
         self.choice().map_or(f64::INFINITY, |choice| choice.error)
     }
@@ -94,24 +97,24 @@ impl RidgeTrial {
         self.choice.as_ref()
     }
 
-    /// Whether the targets do not vary, so that errors say nothing.
+    /// Whether the targets do not vary, so that all errors are equal.
     pub(super) fn is_constant(&self) -> bool {
         self.warnings.contains(&RidgeWarning::Constant)
     }
 
-    /// What maps are compared by, the least first: whether a map predicts no better than the mean as one of many, then its error.
+    /// The pair by which maps are compared, the least first: whether the map lacks the margin over the mean, then its error.
     pub(super) fn rank(&self) -> (bool, f64) {
         (!self.promising, self.choice().map_or(f64::INFINITY, |choice| choice.score))
     }
 
-    /// Whether the map is better than another: one that predicts better than the mean even as one of many before one that does
-    /// not, then the one of less error.
+    /// Whether the map ranks before another: first maps that are better than the mean by a margin for the many maps, then maps of
+    /// less error.
     pub(super) fn is_better(&self, other: &Self) -> bool {
         self.rank() < other.rank()
     }
 }
 
-/// The warnings for which the errors of each λ give reason.
+/// The warnings that follow from the errors for each λ.
 pub(super) fn warnings<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
@@ -126,7 +129,7 @@ pub(super) fn warnings<T: Real>(
     mean.into_iter().chain(lambda).collect()
 }
 
-/// Writes the map, D, λ and the criterion, and warnings in a few words.
+/// Writes the lengthscale, D, λ and the criterion, and warnings in a few words.
 impl std::fmt::Display for RidgeTrial {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.lengthscale {
@@ -137,13 +140,13 @@ impl std::fmt::Display for RidgeTrial {
         write!(f, "D = {}", self.feature_dim)?;
         match self.choice() {
             Some(choice) => write!(f, ", λ = {choice}: {:.6e}", choice.error)?,
-            None => write!(f, ": every λ of the grid is lost to rounding")?,
+            None => write!(f, ": rounding hides the errors for every λ of the grid")?,
         }
         self.warnings.iter().try_for_each(|warning| match warning {
             RidgeWarning::Constant => write!(f, ", the targets do not vary"),
             RidgeWarning::Mean { .. } => write!(f, ", no better than the mean"),
             RidgeWarning::Lambda { .. } => write!(f, ", best λ at an end of the grid"),
-            RidgeWarning::Rounding { .. } => write!(f, ", best λ at the end that rounding sets"),
+            RidgeWarning::Rounding { .. } => write!(f, ", best λ the least that rounding does not hide"),
             _ => Ok(()),
         })
     }
@@ -155,7 +158,7 @@ impl std::fmt::Display for RidgeTrial {
 pub struct RidgeFit<T: Real> {
     trials: Vec<RidgeTrial>,
     best: usize,
-    /// The λ of each target, and the criterion for them.
+    /// The λ of each target, and the criterion for these λ.
     choice: Choice,
     source: Source<T>,
     spectrum: RidgeSpectrum<T>,
@@ -175,18 +178,19 @@ impl<T: Real> RidgeFit<T> {
         Ok(RidgeFit { trials, best, choice, source, spectrum, model, warnings })
     }
 
-    /// The trial of each map, in the order in which they were tried.
+    /// The trial of each map, in the order in which maps were tried.
     pub fn trials(&self) -> &[RidgeTrial] {
         &self.trials
     }
 
-    /// The trial with the least error, the first of equal ones, among trials that predict better than the mean if there are such.
-    /// For this the tests of [`RidgeWarning::Mean`] ask for 3.2 nats more, since the best of many maps passes more easily by chance.
+    /// The trial with the least error, the first of equal ones. If some trials clearly predict better than the mean, it is one of
+    /// them. These trials pass the tests of [`RidgeWarning::Mean`] with 3.2 nats to spare. The margin is needed because the best
+    /// of many maps passes more easily by chance.
     pub fn best(&self) -> &RidgeTrial {
         &self.trials[self.best]
     }
 
-    /// The λ of the first target, which is that of all unless each has [its own](RidgeFit::lambdas).
+    /// The λ of the first target; it is the λ of all targets unless each has [its own](RidgeFit::lambdas).
     pub fn lambda(&self) -> f64 {
         self.choice.lambdas.first().copied().unwrap_or(f64::INFINITY)
     }
@@ -196,7 +200,8 @@ impl<T: Real> RidgeFit<T> {
         &self.choice.lambdas
     }
 
-    /// The criterion for the model, summed over the targets, after fitting all rows (with held-out rows, before).
+    /// The criterion for the model, summed over the targets, after all rows were fitted. With a held-out share, folds or blocks
+    /// it is the criterion from the search, before all rows were fitted.
     pub fn error(&self) -> f64 {
         self.choice.error
     }
@@ -211,7 +216,7 @@ impl<T: Real> RidgeFit<T> {
         &self.spectrum
     }
 
-    /// The model with variances of its predictions.
+    /// The model's posterior, which predicts with variances.
     ///
     /// # Errors
     /// The errors of [`RidgeSpectrum::posterior_per_target`].
@@ -239,14 +244,14 @@ impl<T: Real> RidgeFit<T> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::new`] and [`RidgeStatistics::update`] where rows were fewer than features, so that the search
-    /// made no sums.
+    /// The errors of [`RidgeStatistics::new`] and [`RidgeStatistics::update`] if there were fewer rows than features, for which a
+    /// search computes no sums.
     #[inline(never)]
     pub fn into_statistics(self) -> Result<RidgeStatistics<T>> {
         self.source.statistics(&self.spectrum)
     }
 
-    /// The reasons why the regression may be worse than it looks, or than it could be; empty if none was noticed.
+    /// The reasons why the regression may be worse than its errors suggest, or worse than it could be; empty if there are none.
     ///
     /// ```
     /// use random_features::Trigonometric;
@@ -287,7 +292,7 @@ impl<T: Real> std::fmt::Display for RidgeFit<T> {
     }
 }
 
-/// Trials, with the spectrum of the best one.
+/// Trials, and the spectrum of the best one.
 pub(super) struct Tried<'s, T: Real> {
     trials: Vec<RidgeTrial>,
     best: usize,
@@ -309,7 +314,7 @@ impl<'s, T: Real> Tried<'s, T> {
         Ok(Tried { trials, best: 0, statistics, spectrum, failed: Vec::new() })
     }
 
-    /// All trials of two sets, in order, with the better spectrum.
+    /// All trials of two sets in their order, and the spectrum of the better one of the two best.
     pub fn join(mut self, other: Self) -> Self {
         if other.trials[other.best].is_better(&self.trials[self.best]) {
             (self.best, self.spectrum) = (self.trials.len() + other.best, other.spectrum);
@@ -320,7 +325,7 @@ impl<'s, T: Real> Tried<'s, T> {
         self
     }
 
-    /// These trials, with the errors of maps that could not be fitted.
+    /// These trials, and the errors of further maps that could not be fitted.
     pub fn beside(mut self, errors: Vec<Error>) -> Self {
         self.failed.extend(errors);
         self

@@ -6,19 +6,19 @@ use crate::Real;
 use crate::error::Error;
 use crate::kernel::Lengthscale;
 
-/// Nats by which a target must be likelier under a regression than under its mean and noise, for the two to be told apart.
+/// The nats by which a target must be more likely under a regression than under a constant with noise.
 const NATS: f64 = 4.0;
-/// More nats for a choice among maps: ln of the 25 that a default search tries at most.
+/// The additional nats for a choice among maps: ln 25, since a default search tries at most 25.
 const MAPS: f64 = 3.2;
-/// The share of its error by which the common λ may cost a target more than one of its own would.
+/// The share of its error that the common λ may cost a target, compared with its own best λ, without a warning.
 const COST: f64 = 0.1;
-/// The share of the error of the mean below which targets are fitted exactly.
+/// The share of the error of the mean below which targets count as fitted exactly.
 const EXACT: f64 = 1e-4;
 /// Differences of a target's errors below this share of its variance are rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// A warning if the least of these errors is not below that of the mean, or the evidence does not tell targets from noise: for all
-/// targets, or for each if each has its own λ.
+/// Warns if the least of the errors is not below the error of the mean, or if the evidence does not distinguish targets from
+/// noise. The test is for all targets together, or for each if each has its own λ.
 pub(super) fn mean<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
@@ -33,7 +33,7 @@ pub(super) fn mean<T: Real>(
     Some(RidgeWarning::Mean { error, mean_error, nats, needed })
 }
 
-/// Whether a map passes the tests for being better than the mean, with nats to spare for the many maps that are tried.
+/// Whether a map passes the tests for being better than the mean, with a margin for the many maps that are tried.
 pub(super) fn is_promising<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
@@ -42,13 +42,14 @@ pub(super) fn is_promising<T: Real>(
     tests(spectrum, criterion, errors).iter().any(|test| test.passes(MAPS))
 }
 
-/// What tells the regression of some targets from their mean.
+/// The numbers that distinguish the regression of some targets from their mean.
 struct Test {
     error: f64,
     mean_error: f64,
-    /// The most nats by which a target is likelier under a regression that was tried than under its mean and noise.
+    /// The largest number of nats by which a target is more likely under a regression that was tried than under a constant with
+    /// noise.
     nats: f64,
-    /// How many nats are needed.
+    /// The number of nats that are needed.
     needed: f64,
 }
 
@@ -58,7 +59,7 @@ impl Test {
     }
 }
 
-/// The tests for the targets of each λ.
+/// The tests, one for the targets of each λ.
 fn tests<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
@@ -68,7 +69,7 @@ fn tests<T: Real>(
     let rows = match criterion {
         Criterion::GeneralisedCrossValidation => shrinkage.count,
         evidence if evidence.is_evidence() => shrinkage.count,
-        // These errors do not change if all weights are multiplied by a number.
+        // These errors do not change if all weights are multiplied by one number.
         _ => spectrum.training.rows(),
     };
     let varying = shrinkage.varying();
@@ -84,8 +85,8 @@ fn tests<T: Real>(
     errors.series().into_iter().filter_map(of).collect()
 }
 
-/// A warning if the best λ is the first or the last that was tried and has an error, and λ beyond it could be better. Where each
-/// target has its own λ, targets that are no better than their mean have none to warn of.
+/// Warns if the best λ is the first or the last one tried whose error is finite, and λ beyond it could be better. If each target
+/// has its own λ, targets that are no better predicted than by their mean are not tested.
 pub(super) fn lambda<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
@@ -117,8 +118,8 @@ fn at_end<T: Real>(
     above.then_some(RidgeWarning::Lambda { largest: false, lambda })
 }
 
-/// The share of the error of the mean that a regression explains; for the evidence the share of the noise's variance for which
-/// nats would be as many.
+/// The share of the mean's error that a regression explains. For the evidence, it is the share of the noise's variance whose
+/// explanation would give this number of nats.
 fn explained<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
@@ -132,7 +133,7 @@ fn explained<T: Real>(
             let rows = shrinkage.freedom() * varying.count() as f64;
             (2.0 * (error - mean_error) / rows).exp()
         }
-        // What noise is explained is not told by a density that knows it.
+        // With a known noise, nats do not correspond to a share of its variance.
         Criterion::LogEvidenceWithNoise(_) => 1.0,
         _ => error / mean_error,
     }
@@ -143,8 +144,8 @@ pub(super) fn failed(errors: &[Error]) -> Option<RidgeWarning> {
     errors.first().map(|error| RidgeWarning::Failed { maps: errors.len(), error: error.clone() })
 }
 
-/// Warnings if the best lengthscales lie at an end of those of their kind that were tried; `at_limit` says whether the default grid
-/// ended at its limit, for the shortest and for the longest.
+/// Warns if the best lengthscales are the shortest or the longest of their kind that were tried. `at_limit` says whether the
+/// default grid ended at its limit, for the shortest and for the longest.
 pub(super) fn lengthscales<'a>(
     best: &Lengthscale,
     tried: impl Iterator<Item = &'a Lengthscale> + Clone,
@@ -174,7 +175,7 @@ pub(super) fn lengthscales<'a>(
         .collect()
 }
 
-/// A warning if another λ, among those that were tried, would serve a target much better than the common one.
+/// Warns if another λ among those tried would be much better for a target than the common λ.
 pub(super) fn targets<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     lambdas: &[f64],
