@@ -76,7 +76,7 @@ def predictions(np: ModuleType, case: Any) -> Iterator[Run]:
 def wave(np: ModuleType, x: Any) -> tuple[Any, Any]:
     """A wave along the diagonal of the points, and the wave with noise."""
     along = x.sum(axis=1, dtype=np.float64) - x.shape[1] ** 0.5 / 2
-    signal = np.sin(2 * 12**0.5 * along)
+    signal = np.sin(12**0.5 * along)
     return signal, (signal + 0.3 * np.random.default_rng(3).standard_normal(len(x))).astype(x.dtype)
 
 

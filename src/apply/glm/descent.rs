@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, Axis, s};
 
+use super::ahead::Ahead;
 use super::conjugate::Conjugate;
 use super::{Curvature, Glm, GlmSums, Loss, Response, Step, Terms};
 use crate::engine::{Batch, FeatureSource, FoldBuffers, PointsView, Runs, fold};
@@ -15,9 +16,12 @@ use crate::{Real, progress};
 
 /// The maximum number of steps of Newton's method.
 const STEPS: usize = 500;
-/// The share of the loss below which the decrease that a step predicts ends the iteration after one more full step. The first
-/// share is for new second derivatives, with which a step squares the error; the second share is for older ones.
-const ENOUGH: [f64; 2] = [1e-11, 1e-15];
+/// The share of the loss at which the predicted decrease ends the iteration after one full step more. With fresh second derivatives
+/// this is the decrease that the step predicts. With older ones it is the decrease that will be left: that of the step, times its
+/// ratio to the decrease of the step before.
+const ENOUGH: [f64; 2] = [1e-11, 1e-17];
+/// The factor of these shares for a sample, whose minimum differs from that of all rows.
+const COARSE: f64 = 1e6;
 /// The share of the predicted decrease by which the loss must fall.
 const ARMIJO: f64 = 1e-4;
 /// The rounding error of losses, relative to their scale.
@@ -32,7 +36,7 @@ const SAMPLE: usize = 8192;
 const SAMPLE_EACH: usize = 8;
 const BLOCK: usize = 512;
 /// The number of rows of a run of gradients.
-const RUN: usize = 512;
+pub(super) const RUN: usize = 512;
 
 /// A model, and the rows over which its loss is minimised.
 pub(super) struct Descent<'x, 'r, T: Real> {
@@ -58,7 +62,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
 
     /// Moves to the minimum.
     pub fn run(&mut self, lambda: f64) -> Result<()> {
-        if self.model.is_large() { Conjugate::run(self, lambda) } else { self.newton(lambda) }
+        if self.model.is_large() { Conjugate::run(self, lambda) } else { self.newton(lambda, 1.0) }
     }
 
     /// Moves to the minimum; if there are many rows, first over a sample of them.
@@ -78,7 +82,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
             if share > 0.0 && varies(response.y[[0, 0]]) {
                 let model = self.model.clone();
                 let mut sample = Descent::at(model, x.view().into(), &response)?;
-                sample.newton(lambda * share)?;
+                sample.newton(lambda * share, COARSE)?;
                 let eta = sample.model.linear.scores(self.x)?;
                 let (model, total) = (&sample.model, |eta| self.model.loss.total(eta, self.response));
                 if total(&eta) + model.penalty(lambda) < total(&self.eta) + self.model.penalty(lambda) {
@@ -89,39 +93,45 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         self.run(lambda)
     }
 
-    /// Newton's method.
-    fn newton(&mut self, lambda: f64) -> Result<()> {
+    /// Newton's method, until the predicted decrease is a multiple of [`ENOUGH`].
+    fn newton(&mut self, lambda: f64, multiple: f64) -> Result<()> {
         let keeps = self.x.nrows() >= MANY && self.model.values() == 1;
-        let (mut curvature, mut last) = (None, f64::INFINITY);
+        let (mut curvature, mut ahead, mut last) = (None, None, f64::INFINITY);
         for _ in 0..STEPS {
             progress::check()?;
-            let terms = self.model.loss.terms(&self.eta, self.response);
+            let Ahead { terms, pull } = ahead.take().unwrap_or_else(|| Ahead {
+                terms: self.model.loss.terms(&self.eta, self.response),
+                pull: None,
+            });
             let loss = terms.losses.sum() + self.model.penalty(lambda);
-            let mut step = match &curvature {
-                Some(curvature) => Some(self.step(&terms, curvature, lambda)?),
+            let older = match &curvature {
+                Some(curvature) => Some(self.step(&terms, pull, curvature, lambda)?),
                 None => None,
             };
             // Second derivatives from an earlier step are computed again if convergence with them is slow.
-            step = step.filter(|(_, promise)| *promise <= SLOW * last);
-            let fresh = step.is_none();
-            if fresh {
-                let sums = match self.known.take() {
-                    Some(sums) => sums,
-                    None => self.sums(&terms)?,
-                };
-                let new = Curvature::of(&sums, lambda)?;
-                let gradient = sums.gradient(lambda);
-                let direction = new.solve(&gradient)?;
-                let promise = direction.dot(&gradient);
-                step = Some((direction, promise));
-                curvature = Some(new);
-            }
-            let Some((direction, promise)) = step else { break };
-            if promise <= ENOUGH[usize::from(!fresh)] * self.scale(loss) {
+            let older = older.filter(|(_, promise)| *promise <= SLOW * last);
+            let fresh = older.is_none();
+            let (direction, promise) = match older {
+                Some(step) => step,
+                None => {
+                    let sums = match self.known.take() {
+                        Some(sums) => sums,
+                        None => self.sums(&terms)?,
+                    };
+                    let (new, gradient) = (Curvature::of(&sums, lambda)?, sums.gradient(lambda));
+                    let direction = new.solve(&gradient)?;
+                    let promise = direction.dot(&gradient);
+                    curvature = Some(new);
+                    (direction, promise)
+                }
+            };
+            let left = if fresh { promise } else { promise * (promise / last) };
+            if left <= multiple * ENOUGH[usize::from(!fresh)] * self.scale(loss) {
                 self.go(&direction, 1.0)?;
                 return Ok(());
             }
-            let moved = self.search(&direction, promise, loss, lambda)?;
+            let moved;
+            (moved, ahead) = self.search(&direction, promise, (loss, lambda), keeps)?;
             if moved < 1.0 || !keeps {
                 curvature = None;
             }
@@ -134,9 +144,18 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         Err(not_found())
     }
 
-    /// The step by known second derivatives, and the decrease of the loss that it predicts.
-    fn step(&mut self, terms: &Terms, curvature: &Curvature, lambda: f64) -> Result<(Step, f64)> {
-        let gradient = self.gradient(terms, lambda)?;
+    /// The step by known second derivatives, and the decrease of the loss that it predicts. The gradient of the losses may be known.
+    fn step(
+        &mut self,
+        terms: &Terms,
+        pull: Option<Step>,
+        curvature: &Curvature,
+        lambda: f64,
+    ) -> Result<(Step, f64)> {
+        let gradient = match pull {
+            Some(pull) => self.penalised(pull, lambda),
+            None => self.gradient(terms, lambda)?,
+        };
         let direction = curvature.solve(&gradient)?;
         let promise = direction.dot(&gradient);
         Ok((direction, promise))
@@ -176,12 +195,16 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         let shape = Runs { rows: RUN, bytes: values * width * size_of::<f64>() };
         let buffers = Pool::<FoldBuffers<T, ()>>::default();
         fold(source, self.x, shape, &buffers, part, |sums| weights += &sums)?;
-        weights.scaled_add(-lambda, &self.model.linear.weights);
-        let mut intercepts = terms.pull.sum_axis(Axis(0));
+        Ok(self.penalised(Step { weights, intercepts: terms.pull.sum_axis(Axis(0)) }, lambda))
+    }
+
+    /// Minus the gradient of the penalised loss, from minus the gradient of the losses.
+    fn penalised(&self, mut pull: Step, lambda: f64) -> Step {
+        pull.weights.scaled_add(-lambda, &self.model.linear.weights);
         if !self.model.intercept {
-            intercepts.fill(0.0);
+            pull.intercepts.fill(0.0);
         }
-        Ok(Step { weights, intercepts })
+        pull
     }
 
     /// The scale relative to which losses are compared: the loss itself, and for counts also their number, since their loss may
@@ -191,22 +214,37 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         loss.abs() + counts
     }
 
-    /// Halves a step until the loss falls enough; returns the fraction, or 0 if no fraction lowers the loss enough.
-    fn search(&mut self, direction: &Step, promise: f64, loss: f64, lambda: f64) -> Result<f64> {
-        let change = self.change(direction)?;
+    /// Halves a step until the loss falls enough; returns the fraction, 0 if no step does. With one decision value the pass over the
+    /// rows may look `ahead`: after a full step it gives the terms and the gradient there.
+    fn search(
+        &mut self,
+        direction: &Step,
+        promise: f64,
+        (loss, lambda): (f64, f64),
+        ahead: bool,
+    ) -> Result<(f64, Option<Ahead>)> {
         let slack = ROUNDING * self.scale(loss);
-        let mut fraction = 1.0;
-        while fraction > 1e-12 {
-            let eta = &self.eta + &(&change * fraction);
-            let model = self.moved(direction, fraction);
-            let new = model.loss.total(&eta, self.response) + model.penalty(lambda);
-            if new <= loss - ARMIJO * fraction * promise + slack {
-                (self.model, self.eta) = (model, eta);
-                return Ok(fraction);
+        let falls = |fraction: f64, new: f64| new <= loss - ARMIJO * fraction * promise + slack;
+        let (change, mut at, mut fraction) = match ahead {
+            true => {
+                let (change, at) = self.ahead(direction)?;
+                (change, Some(at), 1.0)
             }
-            fraction *= 0.5;
+            false => (self.change(direction)?, None, 1.0),
+        };
+        while fraction > 1e-12 {
+            let (eta, model) = (&self.eta + &(&change * fraction), self.moved(direction, fraction));
+            let total = match &at {
+                Some(at) => at.terms.losses.sum(),
+                None => model.loss.total(&eta, self.response),
+            };
+            if falls(fraction, total + model.penalty(lambda)) {
+                (self.model, self.eta) = (model, eta);
+                return Ok((fraction, at));
+            }
+            (at, fraction) = (None, 0.5 * fraction);
         }
-        Ok(0.0)
+        Ok((0.0, None))
     }
 
     /// The change of the decision values along a direction, n × k.

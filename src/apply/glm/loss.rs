@@ -1,6 +1,8 @@
 //! [`Loss`]: the loss of a row in a generalised linear model, and its derivatives.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayView1, s};
 
 use crate::numeric;
 
@@ -26,6 +28,14 @@ pub(super) struct Response {
     pub y: Array2<f64>,
     /// How often each row counts.
     pub weights: Array1<f64>,
+}
+
+impl Response {
+    /// Consecutive rows.
+    pub fn rows(&self, rows: Range<usize>) -> Response {
+        let (y, weights) = (self.y.slice(s![rows.clone(), ..]), self.weights.slice(s![rows]));
+        Response { y: y.to_owned(), weights: weights.to_owned() }
+    }
 }
 
 /// The losses of rows at decision values, with derivatives.

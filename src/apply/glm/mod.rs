@@ -1,5 +1,6 @@
 //! Generalised linear models on features: logistic regression for two or more classes, Poisson regression and the squared hinge.
 
+mod ahead;
 mod conjugate;
 mod curvature;
 mod descent;

@@ -1,0 +1,81 @@
+//! [`Ahead`]: the losses after a step, with their gradient, from one pass over the rows.
+//!
+//! A line search needs the change of the decision values along a step, and the next step needs the gradient after it. Both read all
+//! features, which are computed once here, since a full step is nearly always taken.
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, Axis, s};
+
+use super::descent::{Descent, RUN};
+use super::{Step, Terms};
+use crate::Real;
+use crate::engine::{Batch, FeatureSource, FoldBuffers, Runs, fold};
+use crate::error::Result;
+use crate::numeric::{self, Isa, add_scaled};
+use crate::threads::Pool;
+
+/// The terms of all rows, with minus the gradient of their losses if it is known.
+pub(super) struct Ahead {
+    pub terms: Terms,
+    pub pull: Option<Step>,
+}
+
+/// A run of rows after the step.
+struct Part {
+    run: Range<usize>,
+    change: Array1<f64>,
+    terms: Terms,
+    weights: Vec<f64>,
+}
+
+impl<T: Real> Descent<'_, '_, T> {
+    /// The change of the one decision value along a direction, n × 1, and the losses after the full step.
+    pub fn ahead(&mut self, direction: &Step) -> Result<(Array2<f64>, Ahead)> {
+        self.passes += 1;
+        let (program, n) = (self.model.map().program(), self.x.nrows());
+        let (along, intercept) = (direction.weights.row(0), direction.intercepts[0]);
+        let along = numeric::slice_of(&along);
+        let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
+            let factors = |i: usize| {
+                let row = batch.row(i);
+                let factor = |scale: &f64| if *scale > f64::NEG_INFINITY { scale.exp() } else { 0.0 };
+                let blocks = program.blocks().iter().zip(row.log_scales.iter().map(factor));
+                blocks
+                    .filter(|(_, factor)| *factor > 0.0)
+                    .map(move |(columns, factor)| (columns.clone(), factor, row.values))
+            };
+            let dot = |i: usize| {
+                let parts = factors(i).map(|(columns, factor, values)| {
+                    factor * numeric::dot(Isa::best(), &values[columns.clone()], &along[columns])
+                });
+                parts.sum::<f64>() + intercept
+            };
+            let change: Array1<f64> = (0..run.len()).map(dot).collect();
+            let eta = &self.eta.slice(s![run.clone(), ..]) + &change.view().insert_axis(Axis(1));
+            let terms = self.model.loss.terms(&eta, &self.response.rows(run.clone()));
+            let mut weights = vec![0.0; program.width()];
+            for (i, pull) in terms.pull.iter().enumerate().filter(|(_, pull)| **pull != 0.0) {
+                for (columns, factor, values) in factors(i) {
+                    add_scaled(Isa::best(), &mut weights[columns.clone()], pull * factor, &values[columns]);
+                }
+            }
+            Part { run, change, terms, weights }
+        };
+        let mut change = Array2::zeros((n, 1));
+        let mut terms =
+            Terms { losses: Array1::zeros(n), pull: Array2::zeros((n, 1)), second: Array2::zeros((n, 1)) };
+        let mut pull = Step::zeros(1, program.width());
+        let source = FeatureSource::standardised(program, self.model.standardisation());
+        let shape = Runs { rows: RUN, bytes: program.width() * size_of::<f64>() };
+        fold(source, self.x, shape, &Pool::<FoldBuffers<T, ()>>::default(), part, |part| {
+            change.slice_mut(s![part.run.clone(), 0]).assign(&part.change);
+            terms.losses.slice_mut(s![part.run.clone()]).assign(&part.terms.losses);
+            terms.pull.slice_mut(s![part.run.clone(), ..]).assign(&part.terms.pull);
+            terms.second.slice_mut(s![part.run, ..]).assign(&part.terms.second);
+            pull.weights.row_mut(0).zip_mut_with(&Array1::from(part.weights), |sum, part| *sum += part);
+        })?;
+        pull.intercepts[0] = terms.pull.sum();
+        Ok((change, Ahead { terms, pull: Some(pull) }))
+    }
+}
