@@ -1,6 +1,6 @@
 //! What most programs need: `use random_features::prelude::*;`.
 //!
-//! Maps, couplings and kernels, [`Attention`], [`RidgeSearch`] and the [`Planner`]. Items that fewer programs need are imported by
+//! Maps, couplings and kernels, [`Attention`], [`RidgeSearch`] with its [`Targets`] and [`Criterion`], [`Glm`] and the [`Planner`]. Items that fewer programs need are imported by
 //! their own paths.
 //!
 //! ```
@@ -11,10 +11,12 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
-pub use crate::apply::RidgeSearch;
+#[cfg(feature = "regression")]
+pub use crate::Targets;
 #[cfg(feature = "attention")]
 pub use crate::apply::attention::{Attention, Heads};
+#[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
+pub use crate::apply::{Criterion, Glm, RidgeSearch};
 pub use crate::frequency::{Hadamard, Independent, Orthogonal, Simplex, Sobol};
 pub use crate::kernel::{
     Gaussian, Kernel, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,

@@ -25,7 +25,7 @@ use crate::reduce::{check_precisions, check_weights};
 /// ```
 ///
 /// Arrays of one dimension hold one target for each of n points; arrays of two dimensions hold t targets in each row. Arrays of
-/// any layout (owned, shared, views) convert by reference, views also by value, and vectors and slices by reference. Nothing is
+/// any layout (owned, shared, views) of the scalar of the points convert by reference, views also by value, and vectors and slices by reference. Nothing is
 /// copied. A model's `predict` gives n × t numbers, and its `predict_single` gives n numbers for one target.
 ///
 /// # Labels
@@ -38,7 +38,7 @@ use crate::reduce::{check_precisions, check_weights};
 ///
 /// # Precisions
 /// A precision p says how precisely the targets of a row are known: their noise has the variance σ²/p. A row of large p has more
-/// influence on a regression, as a row of large weight has, but it still counts as one row:
+/// influence on a regression, as a row of large weight has, but it still counts as one observation:
 /// [`with_precisions`](Targets::with_precisions).
 #[derive(Clone, Debug)]
 pub struct Targets<'a, T: Real> {
