@@ -48,14 +48,19 @@ impl Dataset {
         Ok(table)
     }
 
-    /// The bundled data set of wines: 178 rows of three classes, in the order of scikit-learn.
-    pub fn wine() -> Result<Self, String> {
+    /// A bundled data set, in the order of scikit-learn: `wine`, `breast_cancer` or `digits`.
+    pub fn bundled(name: &str) -> Result<Self, String> {
+        let file = match name {
+            "wine" => &include_bytes!("../data/uci/wine.csv.gz")[..],
+            "breast_cancer" => include_bytes!("../data/uci/breast_cancer.csv.gz"),
+            "digits" => include_bytes!("../data/uci/digits.csv.gz"),
+            _ => return Err(format!("'{name}' is not bundled; wine, breast_cancer and digits are")),
+        };
         let mut text = String::new();
-        flate2::read::GzDecoder::new(&include_bytes!("../data/uci/wine.csv.gz")[..])
-            .read_to_string(&mut text)
-            .map_err(|e| e.to_string())?;
-        // The first line has numbers of rows and columns.
-        Self::parse("wine", text.split_once('\n').map_or("", |(_, rows)| rows))
+        flate2::read::GzDecoder::new(file).read_to_string(&mut text).map_err(|e| e.to_string())?;
+        // The first line of most has numbers of rows and columns.
+        let rows = if name == "digits" { &text } else { text.split_once('\n').map_or("", |(_, rows)| rows) };
+        Self::parse(name, rows)
     }
 
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {

@@ -279,6 +279,11 @@ pub fn gaussian() -> AnyKernel {
     Gaussian::default().into()
 }
 
+/// Prints a row of the table of what regressions must reach: `cargo test --test suite -- --nocapture reach` shows it.
+pub fn print_reached(row: &str, least: &str, reached: f64, scikit_learn: &str) {
+    println!("| {row} | {least} | {reached:.4} | {scikit_learn} |");
+}
+
 /// Numbers by SplitMix64: uniform ones of 53 bits, and standard normal ones by Box and Muller.
 pub struct SplitMix(pub u64);
 

@@ -5,7 +5,6 @@ use random_features::apply::{Criterion, RidgeGrid, RidgeSearch, RidgeStatistics,
 use random_features::{Error, Map, Real, Targets};
 
 use super::{data, features, naive, trigonometric, weights};
-use crate::common::SplitMix;
 
 const LAMBDAS: [f64; 3] = [1e-2, 1.0, 1e3];
 
@@ -337,27 +336,4 @@ fn searches_take_folds_blocks_and_rows_of_the_user() {
     assert!(matches!(wrong(Criterion::Forward { blocks: 2, gap: 1 }), Error::Parameter { .. }));
     let known = wrong(Criterion::leave_groups_out(&x, &y, &[0; 240]));
     assert!(matches!(known, Error::Unsupported { .. }), "{known}");
-}
-
-/// x, n × 5, and y = x₁ + ½z.
-fn rows(stream: &mut SplitMix, n: usize) -> (Array2<f64>, Array1<f64>) {
-    let x = Array2::from_shape_simple_fn((n, 5), || stream.normal());
-    let y = x.column(0).mapv(|x| x + 0.5 * stream.normal());
-    (x, y)
-}
-
-/// A search on 200 groups of five equal rows: what it is told is at least half of the error at new rows, which is at most 0.4.
-#[test]
-fn groups_of_equal_rows_tell_the_truth() {
-    let mut stream = SplitMix(18);
-    let ((x, y), (new_x, new_y)) = (rows(&mut stream, 200), rows(&mut stream, 2000));
-    let groups: Vec<usize> = (0..1000).map(|i| i / 5).collect();
-    let (x, y) = (x.select(Axis(0), &groups), y.select(Axis(0), &groups));
-    let search =
-        RidgeSearch::gaussian(5, 256, 18).unwrap().with_criterion(Criterion::LeaveGroupsOut(&groups));
-    let fit = search.fit(&x, &y).unwrap();
-    let error = fit.model().predict_single(&new_x).unwrap() - &new_y;
-    let error = error.dot(&error) / 2000.0;
-    println!("told {}, true {error}", fit.error());
-    assert!(fit.error() >= 0.5 * error && error <= 0.4, "told {}, true {error}", fit.error());
 }

@@ -1,10 +1,10 @@
 //! What searches must reach on sets that are hard for them, and what prototypes reach.
 
 use ndarray::{Array1, Array2, Axis, s};
-use random_features::apply::{RidgeFit, RidgeSearch, RidgeWarning};
+use random_features::apply::{Criterion, RidgeFit, RidgeSearch, RidgeWarning};
 use random_features::{Real, kernel::Lengthscale};
 
-use crate::common::SplitMix;
+use crate::common::{SplitMix, print_reached};
 
 /// An array whose entry in column k is `entry(k)`, in the order of rows.
 fn array(
@@ -32,7 +32,7 @@ fn a_fast_signal_is_found() {
     let new = array(&mut numbers, (500, 1), |n, _| n.uniform());
     let expected = new.column(0).mapv(|x| (314.16 * x).sin());
     let r2 = explained(&fit, &new, &expected, 0);
-    println!("fast signal: R² = {r2:.4} in {} trials", fit.trials().len());
+    print_reached("R², fast signal", ".95", r2, "a grid of lengthscales .000");
     assert!(r2 >= 0.95 && fit.warnings().is_empty(), "{r2}\n{fit}");
     assert!(fit.trials().len() <= 12, "{fit}");
 }
@@ -51,7 +51,7 @@ fn targets_of_different_scale_do_not_disturb_each_other() {
     let fit = search.fit(&x, &y).unwrap();
     let r2 = explained(&fit, &new, &expected, 0);
     let one = explained(&search.without_lambda_per_target().fit(&x, &y).unwrap(), &new, &expected, 0);
-    println!("two targets: R² = {r2:.5}, with one λ {one:.3}");
+    print_reached("R², target beside a noise", ".999", r2, "one λ .041");
     assert!(r2 >= 0.999, "{r2}\n{fit}");
     assert!(one < 0.9, "{one}");
     // The noise of each target is its own.
@@ -73,7 +73,7 @@ fn coordinates_of_different_units_get_scales_of_their_own() {
         array(&mut numbers, (500, 2), |n, k| if k == 0 { 200.0 * n.normal() } else { 2.0 * n.normal() });
     let expected = new.map_axis(Axis(1), signal);
     let r2 = explained(&fit, &new, &expected, 0);
-    println!("own scales: R² = {r2:.4}");
+    print_reached("R², units not scaled", ".97", r2, "a common start .41");
     assert!(r2 >= 0.97, "{r2}\n{fit}");
     assert!(matches!(fit.best().lengthscale, Some(Lengthscale::PerDimension(_))));
 }
@@ -109,7 +109,12 @@ fn few_spacings_are_learnt_from_and_said() {
         let targets = y(&train).mapv(|y| y as f32);
         let fit = RidgeSearch::gaussian(2, 128, 1).unwrap().fit(&train.0, &targets).unwrap();
         let r2 = explained(&fit, &new.0, &y(&new), 0);
-        println!("times in f32: R² = {r2:.4}");
+        let (row, needed) = if with_time == 0.0 {
+            ("R², times in f32", ".95")
+        } else {
+            ("R², wave of times in f32", ".97")
+        };
+        print_reached(row, needed, r2, "–");
         assert!(r2 >= least, "{r2}\n{fit}");
         let few = fit.warnings().iter().find_map(|warning| match warning {
             RidgeWarning::FewSpacings { coordinate: 0, spacings } => Some(*spacings),
@@ -136,10 +141,8 @@ fn offsets_of_targets_change_nothing() {
         assert!((fit.lambda() / fits[0].lambda() - 1.0).abs() < 1e-9, "{fit}");
         assert_eq!(fit.best().lengthscale, fits[0].best().lengthscale);
     }
-    println!(
-        "offsets: noise off by {:.1e}",
-        noises.iter().map(|n| (n / noises[0] - 1.0).abs()).fold(0.0, f64::max)
-    );
+    let off = noises.iter().map(|n| (n / noises[0] - 1.0).abs()).fold(0.0, f64::max);
+    print_reached("noise at offsets, off by", "at most .001", off, "without a reference 160 and more");
 }
 
 /// Rows of a search whose inputs have many values are not warned of.
@@ -157,4 +160,28 @@ fn usual_inputs_have_spacings_enough() {
     assert_eq!(few(&constant), 0);
     let far = &x + &ndarray::arr1(&[0.0, 1e6, 3e6]);
     assert_eq!(few(&far), 1);
+}
+
+/// x, n × 5, and y = x₁ + ½z.
+fn rows(stream: &mut SplitMix, n: usize) -> (Array2<f64>, Array1<f64>) {
+    let x = Array2::from_shape_simple_fn((n, 5), || stream.normal());
+    let y = x.column(0).mapv(|x| x + 0.5 * stream.normal());
+    (x, y)
+}
+
+/// A search on 200 groups of five equal rows: what it is told is at least half of the error at new rows, which is at most 0.4.
+#[test]
+fn groups_of_equal_rows_tell_the_truth() {
+    let mut stream = SplitMix(18);
+    let ((x, y), (new_x, new_y)) = (rows(&mut stream, 200), rows(&mut stream, 2000));
+    let groups: Vec<usize> = (0..1000).map(|i| i / 5).collect();
+    let (x, y) = (x.select(Axis(0), &groups), y.select(Axis(0), &groups));
+    let search =
+        RidgeSearch::gaussian(5, 256, 18).unwrap().with_criterion(Criterion::LeaveGroupsOut(&groups));
+    let fit = search.fit(&x, &y).unwrap();
+    let error = fit.model().predict_single(&new_x).unwrap() - &new_y;
+    let error = error.dot(&error) / 2000.0;
+    print_reached("groups: error told", "half of the true one", fit.error(), "by rows 5e-27");
+    print_reached("groups: true error", "at most .4", error, "by rows 2.4");
+    assert!(fit.error() >= 0.5 * error && error <= 0.4, "told {}, true {error}", fit.error());
 }
