@@ -160,9 +160,9 @@ pub enum Error {
     /// A regression has no solution that is unique up to rounding.
     #[non_exhaustive]
     Singular {
-        /// The λ that was given.
+        /// The λ that was tried.
         lambda: f64,
-        /// The smallest λ that is large beside rounding errors.
+        /// A larger λ, which is large beside rounding errors as far as these are known.
         least: f64,
     },
     /// A matrix could not be factorised.
@@ -271,6 +271,13 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The error for a λ that is too small beside rounding errors, of which `least` is an estimate. The λ that it names is larger than the
+/// λ that was tried.
+pub(crate) fn singular(lambda: f64, least: f64) -> Error {
+    let least = least.max(2.0 * lambda);
+    Error::Singular { lambda, least: if least > 0.0 { least } else { 1.0 } }
+}
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -9,7 +9,7 @@ use super::Step;
 use super::curvature::centred;
 use super::descent::{Descent, ROUNDING, not_found};
 use crate::Real;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, singular};
 use crate::linalg::{Backend, Cholesky};
 use crate::numeric;
 use crate::progress;
@@ -75,7 +75,7 @@ impl Conjugate {
         // The matrix is shifted so that rounding does not make it indefinite: any positive definite matrix is a preconditioner.
         a.diag_mut().mapv_inplace(|v| v + lambda.max(noise * mean.len() as f64));
         let factor = match Backend::default().cholesky(&a) {
-            Err(Error::Factorisation { .. }) => return Err(Error::Singular { lambda, least: noise }),
+            Err(Error::Factorisation { .. }) => return Err(singular(lambda, noise)),
             factor => factor?,
         };
         Ok(Conjugate { factor, mean, total })

@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2};
 use super::several::Several;
 use super::{GlmSums, Step};
 use crate::Real;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, singular};
 use crate::linalg::{Backend, Cholesky};
 use crate::progress;
 use crate::reduce::GramSums;
@@ -56,7 +56,7 @@ impl Curvature {
                 }
             }
         }
-        Err(Error::Singular { lambda, least: noise })
+        Err(singular(lambda, noise))
     }
 
     /// The trace of the second derivatives for one decision value η, without λ.
@@ -77,7 +77,7 @@ impl Curvature {
 
     /// The curvature, or an error if more than λ was added to it.
     pub fn exact(self, lambda: f64) -> Result<Self> {
-        self.shifted.map_or(Ok(self), |least| Err(Error::Singular { lambda, least }))
+        self.shifted.map_or(Ok(self), |least| Err(singular(lambda, least)))
     }
 }
 

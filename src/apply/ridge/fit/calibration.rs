@@ -15,6 +15,9 @@ const ENOUGH: f64 = 1e-12;
 /// predictions do not determine the slope.
 const FIRMNESS: f64 = 1e-9;
 
+/// The largest sum of weights.
+const LARGEST: f64 = 1e288;
+
 /// Probabilities e^(a s_c + b_c) / Σ_k e^(a s_k + b_k) from predictions s, with a common slope a ≥ 0 and an offset b_c for each
 /// class, 0 for a class that has no probability.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,12 +52,20 @@ impl WeightedLabels {
                 Some(label) if values.iter().filter(|value| **value != T::zero()).count() == 1 => Ok(label),
                 _ => {
                     let (what, domain) = ("the targets", "1 for one class and 0 for others");
-                    Err(Error::Entry { what, row, value: values.sum().widen(), domain })
+                    // A number that is no indicator, or else the number of classes.
+                    let other = values.iter().find(|value| !is(value) && **value != T::zero());
+                    let value = other.copied().unwrap_or_else(|| values.sum()).widen();
+                    Err(Error::Entry { what, row, value, domain })
                 }
             }
         };
         let labels = columns.rows().into_iter().enumerate().map(label).collect::<Result<_>>()?;
         let weights = weights.map_or_else(|| vec![1.0; rows], |weights| weights.to_vec());
+        let value = weights.iter().sum::<f64>();
+        if value > LARGEST {
+            let (name, domain) = ("the sum of the weights", "at most 1e288");
+            return Err(Error::Parameter { name, value, domain });
+        }
         Ok(WeightedLabels { labels, weights })
     }
 }

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2};
 
 use super::normal::{LEAST_SQUARE, check_lambda};
 use super::{check_finite, is_constant};
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Error, Result, check_positive, check_size, singular};
 use crate::labels::best_classes;
 use crate::linalg::{Backend, Scalar};
 use crate::memory::check_memory;
@@ -84,21 +84,18 @@ impl<T: Scalar> KernelRidge<T> {
             let largest = matrix.diag().iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
             largest * T::epsilon().widen() * n as f64
         };
-        let singular = |matrix: &Array2<T>| -> Result<Error> {
+        let too_small = |matrix: &Array2<T>| -> Result<Error> {
             let eigen = backend.eigen(matrix)?;
-            Ok(Error::Singular {
-                lambda,
-                least: lambda + 4.0 * noise(matrix) - 2.0 * eigen.values[0].widen().min(0.0),
-            })
+            Ok(singular(lambda, lambda + 4.0 * noise(matrix) - 2.0 * eigen.values[0].widen().min(0.0)))
         };
         progress::check()?;
         let factor = match backend.cholesky(&matrix) {
-            Err(Error::Factorisation { .. }) => return Err(singular(&matrix)?),
+            Err(Error::Factorisation { .. }) => return Err(too_small(&matrix)?),
             factor => factor?,
         };
         let pivot = factor.lower().diag().iter().fold(f64::INFINITY, |a: f64, v| a.min(v.widen().powi(2)));
         if pivot <= noise(&matrix) / (n as f64).sqrt() {
-            return Err(singular(&matrix)?);
+            return Err(too_small(&matrix)?);
         }
         // Means are subtracted from targets: beside large means, rounding would lose the differences.
         let CentredTargets { values: targets, references, offsets, .. } =

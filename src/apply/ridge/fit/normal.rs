@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, ArrayView1};
 
 use super::{Ridge, RidgeSpectrum, RidgeStatistics, too_large};
-use crate::error::{Error, Result, checked_not_negative};
+use crate::error::{Error, Result, checked_not_negative, singular};
 use crate::linalg::Backend;
 use crate::memory::check_memory;
 use crate::once::once;
@@ -75,7 +75,7 @@ impl<T: Real> RidgeStatistics<T> {
         let mut normal = self.normal()?;
         let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         normal.a.diag_mut().mapv_inplace(|v| v + lambda);
-        let singular = || Error::Singular { lambda, least: normal.least() };
+        let singular = || singular(lambda, normal.least());
         if self.has_few_rows() && lambda <= normal.noise {
             return if lambda > 0.0 {
                 Err(singular())

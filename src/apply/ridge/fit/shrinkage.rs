@@ -3,7 +3,8 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1};
 
 use super::error_table::ErrorTable;
-use crate::error::{Error, Result};
+use super::normal::LEAST_SQUARE;
+use crate::error::{Error, Result, singular};
 use crate::numeric::power_of_two_below;
 
 /// The eigenvalues of a Gram matrix, of features or of points, and the targets in its eigenvectors. All results are sums of
@@ -114,6 +115,11 @@ impl Shrinkage {
     /// Refuses criteria where squares of a target are out of range.
     pub fn check_range(&self) -> Result<()> {
         let Some(value) = self.out_of_range else { return Ok(()) };
+        if (LEAST_SQUARE..LEAST_SQUARE.recip()).contains(&(value * value)) {
+            let (name, domain) =
+                ("the sum of the weights", "in the range of f64 also times the square of a target's range");
+            return Err(Error::Parameter { name, value: self.weight, domain });
+        }
         let (name, domain) =
             ("the range of a target", "0, or between about 1e-135 and 1e150: scale the targets");
         Err(Error::Parameter { name, value, domain })
@@ -238,7 +244,7 @@ impl Shrinkage {
             return Err(self.too_light());
         }
         if lambda < self.least {
-            return Err(Error::Singular { lambda, least: self.least });
+            return Err(singular(lambda, self.least));
         }
         let (volume, scale) = (self.volume(lambda), self.log_precisions - self.log_mean_precision());
         let of_target = |j: usize| {

@@ -19,7 +19,9 @@ pub(super) fn best_threshold(mut rows: Vec<Scored>) -> Result<f64> {
         |larger: bool| rows.iter().filter(|row| row.is_larger == larger).map(|row| row.weight).sum::<f64>();
     let (positive, negative) = (total(true), total(false));
     if positive <= 0.0 || negative <= 0.0 {
-        return Err(Error::NoData { what: "a threshold, which needs rows of both classes" });
+        let (name, domain) = ("the number of classes that rows of a threshold have", "2");
+        let value = f64::from(u8::from(positive > 0.0) + u8::from(negative > 0.0));
+        return Err(Error::Parameter { name, value, domain });
     }
     let accuracy = |missed: f64, right: f64| 0.5 * ((positive - missed) / positive + right / negative);
     let mut best = (accuracy(0.0, 0.0), f64::NEG_INFINITY);

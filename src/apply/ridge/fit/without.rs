@@ -18,7 +18,7 @@ use super::levels::{LevelBuffers, Levels};
 use super::points::{PointErrors, SHARE};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::{RidgeRows, RidgeSpectrum};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, singular};
 use crate::linalg::{Backend, Cholesky};
 use crate::numeric::matrix_of;
 use crate::{Real, progress};
@@ -99,7 +99,7 @@ impl<'g, T: Real> Without<'g, T> {
         let hidden = (0..self.levels.each.len()).find(|k| self.changes(left, *k).is_none());
         hidden.map_or(Ok(()), |k| {
             let lambda = self.levels.each[k].lambda;
-            Err(Error::Singular { lambda, least: self.spectrum.normal.least().max(2.0 * lambda) })
+            Err(singular(lambda, self.spectrum.normal.least()))
         })
     }
 

@@ -8,7 +8,7 @@ use super::repeated::repeated;
 use super::source::Source;
 use super::warning;
 use crate::Real;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, singular};
 use crate::kernel::Lengthscale;
 use crate::once::once;
 
@@ -367,7 +367,7 @@ impl<'s, T: Real> Tried<'s, T> {
 /// The error if no λ of a grid is above the resolution.
 pub(super) fn lost(lambdas: Option<&[f64]>, resolution: f64) -> Error {
     let lambda = lambdas.into_iter().flatten().copied().fold(0.0, f64::max);
-    Error::Singular { lambda, least: 2.0 * resolution }
+    singular(lambda, 2.0 * resolution)
 }
 
 /// Rejects an empty grid, and λ that are negative or not finite.
