@@ -134,8 +134,7 @@ where
     // The sum of all coordinates has the mean √d/2 and the variance 1/12.
     let middle = (d as f64).sqrt() / 2.0;
     let along = |row: ndarray::ArrayView1<'_, T>| row.iter().map(|x| x.widen()).sum::<f64>() - middle;
-    let signal: Array1<f64> =
-        x.rows().into_iter().map(|row| (12f64.sqrt() * along(row)).sin()).collect();
+    let signal: Array1<f64> = x.rows().into_iter().map(|row| (12f64.sqrt() * along(row)).sin()).collect();
     let y = signal.mapv(|signal| T::narrow(signal + 0.3 * rng.normal()));
     Ok((x, signal, y))
 }
