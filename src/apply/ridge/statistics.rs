@@ -37,7 +37,7 @@ use crate::{Points, Real, Targets};
 /// The statistics hold Σ w, Σ w φ and Σ w φ φᵀ (the lower triangle), where φ = φ(x) are the features of a row's point x. For each
 /// target y they hold Σ w y, Σ w y φ, Σ w y² and the range. The factor of a row is w = a p, with its
 /// [weight](Targets::with_weights) a, which says how often the row counts, and its [precision](Targets::with_precisions) p; both
-/// are 1 by default. The evidence also needs Σ a and Σ a ln p, which are held too.
+/// are 1 by default. A precision changes the influence of a row, but not how often it counts. The evidence also needs Σ a and Σ a ln p, which are held too.
 ///
 /// [`solve`](RidgeStatistics::solve) gives the regression for one λ, and [`spectrum`](RidgeStatistics::spectrum) the regressions
 /// for all λ. The map, the centring and scaling of inputs, and whether there is an intercept are part of the statistics and of

@@ -426,16 +426,21 @@ fn large_lambda_leaves_all_squares() {
     large_lambda_leaves_all::<f64>(-7.8..-6.5);
 }
 
-/// A search takes no λ for which there is no posterior, or that sums cannot be solved for. With leave-one-out, the parent of this
-/// test took λ of 6.5e-14 for some of these sets, where rounding is 1.3e-12.
+/// A search takes no λ for which there is no posterior, or that sums cannot be solved for. The leave-one-out error of the first of these
+/// sets falls down to λ = 6.5e-14, where rounding is 1.3e-12.
 #[test]
 fn searches_choose_lambdas_that_posteriors_take() {
-    for seed in 0..3 {
-        let mut numbers = rng(seed);
+    let mut numbers = rng(29);
+    for set in 0..17 {
         let x = Array2::from_shape_simple_fn((300, 2), || 4.0 * numbers.uniform());
         let y = Array1::from_shape_fn(300, |i| {
             (2.0 * x[[i, 0]]).sin() * x[[i, 1]].cos() + 0.2 * numbers.normal()
         });
+        (0..2000).for_each(|_| drop(numbers.uniform()));
+        (0..1000).for_each(|_| drop(numbers.normal()));
+        if set < 14 {
+            continue;
+        }
         for criterion in [Criterion::LeaveOneOut, Criterion::Folds(5), Criterion::HeldOutShare(0.3)] {
             let search = RidgeSearch::gaussian(2, 128, 7).unwrap().with_criterion(criterion);
             let fit = search.fit(&x, &y).unwrap();

@@ -129,9 +129,9 @@ impl<T: Real> RidgeGrid<T> {
     }
 
     /// Chooses the map and λ with the least error by a criterion, and returns all errors. Maps that clearly predict better than
-    /// the mean come before all others ([`RidgeFit::best`]). Given λ are tried if they are above the
-    /// rounding error of the map's sums, where the [default grid](super::super::RidgeSpectrum::lambdas) ends. Without given λ, the
-    /// [default grid](super::super::RidgeSpectrum::lambdas) of each map is tried, and larger λ while the largest is the best.
+    /// the mean come before all others ([`RidgeFit::best`]). Without given λ, the [default
+    /// grid](super::super::RidgeSpectrum::lambdas) of each map is tried, and larger λ while the largest is the best. Given λ are tried if
+    /// they are above the rounding error of the map's sums, where the default grid ends.
     ///
     /// # Errors
     /// If no map can be fitted, the error of the first map, from [`RidgeStatistics::spectrum`] or
