@@ -3,8 +3,8 @@
 use crate::error::Error;
 
 /// A reason why a regression may be worse than its errors suggest, or worse than it could be. A search gives warnings by
-/// [`RidgeFit::warnings`](crate::apply::RidgeFit::warnings), and statistics give one by
-/// [`RidgeStatistics::scale_warning`](crate::apply::RidgeStatistics::scale_warning).
+/// [`RidgeFit::warnings`](crate::apply::RidgeFit::warnings), and statistics give those of their inputs by
+/// [`RidgeStatistics::input_warnings`](crate::apply::RidgeStatistics::input_warnings).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RidgeWarning {
@@ -29,6 +29,14 @@ pub enum RidgeWarning {
     WideInputs {
         /// The narrowest range, in lengthscales.
         range: f64,
+    },
+    /// Coordinates vary, but the standardisation takes them for constant, so that nothing is learnt from them. Their range is at most
+    /// 4 spacings of the scalar type, for example times in seconds since 1970 in `f32`, or they were constant in the data of the
+    /// standardisation. Subtract an offset before the data become `f32`. Coordinates of a single value are not named, since they
+    /// say nothing; [`constant_columns`](crate::apply::Standardisation::constant_columns) lists them too.
+    ConstantInputs {
+        /// The coordinates, from 0, in ascending order.
+        coordinates: Vec<usize>,
     },
     /// The range of a coordinate is fewer than 64 spacings of its scalar type, for example times in seconds since 1970 in `f32`.
     /// Subtract an offset before the data become `f32`. The coordinate with the fewest spacings is named.
@@ -92,7 +100,8 @@ pub enum RidgeWarning {
     },
     /// The best λ is the least one for which rounding does not hide the criterion, and a better one may lie below it. Smaller λ
     /// were tried or given, and rounding hides their criterion. Predictions with such a λ may vary strongly between and beyond
-    /// the points.
+    /// the points. Points in `f64` allow smaller λ than points in `f32`, and fewer features allow smaller ones than many. If the
+    /// error is small enough, nothing needs to be done.
     ///
     /// There is no warning if the error with the best λ is below 10⁻⁴ of the error of the mean, as for targets without noise. For
     /// the log evidence, the corresponding limit is ½ ln 10⁴ nats for each row and target.
@@ -103,9 +112,11 @@ pub enum RidgeWarning {
         least: f64,
     },
     /// One λ for all targets raises the error of a target by more than 10 %, by generalised cross-validation of each target
-    /// alone. The target with the largest increase is named. A λ of its own gives this target a smaller error.
+    /// alone. The target with the largest increase is named. A λ of its own gives this target a smaller error:
+    /// [`RidgeSearch::with_lambda_per_target`](crate::apply::RidgeSearch::with_lambda_per_target),
+    /// [`RidgeGrid::choose_per_target`](crate::apply::RidgeGrid::choose_per_target).
     Targets {
-        /// The target, from 0.
+        /// The target, from 0; the class if targets are labels.
         target: usize,
         /// The λ with the least error for this target alone.
         lambda: f64,
@@ -113,6 +124,17 @@ pub enum RidgeWarning {
         own_error: f64,
         /// The generalised cross-validation of this target with the λ for all targets.
         error: f64,
+    },
+    /// The criterion leaves out groups of rows, but the intervals of a [posterior](crate::apply::RidgePosterior) take errors of
+    /// rows for independent. If rows of a group have a common error, intervals are too narrow: for 100 groups of 10 such rows,
+    /// 90 % intervals of the mean had a coverage of 14 %. Give each row the [weight](crate::Targets::with_weights) 1/k for the k
+    /// rows of its group, so that each group counts as one row. There is no warning if weights do so, and none for labels.
+    /// Predictions and errors are not affected.
+    Groups {
+        /// The number of groups.
+        groups: usize,
+        /// The number of rows as they count in intervals: the sum of their weights.
+        count: f64,
     },
     /// More than 1 % of the rows equal an earlier one in point and targets. If they are copies and not separate observations,
     /// errors at left-out rows are too small: a copy of the left-out row stays in the training data.
@@ -145,6 +167,17 @@ impl std::fmt::Display for RidgeWarning {
                 "every coordinate ranges over at least {range:.2e} lengthscales, so that no points are near each other: take \
                  a longer lengthscale, or standardise the inputs"
             ),
+            RidgeWarning::ConstantInputs { coordinates } => {
+                match coordinates.as_slice() {
+                    [one] => write!(f, "coordinate {one} varies, but the standardisation takes it")?,
+                    several => write!(f, "coordinates {several:?} vary, but the standardisation takes them")?,
+                }
+                write!(
+                    f,
+                    " for constant, and nothing is learnt there: subtract an offset before numbers are rounded to their \
+                     scalar type"
+                )
+            }
             RidgeWarning::FewSpacings { coordinate, spacings } => write!(
                 f,
                 "the range of coordinate {coordinate} has about {spacings:.0} spacings of its scalar type: subtract an offset before \
@@ -191,13 +224,19 @@ impl std::fmt::Display for RidgeWarning {
             }
             RidgeWarning::Rounding { lambda, least } => write!(
                 f,
-                "the best λ, {lambda:.1e}, is the least for which rounding does not hide the errors; below {least:.1e} \
-                 it always hides them"
+                "the best λ, {lambda:.1e}, is the least whose errors are more than rounding, and all below {least:.1e} are: give points \
+                 as f64 if they are f32, or fewer features; if the error is small enough, nothing needs to be done"
             ),
             RidgeWarning::Targets { target, lambda, own_error, error } => write!(
                 f,
-                "the λ for all targets does not suit target {target}, whose error is about {error:.3e}: it would be {own_error:.3e} \
-                 with λ = {lambda:.1e}, if each target had its own"
+                "the λ for all targets does not suit target {target} (of labels, class {target}): its error is about {error:.3e}, and \
+                 would be {own_error:.3e} with λ = {lambda:.1e}. A λ for each is chosen by RidgeSearch::with_lambda_per_target or \
+                 RidgeGrid::choose_per_target"
+            ),
+            RidgeWarning::Groups { groups, count } => write!(
+                f,
+                "intervals of a posterior take errors of {count:.0} rows for independent, but there are {groups} groups: if rows of a \
+                 group have a common error, give each the weight 1 / (rows of its group)"
             ),
             RidgeWarning::Repeated { repeated, rows } => write!(
                 f,

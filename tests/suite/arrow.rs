@@ -142,7 +142,7 @@ fn models<A: ArrowPrimitiveType<Native: Real>>() {
         }
         for statistics in [&of_columns, &of_lists] {
             assert_eq!(statistics.rows(), n as u64);
-            assert_eq!(statistics.scale_warning(), of_rows.scale_warning());
+            assert_eq!(statistics.input_warnings(), of_rows.input_warnings());
             assert!(statistics.products().unwrap() == of_rows.products().unwrap());
         }
         if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {

@@ -245,6 +245,11 @@ fn whitening_and_the_way_back() {
         let left = (&plain - &near).dot(&pca.directions().t());
         assert!(left.iter().all(|v| v.abs() < tolerance));
         assert!(matches!(pca.inverse_transform(&Array2::zeros((2, 5))), Err(Error::Shape { .. })));
+        assert!(matches!(pca.inverse_transform_whitened(&Array2::zeros((2, 5))), Err(Error::Shape { .. })));
+        // Whitened components have a way back of their own.
+        let whitened = pca.transform_whitened(&x).unwrap();
+        let again = pca.inverse_transform_whitened(&whitened).unwrap().mapv(|v| v.widen());
+        assert!((&again - &near).iter().all(|v| v.abs() < tolerance));
     }
     check::<f64>(1e-9);
     check::<f32>(2e-4);

@@ -127,6 +127,7 @@ impl<T: Real> KernelPca<T> {
 
     /// Projects the rows of `x`, n × d, and divides each component by the root of its variance: n × k numbers. Over the training
     /// points the variances are then 1, and the components uncorrelated. A component whose variance is 0 is 0.
+    /// [`inverse_transform_whitened`](KernelPca::inverse_transform_whitened) is the way back.
     ///
     /// # Errors
     /// The errors of [`transform`](KernelPca::transform).
@@ -148,17 +149,56 @@ impl<T: Real> KernelPca<T> {
     /// The features φ̄ + Σ z_k v_k of components z, n × k: n × D plain values. They are the nearest to the mean among all
     /// features with these components. For z = z(x) they are the orthogonal projection of φ(x).
     ///
-    /// In general no point has these features. The squared distance of φ(x) from them measures how unusual x is. Their products
-    /// with the features of other points estimate the part of the kernel in the components.
+    /// The components are those of [`transform`](KernelPca::transform); whitened components belong to
+    /// [`inverse_transform_whitened`](KernelPca::inverse_transform_whitened). The result are features, not points: in general no
+    /// point has these features, and no pre-image is computed. The squared distance of φ(x) from them measures how unusual x is.
+    /// Their products with the features of other points estimate the part of the kernel in the components.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if z does not have k columns, [`Memory`](crate::Error::Memory) if there is no memory for the result.
-    #[inline(never)]
     pub fn inverse_transform(&self, components: &ArrayRef2<T>) -> Result<Array2<T>> {
+        self.features_of(components, |_| 1.0)
+    }
+
+    /// The features of whitened components, n × k: n × D plain values. Each component is multiplied by the root of its variance, and
+    /// then [transformed back](KernelPca::inverse_transform).
+    ///
+    /// The components are those of [`transform_whitened`](KernelPca::transform_whitened).
+    ///
+    /// ```
+    /// use random_features::Trigonometric;
+    /// use random_features::apply::pca::PcaStatistics;
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::Array2;
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 16, 1)?, 1.0)?;
+    /// let mut statistics = PcaStatistics::new(map)?;
+    /// let x = Array2::from_shape_fn((50, 1), |(i, _)| i as f64 / 10.0);
+    /// statistics.update(&x)?;
+    /// let pca = statistics.components(3)?;
+    /// let plain = pca.inverse_transform(&pca.transform(&x)?)?;
+    /// let whitened = pca.transform_whitened(&x)?;
+    /// let back = pca.inverse_transform_whitened(&whitened)?;
+    /// assert!((back - plain).iter().all(|error| error.abs() < 1e-12));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`inverse_transform`](KernelPca::inverse_transform).
+    pub fn inverse_transform_whitened(&self, components: &ArrayRef2<T>) -> Result<Array2<T>> {
+        self.features_of(components, f64::sqrt)
+    }
+
+    /// The features of components that are multiplied by a function of their variances.
+    #[inline(never)]
+    fn features_of(&self, components: &ArrayRef2<T>, factor: fn(f64) -> f64) -> Result<Array2<T>> {
         check_size("the number of columns of the components", self.variances.len(), components.ncols())?;
         let row = self.mean.len().saturating_mul(2 * size_of::<f64>());
         check_memory("rows of features", components.nrows(), row)?;
-        let features = components.mapv(|z| z.widen()).dot(&self.directions()) + aview1(&self.mean);
+        let mut components = components.mapv(|z| z.widen());
+        for (mut column, variance) in components.columns_mut().into_iter().zip(&self.variances) {
+            column *= factor(*variance);
+        }
+        let features = components.dot(&self.directions()) + aview1(&self.mean);
         Ok(features.mapv(T::narrow))
     }
 
@@ -203,4 +243,4 @@ fn sign(vector: ArrayView1<'_, f64>) -> f64 {
     first.map_or(1.0, |v| v.signum())
 }
 
-once!(KernelPca::<T>::of, KernelPca::<T>::whiten, KernelPca::<T>::inverse_transform,);
+once!(KernelPca::<T>::of, KernelPca::<T>::whiten, KernelPca::<T>::features_of,);

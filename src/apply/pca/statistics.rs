@@ -81,12 +81,12 @@ impl<T: Real> PcaStatistics<T> {
         }
     }
 
-    /// Sets how inputs are centred and scaled before the map is applied.
+    /// Sets how inputs are centred and scaled before the map is applied; `None` leaves them as they are.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
-    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+    pub fn with_standardisation(self, inputs: impl Into<Option<Standardisation>>) -> Result<Self> {
         Ok(PcaStatistics { intake: self.intake.with_standardisation(inputs)? })
     }
 
@@ -183,9 +183,10 @@ impl<T: Real> PcaStatistics<T> {
         symmetric_products(self.sums())
     }
 
-    /// Warns if inputs are badly scaled for the map's kernel, by the [ranges](RidgeStatistics::scale_warning) of coordinates.
-    pub fn scale_warning(&self) -> Option<RidgeWarning> {
-        self.intake.scale_warning()
+    /// The reasons why inputs suit the map badly, by the [ranges](RidgeStatistics::input_warnings) of coordinates; empty if there
+    /// are none.
+    pub fn input_warnings(&self) -> Vec<RidgeWarning> {
+        self.intake.input_warnings()
     }
 
     /// The map.

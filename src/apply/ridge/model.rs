@@ -94,13 +94,19 @@ impl<T: Real> Ridge<T> {
         Ok(Ridge { map, inputs: None, weights, intercepts: intercepts.to_vec().into() })
     }
 
-    /// Sets how inputs are centred and scaled before the map is applied.
+    /// Sets how inputs are centred and scaled before the map is applied; `None` leaves them as they are.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `inputs` is for points of another dimension.
-    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
-        check_size("the dimension of the standardisation", self.map.dim(), inputs.centre().len())?;
-        Ok(Ridge { inputs: Some(inputs), ..self })
+    pub fn with_standardisation(self, inputs: impl Into<Option<Standardisation>>) -> Result<Self> {
+        self.standardised(inputs.into())
+    }
+
+    #[inline(never)]
+    fn standardised(self, inputs: Option<Standardisation>) -> Result<Self> {
+        let dim = inputs.as_ref().map_or(self.map.dim(), |inputs| inputs.centre().len());
+        check_size("the dimension of the standardisation", self.map.dim(), dim)?;
+        Ok(Ridge { inputs, ..self })
     }
 
     /// The map.
@@ -242,4 +248,10 @@ impl<T: Real> Ridge<T> {
     }
 }
 
-once!(Ridge::<T>::of_weights, Ridge::<T>::predictions, Ridge::<T>::scores, Ridge::<T>::write_predictions);
+once!(
+    Ridge::<T>::of_weights,
+    Ridge::<T>::standardised,
+    Ridge::<T>::predictions,
+    Ridge::<T>::scores,
+    Ridge::<T>::write_predictions,
+);

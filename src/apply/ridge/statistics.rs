@@ -37,7 +37,7 @@ use crate::{Points, Real, Targets};
 /// The statistics hold Σ w, Σ w φ and Σ w φ φᵀ (the lower triangle), where φ = φ(x) are the features of a row's point x. For each
 /// target y they hold Σ w y, Σ w y φ, Σ w y² and the range. The factor of a row is w = a p, with its
 /// [weight](Targets::with_weights) a, which says how often the row counts, and its [precision](Targets::with_precisions) p; both
-/// are 1 by default. The evidence also needs Σ a and Σ a ln p, which are held too.
+/// are 1 by default. A precision changes the influence of a row, but not how often it counts. The evidence also needs Σ a and Σ a ln p, which are held too.
 ///
 /// [`solve`](RidgeStatistics::solve) gives the regression for one λ, and [`spectrum`](RidgeStatistics::spectrum) the regressions
 /// for all λ. The map, the centring and scaling of inputs, and whether there is an intercept are part of the statistics and of
@@ -117,13 +117,12 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(RidgeStatistics { intake, intercept: true })
     }
 
-    /// Sets how inputs are centred and scaled before the map is applied.
+    /// Sets how inputs are centred and scaled before the map is applied; `None` leaves them as they are.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `inputs` is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
-    #[inline(never)]
-    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+    pub fn with_standardisation(self, inputs: impl Into<Option<Standardisation>>) -> Result<Self> {
         Ok(RidgeStatistics { intake: self.intake.with_standardisation(inputs)?, ..self })
     }
 
@@ -177,9 +176,13 @@ impl<T: Real> RidgeStatistics<T> {
         self.sums().row_ranges()
     }
 
-    /// Warns if inputs are badly scaled for the map's kernel. That is, one coordinate has more than 100 times the range of
-    /// another, or all ranges are below 0.01 or above 1000 lengthscales. Returns `None` otherwise, and if inputs are
-    /// standardised.
+    /// The reasons why inputs suit the regression badly, none of which needs the targets; empty if there are none.
+    ///
+    /// - Inputs that are not standardised are badly scaled for the map's kernel: one coordinate has more than 100 times the range of
+    ///   another, or all ranges are below 0.01 or above 1000 lengthscales.
+    /// - Coordinates vary, but the standardisation takes them for constant
+    ///   ([`ConstantInputs`](RidgeWarning::ConstantInputs)).
+    /// - The range of a coordinate is few spacings of its scalar type ([`FewSpacings`](RidgeWarning::FewSpacings)).
     ///
     /// A range is max − min over all rows that were added; removing rows does not narrow it. The lengthscale is known for plain
     /// maps, such as those of the Gaussian kernel. For hybrids and user-defined maps, ranges are only compared with each other.
@@ -195,21 +198,16 @@ impl<T: Real> RidgeStatistics<T> {
     ///     Trigonometric.gaussian(Orthogonal.draw(2, 64, 1)?, 2.0)?;
     /// let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
     /// statistics.update(&x, &arr2(&[[1.0], [2.0], [3.0]]))?;
-    /// assert!(
-    ///     statistics
-    ///         .scale_warning()
-    ///         .unwrap()
-    ///         .to_string()
-    ///         .contains("standardise the inputs")
-    /// );
+    /// let warnings = statistics.input_warnings();
+    /// assert!(warnings[0].to_string().contains("standardise the inputs"));
     /// let standardised = RidgeStatistics::new(map, 1)?
     ///     .with_standardisation(Standardisation::of(&x)?)?;
-    /// assert_eq!(standardised.scale_warning(), None);
+    /// assert!(standardised.input_warnings().is_empty());
     /// # Ok::<(), random_features::Error>(())
     /// ```
     #[inline(never)]
-    pub fn scale_warning(&self) -> Option<RidgeWarning> {
-        self.intake.scale_warning()
+    pub fn input_warnings(&self) -> Vec<RidgeWarning> {
+        self.intake.input_warnings()
     }
 
     /// Adds the next rows: points `x`, n × d, with their [targets](Targets), numbers or labels. The weight of a row says how
@@ -302,9 +300,4 @@ impl<T: Real> RidgeStatistics<T> {
     }
 }
 
-once!(
-    RidgeStatistics::<T>::new,
-    RidgeStatistics::<T>::merge,
-    RidgeStatistics::<T>::scale_warning,
-    RidgeStatistics::<T>::with_standardisation,
-);
+once!(RidgeStatistics::<T>::new, RidgeStatistics::<T>::merge, RidgeStatistics::<T>::input_warnings,);

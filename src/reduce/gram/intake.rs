@@ -8,6 +8,7 @@ use crate::Real;
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::map::Map;
+use crate::once::once;
 use crate::reduce::RidgeWarning;
 
 /// Sums of products of features with the map that makes features of points.
@@ -61,7 +62,12 @@ impl<T: Real> GramIntake<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `inputs` is for another dimension, [`Parameter`](Error::Parameter) if rows have been added.
-    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+    pub fn with_standardisation(self, inputs: impl Into<Option<Standardisation>>) -> Result<Self> {
+        self.standardised(inputs.into())
+    }
+
+    #[inline(never)]
+    fn standardised(self, inputs: Option<Standardisation>) -> Result<Self> {
         Ok(GramIntake { sums: self.sums.with_standardisation(inputs)?, ..self })
     }
 
@@ -106,9 +112,12 @@ impl<T: Real> GramIntake<T> {
         self.next
     }
 
-    /// Warns if inputs are badly scaled for the map's kernel.
-    pub fn scale_warning(&self) -> Option<RidgeWarning> {
-        Self::warning_of(&self.map, &self.sums.ranges)
+    /// Warns if inputs are badly scaled for the map's kernel and not standardised, if they vary although they count as constant,
+    /// and if they have few different values for their scalar type.
+    pub fn input_warnings(&self) -> Vec<RidgeWarning> {
+        let (ranges, inputs) = (&self.sums.ranges, self.sums.inputs.as_ref());
+        let scale = if inputs.is_none() { Self::warning_of(&self.map, ranges) } else { None };
+        scale.into_iter().chain(Self::spacings_of(ranges, inputs)).collect()
     }
 
     /// Warns if points are badly scaled for a map's kernel.
@@ -117,14 +126,21 @@ impl<T: Real> GramIntake<T> {
         Self::warning_of(map, &Ranges::of(x, |_| true))
     }
 
-    /// Warns if a coordinate has few different values for its scalar type; never for sparse points.
+    /// Warns of coordinates that vary although the standardisation takes them for constant, and if a coordinate has few different
+    /// values for its scalar type.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    pub fn few_spacings(x: PointsView<'_, T>) -> Option<RidgeWarning> {
-        let is_sparse = matches!(x, PointsView::Sparse(_));
-        if is_sparse { None } else { Ranges::of(x, |_| true).few_spacings(T::epsilon().widen()) }
+    pub fn spacing_warnings(x: PointsView<'_, T>, inputs: Option<&Standardisation>) -> Vec<RidgeWarning> {
+        Self::spacings_of(&Ranges::of(x, |_| true), inputs)
+    }
+
+    fn spacings_of(ranges: &Ranges, inputs: Option<&Standardisation>) -> Vec<RidgeWarning> {
+        let constant = inputs.map_or(&[][..], Standardisation::constant_columns);
+        ranges.spacing_warnings(T::epsilon().widen(), constant)
     }
 
     fn warning_of(map: &Map<T>, ranges: &Ranges) -> Option<RidgeWarning> {
         ranges.warning(map.plain_recipe().map(|plain| plain.kernel.lengthscale()))
     }
 }
+
+once!(GramIntake::<T>::standardised);

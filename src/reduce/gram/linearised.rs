@@ -34,9 +34,7 @@ impl<T: Real> GramIntake<T> {
             let none = Array2::<T>::zeros((1, self.sums.targets()));
             self.sums.target_ranges.join(&Ranges::of(none.view().into(), |_| true));
         }
-        if self.sums.inputs.is_none() {
-            self.sums.ranges.join(&Ranges::of(x, |i| counts[i] > 0.0));
-        }
+        self.sums.ranges.join(&Ranges::of(x, |i| counts[i] > 0.0));
         self.sums.totals = totals;
         self.next = numbers.end;
         self.sums.rows.insert(numbers);

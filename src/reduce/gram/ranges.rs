@@ -10,9 +10,8 @@ const UNEQUAL: f64 = 100.0;
 /// The ranges, in lengthscales, below which all points look equal to a kernel, and above which all look different.
 const SEEN: std::ops::Range<f64> = 0.01..1000.0;
 
-/// The least number of spacings in a range, and the number up to which a column is constant.
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-const SPACINGS: [f64; 2] = [64.0, 4.0];
+/// The least number of spacings in a range without a warning.
+const SPACINGS: f64 = 64.0;
 
 /// The least and the largest value of each column of points or targets. Joining ranges in any order gives the same bits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,17 +75,22 @@ impl Ranges {
         self.largest.iter_mut().zip(&other.largest).for_each(|(own, their)| *own = own.max(*their));
     }
 
-    /// Warns if the range of a column has few spacings of its scalar type, whose relative size is `epsilon`; names the column
-    /// with fewest. Columns that are constant up to rounding do not count.
-    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    pub fn few_spacings(&self, epsilon: f64) -> Option<RidgeWarning> {
-        let spacings = |(coordinate, (least, largest)): (usize, (&f64, &f64))| {
-            let spacings = (largest - least) / (epsilon * least.abs().max(largest.abs()));
-            (spacings > SPACINGS[1] && spacings < SPACINGS[0]).then_some((coordinate, spacings))
+    /// Warns of columns that vary although they are among the `constant` ones, from which nothing is learnt. Warns of other columns
+    /// whose range has few spacings of the scalar type, whose relative size is `epsilon`; names the one with fewest. Columns of a
+    /// single value do not count.
+    pub fn spacing_warnings(&self, epsilon: f64, constant: &[usize]) -> Vec<RidgeWarning> {
+        let ends =
+            || self.least.iter().zip(&self.largest).enumerate().filter(|(_, (least, most))| least < most);
+        let is_constant = |column: &usize| constant.contains(column);
+        let coordinates: Vec<usize> = ends().map(|(column, _)| column).filter(is_constant).collect();
+        let spacings = |(column, (least, most)): (usize, (&f64, &f64))| {
+            (column, (most - least) / (epsilon * least.abs().max(most.abs())))
         };
-        let few = self.least.iter().zip(&self.largest).enumerate().filter_map(spacings);
-        let (coordinate, spacings) = few.min_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some(RidgeWarning::FewSpacings { coordinate, spacings })
+        let few = ends().filter(|(column, _)| !is_constant(column)).map(spacings);
+        let fewest = few.filter(|(_, spacings)| *spacings < SPACINGS).min_by(|a, b| a.1.total_cmp(&b.1));
+        let few = fewest.map(|(coordinate, spacings)| RidgeWarning::FewSpacings { coordinate, spacings });
+        let constant = (!coordinates.is_empty()).then_some(RidgeWarning::ConstantInputs { coordinates });
+        constant.into_iter().chain(few).collect()
     }
 
     /// Whether these can be ranges of points in ℝᵈ, or of no point.

@@ -74,7 +74,7 @@ pub struct GramSums<T: Real> {
     pub(super) inputs: Option<Standardisation>,
     pub(super) totals: NormalSums,
     pub(super) rows: RowRanges,
-    /// The ranges of the inputs; empty if these are standardised.
+    /// The ranges of the inputs as they are given, over all rows of positive weight that were added.
     pub(super) ranges: Ranges,
     /// The ranges of the targets, over all rows of positive weight that were added.
     pub(super) target_ranges: Ranges,
@@ -132,15 +132,16 @@ impl<T: Real> GramSums<T> {
         NormalSums::bytes::<T>(targets, width)
     }
 
-    /// Sets how inputs are centred and scaled; the sums must be empty.
-    pub(super) fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
-        check_size("the dimension of the standardisation", self.map.input_dim, inputs.centre().len())?;
+    /// Sets whether and how inputs are centred and scaled; the sums must be empty.
+    pub(super) fn with_standardisation(self, inputs: Option<Standardisation>) -> Result<Self> {
+        let dim = inputs.as_ref().map_or(self.map.input_dim, |inputs| inputs.centre().len());
+        check_size("the dimension of the standardisation", self.map.input_dim, dim)?;
         if self.rows() > 0 {
             let (name, value) = ("the number of rows before a standardisation", self.rows() as f64);
             let domain = "0, because all rows are standardised alike";
             return Err(Error::Parameter { name, value, domain });
         }
-        Ok(GramSums { inputs: Some(inputs), ranges: Ranges::default(), ..self })
+        Ok(GramSums { inputs, ..self })
     }
 
     /// Adds the rows of other sums to these. Both must have an equal map and equal centring and scaling of inputs. The bits do

@@ -112,9 +112,7 @@ impl<T: Real> GramIntake<T> {
         let present = self.sums.present.with(&RowCounts::of(&targets.columns, targets.weights()));
         let mut ranges = self.sums.ranges.clone();
         let counts = |i: usize| targets.weights().is_none_or(|weights| weights[i] > 0.0);
-        if self.sums.inputs.is_none() {
-            ranges.join(&Ranges::of(x, counts));
-        }
+        ranges.join(&Ranges::of(x, counts));
         let mut target_ranges = self.sums.target_ranges.clone();
         target_ranges.join(&Ranges::of(targets.columns.view().into(), counts));
         Ok(Change { totals, next: rows.end, rows: vec![rows], sign: 1.0, ranges, target_ranges, present })

@@ -307,3 +307,62 @@ fn rows_fewer_than_features_give_sums_too() {
         assert!(distance(&a, &b) < 1e-3);
     }
 }
+
+/// A fit gives the criterion of each target, and its text the share that is explained of each.
+#[test]
+fn fits_give_the_errors_of_each_target() {
+    let (x, y, w) = data::<f64>(200);
+    let criteria = [Criterion::LeaveOneOut, Criterion::GeneralisedCrossValidation, Criterion::LogEvidence];
+    for criterion in criteria {
+        for own in [true, false] {
+            let search = RidgeSearch::gaussian(3, 32, 1).unwrap().with_criterion(criterion.clone());
+            let search = if own { search } else { search.without_lambda_per_target() };
+            let fit = search.fit(&x, weigh(&y, &w)).unwrap();
+            let errors = fit.errors_per_target();
+            assert!((errors.iter().sum::<f64>() / fit.error() - 1.0).abs() < 1e-12, "{fit}");
+            assert_eq!((errors[2], fit.mean_errors_per_target()[2]), (0.0, 0.0));
+            let again = match criterion {
+                Criterion::LeaveOneOut => &Criterion::leave_one_out(&x, weigh(&y, &w)),
+                _ => &criterion,
+            };
+            for (target, lambda) in fit.lambdas().iter().enumerate() {
+                let table = fit.spectrum().errors_per_target(again, &[*lambda, 1e300]).unwrap();
+                assert!((errors[target] - table[[0, target]]).abs() <= 1e-9 * table[[0, target]].abs());
+                let mean = fit.mean_errors_per_target()[target];
+                assert!((mean - table[[1, target]]).abs() <= 1e-9 * table[[1, target]].abs());
+            }
+            let text = fit.to_string();
+            assert!(text.contains("target 2: does not vary"), "{text}");
+            let word = match criterion {
+                Criterion::LogEvidence => "nats better than the mean",
+                _ => "% explained",
+            };
+            assert!(text.matches(word).count() >= 4, "{text}");
+        }
+    }
+}
+
+/// The text of a trial names the criterion and the share that is explained.
+#[test]
+fn trials_name_their_criterion() {
+    let (x, y, _) = data::<f64>(120);
+    let y = y.column(0).to_owned();
+    let groups: Vec<usize> = (0..120).map(|i| i / 3).collect();
+    let named = [
+        (Criterion::LeaveOneOut, "leave-one-out error"),
+        (Criterion::LeaveGroupsOut(&groups), "error of left-out groups"),
+        (Criterion::GeneralisedCrossValidation, "generalised cross-validation"),
+        (Criterion::LogEvidence, "minus the log evidence"),
+        (Criterion::HeldOutShare(0.3), "held-out error"),
+        (Criterion::Folds(4), "error of folds"),
+        (Criterion::Forward { blocks: 4, gap: 0 }, "error of later blocks"),
+    ];
+    for (criterion, name) in named {
+        let search = RidgeSearch::gaussian(3, 16, 1).unwrap().with_lengthscales([1.0, 2.0]);
+        let fit = search.with_criterion(criterion).fit(&x, &y).unwrap();
+        let text = fit.best().to_string();
+        assert!(text.contains(name), "{text}");
+        assert!(text.contains(" % explained") || text.contains(" nats better than the mean"), "{text}");
+        assert!(fit.to_string().lines().any(|line| line.starts_with("chosen:") && line.contains(name)));
+    }
+}

@@ -232,3 +232,25 @@ fn precisions_out_of_their_domain_are_refused() {
     assert!(matches!(prediction.clone().with_precisions(&Array1::ones(19)), Err(Error::Shape { .. })));
     assert!(matches!(prediction.with_precisions(&Array1::zeros(20)), Err(Error::Entry { row: 0, .. })));
 }
+
+/// A prediction takes a precision for each point, also where targets have their own λ.
+#[test]
+fn predictions_take_a_precision_for_each_point() {
+    let (x, y) = data::<f64>(60);
+    let spectrum = statistics(&trigonometric::<f64>(6, 1.0), &x, &y).spectrum().unwrap();
+    for lambdas in [[0.3, 0.3], [0.3, 2.0]] {
+        let predicted = || spectrum.posterior_per_target(&lambdas).unwrap().predict(&x).unwrap();
+        let plain = predicted();
+        let with = predicted().with_precisions(&precisions(60)).unwrap().variance_of_targets();
+        for (i, p) in precisions(60).iter().enumerate() {
+            for j in 0..2 {
+                let expected = plain.variance[[i, j]] + plain.noise[j] / p;
+                assert!((with[[i, j]] / expected - 1.0).abs() < 1e-12);
+            }
+        }
+        for n in [0, 1, 59, 61, 120] {
+            let wrong = predicted().with_precisions(&Array1::ones(n)).unwrap_err();
+            assert!(matches!(wrong, Error::Shape { expected: 60, found, .. } if found == n), "{wrong}");
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! What searches must reach on sets that are hard for them, and what prototypes reach.
 
 use ndarray::{Array1, Array2, Axis, s};
-use random_features::apply::{Criterion, RidgeFit, RidgeSearch, RidgeWarning};
+use random_features::apply::pca::PcaStatistics;
+use random_features::apply::{Criterion, RidgeFit, RidgeGrid, RidgeSearch, RidgeWarning, Standardisation};
 use random_features::{Real, kernel::Lengthscale};
 
 use crate::common::{SplitMix, print_reached};
@@ -184,4 +185,105 @@ fn groups_of_equal_rows_tell_the_truth() {
     print_reached("groups: error told", "half of the true one", fit.error(), "by rows 5e-27");
     print_reached("groups: true error", "at most .4", error, "by rows 2.4");
     assert!(fit.error() >= 0.5 * error && error <= 0.4, "told {}, true {error}", fit.error());
+}
+
+/// Times in seconds since 1970 in `f32` that range over 400 s have four values and count as constant, which is said everywhere. A
+/// column of a single value says nothing, and is not named.
+#[test]
+fn inputs_that_vary_but_count_as_constant_are_named() {
+    let (mut x, y) = super::data::<f32>(300);
+    let times = |range: f64| move |i: usize| (1.7e9 + range * i as f64 / 300.0) as f32;
+    x.column_mut(0).assign(&Array1::from_shape_fn(300, times(400.0)));
+    x.column_mut(2).fill(7.0);
+    let named = |warnings: &[RidgeWarning]| {
+        let constant = |warning: &RidgeWarning| match warning {
+            RidgeWarning::ConstantInputs { coordinates } => Some(coordinates.clone()),
+            _ => None,
+        };
+        warnings.iter().find_map(constant)
+    };
+    let few = |warnings: &[RidgeWarning]| {
+        warnings.iter().any(|warning| {
+            matches!(warning, RidgeWarning::FewSpacings { coordinate: 0, spacings } if *spacings < 64.0)
+        })
+    };
+    let fit = RidgeSearch::gaussian(3, 16, 1).unwrap().fit(&x, &y).unwrap();
+    assert_eq!(named(fit.warnings()), Some(vec![0]), "{fit}");
+    assert!(fit.to_string().contains("subtract an offset"), "{fit}");
+    assert_eq!(fit.model().standardisation().unwrap().constant_columns(), [0, 2]);
+
+    let map = super::trigonometric::<f32>(16, 1.0);
+    let grid = |x: &Array2<f32>, inputs: Option<Standardisation>| {
+        let mut grid = RidgeGrid::new([map.clone()], 2).unwrap().with_standardisation(inputs).unwrap();
+        grid.update(x.slice(s![..150, ..]), y.slice(s![..150, ..])).unwrap();
+        let mut other = grid.clone().with_first_row(300).unwrap();
+        other = RidgeGrid::new([map.clone()], 2)
+            .unwrap()
+            .with_standardisation(other.statistics()[0].standardisation().cloned())
+            .unwrap()
+            .with_first_row(150)
+            .unwrap();
+        other.update(x.slice(s![150.., ..]), y.slice(s![150.., ..])).unwrap();
+        grid.merge(&other).unwrap();
+        grid
+    };
+    let inputs = Standardisation::of(&x).unwrap();
+    let standardised = grid(&x, Some(inputs.clone()));
+    let chosen = standardised.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
+    let of_rows = standardised.statistics()[0].input_warnings();
+    assert_eq!((named(chosen.warnings()), named(&of_rows)), (Some(vec![0]), Some(vec![0])), "{chosen}");
+    let mut pca = PcaStatistics::new(map.clone()).unwrap().with_standardisation(inputs).unwrap();
+    pca.update(&x).unwrap();
+    assert_eq!(named(&pca.input_warnings()), Some(vec![0]));
+    // What is not standardised is not dropped, but has few spacings.
+    assert!(few(&grid(&x, None).statistics()[0].input_warnings()));
+
+    // Ten spacings are learnt from.
+    x.column_mut(0).assign(&Array1::from_shape_fn(300, times(2000.0)));
+    let wider = grid(&x, Some(Standardisation::of(&x).unwrap()));
+    let chosen = wider.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
+    assert!(named(chosen.warnings()).is_none() && few(chosen.warnings()), "{chosen}");
+    // Usual inputs give no warning.
+    let (x, _) = super::data::<f32>(300);
+    let usual = grid(&x, Some(Standardisation::of(&x).unwrap()));
+    assert!(usual.statistics()[0].input_warnings().is_empty());
+}
+
+/// Waves faster than π/g along a coordinate whose values differ by multiples of g equal slower ones at all values: no lengthscale is
+/// tried for them. A fast wave along another coordinate is found beside them.
+#[test]
+fn no_lengthscale_is_tried_for_an_alias() {
+    let mut numbers = SplitMix(5);
+    // Whole numbers to 0.005, 0 or 1, and a number without gaps.
+    let x = array(&mut numbers, (600, 3), |n, k| match k {
+        0 => (0.3 * n.normal() / 0.005).round() * 0.005,
+        1 => f64::from(u8::from(n.uniform() < 0.3)),
+        _ => n.uniform(),
+    });
+    let noise = array(&mut numbers, (600, 1), |n, _| 0.3 * n.normal()).column(0).to_owned();
+    let slow = x.map_axis(Axis(1), |x| 2.0 * x[0] + x[1] + 0.5 * x[2]) + &noise;
+    let inputs = Standardisation::of(&x).unwrap();
+    // The least lengthscale of a start is ½/ω with ω = π/g, in units of the deviation.
+    let least = 0.005 / inputs.scales()[0] * 0.5 / std::f64::consts::PI;
+    let fit = RidgeSearch::gaussian(3, 64, 1).unwrap().fit(&x, &slow).unwrap();
+    let tried = |fit: &RidgeFit<f64>| {
+        let scale = |ell: &Option<Lengthscale>| match ell {
+            Some(Lengthscale::Isotropic(scale)) => *scale,
+            _ => f64::NAN,
+        };
+        fit.trials().iter().map(|trial| scale(&trial.lengthscale)).collect::<Vec<f64>>()
+    };
+    assert!(tried(&fit).iter().all(|ell| *ell >= least), "{fit}");
+    assert!(fit.trials().len() <= 16, "{fit}");
+    // A column of two values beside one without gaps adds no start.
+    let pair = x.slice(s![.., 1..]).to_owned();
+    let y = x.map_axis(Axis(1), |x| x[1] + 0.5 * x[2]) + &noise;
+    let fit = RidgeSearch::gaussian(2, 64, 1).unwrap().fit(&pair, &y).unwrap();
+    assert!(tried(&fit).iter().all(|ell| *ell >= 0.2), "{fit}");
+
+    let fast = x.map_axis(Axis(1), |x| (150.0 * x[2]).sin() + x[1]) + 0.1 * &noise;
+    let wave = x.column(2).mapv(|x| (150.0 * x).sin());
+    let fit =
+        RidgeSearch::gaussian(3, 512, 1).unwrap().with_lengthscale_per_dimension(1).fit(&x, &fast).unwrap();
+    assert!(fit.error() < 0.3 * wave.mapv(|v| v * v).mean().unwrap(), "{fit}");
 }

@@ -3,11 +3,13 @@
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
-use random_features::apply::{Criterion, KernelRidge, Prediction, RidgeSpectrum, RidgeStatistics};
+use random_features::apply::{
+    Criterion, KernelRidge, Prediction, RidgeGrid, RidgeSearch, RidgeSpectrum, RidgeStatistics, RidgeWarning,
+};
 use random_features::frequency::Orthogonal;
 use random_features::kernel::{Activation, Gaussian, Kernel};
 use random_features::linalg::Backend;
-use random_features::{Error, Map, Nonlinear, Real, Trigonometric, rng};
+use random_features::{Error, Map, Nonlinear, Real, Targets, Trigonometric, rng};
 
 use super::{data, features, statistics, trigonometric};
 use crate::common::weigh;
@@ -422,4 +424,99 @@ fn large_lambda_leaves_all<T: Real>(steps: std::ops::Range<f64>) {
 fn large_lambda_leaves_all_squares() {
     large_lambda_leaves_all::<f32>(-3.5..-2.2);
     large_lambda_leaves_all::<f64>(-7.8..-6.5);
+}
+
+/// A search takes no λ for which there is no posterior, or that sums cannot be solved for. The leave-one-out error of the first of these
+/// sets falls down to λ = 6.5e-14, where rounding is 1.3e-12.
+#[test]
+fn searches_choose_lambdas_that_posteriors_take() {
+    let mut numbers = rng(29);
+    for set in 0..17 {
+        let x = Array2::from_shape_simple_fn((300, 2), || 4.0 * numbers.uniform());
+        let y = Array1::from_shape_fn(300, |i| {
+            (2.0 * x[[i, 0]]).sin() * x[[i, 1]].cos() + 0.2 * numbers.normal()
+        });
+        (0..2000).for_each(|_| drop(numbers.uniform()));
+        (0..1000).for_each(|_| drop(numbers.normal()));
+        if set < 14 {
+            continue;
+        }
+        for criterion in [Criterion::LeaveOneOut, Criterion::Folds(5), Criterion::HeldOutShare(0.3)] {
+            let search = RidgeSearch::gaussian(2, 128, 7).unwrap().with_criterion(criterion);
+            let fit = search.fit(&x, &y).unwrap();
+            assert!(fit.posterior().is_ok(), "{fit}");
+            let (lambda, text) = (fit.lambda(), fit.to_string());
+            assert!(fit.into_statistics().unwrap().solve(lambda).is_ok(), "{text}");
+        }
+        // Given λ are tried from there on, too.
+        let search = RidgeSearch::gaussian(2, 128, 7).unwrap().with_lambdas((0..33).map(|k| 10f64.powi(-k)));
+        assert!(search.fit(&x, &y).unwrap().posterior().is_ok());
+    }
+}
+
+/// Intervals after a search by groups: a warning, unless weights let each group count as one row, and then the coverage that is
+/// promised.
+#[test]
+fn intervals_of_groups_are_warned_of_or_cover() {
+    let groups: Vec<usize> = (0..1000).map(|i| i / 10).collect();
+    let weights = Array1::from_elem(1000, 0.1);
+    let warned = |warnings: &[RidgeWarning]| {
+        warnings.iter().any(|w| matches!(w, RidgeWarning::Groups { groups: 100, count } if *count == 1000.0))
+    };
+    let (mut by_rows, mut by_groups) = (0, 0);
+    for seed in 0..20 {
+        let mut numbers = rng(seed);
+        let place = Array1::from_shape_simple_fn(100, || 4.0 * numbers.uniform());
+        let error = Array1::from_shape_simple_fn(100, || 0.5 * numbers.normal());
+        let x = Array2::from_shape_fn((1000, 1), |(i, _)| place[groups[i]] + 0.02 * numbers.normal());
+        let y = Array1::from_shape_fn(1000, |i| {
+            (2.0 * x[[i, 0]]).sin() + error[groups[i]] + 0.1 * numbers.normal()
+        });
+        let at = Array2::from_shape_fn((50, 1), |(i, _)| 0.08 * i as f64);
+        let covered = |fit: &random_features::apply::RidgeFit<f64>| {
+            let prediction = fit.posterior().unwrap().predict(&at).unwrap();
+            let (low, high) = prediction.interval_of_mean(0.9).unwrap();
+            let inside = |i: &usize| (low[[*i, 0]]..high[[*i, 0]]).contains(&(2.0 * at[[*i, 0]]).sin());
+            (0..50).filter(inside).count()
+        };
+        let search = || {
+            let search = RidgeSearch::gaussian(1, 32, 7).unwrap();
+            search.with_criterion(Criterion::LeaveGroupsOut(&groups)).with_lengthscales([0.3, 0.6, 1.2])
+        };
+        let fit = search().fit(&x, &y).unwrap();
+        assert!(warned(fit.warnings()) && fit.to_string().contains("100 groups"), "{fit}");
+        by_rows += covered(&fit);
+        let fit = search().fit(&x, Targets::from(&y).with_weights(&weights).unwrap()).unwrap();
+        assert!(!fit.warnings().iter().any(|w| matches!(w, RidgeWarning::Groups { .. })), "{fit}");
+        by_groups += covered(&fit);
+        // Grids say it too.
+        if seed == 0 {
+            let mut grid = RidgeGrid::new([fit.model().map().clone()], 1).unwrap();
+            grid.update(&x, &y).unwrap();
+            let fit = grid.choose(&Criterion::leave_groups_out(&x, &y, &groups), None).unwrap();
+            assert!(warned(fit.warnings()), "{fit}");
+        }
+    }
+    let [rows, groups] = [by_rows, by_groups].map(|count| f64::from(count as u32) / 1000.0);
+    println!("90 % intervals of groups cover {rows:.3} by rows, {groups:.3} with weights");
+    assert!(rows < 0.6 && (0.8..=0.97).contains(&groups), "{rows} {groups}");
+}
+
+/// Rows that are given ten times, in groups and with a tenth of the weight, have the posterior of the rows themselves.
+#[test]
+fn copies_in_groups_with_weights_have_the_posterior_of_the_rows() {
+    let (x, y) = data::<f64>(60);
+    let (x10, y10) =
+        (concatenate(Axis(0), &[x.view(); 10]).unwrap(), concatenate(Axis(0), &[y.view(); 10]).unwrap());
+    let (groups, weights) = ((0..600).map(|i| i % 60).collect::<Vec<usize>>(), Array1::from_elem(600, 0.1));
+    let search = || RidgeSearch::gaussian(3, 16, 7).unwrap().with_lengthscales([1.0]);
+    let search = |criterion| search().with_lambdas([1e-3, 1e-2, 0.1, 1.0]).with_criterion(criterion);
+    let once = search(Criterion::LeaveOneOut).fit(&x, &y).unwrap();
+    let targets = Targets::from(&y10).with_weights(&weights).unwrap();
+    let often = search(Criterion::LeaveGroupsOut(&groups)).fit(&x10, targets).unwrap();
+    assert_eq!(once.lambdas(), often.lambdas());
+    let [once, often] = [once, often].map(|fit| fit.posterior().unwrap().predict(&x).unwrap());
+    for (once, often) in [(&once.mean, &often.mean), (&once.variance, &often.variance)] {
+        assert!(once.iter().zip(often).all(|(a, b)| (a / b - 1.0).abs() < 1e-6));
+    }
 }

@@ -641,7 +641,7 @@ mod solvers {
     fn use_statistics(mut statistics: RidgeStatistics<f64>) -> Result<Vec<f64>, Error> {
         let (x, y) = (points_of::<f64>(5, statistics.map().dim())?, points::<f64>(5, 2, 0.9));
         statistics.merge(&statistics.clone()).err();
-        statistics.scale_warning();
+        statistics.input_warnings();
         let spectrum = statistics.spectrum()?;
         spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
         let found = use_model(statistics.solve(0.1)?)?;

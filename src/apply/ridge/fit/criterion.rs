@@ -282,6 +282,29 @@ impl<'a, T: Real> Criterion<'a, T> {
         matches!(self, LeaveOneOutOf { .. } | LeaveGroupsOutOf { .. } | FoldsOf { .. } | ForwardOf { .. })
     }
 
+    /// The name of the criterion in results.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Criterion::LeaveOneOut | Criterion::LeaveOneOutOf { .. } => "leave-one-out error",
+            Criterion::LeaveGroupsOut(_) | Criterion::LeaveGroupsOutOf { .. } => "error of left-out groups",
+            Criterion::GeneralisedCrossValidation => "generalised cross-validation",
+            Criterion::LogEvidence | Criterion::LogEvidenceWithNoise(_) => "minus the log evidence",
+            Criterion::HeldOut { .. } | Criterion::HeldOutShare(_) => "held-out error",
+            Criterion::Folds(_) | Criterion::FoldsOf { .. } => "error of folds",
+            Criterion::Forward { .. } | Criterion::ForwardOf { .. } => "error of later blocks",
+        }
+    }
+
+    /// Whether the criterion is for labels of classes that it carries.
+    pub(super) fn has_classes(&self) -> bool {
+        match self {
+            Criterion::LeaveOneOutOf { targets, .. }
+            | Criterion::LeaveGroupsOutOf { targets, .. }
+            | Criterion::HeldOut { targets, .. } => targets.are_labels(),
+            _ => false,
+        }
+    }
+
     /// Whether the criterion is a log evidence.
     pub(super) fn is_evidence(&self) -> bool {
         matches!(self, Criterion::LogEvidence | Criterion::LogEvidenceWithNoise(_))

@@ -63,6 +63,13 @@ use crate::{Points, Real, progress};
 /// the data come from such a process with λ = σ²/σ_f², and if there are enough features for its kernel. With a λ from
 /// cross-validation they have it roughly.
 ///
+/// # Groups of rows
+/// A posterior takes the errors of rows for independent, whatever the criterion was. If rows of a group have a common error, as
+/// repeated measurements may, the group says hardly more than one row, and intervals are too narrow. A search that leaves out groups
+/// warns of it by [`RidgeWarning::Groups`](crate::apply::RidgeWarning::Groups). Give each row the
+/// [weight](crate::Targets::with_weights) 1/k for the k rows of its group, so that a group counts as one row. If errors in a group
+/// are only partly common, intervals are then too wide.
+///
 /// # Far from the data
 /// Far from the data, a Gaussian process returns to its prior: v = σ_f² K(x, x). With D features it does not: all points share D
 /// weights, and v falls to about σ_f² (1 − f/D) for f [degrees of freedom](RidgeSpectrum::degrees_of_freedom). Intervals are
@@ -304,7 +311,7 @@ fn held<T: Real>(variance: f64) -> T {
 }
 
 impl<T: Real> Prediction<T> {
-    /// Sets the precision p of each point, so that the noise of its target has the variance σ²/p. Where training had
+    /// Sets the precision p of each point, n numbers, so that the noise of its targets has the variance σ²/p. Where training had
     /// [precisions](crate::Targets::with_precisions) 1/s² from error bars s, give 1/s² for the error bar s that the new target
     /// would have.
     ///
@@ -312,7 +319,7 @@ impl<T: Real> Prediction<T> {
     /// [`Shape`](Error::Shape) if there is not one precision for each point, [`Entry`](Error::Entry) if one is not positive and finite.
     #[inline(never)]
     pub fn with_precisions(self, precisions: &ArrayRef1<f64>) -> Result<Self> {
-        check_precisions(precisions, self.units.len())?;
+        check_precisions(precisions, self.mean.nrows())?;
         Ok(Prediction { precisions: Some(precisions.to_vec()), ..self })
     }
 

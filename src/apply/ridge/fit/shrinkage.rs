@@ -284,8 +284,13 @@ impl Shrinkage {
         }
         let steps = 0..=(PER_DECADE * DECADES) as u32;
         let below = steps.map(|k| largest * 10f64.powf(-f64::from(k) / PER_DECADE));
-        let lambdas: Vec<f64> = below.take_while(|lambda| *lambda > self.resolution).collect();
-        if lambdas.is_empty() { vec![2.0 * self.resolution] } else { lambdas }
+        let lambdas: Vec<f64> = below.take_while(|lambda| *lambda > self.bound()).collect();
+        if lambdas.is_empty() { vec![2.0 * self.bound()] } else { lambdas }
+    }
+
+    /// The bound above which λ are tried. No model, evidence or posterior refuses such a λ.
+    pub fn bound(&self) -> f64 {
+        self.resolution.max(self.least)
     }
 
     /// The sum of a target's `rest` and of `factor(s)` times its share for each eigenvalue s.

@@ -261,8 +261,8 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     /// The default grid of λ in falling order, two for each decade. It begins at the largest eigenvalue, where all weights are
-    /// small. It ends at the [resolution](RidgeSpectrum::resolution), below which λ has no effect, or after fifteen decades. If
-    /// all eigenvalues are 0, the grid is the number 1.
+    /// small. It ends at the rounding error of Σ w φ φᵀ in the spectral norm, below which [`posterior`](RidgeSpectrum::posterior) is
+    /// an error, or after fifteen decades. If all eigenvalues are 0, the grid is the number 1.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;

@@ -21,7 +21,7 @@ pub(super) struct LambdaErrors {
     pub table: ErrorTable,
     /// The criterion for the mean of the targets alone: summed over the targets, and for each target.
     pub mean: (f64, Vec<f64>),
-    /// Whether λ of a given grid were left out because they are not above the resolution.
+    /// Whether λ of a given grid were left out because they are not above the bound.
     pub dropped: bool,
     /// The targets that vary, if each has its own λ.
     own: Option<Vec<usize>>,
@@ -44,6 +44,10 @@ pub(super) struct Choice {
     /// The number by which maps are compared, the least first: the criterion, or Σ ln(error/variance) if targets have their own
     /// λ.
     pub score: f64,
+    /// The criterion of each target.
+    pub errors: Vec<f64>,
+    /// The criterion for the mean of the targets alone, of each target.
+    pub mean_errors: Vec<f64>,
 }
 
 /// Gives the criterion for each λ.
@@ -57,8 +61,8 @@ pub(super) enum Share {
 }
 
 impl LambdaErrors {
-    /// The λ of a given grid above the spectrum's resolution, or of the default grid, with the criterion from `errors`. The
-    /// default grid is extended upwards while its largest λ is the best.
+    /// The λ of a given grid above the [bound](super::super::shrinkage::Shrinkage::bound) of the spectrum, or of the default grid,
+    /// with the criterion from `errors`. The default grid is extended upwards while its largest λ is the best.
     pub fn of<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         grid: Option<&[f64]>,
@@ -68,9 +72,9 @@ impl LambdaErrors {
         let shrinkage = &spectrum.shrinkage;
         // For a single target both choices are equal.
         let own = (share == Share::PerTarget && shrinkage.rest.len() > 1).then(|| shrinkage.varying());
-        let resolution = spectrum.resolution();
+        let bound = shrinkage.bound();
         let Some(grid) = grid else { return Self::grown(spectrum.lambdas(), own, errors) };
-        let kept: Vec<f64> = grid.iter().copied().filter(|lambda| *lambda > resolution).collect();
+        let kept: Vec<f64> = grid.iter().copied().filter(|lambda| *lambda > bound).collect();
         let dropped = kept.len() < grid.len();
         Ok(LambdaErrors { dropped, ..Self::of_grid(kept, own, errors)? })
     }
@@ -119,13 +123,27 @@ impl LambdaErrors {
         let targets = self.mean.1.len();
         let Some(own) = &self.own else {
             let (lambda, error) = least(&self.lambdas, &self.table.sums).ok()?;
-            return Some(Choice { lambdas: vec![lambda; targets], error, score: error });
+            let place = self.lambdas.iter().position(|other| *other == lambda)?;
+            return Some(Choice {
+                lambdas: vec![lambda; targets],
+                error,
+                score: error,
+                errors: self.table.each.row(place).to_vec(),
+                mean_errors: self.mean.1.clone(),
+            });
         };
         let largest = self.lambdas.iter().copied().reduce(f64::max)?;
-        let mut choice = Choice { lambdas: vec![largest; targets], error: 0.0, score: 0.0 };
+        let mut choice = Choice {
+            lambdas: vec![largest; targets],
+            error: 0.0,
+            score: 0.0,
+            errors: vec![0.0; targets],
+            mean_errors: self.mean.1.clone(),
+        };
         for target in own {
             let (lambda, error) = least(&self.lambdas, &self.table.each.column(*target).to_vec()).ok()?;
             choice.lambdas[*target] = lambda;
+            choice.errors[*target] = error;
             choice.error += error;
             choice.score += match criterion {
                 evidence if evidence.is_evidence() => error,

@@ -34,7 +34,7 @@ impl<T: Real> Search<'_, '_, T> {
         let (choice, lambdas, of_lambda) = self.choose(&spectrum, trial)?;
         let scale = spectrum.scale_warning(&self.all);
         let mut warnings: Vec<RidgeWarning> = scale.into_iter().chain(of_lambda).collect();
-        warnings.extend(GramIntake::few_spacings(self.all.x.view()));
+        warnings.extend(GramIntake::spacing_warnings(self.all.x.view(), self.inputs.as_ref()));
         warnings.extend(warning::failed(failed));
         if !trial.is_constant() {
             warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales(), at_limit));
@@ -43,17 +43,20 @@ impl<T: Real> Search<'_, '_, T> {
             warnings.extend(repeated(&self.all, self.labels.as_deref())?);
         }
         warnings.extend(warning::targets(&spectrum, &lambdas, &choice, self.share));
+        if let Some(labels) = self.labels.as_deref().filter(|_| self.are_numbers) {
+            warnings.extend(warning::groups(&self.all, labels));
+        }
         RidgeFit::new((attempts.trials, attempts.best), (source, spectrum), choice, warnings)
     }
 
     /// The λ for all rows, the λ from which they are chosen, and warnings.
     fn choose(&self, spectrum: &RidgeSpectrum<T>, trial: &RidgeTrial) -> Result<ChosenLambda> {
-        let (given, resolution) = (self.options.lambdas.as_deref(), spectrum.resolution());
+        let (given, bound) = (self.options.lambdas.as_deref(), spectrum.shrinkage.bound());
         use Criterion::{Folds, Forward, HeldOutShare};
         if let HeldOutShare(_) | Folds(_) | Forward { .. } = self.options.criterion {
             // All rows contain the held-out ones, so that there are no rows left to choose λ by; folds were used before.
-            let choice = trial.choice().cloned().ok_or_else(|| lost(given, resolution))?;
-            return Ok((choice.at_least(2.0 * resolution), trial.lambdas.clone(), trial.warnings.clone()));
+            let choice = trial.choice().cloned().ok_or_else(|| lost(given, bound))?;
+            return Ok((choice.at_least(2.0 * bound), trial.lambdas.clone(), trial.warnings.clone()));
         }
         let (rows, all) = (self.training(), self.criterion(self.all.borrowed(), self.labels.as_deref()));
         let labels = self.training_labels();
@@ -65,7 +68,7 @@ impl<T: Real> Search<'_, '_, T> {
                 }
                 _ => spectrum.error_table(&all, lambdas),
             })?;
-        let choice = errors.choice(spectrum, &all).ok_or_else(|| lost(given, resolution))?;
+        let choice = errors.choice(spectrum, &all).ok_or_else(|| lost(given, bound))?;
         if trial.is_constant() {
             return Ok((choice, errors.lambdas, trial.warnings.clone()));
         }

@@ -57,12 +57,16 @@ impl<T: Real> RidgeGrid<T> {
         Ok(RidgeGrid { candidates })
     }
 
-    /// Sets how inputs are centred and scaled before the maps are applied.
+    /// Sets how inputs are centred and scaled before the maps are applied; `None` leaves them as they are.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::with_standardisation`].
+    pub fn with_standardisation(self, inputs: impl Into<Option<Standardisation>>) -> Result<Self> {
+        self.standardised(inputs.into())
+    }
+
     #[inline(never)]
-    pub fn with_standardisation(self, inputs: Standardisation) -> Result<Self> {
+    fn standardised(self, inputs: Option<Standardisation>) -> Result<Self> {
         self.each(|statistics| statistics.with_standardisation(inputs.clone()))
     }
 
@@ -125,9 +129,9 @@ impl<T: Real> RidgeGrid<T> {
     }
 
     /// Chooses the map and λ with the least error by a criterion, and returns all errors. Maps that clearly predict better than
-    /// the mean come before all others ([`RidgeFit::best`]). Given λ are tried if they are above the
-    /// [resolution](super::super::RidgeSpectrum::resolution) of the map. Without given λ, the [default
-    /// grid](super::super::RidgeSpectrum::lambdas) of each map is tried, and larger λ while the largest is the best.
+    /// the mean come before all others ([`RidgeFit::best`]). Without given λ, the [default
+    /// grid](super::super::RidgeSpectrum::lambdas) of each map is tried, and larger λ while the largest is the best. Given λ are tried if
+    /// they are above the rounding error of the map's sums, where the default grid ends.
     ///
     /// # Errors
     /// If no map can be fitted, the error of the first map, from [`RidgeStatistics::spectrum`] or
@@ -193,7 +197,7 @@ fn best<'s, T: Real>(
 }
 
 once!(
-    RidgeGrid::<T>::with_standardisation,
+    RidgeGrid::<T>::standardised,
     RidgeGrid::<T>::without_intercept,
     RidgeGrid::<T>::with_first_row,
     RidgeGrid::<T>::take_in,

@@ -57,7 +57,8 @@ use crate::once::once;
 ///
 /// 1. k = −4 … 4 are tried. Then a spectral start is tried: lengthscales ½/ω, 1/ω and 2/ω for the frequencies ω of at most three
 ///    waves. Such a wave runs along a coordinate, explains more of a target than noise would, and has 1/ω outside of the
-///    lengthscales that were tried first.
+///    lengthscales that were tried first. No wave is faster than π divided by the least difference between values of its
+///    coordinate, and a coordinate of two values has none.
 /// 2. While the best lengthscale is the shortest, a shorter one is tried, twice as far each time, and in the same way longer ones.
 /// 3. Gaps beside the best are halved until all lengthscales between are tried.
 ///
@@ -213,7 +214,8 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// Sets the λ to try. For each map, only λ above the [resolution](super::super::RidgeSpectrum::resolution) are tried.
+    /// Sets the λ to try. For each map, only λ above the rounding error of its sums are tried, where the [default
+    /// grid](super::super::RidgeSpectrum::lambdas) ends.
     #[must_use]
     pub fn with_lambdas(mut self, lambdas: impl IntoIterator<Item = f64>) -> Self {
         self.lambdas = Some(lambdas.into_iter().collect());

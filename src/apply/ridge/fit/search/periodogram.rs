@@ -1,13 +1,13 @@
 //! Waves along a coordinate that are too fast for lengthscales near the median distance: a spectral start for a search.
 
-use std::f64::consts::TAU;
+use std::f64::consts::{PI, TAU};
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 use crate::error::Result;
 use crate::{progress, threads};
 
-/// The maximum number of rows that are read, and of evaluations of a wave; there are twice as many frequencies as rows.
+/// The maximum number of rows that are read, and of evaluations of a wave; there are at most twice as many frequencies as rows.
 const ROWS: usize = 4096;
 const EVALUATIONS: usize = 1 << 26;
 /// The probability with which noise makes a peak, for all coordinates together.
@@ -16,6 +16,10 @@ const CHANCE: f64 = 0.01;
 const FREQUENCIES: usize = 64;
 /// The determinant, as a share of its largest value, below which cosine and sine count as one wave.
 const SINGULAR: f64 = 1e-12;
+/// The difference of values, as a share of T/n, below which they count as one. Larger differences than T/n set the fastest wave.
+const SAME: f64 = 1e-2;
+/// The relative difference below which two shares of variance count as equal.
+const EQUAL: f64 = 1e-9;
 /// The variance of cosine and sine together, of at most 1, below which it is rounding.
 const CONSTANT: f64 = 1e-13;
 
@@ -47,12 +51,15 @@ pub(super) fn peaks(
     let targets = centred(y, &shares);
     let of_coordinate = |coordinate: usize| {
         let mut x = x.column(coordinate).to_vec();
-        let Some(step) = frequency_step(&mut x.clone()) else { return Ok(Vec::new()) };
+        let Some((step, count)) = frequencies(&mut x.clone()) else { return Ok(Vec::new()) };
         let least = x.iter().copied().fold(f64::INFINITY, f64::min);
         x.iter_mut().for_each(|x| *x -= least);
-        let powers = powers(&x, &targets, &shares, [step, step], 2 * n)?;
+        let powers = powers(&x, &targets, &shares, [step, step], count)?;
         let peak = |powers: ArrayView1<'_, f64>| {
-            let (k, power) = powers.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+            let largest = powers.iter().copied().fold(0.0, f64::max);
+            // Of waves that explain equally much, the slowest one is meant.
+            let is_largest = |power: &f64| *power >= (1.0 - EQUAL) * largest;
+            let (k, power) = powers.iter().copied().enumerate().find(|(_, power)| is_largest(power))?;
             let omega = step * (k + 1) as f64;
             is_significant(power, n, d).then_some(Peak { coordinate, omega, power })
         };
@@ -76,8 +83,10 @@ fn centred(y: ArrayView2<'_, f64>, shares: &Array1<f64>) -> Vec<Array1<f64>> {
     y.axis_iter(Axis(1)).filter_map(of).collect()
 }
 
-/// The distance between frequencies, 2π/(4T), with T = (95 % quantile − 5 % quantile)/0.9; `None` where T is 0.
-fn frequency_step(x: &mut [f64]) -> Option<f64> {
+/// The distance between frequencies and their number. The distance is 2π/(4T), with T = (95 % quantile − 5 % quantile)/0.9. The
+/// number is 2n, or less if values differ by multiples of a distance g, as whole numbers do: beyond π/g, each wave equals a slower
+/// one at all values. `None` where T is 0, or where there are only two values, which every wave fits equally well.
+fn frequencies(x: &mut [f64]) -> Option<(f64, usize)> {
     x.sort_unstable_by(f64::total_cmp);
     let last = x.len().checked_sub(1)?;
     let quantile = |p: f64| {
@@ -87,7 +96,15 @@ fn frequency_step(x: &mut [f64]) -> Option<f64> {
     };
     let length = (quantile(0.95) - quantile(0.05)) / 0.9;
     let step = TAU / (4.0 * length);
-    (length > 0.0 && step.is_finite() && step > 0.0).then_some(step)
+    if !(length > 0.0 && step.is_finite() && step > 0.0) {
+        return None;
+    }
+    let least = SAME * length / x.len() as f64;
+    let gaps = || x.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > least);
+    let gap = gaps().fold(f64::INFINITY, f64::min);
+    // A frequency of exactly π/g counts, whatever rounding does.
+    let count = (2 * x.len()).min((PI / gap / step * (1.0 + EQUAL)) as usize);
+    (count > 0 && gaps().nth(1).is_some()).then_some((step, count))
 }
 
 /// Whether noise makes a peak of this power in d coordinates of n rows with a probability below [`CHANCE`].

@@ -24,6 +24,8 @@ pub(super) struct Search<'s, 'a, T: Real> {
     pub all: RidgeRows<'s, T>,
     /// The label of each row's group, if groups are left out.
     pub labels: Option<Vec<usize>>,
+    /// Whether targets are numbers, not labels of classes.
+    pub are_numbers: bool,
     pub inputs: Option<Standardisation>,
     pub share: Share,
     /// The leading parts of the draw that maps share, one for each number of frequencies; none without a shared draw.
@@ -44,7 +46,7 @@ pub(super) struct Search<'s, 'a, T: Real> {
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     /// A search on these rows, with the label of each row's group if groups are left out. `share` says how λ are chosen by
-    /// default.
+    /// default: one for each target if targets are numbers, and one for all classes.
     pub fn new(
         options: &'s RidgeSearch<'a, T>,
         all: RidgeRows<'s, T>,
@@ -64,6 +66,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             options,
             all,
             labels,
+            are_numbers: share == Share::PerTarget,
             inputs,
             share: options.share.unwrap_or(share),
             parts: Vec::new(),

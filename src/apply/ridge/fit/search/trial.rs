@@ -26,8 +26,8 @@ pub struct RidgeTrial {
     pub m: Option<usize>,
     /// D, the number of features.
     pub feature_dim: usize,
-    /// The λ that were tried, all above the rounding error of eigenvalues. The default grid is in falling order, given λ are in
-    /// their own order.
+    /// The λ that were tried, all so large that [`RidgeSpectrum::posterior`] takes them. The default grid is in falling order, given
+    /// λ are in their own order.
     pub lambdas: Vec<f64>,
     /// The criterion for each λ: a mean squared error summed over the targets, or minus the log evidence.
     pub errors: Vec<f64>,
@@ -38,6 +38,8 @@ pub struct RidgeTrial {
     /// predicts no better than the mean, else [`RidgeWarning::Lambda`] or [`RidgeWarning::Rounding`] if its best λ lies at an end
     /// of those tried.
     pub warnings: Vec<RidgeWarning>,
+    /// The name of the criterion, and whether it is a log evidence.
+    criterion: (&'static str, bool),
     /// Whether the map predicts better than the mean by a margin for the many maps that are tried.
     promising: bool,
     /// The λ with the least error; `None` if rounding hides the errors for every λ of the grid.
@@ -76,6 +78,7 @@ impl RidgeTrial {
             errors: table.sums,
             mean_error: mean.0,
             warnings,
+            criterion: (criterion.name(), criterion.is_evidence()),
             promising,
             choice,
         })
@@ -129,7 +132,7 @@ pub(super) fn warnings<T: Real>(
     mean.into_iter().chain(lambda).collect()
 }
 
-/// Writes the lengthscale, D, λ and the criterion, and warnings in a few words.
+/// Writes the lengthscale, D, λ, the criterion with its name and the share that it explains, and warnings in a few words.
 impl std::fmt::Display for RidgeTrial {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.lengthscale {
@@ -139,16 +142,37 @@ impl std::fmt::Display for RidgeTrial {
         }
         write!(f, "D = {}", self.feature_dim)?;
         match self.choice() {
-            Some(choice) => write!(f, ", λ = {choice}: {:.6e}", choice.error)?,
+            Some(choice) => {
+                write!(f, ", λ = {choice}: ")?;
+                write_error(f, self.criterion, [choice.error, self.mean_error])?;
+            }
             None => write!(f, ": rounding hides the errors for every λ of the grid")?,
         }
         self.warnings.iter().try_for_each(|warning| match warning {
             RidgeWarning::Constant => write!(f, ", the targets do not vary"),
             RidgeWarning::Mean { .. } => write!(f, ", no better than the mean"),
             RidgeWarning::Lambda { .. } => write!(f, ", best λ at an end of the grid"),
-            RidgeWarning::Rounding { .. } => write!(f, ", best λ the least that rounding does not hide"),
+            RidgeWarning::Rounding { .. } => {
+                write!(f, ", best λ the least whose error is more than rounding")
+            }
             _ => Ok(()),
         })
+    }
+}
+
+/// Writes a criterion with its name, and how much better it is than the criterion for the mean of the targets: the share of the
+/// variance that is explained, or nats.
+fn write_error(
+    f: &mut std::fmt::Formatter<'_>,
+    (name, is_evidence): (&str, bool),
+    [error, mean_error]: [f64; 2],
+) -> std::fmt::Result {
+    write!(f, "{name} {error:.6e}")?;
+    let share = 100.0 * (1.0 - error / mean_error);
+    match is_evidence {
+        true => write!(f, ", {:.1} nats better than the mean", mean_error - error),
+        false if share.is_finite() => write!(f, ", {share:.2} % explained"),
+        false => Ok(()),
     }
 }
 
@@ -206,6 +230,37 @@ impl<T: Real> RidgeFit<T> {
         self.choice.error
     }
 
+    /// The criterion of each target for the model, whose sum is [`error`](RidgeFit::error); 0 for a target that does not vary. For
+    /// labels, each class is a target.
+    ///
+    /// ```
+    /// use random_features::apply::RidgeSearch;
+    /// use random_features::ndarray::Array2;
+    /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0);
+    /// // A wave, and noise of another unit.
+    /// let y = Array2::from_shape_fn((200, 2), |(i, j)| match j {
+    ///     0 => x[[i, 0]].sin(),
+    ///     _ => 1e3 * ((i * i) as f64).sin(),
+    /// });
+    /// let fit = RidgeSearch::gaussian(1, 32, 7)?.fit(&x, &y)?;
+    /// let errors = fit.errors_per_target().iter();
+    /// let shares: Vec<f64> = errors
+    ///     .zip(fit.mean_errors_per_target())
+    ///     .map(|(error, mean_error)| 1.0 - error / mean_error)
+    ///     .collect();
+    /// assert!(shares[0] > 0.999 && shares[1] < 0.1);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn errors_per_target(&self) -> &[f64] {
+        &self.choice.errors
+    }
+
+    /// The criterion of each target for its mean alone, or for 0 without an intercept. The explained share of a target's variance
+    /// is 1 − error / mean error, unless the criterion is minus the log evidence.
+    pub fn mean_errors_per_target(&self) -> &[f64] {
+        &self.choice.mean_errors
+    }
+
     /// The model that was chosen.
     pub fn model(&self) -> &Ridge<T> {
         &self.model
@@ -242,6 +297,9 @@ impl<T: Real> RidgeFit<T> {
     /// assert!(error.iter().all(|error| error.abs() < 1e-3));
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    ///
+    /// With fewer rows than features, a search takes λ that may be smaller than the rounding error of the sums, above all of `f32`.
+    /// [`RidgeStatistics::solve`] refuses such a λ, and its error names one that is large enough.
     ///
     /// # Errors
     /// The errors of [`RidgeStatistics::new`] and [`RidgeStatistics::update`] if there were fewer rows than features, for which a
@@ -280,14 +338,29 @@ impl<T: Real> RidgeFit<T> {
     }
 }
 
-/// Writes a line for each trial, with the best one marked, the choice, and a line for each warning.
+/// The largest number of targets whose errors are written.
+const WRITTEN: usize = 16;
+
+/// Writes a line for each trial, with the best one marked, the choice, a line for each of several targets, if these are not many, and
+/// a line for each warning.
 impl<T: Real> std::fmt::Display for RidgeFit<T> {
     #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (i, trial) in self.trials.iter().enumerate() {
             writeln!(f, "{} {trial}", if i == self.best { '*' } else { ' ' })?;
         }
-        write!(f, "chosen: λ = {} with {:.6e}", self.choice, self.choice.error)?;
+        let (choice, criterion) = (&self.choice, self.best().criterion);
+        write!(f, "chosen: λ = {choice}: ")?;
+        write_error(f, criterion, [choice.error, choice.mean_errors.iter().sum()])?;
+        if (2..=WRITTEN).contains(&choice.errors.len()) {
+            for (target, errors) in choice.errors.iter().zip(&choice.mean_errors).enumerate() {
+                write!(f, "\n  target {target}: ")?;
+                match errors {
+                    (0.0, 0.0) => write!(f, "does not vary")?,
+                    (error, mean_error) => write_error(f, criterion, [*error, *mean_error])?,
+                }
+            }
+        }
         self.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
     }
 }
@@ -342,9 +415,9 @@ impl<'s, T: Real> Tried<'s, T> {
             return Err(Error::Cancelled);
         }
         let trial = &trials[best];
-        let choice = trial.choice().cloned().ok_or_else(|| lost(lambdas, spectrum.resolution()))?;
+        let choice = trial.choice().cloned().ok_or_else(|| lost(lambdas, spectrum.shrinkage.bound()))?;
         let mut warnings: Vec<_> =
-            statistics.scale_warning().into_iter().chain(trial.warnings.clone()).collect();
+            statistics.input_warnings().into_iter().chain(trial.warnings.clone()).collect();
         warnings.extend(warning::failed(&failed));
         if let Some(own) = trial.lengthscale.as_ref().filter(|_| !trial.is_constant()) {
             let alike = trials.iter().filter(|other| other.m == trial.m);
@@ -353,6 +426,9 @@ impl<'s, T: Real> Tried<'s, T> {
         }
         if let (true, Some(rows)) = (criterion.names_training(), criterion.rows(spectrum.rotated.ncols())?) {
             warnings.extend(repeated(&rows, criterion.labels())?);
+            if let Some(labels) = criterion.labels().filter(|_| !criterion.has_classes()) {
+                warnings.extend(warning::groups(&rows, labels));
+            }
         }
         warnings.extend(warning::targets(&spectrum, &trial.lambdas, &choice, share));
         RidgeFit::new(
@@ -364,10 +440,10 @@ impl<'s, T: Real> Tried<'s, T> {
     }
 }
 
-/// The error if no λ of a grid is above the resolution.
-pub(super) fn lost(lambdas: Option<&[f64]>, resolution: f64) -> Error {
+/// The error if no λ of a grid is above the bound.
+pub(super) fn lost(lambdas: Option<&[f64]>, bound: f64) -> Error {
     let lambda = lambdas.into_iter().flatten().copied().fold(0.0, f64::max);
-    singular(lambda, 2.0 * resolution)
+    singular(lambda, 2.0 * bound)
 }
 
 /// Rejects an empty grid, and λ that are negative or not finite.

@@ -1,6 +1,8 @@
 //! The tests that give a [`RidgeWarning`].
 
-use super::super::{Criterion, RidgeSpectrum, RidgeWarning, least};
+use std::collections::HashSet;
+
+use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeWarning, least};
 use super::errors::{Choice, LambdaErrors, Series, Share};
 use crate::Real;
 use crate::error::Error;
@@ -16,6 +18,8 @@ const COST: f64 = 0.1;
 const EXACT: f64 = 1e-4;
 /// Differences of a target's errors below this share of its variance are rounding.
 const ROUNDING: f64 = 1e-9;
+/// The rows, as a share of the groups, that count beyond one for each group without a warning.
+const BEYOND: f64 = 1e-6;
 
 /// Warns if the least of the errors is not below the error of the mean, or if the evidence does not distinguish targets from
 /// noise. The test is for all targets together, or for each if each has its own λ.
@@ -111,7 +115,7 @@ fn at_end<T: Real>(
     }
     let lost = errors.dropped || errors.lambdas.iter().any(|other| *other < lambda);
     let least = spectrum.normal.total_noise;
-    if lost || lambda <= 4.0 * spectrum.resolution() {
+    if lost || lambda <= 4.0 * spectrum.shrinkage.bound() {
         let exact = explained(spectrum, criterion, series, error) >= 1.0 - EXACT;
         return (!exact).then_some(RidgeWarning::Rounding { lambda, least });
     }
@@ -198,4 +202,12 @@ pub(super) fn targets<T: Real>(
     };
     let costly = (0..shrinkage.rest.len()).filter_map(of_target);
     costly.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, warning)| warning)
+}
+
+/// Warns if rows count for more than one for each group, since a posterior takes errors of rows for independent.
+pub(super) fn groups<T: Real>(rows: &RidgeRows<'_, T>, labels: &[usize]) -> Option<RidgeWarning> {
+    let present = labels.iter().enumerate().filter(|(row, _)| rows.weight(*row) > 0.0);
+    let groups = present.map(|(_, label)| *label).collect::<HashSet<usize>>().len();
+    let count = rows.targets.counts()[0];
+    (count > (1.0 + BEYOND) * groups as f64).then_some(RidgeWarning::Groups { groups, count })
 }
