@@ -217,7 +217,7 @@ impl fmt::Display for Error {
                 write!(f, "row {row} of {what} is {}, but must be {domain}", short(*value))
             }
             Error::NotFinite { what, row } => {
-                write!(f, "row {row} of {what} holds a number that is not finite")
+                write!(f, "row {row} of {what}, counted from 0, holds a number that is not finite")
             }
             Error::Kernel { map, frequencies, kernel } => {
                 write!(f, "the {map} map with {frequencies} does not estimate {kernel}")

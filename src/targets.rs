@@ -8,7 +8,8 @@ use ndarray::{
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::labels::{check_labels, one_hot};
-use crate::reduce::{check_precisions, check_weights};
+use crate::numeric::matrix_of;
+use crate::reduce::{check_precisions, check_weights, check_weights_of};
 
 /// Targets of a regression: numbers, n or n × t, or n labels of classes, with a weight for each row if you set weights. Methods
 /// take `impl Into<Targets<T>>`.
@@ -31,7 +32,9 @@ use crate::reduce::{check_precisions, check_weights};
 /// # Labels
 /// Labels are whole numbers from 0. They are regressed as indicators: each class has a target that is 1 for its rows and 0 for
 /// others. In statistics, the number of classes is the number of targets. In a search, it is the number that
-/// [`of_labels`](Targets::of_labels) states, or else one more than the largest label.
+/// [`of_labels`](Targets::of_labels) states, or else one more than the largest label. A regression of
+/// a single target refuses labels: give counts as `f32` or `f64`. [`Glm::poisson`](crate::apply::Glm::poisson) takes whole
+/// numbers as counts.
 ///
 /// # Weights
 /// A weight says how often a row counts: a row of weight 2 is the row given twice, and a row of weight 0 is absent.
@@ -125,6 +128,10 @@ impl<'a, T: Real> Targets<'a, T> {
     /// classes occur and n_c of the n rows are of class c. Weights that are set before or after are multiplied by these, and n and
     /// n_c are then sums of weights.
     ///
+    /// Only the rows that are given count. If data come in batches, each batch is balanced by itself, so that a rare class has
+    /// less weight where it happens to be frequent. State weights of the classes by
+    /// [`with_class_weights`](Targets::with_class_weights) then.
+    ///
     /// ```
     /// use random_features::Targets;
     /// use random_features::apply::RidgeSearch;
@@ -168,6 +175,59 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Targets { weights: Some(weights.into()), balanced: true, ..self })
     }
 
+    /// Sets weights of labels by class: a row of class c has the weight `weights`[c]. If weights were set before, they are
+    /// multiplied by these.
+    ///
+    /// For classes that count equally, the weight of class c is n/(K n_c), with n_c of the n rows of all data. Such weights are the
+    /// same for all batches of a stream, where [`balanced`](Targets::balanced) is not.
+    ///
+    /// ```
+    /// use random_features::Trigonometric;
+    /// use random_features::Targets;
+    /// use random_features::apply::RidgeStatistics;
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::ndarray::{Array2, s};
+    /// // One row of twenty is of class 1, and some batches have none.
+    /// let labels: Vec<usize> =
+    ///     (0..200).map(|i| usize::from(i % 20 == 0)).collect();
+    /// let x = Array2::from_shape_fn((200, 1), |(i, _)| {
+    ///     2.0 * labels[i] as f64 + (i as f64).sin()
+    /// });
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 32, 1)?, 1.0)?;
+    /// let mut statistics = RidgeStatistics::new(map, 2)?;
+    /// for rows in [0..15, 15..100, 100..200] {
+    ///     let targets = Targets::of_labels(&labels[rows.clone()], 2)?;
+    ///     let targets = targets.with_class_weights(&[0.5, 10.0])?;
+    ///     statistics.update(&x.slice(s![rows, ..]), targets)?;
+    /// }
+    /// let model = statistics.solve(1.0)?;
+    /// assert_eq!(model.classify(&Array2::from_elem((1, 1), 2.5))?, [1]);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) for targets that are not labels. [`Shape`](Error::Shape) if the number of classes is
+    /// stated and there are not as many weights. [`Entry`](Error::Entry) with the row of a label that has no weight, with a class
+    /// whose weight is negative or not finite, or with a row whose weight overflows.
+    #[doc(alias = "class_weight")]
+    pub fn with_class_weights(self, weights: &[f64]) -> Result<Self> {
+        let Kind::Labels(labels, classes) = &self.kind else {
+            return Err(Error::Unsupported { what: "weights of classes for targets that are not labels" });
+        };
+        check_size("the number of weights of classes", classes.unwrap_or(weights.len()), weights.len())?;
+        check_weights_of("the weights of the classes", &aview1(weights))?;
+        let has_none = |(_, label): &(usize, &usize)| **label >= weights.len();
+        if let Some((row, label)) = labels.iter().enumerate().find(has_none) {
+            let (value, domain) = (*label as f64, "below the number of weights of classes");
+            return Err(Error::Entry { what: "the labels", row, value, domain });
+        }
+        let own = |i: usize| self.weights.as_ref().map_or(1.0, |weights| weights[i]);
+        let of_row = |(i, label): (usize, &usize)| own(i) * weights[*label];
+        let weights: Array1<f64> = labels.iter().enumerate().map(of_row).collect();
+        check_weights(Some(&weights), labels.len())?;
+        Ok(Targets { weights: Some(weights.into()), ..self })
+    }
+
     /// n, the number of rows.
     pub fn nrows(&self) -> usize {
         match &self.kind {
@@ -197,10 +257,30 @@ impl<'a, T: Real> Targets<'a, T> {
             Kind::Numbers(columns) => columns.view().into(),
             Kind::Labels(labels, classes) => {
                 check_size("the number of classes", count, classes.unwrap_or(count))?;
+                if count == 1 {
+                    let what = "labels of a single target: whole numbers are labels of classes, and each class is a \
+                                target; give counts as f32 or f64";
+                    return Err(Error::Unsupported { what });
+                }
                 one_hot(*labels, count)?.into()
             }
         };
         Ok(TargetRows { columns, weights: view(&self.weights), precisions: view(&self.precisions) })
+    }
+
+    /// Whole numbers as counts, n × 1; `None` if targets are not labels.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if the number of classes is stated, so that they are labels.
+    #[inline(never)]
+    pub(crate) fn counts(&self) -> Result<Option<Targets<'_, T>>> {
+        let Kind::Labels(counts, classes) = &self.kind else { return Ok(None) };
+        if classes.is_some() {
+            return Err(Error::Unsupported { what: "labels of classes as counts" });
+        }
+        let numbers = counts.iter().map(|count| T::narrow(*count as f64)).collect();
+        let kind = Kind::Numbers(matrix_of(counts.len(), 1, numbers).into());
+        Ok(Some(Targets { kind, weights: view(&self.weights), precisions: view(&self.precisions) }))
     }
 
     /// The targets as numbers, n × `count`, for methods that take no weights; `what` names the weights in the error.

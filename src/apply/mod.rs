@@ -34,6 +34,6 @@ mod smoother;
 pub mod softmax_sampling;
 
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
-pub use self::glm::{Glm, GlmFit, GlmStream, GlmSums};
+pub use self::glm::{Glm, GlmFit, GlmStream, GlmSums, StandardisedMap};
 #[cfg(feature = "regression")]
 pub use self::{exact_smoother::ExactSmoother, ridge::*, smoother::Smoother};

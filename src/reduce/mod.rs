@@ -31,7 +31,9 @@ pub use self::{gram::GramSums, kernel::KernelSums};
 #[cfg(feature = "regression")]
 pub(crate) use self::{
     gram::{GramIntake, ROWS},
-    training::{check_points, check_precisions, check_targets, check_training, check_weights},
+    training::{
+        check_points, check_precisions, check_targets, check_training, check_weights, check_weights_of,
+    },
     warning::RidgeWarning,
 };
 #[cfg(all(feature = "regression", feature = "serde"))]

@@ -42,8 +42,13 @@ pub(crate) fn check_targets(targets: usize, width: usize) -> Result<()> {
 pub(crate) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };
     check_size("the number of weights", rows, weights.len())?;
+    check_weights_of("the weights", weights)
+}
+
+/// Rejects weights, named `what`, that are negative or not finite.
+pub(crate) fn check_weights_of(what: &'static str, weights: &ArrayRef1<f64>) -> Result<()> {
     let sound = |weight: f64| weight.is_finite() && weight >= 0.0;
-    check_entries("the weights", weights, sound, "finite and not negative")
+    check_entries(what, weights, sound, "finite and not negative")
 }
 
 /// Rejects precisions that are not positive and finite.

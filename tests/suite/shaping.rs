@@ -387,7 +387,7 @@ fn heavy_keys_are_found() {
     let error = shaping.choose(&wrong, &y, 9, 1).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "row 7 of the squared norms of the queries holds a number that is not finite"
+        "row 7 of the squared norms of the queries, counted from 0, holds a number that is not finite"
     );
     assert!(shaping.heaviest_keys(&x, &y.slice(s![.., ..2]).to_owned(), 9, 1).is_err());
     let none = Array2::<f64>::zeros((0, 3));

@@ -11,7 +11,7 @@ use crate::progress;
 use crate::reduce::GramSums;
 
 /// Multiples of the rounding error that are added to the diagonal of a matrix that rounding makes indefinite.
-const SHIFTS: [f64; 4] = [0.0, 1.0, 1e2, 1e4];
+pub(super) const SHIFTS: [f64; 4] = [0.0, 1.0, 1e2, 1e4];
 
 /// The second derivatives of a penalised loss, factorised.
 #[derive(Clone, Debug)]

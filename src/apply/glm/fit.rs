@@ -5,10 +5,11 @@ use std::fmt;
 use super::descent::Descent;
 use super::response::Given;
 use super::{Curvature, Glm, Response};
+use crate::apply::RidgeWarning;
 use crate::engine::PointsView;
 use crate::error::{Result, check_size, checked_positive};
 use crate::once::once;
-use crate::reduce::check_points;
+use crate::reduce::{GramIntake, check_points};
 use crate::{Points, Real, Targets};
 
 /// The result of a fit or a search: the model, its λ, and the errors by which λ was chosen.
@@ -36,6 +37,7 @@ pub struct GlmFit<T: Real> {
     passes: usize,
     pub(super) errors: Vec<(f64, f64)>,
     pub(super) curvature: Option<Curvature>,
+    warning: Option<RidgeWarning>,
 }
 
 impl<T: Real> Glm<T> {
@@ -66,9 +68,10 @@ impl<T: Real> Glm<T> {
         checked_positive("λ", lambda)?;
         let (model, response) = self.begin(x, targets)?;
         let Some(response) = response else { return Ok(GlmFit::new((model, lambda, 0.0), 0)) };
+        let warning = model.scale_warning(x);
         let mut descent = Descent::at(model, x, &response)?;
         descent.run_from_sample(lambda)?;
-        Ok(GlmFit::of_descent(descent, lambda))
+        Ok(GlmFit::of_descent(descent, lambda).with_warning(warning))
     }
 
     /// The model at which a fit begins, and the response; no response if only one class occurs.
@@ -88,11 +91,16 @@ impl<T: Real> Glm<T> {
         let response = given.response(&model)?;
         Ok((model.with_start(&response), Some(response)))
     }
+
+    /// Warns if points are badly scaled for the map's kernel; never if they are standardised.
+    pub(super) fn scale_warning(&self, x: PointsView<'_, T>) -> Option<RidgeWarning> {
+        if self.standardisation().is_some() { None } else { GramIntake::scale_warning_of(self.map(), x) }
+    }
 }
 
 impl<T: Real> GlmFit<T> {
     pub(super) fn new((model, lambda, loss): (Glm<T>, f64, f64), passes: usize) -> Self {
-        GlmFit { model, lambda, loss, passes, errors: Vec::new(), curvature: None }
+        GlmFit { model, lambda, loss, passes, errors: Vec::new(), curvature: None, warning: None }
     }
 
     pub(super) fn of_descent(descent: Descent<'_, '_, T>, lambda: f64) -> Self {
@@ -103,6 +111,10 @@ impl<T: Real> GlmFit<T> {
 
     pub(super) fn with_curvature(self, curvature: Curvature) -> Self {
         GlmFit { curvature: Some(curvature), ..self }
+    }
+
+    pub(super) fn with_warning(self, warning: Option<RidgeWarning>) -> Self {
+        GlmFit { warning, ..self }
     }
 
     pub(super) fn with_errors(self, errors: Vec<(f64, f64)>) -> Self {
@@ -121,8 +133,8 @@ impl<T: Real> GlmFit<T> {
     ) -> Result<Self> {
         let mut sums = super::GlmSums::at(&self.model)?;
         sums.update(x, targets)?;
-        let GlmFit { passes, errors, lambda, .. } = self;
-        Ok(GlmFit { passes: passes + 1, errors, ..sums.fit(lambda)? })
+        let GlmFit { passes, errors, lambda, warning, .. } = self;
+        Ok(GlmFit { passes: passes + 1, errors, warning, ..sums.fit(lambda)? })
     }
 
     /// The model.
@@ -148,6 +160,15 @@ impl<T: Real> GlmFit<T> {
     /// The number of passes over the rows.
     pub fn passes(&self) -> usize {
         self.passes
+    }
+
+    /// Warns if inputs are badly scaled for the map's kernel, as [`RidgeStatistics::scale_warning`] does: one coordinate has more
+    /// than 100 times the range of another, or all ranges are below 0.01 or above 1000 lengthscales. `None` otherwise, and if
+    /// inputs are standardised.
+    ///
+    /// [`RidgeStatistics::scale_warning`]: crate::apply::RidgeStatistics::scale_warning
+    pub fn scale_warning(&self) -> Option<&RidgeWarning> {
+        self.warning.as_ref()
     }
 
     /// Each λ that a search has tried, in falling order, with its error; empty after a fit. An infinite error means that rounding

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
-use super::{Loss, Response, Ridge, Step};
+use super::{Loss, Response, Ridge, StandardisedMap, Step};
 use crate::data::standardisation::Standardisation;
 use crate::error::{Error, Result, check_size};
 use crate::labels::check_classes;
@@ -42,7 +42,7 @@ const LARGEST: usize = 2048;
 /// |---|---|---|
 /// | [`logistic`](Glm::logistic), two classes | ln(1 + e^η) − y η | labels, or numbers y from 0 to 1 |
 /// | [`logistic`](Glm::logistic), more | ln Σ e^(η_k) − η_y | labels, or rows of probabilities |
-/// | [`poisson`](Glm::poisson) | e^η − y η | numbers y ≥ 0 |
+/// | [`poisson`](Glm::poisson) | e^η − y η | numbers y ≥ 0, or whole numbers as counts |
 /// | [`squared_hinge`](Glm::squared_hinge) | max(0, 1 − y η)², y = ±1 | labels 0 and 1 |
 ///
 /// Only classes that occur in training are in the model; others have probability 0. With two such classes, η is the logarithm of
@@ -50,8 +50,12 @@ const LARGEST: usize = 2048;
 /// as weights: this has the same minimum, and e^η is the rate for an exposure of 1.
 ///
 /// A fit begins at the model for which it is called; a new model has β = 0. [`fit`](Glm::fit) takes λ, and
-/// [`search`](Glm::search) chooses it. [`GlmSums`](super::GlmSums) fit rows on several machines. To choose a lengthscale, fit a
-/// [`RidgeSearch`](crate::apply::RidgeSearch) to the labels and take its map.
+/// [`search`](Glm::search) chooses it. [`GlmSums`](super::GlmSums) fit rows on several machines.
+///
+/// A model takes its lengthscale from the map, and inputs as they are. Inputs whose ranges are far from the lengthscale, such as
+/// times in seconds since 1970, leave nothing to be learnt; [`GlmFit::scale_warning`](super::GlmFit::scale_warning) says so. Fit a
+/// [`RidgeSearch`](crate::apply::RidgeSearch) to the labels or counts, which standardises inputs and chooses a lengthscale.
+/// `Glm::logistic(&fit, 2)` takes both from its fit.
 ///
 /// # References
 /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 3; D. Böhning, *Multinomial Logistic
@@ -73,23 +77,26 @@ pub struct Glm<T: Real> {
 }
 
 impl<T: Real> Glm<T> {
-    /// A logistic regression of this number of classes: binomial for two, multinomial (softmax) for more.
+    /// A logistic regression of this number of classes: binomial for two, multinomial (softmax) for more. The map may be that of a
+    /// [`RidgeFit`](crate::apply::RidgeFit), with its standardisation: [`StandardisedMap`].
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) for fewer than two classes, or if sums of products of the features cannot be addressed;
     /// [`Unsupported`](Error::Unsupported) if the map is not symmetric.
     #[doc(alias = "softmax")]
-    pub fn logistic(map: Map<T>, classes: usize) -> Result<Self> {
+    pub fn logistic(map: impl Into<StandardisedMap<T>>, classes: usize) -> Result<Self> {
         check_classes(classes)?;
-        Self::new(map, Loss::Logistic, classes)
+        Self::new(map.into(), Loss::Logistic, classes)
     }
 
-    /// A regression of counts y ≥ 0 whose expected value is e^η.
+    /// A regression of counts y ≥ 0 whose expected value is e^η. To choose a lengthscale, fit a
+    /// [`RidgeSearch`](crate::apply::RidgeSearch) to the counts as `f32` or `f64`, or to their square roots if rates differ much, and
+    /// give its fit.
     ///
     /// # Errors
     /// The errors of [`logistic`](Glm::logistic).
-    pub fn poisson(map: Map<T>) -> Result<Self> {
-        Self::new(map, Loss::Poisson, 0)
+    pub fn poisson(map: impl Into<StandardisedMap<T>>) -> Result<Self> {
+        Self::new(map.into(), Loss::Poisson, 0)
     }
 
     /// A support vector machine of two classes with the squared hinge. It has no probabilities.
@@ -97,15 +104,16 @@ impl<T: Real> Glm<T> {
     /// # Errors
     /// The errors of [`logistic`](Glm::logistic).
     #[doc(alias = "SVM")]
-    pub fn squared_hinge(map: Map<T>) -> Result<Self> {
-        Self::new(map, Loss::SquaredHinge, 2)
+    pub fn squared_hinge(map: impl Into<StandardisedMap<T>>) -> Result<Self> {
+        Self::new(map.into(), Loss::SquaredHinge, 2)
     }
 
     #[inline(never)]
-    fn new(map: Map<T>, loss: Loss, classes: usize) -> Result<Self> {
+    fn new(map: StandardisedMap<T>, loss: Loss, classes: usize) -> Result<Self> {
+        let StandardisedMap { map, inputs } = map;
         GramIntake::check(&map, classes.max(1))?;
         let present: Vec<usize> = (0..classes).collect();
-        let zero = Ridge::new(map, None, Array2::zeros((0, 0)), Array1::zeros(0));
+        let zero = Ridge::new(map, inputs, Array2::zeros((0, 0)), Array1::zeros(0));
         let model = Glm { linear: zero, loss, intercept: true, classes, present: Vec::new() };
         Ok(model.of_classes(present))
     }

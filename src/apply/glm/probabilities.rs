@@ -12,9 +12,10 @@ use crate::{Points, Real};
 use super::loss::sigmoid;
 
 impl<T: Real> Glm<T> {
-    /// The probability of each class at each row of `x`, n × K; each row adds up to 1. Probabilities need no calibration: over
-    /// the training rows, the weighted probabilities of a class add up to the weight of its rows. A class without rows in
-    /// training has probability 0. A point that is not finite gives NaN.
+    /// The probability of each class at each row of `x`, n × K; each row adds up to 1. Probabilities of a fit with an intercept need
+    /// no calibration: over the training rows, the weighted probabilities of a class add up to the weight of its rows. They do so
+    /// approximately for the model of a [`GlmStream`](super::GlmStream). A class without rows in training has probability 0. A
+    /// point that is not finite gives NaN.
     ///
     /// # Errors
     /// The errors of [`scores`](Glm::scores); [`Unsupported`](Error::Unsupported) for counts and the squared hinge.

@@ -21,6 +21,11 @@ impl Given {
     /// The targets of `rows` rows in the form that the model needs.
     pub fn new<T: Real>(model: &Glm<T>, targets: &Targets<'_, T>, rows: usize) -> Result<Self> {
         check_size("the number of rows of targets", rows, targets.nrows())?;
+        if model.classes == 0
+            && let Some(counts) = targets.counts()?
+        {
+            return Given::new(model, &counts, rows);
+        }
         let single = model.classes == 0 || (targets.ncols() == 1 && !targets.are_labels());
         if single && model.classes > 2 {
             check_size("the number of columns of targets", model.classes, targets.ncols())?;

@@ -1,18 +1,21 @@
 //! The choice of λ.
 
-use ndarray::{Array1, Axis};
+use std::collections::{BTreeMap, BTreeSet};
+
+use ndarray::Array1;
 
 use super::conjugate::centred_products;
 use super::descent::Descent;
 use super::{Curvature, Glm, GlmFit, Loss, Response};
 use crate::apply::{Criterion, least};
 use crate::engine::PointsView;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_size};
 use crate::once::once;
 use crate::{Points, Real, Targets, progress};
 
-/// The number of folds for models whose second derivatives are too large for leave-one-out.
+/// The number of folds for models whose second derivatives are too large for leave-one-out, and the most folds of groups.
 const FOLDS: usize = 5;
+const FOLDS_OF_GROUPS: usize = 10;
 /// The number of λ that are tried after the best one.
 const BEYOND: i32 = 4;
 /// The places of the largest and the least λ that are tried: λ is 10^(−place/2) times the trace of the second derivatives.
@@ -34,6 +37,9 @@ impl<T: Real> Glm<T> {
     /// after one step of Newton's method. For several classes with K (D + 1) above 2048 it is the mean loss over five folds
     /// instead, to which the rows of each class are dealt in turn.
     ///
+    /// Inputs are taken as they are, unless the model has a standardisation, and the lengthscale is the map's: give the model the
+    /// fit of a [`RidgeSearch`](crate::apply::RidgeSearch), as in `Glm::logistic(&fit, 2)`.
+    ///
     /// # Errors
     /// The errors of [`fit`](Glm::fit).
     pub fn search<'a, 't>(
@@ -44,12 +50,25 @@ impl<T: Real> Glm<T> {
         self.search_rows(x.into().view(), &targets.into(), &Criterion::LeaveOneOut)
     }
 
-    /// Fits the model to rows in memory, with the λ that is best by a criterion. That is `LeaveOneOut`, or for two classes and
-    /// for counts `LogEvidence`, by Laplace's approximation. Errors are then minus the log evidence, in nats.
+    /// Fits the model to rows in memory, with the λ that is best by a criterion.
+    ///
+    /// | criterion | error of a λ |
+    /// |---|---|
+    /// | `LeaveOneOut` | the error of [`search`](Glm::search) |
+    /// | `Folds` | mean loss at each fold of the model of the others, to which the rows of each class are dealt in turn |
+    /// | `LeaveGroupsOut` | the loss at folds of whole groups, which are dealt in turn to at most ten folds |
+    /// | `Forward` | mean loss at each block of rows, of the model of the blocks before it |
+    /// | `LogEvidence` | minus the log evidence by Laplace's approximation, in nats; for two classes and for counts |
+    ///
+    /// A fold is not tested if a class occurs in no other fold, since the model of the others has no minimum. Folds and blocks are
+    /// fitted for each λ, so that such a search takes as many times as long.
     ///
     /// # Errors
-    /// The errors of [`fit`](Glm::fit); [`Unsupported`](Error::Unsupported) for other criteria. The evidence is also unsupported
-    /// for several classes, for the hinge, and for weights that are not whole numbers, such as weights that balance classes.
+    /// The errors of [`fit`](Glm::fit). [`Unsupported`](Error::Unsupported) for other criteria, and for the evidence of several
+    /// classes, of the hinge, and of weights that are not whole numbers, such as weights that balance classes.
+    /// [`Parameter`](Error::Parameter) if there are too few folds, groups or blocks, or too few rows for them.
+    /// [`Shape`](Error::Shape) if there are not as many labels of groups as rows. [`NoData`](Error::NoData) if no fold can be
+    /// tested.
     pub fn search_by<'a, 't>(
         &self,
         criterion: &Criterion<'_, T>,
@@ -66,22 +85,86 @@ impl<T: Real> Glm<T> {
         targets: &Targets<'_, T>,
         criterion: &Criterion<'_, T>,
     ) -> Result<GlmFit<T>> {
+        let division = Division::of(criterion, x.nrows())?;
         let (model, response) = self.begin(x, targets)?;
         let Some(response) = response else { return Ok(GlmFit::new((model, 1.0, 0.0), 0)) };
         let by = match criterion {
             Criterion::LeaveOneOut => By::LeftOut,
             Criterion::LogEvidence => By::Evidence,
+            _ if division.is_some() => By::LeftOut,
             _ => {
-                let what =
-                    "criteria other than leave-one-out and the log evidence for a generalised linear model";
+                let what = "this criterion for a generalised linear model: take leave-one-out, groups, folds, forward \
+                            blocks, or the log evidence";
                 return Err(Error::Unsupported { what });
             }
         };
         if by == By::Evidence {
             check_evidence(&model, &response)?;
         }
+        let warning = model.scale_warning(x);
         let mut descent = Descent::at(model, x, &response)?;
-        if descent.model.is_large() { by_folds(descent) } else { by_rows(&mut descent, by) }
+        let fit = match division {
+            Some(division) => by_splits(descent, &division)?,
+            None if descent.model.is_large() => by_splits(descent, &Division::Folds(FOLDS))?,
+            None => by_rows(&mut descent, by)?,
+        };
+        Ok(fit.with_warning(warning))
+    }
+}
+
+/// How rows are divided into those of a fit and those at which it is tested.
+enum Division<'c> {
+    /// This many folds, to which the rows of each class are dealt.
+    Folds(usize),
+    /// Folds of whole groups, with the label of each row's group.
+    Groups(&'c [usize]),
+    /// Consecutive blocks, with a gap before the tested one.
+    Blocks(usize, usize),
+}
+
+impl<'c> Division<'c> {
+    /// The division of a criterion, if it has one.
+    fn of<T: Real>(criterion: &Criterion<'c, T>, rows: usize) -> Result<Option<Self>> {
+        let (name, count, least, division) = match criterion {
+            Criterion::Folds(folds) => ("the number of folds", *folds, 2, Division::Folds(*folds)),
+            Criterion::Forward { blocks, gap } => {
+                ("the number of blocks", *blocks, gap.saturating_add(2), Division::Blocks(*blocks, *gap))
+            }
+            Criterion::LeaveGroupsOut(labels) => {
+                check_size("the number of groups' labels", rows, labels.len())?;
+                let groups = labels.iter().collect::<BTreeSet<_>>().len();
+                ("the number of groups", groups, 2, Division::Groups(labels))
+            }
+            _ => return Ok(None),
+        };
+        if !(least..=rows).contains(&count) {
+            let domain = "at least 2 more than the gap, if there is one, and at most the number of rows";
+            return Err(Error::Parameter { name, value: count as f64, domain });
+        }
+        Ok(Some(division))
+    }
+
+    /// The number of folds, the fold of each row, and the gap of consecutive folds.
+    fn folds<T: Real>(
+        &self,
+        model: &Glm<T>,
+        response: &Response,
+    ) -> (usize, Vec<Option<usize>>, Option<usize>) {
+        let n = response.weights.len();
+        match self {
+            Division::Folds(folds) => (*folds, dealt(model, response, *folds), None),
+            Division::Blocks(blocks, gap) => {
+                let place = |row: usize| (row as u128 * *blocks as u128 / n as u128) as usize;
+                (*blocks, (0..n).map(|row| Some(place(row))).collect(), Some(*gap))
+            }
+            Division::Groups(labels) => {
+                let groups: BTreeSet<usize> = labels.iter().copied().collect();
+                let folds = groups.len().min(FOLDS_OF_GROUPS);
+                let places: BTreeMap<usize, usize> =
+                    groups.into_iter().enumerate().map(|(place, group)| (group, place % folds)).collect();
+                (folds, labels.iter().map(|group| places.get(group).copied()).collect(), None)
+            }
+        }
     }
 }
 
@@ -126,21 +209,39 @@ fn by_rows<T: Real>(descent: &mut Descent<'_, '_, T>, by: By) -> Result<GlmFit<T
     Ok(best.with_errors(errors))
 }
 
-/// The search by the loss at left-out folds.
-fn by_folds<T: Real>(mut descent: Descent<'_, '_, T>) -> Result<GlmFit<T>> {
+/// The search by the loss at rows that are left out together.
+fn by_splits<T: Real>(mut descent: Descent<'_, '_, T>, division: &Division<'_>) -> Result<GlmFit<T>> {
     let response = descent.response;
-    let (products, ..) = centred_products(&descent)?;
-    let top = 0.5 * products.diag().sum();
-    let folds = dealt(response);
-    let part = |fold: usize, inside: bool| {
-        let counts = |i: usize| (folds[i] == Some(fold)) == inside;
-        let weight = |(i, weight): (usize, &f64)| if counts(i) { *weight } else { 0.0 };
+    let top = if descent.model.is_large() {
+        let (products, ..) = centred_products(&descent)?;
+        0.5 * products.diag().sum()
+    } else {
+        let terms = descent.model.loss.terms(&descent.eta, response);
+        Curvature::trace(&descent.sums(&terms)?)
+    };
+    let (count, folds, gap) = division.folds(&descent.model, response);
+    let part = |counts: &dyn Fn(usize) -> bool| {
+        let weight = |(i, weight): (usize, &f64)| if folds[i].is_none_or(counts) { *weight } else { 0.0 };
         let weights: Array1<f64> = response.weights.iter().enumerate().map(weight).collect();
         Response { y: response.y.clone(), weights }
     };
-    let parts: Vec<[Response; 2]> = (0..FOLDS).map(|fold| [part(fold, false), part(fold, true)]).collect();
+    let parts = (gap.map_or(0, |gap| gap + 1)..count).map(|fold| {
+        let rest = part(&|other| gap.map_or(other != fold, |gap| other + gap < fold));
+        let mut held = part(&|other| other == fold);
+        // Rows of no fold are in each fit and are not tested.
+        held.weights.iter_mut().zip(&folds).filter(|(_, fold)| fold.is_none()).for_each(|(w, _)| *w = 0.0);
+        [rest, held]
+    });
+    let whole = classes_of(&descent.model, response);
+    let is_complete = |[rest, held]: &[Response; 2]| {
+        held.weights.sum() > 0.0 && rest.weights.sum() > 0.0 && classes_of(&descent.model, rest) == whole
+    };
+    let parts: Vec<[Response; 2]> = parts.filter(is_complete).collect();
     let held: f64 = parts.iter().map(|[_, held]| held.weights.sum()).sum();
-    let mut models = vec![descent.model.clone(); FOLDS];
+    if parts.is_empty() {
+        return Err(Error::NoData { what: "a test of a model whose rows have all classes" });
+    }
+    let mut models = vec![descent.model.clone(); parts.len()];
     let errors = over_grid(top, |_, lambda| {
         let mut error = 0.0;
         for (model, [rest, held]) in models.iter_mut().zip(&parts) {
@@ -158,24 +259,26 @@ fn by_folds<T: Real>(mut descent: Descent<'_, '_, T>) -> Result<GlmFit<T>> {
     Ok(GlmFit::of_descent(descent, lambda).with_errors(errors))
 }
 
+/// The classes of the rows of positive weight.
+fn classes_of<T: Real>(model: &Glm<T>, response: &Response) -> BTreeSet<usize> {
+    let rows = response.y.rows().into_iter().zip(&response.weights);
+    rows.filter(|(_, weight)| **weight > 0.0).map(|(y, _)| model.stratum(y)).collect()
+}
+
 /// The fold of each row: the rows of a class are dealt to folds in turn. The only row of a class is in no fold.
-fn dealt(response: &Response) -> Vec<Option<usize>> {
-    let classes = response.y.ncols();
-    let class = |i: usize| {
-        (0..classes).fold(0, |best, k| if response.y[[i, k]] > response.y[[i, best]] { k } else { best })
-    };
-    let of_row: Vec<usize> = (0..response.y.len_of(Axis(0))).map(class).collect();
+fn dealt<T: Real>(model: &Glm<T>, response: &Response, folds: usize) -> Vec<Option<usize>> {
+    let of_row: Vec<usize> = response.y.rows().into_iter().map(|y| model.stratum(y)).collect();
     let counts = |i: usize| response.weights[i] > 0.0;
-    let mut totals = vec![0usize; classes];
+    let mut totals = vec![0usize; model.strata()];
     of_row.iter().enumerate().filter(|(i, _)| counts(*i)).for_each(|(_, class)| totals[*class] += 1);
-    let mut next = vec![0usize; classes];
+    let mut next = vec![0usize; model.strata()];
     let deal = |(i, class): (usize, &usize)| {
         if !counts(i) || totals[*class] < 2 {
             return None;
         }
         next[*class] += 1;
         // Classes begin at different folds, so that folds have equal sizes.
-        Some((next[*class] + class) % FOLDS)
+        Some((next[*class] + class) % folds)
     };
     of_row.iter().enumerate().map(deal).collect()
 }

@@ -3,6 +3,8 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use super::sample::{Rows, Sample};
+use super::stream::StreamSums;
 use super::sums::pairs;
 use super::{Glm, GlmStream, GlmSums, Loss, Ridge};
 use crate::Real;
@@ -88,19 +90,72 @@ impl<T: Real> TryFrom<StoredGlmSums<T>> for GlmSums<T> {
     }
 }
 
-sealed_fields! {
-    GlmStream<T>, T,
-    #[serde(rename = "GlmStream", bound = "")]
-    struct StoredGlmStream {
-        model: Glm<T>,
-        #[serde(with = "crate::exact")]
-        lambda: f64,
-        #[serde(with = "crate::exact")]
-        matrix: Array2<f64>,
-        #[serde(with = "crate::exact")]
-        right: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        weight: f64,
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "GlmStream", bound = "")]
+struct StoredGlmStream<T: Real> {
+    model: Glm<T>,
+    #[serde(with = "crate::exact")]
+    lambda: f64,
+    #[serde(with = "crate::exact")]
+    matrix: Array2<f64>,
+    #[serde(with = "crate::exact")]
+    right: Vec<f64>,
+    #[serde(with = "crate::exact")]
+    smoothing: Vec<f64>,
+    rows: u64,
+    pending: StoredRows,
+    samples: Vec<StoredSample>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Rows")]
+struct StoredRows {
+    #[serde(with = "crate::exact")]
+    points: Vec<f64>,
+    #[serde(with = "crate::exact")]
+    y: Vec<f64>,
+    #[serde(with = "crate::exact")]
+    weights: Vec<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Sample")]
+struct StoredSample {
+    rows: StoredRows,
+    numbers: Vec<u64>,
+    #[serde(with = "crate::exact")]
+    eta: Vec<f64>,
+    count: u64,
+}
+
+sealed!(GlmStream<T>, StoredGlmStream<T>, T, [T: Real]);
+
+impl<T: Real> From<&GlmStream<T>> for StoredGlmStream<T> {
+    fn from(stream: &GlmStream<T>) -> Self {
+        let GlmStream { model, lambda, sums, pending, samples, .. } = stream;
+        StoredGlmStream {
+            model: model.clone(),
+            lambda: *lambda,
+            matrix: sums.matrix.clone(),
+            right: sums.right.to_vec(),
+            smoothing: sums.smoothing.to_vec(),
+            rows: sums.rows,
+            pending: pending.into(),
+            samples: samples.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl<T: Real> From<&Rows<T>> for StoredRows {
+    fn from(Rows { points, y, weights }: &Rows<T>) -> Self {
+        let points = points.iter().map(|v| v.widen()).collect();
+        StoredRows { points, y: y.clone(), weights: weights.clone() }
+    }
+}
+
+impl<T: Real> From<&Sample<T>> for StoredSample {
+    fn from(Sample { rows, numbers, eta, count }: &Sample<T>) -> Self {
+        StoredSample { rows: rows.into(), numbers: numbers.clone(), eta: eta.clone(), count: *count }
     }
 }
 
@@ -108,15 +163,53 @@ impl<T: Real> TryFrom<StoredGlmStream<T>> for GlmStream<T> {
     type Error = String;
 
     fn try_from(stored: StoredGlmStream<T>) -> Result<Self, String> {
-        let StoredGlmStream { model, lambda, matrix, right, weight } = stored;
+        let StoredGlmStream { model, lambda, matrix, right, smoothing, rows, pending, samples } = stored;
         let empty = GlmStream::new(&model, lambda).map_err(|error| error.to_string())?;
-        if matrix.dim() != empty.matrix.dim() || right.len() != empty.right.len() {
+        let size = empty.sums.right.len();
+        let fits = matrix.dim() == (size, size) && [&right, &smoothing].iter().all(|sums| sums.len() == size);
+        if !fits || samples.len() != empty.samples.len() {
             return Err("sums of another shape than that of the model".into());
         }
-        let finite = matrix.iter().chain(&right).chain([&weight]).all(|v| v.is_finite());
-        if !finite || weight < 0.0 {
+        if !matrix.iter().chain(&right).chain(&smoothing).all(|v| v.is_finite()) {
             return Err("sums that are not finite".into());
         }
-        Ok(GlmStream { matrix, right, weight, ..empty })
+        let shape = [model.map().dim(), model.values()];
+        let samples: Vec<Sample<T>> =
+            samples.into_iter().map(|sample| sample.checked(shape)).collect::<Result<_, _>>()?;
+        let total = samples.iter().try_fold(0u64, |total, sample| total.checked_add(sample.count));
+        if total != Some(rows) {
+            return Err("samples of another number of rows".into());
+        }
+        let sums = StreamSums { matrix, right: right.into(), smoothing: smoothing.into(), rows };
+        Ok(GlmStream { sums, pending: pending.checked(shape)?, samples, ..empty })
+    }
+}
+
+impl StoredRows {
+    /// The rows, of `d` coordinates and `values` responses.
+    fn checked<T: Real>(self, [d, values]: [usize; 2]) -> Result<Rows<T>, String> {
+        let StoredRows { points, y, weights } = self;
+        let n = weights.len();
+        if Some(points.len()) != n.checked_mul(d) || Some(y.len()) != n.checked_mul(values) {
+            return Err("rows of another shape than that of the model".into());
+        }
+        let points: Vec<T> = points.into_iter().map(T::narrow).collect();
+        let finite = points.iter().all(|v| v.is_finite()) && y.iter().all(|v| v.is_finite());
+        if !finite || !weights.iter().all(|weight| weight.is_finite() && *weight > 0.0) {
+            return Err("rows that are not finite or have no weight".into());
+        }
+        Ok(Rows { points, y, weights })
+    }
+}
+
+impl StoredSample {
+    fn checked<T: Real>(self, shape: [usize; 2]) -> Result<Sample<T>, String> {
+        let StoredSample { rows, numbers, eta, count } = self;
+        let (rows, n) = (rows.checked(shape)?, numbers.len());
+        let fits = rows.len() == n && Some(eta.len()) == n.checked_mul(shape[1]);
+        if !fits || (n as u64) > count || (n == 0) != (count == 0) || !eta.iter().all(|v| v.is_finite()) {
+            return Err("a sample whose parts do not fit".into());
+        }
+        Ok(Sample { rows, numbers, eta, count })
     }
 }

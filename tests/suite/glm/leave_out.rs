@@ -1,8 +1,8 @@
 //! Searches: approximate leave-one-out against refits, and where they end.
 
 use ndarray::{Array1, Axis};
-use random_features::Targets;
 use random_features::apply::{Criterion, Glm};
+use random_features::{Error, Targets};
 
 use super::{features, labelled, scores, trigonometric, weights_with_zeros};
 
@@ -92,4 +92,89 @@ fn searches_of_counts_and_of_the_hinge_end_inside() {
     let rates = fit.model().rates(&x).unwrap();
     let relative = (&rates / &y - 1.0).mapv(f64::abs).sum() / 200.0;
     assert!(relative < 0.1, "{relative}");
+}
+
+/// The error of a λ by fits without the rows of each part, each of which is tested on its part.
+fn by_parts(
+    model: &Glm<f64>,
+    (x, labels): &(ndarray::Array2<f64>, Vec<usize>),
+    parts: &[(Vec<usize>, Vec<usize>)],
+    lambda: f64,
+) -> f64 {
+    let of_part = |(training, tested): &(Vec<usize>, Vec<usize>)| {
+        let of = |rows: &[usize]| -> Vec<usize> { rows.iter().map(|i| labels[*i]).collect() };
+        let fit = model.fit(&x.select(Axis(0), training), &of(training), lambda).unwrap();
+        let p = fit.model().probabilities(&x.select(Axis(0), tested)).unwrap();
+        -of(tested).iter().enumerate().map(|(i, label)| p[[i, *label]].ln()).sum::<f64>()
+    };
+    let rows: usize = parts.iter().map(|(_, tested)| tested.len()).sum();
+    parts.iter().map(of_part).sum::<f64>() / rows as f64
+}
+
+#[test]
+fn groups_and_blocks_are_left_out_by_refits() {
+    for classes in [2, 3] {
+        let data = labelled::<f64>(120, classes);
+        let (x, labels) = &data;
+        let model = Glm::logistic(trigonometric(6, 1.2), classes).unwrap();
+        let split = |tests: &dyn Fn(usize) -> bool, trains: &dyn Fn(usize) -> bool| {
+            let of = |inside: &dyn Fn(usize) -> bool| (0..120).filter(|i| inside(*i)).collect::<Vec<_>>();
+            (of(trains), of(tests))
+        };
+        // Five groups, which are five folds.
+        let groups: Vec<usize> = (0..120).map(|i| 3 + 7 * (i * i % 5)).collect();
+        let parts: Vec<_> = (0..5)
+            .map(|k| split(&|i| groups[i] == 3 + 7 * k, &|i| groups[i] != 3 + 7 * k))
+            .filter(|(_, tested)| !tested.is_empty())
+            .collect();
+        let fit = model.search_by(&Criterion::LeaveGroupsOut(&groups), x, labels).unwrap();
+        assert!(fit.errors().len() >= 5);
+        for (lambda, error) in fit.errors() {
+            let expected = by_parts(&model, &data, &parts, *lambda);
+            assert!((error / expected - 1.0).abs() < 1e-6, "λ = {lambda}: {error}, {expected}");
+        }
+        // Four blocks of 30 rows, with one left out before the tested one.
+        let parts: Vec<_> = (2..4).map(|k| split(&|i| i / 30 == k, &|i| i / 30 + 1 < k)).collect();
+        let fit = model.search_by(&Criterion::Forward { blocks: 4, gap: 1 }, x, labels).unwrap();
+        for (lambda, error) in fit.errors() {
+            let expected = by_parts(&model, &data, &parts, *lambda);
+            assert!((error / expected - 1.0).abs() < 1e-6, "λ = {lambda}: {error}, {expected}");
+        }
+        let fit = model.search_by(&Criterion::Folds(6), x, labels).unwrap();
+        assert!(fit.errors().iter().all(|(_, error)| error.is_finite()));
+    }
+}
+
+/// Each row five times: leave-one-out sees four equal rows, groups do not.
+#[test]
+fn repeated_rows_are_left_out_as_groups() {
+    let (x, labels) = labelled::<f64>(60, 2);
+    let rows: Vec<usize> = (0..300).map(|i| i / 5).collect();
+    let (x, labels): (_, Vec<usize>) = (x.select(Axis(0), &rows), rows.iter().map(|i| labels[*i]).collect());
+    let model = Glm::logistic(trigonometric(60, 0.4), 2).unwrap();
+    let by_rows = model.search(&x, &labels).unwrap();
+    let by_groups = model.search_by(&Criterion::LeaveGroupsOut(&rows), &x, &labels).unwrap();
+    let least = |fit: &random_features::apply::GlmFit<f64>| {
+        fit.errors().iter().map(|(_, error)| *error).fold(f64::INFINITY, f64::min)
+    };
+    assert!(least(&by_rows) < 0.7 * least(&by_groups), "{} {}", least(&by_rows), least(&by_groups));
+    assert!(by_groups.lambda() > by_rows.lambda());
+}
+
+#[test]
+fn criteria_of_other_searches_are_named() {
+    let (x, labels) = labelled::<f64>(40, 2);
+    let model = Glm::logistic(trigonometric(6, 1.2), 2).unwrap();
+    let search = |criterion: &Criterion<'_>| model.search_by(criterion, &x, &labels);
+    for criterion in [Criterion::HeldOutShare(0.3), Criterion::GeneralisedCrossValidation] {
+        let message = search(&criterion).unwrap_err().to_string();
+        assert!(message.contains("groups, folds, forward blocks"), "{message}");
+    }
+    assert!(matches!(search(&Criterion::Folds(1)), Err(Error::Parameter { .. })));
+    assert!(matches!(search(&Criterion::Folds(41)), Err(Error::Parameter { .. })));
+    assert!(matches!(search(&Criterion::Forward { blocks: 4, gap: 3 }), Err(Error::Parameter { .. })));
+    assert!(matches!(search(&Criterion::LeaveGroupsOut(&[0; 40])), Err(Error::Parameter { .. })));
+    assert!(matches!(search(&Criterion::LeaveGroupsOut(&[0, 1])), Err(Error::Shape { .. })));
+    // The groups are the classes, so that no fold can be tested.
+    assert!(matches!(search(&Criterion::LeaveGroupsOut(&labels)), Err(Error::NoData { .. })));
 }

@@ -1,6 +1,7 @@
 //! Generalised linear models: minima by their definition, merging to the bit, leave-one-out by refits, refusals.
 
 mod classifier;
+mod inputs;
 mod leave_out;
 mod merging;
 mod minima;

@@ -108,7 +108,10 @@ fn arrays_that_are_no_points() {
     for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut bad = x.clone();
         bad[[5, 1]] = wrong;
-        refused(Planner::of_one_set(&bad), "row 5 of the points holds a number that is not finite");
+        refused(
+            Planner::of_one_set(&bad),
+            "row 5 of the points, counted from 0, holds a number that is not finite",
+        );
         refused(Planner::new(&bad, &x), "row 5 of the queries");
         refused(Planner::new(&x, &bad), "row 5 of the keys");
     }

@@ -623,9 +623,9 @@ mod solvers {
                 use_glm(sums.step(0.5)?)
             }),
             Sample::new("GlmStream", &glm_stream, |mut stream: GlmStream<f64>| {
-                let x = points_of::<f64>(4, stream.model().map().dim())?;
+                let x = points_of::<f64>(4, stream.model()?.map().dim())?;
                 stream.update(&x, &[0, 1, 1, 0])?;
-                use_glm(stream.model().clone())
+                use_glm(stream.model()?.clone())
             }),
             Sample::new("PcaStatistics", &sums, |mut sums: PcaStatistics<f64>| {
                 sums.merge(&sums.clone()).err();

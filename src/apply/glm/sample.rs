@@ -1,0 +1,194 @@
+//! [`Sample`]: a random sample of the rows of a stream, by which it sees how far its model has moved.
+
+use ndarray::{Array1, Array2, ArrayView1};
+
+use super::{Glm, Loss, Response};
+use crate::Real;
+use crate::engine::PointsView;
+use crate::error::Result;
+use crate::numeric::{matrix_of, matrix_view};
+
+/// The number of rows of a sample.
+const SIZE: usize = 512;
+
+/// Rows in memory: points, n × d, with responses, n × k, and positive weights.
+#[derive(Clone, Debug)]
+pub(super) struct Rows<T> {
+    pub points: Vec<T>,
+    pub y: Vec<f64>,
+    pub weights: Vec<f64>,
+}
+
+/// A uniform sample of the rows of a class, with the decision values at which their losses are linearised.
+#[derive(Clone, Debug)]
+pub(super) struct Sample<T> {
+    pub rows: Rows<T>,
+    /// The number of each row in the stream. The rows whose numbers have the least hashes are kept.
+    pub numbers: Vec<u64>,
+    /// The decision values, n × k.
+    pub eta: Vec<f64>,
+    /// The number of rows from which the sample is taken.
+    pub count: u64,
+}
+
+/// A row that may enter a sample.
+pub(super) struct NewRow<'a, T> {
+    pub number: u64,
+    pub point: &'a [T],
+    pub y: &'a [f64],
+    pub weight: f64,
+    pub eta: &'a [f64],
+}
+
+impl<T: Real> Rows<T> {
+    pub fn none() -> Self {
+        Rows { points: Vec::new(), y: Vec::new(), weights: Vec::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    pub fn points(&self, d: usize) -> PointsView<'_, T> {
+        matrix_view(self.len(), d, &self.points).into()
+    }
+
+    /// The responses, with weights that are multiplied by a factor.
+    pub fn response(&self, values: usize, factor: f64) -> Response {
+        let weights = self.weights.iter().map(|weight| factor * weight).collect();
+        Response { y: matrix_of(self.len(), values, self.y.clone()), weights }
+    }
+
+    /// Appends the rows that have a weight.
+    pub fn append(&mut self, x: PointsView<'_, T>, response: &Response) -> Result<()> {
+        let x = x.to_dense()?;
+        for (i, weight) in response.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+            self.points.extend(x.row(i));
+            self.y.extend(response.y.row(i));
+            self.weights.push(*weight);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, place: usize, row: &NewRow<'_, T>) {
+        let (d, k) = (row.point.len(), row.y.len());
+        self.points[place * d..(place + 1) * d].copy_from_slice(row.point);
+        self.y[place * k..(place + 1) * k].copy_from_slice(row.y);
+        self.weights[place] = row.weight;
+    }
+}
+
+impl<T: Real> Sample<T> {
+    pub fn empty() -> Self {
+        Sample { rows: Rows::none(), numbers: Vec::new(), eta: Vec::new(), count: 0 }
+    }
+
+    /// The number of rows of the stream for which a row of the sample stands.
+    pub fn factor(&self) -> f64 {
+        self.count as f64 / self.numbers.len().max(1) as f64
+    }
+
+    /// The decision values at which losses are linearised, n × k.
+    pub fn eta(&self, values: usize) -> Array2<f64> {
+        matrix_of(self.rows.len(), values, self.eta.clone())
+    }
+
+    /// Keeps a row if its number has one of the least hashes. The row must be counted separately.
+    pub fn offer(&mut self, row: &NewRow<'_, T>) {
+        if self.numbers.len() < SIZE {
+            self.rows.points.extend(row.point);
+            self.rows.y.extend(row.y);
+            self.rows.weights.push(row.weight);
+            self.numbers.push(row.number);
+            self.eta.extend(row.eta);
+            return;
+        }
+        let last = (0..SIZE).max_by_key(|place| hash(self.numbers[*place])).unwrap_or(0);
+        if hash(row.number) < hash(self.numbers[last]) {
+            self.rows.write(last, row);
+            self.numbers[last] = row.number;
+            let k = row.eta.len();
+            self.eta[last * k..(last + 1) * k].copy_from_slice(row.eta);
+        }
+    }
+
+    /// The sample of the rows of both.
+    pub fn merge(&mut self, other: &Self) {
+        let len = other.numbers.len().max(1);
+        let (d, k) = (other.rows.points.len() / len, other.eta.len() / len);
+        for (place, number) in other.numbers.iter().enumerate() {
+            let (point, entries) = (place * d..(place + 1) * d, place * k..(place + 1) * k);
+            self.offer(&NewRow {
+                number: *number,
+                point: &other.rows.points[point],
+                y: &other.rows.y[entries.clone()],
+                weight: other.rows.weights[place],
+                eta: &other.eta[entries],
+            });
+        }
+        self.count += other.count;
+    }
+
+    /// The sums of |∂/∂η| over the rows for which the sample stands: of its difference from the linearised derivative, and of the
+    /// derivative itself.
+    pub fn drift(&self, model: &Glm<T>) -> Result<[f64; 2]> {
+        let values = model.values();
+        let response = self.rows.response(values, self.factor());
+        let now = model.linear.scores(self.rows.points(model.map().dim()))?;
+        let then = self.eta(values);
+        let [new, old] = [&now, &then].map(|eta| model.loss.terms(eta, &response));
+        let [mut beyond, mut whole] = [0.0; 2];
+        for (i, change) in (&now - &then).rows().into_iter().enumerate() {
+            let second = old.second.row(i);
+            let mean = second.dot(&change);
+            for k in 0..values {
+                let bend = match values {
+                    1 => mean,
+                    _ => response.weights[i] * second[k] * (change[k] - mean),
+                };
+                beyond += (new.pull[[i, k]] - old.pull[[i, k]] + bend).abs();
+                whole += new.pull[[i, k]].abs();
+            }
+        }
+        Ok([beyond, whole])
+    }
+}
+
+impl<T: Real> Glm<T> {
+    /// The number of samples of a stream: one for each class, one for counts.
+    pub(super) fn strata(&self) -> usize {
+        self.present.len().max(1)
+    }
+
+    /// The sample to which a row belongs.
+    pub(super) fn stratum(&self, y: ArrayView1<'_, f64>) -> usize {
+        match self.loss {
+            Loss::Poisson => 0,
+            Loss::SquaredHinge => usize::from(y[0] > 0.0),
+            Loss::Logistic if y.len() == 1 => usize::from(y[0] >= 0.5),
+            Loss::Logistic => (0..y.len()).fold(0, |best, k| if y[k] > y[best] { k } else { best }),
+        }
+    }
+
+    /// Minus the derivatives by which responses are smoothed, n × k: rows of all other responses, each of which counts as much as
+    /// a row of the data.
+    pub(super) fn smoothing(&self, response: &Response) -> Array2<f64> {
+        let share = 1.0 / self.values().max(2) as f64;
+        let mut all = response.y.mapv(|y| match self.loss {
+            Loss::Logistic => share - y,
+            Loss::SquaredHinge => -y,
+            Loss::Poisson => 0.5,
+        });
+        let weights: &Array1<f64> = &response.weights;
+        all.rows_mut().into_iter().zip(weights).for_each(|(mut row, weight)| row *= *weight);
+        all
+    }
+}
+
+/// A hash of the number of a row, as SplitMix mixes it.
+fn hash(number: u64) -> u64 {
+    let hash = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
