@@ -30,8 +30,6 @@ mod cholesky;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod lanczos;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod multiply;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod spectral;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod triangular;
@@ -52,6 +50,5 @@ pub use self::backend::{Backend, Scalar};
 pub(crate) use self::{
     cholesky::Cholesky,
     lanczos::largest_eigenpairs,
-    multiply::{product_of_rows, transposed_product},
     spectral::{Eigen, Svd},
 };

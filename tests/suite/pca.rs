@@ -214,6 +214,16 @@ fn few_points_and_few_components() {
     assert!(KernelPca::fit(wide, x.slice(s![..1, ..]), 2).unwrap().explained_variance()[0] < 1e-14);
 }
 
+/// Directions of few points are orthonormal, however small their variance is.
+#[test]
+fn directions_of_few_points_are_orthonormal() {
+    let x = Array2::from_shape_fn((11, 1), |(i, _)| (i as f64 * 0.37).sin());
+    let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(1, 32, 1).unwrap(), 1.0).unwrap();
+    let pca = KernelPca::fit(map, &x, 7).unwrap();
+    let v = pca.directions();
+    assert!(distance(&v.dot(&v.t()), &Array2::eye(7)) < 1e-13, "{:?}", pca.explained_variance());
+}
+
 /// Whitened components have the identity as covariance. The way back from all components is the features themselves, and from few
 /// of them the nearest features in their span.
 #[test]

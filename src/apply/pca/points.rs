@@ -4,7 +4,7 @@ use ndarray::{Array2, s};
 
 use super::KernelPca;
 use super::model::check_components;
-use crate::apply::ridge::CentredRows;
+use crate::apply::ridge::{CentredRows, RowAxes};
 use crate::engine::PointsView;
 use crate::error::Result;
 use crate::map::Map;
@@ -15,7 +15,7 @@ use crate::{Points, Real};
 
 impl<T: Real> KernelPca<T> {
     /// The first components of points in memory, n × d, which are not standardised. With fewer points than features, they are
-    /// computed from the products of points, at a cost of O(n² D + n³). Otherwise they are the components of
+    /// computed from the singular value decomposition of the points' features, at a cost of O(n² D). Otherwise they are the components of
     /// [`PcaStatistics`](super::PcaStatistics).
     ///
     /// ```
@@ -53,19 +53,19 @@ impl<T: Real> KernelPca<T> {
         Self::of(&intake, components)
     }
 
-    /// The components from the products of points; `None` if the points determine fewer directions.
+    /// The components from a decomposition of the points' features; `None` if the points determine fewer directions.
     fn of_few_points(map: &Map<T>, x: PointsView<'_, T>, components: usize) -> Result<Option<Self>> {
         let rows = CentredRows::new(map, None, x, None, true)?;
-        let (space, rounding) = rows.space(&Array2::zeros((x.nrows(), 0)), true)?;
-        let variances: Vec<f64> = space.values.iter().rev().map(|s| s / rows.weight).collect();
-        if variances.get(components - 1).is_none_or(|least| *least <= rounding / rows.weight) {
+        let RowAxes { space, axes, rounding, mean, weight } =
+            rows.decomposed(&Array2::zeros((x.nrows(), 0)), true)?;
+        let variances: Vec<f64> = space.values.iter().rev().map(|s| s / weight).collect();
+        if variances.get(components - 1).is_none_or(|least| *least <= rounding / weight) {
             return Ok(None);
         }
-        let axes = rows.axes(&space, rounding);
         let directions = axes.slice(s![.., ..;-1]).slice(s![.., ..components]).to_owned();
         let total = variances.iter().sum();
         let variances = variances[..components].to_vec();
-        Ok(Some(Self::new((map.clone(), None), rows.mean, directions, variances, total)))
+        Ok(Some(Self::new((map.clone(), None), mean, directions, variances, total)))
     }
 }
 

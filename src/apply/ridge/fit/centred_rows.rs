@@ -1,13 +1,16 @@
-//! [`CentredRows`]: the centred features of rows in memory, and the eigenvectors of their products.
+//! [`CentredRows`]: the centred features of rows in memory, and their singular value decomposition.
+//!
+//! Products of rows have the squares of the singular values as eigenvalues. Eigenvectors of small eigenvalues would have lost half of
+//! their digits, and so would the weights that they give. The decomposition of the rows themselves keeps them.
 
-use ndarray::{Array1, Array2, ArrayRef1, ArrayViewMut2, Axis};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayViewMut2, Axis, s};
 
 use super::rotation::{ROWS, plain};
 use super::row_space::RowSpace;
 use super::{FeatureBuffers, FeatureSource, Standardisation, too_large};
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
-use crate::linalg::{product_of_rows, transposed_product};
+use crate::linalg::{Backend, Svd};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of_mut;
@@ -79,29 +82,98 @@ impl CentredRows {
         Ok(CentredRows { features, mean, direction: shares.mapv(f64::sqrt), weight })
     }
 
-    /// The eigenvectors of the products of rows, the targets in these eigenvectors, and the rounding error of eigenvalues.
-    pub fn space(&self, targets: &Array2<f64>, centred: bool) -> Result<(RowSpace, f64)> {
-        let n = self.features.nrows();
-        check_memory("rows of products", n, n.saturating_mul(2 * size_of::<f64>()))?;
-        let products = product_of_rows(&self.features);
-        progress::check()?;
-        if !products.diag().iter().all(|v| *v <= LARGEST) {
+    /// The singular value decomposition of the rows, with the targets, n × t, in it.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if squares of features are out of range, [`Factorisation`](Error::Factorisation) if the
+    /// iteration does not converge, [`Memory`](Error::Memory).
+    pub fn decomposed(self, targets: &Array2<f64>, centred: bool) -> Result<RowAxes> {
+        let CentredRows { mut features, mean, direction, weight } = self;
+        let n = features.nrows();
+        if !features.rows().into_iter().all(|row| row.dot(&row) <= LARGEST) {
             return Err(too_large());
         }
-        let trace = products.diag().sum();
-        let apart = 4.0 * trace.max(f64::MIN_POSITIVE);
-        let mut space = RowSpace::new(products, targets, centred.then_some(&self.direction), apart)?;
-        space.values.mapv_inplace(|s| s.max(0.0));
-        let largest = space.values.iter().fold(0.0, |a: f64, s| a.max(*s));
+        let reflection = centred.then(|| Reflection::new(direction));
+        if let Some(reflection) = &reflection {
+            features = reflection.without_mean(features);
+        }
+        progress::check()?;
+        let Svd { left, values, right, .. } = if features.is_empty() {
+            let (rows, width) = features.dim();
+            Svd { left: Array2::zeros((rows, 0)), values: Array1::zeros(0), right: Array2::zeros((width, 0)) }
+        } else {
+            Backend::default().svd(&features)?
+        };
+        progress::check()?;
+        // The singular values ascend, as eigenvalues do.
+        let [mut left, axes] = [left, right].map(|vectors| {
+            let ascending = vectors.slice_move(s![.., ..;-1]);
+            ascending.as_standard_layout().into_owned()
+        });
+        if let Some(reflection) = &reflection {
+            left = reflection.with_mean(&left);
+        }
+        let largest = values.first().map_or(0.0, |v: &f64| v * v);
         // If all features are equal, centred features are rounding errors.
-        let scale = self.mean.iter().map(|v| v * v).sum::<f64>() * self.weight;
-        let rounding = n as f64 * f64::EPSILON * largest.max(4.0 * f64::EPSILON * scale);
-        Ok((space, rounding))
+        let scale = 4.0 * mean.iter().map(|v| v * v).sum::<f64>() * weight;
+        let unit = n as f64 * f64::EPSILON;
+        let least = unit * (unit * largest).max(f64::EPSILON * scale);
+        let values: Array1<f64> =
+            values.iter().rev().map(|v| if v * v > least { v * v } else { 0.0 }).collect();
+        let rotated = left.t().dot(targets);
+        Ok(RowAxes {
+            space: RowSpace { values, vectors: left, rotated },
+            axes,
+            rounding: unit * largest.max(f64::EPSILON * scale),
+            mean,
+            weight,
+        })
+    }
+}
+
+/// The singular value decomposition of centred rows, √w (φ − φ̄) = U diag(s^½) Vᵀ.
+pub(in crate::apply) struct RowAxes {
+    /// s, U and the targets in U. s is 0 where s^½ is a rounding error.
+    pub space: RowSpace,
+    /// V, D × r, with orthonormal columns.
+    pub axes: Array2<f64>,
+    /// The rounding error of an eigenvalue of the products of rows or of features.
+    pub rounding: f64,
+    /// φ̄; 0 if features are not centred.
+    pub mean: Array1<f64>,
+    /// Σ w.
+    pub weight: f64,
+}
+
+/// The reflection I − v vᵀ/(1 + o₁) with v = o + e₁, which takes a unit vector o with o₁ ≥ 0 to −e₁.
+struct Reflection {
+    v: Array1<f64>,
+    factor: f64,
+}
+
+impl Reflection {
+    fn new(mut direction: Array1<f64>) -> Self {
+        direction[0] += 1.0;
+        Reflection { factor: direction[0].recip(), v: direction }
     }
 
-    /// The eigenvectors of the features, D × r: Z̃ᵀU s^(−½), and 0 where s is not above `rounding`.
-    pub fn axes(&self, space: &RowSpace, rounding: f64) -> Array2<f64> {
-        let factor = |s: f64| if s > rounding { s.sqrt().recip() } else { 0.0 };
-        transposed_product(&self.features, &(&space.vectors * &space.values.mapv(factor)))
+    /// The reflected matrix without its first row, which is rounding for columns that are orthogonal to o.
+    fn without_mean(&self, mut matrix: Array2<f64>) -> Array2<f64> {
+        let shift = self.v.dot(&matrix) * self.factor;
+        for (mut row, v) in matrix.rows_mut().into_iter().zip(&self.v) {
+            row.scaled_add(-v, &shift);
+        }
+        matrix.slice_move(s![1.., ..])
+    }
+
+    /// The reflected matrix with a row of zeros before its first: columns that are orthogonal to o.
+    fn with_mean(&self, matrix: &Array2<f64>) -> Array2<f64> {
+        let shift = self.v.slice(s![1..]).dot(matrix) * self.factor;
+        let mut out = Array2::zeros((matrix.nrows() + 1, matrix.ncols()));
+        out.slice_mut(s![1.., ..]).assign(matrix);
+        for (mut row, v) in out.rows_mut().into_iter().zip(&self.v) {
+            row.scaled_add(-v, &shift);
+        }
+        out
     }
 }

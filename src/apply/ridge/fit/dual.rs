@@ -1,22 +1,23 @@
-//! Regressions of rows in memory by the products of rows, for fewer rows than features.
+//! Regressions of rows in memory by the singular value decomposition of the rows, for fewer rows than features.
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array1, Array2, Axis, aview1};
 
-use super::centred_rows::CentredRows;
+use super::centred_rows::{CentredRows, RowAxes};
 use super::error_table::ErrorTable;
 use super::kernel_ridge::CentredTargets;
 use super::normal::Normal;
+use super::rotation::{ROWS, RotationBuffers};
 use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::training::{RowPlaces, Training};
 use super::without::factor;
 use super::{RidgeRows, RidgeSpectrum, RidgeWarning, Standardisation};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, singular};
 use crate::map::Map;
 use crate::reduce::GramIntake;
 use crate::{Real, progress};
 
-/// The training rows of a regression that was solved from the products of these rows.
+/// The training rows of a regression that was solved by their singular value decomposition.
 #[derive(Clone, Debug)]
 pub(super) struct Dual {
     /// The eigenvectors of the products of centred features z̃ = √w (φ − φ̄), and the targets √w (y − ȳ).
@@ -43,13 +44,11 @@ impl<T: Real> RidgeSpectrum<T> {
             values *= &weights.mapv(f64::sqrt).insert_axis(Axis(1));
         }
         let squares = values.columns().into_iter().map(|column| column.dot(&column)).collect();
-        let (space, rounding) = centred.space(&values, intercept)?;
-        let vectors = centred.axes(&space, rounding);
-        let significant = space.values.mapv(|s| if s > rounding { s } else { 0.0 });
+        let RowAxes { space, axes, rounding, mean, weight } = centred.decomposed(&values, intercept)?;
         let shrinkage = Shrinkage {
             shares: &space.rotated * &space.rotated,
             rest: vec![0.0; space.rotated.ncols()],
-            weight: centred.weight,
+            weight,
             count,
             log_precisions,
             intercept,
@@ -63,10 +62,10 @@ impl<T: Real> RidgeSpectrum<T> {
             a: Array2::zeros((0, 0)),
             c: Array2::zeros((0, 0)),
             squares,
-            mean_features: centred.mean,
+            mean_features: mean,
             references: targets.references,
             offsets: targets.offsets,
-            weight: centred.weight,
+            weight,
             counts: [count, log_precisions],
             rank: space.values.len(),
             noise: rounding,
@@ -81,10 +80,55 @@ impl<T: Real> RidgeSpectrum<T> {
             few_rows: true,
             normal,
             shrinkage,
-            vectors,
-            rotated: &significant.mapv(f64::sqrt).insert_axis(Axis(1)) * &space.rotated,
+            vectors: axes,
+            rotated: &space.values.mapv(f64::sqrt).insert_axis(Axis(1)) * &space.rotated,
             dual: Some(Dual { space, places: RowPlaces::of(rows) }),
         })
+    }
+
+    /// The predictions at rows of a sample, n × t, each by the regression on all rows of other groups.
+    ///
+    /// # Errors
+    /// [`Singular`](Error::Singular) if rounding hides the residuals of a group.
+    pub(super) fn dual_predictions(
+        &self,
+        dual: &Dual,
+        sample: &RidgeRows<'_, T>,
+        groups: &[Vec<usize>],
+        lambda: f64,
+    ) -> Result<Array2<f64>> {
+        let residuals = dual.residuals(sample, groups, lambda)?;
+        let residuals = residuals.ok_or_else(|| singular(lambda, self.normal.least()))?;
+        let (normal, places) = (&self.normal, dual.places.find(sample)?);
+        let root = |i: usize| sample.weight(i).sqrt();
+        let mut out = Array2::from_shape_fn(residuals.dim(), |(i, j)| {
+            sample.targets.columns[[i, j]].widen() - residuals[[i, j]] / root(i)
+        });
+        let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
+        let mut buffers = RotationBuffers::default();
+        for group in groups {
+            let absent: Vec<usize> = group.iter().copied().filter(|row| places[*row].is_none()).collect();
+            if absent.is_empty() {
+                continue;
+            }
+            let (rows, own) = present(group, &places);
+            let of_group = residuals.select(Axis(0), &rows);
+            let weights = dual.weights_without(&own, &of_group, lambda);
+            let roots = Array1::from_iter(rows.iter().map(|row| root(*row)));
+            let mut means = normal.offsets.clone();
+            if self.shrinkage.intercept {
+                means -= &(roots.dot(&of_group) / normal.weight);
+            }
+            for run in absent.chunks(ROWS) {
+                progress::check()?;
+                let x = sample.x.select(run)?;
+                for (row, u) in run.iter().zip(rotation.of(x.view(), &mut buffers)) {
+                    let predicted = &normal.references + &(&means + &aview1(u).dot(&weights));
+                    out.row_mut(*row).assign(&predicted);
+                }
+            }
+        }
+        Ok(out)
     }
 
     /// Warns if training rows of positive weight are badly scaled for the map's kernel; never if inputs are standardised.
@@ -106,7 +150,10 @@ impl Dual {
             progress::check()?;
             let residuals = self.space.left_out(*lambda);
             // The residuals are of √w y, so that their squares are weighted.
-            places.iter().for_each(|i| each.zip_mut_with(&residuals.row(*i), |sum, e| *sum += e * e));
+            places
+                .iter()
+                .flatten()
+                .for_each(|i| each.zip_mut_with(&residuals.row(*i), |sum, e| *sum += e * e));
             each.mapv_inplace(|sum| or_infinite(sum / total));
         }
         Ok(ErrorTable::of_targets(each))
@@ -134,7 +181,7 @@ impl Dual {
     }
 
     /// √w times the residual of each row of a sample, n × t, in the regression without the row's group: G_gg⁻¹ (Gỹ)_g with G = U
-    /// diag(1/(s + λ)) Uᵀ. It is 0 for rows of no group. `None` if rounding leaves a group without a solution.
+    /// diag(1/(s + λ)) Uᵀ. It is 0 for rows of no group and of weight 0. `None` if rounding leaves a group without a solution.
     pub fn residuals<T: Real>(
         &self,
         sample: &RidgeRows<'_, T>,
@@ -146,13 +193,30 @@ impl Dual {
         let mut residuals = Array2::zeros((places.len(), all.ncols()));
         for group in groups {
             progress::check()?;
-            let own: Vec<usize> = group.iter().map(|row| places[*row]).collect();
+            let (rows, own) = present(group, &places);
             let u = self.space.vectors.select(Axis(0), &own) / &roots;
+            if own.is_empty() {
+                continue;
+            }
             let Some(factor) = factor(&u.dot(&u.t()))? else { return Ok(None) };
             let solved = factor.solve(&all.select(Axis(0), &own))?;
-            let rows = group.iter().zip(solved.rows());
+            let rows = rows.iter().zip(solved.rows());
             rows.for_each(|(row, solved)| residuals.row_mut(*row).assign(&solved));
         }
         Ok(Some(residuals))
     }
+
+    /// The components in the eigenvectors of the weights of the regression without a group, r × t. `residuals` are √w times the
+    /// residuals of that regression at the rows of the sample. Targets of the group that are predicted without error leave the weights
+    /// as they are.
+    fn weights_without(&self, own: &[usize], residuals: &Array2<f64>, lambda: f64) -> Array2<f64> {
+        let values = &self.space.values;
+        let rotated = &self.space.rotated - &self.space.vectors.select(Axis(0), own).t().dot(residuals);
+        &values.mapv(|s| s.sqrt() / (s + lambda)).insert_axis(Axis(1)) * &rotated
+    }
+}
+
+/// The rows of positive weight of a group, and their places among the training rows.
+fn present(group: &[usize], places: &[Option<usize>]) -> (Vec<usize>, Vec<usize>) {
+    group.iter().filter_map(|row| Some((*row, places[*row]?))).unzip()
 }

@@ -98,12 +98,7 @@ impl<T: Real> RidgeSpectrum<T> {
         rows_of_groups(groups, sample.x.nrows(), |row| sample.weight(row) > 0.0)?;
         let groups = rows_of_groups(groups, sample.x.nrows(), |_| true)?;
         if let Some(dual) = &self.dual {
-            let least = self.normal.least().max(2.0 * lambda);
-            let residuals =
-                dual.residuals(sample, &groups, lambda)?.ok_or(Error::Singular { lambda, least })?;
-            let (targets, residual) =
-                (&sample.targets.columns, |(i, j)| residuals[[i, j]] / sample.weight(i).sqrt());
-            return Ok(Array2::from_shape_fn(residuals.dim(), |at| targets[at].widen() - residual(at)));
+            return self.dual_predictions(dual, sample, &groups, lambda);
         }
         let all = Without::new(self, sample, &[lambda]);
         let parts = Pool::default().map(batches(&groups), |buffers: &mut RotationBuffers<T>, batch| {

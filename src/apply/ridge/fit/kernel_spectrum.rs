@@ -8,7 +8,7 @@ use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, least};
 use crate::Targets;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, singular};
 use crate::linalg::Scalar;
 use crate::once::once;
 
@@ -84,7 +84,7 @@ impl<T: Scalar> KernelRidge<T> {
             CentredTargets::of(&targets, None, true)?;
         let mean_targets = references + offsets;
         let ones = Array1::from_elem(n, (n as f64).sqrt().recip());
-        let mut space = RowSpace::new(matrix, &centred, Some(&ones), apart)?;
+        let mut space = RowSpace::new(matrix, &centred, &ones, apart)?;
         if largest_entry == 0.0 {
             space.values.fill(0.0);
         }
@@ -217,7 +217,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
             return Ok(());
         }
         let least = if self.resolution() > 0.0 { 2.0 * self.resolution() } else { 1.0 };
-        Err(Error::Singular { lambda, least })
+        Err(singular(lambda, least))
     }
 }
 

@@ -25,24 +25,20 @@ impl RowSpace {
     pub fn new(
         mut matrix: Array2<f64>,
         targets: &Array2<f64>,
-        mean: Option<&Array1<f64>>,
+        mean: &Array1<f64>,
         apart: f64,
     ) -> Result<Self> {
-        if let Some(mean) = mean {
-            for (row, own) in matrix.rows_mut().into_iter().zip(mean) {
-                row.into_iter().zip(mean).for_each(|(v, other)| *v += apart * own * other);
-            }
+        for (row, own) in matrix.rows_mut().into_iter().zip(mean) {
+            row.into_iter().zip(mean).for_each(|(v, other)| *v += apart * own * other);
         }
         progress::check()?;
-        let mut eigen = Backend::default().eigen(&matrix)?;
+        let eigen = Backend::default().eigen(&matrix)?;
         progress::check()?;
-        if mean.is_some() {
-            let rest = matrix.nrows() - 1;
-            eigen.values = eigen.values.slice_move(s![..rest]);
-            eigen.vectors = eigen.vectors.slice_move(s![.., ..rest]);
-        }
-        let rotated = eigen.vectors.t().dot(targets);
-        Ok(RowSpace { values: eigen.values, vectors: eigen.vectors, rotated })
+        let rest = matrix.nrows() - 1;
+        let values = eigen.values.slice_move(s![..rest]);
+        let vectors = eigen.vectors.slice_move(s![.., ..rest]);
+        let rotated = vectors.t().dot(targets);
+        Ok(RowSpace { values, vectors, rotated })
     }
 
     /// U diag(1/(s + λ)) Uᵀy, n × t.

@@ -7,7 +7,7 @@ use super::normal::{Normal, check_lambda};
 use super::shrinkage::Shrinkage;
 use super::training::Training;
 use super::{Criterion, Ridge, RidgeStatistics, Standardisation};
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result, check_size, singular};
 use crate::linalg::Backend;
 use crate::map::Map;
 use crate::once::once;
@@ -43,10 +43,10 @@ use crate::{Real, progress};
 /// With A = Σ w (φ − φ̄)(φ − φ̄)ᵀ = V diag(s) Vᵀ and c = Σ w (φ − φ̄)(y − ȳ)ᵀ, the weights are β = V diag(1/(s + λ)) Vᵀc.
 ///
 /// # Fewer rows than features
-/// A [search](super::RidgeSearch) on n < D rows takes the products of rows. Let z̃ = √w (φ − φ̄) and ỹ = √w (y − ȳ), and leave
-/// out the direction of the mean. Then Z̃ Z̃ᵀ = U diag(s) Uᵀ, V = Z̃ᵀ U diag(s)^(−½) and β = V diag(s^½/(s + λ)) Uᵀỹ. The part of
-/// a row's features outside of V has the eigenvalue 0. With G = U diag(1/(s + λ)) Uᵀ, the residuals of a group g that is left out
-/// are G_gg⁻¹(Gỹ)_g/√w. No term cancels, however small λ is. The cost is O(n² D + n³) instead of O(n D² + D³).
+/// A [search](super::RidgeSearch) on n < D rows takes their singular value decomposition. Let z̃ = √w (φ − φ̄) and ỹ = √w (y − ȳ),
+/// and leave out the direction of the mean. Then Z̃ = U diag(s^½) Vᵀ and β = V diag(s^½/(s + λ)) Uᵀỹ. The part of a row's features
+/// outside of V has the eigenvalue 0. With G = U diag(1/(s + λ)) Uᵀ, the residuals of a group g that is left out are
+/// G_gg⁻¹(Gỹ)_g/√w. No term cancels, however small λ is. The cost is O(n² D) instead of O(n D² + D³).
 ///
 /// # References
 /// G. H. Golub, M. Heath, G. Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter*,
@@ -61,12 +61,11 @@ pub struct RidgeSpectrum<T: Real> {
     /// The normal equations without A.
     pub(super) normal: Normal,
     pub(super) shrinkage: Shrinkage,
-    /// The eigenvectors V, D × r. r = D unless the regressions are from products of rows; then columns whose eigenvalues are
-    /// rounding errors are 0.
+    /// The eigenvectors V, D × r, with orthonormal columns. r = D unless the regressions are from a decomposition of rows.
     pub(super) vectors: Array2<f64>,
     /// Vᵀc, r × t.
     pub(super) rotated: Array2<f64>,
-    /// The rows, if the regressions are from the products of rows.
+    /// The rows, if the regressions are from their decomposition.
     pub(super) dual: Option<Dual>,
 }
 
@@ -115,9 +114,9 @@ impl<T: Real> RidgeSpectrum<T> {
         &self.shrinkage.values
     }
 
-    /// The eigenvectors V, D × r: column k is the eigenvector of eigenvalue k. r is D and V is orthogonal, unless a
+    /// The eigenvectors V, D × r: column k is the eigenvector of eigenvalue k. Columns are orthonormal. r is D unless a
     /// [search](super::RidgeSearch) had fewer rows than features. In that case r is the number of directions in which rows can
-    /// differ, and columns are 0 where eigenvalues are rounding errors.
+    /// differ.
     pub fn eigenvectors(&self) -> &Array2<f64> {
         &self.vectors
     }
@@ -291,7 +290,7 @@ impl<T: Real> RidgeSpectrum<T> {
         let own = self.shrinkage.values.first().filter(|_| self.dual.is_none());
         let least = own.copied().unwrap_or(0.0);
         if least + lambda <= self.normal.noise.min(f64::MAX) {
-            return Err(Error::Singular { lambda, least: self.normal.least() });
+            return Err(singular(lambda, self.normal.least()));
         }
         Ok(())
     }

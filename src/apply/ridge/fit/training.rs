@@ -14,7 +14,7 @@ use crate::error::{Error, Result, check_size};
 /// another order is far below it. Beyond, it is at most the number of rows times ε.
 const TOLERANCE: f64 = 1e-9;
 
-/// The number of rows, and sums over them without features.
+/// The number of rows of positive weight, and sums over them without features.
 #[derive(Clone, Debug)]
 pub(super) struct Training {
     count: u64,
@@ -24,7 +24,7 @@ pub(super) struct Training {
 
 impl<T: Real> RidgeStatistics<T> {
     pub(super) fn training(&self) -> Training {
-        Training { count: self.rows(), moments: self.sums().moments() }
+        Training { count: self.sums().present(), moments: self.sums().moments() }
     }
 }
 
@@ -35,20 +35,21 @@ impl Training {
         let of = |target: Option<usize>, squared: bool| moment(rows, target, squared).0;
         let sums = (0..targets).map(|j| of(Some(j), false)).chain([of(None, false)]);
         let moments = sums.chain((0..targets).map(|j| of(Some(j), true))).collect();
-        Training { count: rows.x.nrows() as u64, moments }
+        Training { count: present(rows) as u64, moments }
     }
 
     pub fn rows(&self) -> f64 {
         self.count as f64
     }
 
-    /// Rejects a sample whose rows cannot be the rows of the statistics. The sample has as many targets and weights as rows.
+    /// Rejects a sample whose rows of positive weight cannot be the rows of the statistics. The sample has as many targets and weights
+    /// as rows.
     pub fn check<T: Real>(&self, sample: &RidgeRows<'_, T>) -> Result<()> {
         let rows = usize::try_from(self.count).unwrap_or(usize::MAX);
         check_size(
-            "the number of points, which leave-one-out takes from the training data,",
+            "the number of points of positive weight, which leave-one-out takes from the training data,",
             rows,
-            sample.x.nrows(),
+            present(sample),
         )?;
         let tolerance = TOLERANCE.max(rows as f64 * f64::EPSILON);
         let targets = self.moments.len() / 2;
@@ -72,9 +73,9 @@ impl Training {
 
     /// Rejects parts that cannot be parts of the statistics.
     pub fn check_parts<T: Real>(&self, parts: &[&RidgeStatistics<T>]) -> Result<()> {
-        let rows = parts.iter().fold(0u64, |rows, part| rows.saturating_add(part.rows()));
+        let rows = parts.iter().fold(0u64, |rows, part| rows.saturating_add(part.sums().present()));
         let places = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
-        check_size("the number of rows of all folds", places(self.count), places(rows))?;
+        check_size("the number of rows of all folds, of positive weight,", places(self.count), places(rows))?;
         let targets = self.moments.len() / 2;
         let mut sums = vec![0.0; self.moments.len()];
         for part in parts {
@@ -95,6 +96,12 @@ impl Training {
         }
         Ok(())
     }
+}
+
+/// The number of rows of positive weight.
+fn present<T: Real>(sample: &RidgeRows<'_, T>) -> usize {
+    let rows = sample.x.nrows();
+    sample.targets.weights().map_or(rows, |weights| weights.iter().filter(|weight| **weight > 0.0).count())
 }
 
 /// Σ w y or Σ w y² over the rows of a sample, and the sum of the magnitudes. The target is `target`, or the constant 1.
@@ -120,13 +127,16 @@ impl RowPlaces {
         RowPlaces { places }
     }
 
-    /// The place of each row of a sample. Equal rows take their places in order.
+    /// The place of each row of a sample; `None` for a row of weight 0. Equal rows take their places in order.
     ///
     /// # Errors
-    /// [`Entry`](Error::Entry) with the first row that is not among the training rows, or not as often.
-    pub fn find<T: Real>(&self, sample: &RidgeRows<'_, T>) -> Result<Vec<usize>> {
+    /// [`Entry`](Error::Entry) with the first row of positive weight that is not among the training rows, or not as often.
+    pub fn find<T: Real>(&self, sample: &RidgeRows<'_, T>) -> Result<Vec<Option<usize>>> {
         let mut taken: HashMap<u64, usize> = HashMap::new();
         let place = |i: usize| {
+            if sample.weight(i) == 0.0 {
+                return Ok(None);
+            }
             let digest = row_digest(sample, i);
             let count = taken.entry(digest).or_default();
             *count += 1;
@@ -134,7 +144,7 @@ impl RowPlaces {
             let place = places.len().checked_sub(*count).and_then(|k| places.get(k).copied());
             let (what, domain) =
                 ("the rows of leave-one-out", "rows of the training data, with equal weights");
-            place.ok_or(Error::Entry { what, row: i, value: sample.weight(i), domain })
+            place.map(Some).ok_or(Error::Entry { what, row: i, value: sample.weight(i), domain })
         };
         (0..sample.x.nrows()).map(place).collect()
     }
