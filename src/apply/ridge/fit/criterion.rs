@@ -128,7 +128,8 @@ pub enum Criterion<'a, T: Real = f64> {
     /// The error at consecutive blocks of rows, each of the regression on the blocks before it, for rows in the order of time.
     /// The gap is the number of blocks just before the tested one that are left out too.
     ///
-    /// Inputs are standardised by the first block, unless a column is constant there and varies later.
+    /// As in every search, inputs are standardised by all rows: means and scales of inputs see no target. The regressions on earlier
+    /// blocks and the model have the same inputs, for which the chosen lengthscale and λ were meant.
     #[doc(alias = "TimeSeriesSplit")]
     Forward {
         /// The number of blocks, at least 2 more than the gap.
@@ -328,7 +329,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// its squares lose digits, below about 1e-135. [`Parameter`](Error::Parameter) for generalised cross-validation and the
     /// evidence with an intercept if Σ w is below 1; for the evidence also if it is 1. [`NoData`](Error::NoData) if all weights
     /// are 0. [`Shape`](Error::Shape), [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights
-    /// do not fit. [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the rows of leave-one-out, groups or folds are
+    /// do not fit. [`NotFinite`](Error::NotFinite) with the first row of positive weight whose features are not finite. [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the rows of leave-one-out, groups or folds are
     /// not the training data, or if there are too few groups or folds. Errors of [`RidgeStatistics::merge`] and
     /// [`RidgeStatistics::spectrum`] for folds. [`Unsupported`](Error::Unsupported) for a criterion whose rows are not given.
     #[inline(never)]

@@ -17,6 +17,9 @@
 //! Divided by 1 − h, the changes r′ of a residual and h′ of its leverage change the error of a row by r′/(1 − h) + |r| h′/(1 − h)².
 //! The root of a mean of squares changes by at most the root of the mean of the squared changes.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use ndarray::Array2;
 
 use super::error_table::ErrorTable;
@@ -95,13 +98,18 @@ impl<T: Real> RidgeSpectrum<T> {
         self.shrinkage.check_range()?;
         let levels = Levels::new(self, lambdas, targets);
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
+        let unknown = AtomicUsize::new(usize::MAX);
         let errors_of = |(rotated, buffers): &mut (RotationBuffers<T>, LevelBuffers), start: usize| {
             let rows = start..sample.x.nrows().min(start + ROWS);
             let mut sums = vec![PointErrors::default(); lambdas.len() * (targets.len() + 1)];
             if progress::check().is_err() {
                 return sums;
             }
-            let of_row = levels.of(rotation.all_of(sample.x.view().rows(rows.clone()), rotated), buffers);
+            let u = rotation.all_of(sample.x.view().rows(rows.clone()), rotated);
+            if let Some(row) = first_unknown(u, rows.clone(), |row| sample.weight(row) > 0.0) {
+                unknown.fetch_min(row, Ordering::Relaxed);
+            }
+            let of_row = levels.of(u, buffers);
             for (place, i) in rows.enumerate() {
                 let each = levels.each.iter().enumerate().map(|(k, level)| (level, of_row(place, k)));
                 for (sums, row) in sums.chunks_exact_mut(targets.len() + 1).zip(each) {
@@ -112,6 +120,10 @@ impl<T: Real> RidgeSpectrum<T> {
         };
         let parts = Pool::default().map((0..sample.x.nrows()).step_by(ROWS), errors_of);
         progress::check()?;
+        let row = unknown.into_inner();
+        if row < usize::MAX {
+            return Err(Error::NotFinite { what: "the features of points at which errors are taken", row });
+        }
         Ok(PointErrors::table(&parts, (targets, self.rotated.ncols()), total))
     }
 
@@ -176,6 +188,13 @@ impl<T: Real> RidgeSpectrum<T> {
         }
         out[0].add(PointErrors { errors: weight * sums.errors, lost: weight * sums.lost });
     }
+}
+
+/// The first of some rows that counts and has features that are not finite.
+fn first_unknown(u: &[f64], mut rows: Range<usize>, counts: impl Fn(usize) -> bool) -> Option<usize> {
+    let width = u.len().checked_div(rows.len()).filter(|width| *width > 0)?;
+    let mut features = u.chunks_exact(width);
+    rows.find(|row| features.next().is_some_and(|u| !u.iter().all(|v| v.is_finite())) && counts(*row))
 }
 
 /// δ for the sums over `rows` rows.

@@ -56,7 +56,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             return Err(Error::Unsupported { what });
         }
         let inputs = if options.standardise && !all.x.is_sparse() {
-            Some(standardisation(&options.criterion, &all)?)
+            Some(Standardisation::of_weighted(&all.x.to_dense()?, all.targets.weights())?)
         } else {
             None
         };
@@ -236,7 +236,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         self.train_labels.as_deref()
     }
 
-    /// The regressions of a map on rows of positive weight: from products of rows or of features, whichever cost less.
+    /// The regressions of a map on rows of positive weight: from a decomposition of rows or products of features, whichever cost less.
     pub fn spectrum(&self, map: Map<T>, rows: &RidgeRows<'_, T>) -> Result<RidgeSpectrum<T>> {
         if rows.x.nrows() < map.feature_dim() {
             RidgeSpectrum::of_few_rows(map, self.inputs.clone(), self.options.intercept, rows)
@@ -263,19 +263,4 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             _ => Criterion::GeneralisedCrossValidation,
         }
     }
-}
-
-/// The standardisation of the inputs of a search by all rows. For consecutive blocks it is by the first block, unless a column is
-/// constant there and varies later.
-fn standardisation<T: Real>(criterion: &Criterion<'_, T>, all: &RidgeRows<'_, T>) -> Result<Standardisation> {
-    let of =
-        |rows: &RidgeRows<'_, T>| Standardisation::of_weighted(&rows.x.to_dense()?, rows.targets.weights());
-    let of_all = of(all)?;
-    let Criterion::Forward { blocks, .. } = criterion else { return Ok(of_all) };
-    let first: Vec<usize> = (0..all.x.nrows() / (*blocks).max(1)).collect();
-    if first.is_empty() {
-        return Ok(of_all);
-    }
-    let of_first = of(&all.select(&first)?)?;
-    Ok(if of_first.constant_columns() == of_all.constant_columns() { of_first } else { of_all })
 }
