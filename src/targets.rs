@@ -45,6 +45,8 @@ pub struct Targets<'a, T: Real> {
     kind: Kind<'a, T>,
     weights: Option<CowArray<'a, f64, Ix1>>,
     precisions: Option<CowArray<'a, f64, Ix1>>,
+    /// Whether the weights balance classes.
+    balanced: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -76,13 +78,17 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Kind::Labels(aview1(labels), Some(classes)).into())
     }
 
-    /// Sets the weight of each row, which says how often the row counts.
+    /// Sets the weight of each row, which says how often the row counts. [Balanced](Targets::balanced) classes stay balanced, as if the
+    /// weights had been set first.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if there are not n weights, [`Entry`](Error::Entry) if one is negative or not finite.
+    /// [`Shape`](Error::Shape) if there are not n weights, [`Entry`](Error::Entry) if one is negative or not finite; the errors of
+    /// [`balanced`](Targets::balanced) where classes are balanced.
     pub fn with_weights(self, weights: &'a ArrayRef1<f64>) -> Result<Self> {
         check_weights(Some(weights), self.nrows())?;
-        Ok(Targets { weights: Some(weights.view().into()), ..self })
+        let balanced = self.balanced;
+        let weighted = Targets { weights: Some(weights.view().into()), balanced: false, ..self };
+        if balanced { weighted.balanced() } else { Ok(weighted) }
     }
 
     /// Sets the precision p of each row, so that its noise has the variance σ²/p. For measurements with error bars s, p is 1/s².
@@ -116,8 +122,8 @@ impl<'a, T: Real> Targets<'a, T> {
     }
 
     /// Sets weights of labels for which all classes that occur count equally. A row of class c has the weight n/(K n_c), where K
-    /// classes occur and n_c of the n rows are of class c. If weights were set before, they are multiplied by these, and n and
-    /// n_c are sums of weights.
+    /// classes occur and n_c of the n rows are of class c. Weights that are set before or after are multiplied by these, and n and
+    /// n_c are then sums of weights.
     ///
     /// ```
     /// use random_features::Targets;
@@ -143,6 +149,9 @@ impl<'a, T: Real> Targets<'a, T> {
         let Kind::Labels(labels, _) = &self.kind else {
             return Err(Error::Unsupported { what: "balanced weights of targets that are not labels" });
         };
+        if self.balanced {
+            return Ok(self);
+        }
         let weight = |i: usize| self.weights.as_ref().map_or(1.0, |weights| weights[i]);
         let mut of_class = std::collections::BTreeMap::<usize, f64>::new();
         labels.iter().enumerate().for_each(|(i, label)| *of_class.entry(*label).or_default() += weight(i));
@@ -156,7 +165,7 @@ impl<'a, T: Real> Targets<'a, T> {
         };
         let weights: Array1<f64> = labels.iter().enumerate().map(balanced).collect();
         check_weights(Some(&weights), labels.len())?;
-        Ok(Targets { weights: Some(weights.into()), ..self })
+        Ok(Targets { weights: Some(weights.into()), balanced: true, ..self })
     }
 
     /// n, the number of rows.
@@ -282,13 +291,13 @@ fn view<'a>(all: &'a Option<CowArray<'_, f64, Ix1>>) -> Option<CowArray<'a, f64,
 
 impl<'a, T: Real> From<Kind<'a, T>> for Targets<'a, T> {
     fn from(kind: Kind<'a, T>) -> Self {
-        Targets { kind, weights: None, precisions: None }
+        Targets { kind, weights: None, precisions: None, balanced: false }
     }
 }
 
 impl<'a, T: Real> From<TargetRows<'a, T>> for Targets<'a, T> {
     fn from(TargetRows { columns, weights, precisions }: TargetRows<'a, T>) -> Self {
-        Targets { kind: Kind::Numbers(columns), weights, precisions }
+        Targets { kind: Kind::Numbers(columns), weights, precisions, balanced: false }
     }
 }
 
@@ -376,6 +385,7 @@ impl<'a, T: Real> From<&'a Targets<'_, T>> for Targets<'a, T> {
             Kind::Numbers(columns) => Kind::Numbers(columns.view().into()),
             Kind::Labels(labels, classes) => Kind::Labels(labels.reborrow(), *classes),
         };
-        Targets { kind, weights: view(&targets.weights), precisions: view(&targets.precisions) }
+        let (weights, precisions) = (view(&targets.weights), view(&targets.precisions));
+        Targets { kind, weights, precisions, balanced: targets.balanced }
     }
 }

@@ -5,6 +5,8 @@ mod choice;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod dual;
 mod extremes;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod few_rows;
 mod growth;
 mod interrupted;
 mod left_out;
@@ -23,6 +25,8 @@ mod standardisation;
 #[cfg(feature = "serde")]
 mod stored;
 mod targets;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod told;
 #[cfg(feature = "serde")]
 mod travelling;
 mod uncertainty;

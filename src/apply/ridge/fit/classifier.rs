@@ -64,6 +64,8 @@ pub struct RidgeClassifier<T: Real> {
     pub(super) calibration: Option<ClassCalibration>,
     /// The threshold between two classes: a larger prediction of the larger label gives that label.
     pub(super) threshold: Option<f64>,
+    /// Whether the calibration was corrected for other shares of the classes.
+    pub(super) corrected: bool,
 }
 
 impl<T: Real> RidgeClassifier<T> {
@@ -73,7 +75,7 @@ impl<T: Real> RidgeClassifier<T> {
     /// [`Parameter`](Error::Parameter) if the regression has one target: a regression of two classes has two.
     pub fn new(model: Ridge<T>) -> Result<Self> {
         check_classes(model.intercepts.len())?;
-        Ok(RidgeClassifier { model, calibration: None, threshold: None })
+        Ok(RidgeClassifier { model, calibration: None, threshold: None, corrected: false })
     }
 
     /// Calibrates probabilities on held-out points, n × d, and their n labels, with weights or without. The model must not have
@@ -89,7 +91,9 @@ impl<T: Real> RidgeClassifier<T> {
     /// # Errors
     /// [`NoData`](Error::NoData) without points of classes that occur in training, [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Entry`](Error::Entry) with the row of a label
-    /// that is too large, [`Factorisation`](Error::Factorisation) if the minimum is not found.
+    /// that is too large, [`Factorisation`](Error::Factorisation) if the minimum is not found. [`Parameter`](Error::Parameter) if the
+    /// sum of the weights is above 1e288. [`Unsupported`](Error::Unsupported) after
+    /// [`with_priors`](RidgeClassifier::with_priors), whose correction a new calibration would drop.
     pub fn with_calibration<'a, 't>(
         self,
         x: impl Into<Points<'a, T>>,
@@ -116,6 +120,10 @@ impl<T: Real> RidgeClassifier<T> {
 
     #[inline(never)]
     fn calibrated(mut self, scores: &Array2<f64>, labels: &Targets<'_, T>) -> Result<Self> {
+        if self.corrected {
+            let what = "a calibration after RidgeClassifier::with_priors, which corrects a calibration: set priors last";
+            return Err(Error::Unsupported { what });
+        }
         let labels = WeightedLabels::of(labels, scores.nrows(), scores.ncols())?;
         self.calibration = Some(ClassCalibration::fit(scores, &labels, &self.model.occurring())?);
         Ok(self)
@@ -151,7 +159,7 @@ impl<T: Real> RidgeClassifier<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) unless two classes occur in training, [`NoData`](Error::NoData) without rows of both, and the
+    /// [`Unsupported`](Error::Unsupported) unless two classes occur in training, [`Parameter`](Error::Parameter) without rows of both, and the
     /// errors of [`with_calibration`](RidgeClassifier::with_calibration).
     pub fn with_threshold<'t>(
         self,
@@ -180,7 +188,7 @@ impl<T: Real> RidgeClassifier<T> {
 
     /// Corrects probabilities for other shares of the classes than in the calibration, for example after weights that balance
     /// classes. The probability p_c becomes p_c · `meant`_c / `fitted`_c, normalised. Both arguments are the shares of the t
-    /// classes, or their numbers of rows.
+    /// classes, or their numbers of rows. A second call corrects the probabilities that the first call gave.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) without a calibration, [`Shape`](Error::Shape) if there are not t shares,
@@ -192,6 +200,7 @@ impl<T: Real> RidgeClassifier<T> {
             Some(calibration) => calibration.shift(occurring.into_iter().zip(shifts)),
             None => return Err(Error::Unsupported { what: "priors of a classifier without calibration" }),
         }
+        self.corrected = true;
         Ok(self)
     }
 

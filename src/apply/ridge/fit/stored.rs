@@ -38,7 +38,7 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
         if threshold.is_some_and(|threshold| threshold.is_nan() || model.occurring().len() != 2) {
             return Err("a threshold that is NaN, or not between two classes");
         }
-        Ok(RidgeClassifier { model, calibration, threshold })
+        Ok(RidgeClassifier { model, calibration, threshold, corrected: false })
     }
 }
 
