@@ -50,6 +50,8 @@ pub struct Targets<'a, T: Real> {
     precisions: Option<CowArray<'a, f64, Ix1>>,
     /// Whether the weights balance classes.
     balanced: bool,
+    /// The weights of classes that the weights contain; empty if none were given.
+    class_weights: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -81,17 +83,22 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Kind::Labels(aview1(labels), Some(classes)).into())
     }
 
-    /// Sets the weight of each row, which says how often the row counts. [Balanced](Targets::balanced) classes stay balanced, as if the
-    /// weights had been set first.
+    /// Sets the weight of each row, which says how often the row counts. [Balanced](Targets::balanced) classes stay balanced, and
+    /// [weights of classes](Targets::with_class_weights) stay, as if the weights of rows had been set first.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there are not n weights, [`Entry`](Error::Entry) if one is negative or not finite; the errors of
     /// [`balanced`](Targets::balanced) where classes are balanced.
     pub fn with_weights(self, weights: &'a ArrayRef1<f64>) -> Result<Self> {
         check_weights(Some(weights), self.nrows())?;
-        let balanced = self.balanced;
-        let weighted = Targets { weights: Some(weights.view().into()), balanced: false, ..self };
-        if balanced { weighted.balanced() } else { Ok(weighted) }
+        let Targets { kind, precisions, balanced, class_weights, .. } = self;
+        let weighted = Targets { precisions, ..kind.into() };
+        let weighted = Targets { weights: Some(weights.view().into()), ..weighted };
+        match (balanced, class_weights) {
+            (true, _) => weighted.balanced(),
+            (false, classes) if !classes.is_empty() => weighted.with_class_weights(&classes),
+            _ => Ok(weighted),
+        }
     }
 
     /// Sets the precision p of each row, so that its noise has the variance σ²/p. For measurements with error bars s, p is 1/s².
@@ -175,7 +182,7 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Targets { weights: Some(weights.into()), balanced: true, ..self })
     }
 
-    /// Sets weights of labels by class: a row of class c has the weight `weights`[c]. If weights were set before, they are
+    /// Sets weights of labels by class: a row of class c has the weight `weights`[c]. Weights of rows, set before or after, are
     /// multiplied by these.
     ///
     /// For classes that count equally, the weight of class c is n/(K n_c), with n_c of the n rows of all data. Such weights are the
@@ -206,14 +213,17 @@ impl<'a, T: Real> Targets<'a, T> {
     /// ```
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) for targets that are not labels. [`Shape`](Error::Shape) if the number of classes is
-    /// stated and there are not as many weights. [`Entry`](Error::Entry) with the row of a label that has no weight, with a class
+    /// [`Unsupported`](Error::Unsupported) for targets that are not labels, and if classes have weights already.
+    /// [`Shape`](Error::Shape) if the number of classes is stated and there are not as many weights. [`Entry`](Error::Entry) with the row of a label that has no weight, with a class
     /// whose weight is negative or not finite, or with a row whose weight overflows.
     #[doc(alias = "class_weight")]
     pub fn with_class_weights(self, weights: &[f64]) -> Result<Self> {
         let Kind::Labels(labels, classes) = &self.kind else {
             return Err(Error::Unsupported { what: "weights of classes for targets that are not labels" });
         };
+        if self.balanced || !self.class_weights.is_empty() {
+            return Err(Error::Unsupported { what: "weights of classes that have weights already" });
+        }
         check_size("the number of weights of classes", classes.unwrap_or(weights.len()), weights.len())?;
         check_weights_of("the weights of the classes", &aview1(weights))?;
         let has_none = |(_, label): &(usize, &usize)| **label >= weights.len();
@@ -223,9 +233,9 @@ impl<'a, T: Real> Targets<'a, T> {
         }
         let own = |i: usize| self.weights.as_ref().map_or(1.0, |weights| weights[i]);
         let of_row = |(i, label): (usize, &usize)| own(i) * weights[*label];
-        let weights: Array1<f64> = labels.iter().enumerate().map(of_row).collect();
-        check_weights(Some(&weights), labels.len())?;
-        Ok(Targets { weights: Some(weights.into()), ..self })
+        let of_rows: Array1<f64> = labels.iter().enumerate().map(of_row).collect();
+        check_weights(Some(&of_rows), labels.len())?;
+        Ok(Targets { weights: Some(of_rows.into()), class_weights: weights.to_vec(), ..self })
     }
 
     /// n, the number of rows.
@@ -280,7 +290,8 @@ impl<'a, T: Real> Targets<'a, T> {
         }
         let numbers = counts.iter().map(|count| T::narrow(*count as f64)).collect();
         let kind = Kind::Numbers(matrix_of(counts.len(), 1, numbers).into());
-        Ok(Some(Targets { kind, weights: view(&self.weights), precisions: view(&self.precisions) }))
+        let (weights, precisions) = (view(&self.weights), view(&self.precisions));
+        Ok(Some(Targets { weights, precisions, ..kind.into() }))
     }
 
     /// The targets as numbers, n × `count`, for methods that take no weights; `what` names the weights in the error.
@@ -371,13 +382,13 @@ fn view<'a>(all: &'a Option<CowArray<'_, f64, Ix1>>) -> Option<CowArray<'a, f64,
 
 impl<'a, T: Real> From<Kind<'a, T>> for Targets<'a, T> {
     fn from(kind: Kind<'a, T>) -> Self {
-        Targets { kind, weights: None, precisions: None, balanced: false }
+        Targets { kind, weights: None, precisions: None, balanced: false, class_weights: Vec::new() }
     }
 }
 
 impl<'a, T: Real> From<TargetRows<'a, T>> for Targets<'a, T> {
     fn from(TargetRows { columns, weights, precisions }: TargetRows<'a, T>) -> Self {
-        Targets { kind: Kind::Numbers(columns), weights, precisions, balanced: false }
+        Targets { weights, precisions, ..Kind::Numbers(columns).into() }
     }
 }
 
@@ -466,6 +477,12 @@ impl<'a, T: Real> From<&'a Targets<'_, T>> for Targets<'a, T> {
             Kind::Labels(labels, classes) => Kind::Labels(labels.reborrow(), *classes),
         };
         let (weights, precisions) = (view(&targets.weights), view(&targets.precisions));
-        Targets { kind, weights, precisions, balanced: targets.balanced }
+        Targets {
+            kind,
+            weights,
+            precisions,
+            balanced: targets.balanced,
+            class_weights: targets.class_weights.clone(),
+        }
     }
 }

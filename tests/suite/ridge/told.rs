@@ -11,7 +11,7 @@ fn line(n: usize) -> Array2<f64> {
     Array2::from_shape_fn((n, 1), |(i, _)| i as f64 / 50.0)
 }
 
-fn gaussian() -> RidgeSearch<'static, f64> {
+fn gaussian<'a>() -> RidgeSearch<'a, f64> {
     RidgeSearch::gaussian(1, 32, 7).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn singular_equations_name_a_larger_lambda() {
         Error::Singular { lambda, least, .. } => assert!(least > lambda && least.is_finite(), "{error}"),
         error => panic!("{error}"),
     };
-    larger(KernelRidge::fit(&Array2::<f64>::zeros((3, 3)), &Array1::ones(3), 0.0).unwrap_err());
+    larger(KernelRidge::fit(&Array2::<f64>::zeros((3, 3)), &Array1::<f64>::ones(3), 0.0).unwrap_err());
     let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(1, 32, 7).unwrap(), 0.5).unwrap();
     let hinge = random_features::apply::Glm::squared_hinge(map.clone()).unwrap();
     let (labels, ..) = scored();

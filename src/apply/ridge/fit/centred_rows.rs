@@ -98,7 +98,7 @@ impl CentredRows {
             features = reflection.without_mean(features);
         }
         progress::check()?;
-        let Svd { left, mut values, right, .. } = if features.is_empty() {
+        let Svd { left, values, right, .. } = if features.is_empty() {
             let (rows, width) = features.dim();
             Svd { left: Array2::zeros((rows, 0)), values: Array1::zeros(0), right: Array2::zeros((width, 0)) }
         } else {
@@ -106,17 +106,20 @@ impl CentredRows {
         };
         progress::check()?;
         // The singular values ascend, as eigenvalues do.
-        let [mut left, axes] = [left, right].map(|vectors| vectors.slice_move(s![.., ..;-1]));
-        values.invert_axis(Axis(0));
+        let [mut left, axes] = [left, right].map(|vectors| {
+            let ascending = vectors.slice_move(s![.., ..;-1]);
+            ascending.as_standard_layout().into_owned()
+        });
         if let Some(reflection) = &reflection {
             left = reflection.with_mean(&left);
         }
-        let largest = values.iter().fold(0.0, |a: f64, v| a.max(*v)).powi(2);
+        let largest = values.first().map_or(0.0, |v: &f64| v * v);
         // If all features are equal, centred features are rounding errors.
         let scale = 4.0 * mean.iter().map(|v| v * v).sum::<f64>() * weight;
         let unit = n as f64 * f64::EPSILON;
         let least = unit * (unit * largest).max(f64::EPSILON * scale);
-        let values = values.mapv(|v| if v * v > least { v * v } else { 0.0 });
+        let values: Array1<f64> =
+            values.iter().rev().map(|v| if v * v > least { v * v } else { 0.0 }).collect();
         let rotated = left.t().dot(targets);
         Ok(RowAxes {
             space: RowSpace { values, vectors: left, rotated },
