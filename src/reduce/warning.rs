@@ -126,10 +126,10 @@ pub enum RidgeWarning {
         error: f64,
     },
     /// The criterion leaves out groups of rows, but the intervals of a [posterior](crate::apply::RidgePosterior) take errors of
-    /// rows for independent. If rows of a group have a common error, intervals are too narrow: for 100 groups of 10 such rows,
-    /// 90 % intervals of the mean had a coverage of 14 %. Give each row the [weight](crate::Targets::with_weights) 1/k for the k
-    /// rows of its group, so that each group counts as one row. There is no warning if weights do so, and none for labels.
-    /// Predictions and errors are not affected.
+    /// rows for independent. If rows of a group have a common error, intervals are too narrow. For 20 sets of 100 groups of 10 such
+    /// rows, 90 % intervals of the mean had the coverage 32 %, and 83 % with the following weights. Give each row the
+    /// [weight](crate::Targets::with_weights) 1/k for the k rows of its group, so that each group counts as one row. There is no
+    /// warning if weights do so, and none for labels. Predictions and errors are not affected.
     Groups {
         /// The number of groups.
         groups: usize,

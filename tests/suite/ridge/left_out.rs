@@ -216,7 +216,9 @@ fn rounding_makes_no_errors() {
     let labels: Vec<usize> = (0..n).map(|i| i / 50).collect();
     let parts = parts(&map, (x.view(), y.view(), &w), &cuts, true);
     let spectrum = merged(&parts).spectrum().unwrap();
-    let lambdas: Vec<f64> = spectrum.lambdas();
+    // The default grid ends where all errors are known.
+    let below = [3.0, 1.1].map(|factor| factor * spectrum.resolution());
+    let lambdas: Vec<f64> = spectrum.lambdas().into_iter().chain(below).collect();
     let of_sums = spectrum.errors(&Criterion::folds_of(&parts), &lambdas).unwrap();
     let of_groups = spectrum.errors(&Criterion::leave_groups_out(&x, &y, &labels), &lambdas).unwrap();
     for (lambda, (sums, groups)) in lambdas.iter().zip(of_sums.iter().zip(&of_groups)) {

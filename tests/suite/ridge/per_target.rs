@@ -311,18 +311,18 @@ fn rows_fewer_than_features_give_sums_too() {
 /// A fit gives the criterion of each target, and its text the share that is explained of each.
 #[test]
 fn fits_give_the_errors_of_each_target() {
-    let (x, y, w) = data::<f64>(200);
+    let (x, y, _) = data::<f64>(200);
     let criteria = [Criterion::LeaveOneOut, Criterion::GeneralisedCrossValidation, Criterion::LogEvidence];
     for criterion in criteria {
         for own in [true, false] {
             let search = RidgeSearch::gaussian(3, 32, 1).unwrap().with_criterion(criterion.clone());
             let search = if own { search } else { search.without_lambda_per_target() };
-            let fit = search.fit(&x, weigh(&y, &w)).unwrap();
+            let fit = search.fit(&x, &y).unwrap();
             let errors = fit.errors_per_target();
             assert!((errors.iter().sum::<f64>() / fit.error() - 1.0).abs() < 1e-12, "{fit}");
             assert_eq!((errors[2], fit.mean_errors_per_target()[2]), (0.0, 0.0));
             let again = match criterion {
-                Criterion::LeaveOneOut => &Criterion::leave_one_out(&x, weigh(&y, &w)),
+                Criterion::LeaveOneOut => &Criterion::leave_one_out(&x, &y),
                 _ => &criterion,
             };
             for (target, lambda) in fit.lambdas().iter().enumerate() {
