@@ -15,8 +15,8 @@ use crate::numeric;
 use crate::progress;
 use crate::reduce::{GramSums, LinearisedRows};
 
-/// The maximum number of steps.
-const STEPS: usize = 2000;
+/// The maximum number of steps: for a fit, and for one that may end at a multiple of [`ENOUGH`].
+const STEPS: [usize; 2] = [8000, 1000];
 /// The iteration ends when the decrease of the loss that a step predicts is below this share of the loss.
 const ENOUGH: f64 = 1e-15;
 /// The maximum number of halvings and steps of Newton's method along a direction.
@@ -33,18 +33,18 @@ pub(super) struct Conjugate {
 }
 
 impl Conjugate {
-    /// Moves to the minimum.
-    pub fn run<T: Real>(descent: &mut Descent<'_, '_, T>, lambda: f64) -> Result<()> {
+    /// Moves to the minimum, until the predicted decrease is a multiple of [`ENOUGH`].
+    pub fn run<T: Real>(descent: &mut Descent<'_, '_, T>, lambda: f64, multiple: f64) -> Result<()> {
         let own = Conjugate::new(descent, lambda)?;
         let mut last: Option<(Step, Step, f64)> = None;
-        for _ in 0..STEPS {
+        for _ in 0..STEPS[usize::from(multiple > 1.0)] {
             progress::check()?;
             let terms = descent.model.loss.terms(&descent.eta, descent.response);
             let loss = terms.losses.sum() + descent.model.penalty(lambda);
             let gradient = own.centred(descent.gradient(&terms, lambda)?);
             let preconditioned = own.apply(&gradient)?;
             let promise = preconditioned.dot(&gradient);
-            if promise <= ENOUGH * loss {
+            if promise <= multiple * ENOUGH * loss {
                 return Ok(());
             }
             let mut direction = preconditioned.clone();
@@ -112,7 +112,7 @@ pub(super) fn centred_products<T: Real>(
 ) -> Result<(Array2<f64>, Array1<f64>, f64)> {
     let (model, n) = (&descent.model, descent.x.nrows());
     let mut intake = model.intake(1)?;
-    let mut values = Array2::zeros((n, 2));
+    let mut values = Array2::zeros((n, 3));
     values.column_mut(1).assign(&descent.response.weights);
     let curvature = descent.response.weights.view();
     let pull = numeric::matrix_view::<f64>(n, 0, &[]);

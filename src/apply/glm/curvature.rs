@@ -19,6 +19,8 @@ pub(super) struct Curvature {
     pub kind: Kind,
     /// If more than λ was added to the diagonal: a λ that is large beside rounding errors.
     shifted: Option<f64>,
+    /// Whether each row counts a whole number of times.
+    pub is_counted: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +54,8 @@ impl Curvature {
                 Err(Error::Factorisation { .. }) => {}
                 factor => {
                     let shifted = (shift > 0.0).then_some(noise);
-                    return Ok(Curvature { kind: matrix.kind(factor?), shifted });
+                    let is_counted = sums.is_counted();
+                    return Ok(Curvature { kind: matrix.kind(factor?), shifted, is_counted });
                 }
             }
         }

@@ -16,15 +16,19 @@ use crate::{Real, progress};
 
 /// The maximum number of steps of Newton's method.
 const STEPS: usize = 500;
-/// The share of the loss at which the predicted decrease ends the iteration after one full step more. With fresh second derivatives
-/// this is the decrease that the step predicts. With older ones it is the decrease that will be left: that of the step, times its
-/// ratio to the decrease of the step before.
+/// The share of the [scale](Descent::scale) of the loss at which the predicted decrease ends the iteration after one full step
+/// more. With fresh second derivatives this is the decrease that the step predicts. With older ones it is the decrease that will
+/// be left: that of the step, times its ratio to the decrease of the step before.
 const ENOUGH: [f64; 2] = [1e-11, 1e-17];
-/// The factor of these shares for a sample, whose minimum differs from that of all rows.
+/// The largest change of a decision value by the last step, after which its error is about the square.
+const STILL: f64 = 1e-3;
+/// The factor of these shares for a sample, whose minimum differs from that of all rows, and for conjugate gradients over folds.
 const COARSE: f64 = 1e6;
 /// The share of the predicted decrease by which the loss must fall.
 const ARMIJO: f64 = 1e-4;
-/// The rounding error of losses, relative to their scale.
+/// The least fraction of a step that is tried. The step from a rate of 1 towards a count y is y, and about ln y is right.
+const LEAST: f64 = 1e-200;
+/// The rounding error of losses, relative to the sum of their magnitudes.
 pub(super) const ROUNDING: f64 = 1e-13;
 /// The number of rows from which on second derivatives are used for several steps, and the ratio of two successive predicted
 /// decreases above which they are computed again.
@@ -62,7 +66,12 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
 
     /// Moves to the minimum.
     pub fn run(&mut self, lambda: f64) -> Result<()> {
-        if self.model.is_large() { Conjugate::run(self, lambda) } else { self.newton(lambda, 1.0) }
+        if self.model.is_large() { Conjugate::run(self, lambda, 1.0) } else { self.newton(lambda, 1.0) }
+    }
+
+    /// Moves near to the minimum, where the loss of other rows is close to its value at the minimum.
+    pub fn run_coarsely(&mut self, lambda: f64) -> Result<()> {
+        if self.model.is_large() { Conjugate::run(self, lambda, COARSE) } else { self.newton(lambda, 1.0) }
     }
 
     /// Moves to the minimum; if there are many rows, first over a sample of them.
@@ -126,18 +135,18 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
                 }
             };
             let left = if fresh { promise } else { promise * (promise / last) };
-            if left <= multiple * ENOUGH[usize::from(!fresh)] * self.scale(loss) {
-                self.go(&direction, 1.0)?;
+            let is_last = left <= multiple * ENOUGH[usize::from(!fresh)] * self.scale(loss, &terms);
+            let (moved, largest);
+            (moved, largest, ahead) = self.search(&direction, promise, (loss, lambda), keeps && !is_last)?;
+            // Rows that count little beside others are not near their minimum while their η change.
+            if is_last && moved == 1.0 && (largest <= STILL * multiple.sqrt() || !self.has_minimum()) {
                 return Ok(());
             }
-            let moved;
-            (moved, ahead) = self.search(&direction, promise, (loss, lambda), keeps)?;
             if moved < 1.0 || !keeps {
                 curvature = None;
             }
-            if moved == 0.0 {
-                // No step lowers the loss by more than its rounding error.
-                return Ok(());
+            if moved == 0.0 && fresh {
+                return Err(not_found());
             }
             last = promise;
         }
@@ -207,23 +216,34 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         pull
     }
 
-    /// The scale relative to which losses are compared: the loss itself, and for counts also their number, since their loss may
-    /// be 0.
-    pub fn scale(&self, loss: f64) -> f64 {
-        let counts = if self.model.loss == Loss::Poisson { self.response.weights.sum() } else { 0.0 };
-        loss.abs() + counts
+    /// The scale of a decrease of the loss: the loss, or for counts Σ a(y + e^η), since their loss is of any sign and depends on
+    /// the unit of exposures. If all counts are 0, the loss has no minimum, and the scale is half a count.
+    fn scale(&self, loss: f64, terms: &Terms) -> f64 {
+        if self.model.loss != Loss::Poisson {
+            return loss.abs();
+        }
+        let total = self.response.total();
+        // The second derivatives are a e^η.
+        if total > 0.0 { total + terms.second.sum() } else { self.response.half_a_count() }
     }
 
-    /// Halves a step until the loss falls enough; returns the fraction, 0 if no step does. With one decision value the pass over the
-    /// rows may look `ahead`: after a full step it gives the terms and the gradient there.
+    /// Whether the loss has a minimum. If all counts are 0, the intercept falls without end.
+    fn has_minimum(&self) -> bool {
+        self.model.loss != Loss::Poisson || self.response.total() > 0.0
+    }
+
+    /// Halves a step until the loss falls enough; returns the fraction, 0 if no step does, and the largest change of a decision
+    /// value. With one decision value the pass over the rows may look `ahead`: after a full step it gives the terms and the gradient
+    /// there.
     fn search(
         &mut self,
         direction: &Step,
         promise: f64,
         (loss, lambda): (f64, f64),
         ahead: bool,
-    ) -> Result<(f64, Option<Ahead>)> {
-        let slack = ROUNDING * self.scale(loss);
+    ) -> Result<(f64, f64, Option<Ahead>)> {
+        let counts = if self.model.loss == Loss::Poisson { self.response.total() } else { 0.0 };
+        let slack = ROUNDING * (loss.abs() + counts);
         let falls = |fraction: f64, new: f64| new <= loss - ARMIJO * fraction * promise + slack;
         let (change, mut at, mut fraction) = match ahead {
             true => {
@@ -232,7 +252,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
             }
             false => (self.change(direction)?, None, 1.0),
         };
-        while fraction > 1e-12 {
+        while fraction > LEAST {
             let (eta, model) = (&self.eta + &(&change * fraction), self.moved(direction, fraction));
             let total = match &at {
                 Some(at) => at.terms.losses.sum(),
@@ -240,11 +260,14 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
             };
             if falls(fraction, total + model.penalty(lambda)) {
                 (self.model, self.eta) = (model, eta);
-                return Ok((fraction, at));
+                let rows = change.rows().into_iter().zip(&self.response.weights);
+                let changes = rows.filter(|(_, weight)| **weight > 0.0).flat_map(|(row, _)| row);
+                let largest = changes.fold(0.0, |largest: f64, change| largest.max(change.abs()));
+                return Ok((fraction, fraction * largest, at));
             }
             (at, fraction) = (None, 0.5 * fraction);
         }
-        Ok((0.0, None))
+        Ok((0.0, 0.0, None))
     }
 
     /// The change of the decision values along a direction, n × k.
@@ -258,12 +281,6 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         parameters.add(fraction, direction);
         parameters.centre();
         self.model.clone().with_parameters(parameters)
-    }
-
-    fn go(&mut self, direction: &Step, fraction: f64) -> Result<()> {
-        let change = self.change(direction)?;
-        self.take(direction, &change, fraction);
-        Ok(())
     }
 
     /// Moves along a direction whose change of the decision values is known.

@@ -4,13 +4,16 @@ use std::fmt;
 
 use super::descent::Descent;
 use super::response::Given;
-use super::{Curvature, Glm, Response};
+use super::{Curvature, Glm, GlmSums, Loss, Response};
 use crate::apply::RidgeWarning;
 use crate::engine::PointsView;
-use crate::error::{Result, check_size, checked_positive};
+use crate::error::{Error, Result, check_size, checked_positive};
 use crate::once::once;
 use crate::reduce::{GramIntake, check_points};
 use crate::{Points, Real, Targets};
+
+/// The largest difference of sums over equal rows, relative to the sum of magnitudes.
+const TOLERANCE: f64 = 1e-9;
 
 /// The result of a fit or a search: the model, its λ, and the errors by which λ was chosen.
 ///
@@ -34,10 +37,12 @@ pub struct GlmFit<T: Real> {
     model: Glm<T>,
     lambda: f64,
     loss: f64,
+    /// Σ a.
+    weight: f64,
     passes: usize,
     pub(super) errors: Vec<(f64, f64)>,
+    warnings: Vec<RidgeWarning>,
     pub(super) curvature: Option<Curvature>,
-    warning: Option<RidgeWarning>,
 }
 
 impl<T: Real> Glm<T> {
@@ -67,11 +72,13 @@ impl<T: Real> Glm<T> {
     fn fit_rows(&self, x: PointsView<'_, T>, targets: &Targets<'_, T>, lambda: f64) -> Result<GlmFit<T>> {
         checked_positive("λ", lambda)?;
         let (model, response) = self.begin(x, targets)?;
-        let Some(response) = response else { return Ok(GlmFit::new((model, lambda, 0.0), 0)) };
+        let Some(response) = response else {
+            return Ok(GlmFit::new((model, lambda, 0.0), 0.0, 0));
+        };
         let warning = model.scale_warning(x);
         let mut descent = Descent::at(model, x, &response)?;
         descent.run_from_sample(lambda)?;
-        Ok(GlmFit::of_descent(descent, lambda).with_warning(warning))
+        Ok(GlmFit::of_descent(descent, lambda).with_warnings(warning))
     }
 
     /// The model at which a fit begins, and the response; no response if only one class occurs.
@@ -99,42 +106,62 @@ impl<T: Real> Glm<T> {
 }
 
 impl<T: Real> GlmFit<T> {
-    pub(super) fn new((model, lambda, loss): (Glm<T>, f64, f64), passes: usize) -> Self {
-        GlmFit { model, lambda, loss, passes, errors: Vec::new(), curvature: None, warning: None }
+    pub(super) fn new((model, lambda, loss): (Glm<T>, f64, f64), weight: f64, passes: usize) -> Self {
+        let (errors, warnings) = (Vec::new(), Vec::new());
+        GlmFit { model, lambda, loss, weight, passes, errors, warnings, curvature: None }
     }
 
     pub(super) fn of_descent(descent: Descent<'_, '_, T>, lambda: f64) -> Self {
         let Descent { model, response, eta, passes, .. } = descent;
         let loss = model.loss.total(&eta, response) + model.penalty(lambda);
-        GlmFit::new((model, lambda, loss), passes)
+        GlmFit::new((model, lambda, loss), response.weights.sum(), passes)
     }
 
     pub(super) fn with_curvature(self, curvature: Curvature) -> Self {
         GlmFit { curvature: Some(curvature), ..self }
     }
 
-    pub(super) fn with_warning(self, warning: Option<RidgeWarning>) -> Self {
-        GlmFit { warning, ..self }
-    }
-
     pub(super) fn with_errors(self, errors: Vec<(f64, f64)>) -> Self {
         GlmFit { errors, ..self }
+    }
+
+    pub(super) fn with_warnings(self, warnings: impl IntoIterator<Item = RidgeWarning>) -> Self {
+        GlmFit { warnings: warnings.into_iter().collect(), ..self }
     }
 
     /// Reads the training rows once more for Laplace's approximation: [`log_evidence`](GlmFit::log_evidence),
     /// [`variances`](GlmFit::variances) and [`mean_probabilities`](GlmFit::mean_probabilities).
     ///
+    /// The rows are checked by Σ a and by their loss at the model.
+    ///
     /// # Errors
-    /// The errors of [`GlmSums::fit`](super::GlmSums::fit).
+    /// [`Parameter`](crate::Error::Parameter) if the rows are not those of the fit, and the errors of
+    /// [`GlmSums::fit`](super::GlmSums::fit).
     pub fn with_posterior<'a, 't>(
         self,
         x: impl Into<Points<'a, T>>,
         targets: impl Into<Targets<'t, T>>,
     ) -> Result<Self> {
-        let mut sums = super::GlmSums::at(&self.model)?;
+        let mut sums = GlmSums::at(&self.model)?;
         sums.update(x, targets)?;
-        let GlmFit { passes, errors, lambda, warning, .. } = self;
-        Ok(GlmFit { passes: passes + 1, errors, warning, ..sums.fit(lambda)? })
+        self.with_sums(&sums)
+    }
+
+    #[inline(never)]
+    fn with_sums(self, sums: &GlmSums<T>) -> Result<Self> {
+        let (loss, [weight, total]) = (sums.loss(self.lambda)?, sums.totals());
+        // Losses of counts have any sign, and may cancel.
+        let counts = if self.model.loss == Loss::Poisson { total } else { 0.0 };
+        let tolerance = TOLERANCE.max(64.0 * T::epsilon().widen()).max(sums.rows() as f64 * f64::EPSILON);
+        let alike = |name: &'static str, value: f64, known: f64, size: f64| {
+            let is_near = (value - known).abs() <= tolerance * size;
+            let domain = "its value over the rows of the fit, whose posterior is asked for";
+            if is_near { Ok(()) } else { Err(Error::Parameter { name, value, domain }) }
+        };
+        alike("the sum of the weights", weight, self.weight, self.weight)?;
+        alike("the penalised loss", loss, self.loss, self.loss.abs() + counts)?;
+        let GlmFit { passes, errors, warnings, lambda, .. } = self;
+        Ok(GlmFit { passes: passes + 1, errors, warnings, ..sums.fit(lambda)? })
     }
 
     /// The model.
@@ -162,26 +189,27 @@ impl<T: Real> GlmFit<T> {
         self.passes
     }
 
-    /// Warns if inputs are badly scaled for the map's kernel, as [`RidgeStatistics::scale_warning`] does: one coordinate has more
-    /// than 100 times the range of another, or all ranges are below 0.01 or above 1000 lengthscales. `None` otherwise, and if
-    /// inputs are standardised.
-    ///
-    /// [`RidgeStatistics::scale_warning`]: crate::apply::RidgeStatistics::scale_warning
-    pub fn scale_warning(&self) -> Option<&RidgeWarning> {
-        self.warning.as_ref()
-    }
-
     /// Each λ that a search has tried, in falling order, with its error; empty after a fit. An infinite error means that rounding
     /// hides it.
     pub fn errors(&self) -> &[(f64, f64)] {
         &self.errors
     }
+
+    /// The reasons why the model may be worse than it looks; empty if there are none.
+    ///
+    /// - Inputs that are not standardised are badly scaled for the map's kernel: one coordinate has more than 100 times the range of
+    ///   another, or all ranges are below 0.01 or above 1000 lengthscales.
+    /// - After a search by left-out rows, [`RidgeWarning::Repeated`]: rows repeat earlier ones, so that the errors are too small.
+    pub fn warnings(&self) -> &[RidgeWarning] {
+        &self.warnings
+    }
 }
 
 impl<T: Real> fmt::Display for GlmFit<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "λ = {:.3e}, loss {:.6} in {} passes", self.lambda, self.loss, self.passes)
+        write!(f, "λ = {:.3e}, loss {:.6} in {} passes", self.lambda, self.loss, self.passes)?;
+        self.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
     }
 }
 
-once!(Glm::<T>::fit_rows);
+once!(Glm::<T>::fit_rows, GlmFit::<T>::with_sums);

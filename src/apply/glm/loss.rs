@@ -8,6 +8,8 @@ use crate::numeric;
 
 /// The exponent up to which a rate is computed. It is far above any count, and the square of the rate is in range.
 const LARGEST: f64 = 300.0;
+/// The relative distance of a y/E · E from a whole number that rounding explains.
+const NEAR: f64 = 1e-6;
 
 /// The loss of a row with the decision value η, or with a vector η for several classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,31 @@ impl Response {
     pub fn rows(&self, rows: Range<usize>) -> Response {
         let (y, weights) = (self.y.slice(s![rows.clone(), ..]), self.weights.slice(s![rows]));
         Response { y: y.to_owned(), weights: weights.to_owned() }
+    }
+
+    /// The response in which only some rows have a weight.
+    pub fn only(&self, has: impl Fn(usize) -> bool) -> Response {
+        let weight = |(i, weight): (usize, &f64)| if has(i) { *weight } else { 0.0 };
+        let weights = self.weights.iter().enumerate().map(weight).collect();
+        Response { y: self.y.clone(), weights }
+    }
+
+    /// Whether a row counts a whole number of times. For counts it is enough that a y is whole: a is an exposure then.
+    pub fn is_counted(&self, row: usize, loss: Loss) -> bool {
+        let (weight, total) = (self.weights[row], self.weights[row] * self.y[[row, 0]]);
+        let is_exposure = loss == Loss::Poisson && (total - total.round()).abs() <= NEAR * total;
+        weight.fract() == 0.0 || is_exposure
+    }
+
+    /// Σ a y of the first column.
+    pub fn total(&self) -> f64 {
+        self.y.column(0).dot(&self.weights)
+    }
+
+    /// Half a count, or Σ a if that is less: what stands for Σ a y if all counts are 0. The rate is at most 1 then, whatever the
+    /// unit of the weights is.
+    pub fn half_a_count(&self) -> f64 {
+        self.weights.sum().min(0.5)
     }
 }
 

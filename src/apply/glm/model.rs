@@ -53,7 +53,7 @@ const LARGEST: usize = 2048;
 /// [`search`](Glm::search) chooses it. [`GlmSums`](super::GlmSums) fit rows on several machines.
 ///
 /// A model takes its lengthscale from the map, and inputs as they are. Inputs whose ranges are far from the lengthscale, such as
-/// times in seconds since 1970, leave nothing to be learnt; [`GlmFit::scale_warning`](super::GlmFit::scale_warning) says so. Fit a
+/// times in seconds since 1970, leave nothing to be learnt; [`GlmFit::warnings`](super::GlmFit::warnings) says so. Fit a
 /// [`RidgeSearch`](crate::apply::RidgeSearch) to the labels or counts, which standardises inputs and chooses a lengthscale.
 /// `Glm::logistic(&fit, 2)` takes both from its fit.
 ///
@@ -218,9 +218,10 @@ impl<T: Real> Glm<T> {
         let mut start = self.parameters();
         let is_new = start.weights.iter().chain(&start.intercepts).all(|v| *v == 0.0);
         if self.loss == Loss::Poisson && self.intercept && is_new {
-            let total: f64 = response.y.column(0).iter().zip(&response.weights).map(|(y, w)| y * w).sum();
-            // If all counts are 0, b has no minimum; the start is half a count.
-            start.intercepts[0] = (total.max(0.5) / response.weights.sum()).ln();
+            let total = response.total();
+            // If all counts are 0, b has no minimum.
+            let total = if total > 0.0 { total } else { response.half_a_count() };
+            start.intercepts[0] = (total / response.weights.sum()).ln();
         }
         self.with_parameters(start)
     }

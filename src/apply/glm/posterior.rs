@@ -1,6 +1,6 @@
 //! Laplace's approximation: variances of decision values, and mean probabilities.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2};
 
 use super::curvature::{Kind, Single};
 use super::loss::sigmoid;
@@ -9,13 +9,20 @@ use crate::Real;
 use crate::apply::ridge::rotation::{ROWS, Rotation, RotationBuffers};
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
-use crate::linalg::Backend;
+use crate::numeric::special::normal_cdf;
 use crate::once::once;
 use crate::threads::Pool;
 use crate::{Points, progress};
 
-/// The number of nodes of the quadrature.
-const NODES: usize = 64;
+/// The distance of the nodes of the trapezoidal rule. The rule converges exponentially, and its error is about 10⁻¹⁵.
+const STEP: f64 = 0.5;
+/// The distance from the middle beyond which the standard normal and the logistic density are left out.
+const NORMAL_END: f64 = 10.0;
+const LOGISTIC_END: f64 = 40.0;
+
+/// The error for weights without an evidence.
+pub(super) const NO_EVIDENCE: Error =
+    Error::Unsupported { what: "the evidence of weights that are not whole numbers: take leave-one-out" };
 
 impl Single {
     /// φ̃ᵀH⁻¹φ̃ at the rows of `x`.
@@ -41,16 +48,20 @@ impl Single {
 
 impl<T: Real> GlmFit<T> {
     /// The log evidence by Laplace's approximation, in nats: the logarithm of the probability of the targets, where β has the
-    /// prior N(0, I/λ) and the intercept a flat prior. Approximate. Weights must be how often rows count; with weights that
-    /// balance classes there is no evidence.
+    /// prior N(0, I/λ) and the intercept a flat prior. Approximate. Weights must be how often rows count, or exposures of counts;
+    /// with weights that balance classes there is no evidence.
     ///
     /// It is −L + ½D ln λ − ½ ln|H| + ½ ln 2π, with the penalised loss L and its second derivatives H. Without an intercept the
     /// last term is left out. Losses of counts leave out ln y!.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) without [`with_posterior`](GlmFit::with_posterior), for several classes and for the hinge.
+    /// [`Unsupported`](Error::Unsupported) without [`with_posterior`](GlmFit::with_posterior), for several classes, for the hinge,
+    /// and for weights that are not whole numbers. For counts, a weight may also be an exposure: a y must be whole.
     pub fn log_evidence(&self) -> Result<f64> {
         let single = self.single()?;
+        if self.curvature.as_ref().is_some_and(|curvature| !curvature.is_counted) {
+            return Err(NO_EVIDENCE);
+        }
         let width = self.model().map().feature_dim() as f64;
         let flat = if single.total > 0.0 { 0.5 * std::f64::consts::TAU.ln() } else { 0.0 };
         Ok(0.5 * width * self.lambda().ln() - self.loss() - 0.5 * single.log_determinant() + flat)
@@ -60,7 +71,8 @@ impl<T: Real> GlmFit<T> {
     /// Approximate.
     ///
     /// # Errors
-    /// The errors of [`log_evidence`](GlmFit::log_evidence); [`Shape`](Error::Shape) if `x` does not have d columns.
+    /// [`Unsupported`](Error::Unsupported) without [`with_posterior`](GlmFit::with_posterior), for several classes and for the hinge;
+    /// [`Shape`](Error::Shape) if `x` does not have d columns.
     pub fn variances<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array1<f64>> {
         self.variances_of(x.into().view())
     }
@@ -71,8 +83,8 @@ impl<T: Real> GlmFit<T> {
     }
 
     /// The mean probabilities of two classes under Laplace's approximation, n × 2: the mean of 1/(1 + e^(−η)), where η is normal
-    /// with the [variances](GlmFit::variances) of the posterior. Approximate: the mean is computed by Gauss–Hermite quadrature
-    /// with 64 nodes.
+    /// with the [variances](GlmFit::variances) of the posterior. Approximate, as the posterior is; the error of the integral is below
+    /// 10⁻¹² for any variance.
     ///
     /// The mean raises small probabilities. If λ is far too small, a class of 1 % of the rows may get 19 % on average. Take mean
     /// probabilities only with λ from the evidence. [`Glm::probabilities`] do not have this bias: over the training rows they add
@@ -89,15 +101,12 @@ impl<T: Real> GlmFit<T> {
         self.model().check_classes("mean probabilities of counts")?;
         let variances = self.single()?.variances(self.model(), x)?;
         let eta = self.model().linear.scores(x)?;
-        let nodes = nodes()?;
         let mut means = Array2::zeros((x.nrows(), self.model().classes));
         let [smaller, larger] = [self.model().present[0], self.model().present[1]];
         for ((mut means, eta), variance) in means.rows_mut().into_iter().zip(&eta).zip(&variances) {
             let deviation = variance.sqrt();
-            let mean = |sign: f64| -> f64 {
-                nodes.iter().map(|(node, weight)| weight * sigmoid(sign * (eta + deviation * node))).sum()
-            };
-            (means[larger], means[smaller]) = (T::narrow(mean(1.0)), T::narrow(mean(-1.0)));
+            means[larger] = T::narrow(mean_sigmoid(*eta, deviation));
+            means[smaller] = T::narrow(mean_sigmoid(-eta, deviation));
         }
         Ok(means)
     }
@@ -113,14 +122,23 @@ impl<T: Real> GlmFit<T> {
     }
 }
 
-/// The nodes and weights of Gauss–Hermite quadrature for the standard normal law. Nodes are the eigenvalues of the matrix of the
-/// recurrence of Hermite polynomials, and weights are the squared first entries of its eigenvectors.
-fn nodes() -> Result<Vec<(f64, f64)>> {
-    let mut recurrence = Array2::<f64>::zeros((NODES, NODES));
-    (1..NODES).for_each(|k| recurrence[[k, k - 1]] = (k as f64).sqrt());
-    let eigen = Backend::default().eigen(&recurrence)?;
-    let weights = eigen.vectors.index_axis(Axis(0), 0).mapv(|v| v * v);
-    Ok(eigen.values.into_iter().zip(weights).collect())
+/// The mean of 1/(1 + e^(−η)) for normal η, with small relative error, by the trapezoidal rule.
+///
+/// For a deviation up to 1, the rule integrates over z in η + σz, where the poles of the integrand have a distance of at least π
+/// from the real axis. Beyond, they come near to it. The mean is also the mean of Φ((η − t)/σ) over t of the logistic law, whose
+/// poles have the distance π for any σ.
+fn mean_sigmoid(eta: f64, deviation: f64) -> f64 {
+    let sum = |start: f64, end: f64, term: &dyn Fn(f64) -> f64| -> f64 {
+        let nodes = (start / STEP).floor() as i64..=(end / STEP).ceil() as i64;
+        nodes.map(|node| STEP * term(STEP * node as f64)).sum()
+    };
+    if deviation <= 1.0 {
+        let normal = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+        return sum(-NORMAL_END, NORMAL_END, &|z| normal(z) * sigmoid(eta + deviation * z));
+    }
+    // Below −745 the mean is 0 up to rounding, unless the deviation is large and t near 0 counts.
+    let start = eta.clamp(-745.0, 0.0) - LOGISTIC_END;
+    sum(start, LOGISTIC_END, &|t| sigmoid(t) * sigmoid(-t) * normal_cdf((eta - t) / deviation))
 }
 
 once!(GlmFit::<T>::variances_of, GlmFit::<T>::means_of);

@@ -115,11 +115,14 @@ impl<T: Real> GlmSums<T> {
     /// Adds the next rows, with the terms of their losses.
     pub(super) fn add(&mut self, x: PointsView<'_, T>, terms: &Terms, response: &Response) -> Result<()> {
         let (n, values) = terms.pull.dim();
-        let mut sums = Array2::zeros((n, values + 2));
+        let mut sums = Array2::zeros((n, values + 3));
         sums.column_mut(0).assign(&terms.losses);
         let weights = response.weights.view().insert_axis(Axis(1));
         sums.slice_mut(s![.., 1..=values]).assign(&(&response.y * &weights));
         sums.column_mut(values + 1).assign(&response.weights);
+        let uncounted =
+            |i: usize| if response.is_counted(i, self.model.loss) { 0.0 } else { response.weights[i] };
+        sums.column_mut(values + 2).assign(&Array1::from_shape_fn(n, uncounted));
         if values == 1 {
             let curvature = terms.second.column(0);
             let rows = LinearisedRows { curvature, pull: terms.pull.view(), values: sums.view() };
@@ -224,7 +227,7 @@ impl<T: Real> GlmSums<T> {
         self.check_classes()?;
         let curvature = Curvature::of(self, lambda)?.exact(lambda)?;
         let parts = (self.model.clone(), lambda, loss);
-        Ok(GlmFit::new(parts, 0).with_curvature(curvature))
+        Ok(GlmFit::new(parts, self.totals()[0], 0).with_curvature(curvature))
     }
 
     /// Minus the gradient of the penalised loss.
@@ -240,6 +243,17 @@ impl<T: Real> GlmSums<T> {
 
     fn moments(&self) -> Vec<f64> {
         self.intakes[0].sums().moments()
+    }
+
+    /// Σ a and Σ a y of the first column of targets.
+    pub(super) fn totals(&self) -> [f64; 2] {
+        let (values, moments) = (self.model.values(), self.moments());
+        [moments[2 * values + 2], moments[values + 2]]
+    }
+
+    /// Whether each row counts a whole number of times, so that there is an evidence.
+    pub(super) fn is_counted(&self) -> bool {
+        self.intakes[0].sums().counts()[1] == 0.0
     }
 
     fn check(&self, lambda: f64) -> Result<()> {

@@ -8,7 +8,7 @@ fn erf(x: f64) -> f64 {
 }
 
 /// The distribution function of N(0, 1), accurate in both tails.
-fn normal_cdf(x: f64) -> f64 {
+pub fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }
 

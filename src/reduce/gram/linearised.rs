@@ -26,7 +26,7 @@ impl<T: Real> GramIntake<T> {
             chunk.give_back(&pools);
             progress::step("rows summed", cut.end, x.nrows())?;
         }
-        let counts = rows.values.column(rows.values.ncols() - 1);
+        let counts = rows.values.column(rows.values.ncols() - 2);
         let present = counts.iter().filter(|count| **count > 0.0).count() as u64;
         self.sums.present.all += present;
         if present > 0 {

@@ -20,17 +20,17 @@ fn a_model_takes_the_map_and_the_inputs_of_a_regression() {
     let of_model = Glm::logistic(ridge.model(), 2).unwrap().fit(&x, &labels, 0.1).unwrap();
     for fit in [&of_fit, &of_model] {
         assert_eq!(fit.model().weights(), by_hand.model().weights());
-        assert_eq!(fit.scale_warning(), None);
+        assert!(fit.warnings().is_empty());
     }
     assert!(Glm::squared_hinge(&ridge).unwrap().fit(&x, &labels, 0.1).is_ok());
     // The map alone, by reference: inputs as they are leave nothing to be learnt, and the fit says so.
     let plain = Glm::logistic(ridge.model().map(), 2).unwrap();
     for fit in [plain.fit(&x, &labels, 0.1).unwrap(), plain.search(&x, &labels).unwrap()] {
-        assert!(fit.scale_warning().unwrap().to_string().contains("standardise"));
-        assert!(fit.with_posterior(&x, &labels).unwrap().scale_warning().is_some());
+        assert!(fit.warnings()[0].to_string().contains("standardise"));
+        assert!(!fit.with_posterior(&x, &labels).unwrap().warnings().is_empty());
     }
     let suited = Glm::logistic(trigonometric::<f64>(8, 1.2), 2).unwrap();
-    assert_eq!(suited.fit(&near, &labels, 0.1).unwrap().scale_warning(), None);
+    assert!(suited.fit(&near, &labels, 0.1).unwrap().warnings().is_empty());
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Searches: approximate leave-one-out against refits, and where they end.
 
-use ndarray::{Array1, Axis};
-use random_features::apply::{Criterion, Glm};
+use ndarray::{Array1, Array2, Axis};
+use random_features::apply::{Criterion, Glm, RidgeWarning};
 use random_features::{Error, Targets};
 
-use super::{features, labelled, scores, trigonometric, weights_with_zeros};
+use super::{features, labelled, line_map, scores, trigonometric, weights_with_zeros};
 
 /// The mean loss of each row by the model of all others.
 fn by_refits(classes: usize, n: usize, lambda: f64) -> f64 {
@@ -177,4 +177,60 @@ fn criteria_of_other_searches_are_named() {
     assert!(matches!(search(&Criterion::LeaveGroupsOut(&[0, 1])), Err(Error::Shape { .. })));
     // The groups are the classes, so that no fold can be tested.
     assert!(matches!(search(&Criterion::LeaveGroupsOut(&labels)), Err(Error::NoData { .. })));
+}
+
+/// The unit of the weights is that of λ, and changes nothing else.
+#[test]
+fn a_search_of_counts_follows_the_unit_of_weights() {
+    let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0);
+    let y = x.column(0).mapv(|x| (10.0 * (1.0 + (2.0 * x).sin())).round());
+    let search = |unit: f64| {
+        let weights = Array1::from_elem(200, unit);
+        let targets = Targets::from(&y).with_weights(&weights).unwrap();
+        let fit = Glm::poisson(line_map(0.5)).unwrap().search(&x, targets).unwrap();
+        (fit.lambda() / unit, fit.model().rates(&x).unwrap())
+    };
+    let (lambda, rates) = search(1.0);
+    for unit in [1e10, 1.0 / 200.0, 1e-6, 1e-15] {
+        let (own, others) = search(unit);
+        assert!((own / lambda - 1.0).abs() < 1e-9, "unit {unit:e}: λ = {own}, not {lambda}");
+        assert!((others - &rates).iter().all(|d| d.abs() < 1e-6), "unit {unit:e}");
+    }
+}
+
+#[test]
+fn copies_are_noticed_and_left_out_together() {
+    let (x, labels) = labelled::<f64>(100, 2);
+    let rows: Vec<usize> = (0..500).map(|i| i / 5).collect();
+    let (x5, labels5) = (x.select(Axis(0), &rows), rows.iter().map(|i| labels[*i]).collect::<Vec<_>>());
+    let model = Glm::logistic(trigonometric(40, 1.0), 2).unwrap();
+    let once = model.search(&x, &labels).unwrap();
+    assert!(once.warnings().is_empty());
+    let copied = model.search(&x5, &labels5).unwrap();
+    assert_eq!(copied.warnings(), [RidgeWarning::Repeated { repeated: 400, rows: 500 }]);
+    assert!(copied.to_string().contains("LeaveGroupsOut"));
+    let groups: Vec<usize> = rows.iter().map(|i| i % 5).collect();
+    let grouped = model.search_by(&Criterion::LeaveGroupsOut(&groups), &x5, &labels5).unwrap();
+    assert!(grouped.warnings().is_empty());
+    let least = |fit: &random_features::apply::GlmFit<f64>| {
+        fit.errors().iter().map(|(_, error)| *error).fold(f64::INFINITY, f64::min)
+    };
+    let (plain, together) = (least(&once), least(&grouped));
+    assert!((together / plain - 1.0).abs() < 0.25, "{together} by groups, {plain} by rows without copies");
+    assert!(least(&copied) < 0.8 * plain);
+    let short = model.search_by(&Criterion::LeaveGroupsOut(&groups[..9]), &x5, &labels5);
+    assert!(matches!(short, Err(Error::Shape { .. })));
+}
+
+/// Forty classes, of which all but one are rare, with too many weights for second derivatives.
+#[test]
+fn rare_classes_have_a_choice() {
+    let x = Array2::from_shape_fn((160, 1), |(i, _)| i as f64 / 40.0);
+    let labels: Vec<usize> = (0..160).map(|i| if i < 78 { 1 + i / 2 } else { 0 }).collect();
+    let model = Glm::logistic(line_map(0.7), 40).unwrap();
+    let fit = model.search(&x, &labels).unwrap();
+    assert!(fit.errors().len() >= 5 && fit.errors().iter().all(|(_, error)| error.is_finite()));
+    // No class has a row that can be left out.
+    let each: Vec<usize> = (0..40).collect();
+    assert!(matches!(model.search(&x.slice(ndarray::s![..40, ..]), &each), Err(Error::NoData { .. })));
 }

@@ -1,6 +1,6 @@
 //! Sums of passes: parts merge to the bit, and lead to the fit of all rows.
 
-use ndarray::s;
+use ndarray::{Array2, s};
 use random_features::apply::{Glm, GlmSums};
 use random_features::{Error, Real, Targets};
 
@@ -86,4 +86,78 @@ fn the_sums_at_the_minimum_are_its_posterior() {
     let means = fit.mean_probabilities(&x).unwrap();
     let nearer = |(mean, p): (&f64, &f64)| (mean - 0.5).abs() <= (p - 0.5).abs() + 1e-12;
     assert!(means.column(1).iter().zip(&p).all(nearer));
+}
+
+/// The integral by a rule that is fine beside the deviation, from far below to far above the width of the sigmoid.
+#[test]
+fn mean_probabilities_are_integrals() {
+    let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0);
+    let label = |i: usize| usize::from((i as f64 / 20.0 + 2.0 * ((i * i) as f64).sin()).sin() > 0.0);
+    let labels: Vec<usize> = (0..200).map(label).collect();
+    let at = Array2::from_shape_fn((60, 1), |(i, _)| -2.0 + 8.0 * i as f64 / 60.0);
+    let mut largest = 0.0f64;
+    for lambda in [10.0, 0.1, 1e-3, 1e-6] {
+        let fit = Glm::logistic(super::line_map(0.5), 2).unwrap().fit(&x, &labels, lambda).unwrap();
+        let fit = fit.with_posterior(&x, &labels).unwrap();
+        let (means, variances) = (fit.mean_probabilities(&at).unwrap(), fit.variances(&at).unwrap());
+        let eta = fit.model().scores(&at).unwrap();
+        for i in 0..60 {
+            let deviation = variances[i].sqrt();
+            largest = largest.max(deviation);
+            let step = (0.1f64).min(0.1 / deviation);
+            let term = |k: i32| {
+                let z = step * f64::from(k);
+                step * (-0.5 * z * z).exp() / (1.0 + (-(eta[[i, 0]] + deviation * z)).exp())
+            };
+            let ends = (12.0 / step) as i32;
+            let expected = (-ends..=ends).map(term).sum::<f64>() / std::f64::consts::TAU.sqrt();
+            assert!((means[[i, 1]] - expected).abs() < 1e-10, "{} for {expected}", means[[i, 1]]);
+            assert!((means[[i, 0]] + means[[i, 1]] - 1.0).abs() < 1e-12);
+        }
+    }
+    assert!(largest > 20.0, "{largest}");
+}
+
+#[test]
+fn the_posterior_of_other_rows_is_refused() {
+    let (x, labels) = labelled::<f64>(120, 2);
+    let model = Glm::logistic(trigonometric(10, 1.0), 2).unwrap();
+    let fit = model.fit(&x, &labels, 0.3).unwrap();
+    let fewer = fit.clone().with_posterior(x.slice(s![..60, ..]), &labels[..60]);
+    assert!(matches!(fewer, Err(Error::Parameter { .. })));
+    // As many rows, with the points in another order.
+    let mut order: Vec<usize> = (0..120).collect();
+    let shuffled = |order: &[usize]| x.select(ndarray::Axis(0), order);
+    order.rotate_left(1);
+    let others = fit.clone().with_posterior(&shuffled(&order), &labels);
+    assert!(matches!(others, Err(Error::Parameter { .. })));
+    let same: Vec<usize> = order.iter().map(|i| labels[*i]).collect();
+    assert!(fit.clone().with_posterior(&shuffled(&order), &same).is_ok());
+    let found = model.search(&x, &labels).unwrap();
+    assert!(found.with_posterior(&x, &labels).is_ok());
+}
+
+/// Weights that balance classes say nothing of how often a row was seen; exposures do.
+#[test]
+fn weights_that_are_not_counts_have_no_evidence() {
+    let (x, labels) = labelled::<f64>(200, 2);
+    let model = Glm::logistic(trigonometric(10, 1.0), 2).unwrap();
+    let balanced = || Targets::from(&labels).balanced().unwrap();
+    let fit = model.fit(&x, balanced(), 0.1).unwrap().with_posterior(&x, balanced()).unwrap();
+    assert!(matches!(fit.log_evidence(), Err(Error::Unsupported { .. })));
+    assert!(fit.variances(&x).is_ok());
+    let found = model.search(&x, balanced()).unwrap();
+    assert!(matches!(found.log_evidence(), Err(Error::Unsupported { .. })));
+    // Sums of parts know it too, in any order.
+    let weights = balanced();
+    let mut sums = GlmSums::at(fit.model()).unwrap();
+    sums.update(&x, weights).unwrap();
+    assert!(matches!(sums.fit(0.1).unwrap().log_evidence(), Err(Error::Unsupported { .. })));
+    let counts = ndarray::Array1::from_shape_fn(200, |i| (i % 7) as f64);
+    let exposures = ndarray::Array1::from_shape_fn(200, |i| 0.3 + 0.1 * (i % 5) as f64);
+    let rates = &counts / &exposures;
+    let targets = || Targets::from(&rates).with_weights(&exposures).unwrap();
+    let poisson = Glm::poisson(trigonometric(10, 1.0)).unwrap();
+    let fit = poisson.fit(&x, targets(), 0.1).unwrap().with_posterior(&x, targets()).unwrap();
+    assert!(fit.log_evidence().unwrap().is_finite());
 }

@@ -220,3 +220,50 @@ fn bits_are_the_same_on_any_number_of_threads() {
     };
     assert_eq!(on(1), on(3));
 }
+
+/// Counts of rows on a line, near to a wave.
+fn waves(n: usize) -> (Array2<f64>, Array1<f64>) {
+    let x = Array2::from_shape_fn((n, 1), |(i, _)| 4.0 * i as f64 / n as f64);
+    let y = x.column(0).mapv(|x| (5.0 * (1.5 * x.sin()).exp() + 2.0 * (40.0 * x).sin()).round().max(0.0));
+    (x, y)
+}
+
+/// Rates change with the unit of exposures, and the minimum is found in each: the loss itself depends on the unit.
+#[test]
+fn rates_follow_the_unit_of_exposures() {
+    let ((x, counts), map) = (waves(400), super::line_map(0.7));
+    let rates = |unit: f64| {
+        let (y, exposures) = (&counts / unit, Array1::from_elem(400, unit));
+        let targets = Targets::from(&y).with_weights(&exposures).unwrap();
+        let fit = Glm::poisson(map.clone()).unwrap().fit(&x, targets, 1.0).unwrap();
+        fit.model().rates(&x).unwrap() * unit
+    };
+    let plain = rates(1.0);
+    assert!((plain.sum() / counts.sum() - 1.0).abs() < 1e-9);
+    for unit in [1e-12, 1e-6, 1e6, 1e10, 1e12] {
+        assert!((rates(unit) / &plain - 1.0).iter().all(|d| d.abs() < 1e-7), "unit {unit:e}");
+    }
+}
+
+/// Without an intercept, the first step from a rate of 1 towards a count y is y, where ln y is right.
+#[test]
+fn large_counts_are_reached_without_an_intercept() {
+    let x = waves(200).0;
+    for scale in [1e3, 1e9, 1e12, 1e13, 1e15] {
+        let y = x.column(0).mapv(|x| scale * (1.0 + x));
+        let model = Glm::poisson(super::line_map(0.7)).unwrap().without_intercept();
+        let fit = model.fit(&x, &y, 1e-3).unwrap();
+        let ratios = fit.model().rates(&x).unwrap() / &y;
+        assert!(ratios.iter().all(|ratio| (ratio - 1.0).abs() < 0.05), "counts {scale:e}: {ratios}");
+    }
+}
+
+/// A count may be small beside the largest count by more than the digits at which the iteration ends.
+#[test]
+fn small_counts_are_reached_beside_huge_ones() {
+    let x = Array2::from_shape_fn((40, 1), |(i, _)| if i < 20 { 0.0 } else { 2.0 });
+    let y = Array1::from_shape_fn(40, |i| if i < 20 { 1e14 } else { 50.0 });
+    let fit = Glm::poisson(super::line_map(0.5)).unwrap().fit(&x, &y, 1e-3).unwrap();
+    let rates = fit.model().rates(&x).unwrap();
+    assert!((rates[0] / 1e14 - 1.0).abs() < 1e-3 && (rates[30] / 50.0 - 1.0).abs() < 0.1, "{rates}");
+}

@@ -13,7 +13,8 @@ mod streams;
 
 use ndarray::{Array1, Array2};
 use random_features::apply::Glm;
-use random_features::{Map, Real};
+use random_features::frequency::Orthogonal;
+use random_features::{Map, Real, Trigonometric};
 
 use crate::common::points;
 pub use crate::ridge::{trigonometric, weights};
@@ -28,6 +29,11 @@ pub fn labelled<T: Real>(n: usize, classes: usize) -> (Array2<T>, Vec<usize>) {
     };
     let labels = (0..n).map(label).collect();
     (x, labels)
+}
+
+/// A map of 64 features of points on a line.
+pub fn line_map(lengthscale: f64) -> Map<f64> {
+    Trigonometric.gaussian(Orthogonal.draw(1, 32, 7).unwrap(), lengthscale).unwrap()
 }
 
 /// Features of plain values, with a 1 for the intercept as the last.

@@ -39,6 +39,7 @@ pub use spectrum::RidgeSpectrum;
 
 pub(in crate::apply) use centred_rows::{CentredRows, RowAxes};
 pub(in crate::apply) use normal::{Normal, symmetric_products};
+pub(in crate::apply) use search::repeated_rows;
 
 use criterion::RidgeRows;
 

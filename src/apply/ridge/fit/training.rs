@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::hash::Hasher;
 
+use ndarray::ArrayView1;
+
 use super::{RidgeRows, RidgeStatistics};
 use crate::Real;
 use crate::digest::Digest;
@@ -159,6 +161,11 @@ fn row_digest<T: Real>(rows: &RidgeRows<'_, T>, i: usize) -> u64 {
 
 /// A hash of a row's point and targets.
 pub(super) fn point_digest<T: Real>(rows: &RidgeRows<'_, T>, i: usize) -> Digest {
+    digest_of(rows.x.view(), rows.targets.columns.row(i), i)
+}
+
+/// A hash of a row's point and targets.
+pub(super) fn digest_of<T: Real, Y: Real>(x: PointsView<'_, T>, y: ArrayView1<'_, Y>, i: usize) -> Digest {
     let mut digest = Digest::new();
     let mut entry = |k: usize, v: T| {
         if v != T::zero() {
@@ -166,7 +173,7 @@ pub(super) fn point_digest<T: Real>(rows: &RidgeRows<'_, T>, i: usize) -> Digest
             digest.write_u64(v.widen().to_bits());
         }
     };
-    match rows.x.view() {
+    match x {
         PointsView::Dense(x) => x.row(i).iter().enumerate().for_each(|(k, v)| entry(k, *v)),
         PointsView::Sparse(x) => {
             let (columns, values) = x.row(i);
@@ -174,6 +181,6 @@ pub(super) fn point_digest<T: Real>(rows: &RidgeRows<'_, T>, i: usize) -> Digest
         }
         PointsView::Columns(x) => x.columns().enumerate().for_each(|(k, column)| entry(k, column[i])),
     }
-    rows.targets.columns.row(i).iter().for_each(|y| digest.write_u64((y.widen() + 0.0).to_bits()));
+    y.iter().for_each(|y| digest.write_u64((y.widen() + 0.0).to_bits()));
     digest
 }

@@ -20,7 +20,7 @@ pub(crate) struct LinearisedRows<'a> {
     pub curvature: ArrayView1<'a, f64>,
     /// The negative first derivatives of a row's loss, n × k: the factors of φ.
     pub pull: ArrayView2<'a, f64>,
-    /// Numbers that are summed without features, n × (k + 2).
+    /// Numbers that are summed without features, n × (k + 3). The last but one says how often each row counts.
     pub values: ArrayView2<'a, f64>,
 }
 
@@ -39,13 +39,17 @@ impl LinearisedRows<'_> {
     }
 
     /// The moments in the order of moments of targets: the sums of the k derivatives and of the first value, Σ s, and the sums of
-    /// the other values. The last of these follows once more, since it counts rows, and then 0.
+    /// the other values but the last. The last but one follows once more, since it counts rows, and then the last.
     fn moments(&self) -> Vec<f64> {
         let k = self.pull.ncols();
         let value = |j: usize| self.values.column(j).iter().sum();
         let pulls = (0..k).map(|j| self.pull.column(j).iter().sum());
         let curvature = self.curvature.iter().sum();
-        pulls.chain([value(0), curvature]).chain((1..k + 2).map(value)).chain([value(k + 1), 0.0]).collect()
+        pulls
+            .chain([value(0), curvature])
+            .chain((1..k + 2).map(value))
+            .chain([value(k + 1), value(k + 2)])
+            .collect()
     }
 }
 

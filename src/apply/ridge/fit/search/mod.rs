@@ -20,4 +20,5 @@ mod warning;
 
 pub use grid::RidgeGrid;
 pub use options::RidgeSearch;
+pub(in crate::apply) use repeated::repeated_rows;
 pub use trial::{RidgeFit, RidgeTrial};

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::hash::Hasher;
 
-use super::super::training::point_digest;
+use ndarray::ArrayView2;
+
+use super::super::training::digest_of;
 use super::super::{RidgeRows, RidgeWarning};
 use crate::Real;
+use crate::engine::PointsView;
 use crate::error::Result;
 use crate::memory::check_memory;
 use crate::progress;
@@ -21,7 +24,16 @@ pub(super) fn repeated<T: Real>(
     sample: &RidgeRows<'_, T>,
     groups: Option<&[usize]>,
 ) -> Result<Option<RidgeWarning>> {
-    let rows = sample.x.nrows();
+    repeated_rows(sample.x.view(), sample.targets.columns.view(), groups)
+}
+
+/// Warns if many rows of points `x` and targets `y` are repeated, as [`repeated`] does.
+pub(in crate::apply) fn repeated_rows<T: Real, Y: Real>(
+    x: PointsView<'_, T>,
+    y: ArrayView2<'_, Y>,
+    groups: Option<&[usize]>,
+) -> Result<Option<RidgeWarning>> {
+    let rows = x.nrows();
     check_memory("hashes of rows", rows, 4 * size_of::<u64>())?;
     let mut seen = HashMap::with_capacity(rows);
     let mut repeated = 0;
@@ -30,7 +42,7 @@ pub(super) fn repeated<T: Real>(
             progress::check()?;
         }
         let group = groups.map_or(i, |groups| groups[i]);
-        let first = *seen.entry(point_digest(sample, i).finish()).or_insert(group);
+        let first = *seen.entry(digest_of(x, y.row(i), i).finish()).or_insert(group);
         repeated += usize::from(first != group);
     }
     let warn = repeated as f64 > SHARE * rows as f64;
