@@ -232,5 +232,5 @@ fn rare_classes_have_a_choice() {
     assert!(fit.errors().len() >= 5 && fit.errors().iter().all(|(_, error)| error.is_finite()));
     // No class has a row that can be left out.
     let each: Vec<usize> = (0..40).collect();
-    assert!(matches!(model.search(&x.slice(ndarray::s![..40, ..]), &each), Err(Error::NoData { .. })));
+    assert!(matches!(model.search(x.slice(ndarray::s![..40, ..]), &each), Err(Error::NoData { .. })));
 }

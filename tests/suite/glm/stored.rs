@@ -29,7 +29,7 @@ fn what_is_stored_is_read_back() {
     [&mut read, &mut stream].into_iter().for_each(|stream| stream.update(&x, &labels).unwrap());
     assert_eq!(read.model().unwrap().weights(), stream.model().unwrap().weights());
     // With rows that are held back.
-    stream.update(&x.slice(ndarray::s![..5, ..]), &labels[..5]).unwrap();
+    stream.update(x.slice(ndarray::s![..5, ..]), &labels[..5]).unwrap();
     let text = serde_json::to_string(&stream).unwrap();
     let mut read: GlmStream<f32> = serde_json::from_str(&text).unwrap();
     assert_eq!(read.model().unwrap().weights(), stream.model().unwrap().weights());

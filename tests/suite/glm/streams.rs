@@ -100,7 +100,7 @@ fn classes_of(n: usize, is_rare: bool) -> (Array2<f64>, Vec<usize>) {
         if is_rare && i % 100 == 0 { 1.2 + 0.5 * z } else { z }
     });
     let label = |i: usize| match is_rare {
-        true => usize::from(i % 100 == 0),
+        true => usize::from(i.is_multiple_of(100)),
         false => usize::from(x[[i, 0]] + stream.normal() > 0.0),
     };
     let labels = (0..n).map(label).collect();
