@@ -182,7 +182,7 @@ impl<'a, T: Real> Targets<'a, T> {
         Ok(Targets { weights: Some(weights.into()), balanced: true, ..self })
     }
 
-    /// Sets weights of labels by class: a row of class c has the weight `weights`[c]. Weights of rows, set before or after, are
+    /// Sets weights of labels by class: a row of class c has the weight `weights[c]`. Weights of rows, set before or after, are
     /// multiplied by these.
     ///
     /// For classes that count equally, the weight of class c is n/(K n_c), with n_c of the n rows of all data. Such weights are the
