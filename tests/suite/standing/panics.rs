@@ -115,7 +115,16 @@ fn statistics_are_whole() {
     let x = bad(ROWS);
     stays_whole(&statistics(), |statistics| drop(statistics.update(&x, &targets(ROWS))), model);
     let labels = vec![0; ROWS];
-    stays_whole(&statistics(), |statistics| drop(statistics.update(&x, &labels)), model);
+    let mut classes = RidgeStatistics::new(fragile(), 2).unwrap();
+    classes.update(&good(ROWS), &labels).unwrap();
+    stays_whole(
+        &classes,
+        |classes| drop(classes.update(&x, &labels)),
+        |classes| {
+            classes.update(&good(40), &labels[..40])?;
+            Ok((classes.products()?, classes.rows()))
+        },
+    );
     let w = ndarray::Array1::from_elem(ROWS, 2.0);
     stays_whole(&statistics(), |statistics| drop(statistics.update(&x, weigh(&targets(ROWS), &w))), model);
     stays_whole(&statistics(), |statistics| drop(statistics.downdate(0, &x, &targets(ROWS))), model);
@@ -158,7 +167,16 @@ fn smoothers_are_whole() {
         Ok((smoother.predict(&good(9))?, smoother.rows()))
     };
     stays_whole(&smoother, |smoother| drop(smoother.update(&bad(ROWS), &targets(ROWS))), predict);
-    stays_whole(&smoother, |smoother| drop(smoother.update(&bad(ROWS), &[0; ROWS])), predict);
+    let mut classes = Smoother::new(fragile(), 2).unwrap();
+    classes.update(&good(ROWS), &[0; ROWS]).unwrap();
+    stays_whole(
+        &classes,
+        |classes| drop(classes.update(&bad(ROWS), &[0; ROWS])),
+        |classes| {
+            classes.update(&good(40), &[0; 40])?;
+            Ok((classes.predict(&good(9))?, classes.rows()))
+        },
+    );
     // Predictions change nothing.
     stays_whole(&smoother, |smoother| drop(smoother.predict(&bad(ROWS))), predict);
 }
