@@ -166,19 +166,18 @@ impl<'a, T: Real> Targets<'a, T> {
         if self.balanced {
             return Ok(self);
         }
-        let weight = |i: usize| self.weights.as_ref().map_or(1.0, |weights| weights[i]);
         let mut of_class = std::collections::BTreeMap::<usize, f64>::new();
-        labels.iter().enumerate().for_each(|(i, label)| *of_class.entry(*label).or_default() += weight(i));
+        labels
+            .iter()
+            .enumerate()
+            .for_each(|(i, label)| *of_class.entry(*label).or_default() += self.weight(i));
         of_class.retain(|_, total| *total > 0.0);
         if of_class.is_empty() {
             return Err(Error::NoData { what: "balanced weights" });
         }
         let share = of_class.values().sum::<f64>() / of_class.len() as f64;
-        let balanced = |(i, label): (usize, &usize)| {
-            of_class.get(label).map_or(0.0, |total| weight(i) * (share / total))
-        };
-        let weights: Array1<f64> = labels.iter().enumerate().map(balanced).collect();
-        check_weights(Some(&weights), labels.len())?;
+        let weights =
+            self.multiplied(*labels, |label| of_class.get(&label).map_or(0.0, |total| share / total))?;
         Ok(Targets { weights: Some(weights.into()), balanced: true, ..self })
     }
 
@@ -231,11 +230,25 @@ impl<'a, T: Real> Targets<'a, T> {
             let (value, domain) = (*label as f64, "below the number of weights of classes");
             return Err(Error::Entry { what: "the labels", row, value, domain });
         }
-        let own = |i: usize| self.weights.as_ref().map_or(1.0, |weights| weights[i]);
-        let of_row = |(i, label): (usize, &usize)| own(i) * weights[*label];
-        let of_rows: Array1<f64> = labels.iter().enumerate().map(of_row).collect();
-        check_weights(Some(&of_rows), labels.len())?;
+        let of_rows = self.multiplied(*labels, |label| weights[label])?;
         Ok(Targets { weights: Some(of_rows.into()), class_weights: weights.to_vec(), ..self })
+    }
+
+    /// The weight of each row, times a factor of its class.
+    fn multiplied(
+        &self,
+        labels: ArrayView1<'_, usize>,
+        factor: impl Fn(usize) -> f64,
+    ) -> Result<Array1<f64>> {
+        let of_row = |(i, label): (usize, &usize)| self.weight(i) * factor(*label);
+        let weights: Array1<f64> = labels.iter().enumerate().map(of_row).collect();
+        check_weights(Some(&weights), labels.len())?;
+        Ok(weights)
+    }
+
+    /// The weight of a row.
+    fn weight(&self, row: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights[row])
     }
 
     /// n, the number of rows.

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayRef2};
 
 use super::Statistics;
 use crate::Real;
-use crate::digest::Digest;
+use crate::digest::{Digest, avalanche};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric::matrix_of;
@@ -216,11 +216,8 @@ impl Reservoir {
         let mut digest = Digest::new();
         digest.write_u64(self.seed);
         digest.write_u64(row);
-        // Digests of neighbouring rows agree in some bits, so they are mixed, as SplitMix does.
-        let hash = digest.finish();
-        let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        hash ^ (hash >> 31)
+        // Digests of neighbouring rows agree in some bits, so they are mixed.
+        avalanche(digest.finish())
     }
 
     fn drop_surplus(&mut self) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::tile::TileShape;
 use super::{Form, PointsView, Program, Scratch, Side, Tile};
 use crate::Real;
-use crate::numeric::{Buffer, ScaledRows, Window};
+use crate::numeric::{Buffer, Isa, ScaledRows, Window, add_scaled};
 
 /// Features of a run of points, to be read row by row.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,18 @@ pub(crate) struct FeatureRow<'a, T> {
     pub values: &'a [T],
     pub signs: &'a [T],
     pub log_scales: &'a [f64],
+}
+
+impl<T: Real> FeatureRow<'_, T> {
+    /// Adds the features, times e^(log scale) and a weight, to D sums. Absent blocks add nothing.
+    pub fn add_to(&self, blocks: &[Range<usize>], weight: f64, sums: &mut [f64]) {
+        for (columns, scale) in blocks.iter().zip(self.log_scales) {
+            if *scale > f64::NEG_INFINITY {
+                let (sums, values) = (&mut sums[columns.clone()], &self.values[columns.clone()]);
+                add_scaled(Isa::best(), sums, weight * scale.exp(), values);
+            }
+        }
+    }
 }
 
 impl<T: Real> Batch<T> {

@@ -8,7 +8,7 @@ use super::arrays::times;
 use super::{Map, Side};
 use crate::engine::{Batch, FeatureSource, Form, PointsView, Runs, drive, fold};
 use crate::error::Result;
-use crate::numeric::{Isa, add_scaled, matrix_view};
+use crate::numeric::matrix_view;
 use crate::threads::Pool;
 use crate::{Points, Real};
 
@@ -154,12 +154,6 @@ impl<'a, T: Real> FeatureRun<'a, T> {
     /// # Panics
     /// If the run has no point i, or there are fewer than D sums.
     pub fn add_row(&self, i: usize, weight: f64, sums: &mut [f64]) {
-        let row = self.batch.row(i);
-        for (columns, scale) in self.blocks.iter().zip(row.log_scales) {
-            if *scale != f64::NEG_INFINITY {
-                let (sums, values) = (&mut sums[columns.clone()], &row.values[columns.clone()]);
-                add_scaled(Isa::best(), sums, weight * scale.exp(), values);
-            }
-        }
+        self.batch.row(i).add_to(self.blocks, weight, sums);
     }
 }

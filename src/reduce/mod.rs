@@ -39,7 +39,7 @@ pub(crate) use self::{
 #[cfg(all(feature = "regression", feature = "serde"))]
 pub(crate) use gram::StoredGramIntake;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
-pub(crate) use gram::{LinearisedRows, too_large};
+pub(crate) use gram::{LARGEST_SUMMAND, LinearisedRows, too_large};
 pub(crate) use weighted::{
     Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,
     exponentiate, largest, least, limit,

@@ -29,6 +29,13 @@ impl Digest {
     }
 }
 
+/// Mixes a word so that each of its bits affects every bit of the result, as SplitMix64 does.
+pub(crate) fn avalanche(word: u64) -> u64 {
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
 impl Hasher for Digest {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {

@@ -12,7 +12,7 @@ use super::{Step, Terms};
 use crate::Real;
 use crate::engine::{Batch, FeatureSource, FoldBuffers, Runs, fold};
 use crate::error::Result;
-use crate::numeric::{self, Isa, add_scaled};
+use crate::numeric::{self, Isa};
 use crate::threads::Pool;
 
 /// The terms of all rows, with minus the gradient of their losses if it is known.
@@ -37,18 +37,14 @@ impl<T: Real> Descent<'_, '_, T> {
         let (along, intercept) = (direction.weights.row(0), direction.intercepts[0]);
         let along = numeric::slice_of(&along);
         let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
-            let factors = |i: usize| {
-                let row = batch.row(i);
-                let factor = |scale: &f64| if *scale > f64::NEG_INFINITY { scale.exp() } else { 0.0 };
-                let blocks = program.blocks().iter().zip(row.log_scales.iter().map(factor));
-                blocks
-                    .filter(|(_, factor)| *factor > 0.0)
-                    .map(move |(columns, factor)| (columns.clone(), factor, row.values))
-            };
             let dot = |i: usize| {
-                let parts = factors(i).map(|(columns, factor, values)| {
-                    factor * numeric::dot(Isa::best(), &values[columns.clone()], &along[columns])
-                });
+                let row = batch.row(i);
+                let blocks = program.blocks().iter().zip(row.log_scales);
+                let parts =
+                    blocks.filter(|(_, scale)| **scale > f64::NEG_INFINITY).map(|(columns, scale)| {
+                        let (values, along) = (&row.values[columns.clone()], &along[columns.clone()]);
+                        scale.exp() * numeric::dot(Isa::best(), values, along)
+                    });
                 parts.sum::<f64>() + intercept
             };
             let change: Array1<f64> = (0..run.len()).map(dot).collect();
@@ -56,9 +52,7 @@ impl<T: Real> Descent<'_, '_, T> {
             let terms = self.model.loss.terms(&eta, &self.response.rows(run.clone()));
             let mut weights = vec![0.0; program.width()];
             for (i, pull) in terms.pull.iter().enumerate().filter(|(_, pull)| **pull != 0.0) {
-                for (columns, factor, values) in factors(i) {
-                    add_scaled(Isa::best(), &mut weights[columns.clone()], pull * factor, &values[columns]);
-                }
+                batch.row(i).add_to(program.blocks(), *pull, &mut weights);
             }
             Part { run, change, terms, weights }
         };

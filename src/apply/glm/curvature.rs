@@ -11,7 +11,7 @@ use crate::progress;
 use crate::reduce::GramSums;
 
 /// Multiples of the rounding error that are added to the diagonal of a matrix that rounding makes indefinite.
-pub(super) const SHIFTS: [f64; 4] = [0.0, 1.0, 1e2, 1e4];
+const SHIFTS: [f64; 4] = [0.0, 1.0, 1e2, 1e4];
 
 /// The second derivatives of a penalised loss, factorised.
 #[derive(Clone, Debug)]
@@ -47,19 +47,10 @@ impl Curvature {
         let largest = matrix.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         let noise = GramSums::<T>::rounding() * largest * matrix.a.nrows() as f64;
         let diagonal = matrix.a.diag().to_owned();
-        for shift in SHIFTS {
-            let added = &diagonal + &matrix.penalised.mapv(|is| is * (lambda + shift * noise));
-            matrix.a.diag_mut().assign(&added);
-            match Backend::default().cholesky(&matrix.a) {
-                Err(Error::Factorisation { .. }) => {}
-                factor => {
-                    let shifted = (shift > 0.0).then_some(noise);
-                    let is_counted = sums.is_counted();
-                    return Ok(Curvature { kind: matrix.kind(factor?), shifted, is_counted });
-                }
-            }
-        }
-        Err(singular(lambda, noise))
+        let at = |shift: f64| &diagonal + &matrix.penalised.mapv(|is| is * (lambda + shift * noise));
+        let (factor, shift) = factorised(&mut matrix.a, at)?.ok_or_else(|| singular(lambda, noise))?;
+        let shifted = (shift > 0.0).then_some(noise);
+        Ok(Curvature { kind: matrix.kind(factor), shifted, is_counted: sums.is_counted() })
     }
 
     /// The trace of the second derivatives for one decision value η, without λ.
@@ -128,6 +119,22 @@ impl Matrix {
             (_, entries) => Kind::Several(Several { factor, entries }),
         }
     }
+}
+
+/// The factor of a matrix whose diagonal is `diagonal(shift)`, for the least of [`SHIFTS`] for which it is positive definite, and that
+/// shift; `None` if it is for no shift.
+pub(super) fn factorised(
+    matrix: &mut Array2<f64>,
+    diagonal: impl Fn(f64) -> Array1<f64>,
+) -> Result<Option<(Cholesky<f64>, f64)>> {
+    for shift in SHIFTS {
+        matrix.diag_mut().assign(&diagonal(shift));
+        match Backend::default().cholesky(matrix) {
+            Err(Error::Factorisation { .. }) => {}
+            factor => return Ok(Some((factor?, shift))),
+        }
+    }
+    Ok(None)
 }
 
 /// Σ s(φ − mean)(φ − mean)ᵀ, of which the lower triangle is used, the mean and Σ s. Without an intercept the mean and Σ s are 0.

@@ -10,7 +10,7 @@ use super::{Curvature, Glm, GlmSums, Loss, Response, Step, Terms};
 use crate::engine::{Batch, FeatureSource, FoldBuffers, PointsView, Runs, fold};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
-use crate::numeric::{self, Isa, add_scaled};
+use crate::numeric;
 use crate::threads::Pool;
 use crate::{Real, progress};
 
@@ -25,7 +25,7 @@ const STILL: f64 = 1e-3;
 /// The factor of these shares for a sample, whose minimum differs from that of all rows, and for conjugate gradients over folds.
 const COARSE: f64 = 1e6;
 /// The share of the predicted decrease by which the loss must fall.
-const ARMIJO: f64 = 1e-4;
+pub(super) const ARMIJO: f64 = 1e-4;
 /// The least fraction of a step that is tried. The step from a rate of 1 towards a count y is y, and about ln y is right.
 const LEAST: f64 = 1e-200;
 /// The rounding error of losses, relative to the sum of their magnitudes.
@@ -181,30 +181,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
     /// Minus the gradient of the penalised loss.
     pub fn gradient(&mut self, terms: &Terms, lambda: f64) -> Result<Step> {
         self.passes += 1;
-        let program = self.model.map().program();
-        let (width, values) = (program.width(), self.model.values());
-        let mut weights = Array2::<f64>::zeros((values, width));
-        let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
-            let mut sums = Array2::<f64>::zeros((values, width));
-            for (i, pull) in terms.pull.slice(s![run, ..]).rows().into_iter().enumerate() {
-                let row = batch.row(i);
-                for (mut sums, pull) in sums.rows_mut().into_iter().zip(pull).filter(|(_, p)| **p != 0.0) {
-                    let sums = numeric::slice_of_mut(&mut sums);
-                    for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
-                        if *scale > f64::NEG_INFINITY {
-                            let values = &row.values[columns.clone()];
-                            add_scaled(Isa::best(), &mut sums[columns.clone()], pull * scale.exp(), values);
-                        }
-                    }
-                }
-            }
-            sums
-        };
-        let source = FeatureSource::standardised(program, self.model.standardisation());
-        let shape = Runs { rows: RUN, bytes: values * width * size_of::<f64>() };
-        let buffers = Pool::<FoldBuffers<T, ()>>::default();
-        fold(source, self.x, shape, &buffers, part, |sums| weights += &sums)?;
-        Ok(self.penalised(Step { weights, intercepts: terms.pull.sum_axis(Axis(0)) }, lambda))
+        Ok(self.penalised(self.model.pulled(self.x, &terms.pull)?, lambda))
     }
 
     /// Minus the gradient of the penalised loss, from minus the gradient of the losses.
@@ -287,6 +264,29 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
     pub fn take(&mut self, direction: &Step, change: &Array2<f64>, fraction: f64) {
         self.eta.scaled_add(fraction, change);
         self.model = self.moved(direction, fraction);
+    }
+}
+
+impl<T: Real> Glm<T> {
+    /// Σ pull φ over the rows of `x`, and Σ pull, for pulls n × k.
+    pub(super) fn pulled(&self, x: PointsView<'_, T>, pull: &Array2<f64>) -> Result<Step> {
+        let program = self.map().program();
+        let (width, values) = (program.width(), self.values());
+        let mut weights = Array2::<f64>::zeros((values, width));
+        let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
+            let mut sums = Array2::<f64>::zeros((values, width));
+            for (i, pull) in pull.slice(s![run, ..]).rows().into_iter().enumerate() {
+                for (mut sums, pull) in sums.rows_mut().into_iter().zip(pull).filter(|(_, p)| **p != 0.0) {
+                    batch.row(i).add_to(program.blocks(), *pull, numeric::slice_of_mut(&mut sums));
+                }
+            }
+            sums
+        };
+        let source = FeatureSource::standardised(program, self.standardisation());
+        let shape = Runs { rows: RUN, bytes: values * width * size_of::<f64>() };
+        let buffers = Pool::<FoldBuffers<T, ()>>::default();
+        fold(source, x, shape, &buffers, part, |sums| weights += &sums)?;
+        Ok(Step { weights, intercepts: pull.sum_axis(Axis(0)) })
     }
 }
 

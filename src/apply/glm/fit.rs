@@ -101,7 +101,7 @@ impl<T: Real> Glm<T> {
 
     /// Warns if points are badly scaled for the map's kernel; never if they are standardised.
     pub(super) fn scale_warning(&self, x: PointsView<'_, T>) -> Option<RidgeWarning> {
-        if self.standardisation().is_some() { None } else { GramIntake::scale_warning_of(self.map(), x) }
+        GramIntake::scale_warning_of(self.map(), self.standardisation(), x)
     }
 }
 

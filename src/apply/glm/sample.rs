@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2, ArrayView1};
 
 use super::{Glm, Loss, Response};
 use crate::Real;
+use crate::digest::avalanche;
 use crate::engine::PointsView;
 use crate::error::Result;
 use crate::numeric::{matrix_of, matrix_view};
@@ -32,7 +33,7 @@ pub(super) struct Sample<T> {
 }
 
 /// A row that may enter a sample.
-pub(super) struct NewRow<'a, T> {
+pub(super) struct SampledRow<'a, T> {
     pub number: u64,
     pub point: &'a [T],
     pub y: &'a [f64],
@@ -69,13 +70,6 @@ impl<T: Real> Rows<T> {
         }
         Ok(())
     }
-
-    fn write(&mut self, place: usize, row: &NewRow<'_, T>) {
-        let (d, k) = (row.point.len(), row.y.len());
-        self.points[place * d..(place + 1) * d].copy_from_slice(row.point);
-        self.y[place * k..(place + 1) * k].copy_from_slice(row.y);
-        self.weights[place] = row.weight;
-    }
 }
 
 impl<T: Real> Sample<T> {
@@ -93,38 +87,40 @@ impl<T: Real> Sample<T> {
         matrix_of(self.rows.len(), values, self.eta.clone())
     }
 
-    /// Keeps a row if its number has one of the least hashes. The row must be counted separately.
-    pub fn offer(&mut self, row: &NewRow<'_, T>) {
+    /// The place where the row of a number is kept, which is that of the row with the largest hash or behind all; `None` if the row
+    /// is not kept.
+    pub fn place(&self, number: u64) -> Option<usize> {
         if self.numbers.len() < SIZE {
-            self.rows.points.extend(row.point);
-            self.rows.y.extend(row.y);
-            self.rows.weights.push(row.weight);
-            self.numbers.push(row.number);
-            self.eta.extend(row.eta);
-            return;
+            return Some(self.numbers.len());
         }
-        let last = (0..SIZE).max_by_key(|place| hash(self.numbers[*place])).unwrap_or(0);
-        if hash(row.number) < hash(self.numbers[last]) {
-            self.rows.write(last, row);
-            self.numbers[last] = row.number;
-            let k = row.eta.len();
-            self.eta[last * k..(last + 1) * k].copy_from_slice(row.eta);
-        }
+        let last = (0..SIZE).max_by_key(|place| hash(self.numbers[*place]))?;
+        (hash(number) < hash(self.numbers[last])).then_some(last)
+    }
+
+    /// Puts a row into its place. The row must be counted separately.
+    pub fn put(&mut self, place: usize, row: &SampledRow<'_, T>) {
+        put(&mut self.rows.points, place, row.point);
+        put(&mut self.rows.y, place, row.y);
+        put(&mut self.rows.weights, place, &[row.weight]);
+        put(&mut self.numbers, place, &[row.number]);
+        put(&mut self.eta, place, row.eta);
     }
 
     /// The sample of the rows of both.
     pub fn merge(&mut self, other: &Self) {
         let len = other.numbers.len().max(1);
         let (d, k) = (other.rows.points.len() / len, other.eta.len() / len);
-        for (place, number) in other.numbers.iter().enumerate() {
-            let (point, entries) = (place * d..(place + 1) * d, place * k..(place + 1) * k);
-            self.offer(&NewRow {
-                number: *number,
+        for (i, number) in other.numbers.iter().copied().enumerate() {
+            let Some(place) = self.place(number) else { continue };
+            let (point, entries) = (i * d..(i + 1) * d, i * k..(i + 1) * k);
+            let row = SampledRow {
+                number,
                 point: &other.rows.points[point],
                 y: &other.rows.y[entries.clone()],
-                weight: other.rows.weights[place],
+                weight: other.rows.weights[i],
                 eta: &other.eta[entries],
-            });
+            };
+            self.put(place, &row);
         }
         self.count += other.count;
     }
@@ -185,10 +181,13 @@ impl<T: Real> Glm<T> {
     }
 }
 
-/// A hash of the number of a row, as SplitMix mixes it.
+/// Writes the entries of a row into its place, which may be behind all rows.
+fn put<A: Copy>(all: &mut Vec<A>, place: usize, row: &[A]) {
+    let places = place * row.len()..((place + 1) * row.len()).min(all.len());
+    all.splice(places, row.iter().copied());
+}
+
+/// A hash of the number of a row.
 fn hash(number: u64) -> u64 {
-    let hash = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^ (hash >> 31)
+    avalanche(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }

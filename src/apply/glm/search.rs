@@ -6,10 +6,10 @@ use super::conjugate::centred_products;
 use super::descent::Descent;
 use super::posterior::NO_EVIDENCE;
 use super::{Curvature, Glm, GlmFit, Loss, Response};
-use crate::apply::ridge::repeated_rows;
+use crate::apply::ridge::{block_of, check_parts, folds_of, labels_of, repeated_rows};
 use crate::apply::{Criterion, least};
 use crate::engine::PointsView;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result};
 use crate::once::once;
 use crate::{Points, Real, Targets, progress};
 
@@ -111,10 +111,7 @@ impl<T: Real> Glm<T> {
         if by == By::Evidence {
             check_evidence(&model, &response)?;
         }
-        let groups = match criterion {
-            Criterion::LeaveGroupsOut(groups) => Some(*groups),
-            _ => None,
-        };
+        let groups = labels_of(criterion, x.nrows())?;
         let repeated = if by == By::LeftOut { repeated_rows(x, response.y.view(), groups)? } else { None };
         let warnings = model.scale_warning(x).into_iter().chain(repeated);
         let mut descent = Descent::at(model, x, &response)?;
@@ -140,23 +137,13 @@ enum Division<'c> {
 impl<'c> Division<'c> {
     /// The division of a criterion, if it has one.
     fn of<T: Real>(criterion: &Criterion<'c, T>, rows: usize) -> Result<Option<Self>> {
-        let (name, count, least, division) = match criterion {
-            Criterion::Folds(folds) => ("the number of folds", *folds, 2, Division::Folds(*folds)),
-            Criterion::Forward { blocks, gap } => {
-                ("the number of blocks", *blocks, gap.saturating_add(2), Division::Blocks(*blocks, *gap))
-            }
-            Criterion::LeaveGroupsOut(labels) => {
-                check_size("the number of groups' labels", rows, labels.len())?;
-                let groups = labels.iter().collect::<BTreeSet<_>>().len();
-                ("the number of groups", groups, 2, Division::Groups(labels))
-            }
-            _ => return Ok(None),
-        };
-        if !(least..=rows).contains(&count) {
-            let domain = "at least 2 more than the gap, if there is one, and at most the number of rows";
-            return Err(Error::Parameter { name, value: count as f64, domain });
+        if let Some(labels) = labels_of(criterion, rows)? {
+            let groups = labels.iter().collect::<BTreeSet<_>>().len();
+            check_parts(("the number of groups", groups), None, rows)?;
+            return Ok(Some(Division::Groups(labels)));
         }
-        Ok(Some(division))
+        let folds = folds_of(criterion, rows)?;
+        Ok(folds.map(|(count, gap)| gap.map_or(Division::Folds(count), |gap| Division::Blocks(count, gap))))
     }
 
     /// The number of folds, the fold of each row, and the gap of consecutive folds.
@@ -169,8 +156,7 @@ impl<'c> Division<'c> {
         match self {
             Division::Folds(folds) => (*folds, dealt(model, response, *folds), None),
             Division::Blocks(blocks, gap) => {
-                let place = |row: usize| (row as u128 * *blocks as u128 / n as u128) as usize;
-                (*blocks, (0..n).map(|row| Some(place(row))).collect(), Some(*gap))
+                (*blocks, (0..n).map(|row| Some(block_of(row, *blocks, n))).collect(), Some(*gap))
             }
             Division::Groups(labels) => {
                 let groups: BTreeSet<usize> = labels.iter().copied().collect();

@@ -2,14 +2,13 @@
 
 use ndarray::{Array1, Array2};
 
-use super::curvature::{Matrix, SHIFTS};
-use super::descent::{Descent, ROUNDING};
+use super::curvature::{Matrix, factorised};
+use super::descent::{ARMIJO, ROUNDING};
 use super::response::Given;
-use super::sample::{NewRow, Rows, Sample};
-use super::{Glm, GlmSums, Response, Step, Terms};
+use super::sample::{Rows, Sample, SampledRow};
+use super::{Glm, GlmSums, Response, Step};
 use crate::engine::PointsView;
-use crate::error::{Error, Result, check_finite, check_size, checked_positive};
-use crate::linalg::Backend;
+use crate::error::{Error, Result, check_finite, check_size, checked_positive, singular};
 use crate::once::once;
 use crate::reduce::{GramSums, check_points};
 use crate::{Points, Real, Targets, progress};
@@ -20,8 +19,6 @@ const BATCH: usize = 64;
 const ROUNDS: usize = 100;
 /// The decrease of the loss, as a multiple of the mean weight, below which a step is not followed by another.
 const ENOUGH: f64 = 0.1;
-/// The share of the decrease that a step predicts by which the loss must fall.
-const ARMIJO: f64 = 1e-4;
 /// The part of the sum of |∂/∂η| that linearised losses may miss.
 const DRIFT: f64 = 0.5;
 
@@ -111,7 +108,7 @@ struct Source<'a, T: Real> {
 }
 
 impl<T: Real> Source<'_, T> {
-    /// These rows, with a shorter lifetime.
+    /// These rows, with a shorter lifetime, to which views of points do not shorten by themselves.
     fn borrowed(&self) -> Source<'_, T> {
         Source { x: self.x.rows(0..self.x.nrows()), response: self.response }
     }
@@ -192,14 +189,13 @@ impl<T: Real> GlmStream<T> {
         for source in added {
             self.count(source)?;
         }
-        let (sums, model) = (self.sums.clone(), self.model.clone());
+        let model = self.model.clone();
         let enough = enough(added);
         let mut moved = self.minimise(added, enough)?;
         let mut samples = std::mem::take(&mut self.samples);
         if self.has_drifted(&samples, added, &moved)? {
-            let size = sums.right.len();
-            self.sums =
-                StreamSums { matrix: Array2::zeros((size, size)), right: Array1::zeros(size), ..sums };
+            self.sums.matrix.fill(0.0);
+            self.sums.right.fill(0.0);
             self.model = model;
             let mut all = self.minimise_again(&samples, added, enough)?;
             moved = all.split_off(samples.len());
@@ -212,15 +208,17 @@ impl<T: Real> GlmStream<T> {
             for i in (0..source.x.nrows()).filter(|i| source.response.weights[*i] > 0.0) {
                 let (y, eta) = (source.response.y.row(i), moved.at.row(i));
                 let sample = &mut samples[self.model.stratum(y)];
-                let point = source.x.rows(i..i + 1).to_dense()?;
-                let row = NewRow {
-                    number,
-                    point: &point.iter().copied().collect::<Vec<T>>(),
-                    y: &y.to_vec(),
-                    weight: source.response.weights[i],
-                    eta: &eta.to_vec(),
-                };
-                sample.offer(&row);
+                if let Some(place) = sample.place(number) {
+                    let point = source.x.rows(i..i + 1).to_dense()?;
+                    let row = SampledRow {
+                        number,
+                        point: &point.iter().copied().collect::<Vec<T>>(),
+                        y: &y.to_vec(),
+                        weight: source.response.weights[i],
+                        eta: &eta.to_vec(),
+                    };
+                    sample.put(place, &row);
+                }
                 sample.count += 1;
                 number += 1;
             }
@@ -247,12 +245,8 @@ impl<T: Real> GlmStream<T> {
     /// Counts rows, and adds them to the gradient of smoothing.
     fn count(&mut self, source: &Source<'_, T>) -> Result<()> {
         let Source { x, response } = *source;
-        let pull = self.model.smoothing(response);
-        let (n, k) = pull.dim();
-        let terms = Terms { losses: Array1::zeros(n), pull, second: Array2::zeros((n, k)) };
-        let eta = Array2::zeros((0, k));
-        let mut descent = Descent { model: self.model.clone(), x, response, eta, known: None, passes: 0 };
-        self.sums.smoothing += &descent.gradient(&terms, 0.0)?.of(&self.model);
+        let pulled = self.model.pulled(x, &self.model.smoothing(response))?;
+        self.sums.smoothing += &pulled.of(&self.model);
         self.sums.rows += response.present() as u64;
         Ok(())
     }
@@ -335,14 +329,9 @@ impl<T: Real> GlmStream<T> {
         let largest = matrix.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         let least = GramSums::<T>::rounding() * largest * matrix.nrows() as f64;
         let diagonal = &matrix.diag() + &self.penalty(&Array1::ones(gradient.len()));
-        for shift in SHIFTS {
-            matrix.diag_mut().assign(&diagonal.mapv(|v| v + shift * least));
-            match Backend::default().cholesky(&matrix) {
-                Err(Error::Factorisation { .. }) => {}
-                factor => return factor?.solve_vector(gradient),
-            }
-        }
-        Err(Error::Singular { lambda: self.lambda, least })
+        let factor = factorised(&mut matrix, |shift| diagonal.mapv(|v| v + shift * least))?;
+        let (factor, _) = factor.ok_or_else(|| singular(self.lambda, least))?;
+        factor.solve_vector(gradient)
     }
 
     /// λ times the weights, and 0 for intercepts.

@@ -21,4 +21,7 @@ pub use statistics::RidgeStatistics;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub use fit::*;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub(super) use fit::{CentredRows, Normal, RowAxes, repeated_rows, rotation, symmetric_products};
+pub(super) use fit::{
+    CentredRows, Normal, RowAxes, block_of, check_parts, folds_of, labels_of, repeated_rows, rotation,
+    symmetric_products,
+};

@@ -274,14 +274,9 @@ impl Differences {
             all.add_moments(weight, targets.iter().zip(references).map(difference));
             all.add_count(data.count(i), data.log_precision(i));
             let differences = targets.iter().zip(references).map(|(y, r)| y.widen() - r);
-            for (mut sums, y) in all.cross.rows_mut().into_iter().zip(differences.chain([1.0])) {
-                let sums = numeric::slice_of_mut(&mut sums);
-                for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
-                    if *scale > f64::NEG_INFINITY && y != 0.0 {
-                        let (columns, factor) = (columns.clone(), weight * y * scale.exp());
-                        add_scaled(Isa::best(), &mut sums[columns.clone()], factor, &row.values[columns]);
-                    }
-                }
+            let cross = all.cross.rows_mut().into_iter().zip(differences.chain([1.0]));
+            for (mut sums, y) in cross.filter(|(_, y)| *y != 0.0) {
+                row.add_to(program.blocks(), weight * y, numeric::slice_of_mut(&mut sums));
             }
         }
         all

@@ -116,14 +116,18 @@ impl<T: Real> GramIntake<T> {
     /// and if they have few different values for their scalar type.
     pub fn input_warnings(&self) -> Vec<RidgeWarning> {
         let (ranges, inputs) = (&self.sums.ranges, self.sums.inputs.as_ref());
-        let scale = if inputs.is_none() { Self::warning_of(&self.map, ranges) } else { None };
+        let scale = if inputs.is_some() { None } else { Self::warning_of(&self.map, ranges) };
         scale.into_iter().chain(Self::spacings_of(ranges, inputs)).collect()
     }
 
-    /// Warns if points are badly scaled for a map's kernel.
+    /// Warns if points are badly scaled for a map's kernel; never if they are standardised.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    pub fn scale_warning_of(map: &Map<T>, x: PointsView<'_, T>) -> Option<RidgeWarning> {
-        Self::warning_of(map, &Ranges::of(x, |_| true))
+    pub fn scale_warning_of(
+        map: &Map<T>,
+        inputs: Option<&Standardisation>,
+        x: PointsView<'_, T>,
+    ) -> Option<RidgeWarning> {
+        if inputs.is_some() { None } else { Self::warning_of(map, &Ranges::of(x, |_| true)) }
     }
 
     /// Warns of coordinates that vary although the standardisation takes them for constant, and if a coordinate has few different

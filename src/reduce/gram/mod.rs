@@ -27,5 +27,7 @@ pub(crate) use intake::GramIntake;
 pub(crate) use normal::too_large;
 #[cfg(feature = "serde")]
 pub(crate) use stored::StoredGramIntake;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) use totals::LARGEST as LARGEST_SUMMAND;
 
 use crate::data::standardisation::Standardisation;

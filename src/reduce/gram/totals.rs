@@ -10,7 +10,7 @@ pub(super) const MOST: u64 = 1 << (54 - STEP);
 /// The levels whose grids, and the numbers that round to them, are normal.
 const LEVELS: std::ops::RangeInclusive<i32> = -30..=31;
 /// The largest summand.
-pub(super) const LARGEST: f64 = 1e288;
+pub(crate) const LARGEST: f64 = 1e288;
 
 /// An array of sums. Each sum is a few words; word k holds a multiple of the grid 2^(`STEP` (level − k)).
 ///

@@ -1,7 +1,7 @@
 //! Searches: approximate leave-one-out against refits, and where they end.
 
 use ndarray::{Array1, Array2, Axis};
-use random_features::apply::{Criterion, Glm, RidgeWarning};
+use random_features::apply::{Criterion, Glm, GlmFit, RidgeWarning};
 use random_features::{Error, Targets};
 
 use super::{features, labelled, line_map, scores, trigonometric, weights_with_zeros};
@@ -145,6 +145,11 @@ fn groups_and_blocks_are_left_out_by_refits() {
     }
 }
 
+/// The least error of a search.
+fn least(fit: &GlmFit<f64>) -> f64 {
+    fit.errors().iter().map(|(_, error)| *error).fold(f64::INFINITY, f64::min)
+}
+
 /// Each row five times: leave-one-out sees four equal rows, groups do not.
 #[test]
 fn repeated_rows_are_left_out_as_groups() {
@@ -154,9 +159,6 @@ fn repeated_rows_are_left_out_as_groups() {
     let model = Glm::logistic(trigonometric(60, 0.4), 2).unwrap();
     let by_rows = model.search(&x, &labels).unwrap();
     let by_groups = model.search_by(&Criterion::LeaveGroupsOut(&rows), &x, &labels).unwrap();
-    let least = |fit: &random_features::apply::GlmFit<f64>| {
-        fit.errors().iter().map(|(_, error)| *error).fold(f64::INFINITY, f64::min)
-    };
     assert!(least(&by_rows) < 0.7 * least(&by_groups), "{} {}", least(&by_rows), least(&by_groups));
     assert!(by_groups.lambda() > by_rows.lambda());
 }
@@ -214,9 +216,6 @@ fn copies_are_noticed_and_left_out_together() {
     let groups: Vec<usize> = rows.iter().map(|i| i % 5).collect();
     let grouped = model.search_by(&Criterion::LeaveGroupsOut(&groups), &x5, &labels5).unwrap();
     assert!(grouped.warnings().is_empty());
-    let least = |fit: &random_features::apply::GlmFit<f64>| {
-        fit.errors().iter().map(|(_, error)| *error).fold(f64::INFINITY, f64::min)
-    };
     let (plain, together) = (least(&once), least(&grouped));
     assert!((together / plain - 1.0).abs() < 0.25, "{together} by groups, {plain} by rows without copies");
     assert!(least(&copied) < plain);

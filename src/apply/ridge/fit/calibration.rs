@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
 use super::check_finite;
 use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
+use crate::reduce::LARGEST_SUMMAND;
 use crate::{Real, Targets, numeric, progress};
 
 /// The maximum number of steps of Newton's method.
@@ -14,9 +15,6 @@ const ENOUGH: f64 = 1e-12;
 /// The weight of a penalty that makes the minimum unique. Without it a constant added to all offsets changes nothing, and equal
 /// predictions do not determine the slope.
 const FIRMNESS: f64 = 1e-9;
-
-/// The largest sum of weights.
-const LARGEST: f64 = 1e288;
 
 /// Probabilities e^(a s_c + b_c) / Σ_k e^(a s_k + b_k) from predictions s, with a common slope a ≥ 0 and an offset b_c for each
 /// class, 0 for a class that has no probability.
@@ -62,7 +60,7 @@ impl WeightedLabels {
         let labels = columns.rows().into_iter().enumerate().map(label).collect::<Result<_>>()?;
         let weights = weights.map_or_else(|| vec![1.0; rows], |weights| weights.to_vec());
         let value = weights.iter().sum::<f64>();
-        if value > LARGEST {
+        if value > LARGEST_SUMMAND {
             let (name, domain) = ("the sum of the weights", "at most 1e288");
             return Err(Error::Parameter { name, value, domain });
         }

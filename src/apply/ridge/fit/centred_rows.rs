@@ -14,12 +14,9 @@ use crate::linalg::{Backend, Svd};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of_mut;
-use crate::reduce::GramIntake;
+use crate::reduce::{GramIntake, LARGEST_SUMMAND};
 use crate::threads::Pool;
 use crate::{Real, progress};
-
-/// The largest product of two rows, and the largest sum of weights.
-const LARGEST: f64 = 1e288;
 
 /// Centred features of rows.
 pub(in crate::apply) struct CentredRows {
@@ -53,7 +50,7 @@ impl CentredRows {
         if weight <= 0.0 {
             return Err(Error::NoData { what: "a regression of rows in memory" });
         }
-        if weight > LARGEST {
+        if weight > LARGEST_SUMMAND {
             return Err(too_large());
         }
         check_memory("rows of features", n, width.saturating_mul(2 * size_of::<f64>()))?;
@@ -90,7 +87,7 @@ impl CentredRows {
     pub fn decomposed(self, targets: &Array2<f64>, centred: bool) -> Result<RowAxes> {
         let CentredRows { mut features, mean, direction, weight } = self;
         let n = features.nrows();
-        if !features.rows().into_iter().all(|row| row.dot(&row) <= LARGEST) {
+        if !features.rows().into_iter().all(|row| row.dot(&row) <= LARGEST_SUMMAND) {
             return Err(too_large());
         }
         let reflection = centred.then(|| Reflection::new(direction));

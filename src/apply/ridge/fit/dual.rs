@@ -133,8 +133,7 @@ impl<T: Real> RidgeSpectrum<T> {
 
     /// Warns if training rows of positive weight are badly scaled for the map's kernel; never if inputs are standardised.
     pub(super) fn scale_warning(&self, rows: &RidgeRows<'_, T>) -> Option<RidgeWarning> {
-        let as_they_are = self.inputs.is_none();
-        as_they_are.then(|| GramIntake::scale_warning_of(&self.map, rows.x.view())).flatten()
+        GramIntake::scale_warning_of(&self.map, self.inputs.as_ref(), rows.x.view())
     }
 }
 

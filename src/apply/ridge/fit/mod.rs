@@ -39,7 +39,7 @@ pub use spectrum::RidgeSpectrum;
 
 pub(in crate::apply) use centred_rows::{CentredRows, RowAxes};
 pub(in crate::apply) use normal::{Normal, symmetric_products};
-pub(in crate::apply) use search::repeated_rows;
+pub(in crate::apply) use search::{block_of, check_parts, folds_of, labels_of, repeated_rows};
 
 use criterion::RidgeRows;
 

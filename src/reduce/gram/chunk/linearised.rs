@@ -4,13 +4,11 @@ use std::ops::Range;
 
 use ndarray::{ArrayView1, ArrayView2, s};
 
-use super::{
-    ChunkPools, Differences, FeatureChunk, PackedRun, RUN, TargetSums, add_scaled, first_without_features,
-};
+use super::{ChunkPools, Differences, FeatureChunk, PackedRun, RUN, TargetSums, first_without_features};
 use crate::Real;
 use crate::engine::{Batch, FeatureSource, PointsView, Program, Runs, fold};
 use crate::error::{Error, Result};
-use crate::numeric::{self, Isa};
+use crate::numeric;
 use crate::progress;
 
 /// The derivatives of a loss at rows, for the decision values of a model.
@@ -99,14 +97,7 @@ impl Differences {
                 if factor == 0.0 {
                     continue;
                 }
-                let mut sums = all.cross.row_mut(j);
-                let sums = numeric::slice_of_mut(&mut sums);
-                for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
-                    if *scale > f64::NEG_INFINITY {
-                        let sums = &mut sums[columns.clone()];
-                        add_scaled(Isa::best(), sums, factor * scale.exp(), &row.values[columns.clone()]);
-                    }
-                }
+                row.add_to(program.blocks(), factor, numeric::slice_of_mut(&mut all.cross.row_mut(j)));
             }
         }
         all

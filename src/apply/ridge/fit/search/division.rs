@@ -25,19 +25,8 @@ impl FoldRows {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there are too few folds, or fewer rows than folds.
     pub fn of<T: Real>(criterion: &Criterion<'_, T>, rows: usize, seed: u64) -> Result<Option<Self>> {
-        let (count, gap, least, name) = match criterion {
-            Criterion::Folds(count) => (*count, None, 2, "the number of folds"),
-            Criterion::Forward { blocks, gap } => {
-                (*blocks, Some(*gap), gap.saturating_add(2), "the number of blocks")
-            }
-            _ => return Ok(None),
-        };
-        if !(least..=rows).contains(&count) {
-            let domain = "at least 2 more than the gap, if there is one, and at most the number of rows";
-            return Err(Error::Parameter { name, value: count as f64, domain });
-        }
-        let mut places: Vec<usize> =
-            (0..rows).map(|row| (row as u128 * count as u128 / rows as u128) as usize).collect();
+        let Some((count, gap)) = folds_of(criterion, rows)? else { return Ok(None) };
+        let mut places: Vec<usize> = (0..rows).map(|row| block_of(row, count, rows)).collect();
         if gap.is_none() {
             let mut rng = crate::rng_of_step(seed, STREAM);
             (1..rows).for_each(|last| places.swap(last, rng.random_range(0..=last)));
@@ -58,11 +47,49 @@ impl FoldRows {
     }
 }
 
+/// The number of folds or blocks of a criterion for `rows` rows, and the gap of blocks, if it has folds.
+///
+/// # Errors
+/// The errors of [`check_parts`].
+pub(in crate::apply) fn folds_of<T: Real>(
+    criterion: &Criterion<'_, T>,
+    rows: usize,
+) -> Result<Option<(usize, Option<usize>)>> {
+    let (name, count, gap) = match criterion {
+        Criterion::Folds(count) => ("the number of folds", *count, None),
+        Criterion::Forward { blocks, gap } => ("the number of blocks", *blocks, Some(*gap)),
+        _ => return Ok(None),
+    };
+    check_parts((name, count), gap, rows)?;
+    Ok(Some((count, gap)))
+}
+
+/// Rejects too few parts of the rows, and more parts than rows.
+///
+/// # Errors
+/// [`Parameter`](Error::Parameter) with the name and the number of the parts.
+pub(in crate::apply) fn check_parts(
+    (name, count): (&'static str, usize),
+    gap: Option<usize>,
+    rows: usize,
+) -> Result<()> {
+    if (gap.unwrap_or(0).saturating_add(2)..=rows).contains(&count) {
+        return Ok(());
+    }
+    let domain = "at least 2 more than the gap, if there is one, and at most the number of rows";
+    Err(Error::Parameter { name, value: count as f64, domain })
+}
+
+/// The block of a row, of `count` blocks of consecutive rows.
+pub(in crate::apply) fn block_of(row: usize, count: usize, rows: usize) -> usize {
+    (row as u128 * count as u128 / rows as u128) as usize
+}
+
 /// The labels of a search's rows, if its criterion leaves groups out.
 ///
 /// # Errors
 /// [`Shape`](Error::Shape) if there are not as many labels as rows.
-pub(super) fn labels_of<'c, T: Real>(
+pub(in crate::apply) fn labels_of<'c, T: Real>(
     criterion: &Criterion<'c, T>,
     rows: usize,
 ) -> Result<Option<&'c [usize]>> {

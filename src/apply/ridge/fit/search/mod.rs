@@ -18,6 +18,7 @@ mod steps;
 mod trial;
 mod warning;
 
+pub(in crate::apply) use division::{block_of, check_parts, folds_of, labels_of};
 pub use grid::RidgeGrid;
 pub use options::RidgeSearch;
 pub(in crate::apply) use repeated::repeated_rows;
