@@ -113,7 +113,10 @@ impl RowRanges {
     }
 
     /// Rejects a range of rows if one of them is held.
-    fn check_absent(&self, rows: &Range<u64>) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) with the first row of the range that is held.
+    pub(crate) fn check_absent(&self, rows: &Range<u64>) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }

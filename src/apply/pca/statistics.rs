@@ -121,6 +121,21 @@ impl<T: Real> PcaStatistics<T> {
         self.intake.take_in(x.view(), &TargetRows::none(x.nrows(), Some(weights)))
     }
 
+    /// Adds rows by their numbers, in any order: `x` and the weights have a row for each number. The next update begins after the
+    /// largest number.
+    ///
+    /// # Errors
+    /// The errors of [`RidgeStatistics::update_rows`].
+    pub fn update_rows<'a>(
+        &mut self,
+        numbers: &[u64],
+        x: impl Into<Points<'a, T>>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        let x = x.into();
+        self.intake.take_in_listed(numbers, &x, &TargetRows::none(x.nrows(), weights))
+    }
+
     /// Removes rows that were added. `first` is the number of the first row, and the points and weights must be the ones that
     /// were added.
     ///

@@ -228,6 +228,46 @@ impl<T: Real> RidgeStatistics<T> {
         self.intake.take_in(x.into().view(), &targets.into().rows(self.targets())?)
     }
 
+    /// Adds rows by their numbers, in any order: `x` and the targets have a row for each number. Data whose rows are divided, such
+    /// as into folds or by a condition, keep the numbers of the whole data set. The next update begins after the largest number.
+    ///
+    /// The sums are changed once for each [`CHUNK`](RidgeStatistics::CHUNK) that has new rows, however many these are. Parts whose
+    /// updates hold all their rows of a chunk at once merge to the same bits.
+    ///
+    /// ```
+    /// use random_features::ndarray::{Array2, s};
+    /// use random_features::Trigonometric;
+    /// use random_features::apply::RidgeStatistics;
+    /// use random_features::frequency::Orthogonal;
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 8, 1)?, 1.0)?;
+    /// let x = Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 25.0);
+    /// let y = x.mapv(f64::sin);
+    /// let mut parts = Vec::new();
+    /// for part in 0..2 {
+    ///     let numbers: Vec<u64> = (part..100).step_by(2).collect();
+    ///     let rows = s![part as usize..;2, ..];
+    ///     let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
+    ///     statistics.update_rows(&numbers, x.slice(rows), y.slice(rows))?;
+    ///     parts.push(statistics);
+    /// }
+    /// let (mut all, odd) = (parts[0].clone(), &parts[1]);
+    /// all.merge(odd)?;
+    /// assert_eq!(all.row_ranges(), [0..100]);
+    /// assert!(all.merge(odd).is_err()); // These rows are counted already.
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`update`](RidgeStatistics::update); [`Row`](Error::Row) if a number is listed twice.
+    pub fn update_rows<'a, 't>(
+        &mut self,
+        numbers: &[u64],
+        x: impl Into<Points<'a, T>>,
+        targets: impl Into<Targets<'t, T>>,
+    ) -> Result<()> {
+        self.intake.take_in_listed(numbers, &x.into(), &targets.into().rows(self.targets())?)
+    }
+
     /// Removes rows that were added. `first` is the number of the first row, and the data must be the ones that were added.
     ///
     /// The data are not checked: other data leave sums that belong to no data set. If no row of positive weight remains,

@@ -61,24 +61,33 @@ impl<T: Real> GramIntake<T> {
         x: &Points<'_, T>,
         targets: &TargetRows<'_, T>,
     ) -> Result<()> {
-        check_size("the number of points that are removed", numbers.len(), x.nrows())?;
-        check_size("the number of rows of targets", x.nrows(), targets.columns.nrows())?;
-        let mut order: Vec<usize> = (0..numbers.len()).collect();
-        order.sort_by_key(|i| numbers[*i]);
-        let mut rows: Vec<Range<u64>> = Vec::new();
-        for row in order.iter().map(|i| numbers[*i]) {
-            let next = RowRanges::numbers(row, 1)?;
-            match rows.last_mut() {
-                Some(last) if last.end > row => return Err(Error::Row { row, reason: "is listed twice" }),
-                Some(last) if last.end == row => last.end = next.end,
-                _ => rows.push(next),
-            }
-        }
-        if order.is_sorted() {
-            return self.take_out_ranges(rows, x.view(), targets);
-        }
-        let targets = targets.select(&order);
-        self.take_out_ranges(rows, x.select(&order)?.view(), &targets)
+        Listed::of(numbers, x.nrows(), targets)?
+            .in_order(x, targets, |rows, x, targets| self.take_out_ranges(rows, x, targets))
+    }
+
+    /// Adds rows of these numbers. The next update begins after the largest of them.
+    pub fn take_in_listed(
+        &mut self,
+        numbers: &[u64],
+        x: &Points<'_, T>,
+        targets: &TargetRows<'_, T>,
+    ) -> Result<()> {
+        Listed::of(numbers, x.nrows(), targets)?
+            .in_order(x, targets, |rows, x, targets| self.take_in_ranges(rows, x, targets))
+    }
+
+    /// Adds rows with the numbers of these ascending ranges.
+    #[inline(never)]
+    fn take_in_ranges(
+        &mut self,
+        rows: Vec<Range<u64>>,
+        x: PointsView<'_, T>,
+        targets: &TargetRows<'_, T>,
+    ) -> Result<()> {
+        rows.iter().try_for_each(|rows| self.sums.rows.check_absent(rows))?;
+        let change = self.with_ranges(rows, x, targets)?;
+        self.put(change);
+        Ok(())
     }
 
     /// Removes rows with the numbers of these ascending ranges.
@@ -105,17 +114,28 @@ impl<T: Real> GramIntake<T> {
     }
 
     /// The change that adds the next rows.
-    #[inline(never)]
     pub fn with(&self, x: PointsView<'_, T>, targets: &TargetRows<'_, T>) -> Result<Change<T>> {
         let rows = self.sums.rows.next(self.next, x.nrows())?;
-        let totals = self.new_totals(x, targets, std::slice::from_ref(&rows), 1.0)?;
+        self.with_ranges(vec![rows], x, targets)
+    }
+
+    /// The change that adds rows with the numbers of these ascending ranges, none of which is held.
+    #[inline(never)]
+    fn with_ranges(
+        &self,
+        rows: Vec<Range<u64>>,
+        x: PointsView<'_, T>,
+        targets: &TargetRows<'_, T>,
+    ) -> Result<Change<T>> {
+        let totals = self.new_totals(x, targets, &rows, 1.0)?;
         let present = self.sums.present.with(&RowCounts::of(&targets.columns, targets.weights()));
         let mut ranges = self.sums.ranges.clone();
         let counts = |i: usize| targets.weights().is_none_or(|weights| weights[i] > 0.0);
         ranges.join(&Ranges::of(x, counts));
         let mut target_ranges = self.sums.target_ranges.clone();
         target_ranges.join(&Ranges::of(targets.columns.view().into(), counts));
-        Ok(Change { totals, next: rows.end, rows: vec![rows], sign: 1.0, ranges, target_ranges, present })
+        let next = rows.last().map_or(self.next, |last| last.end);
+        Ok(Change { totals, next, rows, sign: 1.0, ranges, target_ranges, present })
     }
 
     /// Puts a change in its place; nothing else may have changed since it was computed. If no row of positive weight remains, the
@@ -200,4 +220,52 @@ impl<T: Real> GramIntake<T> {
     }
 }
 
-once!(GramIntake::<T>::take_in, GramIntake::<T>::take_out_ranges, GramIntake::<T>::with);
+/// Rows by their numbers.
+struct Listed {
+    /// The numbers as ascending ranges.
+    rows: Vec<Range<u64>>,
+    /// The places of the rows in the order of their numbers; `None` if they stand in it.
+    order: Option<Vec<usize>>,
+}
+
+impl Listed {
+    /// Rejects sizes that differ, numbers that are too large and numbers that are listed twice.
+    fn of<T: Real>(numbers: &[u64], points: usize, targets: &TargetRows<'_, T>) -> Result<Self> {
+        check_size("the number of points with a row number", numbers.len(), points)?;
+        check_size("the number of rows of targets", points, targets.columns.nrows())?;
+        targets.check_weights(points)?;
+        let mut order: Vec<usize> = (0..numbers.len()).collect();
+        order.sort_by_key(|i| numbers[*i]);
+        let mut rows: Vec<Range<u64>> = Vec::new();
+        for row in order.iter().map(|i| numbers[*i]) {
+            let next = RowRanges::numbers(row, 1)?;
+            match rows.last_mut() {
+                Some(last) if last.end > row => return Err(Error::Row { row, reason: "is listed twice" }),
+                Some(last) if last.end == row => last.end = next.end,
+                _ => rows.push(next),
+            }
+        }
+        let order = if order.is_sorted() { None } else { Some(order) };
+        Ok(Listed { rows, order })
+    }
+
+    /// Hands on the ranges, with points and targets in their order.
+    fn in_order<T: Real>(
+        self,
+        x: &Points<'_, T>,
+        targets: &TargetRows<'_, T>,
+        act: impl FnOnce(Vec<Range<u64>>, PointsView<'_, T>, &TargetRows<'_, T>) -> Result<()>,
+    ) -> Result<()> {
+        match self.order {
+            None => act(self.rows, x.view(), targets),
+            Some(order) => act(self.rows, x.select(&order)?.view(), &targets.select(&order)),
+        }
+    }
+}
+
+once!(
+    GramIntake::<T>::take_in,
+    GramIntake::<T>::take_in_ranges,
+    GramIntake::<T>::take_out_ranges,
+    GramIntake::<T>::with_ranges
+);

@@ -10,6 +10,7 @@ mod few_rows;
 mod growth;
 mod interrupted;
 mod left_out;
+mod listed;
 mod merging;
 mod models;
 mod offsets;

@@ -138,6 +138,45 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(Array1::from_shape_fn(sums.feature_dim(), |f| sums.feature(f)) / Normal::weight_of(sums)?)
     }
 
+    /// The mean of each target, ȳ = Σ w y / Σ w, t numbers.
+    ///
+    /// # Errors
+    /// The errors of [`products`](RidgeStatistics::products).
+    #[inline(never)]
+    pub fn mean_targets(&self) -> Result<Array1<f64>> {
+        let (sums, weight) = (self.sums(), Normal::weight_of(self.sums())?);
+        Ok(sums.moments().into_iter().take(sums.targets()).map(|sum| sum / weight).collect())
+    }
+
+    /// The variance of each target, Σ w (y − ȳ)² / Σ w, t numbers; 0 for targets that count as constant.
+    ///
+    /// ```
+    /// use random_features::ndarray::{Array2, arr1};
+    /// use random_features::Trigonometric;
+    /// use random_features::apply::RidgeStatistics;
+    /// use random_features::frequency::Orthogonal;
+    /// let map = Trigonometric.gaussian(Orthogonal.draw(1, 8, 1)?, 1.0)?;
+    /// let mut statistics = RidgeStatistics::new(map, 1)?;
+    /// statistics.update(&Array2::zeros((4, 1)), &arr1(&[1.0, 1.0, 3.0, 3.0]))?;
+    /// assert_eq!(statistics.mean_targets()?, arr1(&[2.0]));
+    /// assert_eq!(statistics.target_variances()?, arr1(&[1.0]));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`products`](RidgeStatistics::products).
+    #[inline(never)]
+    pub fn target_variances(&self) -> Result<Array1<f64>> {
+        let (sums, weight) = (self.sums(), Normal::weight_of(self.sums())?);
+        let variance = |(target, mean): (usize, &f64)| {
+            let [sum, square] = sums.moments_about(target, *mean);
+            let square = (square - sum * sum / weight).max(0.0);
+            let constant = sums.is_constant_target(target, square, true)?;
+            Ok(if constant { 0.0 } else { square / weight })
+        };
+        self.mean_targets()?.iter().enumerate().map(variance).collect()
+    }
+
     /// The model with these weights, D × t.
     pub(super) fn model(&self, normal: &Normal, weights: Array2<f64>) -> Ridge<T> {
         let intercepts = normal.intercepts(&weights);
@@ -290,4 +329,6 @@ once!(
     RidgeStatistics::<T>::spectrum_with,
     RidgeStatistics::<T>::products,
     RidgeStatistics::<T>::mean_features,
+    RidgeStatistics::<T>::mean_targets,
+    RidgeStatistics::<T>::target_variances,
 );
