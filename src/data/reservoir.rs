@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::{Array2, ArrayRef2};
+use ndarray::{Array2, ArrayRef1, ArrayRef2};
 
 use super::Statistics;
 use crate::Real;
@@ -134,10 +134,31 @@ impl Reservoir {
     /// reach 2⁶⁴ − 1. Nothing is added on error.
     #[inline(never)]
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
+        self.take(x, |statistics| statistics.update(x), |_| true)
+    }
+
+    /// Adds the rows of `x`, n × d, with n weights, which say how often each row counts in the [statistics](Reservoir::statistics).
+    /// The sample is drawn from the rows of positive weight, all with equal probability.
+    ///
+    /// # Errors
+    /// The errors of [`update`](Reservoir::update) and of [`Statistics::update_weighted`]. Nothing is added on error.
+    #[inline(never)]
+    pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<f64>) -> Result<()> {
+        check_size("the number of weights", x.nrows(), weights.len())?;
+        self.take(x, |statistics| statistics.update_weighted(x, weights), |row| weights[row] > 0.0)
+    }
+
+    /// Adds rows to the statistics, and to the sample those that are present.
+    fn take<T: Real>(
+        &mut self,
+        x: &ArrayRef2<T>,
+        add: impl FnOnce(&mut Statistics) -> Result<()>,
+        present: impl Fn(usize) -> bool,
+    ) -> Result<()> {
         let read = self.read.next(self.next, x.nrows())?;
         check_size("the number of columns of x", self.dim(), x.ncols())?;
-        let rows = self.rows_to_keep(x)?;
-        self.statistics.update(x)?;
+        let rows = self.rows_to_keep(x, present)?;
+        add(&mut self.statistics)?;
         self.kept.extend(rows);
         self.drop_surplus();
         self.next = read.end;
@@ -145,14 +166,21 @@ impl Reservoir {
         Ok(())
     }
 
-    /// The rows of `x` that may be kept, with hash and number; later rows of `x` may replace some of them.
-    fn rows_to_keep<T: Real>(&self, x: &ArrayRef2<T>) -> Result<BTreeMap<(u64, u64), Vec<f64>>> {
+    /// The present rows of `x` that may be kept, with hash and number; later rows of `x` may replace some of them.
+    fn rows_to_keep<T: Real>(
+        &self,
+        x: &ArrayRef2<T>,
+        present: impl Fn(usize) -> bool,
+    ) -> Result<BTreeMap<(u64, u64), Vec<f64>>> {
         let last =
             self.kept.last_key_value().filter(|_| self.kept.len() >= self.capacity).map(|(key, _)| *key);
         let mut rows = BTreeMap::new();
-        for (row, number) in x.rows().into_iter().zip(self.next..) {
+        for ((place, row), number) in x.rows().into_iter().enumerate().zip(self.next..) {
             if number.is_multiple_of(ROWS) {
                 progress::check()?;
+            }
+            if !present(place) {
+                continue;
             }
             let key = (self.hash(number), number);
             let is_full = rows.len() >= self.capacity;
@@ -194,6 +222,11 @@ impl Reservoir {
     /// The statistics of all rows.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    /// The number of rows that were read, with those of weight 0.
+    pub fn rows(&self) -> u64 {
+        self.read.len()
     }
 
     /// The numbers of the rows that are kept, ascending.
@@ -264,15 +297,16 @@ mod stored {
             let StoredReservoir { statistics, seed, capacity, read, next, rows, points } = stored;
             let mut reservoir = Reservoir::new(statistics.dim())?.with_seed(seed)?.with_capacity(capacity)?;
             let count = rows.len();
-            if statistics.rows() != read.len() {
+            // Rows of weight 0 are read, and not in the statistics.
+            if statistics.rows() > read.len() {
                 return Err(Error::Merge {
                     reason: "the rows that were read are not those of the statistics",
                 });
             }
-            if count as u64 > read.len() || count > capacity {
+            if count as u64 > statistics.rows() || count > capacity {
                 let (name, domain) = (
                     "the number of rows that are kept",
-                    "at most that of rows that were read and may be kept",
+                    "at most that of rows in the statistics, and of rows that may be kept",
                 );
                 return Err(Error::Parameter { name, value: count as f64, domain });
             }
@@ -295,4 +329,4 @@ mod stored {
     sealed!(Reservoir, StoredReservoir, AnyScalar);
 }
 
-once!(Reservoir::of::<T>, Reservoir::update::<T>);
+once!(Reservoir::of::<T>, Reservoir::update::<T>, Reservoir::update_weighted::<T>);

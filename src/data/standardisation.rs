@@ -147,6 +147,32 @@ impl Standardisation {
         Standardisation::new(centre, scale)?.with_rests(rest)?.with_constant_columns(constant)
     }
 
+    /// The standardisation of some of the coordinates, in the order named.
+    ///
+    /// ```
+    /// use random_features::ndarray::arr2;
+    /// use random_features::apply::Standardisation;
+    /// let inputs = Standardisation::of(&arr2(&[[1.0f64, 7.0], [3.0, 7.0]]))?;
+    /// assert_eq!(inputs.select(&[0])?, Standardisation::of(&arr2(&[[1.0], [3.0]]))?);
+    /// assert_eq!(inputs.select(&[1, 0])?.constant_columns(), [0]);
+    /// assert!(inputs.select(&[2]).is_err());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if no coordinate is named, [`Entry`](Error::Entry) with the first that does not exist.
+    pub fn select(&self, coordinates: &[usize]) -> Result<Self> {
+        if let Some(row) = coordinates.iter().position(|k| *k >= self.centre.len()) {
+            let (what, domain) = ("the coordinates", "below the number of coordinates");
+            return Err(Error::Entry { what, row, value: coordinates[row] as f64, domain });
+        }
+        let of = |all: &[f64]| coordinates.iter().map(|k| all[*k]).collect::<Vec<f64>>();
+        let is_constant = |place: &usize| self.constant.contains(&coordinates[*place]);
+        let constant = (0..coordinates.len()).filter(is_constant).collect();
+        let chosen = Standardisation::new(of(&self.centre), of(&self.scale))?;
+        chosen.with_rests(of(&self.rest))?.with_constant_columns(constant)
+    }
+
     /// The centres, which are subtracted first. The rounding errors of means are subtracted afterwards.
     pub fn centre(&self) -> &[f64] {
         &self.centre

@@ -171,3 +171,37 @@ fn parts_are_stored_and_go_on() {
     // Damage is seen.
     assert!(serde_json::from_str::<Reservoir>(&text.replacen("300", "301", 1)).is_err());
 }
+
+/// Weights count in the statistics, and rows of weight 0 are in no sample.
+#[test]
+fn weights_count_in_the_statistics() {
+    let x = Array2::from_shape_fn((500, 2), |(i, k)| ((i * (k + 2)) as f64 * 0.37).sin() + 5.0);
+    let w = ndarray::Array1::from_shape_fn(500, |i| (i % 3) as f64);
+    let mut whole = Reservoir::new(2).unwrap().with_capacity(40).unwrap();
+    whole.update_weighted(&x, &w).unwrap();
+    let mut expected = Statistics::new(2).unwrap();
+    expected.update_weighted(&x, &w).unwrap();
+    assert_eq!((whole.rows(), whole.statistics().rows()), (500, expected.rows()));
+    assert_eq!(whole.statistics().mean().unwrap(), expected.mean().unwrap());
+    assert_eq!(whole.statistics().variance().unwrap(), expected.variance().unwrap());
+    assert_eq!(whole.row_numbers().len(), 40);
+    assert!(whole.row_numbers().iter().all(|row| row % 3 > 0));
+    // Those that are kept are the same in two parts, and do not depend on the weights but for 0.
+    let mut left = Reservoir::new(2).unwrap().with_capacity(40).unwrap();
+    left.update_weighted(&x.slice(s![..123, ..]), &w.slice(s![..123]).mapv(|w| 7.0 * w)).unwrap();
+    let mut right = Reservoir::new(2).unwrap().with_capacity(40).unwrap().with_first_row(123).unwrap();
+    right.update_weighted(&x.slice(s![123.., ..]), &w.slice(s![123..])).unwrap();
+    left.merge(&right).unwrap();
+    assert_eq!((left.row_numbers(), left.points()), (whole.row_numbers(), whole.points()));
+    #[cfg(feature = "serde")]
+    {
+        let stored = postcard::to_stdvec(&whole).unwrap();
+        let again: Reservoir = postcard::from_bytes(&stored).unwrap();
+        assert_eq!((again.rows(), again.points()), (whole.rows(), whole.points()));
+    }
+    let before = left.clone();
+    let negative = ndarray::arr1(&[1.0, -1.0]);
+    assert!(left.update_weighted(&x.slice(s![..2, ..]), &negative).is_err());
+    assert!(left.update_weighted(&x.slice(s![..3, ..]), &negative).is_err());
+    assert_eq!((left.rows(), left.points()), (before.rows(), before.points()));
+}

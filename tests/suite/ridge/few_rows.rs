@@ -132,3 +132,22 @@ fn rows_of_weight_0_may_be_among_left_out_rows() {
         }
     }
 }
+
+/// A regression on a single row predicts its target: with a large λ, so does every block the mean of those before it.
+#[test]
+fn regressions_on_a_single_row_predict_the_mean() {
+    for n in [2, 3, 5, 8] {
+        let (x, y) = line();
+        let (x, y) = (x.slice(s![..n, ..]).to_owned(), y.slice(s![..n, ..]).to_owned());
+        let search = |criterion| on(&trigonometric::<f64>(64, 1.0)).with_criterion(criterion);
+        let forward = Criterion::Forward { blocks: n, gap: 0 };
+        let found = search(forward.clone()).with_lambdas([1e9]).fit(&x, &y).unwrap();
+        let before = |k: usize| y.slice(s![..k, 0]).mean().unwrap();
+        let expected = (1..n).map(|k| (y[[k, 0]] - before(k)).powi(2)).sum::<f64>() / (n - 1) as f64;
+        assert!((found.error() / expected - 1.0).abs() < 1e-6, "{n}: {} {expected}", found.error());
+        for criterion in [forward, Criterion::Folds(2), Criterion::HeldOutShare(0.5)] {
+            let found = search(criterion).fit(&x, &y);
+            assert!(found.as_ref().is_ok_and(|fit| !fit.error().is_nan()) || found.is_err());
+        }
+    }
+}

@@ -75,18 +75,28 @@ impl Levels {
         Levels { each, targets: targets.to_vec(), of_squares, of_features }
     }
 
-    /// Multiplies the features of some rows, one after another, and gives the sums by row and λ.
-    pub fn of<'b>(&self, u: &[f64], buffers: &'b mut LevelBuffers) -> impl Fn(usize, usize) -> RowSums<'b> {
+    /// Multiplies the features of `rows` rows, one after another, and gives the sums by row and λ.
+    pub fn of<'b>(
+        &self,
+        rows: usize,
+        u: &[f64],
+        buffers: &'b mut LevelBuffers,
+    ) -> impl Fn(usize, usize) -> RowSums<'b> {
         let (depth, count, width) = (self.of_squares.depth(), self.each.len(), self.targets.len());
-        let rows = u.len().checked_div(depth).unwrap_or(0);
         let LevelBuffers { squares, sums, predicted } = buffers;
         squares.clear();
         squares.extend(u.iter().map(|u| u * u));
         sums.resize(rows * (2 * count + 1), 0.0);
         predicted.resize(rows * count * width, 0.0);
-        let isa = Isa::best();
-        numeric::product(isa, squares, depth, self.of_squares.all(), sums, 2 * count + 1);
-        numeric::product(isa, u, depth, self.of_features.all(), predicted, count * width);
+        if depth == 0 {
+            // A regression on a single row has no directions: it predicts the mean.
+            sums.fill(0.0);
+            predicted.fill(0.0);
+        } else {
+            let isa = Isa::best();
+            numeric::product(isa, squares, depth, self.of_squares.all(), sums, 2 * count + 1);
+            numeric::product(isa, u, depth, self.of_features.all(), predicted, count * width);
+        }
         let (sums, predicted): (&'b [f64], &'b [f64]) = (sums, predicted);
         move |row, level| {
             let sums = &sums[row * (2 * count + 1)..][..2 * count + 1];

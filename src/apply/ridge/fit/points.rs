@@ -109,7 +109,7 @@ impl<T: Real> RidgeSpectrum<T> {
             if let Some(row) = first_unknown(u, rows.clone(), |row| sample.weight(row) > 0.0) {
                 unknown.fetch_min(row, Ordering::Relaxed);
             }
-            let of_row = levels.of(u, buffers);
+            let of_row = levels.of(rows.len(), u, buffers);
             for (place, i) in rows.enumerate() {
                 let each = levels.each.iter().enumerate().map(|(k, level)| (level, of_row(place, k)));
                 for (sums, row) in sums.chunks_exact_mut(targets.len() + 1).zip(each) {

@@ -68,7 +68,7 @@ impl<'g, T: Real> Without<'g, T> {
             let u = self.features(group, buffers)?;
             let u: Vec<f64> = u.iter().take(self.spectrum.shrinkage.values.len()).copied().collect();
             let (mut own, at) = (LevelBuffers::default(), (*row, targets.as_slice()));
-            let of_row = self.levels.of(&u, &mut own);
+            let of_row = self.levels.of(1, &u, &mut own);
             sums.zip(&self.levels.each).for_each(|((k, out), level)| {
                 self.spectrum.add_error(&self.sample, at, (level, of_row(0, k)), true, out);
             });
