@@ -6,7 +6,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray};
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type};
 use datafusion::common::Result;
-use ndarray::{ArrayView2, Axis};
+use ndarray::{ArrayView1, ArrayView2, Axis};
 use random_features::{Points, Real};
 
 use crate::fault::{external, refuse};
@@ -28,27 +28,37 @@ impl Scalar for f64 {
 /// Columns of the same rows: coordinates, one a column or all in one list, and what comes before them.
 #[derive(Clone, Debug)]
 pub struct Columns {
+    /// How often each row counts, of `Float64`; each counts once if there is none.
+    pub weight: Option<ArrayRef>,
     /// The target or label, if there is one.
     pub target: Option<ArrayRef>,
     /// Columns of one type of floats, or one `FixedSizeList` of these.
     pub x: Vec<ArrayRef>,
-    /// What the target is called and then the columns of the points, if that is known.
+    /// The names of the weight, the target and the columns of the points, in this order, if they are known.
     pub names: Arc<[String]>,
 }
 
 impl Columns {
-    /// The target and the points.
+    /// The weight, the target and the points.
     fn all(&self) -> impl Iterator<Item = &ArrayRef> {
-        self.target.iter().chain(&self.x)
+        self.weight.iter().chain(&self.target).chain(&self.x)
     }
 
-    /// What the target or one of the points is called, the target first.
-    pub fn name(&self, k: usize) -> String {
-        match (self.names.get(k), &self.target) {
-            (Some(name), _) => format!("column {name}"),
-            (None, Some(_)) if k == 0 => "the target".into(),
-            _ => "the points".into(),
+    /// What a column is called, in the order of weight, target and points.
+    fn name(&self, k: usize) -> String {
+        let weights = usize::from(self.weight.is_some());
+        let targets = usize::from(self.target.is_some());
+        match self.names.get(k) {
+            Some(name) => format!("column {name}"),
+            None if k < weights => "the weight".into(),
+            None if k < weights + targets => "the target".into(),
+            None => "the points".into(),
         }
+    }
+
+    /// What the target is called.
+    pub fn target_name(&self) -> String {
+        self.name(usize::from(self.weight.is_some()))
     }
 
     /// The number of rows.
@@ -59,8 +69,8 @@ impl Columns {
     /// Some of the rows, without a copy.
     pub fn slice(&self, first: usize, rows: usize) -> Columns {
         let slice = |column: &ArrayRef| column.slice(first, rows);
-        let (target, x) = (self.target.as_ref().map(slice), self.x.iter().map(slice).collect());
-        Columns { target, x, names: self.names.clone() }
+        let (weight, target) = (self.weight.as_ref().map(slice), self.target.as_ref().map(slice));
+        Columns { weight, target, x: self.x.iter().map(slice).collect(), names: self.names.clone() }
     }
 
     /// Parts, one after the other.
@@ -68,14 +78,11 @@ impl Columns {
         let [first, ..] = parts else { return refuse("there are no rows to join") };
         let join = |column: &dyn Fn(&Columns) -> Option<&ArrayRef>| {
             let columns: Vec<&dyn Array> = parts.iter().filter_map(column).map(|c| c.as_ref()).collect();
-            concat(&columns)
+            if columns.is_empty() { Ok(None) } else { concat(&columns).map(Some) }
         };
-        let target = match first.target {
-            Some(_) => Some(join(&|part| part.target.as_ref())?),
-            None => None,
-        };
-        let x = (0..first.x.len()).map(|k| join(&|part| part.x.get(k)));
-        Ok(Columns { target, x: x.collect::<Result<_, _>>()?, names: first.names.clone() })
+        let (weight, target) = (join(&|part| part.weight.as_ref())?, join(&|part| part.target.as_ref())?);
+        let x = (0..first.x.len()).filter_map(|k| join(&|part| part.x.get(k)).transpose());
+        Ok(Columns { weight, target, x: x.collect::<Result<_, _>>()?, names: first.names.clone() })
     }
 
     /// The first null of the first column that has any: its row here, and what is wrong.
@@ -91,11 +98,22 @@ impl Columns {
         self.null().map_or(Ok(()), |(_, what)| refuse(what))
     }
 
-    /// The first number of a column that is not finite: its row here, and what is wrong.
-    pub fn not_finite(&self) -> Option<(usize, String)> {
+    /// The first number that sums do not take, one that is not finite or a negative weight: its row here, and what is wrong.
+    pub fn wrong_number(&self) -> Option<(usize, String)> {
         let place = |(k, column)| Some((first_not_finite(column)?, k));
-        let (row, k) = self.all().enumerate().filter_map(place).min()?;
-        Some((row, format!("{} holds a number that is not finite", self.name(k))))
+        let not_finite = self.all().enumerate().filter_map(place).min();
+        let not_finite =
+            not_finite.map(|(row, k)| (row, format!("{} holds a number that is not finite", self.name(k))));
+        let weights = self.weight.as_ref().and_then(|weights| weights.as_primitive_opt::<Float64Type>());
+        let negative = weights.and_then(|weights| weights.values().iter().position(|weight| *weight < 0.0));
+        let negative = negative.map(|row| (row, format!("{} holds a negative weight", self.name(0))));
+        not_finite.into_iter().chain(negative).min()
+    }
+
+    /// How often each row counts, without a copy; `None` if each counts once.
+    pub fn weights(&self) -> Result<Option<ArrayView1<'_, f64>>> {
+        let weights = self.weight.as_ref().map(|weight| random_features::arrow::column(weight));
+        weights.transpose().map_err(external)
     }
 
     /// The points, without a copy.

@@ -1,19 +1,22 @@
 //! A pass over a table in a call.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::array::AsArray;
+use datafusion::arrow::compute::cast as cast_array;
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Column, Result};
 use datafusion::dataframe::DataFrame;
-use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF, cast, lit};
 use datafusion::prelude::SessionContext;
 
 use crate::columns::{is_coordinate, is_list};
+use crate::division::Division;
 use crate::fault::refuse;
 use crate::map::MapSpec;
 use crate::scalar::StateParts;
-use crate::sums::{Constants, State, SumsFunction};
+use crate::sums::{Constants, RowColumns, State, SumsFunction};
 use crate::table::{ROW, RowTable};
 
 /// What is summed, and over which columns.
@@ -25,6 +28,10 @@ pub struct Task {
     pub target: Option<String>,
     /// The columns of the points: floats, or one list of them.
     pub columns: Vec<String>,
+    /// Coordinates behind those of the columns, computed from any columns.
+    pub computed: Vec<Expr>,
+    /// How often each row counts; each counts once if there is none.
+    pub weight: Option<Expr>,
 }
 
 impl Task {
@@ -67,16 +74,34 @@ impl Task {
         target: Option<String>,
         columns: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
-        Task { constants, target, columns: columns.into_iter().map(Into::into).collect() }
+        let columns = columns.into_iter().map(Into::into).collect();
+        Task { constants, target, columns, computed: Vec::new(), weight: None }
+    }
+
+    /// Sets how often each row counts: a number from 0 on, such as [`column`] of one.
+    pub fn with_weight(self, weight: Expr) -> Self {
+        Task { weight: Some(weight), ..self }
+    }
+
+    /// Adds coordinates that are computed from columns.
+    pub fn with_computed(self, computed: Vec<Expr>) -> Self {
+        Task { computed, ..self }
     }
 
     /// The aggregate over a table's columns.
     fn expression(&self) -> Expr {
-        let function = AggregateUDF::from(SumsFunction::of_constants(self.constants.clone(), true));
-        let names =
-            std::iter::once(ROW).chain(self.target.as_deref()).chain(self.columns.iter().map(String::as_str));
-        function.call(names.map(|name| Expr::Column(Column::from_name(name))).collect()).alias("state")
+        let row_columns = RowColumns { numbers: true, weights: self.weight.is_some() };
+        let function = AggregateUDF::from(SumsFunction::of_constants(self.constants.clone(), row_columns));
+        let points = self.columns.iter().map(|name| column(name)).chain(self.computed.iter().cloned());
+        let before = [column(ROW)].into_iter().chain(self.weight.clone());
+        let before = before.chain(self.target.as_deref().map(column));
+        function.call(before.chain(points).collect()).alias("state")
     }
+}
+
+/// A column as an expression.
+pub fn column(name: &str) -> Expr {
+    Expr::Column(Column::from_name(name))
 }
 
 /// Rejects columns that are missing, of a wrong type, or have nulls by what the footers say: with the names of file and column.
@@ -85,6 +110,11 @@ impl Task {
 /// A sentence.
 pub fn check(table: &RowTable, task: &Task) -> Result<()> {
     check_points(table, &task.columns)?;
+    let weight = task.weight.as_ref().map(Expr::column_refs).unwrap_or_default();
+    weight.iter().try_for_each(|weight| check_nulls(table, weight.name()))?;
+    if let Some(Expr::Column(weight)) = &task.weight {
+        check_weight(table, weight.name())?;
+    }
     let Some(target) = &task.target else { return Ok(()) };
     if task.columns.contains(target) {
         return refuse(format!("column {target} is the target, and not one of the points"));
@@ -106,6 +136,15 @@ pub fn check_target(table: &RowTable, target: &str, labels: bool) -> Result<()> 
     };
     check_type(table, target, fits, wanted)?;
     check_nulls(table, target)
+}
+
+/// Rejects weights in the same way.
+///
+/// # Errors
+/// A sentence.
+pub fn check_weight(table: &RowTable, name: &str) -> Result<()> {
+    check_type(table, name, DataType::is_numeric, "a weight is a number")?;
+    check_nulls(table, name)
 }
 
 /// Rejects columns of points in the same way.
@@ -135,7 +174,16 @@ fn is_label(kind: &DataType) -> bool {
     }
 }
 
-fn check_type(table: &RowTable, name: &str, fits: impl Fn(&DataType) -> bool, wanted: &str) -> Result<()> {
+/// Rejects a column that is missing or of another type.
+///
+/// # Errors
+/// A sentence, which ends in what is wanted.
+pub fn check_type(
+    table: &RowTable,
+    name: &str,
+    fits: impl Fn(&DataType) -> bool,
+    wanted: &str,
+) -> Result<()> {
     let first = table.files().files.first().map_or("the table", |file| &file.path);
     let Ok(field) = table.file_schema().field_with_name(name) else {
         let fields = table.file_schema().fields().iter();
@@ -163,7 +211,11 @@ fn check_lists(schema: &Schema, columns: &[String]) -> Result<()> {
     }
 }
 
-fn check_nulls(table: &RowTable, name: &str) -> Result<()> {
+/// Rejects a column that has nulls by what the footers say.
+///
+/// # Errors
+/// A sentence.
+pub fn check_nulls(table: &RowTable, name: &str) -> Result<()> {
     for file in &table.files().files {
         if let Some((_, count)) = file.nulls.iter().find(|(column, _)| column == name) {
             return refuse(format!(
@@ -175,13 +227,21 @@ fn check_nulls(table: &RowTable, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The pass as a data frame of one row with one column, `state`: to be explained or run.
+/// The pass as a data frame with a column `state`: of one row, or of a row for each part of a division, whose key is the column
+/// before it. To be explained or run.
 ///
 /// # Errors
 /// As [`check`]; those of the engine.
-pub fn frame(context: &SessionContext, table: RowTable, task: &Task) -> Result<DataFrame> {
+pub fn frame(
+    context: &SessionContext,
+    table: RowTable,
+    task: &Task,
+    division: Option<&Division>,
+) -> Result<DataFrame> {
     check(&table, task)?;
-    context.read_table(Arc::new(table))?.aggregate(vec![], vec![task.expression()])
+    let key = division.map(|division| division.key(&table)).transpose()?;
+    let table = context.read_table(Arc::new(table))?;
+    table.aggregate(Vec::from_iter(key), vec![task.expression()])
 }
 
 /// The sums over all rows of a table.
@@ -190,9 +250,36 @@ pub fn frame(context: &SessionContext, table: RowTable, task: &Task) -> Result<D
 /// As [`check`]; those of the engine, with the names of files.
 pub async fn run(context: &SessionContext, table: RowTable, task: &Task) -> Result<State> {
     let rows = table.files().rows();
-    let state = state_of(frame(context, table, task)?).await?;
-    match state.count()? {
-        count if count == rows => Ok(state),
+    let state = state_of(frame(context, table, task, None)?).await?;
+    all_rows(&[&state], rows)?;
+    Ok(state)
+}
+
+/// The sums over each part of a table, in one pass. Parts without rows are left out.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_divided(
+    context: &SessionContext,
+    table: RowTable,
+    task: &Task,
+    division: &Division,
+) -> Result<Vec<State>> {
+    let rows = table.files().rows();
+    let states = states_of(frame(context, table, task, Some(division))?).await?;
+    let mut states: Vec<(String, State)> = states.into_iter().collect();
+    // Numbers of blocks stand in their order: those of more digits come later.
+    states.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
+    let states: Vec<State> = states.into_iter().map(|(_, state)| state).collect();
+    all_rows(&states.iter().collect::<Vec<_>>(), rows)?;
+    Ok(states)
+}
+
+/// Rejects states that have not all rows.
+fn all_rows(states: &[&State], rows: u64) -> Result<()> {
+    let counts = states.iter().map(|state| state.count()).collect::<Result<Vec<u64>>>()?;
+    match counts.iter().sum::<u64>() {
+        count if count == rows => Ok(()),
         count => refuse(format!("the engine delivered {count} rows of {rows}")),
     }
 }
@@ -207,15 +294,36 @@ pub async fn state_of(frame: DataFrame) -> Result<State> {
     let Some(state) = frame.schema().columns().into_iter().next() else {
         return refuse("the engine was asked for no state");
     };
-    let parts = ScalarUDF::from(StateParts::new()).call(vec![Expr::Column(state)]).alias("part");
-    let parts = frame.limit(0, Some(1))?.select(vec![parts])?.unnest_columns(&["part"])?;
-    let mut bytes = Vec::new();
+    let frame = frame.limit(0, Some(1))?.select(vec![lit(""), Expr::Column(state)])?;
+    match states_of(frame).await?.into_values().next() {
+        Some(state) => Ok(state),
+        None => refuse("the engine delivered no state"),
+    }
+}
+
+/// The states that a data frame has in its second column, by the text of its first.
+///
+/// # Errors
+/// As [`state_of`].
+pub async fn states_of(frame: DataFrame) -> Result<HashMap<String, State>> {
+    let columns = frame.schema().columns();
+    let [key, state] = columns.as_slice() else {
+        return refuse("the engine was asked for no states with their keys");
+    };
+    let key = cast(Expr::Column(key.clone()), DataType::Utf8).alias("key");
+    let parts = ScalarUDF::from(StateParts::new()).call(vec![Expr::Column(state.clone())]).alias("part");
+    let parts = frame.select(vec![key, parts])?.unnest_columns(&["part"])?;
+    let mut states: HashMap<String, Vec<u8>> = HashMap::new();
     for batch in parts.collect().await? {
-        let parts = batch.columns().first().and_then(|parts| parts.as_binary_opt::<i64>());
-        parts.into_iter().flatten().flatten().for_each(|part| bytes.extend_from_slice(part));
+        let [keys, parts] = batch.columns() else { return refuse("the engine delivered other columns") };
+        let keys = cast_array(keys, &DataType::Utf8)?;
+        let parts = parts.as_binary_opt::<i64>().into_iter().flatten();
+        for (key, part) in keys.as_string::<i32>().iter().zip(parts) {
+            let (Some(key), Some(part)) = (key, part) else {
+                return refuse("the key of a part of the rows is null: fill it in, or leave these rows out");
+            };
+            states.entry(key.to_owned()).or_default().extend_from_slice(part);
+        }
     }
-    match bytes.as_slice() {
-        [] => refuse("the engine delivered no state"),
-        bytes => State::of_bytes(bytes),
-    }
+    states.into_iter().map(|(key, bytes)| Ok((key, State::of_bytes(&bytes)?))).collect()
 }

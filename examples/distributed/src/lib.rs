@@ -7,7 +7,8 @@
 //! - [`register`] adds the [aggregates](sums) and the [scalar functions](scalar) to a session, for SQL and data frames.
 //! - [`table::RowTable`] is a table over Parquet files whose rows are numbered, so that sums know which rows they hold: a row
 //!   counted twice is an error, and results have the bits of a pass over all rows in one process.
-//! - [`fit`] does both in a call. The program `rf` is that from the command line.
+//! - [`fit`] does both in a call, also for [parts](division) of the rows, and [`score`] says how good predictions are. The program
+//!   `rf` is that from the command line.
 //! - `cluster` takes fits to several machines. The feature of this name, which is on by default, adds it.
 //!
 //! # Example
@@ -37,11 +38,14 @@
 
 #[cfg(feature = "cluster")]
 pub mod cluster;
+pub mod division;
 pub mod fit;
 pub mod generate;
+pub mod labels;
 pub mod map;
 pub mod model;
 pub mod scalar;
+pub mod score;
 pub mod session;
 pub mod sums;
 pub mod table;

@@ -5,6 +5,7 @@
 //! | `features(recipe, seed, x…)` | φ(x), a `FixedSizeList` of D numbers |
 //! | `predict(model, x…)` | of a regression: a number, or the name of a class; of a PCA: a `FixedSizeList` of components |
 //! | `predict_rows(model, row, x…)` | the same; what is wrong with a row names it |
+//! | `fold(k, value)` | a whole number below k, drawn at random for each value: a number, a text, a Boolean or a date |
 //! | `state_parts(state)` | a list of the parts of a [state](crate::sums::State), of at most 4 MiB each |
 //!
 //! `model` is the JSON of a [`Model`](crate::model::Model), and `recipe` that of a recipe or a [`MapSpec`](crate::map::MapSpec). All
@@ -15,10 +16,13 @@
 //! [`fit::state_of`](crate::fit::state_of) asks for them.
 
 mod features;
+mod fold;
 mod parts;
 mod predict;
 
 pub use features::FeaturesFunction;
+pub use fold::FoldFunction;
+pub(crate) use fold::hash;
 pub use parts::StateParts;
 pub use predict::PredictFunction;
 
@@ -37,7 +41,8 @@ use crate::fault::refuse;
 /// The functions.
 pub fn functions() -> Vec<ScalarUDF> {
     let predict = [PredictFunction::new(), PredictFunction::with_rows()].map(ScalarUDF::from);
-    let others = [ScalarUDF::from(FeaturesFunction::new()), ScalarUDF::from(StateParts::new())];
+    let features = ScalarUDF::from(FeaturesFunction::new());
+    let others = [features, ScalarUDF::from(FoldFunction::new()), ScalarUDF::from(StateParts::new())];
     others.into_iter().chain(predict).collect()
 }
 
@@ -56,7 +61,12 @@ fn text(value: Option<&ScalarValue>, what: &str) -> Result<String> {
 /// The points of the arguments that are left.
 fn points(arguments: &[ColumnarValue], fields: &[FieldRef], rows: usize) -> Result<Columns> {
     let x = arguments.iter().map(|argument| argument.to_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
-    Ok(Columns { target: None, x, names: fields.iter().map(|field| field.name().clone()).collect() })
+    Ok(Columns {
+        weight: None,
+        target: None,
+        x,
+        names: fields.iter().map(|field| field.name().clone()).collect(),
+    })
 }
 
 /// The type of lists of so many numbers.

@@ -74,7 +74,7 @@ impl ScalarUDFImpl for PredictFunction {
         let scalar = if model.is_double() { DataType::Float64 } else { DataType::Float32 };
         rows.x = rows.x.iter().map(|column| in_scalar(column, &scalar)).collect::<Result<_>>()?;
         check_dim(&model, &rows.x)?;
-        if let Some((row, what)) = rows.null().or_else(|| rows.not_finite()) {
+        if let Some((row, what)) = rows.null().or_else(|| rows.wrong_number()) {
             return Err(self.fault(&args, row, what));
         }
         let values = match model.predict(&rows)? {

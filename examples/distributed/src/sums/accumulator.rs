@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::Accumulator;
 use datafusion::scalar::ScalarValue;
 
-use super::kind::{Constants, Kind};
+use super::kind::{Constants, Kind, RowColumns};
 use super::numbering::Numbered;
 use super::state::State;
 use crate::columns::Columns;
@@ -22,9 +22,9 @@ pub(super) struct SumsAccumulator {
     double: bool,
     /// [`Constants::mark`](super::Constants::mark).
     mark: u32,
-    /// Whether rows come with their numbers.
-    with_rows: bool,
-    /// The names of the columns of the target, if there is one, and of the points.
+    /// What comes with each row.
+    row_columns: RowColumns,
+    /// The names of the columns of the weight, the target and the points, those that there are.
     names: Arc<[String]>,
     sums: Numbered,
     /// The number of the next row where they come without.
@@ -34,65 +34,41 @@ pub(super) struct SumsAccumulator {
 }
 
 impl SumsAccumulator {
-    /// Sums of points in ℝᵈ, in columns of these names; the target's name comes first if there is one.
+    /// Sums of points in ℝᵈ, in columns of these names; those of the weight and the target come first if there are any.
     pub fn new(
         constants: &Constants,
         dim: usize,
         double: bool,
-        with_rows: bool,
+        row_columns: RowColumns,
         names: Vec<String>,
     ) -> Result<Self> {
         let sums = if double { constants.sums::<f64>(dim) } else { constants.sums::<f32>(dim) };
         let (kind, mark, sums) = (constants.kind(), constants.mark()?, Numbered::new(sums?));
         let (names, next) = (names.into(), some_offset());
-        Ok(SumsAccumulator { kind, double, mark, with_rows, names, sums, next, merged_known: true })
+        Ok(SumsAccumulator { kind, double, mark, row_columns, names, sums, next, merged_known: true })
     }
 
     /// The columns of arguments, and the numbers of their rows.
     fn columns(&self, values: &[ArrayRef]) -> Result<(Option<UInt64Array>, Columns)> {
-        let (numbers, rest) = match (self.with_rows, values) {
-            (true, [numbers, rest @ ..]) => (numbers.as_primitive_opt::<UInt64Type>().cloned(), rest),
-            _ => (None, values),
-        };
-        if self.with_rows && numbers.is_none() {
+        let RowColumns { numbers: with_numbers, weights: with_weights } = self.row_columns;
+        let mut rest = values.iter();
+        let numbers = if with_numbers { rest.next() } else { None };
+        let numbers = numbers.and_then(|numbers| numbers.as_primitive_opt::<UInt64Type>().cloned());
+        if with_numbers && numbers.is_none() {
             return refuse("the numbers of rows are not whole numbers from 0 on");
         }
-        let (target, x) = match (self.kind.has_target(), rest) {
-            (true, [target, x @ ..]) => (Some(target.clone()), x),
-            (true, []) => return refuse("there is no target"),
-            (false, x) => (None, x),
-        };
-        Ok((numbers, Columns { target, x: x.to_vec(), names: self.names.clone() }))
-    }
-
-    /// Adds rows by runs of consecutive numbers.
-    fn push_runs(&mut self, numbers: &UInt64Array, rows: &Columns) -> Result<()> {
-        if numbers.null_count() > 0 {
-            return refuse("the number of a row is null");
-        }
-        let numbers = numbers.values();
-        let mut start = 0;
-        while start < numbers.len() {
-            let end = run_end(numbers, start);
-            self.sums.push(numbers[start], &rows.slice(start, end - start))?;
-            start = end;
-        }
-        Ok(())
+        let weight = if with_weights { rest.next().cloned() } else { None };
+        let target = if self.kind.has_target() { rest.next().cloned() } else { None };
+        let x = rest.cloned().collect();
+        Ok((numbers, Columns { weight, target, x, names: self.names.clone() }))
     }
 
     fn finished(&mut self) -> Result<ScalarValue> {
         let sums = self.sums.finished()?.stored()?;
-        let rows = self.with_rows && self.merged_known;
+        let rows = self.row_columns.numbers && self.merged_known;
         let state = State { kind: self.kind, double: self.double, mark: self.mark, rows, sums };
         Ok(ScalarValue::LargeBinary(Some(state.to_bytes())))
     }
-}
-
-/// Where the numbers that follow each other from `start` on end.
-fn run_end(numbers: &[u64], start: usize) -> usize {
-    let follow = |pair: &[u64]| pair[1].checked_sub(pair[0]) == Some(1);
-    let gap = numbers[start..].windows(2).position(|pair| !follow(pair));
-    gap.map_or(numbers.len(), |gap| start + gap + 1)
 }
 
 /// Where the numbers of rows begin that come without.
@@ -108,15 +84,16 @@ fn some_offset() -> u64 {
 impl Accumulator for SumsAccumulator {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let (numbers, rows) = self.columns(values)?;
+        let numbers = match numbers {
+            Some(numbers) if numbers.null_count() > 0 => return refuse("the number of a row is null"),
+            Some(numbers) => numbers.values().to_vec(),
+            None => (self.next..self.next + rows.rows() as u64).collect(),
+        };
         if let Some((row, what)) = rows.null() {
-            return Err(at_row(numbers.map_or(self.next, |numbers| numbers.value(row)), what));
+            return Err(at_row(numbers[row], what));
         }
-        if let Some(numbers) = numbers {
-            return self.push_runs(&numbers, &rows);
-        }
-        self.sums.push(self.next, &rows)?;
         self.next += rows.rows() as u64;
-        Ok(())
+        self.sums.push(&numbers, &rows)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -164,7 +141,8 @@ mod tests {
         let recipe =
             PlainRecipe::new(Trigonometric, Draw::new(1, 4, Orthogonal), Gaussian::new(1.0).unwrap());
         let constants = Constants::Ridge(MapSpec::new(Recipe::Plain(recipe), 1));
-        SumsAccumulator::new(&constants, 1, false, true, Vec::new()).unwrap()
+        let numbered = RowColumns { numbers: true, weights: false };
+        SumsAccumulator::new(&constants, 1, false, numbered, Vec::new()).unwrap()
     }
 
     /// The state of rows from one number to another.

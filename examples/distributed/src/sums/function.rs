@@ -14,7 +14,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::scalar::ScalarValue;
 
 use super::accumulator::SumsAccumulator;
-use super::kind::{Constants, Kind};
+use super::kind::{Constants, Kind, RowColumns};
 use crate::columns::{converted, layout};
 use crate::fault::{refuse, sentence};
 
@@ -22,21 +22,23 @@ use crate::fault::{refuse, sentence};
 #[derive(Debug)]
 pub struct SumsFunction {
     kind: Kind,
-    with_rows: bool,
+    row_columns: RowColumns,
+    name: String,
     constants: Option<Constants>,
     signature: Signature,
 }
 
 impl SumsFunction {
     /// The function of SQL.
-    pub fn new(kind: Kind, with_rows: bool) -> Self {
-        let signature = Signature::user_defined(Volatility::Immutable);
-        SumsFunction { kind, with_rows, constants: None, signature }
+    pub fn new(kind: Kind, row_columns: RowColumns) -> Self {
+        let (name, signature) = (row_columns.name(kind), Signature::user_defined(Volatility::Immutable));
+        SumsFunction { kind, row_columns, name, constants: None, signature }
     }
 
-    /// The function that takes only the columns: the numbers of rows if there are any, the target if there is one, the points.
-    pub fn of_constants(constants: Constants, with_rows: bool) -> Self {
-        SumsFunction { constants: Some(constants.clone()), ..SumsFunction::new(constants.kind(), with_rows) }
+    /// The function that takes only the columns: the numbers of rows, the weights and the target, those that there are, and the points.
+    pub fn of_constants(constants: Constants, row_columns: RowColumns) -> Self {
+        let function = SumsFunction::new(constants.kind(), row_columns);
+        SumsFunction { constants: Some(constants), ..function }
     }
 
     /// The constants, if they are read already.
@@ -44,15 +46,15 @@ impl SumsFunction {
         self.constants.as_ref()
     }
 
-    /// Whether it takes the numbers of rows.
-    pub fn has_rows(&self) -> bool {
-        self.with_rows
+    /// What it takes before the target and the points.
+    pub fn row_columns(&self) -> RowColumns {
+        self.row_columns
     }
 
     /// The number of arguments before the points.
     fn before_points(&self) -> usize {
         let constants = if self.constants.is_none() { self.kind.constants() } else { 0 };
-        constants + usize::from(self.with_rows) + usize::from(self.kind.has_target())
+        constants + self.row_columns.count() + usize::from(self.kind.has_target())
     }
 
     /// The types that the arguments are converted to.
@@ -78,7 +80,14 @@ impl SumsFunction {
             (true, Kind::Sample) => vec![DataType::UInt64, DataType::UInt64],
             (true, Kind::Moments) => vec![],
         };
-        let rows = self.with_rows.then_some(DataType::UInt64);
+        let rows = self.row_columns.numbers.then_some(DataType::UInt64);
+        let weights = self.row_columns.weights.then_some(DataType::Float64);
+        if let Some(given) =
+            weights.as_ref().and_then(|_| given.get(constants.len() + usize::from(rows.is_some())))
+            && !given.is_numeric()
+        {
+            return plan_err!("the weight of {} is of {given}, not a number", self.name());
+        }
         let target = match self.kind {
             Kind::Ridge => Some(scalar.clone()),
             Kind::Classes => given.last().map(label_type),
@@ -93,7 +102,7 @@ impl SumsFunction {
                 Kind::Classes.name()
             );
         }
-        Ok(constants.into_iter().chain(rows).chain(target).collect())
+        Ok(constants.into_iter().chain(rows).chain(weights).chain(target).collect())
     }
 
     /// A fault of the types of arguments, with the name of the function.
@@ -109,7 +118,7 @@ impl SumsFunction {
         };
         let values = arguments.iter().take(self.kind.constants()).map(literal);
         let values = values.collect::<Result<Vec<ScalarValue>>>()?;
-        Ok(SumsFunction::of_constants(self.kind.constants_of(&values)?, self.with_rows))
+        Ok(SumsFunction::of_constants(self.kind.constants_of(&values)?, self.row_columns))
     }
 }
 
@@ -133,7 +142,7 @@ fn name(argument: &Arc<dyn PhysicalExpr>) -> String {
 
 impl AggregateUDFImpl for SumsFunction {
     fn name(&self) -> &str {
-        if self.with_rows { self.kind.name_with_rows() } else { self.kind.name() }
+        &self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -161,7 +170,7 @@ impl AggregateUDFImpl for SumsFunction {
         if self.constants.is_some() {
             return None;
         }
-        let own = SumsFunction::new(self.kind, self.with_rows);
+        let own = SumsFunction::new(self.kind, self.row_columns);
         Some(Box::new(move |mut call: AggregateFunction, _| {
             let function = own.bound(&call.params.args)?;
             call.params.args.drain(..own.kind.constants());
@@ -185,14 +194,14 @@ impl AggregateUDFImpl for SumsFunction {
         let types: Vec<DataType> = args.expr_fields.iter().map(|field| field.data_type().clone()).collect();
         let (dim, scalar) = layout(types.get(self.before_points()..).unwrap_or_default())?;
         let double = scalar == DataType::Float64;
-        let names = args.exprs.iter().skip(usize::from(self.with_rows)).map(name).collect();
-        Ok(Box::new(SumsAccumulator::new(constants, dim, double, self.with_rows, names)?))
+        let names = args.exprs.iter().skip(usize::from(self.row_columns.numbers)).map(name).collect();
+        Ok(Box::new(SumsAccumulator::new(constants, dim, double, self.row_columns, names)?))
     }
 }
 
 impl PartialEq for SumsFunction {
     fn eq(&self, other: &Self) -> bool {
-        (self.kind, self.with_rows, &self.constants) == (other.kind, other.with_rows, &other.constants)
+        (&self.name, &self.constants) == (&other.name, &other.constants)
     }
 }
 
@@ -200,6 +209,6 @@ impl Eq for SumsFunction {}
 
 impl Hash for SumsFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.kind, self.with_rows).hash(state);
+        self.name.hash(state);
     }
 }

@@ -2,6 +2,7 @@
 
 use datafusion::common::Result;
 use datafusion::scalar::ScalarValue;
+use serde::{Deserialize, Serialize};
 
 use super::Sums;
 use super::moments::MomentsSums;
@@ -42,17 +43,6 @@ impl Kind {
         }
     }
 
-    /// The name of the function that takes rows.
-    pub fn name_with_rows(self) -> &'static str {
-        match self {
-            Kind::Ridge => "ridge_rows",
-            Kind::Classes => "ridge_classes_rows",
-            Kind::Pca => "pca_rows",
-            Kind::Sample => "sample_rows",
-            Kind::Moments => "moments_rows",
-        }
-    }
-
     /// The number of constant arguments.
     pub(super) fn constants(self) -> usize {
         match self {
@@ -60,6 +50,11 @@ impl Kind {
             Kind::Ridge | Kind::Pca | Kind::Sample => 2,
             Kind::Moments => 0,
         }
+    }
+
+    /// Whether rows may have weights.
+    pub(super) fn takes_weights(self) -> bool {
+        !matches!(self, Kind::Moments)
     }
 
     /// Whether there is a target or a label.
@@ -101,6 +96,29 @@ impl Kind {
             Kind::Sample => Constants::Sample { capacity: whole(0)?, seed: whole(1)? },
             Kind::Moments => Constants::Moments,
         })
+    }
+}
+
+/// What comes with each row before its target and its point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RowColumns {
+    /// Whether a column has the numbers of the rows.
+    pub numbers: bool,
+    /// Whether a column says how often each row counts.
+    pub weights: bool,
+}
+
+impl RowColumns {
+    /// The number of columns.
+    pub(super) fn count(self) -> usize {
+        usize::from(self.numbers) + usize::from(self.weights)
+    }
+
+    /// The name of a function with these columns.
+    pub(super) fn name(self, kind: Kind) -> String {
+        let weighted = if self.weights { "_weighted" } else { "" };
+        let rows = if self.numbers { "_rows" } else { "" };
+        format!("{}{weighted}{rows}", kind.name())
     }
 }
 

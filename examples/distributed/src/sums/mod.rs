@@ -14,12 +14,24 @@
 //!
 //! Sums are of `f32` if points and target are all `Float32`, and of `f64` otherwise: no value is rounded to fewer digits. Labels are
 //! text, whole numbers, Booleans or dictionaries (compared as text), floats or decimals (as numbers). `ORDER BY` has no effect. None is a
-//! window function. The result is a [`State`], as bytes. With `_rows` behind their names, all but `merge_sums` take the number of
-//! each row before the target or the points, as [tables of numbered rows](crate::table) have it. Their states record which rows
-//! they hold: adding a row twice is an error, and the bits are those of one pass over all rows where these are cut at multiples of
-//! [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK) rows. The others number rows from an offset drawn at random for each
-//! partition, and say that [rows are unknown](State::knows_rows): a partition that is computed twice is not noticed, and sums agree
-//! to rounding.
+//! window function. The result is a [`State`], as bytes.
+//!
+//! # Weights
+//! `ridge_weighted`, `ridge_classes_weighted`, `pca_weighted` and `sample_weighted` take a column before the target or the points that
+//! says how often each row counts, a number from 0 on: `ridge_weighted(recipe, seed, w, y, x…)`. The statistics of a sample are
+//! weighted, and its rows are drawn from those of positive weight alike.
+//!
+//! # Numbers of rows
+//! With `_rows` at the end of their names (`ridge_rows`, `ridge_weighted_rows`), all but `merge_sums` take the number of each row
+//! behind the constants, as [tables of numbered rows](crate::table) have it. Their states record which rows they hold: adding a row
+//! twice is an error. Where partitions are cut at multiples of
+//! [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK) rows, their bits do not depend on partitions, also under a `WHERE` or a
+//! `GROUP BY`. The other functions number rows from an offset drawn at random for each partition, and say that [rows are
+//! unknown](State::knows_rows): a partition that is computed twice is not noticed, and sums agree to rounding.
+//!
+//! # Parts
+//! Under a `GROUP BY` there is a state for each part of the rows. `GROUP BY fold(5, subject)` makes five folds, and the rows of a
+//! subject are in one of them; [`Criterion::folds_of`](random_features::apply::Criterion::folds_of) chooses λ by such states.
 //!
 //! # What travels
 //! A state: the sums in the library's stored form, with its checksum, in one value of type `LargeBinary` that has a
@@ -39,7 +51,7 @@ mod state;
 
 pub(crate) use accumulator::FAR;
 pub use function::SumsFunction;
-pub use kind::{Constants, Kind};
+pub use kind::{Constants, Kind, RowColumns};
 pub use merge::MergeSums;
 pub use state::State;
 
@@ -48,13 +60,10 @@ use datafusion::logical_expr::AggregateUDF;
 
 use crate::columns::Columns;
 
-/// What is summed over rows that come in order.
+/// What is summed over numbered rows.
 trait Sums: std::fmt::Debug + Send + Sync {
-    /// The next rows begin at this one.
-    fn begin_at(&mut self, row: u64) -> Result<()>;
-
-    /// Adds the next rows, of which this is the first.
-    fn take(&mut self, first: u64, rows: &Columns) -> Result<()>;
+    /// Adds rows of these numbers, which ascend.
+    fn take(&mut self, numbers: &[u64], rows: &Columns) -> Result<()>;
 
     /// Adds sums in their stored form.
     fn join(&mut self, stored: &[u8]) -> Result<()>;
@@ -68,7 +77,11 @@ trait Sums: std::fmt::Debug + Send + Sync {
 
 /// The aggregates.
 pub fn functions() -> Vec<AggregateUDF> {
-    let sums = Kind::ALL.into_iter().flat_map(|kind| [false, true].map(|rows| SumsFunction::new(kind, rows)));
+    let weighted = Kind::ALL.into_iter().filter(|kind| kind.takes_weights()).map(|kind| (kind, true));
+    let kinds = Kind::ALL.into_iter().map(|kind| (kind, false)).chain(weighted);
+    let sums = kinds.flat_map(|(kind, weights)| {
+        [false, true].map(|numbers| SumsFunction::new(kind, RowColumns { numbers, weights }))
+    });
     sums.map(AggregateUDF::from).chain([AggregateUDF::from(MergeSums::new())]).collect()
 }
 

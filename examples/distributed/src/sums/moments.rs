@@ -3,11 +3,13 @@
 use std::marker::PhantomData;
 
 use datafusion::common::Result;
+use ndarray::s;
 use random_features::data::Reservoir;
 use random_features::data::shaping::Moments;
 use serde::{Deserialize, Serialize};
 
 use super::kept::Kept;
+use super::numbering::runs;
 use super::{Sums, read, stored};
 use crate::columns::{Columns, Scalar};
 use crate::fault::external;
@@ -49,16 +51,15 @@ impl<T: Scalar> MomentsSums<T> {
 }
 
 impl<T: Scalar> Sums for MomentsSums<T> {
-    fn begin_at(&mut self, row: u64) -> Result<()> {
-        self.held.replace(|held| Ok(Held { rows: held.rows.with_first_row(row)?, ..held }))
-    }
-
-    fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {
+    fn take(&mut self, numbers: &[u64], rows: &Columns) -> Result<()> {
         let points = rows.points::<T>()?;
         let points = points.to_dense().map_err(external)?;
-        let held = self.held.get_mut()?;
-        held.rows.update(&points).map_err(external)?;
-        held.moments.update(&points).map_err(external)
+        for run in runs(numbers) {
+            let first = numbers[run.start];
+            self.held.replace(|held| Ok(Held { rows: held.rows.with_first_row(first)?, ..held }))?;
+            self.held.get_mut()?.rows.update(&points.slice(s![run, ..])).map_err(external)?;
+        }
+        self.held.get_mut()?.moments.update(&points).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {

@@ -10,66 +10,74 @@ use crate::fault::at_row;
 /// Rows are summed in chunks of this many.
 const CHUNK: u64 = RidgeStatistics::<f64>::CHUNK;
 
-/// Sums, and the rows of a chunk that is not complete yet.
+/// Sums, and the rows of a chunk that may not be complete yet.
 ///
-/// Batches of an engine end where files and their parts do. Rows that follow each other are handed on in whole chunks, whatever
-/// the batches are, so that sums have the same bits.
+/// Batches of an engine end where files and their parts do. The rows of a chunk are handed on together, whatever the batches are
+/// and however many of them a condition or a group leaves, so that sums have the same bits.
 #[derive(Debug)]
 pub(super) struct Numbered {
     sums: Box<dyn Sums>,
-    /// Rows of one chunk, that follow each other.
+    /// Rows of one chunk, in the order of their numbers.
     pending: Vec<Columns>,
-    /// The row after them.
-    next: u64,
-    /// The row that the sums expect.
-    expected: Option<u64>,
+    /// The numbers of these rows.
+    numbers: Vec<u64>,
 }
 
 impl Numbered {
     pub fn new(sums: Box<dyn Sums>) -> Self {
-        Numbered { sums, pending: Vec::new(), next: 0, expected: None }
+        Numbered { sums, pending: Vec::new(), numbers: Vec::new() }
     }
 
-    /// Adds rows of which this is the first.
-    pub fn push(&mut self, first: u64, rows: &Columns) -> Result<()> {
-        if first != self.next {
-            self.flush()?;
-            self.next = first;
-        }
-        let mut done = 0;
-        if !self.pending.is_empty() || !self.next.is_multiple_of(CHUNK) {
-            done = rows.rows().min((CHUNK - self.next % CHUNK) as usize);
-            self.keep(rows.slice(0, done));
-            if self.next.is_multiple_of(CHUNK) {
-                self.flush()?;
-            }
-        }
-        let left = rows.rows() - done;
-        let whole = left - left % CHUNK as usize;
-        if whole > 0 {
-            self.take(&rows.slice(done, whole))?;
-            self.next += whole as u64;
-        }
-        if left > whole {
-            self.keep(rows.slice(done + whole, left - whole));
+    /// Adds rows of these numbers.
+    pub fn push(&mut self, numbers: &[u64], rows: &Columns) -> Result<()> {
+        let mut start = 0;
+        while start < numbers.len() {
+            let descent = numbers[start..].windows(2).position(|pair| pair[0] >= pair[1]);
+            let end = descent.map_or(numbers.len(), |before| start + before + 1);
+            self.push_ascending(&numbers[start..end], &rows.slice(start, end - start))?;
+            start = end;
         }
         Ok(())
     }
 
-    /// Adds the rows of the chunk that is not complete.
-    pub fn flush(&mut self) -> Result<()> {
-        let pending = std::mem::take(&mut self.pending);
+    /// Adds rows in the order of their numbers, of which there is at least one: whole chunks at once, without a copy.
+    fn push_ascending(&mut self, numbers: &[u64], rows: &Columns) -> Result<()> {
+        let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+        let mut done = 0;
+        if let Some(held) = self.numbers.last() {
+            let chunk = held / CHUNK;
+            if *held < first && first / CHUNK == chunk {
+                done = numbers.partition_point(|number| number / CHUNK == chunk);
+                self.keep(&numbers[..done], rows.slice(0, done));
+            }
+            if done < numbers.len() {
+                self.flush()?;
+            }
+        }
+        let is_complete = last % CHUNK == CHUNK - 1;
+        let whole = numbers.partition_point(|number| number / CHUNK < last / CHUNK || is_complete).max(done);
+        if whole > done {
+            self.take(&numbers[done..whole], &rows.slice(done, whole - done))?;
+        }
+        if numbers.len() > whole {
+            self.keep(&numbers[whole..], rows.slice(whole, numbers.len() - whole));
+        }
+        Ok(())
+    }
+
+    /// Adds the rows of the chunk that may not be complete.
+    fn flush(&mut self) -> Result<()> {
+        let (pending, numbers) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.numbers));
         match pending.as_slice() {
             [] => Ok(()),
-            [rows] => self.take_before(rows),
-            parts => self.take_before(&Columns::joined(parts)?),
+            [rows] => self.take(&numbers, rows),
+            parts => self.take(&numbers, &Columns::joined(parts)?),
         }
     }
 
-    /// The sums, of all rows. What follows begins anew.
+    /// The sums, of all rows.
     pub fn finished(&mut self) -> Result<&mut dyn Sums> {
         self.flush()?;
-        self.expected = None;
         Ok(self.sums.as_mut())
     }
 
@@ -78,35 +86,41 @@ impl Numbered {
         self.sums.bytes()
     }
 
-    fn keep(&mut self, rows: Columns) {
-        self.next = self.next.saturating_add(rows.rows() as u64);
-        if rows.rows() > 0 {
-            self.pending.push(rows);
-        }
+    fn keep(&mut self, numbers: &[u64], rows: Columns) {
+        self.numbers.extend_from_slice(numbers);
+        self.pending.push(rows);
     }
 
-    /// Adds rows that end before the next one.
-    fn take_before(&mut self, rows: &Columns) -> Result<()> {
-        let first = self.next.saturating_sub(rows.rows() as u64);
-        self.take_from(first, rows)
-    }
-
-    /// Adds rows that begin at the next one.
-    fn take(&mut self, rows: &Columns) -> Result<()> {
-        self.take_from(self.next, rows)
-    }
-
-    fn take_from(&mut self, first: u64, rows: &Columns) -> Result<()> {
-        if self.expected != Some(first) {
-            self.sums.begin_at(first)?;
-        }
-        self.expected = None;
-        let taken = self.sums.take(first, rows);
-        taken.map_err(|error| match rows.not_finite() {
-            Some((row, what)) => at_row(first + row as u64, what),
+    fn take(&mut self, numbers: &[u64], rows: &Columns) -> Result<()> {
+        let located = |error| match rows.wrong_number() {
+            Some((row, what)) => at_row(numbers[row], what),
             None => error,
-        })?;
-        self.expected = Some(first.saturating_add(rows.rows() as u64));
-        Ok(())
+        };
+        self.sums.take(numbers, rows).map_err(located)
+    }
+}
+
+/// Ranges of places whose numbers follow each other.
+pub(super) fn runs(numbers: &[u64]) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = numbers.get(start..).filter(|rest| !rest.is_empty())?;
+        let gap = rest.windows(2).position(|pair| pair[0].checked_add(1) != Some(pair[1]));
+        let run = start..gap.map_or(numbers.len(), |before| start + before + 1);
+        start = run.end;
+        Some(run)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_cut_at_gaps() {
+        let places = |numbers: &[u64]| runs(numbers).collect::<Vec<_>>();
+        assert!(places(&[]).is_empty());
+        assert_eq!(places(&[4, 5, 7, 8, 9, 20]), [0..2, 2..5, 5..6]);
+        assert_eq!(places(&[u64::MAX, 0]), [0..1, 1..2]);
     }
 }

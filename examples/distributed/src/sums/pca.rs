@@ -3,7 +3,6 @@
 use datafusion::common::Result;
 use random_features::apply::pca::PcaStatistics;
 
-use super::kept::Kept;
 use super::{Sums, read, stored};
 use crate::columns::{Columns, Scalar};
 use crate::fault::external;
@@ -12,12 +11,12 @@ use crate::map::MapSpec;
 /// Sums of a kernel PCA.
 #[derive(Debug)]
 pub(super) struct PcaSums<T: Scalar> {
-    statistics: Kept<PcaStatistics<T>>,
+    statistics: PcaStatistics<T>,
 }
 
 impl<T: Scalar> PcaSums<T> {
     pub fn new(map: &MapSpec) -> Result<Self> {
-        Ok(PcaSums { statistics: Kept::new(empty(map)?) })
+        Ok(PcaSums { statistics: empty(map)? })
     }
 }
 
@@ -31,23 +30,20 @@ pub(super) fn empty<T: Scalar>(map: &MapSpec) -> Result<PcaStatistics<T>> {
 }
 
 impl<T: Scalar> Sums for PcaSums<T> {
-    fn begin_at(&mut self, row: u64) -> Result<()> {
-        self.statistics.replace(|statistics| statistics.with_first_row(row))
-    }
-
-    fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {
-        self.statistics.get_mut()?.update(rows.points()?).map_err(external)
+    fn take(&mut self, numbers: &[u64], rows: &Columns) -> Result<()> {
+        let weights = rows.weights()?;
+        self.statistics.update_rows(numbers, rows.points()?, weights.as_deref()).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {
-        self.statistics.get_mut()?.merge_sums(&read(bytes)?).map_err(external)
+        self.statistics.merge_sums(&read(bytes)?).map_err(external)
     }
 
     fn stored(&self) -> Result<Vec<u8>> {
-        stored(self.statistics.get()?.sums())
+        stored(self.statistics.sums())
     }
 
     fn bytes(&self) -> usize {
-        self.statistics.get().map_or(0, |statistics| statistics.sums().bytes())
+        self.statistics.sums().bytes()
     }
 }

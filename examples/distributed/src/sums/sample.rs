@@ -3,9 +3,11 @@
 use std::marker::PhantomData;
 
 use datafusion::common::Result;
+use ndarray::s;
 use random_features::data::Reservoir;
 
 use super::kept::Kept;
+use super::numbering::runs;
 use super::{Sums, read, stored};
 use crate::columns::{Columns, Scalar};
 use crate::fault::external;
@@ -27,14 +29,19 @@ impl<T: Scalar> SampleSums<T> {
 }
 
 impl<T: Scalar> Sums for SampleSums<T> {
-    fn begin_at(&mut self, row: u64) -> Result<()> {
-        self.reservoir.replace(|reservoir| reservoir.with_first_row(row))
-    }
-
-    fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {
+    fn take(&mut self, numbers: &[u64], rows: &Columns) -> Result<()> {
         let points = rows.points::<T>()?;
-        let points = points.to_dense().map_err(external)?;
-        self.reservoir.get_mut()?.update(&points).map_err(external)
+        let (points, weights) = (points.to_dense().map_err(external)?, rows.weights()?);
+        for run in runs(numbers) {
+            self.reservoir.replace(|reservoir| reservoir.with_first_row(numbers[run.start]))?;
+            let (reservoir, x) = (self.reservoir.get_mut()?, points.slice(s![run.clone(), ..]));
+            match &weights {
+                None => reservoir.update(&x),
+                Some(weights) => reservoir.update_weighted(&x, &weights.slice(s![run])),
+            }
+            .map_err(external)?;
+        }
+        Ok(())
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {

@@ -110,7 +110,7 @@ impl State {
     /// A sentence if the sums cannot be read.
     pub fn count(&self) -> Result<u64> {
         match (self.kind, self.double) {
-            (Kind::Sample, _) => Ok(self.sample()?.statistics().rows()),
+            (Kind::Sample, _) => Ok(self.sample()?.rows()),
             (Kind::Moments, _) => Ok(self.moments()?.rows()),
             (_, false) => Ok(self.gram::<f32>()?.rows()),
             (_, true) => Ok(self.gram::<f64>()?.rows()),

@@ -5,6 +5,8 @@ mod aggregates;
 mod cluster;
 mod columns;
 mod common;
+mod divided;
 mod faults;
 mod program;
+mod scores;
 mod signals;

@@ -22,6 +22,8 @@ pub enum Command {
     Fit(Fit),
     /// Applies a model to files
     Predict(Predict),
+    /// Says how good the predictions of a model are on files
+    Score(Score),
     /// Makes files of a known function
     Generate(Generate),
     #[cfg(feature = "cluster")]
@@ -72,6 +74,26 @@ impl Choice {
     }
 }
 
+/// How rows count, and what errors are left out for.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Rows {
+    /// The column that says how often each row counts: a weight of 2 is the row twice [each counts once]
+    #[arg(long, value_name = "COLUMN")]
+    pub weights: Option<String>,
+    /// Chooses λ by the error of so many folds of rows, each predicted from the others, at most 100 [generalised cross-validation]
+    #[arg(long, value_name = "COUNT")]
+    pub folds: Option<u64>,
+    /// Keeps rows of equal values of this column in one fold; up to 10 values are folds of their own, or as many as --folds says
+    #[arg(long, value_name = "COLUMN")]
+    pub groups: Option<String>,
+    /// Chooses λ by the error of so many blocks of rows in their order, each predicted from the blocks before it
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["folds", "groups"])]
+    pub forward: Option<u64>,
+    /// Leaves out so many blocks just before the predicted one [0]
+    #[arg(long, value_name = "COUNT", requires = "forward")]
+    pub gap: Option<usize>,
+}
+
 /// `rf plan`.
 #[derive(Args, Debug)]
 pub struct Plan {
@@ -111,12 +133,12 @@ pub struct Fit {
     #[arg(long)]
     pub target: Option<String>,
     /// The target is a label, of these classes, separated by commas
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
     pub classes: Vec<String>,
     /// A file with the JSON of a recipe, or auto
     #[arg(long, default_value = "auto")]
     pub recipe: String,
-    /// λ of a regression, or auto: by generalised cross-validation [auto]
+    /// λ of a regression, or auto: by generalised cross-validation, or by folds or blocks of rows [auto]
     #[arg(long, allow_hyphen_values = true)]
     pub lambda: Option<String>,
     /// The number of principal components [10]
@@ -125,6 +147,8 @@ pub struct Fit {
     /// Where the model is written
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    #[command(flatten)]
+    pub rows: Rows,
     #[command(flatten)]
     pub choice: Choice,
     #[command(flatten)]
@@ -143,6 +167,25 @@ pub struct Predict {
     /// The Parquet file that is written: file, row in the whole, prediction
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// `rf score`.
+#[derive(Args, Debug)]
+pub struct Score {
+    /// The model
+    #[arg(long, value_name = "FILE")]
+    pub model: PathBuf,
+    /// Files, folders or patterns
+    #[arg(long, required = true, num_args = 1..)]
+    pub input: Vec<String>,
+    /// The column that predictions are compared with [that of the model]
+    #[arg(long)]
+    pub target: Option<String>,
+    /// The column that says how often each row counts [each counts once]
+    #[arg(long, value_name = "COLUMN")]
+    pub weights: Option<String>,
     #[command(flatten)]
     pub source: Source,
 }

@@ -9,6 +9,7 @@ use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path as StorePath;
 use datafusion::prelude::SessionContext;
 use random_features_distributed::columns::converted;
+use random_features_distributed::division::Division;
 use random_features_distributed::fault::{row_of, sentence};
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::session;
@@ -59,12 +60,12 @@ impl Asked {
         Ok(Asked { cluster, context, table, source })
     }
 
-    /// The columns of points: those that were named, or all that can be.
-    pub fn columns(&self, target: Option<&str>) -> Result<Vec<String>, String> {
+    /// The columns of points: those that were named, or all that can be but some others.
+    pub fn columns(&self, others: &[&str]) -> Result<Vec<String>, String> {
         if !self.source.columns.is_empty() {
             return Ok(self.source.columns.clone());
         }
-        let reading = Reading::of(&self.table, target)?;
+        let reading = Reading::of(&self.table, others)?;
         reading.tell();
         Ok(reading.points)
     }
@@ -141,14 +142,24 @@ impl Asked {
     }
 
     /// The engine's plan of a pass.
-    pub async fn explain(&self, task: &Task) -> Result<(), String> {
-        let frame = fit::frame(&self.context, self.table.clone(), task);
+    pub async fn explain(&self, task: &Task, division: Option<&Division>) -> Result<(), String> {
+        let frame = fit::frame(&self.context, self.table.clone(), task, division);
         explain(frame.map_err(|error| sentence(&error))?).await
     }
 
     /// The sums of a pass, with reports.
     pub async fn pass(&self, what: &'static str, task: &Task) -> Result<State, String> {
         self.passed(what, fit::run(&self.context, self.table.clone(), task)).await
+    }
+
+    /// The sums of each part in a pass, with reports.
+    pub async fn pass_divided(
+        &self,
+        what: &'static str,
+        task: &Task,
+        division: &Division,
+    ) -> Result<Vec<State>, String> {
+        self.passed(what, fit::run_divided(&self.context, self.table.clone(), task, division)).await
     }
 
     /// A sentence with the file of the row that it names.

@@ -2,23 +2,20 @@
 
 use std::path::Path;
 
-use random_features::apply::{Criterion, RidgeSpectrum};
+use random_features_distributed::division::MOST;
 use random_features_distributed::fault::sentence;
-use random_features_distributed::fit::{self, Task};
+use random_features_distributed::fit::{self, Task, column};
 use random_features_distributed::map::MapSpec;
-use random_features_distributed::model::{Model, Modelled};
 use random_features_distributed::sums::State;
 
-use crate::arguments::{Fit, Method, Source};
+use crate::arguments::{Fit, Method, Rows, Source};
 use crate::asked::Asked;
-use crate::choice::Sampled;
+use crate::choice::{Roles, Sampled};
+use crate::division::Divided;
 use crate::output::Output;
 use crate::say::say;
-
-/// Principal components unless stated.
-const COMPONENTS: usize = 10;
-/// What is said of a λ that is the least of those to choose from.
-const LEAST: &str = "sums of f32 resolve no smaller λ: cast the columns to f64, or shorten the lengthscale\n";
+use crate::score;
+use crate::solved::Sums;
 
 pub async fn run(fit: Fit) -> Result<(), String> {
     check(&fit)?;
@@ -31,31 +28,49 @@ pub async fn run(fit: Fit) -> Result<(), String> {
     if let Some(target) = &fit.target {
         fit::check_target(&asked.table, target, !fit.classes.is_empty()).map_err(|error| sentence(&error))?;
     }
-    let columns = asked.columns(fit.target.as_deref())?;
+    if let Some(weights) = &fit.rows.weights {
+        fit::check_weight(&asked.table, weights).map_err(|error| sentence(&error))?;
+    }
+    let columns = asked.columns(&others(&fit))?;
+    let divided = Divided::of(&asked, &fit.rows).await?;
+    let roles =
+        Roles { target: numeric(&fit), weights: fit.rows.weights.as_deref(), divided: divided.as_ref() };
     if fit.source.explain && spec.is_none() {
-        return asked.explain(&Sampled::task(&asked, &columns, numeric(&fit))).await;
+        return asked.explain(&Sampled::task(&asked, &columns, &roles), None).await;
     }
     let map = match spec {
         Some(spec) => spec,
-        None => Sampled::of(&asked, &columns, numeric(&fit)).await?.choose(&columns, &fit.choice)?,
+        None => Sampled::of(&asked, &columns, &roles).await?.choose(&columns, &fit.choice, &roles)?,
     };
-    let task = task(&fit, map.clone(), columns.clone());
+    let (task, division) =
+        (task(&fit, map.clone(), columns.clone()), divided.as_ref().map(|own| &own.division));
     if fit.source.explain {
-        return asked.explain(&task).await;
+        return asked.explain(&task, division).await;
     }
-    let state = asked.pass("fitting", &task).await?;
-    let (mut model, said) = match state.is_double() {
-        true => solved::<f64>(&fit, &state, &map, lambda),
-        false => solved::<f32>(&fit, &state, &map, lambda),
+    let states = match division {
+        None => vec![asked.pass("fitting", &task).await?],
+        Some(division) => asked.pass_divided("fitting", &task, division).await?,
+    };
+    let sums = Sums { states: &states, map: &map, divided: divided.as_ref() };
+    let mut solved = match states.iter().all(State::is_double) {
+        true => sums.solved::<f64>(&fit, lambda),
+        false => sums.solved::<f32>(&fit, lambda),
     }?;
-    model.columns = columns;
-    let json = model.to_json().map_err(|error| error.to_string())?;
+    solved.model.columns = columns;
+    let json = solved.model.to_json().map_err(|error| error.to_string())?;
     output(&fit, &asked)?.write(&json)?;
-    say(&said)
+    say(&solved.said)?;
+    match solved.scored {
+        true => Ok(()),
+        false => say(&score::of_fit(&asked, solved.model, fit.rows.weights.as_deref()).await?),
+    }
 }
 
 /// Rejects what does not go together.
 fn check(fit: &Fit) -> Result<(), String> {
+    let Rows { folds, groups, forward, .. } = &fit.rows;
+    let divided = folds.is_some() || groups.is_some() || forward.is_some();
+    let least = (fit.rows.gap.unwrap_or(0) as u64).saturating_add(2);
     match (fit.method, &fit.target) {
         (Method::Ridge, None) => Err("a ridge regression needs the column that it predicts: --target".into()),
         (Method::Pca, Some(target)) => Err(format!("a PCA predicts no column: leave --target {target} out")),
@@ -64,9 +79,23 @@ fn check(fit: &Fit) -> Result<(), String> {
         (Method::Ridge, _) if fit.components.is_some() => {
             Err("a ridge regression has no components: leave --components out".into())
         }
+        (Method::Pca, None) if divided => {
+            Err("a PCA has no folds: leave --folds, --groups and --forward out".into())
+        }
+        _ if divided && fit.lambda.as_deref().is_some_and(|lambda| lambda != "auto") => {
+            Err("--folds, --groups and --forward choose λ: leave --lambda out".into())
+        }
+        _ if fit.rows.folds.is_some_and(|folds| !(2..=MOST).contains(&folds)) => {
+            Err(format!("--folds is from 2 to {MOST}: each fold has sums of its own"))
+        }
+        _ if fit.rows.forward.is_some_and(|blocks| !(least..=MOST).contains(&blocks)) => {
+            Err(format!("--forward is from {least} to {MOST}, at least 2 more than --gap"))
+        }
         _ if fit.recipe != "auto" && fit.choice.features.is_some() => {
             Err(format!("--features is that of the recipe {}: leave it out", fit.recipe))
         }
+        _ if fit.rows.gap.is_some() && forward.is_none() => Err("--gap goes with --forward".into()),
+        _ if fit.classes.iter().any(String::is_empty) => Err("--classes names a class without a name".into()),
         _ if fit.classes.len() == 1 => Err("--classes names two or more".into()),
         _ => match twice(&fit.classes) {
             Some(name) => Err(format!("--classes names {name} twice")),
@@ -125,75 +154,19 @@ fn numeric(fit: &Fit) -> Option<&str> {
     fit.target.as_deref().filter(|_| fit.classes.is_empty())
 }
 
+/// The columns that are named for something else than points.
+fn others(fit: &Fit) -> Vec<&str> {
+    [&fit.target, &fit.rows.weights, &fit.rows.groups].into_iter().flatten().map(String::as_str).collect()
+}
+
 fn task(fit: &Fit, map: MapSpec, columns: Vec<String>) -> Task {
-    match &fit.target {
+    let task = match &fit.target {
         None => Task::pca(map, columns),
         Some(target) if fit.classes.is_empty() => Task::ridge(map, target, columns),
         Some(target) => Task::classes(map, fit.classes.clone(), target, columns),
-    }
-}
-
-/// The model of sums, and what is said of it.
-fn solved<T: Modelled>(
-    fit: &Fit,
-    state: &State,
-    map: &MapSpec,
-    lambda: Option<f64>,
-) -> Result<(Model, String), String> {
-    match fit.method {
-        Method::Ridge => ridge::<T>(fit, state, map, lambda),
-        Method::Pca => pca::<T>(fit, state, map),
-    }
-}
-
-fn ridge<T: Modelled>(
-    fit: &Fit,
-    state: &State,
-    map: &MapSpec,
-    lambda: Option<f64>,
-) -> Result<(Model, String), String> {
-    let statistics = state.ridge::<T>(map).map_err(|error| sentence(&error))?;
-    let features = statistics.map().feature_dim();
-    let mut said = String::new();
-    let (lambda, ridge) = match lambda {
-        Some(lambda) => (lambda, statistics.solve(lambda).map_err(|error| error.to_string())?),
-        None => {
-            let spectrum = statistics.spectrum().map_err(|error| error.to_string())?;
-            let lambdas = spectrum.lambdas();
-            let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas);
-            let (lambda, error) = choice.map_err(|error| error.to_string())?;
-            said += &format!("expected squared error of predictions: {:.4e}\n", error);
-            if let Some(share) = explained(&spectrum, error).filter(|_| fit.classes.is_empty()) {
-                said += &format!("expected R²: {share:.4}\n");
-            }
-            if !state.is_double() && lambdas.iter().all(|other| *other >= lambda) {
-                said += LEAST;
-            }
-            (lambda, spectrum.model(lambda).map_err(|error| error.to_string())?)
-        }
     };
-    let rows = statistics.rows();
-    said += &format!("ridge regression of {rows} rows on {features} features, λ = {lambda:.3e}");
-    let classes = (!fit.classes.is_empty()).then(|| fit.classes.clone());
-    let mut model = Model::new(T::ridge(ridge), Vec::new(), statistics.rows());
-    (model.target, model.classes, model.lambda) = (fit.target.clone(), classes, Some(lambda));
-    Ok((model, said))
-}
-
-/// The share of the target's variance that predictions of this expected error explain, if there is any.
-fn explained<T: Modelled>(spectrum: &RidgeSpectrum<T>, error: f64) -> Option<f64> {
-    // Under this penalty the mean alone predicts.
-    let mean = spectrum.errors(&Criterion::GeneralisedCrossValidation, &[f64::MAX.sqrt()]).ok()?;
-    mean.first().filter(|variance| **variance > 0.0).map(|variance| 1.0 - error / variance)
-}
-
-fn pca<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec) -> Result<(Model, String), String> {
-    let statistics = state.pca::<T>(map).map_err(|error| sentence(&error))?;
-    let (count, rows) = (fit.components.unwrap_or(COMPONENTS), statistics.rows());
-    let pca = statistics.components(count).map_err(|error| error.to_string())?;
-    let shares = pca.explained_variance_ratio();
-    let shares: Vec<String> = shares.iter().map(|share| format!("{share:.4}")).collect();
-    let shares = shares.join(" ");
-    let said = format!("{count} principal components of {rows} rows; shares of the variance:\n{shares}");
-    Ok((Model::new(T::pca(pca), Vec::new(), rows), said))
+    match &fit.rows.weights {
+        None => task,
+        Some(weights) => task.with_weight(column(weights)),
+    }
 }

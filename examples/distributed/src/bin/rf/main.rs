@@ -6,6 +6,7 @@
 mod arguments;
 mod asked;
 mod choice;
+mod division;
 mod fit;
 mod generate;
 #[cfg_attr(not(feature = "cluster"), path = "without_cluster.rs")]
@@ -16,8 +17,10 @@ mod predict;
 mod progress;
 mod reading;
 mod say;
+mod score;
 #[cfg(feature = "cluster")]
 mod serve;
+mod solved;
 mod stop;
 
 use std::process::ExitCode;
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Command::Plan(asked) => stop::until_signal(|| run(plan::run(asked))),
         Command::Fit(asked) => stop::until_signal(|| run(fit::run(asked))),
         Command::Predict(asked) => stop::until_signal(|| run(predict::run(asked))),
+        Command::Score(asked) => stop::until_signal(|| run(score::run(asked))),
         Command::Generate(asked) => stop::until_signal(|| generate::run(asked)),
     };
     code.unwrap_or_else(|sentence| {

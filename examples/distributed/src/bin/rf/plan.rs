@@ -5,23 +5,25 @@ use random_features_distributed::map::MapSpec;
 
 use crate::arguments::Plan;
 use crate::asked::Asked;
-use crate::choice::Sampled;
+use crate::choice::{Roles, Sampled};
 use crate::say::say;
 
 /// The size of a number of sums of `f32` and of `f64` features, in bytes.
-const BYTES: [usize; 2] = [8, 12];
+const BYTES: [usize; 2] = [9, 13];
 
 pub async fn run(plan: Plan) -> Result<(), String> {
     let asked = Asked::open(&plan.input, plan.source.clone()).await?;
     if let Some(out) = &plan.out {
         asked.output(out, None)?;
     }
-    let columns = asked.columns(plan.target.as_deref())?;
+    let target = plan.target.as_deref();
+    let columns = asked.columns(&Vec::from_iter(target))?;
+    let roles = Roles { target, ..Roles::default() };
     if plan.source.explain {
-        return asked.explain(&Sampled::task(&asked, &columns, plan.target.as_deref())).await;
+        return asked.explain(&Sampled::task(&asked, &columns, &roles), None).await;
     }
-    let sampled = Sampled::of(&asked, &columns, plan.target.as_deref()).await?;
-    let map = sampled.choose(&columns, &plan.choice)?;
+    let sampled = Sampled::of(&asked, &columns, &roles).await?;
+    let map = sampled.choose(&columns, &plan.choice, &roles)?;
     if let Some(out) = &plan.out {
         let json = map.to_json().map_err(|error| error.to_string())?;
         asked.output(out, None)?.write(&json)?;

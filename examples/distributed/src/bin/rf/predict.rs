@@ -1,17 +1,18 @@
 //! `rf predict`.
 
-use datafusion::common::Column;
+use std::path::Path;
+
 use datafusion::dataframe::DataFrame;
-use datafusion::logical_expr::{Expr, ScalarUDF, lit};
+use datafusion::logical_expr::{ScalarUDF, lit};
 use datafusion::parquet::arrow::ArrowWriter;
 use futures::TryStreamExt;
 use random_features_distributed::fault::sentence;
-use random_features_distributed::fit;
+use random_features_distributed::fit::{self, column};
 use random_features_distributed::model::Model;
 use random_features_distributed::scalar::PredictFunction;
 use random_features_distributed::table::{FILE, ROW};
 
-use crate::arguments::Predict;
+use crate::arguments::{Predict, Source};
 use crate::asked::{Asked, explain};
 use crate::output::Output;
 use crate::say::say;
@@ -20,16 +21,8 @@ use crate::say::say;
 const MODEL: usize = 8 << 20;
 
 pub async fn run(predict: Predict) -> Result<(), String> {
-    let name = predict.model.display();
-    let json =
-        std::fs::read_to_string(&predict.model).map_err(|error| format!("{name} cannot be read: {error}"))?;
-    let model = Model::parse(&json).map_err(|error| format!("{name}: {}", sentence(&error)))?;
-    if predict.source.ballista.is_some() && json.len() > MODEL {
-        return Err(format!(
-            "{name} is too large for the messages of a cluster, {} MB of at most 8: predict without --ballista",
-            json.len() >> 20
-        ));
-    }
+    let (model, json) = read(&predict.model)?;
+    check_travels(&predict.model.display().to_string(), json.len(), &predict.source)?;
     let mut source = predict.source.clone();
     if source.columns.is_empty() {
         source.columns = model.columns.clone();
@@ -49,9 +42,27 @@ pub async fn run(predict: Predict) -> Result<(), String> {
     say(&format!("{rows} predictions in {}", predict.out.display()))
 }
 
+/// Reads a model, and gives its JSON too.
+pub fn read(path: &Path) -> Result<(Model, String), String> {
+    let name = path.display();
+    let json = std::fs::read_to_string(path).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    let model = Model::parse(&json).map_err(|error| format!("{name}: {}", sentence(&error)))?;
+    Ok((model, json))
+}
+
+/// Rejects a model of so many bytes that is too large for the plans of a cluster, if passes are made on one.
+pub fn check_travels(name: &str, bytes: usize, source: &Source) -> Result<(), String> {
+    match source.ballista.is_some() && bytes > MODEL {
+        true => Err(format!(
+            "{name} is too large for the messages of a cluster, {} MB of at most 8: leave --ballista out",
+            bytes >> 20
+        )),
+        false => Ok(()),
+    }
+}
+
 /// File, row and prediction, in the order of rows.
 fn frame(asked: &Asked, model: &str) -> datafusion::common::Result<DataFrame> {
-    let column = |name: &str| Expr::Column(Column::from_name(name));
     let points = asked.source.columns.iter().map(|name| column(name));
     let arguments = [lit(model), column(ROW)].into_iter().chain(points).collect();
     let prediction = ScalarUDF::from(PredictFunction::with_rows()).call(arguments).alias("prediction");

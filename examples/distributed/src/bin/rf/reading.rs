@@ -19,10 +19,10 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The only list of floats, or all numbers and Booleans but the target.
-    pub fn of(table: &RowTable, target: Option<&str>) -> Result<Self, String> {
-        let fields =
-            || table.file_schema().fields().iter().filter(|field| Some(field.name().as_str()) != target);
+    /// The only list of floats, or all numbers and Booleans but the columns that are named for something else.
+    pub fn of(table: &RowTable, others: &[&str]) -> Result<Self, String> {
+        let is_other = |name: &str| others.contains(&name);
+        let fields = || table.file_schema().fields().iter().filter(|field| !is_other(field.name()));
         let of = |fits: fn(&DataType) -> bool| -> Vec<String> {
             fields().filter(|field| fits(field.data_type())).map(|field| field.name().clone()).collect()
         };

@@ -7,13 +7,13 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{external, refuse};
-use crate::sums::{Constants, SumsFunction, functions};
+use crate::sums::{Constants, RowColumns, SumsFunction, functions};
 
 /// An aggregate whose constants are read.
 #[derive(Serialize, Deserialize)]
 struct Bound {
     constants: Constants,
-    with_rows: bool,
+    row_columns: RowColumns,
 }
 
 /// Writes what an aggregate of sums has beside its name. Nothing for others.
@@ -22,7 +22,7 @@ pub fn encode_aggregate(function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<
         return Ok(false);
     };
     if let Some(constants) = sums.constants() {
-        let bound = Bound { constants: constants.clone(), with_rows: sums.has_rows() };
+        let bound = Bound { constants: constants.clone(), row_columns: sums.row_columns() };
         serde_json::to_writer(bytes, &bound).map_err(external)?;
     }
     Ok(true)
@@ -36,8 +36,8 @@ pub fn decode_aggregate(name: &str, bytes: &[u8]) -> Result<Option<Arc<Aggregate
     if bytes.is_empty() {
         return Ok(Some(Arc::new(named)));
     }
-    let Bound { constants, with_rows } = serde_json::from_slice(bytes).map_err(external)?;
-    let bound = AggregateUDF::from(SumsFunction::of_constants(constants, with_rows));
+    let Bound { constants, row_columns } = serde_json::from_slice(bytes).map_err(external)?;
+    let bound = AggregateUDF::from(SumsFunction::of_constants(constants, row_columns));
     match bound.name() == name {
         true => Ok(Some(Arc::new(bound))),
         false => refuse(format!("a plan names {name}, and describes {}", bound.name())),
