@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let batch = batch?;
             let (y, x) = batch.columns().split_last().ok_or("no columns")?;
             let targets = ArrayView1::from(y.as_primitive::<Float32Type>().values().as_ref());
-            statistics.update(Points::of_columns(x)?, &targets.insert_axis(Axis(1)))?;
+            statistics.update(Points::of_columns(x)?, targets.insert_axis(Axis(1)))?;
         }
     }
     let (rows, seconds) = (statistics.rows(), start.elapsed().as_secs_f64());
