@@ -16,25 +16,26 @@ use crate::table::{ROW, RowTable};
 /// The most groups that are dealt to folds by a list; more are divided evenly by chance.
 const LISTED: usize = 10_000;
 
-/// The most parts: each has D² sums, and a regression on the others.
+/// The most parts of a division: each has D² sums, and a regression on the others.
 pub const MOST: u64 = 100;
 
 /// How rows are divided into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Folds: of each so many rows that follow each other one is in each, in an order drawn at random.
+    /// k folds of rows: any k rows from a multiple of k on are dealt to the folds, one to each, in an order drawn at random.
     Folds(u64),
     /// A part for each value of a column.
     Values(String),
-    /// So many folds of values of a column: rows of equal values are in one of them. Values of the list are dealt in turn, and others
-    /// are drawn at random.
+    /// k folds of the values of a column: rows of equal values are in one fold. The values of the list are dealt to the folds in turn,
+    /// and each other value is in a fold drawn at random.
     Groups(String, u64, Vec<String>),
-    /// Blocks: so many, of rows that follow each other, with equal numbers of rows but for one.
+    /// k blocks of rows that follow each other, whose numbers of rows differ by 1 at most.
     Blocks(u64),
 }
 
 impl Division {
-    /// The division by a column: a part for each value if there are at most so many, folds of values otherwise. This reads the column.
+    /// The division by a column: a part for each value if there are at most `folds` values, and `folds` folds of values otherwise. It
+    /// reads the column once.
     ///
     /// # Errors
     /// A sentence if the column is missing, of another type, holds nulls, or has a single value; errors of the engine.
