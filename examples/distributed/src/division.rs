@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF, cast, lit};
 use datafusion::prelude::SessionContext;
 
 use crate::fault::{external, refuse};
-use crate::fit::{check_nulls, check_type, column};
+use crate::fit::{check_nulls, check_type, column, is_label};
 use crate::scalar::{FoldFunction, hash};
 use crate::table::{ROW, RowTable};
 
@@ -97,11 +97,9 @@ impl Division {
 
 /// Whether a column of this type has groups.
 fn is_group(kind: &DataType) -> bool {
-    use DataType::{Boolean, Dictionary, LargeUtf8, Utf8, Utf8View};
     match kind {
-        Dictionary(_, values) => is_group(values),
-        Utf8 | LargeUtf8 | Utf8View | Boolean => true,
-        kind => kind.is_numeric() || kind.is_temporal(),
+        DataType::Dictionary(_, values) => is_group(values),
+        kind => is_label(kind) || kind.is_temporal(),
     }
 }
 

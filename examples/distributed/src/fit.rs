@@ -110,10 +110,10 @@ pub fn column(name: &str) -> Expr {
 /// A sentence.
 pub fn check(table: &RowTable, task: &Task) -> Result<()> {
     check_points(table, &task.columns)?;
-    let weight = task.weight.as_ref().map(Expr::column_refs).unwrap_or_default();
-    weight.iter().try_for_each(|weight| check_nulls(table, weight.name()))?;
-    if let Some(Expr::Column(weight)) = &task.weight {
-        check_weight(table, weight.name())?;
+    match &task.weight {
+        None => {}
+        Some(Expr::Column(weight)) => check_weight(table, weight.name())?,
+        Some(other) => other.column_refs().iter().try_for_each(|column| check_nulls(table, column.name()))?,
     }
     let Some(target) = &task.target else { return Ok(()) };
     if task.columns.contains(target) {
@@ -165,7 +165,8 @@ fn is_points(kind: &DataType) -> bool {
     is_coordinate(kind) || is_list(kind)
 }
 
-fn is_label(kind: &DataType) -> bool {
+/// Whether a column of this type can have labels of classes.
+pub(crate) fn is_label(kind: &DataType) -> bool {
     use DataType::{Boolean, Dictionary, LargeUtf8, Utf8, Utf8View};
     match kind {
         Dictionary(_, values) => is_label(values),

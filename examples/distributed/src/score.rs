@@ -22,9 +22,9 @@ use crate::table::{ROW, RowTable};
 /// How good predictions are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Score {
-    /// Of numbers.
+    /// The score of predictions of numbers.
     Numbers(NumberScore),
-    /// Of labels.
+    /// The score of predictions of labels.
     Classes(ClassScore),
 }
 

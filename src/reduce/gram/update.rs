@@ -61,8 +61,7 @@ impl<T: Real> GramIntake<T> {
         x: &Points<'_, T>,
         targets: &TargetRows<'_, T>,
     ) -> Result<()> {
-        Listed::of(numbers, x.nrows(), targets)?
-            .in_order(x, targets, |rows, x, targets| self.take_out_ranges(rows, x, targets))
+        in_order(numbers, x, targets, |rows, x, targets| self.take_out_ranges(rows, x, targets))
     }
 
     /// Adds rows of these numbers. The next update begins after the largest of them.
@@ -72,8 +71,7 @@ impl<T: Real> GramIntake<T> {
         x: &Points<'_, T>,
         targets: &TargetRows<'_, T>,
     ) -> Result<()> {
-        Listed::of(numbers, x.nrows(), targets)?
-            .in_order(x, targets, |rows, x, targets| self.take_in_ranges(rows, x, targets))
+        in_order(numbers, x, targets, |rows, x, targets| self.take_in_ranges(rows, x, targets))
     }
 
     /// Adds rows with the numbers of these ascending ranges.
@@ -220,47 +218,32 @@ impl<T: Real> GramIntake<T> {
     }
 }
 
-/// Rows by their numbers.
-struct Listed {
-    /// The numbers as ascending ranges.
-    rows: Vec<Range<u64>>,
-    /// The places of the rows in the order of their numbers; `None` if they stand in it.
-    order: Option<Vec<usize>>,
-}
-
-impl Listed {
-    /// Rejects sizes that differ, numbers that are too large and numbers that are listed twice.
-    fn of<T: Real>(numbers: &[u64], points: usize, targets: &TargetRows<'_, T>) -> Result<Self> {
-        check_size("the number of points with a row number", numbers.len(), points)?;
-        check_size("the number of rows of targets", points, targets.columns.nrows())?;
-        targets.check_weights(points)?;
-        let mut order: Vec<usize> = (0..numbers.len()).collect();
-        order.sort_by_key(|i| numbers[*i]);
-        let mut rows: Vec<Range<u64>> = Vec::new();
-        for row in order.iter().map(|i| numbers[*i]) {
-            let next = RowRanges::numbers(row, 1)?;
-            match rows.last_mut() {
-                Some(last) if last.end > row => return Err(Error::Row { row, reason: "is listed twice" }),
-                Some(last) if last.end == row => last.end = next.end,
-                _ => rows.push(next),
-            }
-        }
-        let order = if order.is_sorted() { None } else { Some(order) };
-        Ok(Listed { rows, order })
-    }
-
-    /// Hands on the ranges, with points and targets in their order.
-    fn in_order<T: Real>(
-        self,
-        x: &Points<'_, T>,
-        targets: &TargetRows<'_, T>,
-        act: impl FnOnce(Vec<Range<u64>>, PointsView<'_, T>, &TargetRows<'_, T>) -> Result<()>,
-    ) -> Result<()> {
-        match self.order {
-            None => act(self.rows, x.view(), targets),
-            Some(order) => act(self.rows, x.select(&order)?.view(), &targets.select(&order)),
+/// Hands on points and targets in the order of their numbers, which are given as ascending ranges. Rejects sizes that differ,
+/// numbers that are too large and numbers that are listed twice.
+fn in_order<T: Real>(
+    numbers: &[u64],
+    x: &Points<'_, T>,
+    targets: &TargetRows<'_, T>,
+    act: impl FnOnce(Vec<Range<u64>>, PointsView<'_, T>, &TargetRows<'_, T>) -> Result<()>,
+) -> Result<()> {
+    check_size("the number of points with a row number", numbers.len(), x.nrows())?;
+    check_size("the number of rows of targets", x.nrows(), targets.columns.nrows())?;
+    targets.check_weights(x.nrows())?;
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_by_key(|i| numbers[*i]);
+    let mut rows: Vec<Range<u64>> = Vec::new();
+    for row in order.iter().map(|i| numbers[*i]) {
+        let next = RowRanges::numbers(row, 1)?;
+        match rows.last_mut() {
+            Some(last) if last.end > row => return Err(Error::Row { row, reason: "is listed twice" }),
+            Some(last) if last.end == row => last.end = next.end,
+            _ => rows.push(next),
         }
     }
+    if order.is_sorted() {
+        return act(rows, x.view(), targets);
+    }
+    act(rows, x.select(&order)?.view(), &targets.select(&order))
 }
 
 once!(

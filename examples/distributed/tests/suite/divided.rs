@@ -23,7 +23,7 @@ struct Data {
     folder: TempDir,
 }
 
-/// So many rows, of 300 groups and in three files.
+/// Data of `rows` rows in 300 groups, also written to three files.
 fn data(rows: usize) -> Data {
     let folder = tempfile::tempdir().unwrap();
     let at = |i: usize, k: usize| ((i * (2 * k + 3)) as f64 * 0.618).sin();

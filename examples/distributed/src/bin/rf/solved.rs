@@ -45,18 +45,18 @@ impl Sums<'_> {
     }
 
     fn ridge<T: Modelled>(&self, fit: &Fit, lambda: Option<f64>) -> Result<Solved, String> {
-        let parts = self.parts::<T>()?;
-        let [first, others @ ..] = parts.as_slice() else { return Err("there are no sums".into()) };
-        let mut statistics = first.clone();
-        others.iter().try_for_each(|part| statistics.merge(part)).map_err(|error| error.to_string())?;
+        let mut parts = self.parts::<T>()?;
+        let first = if self.divided.is_none() { parts.pop() } else { parts.first().cloned() };
+        let mut statistics = first.ok_or("there are no sums")?;
+        let mut others = parts.iter().skip(1);
+        others.try_for_each(|part| statistics.merge(part)).map_err(|error| error.to_string())?;
+        // A part whose rows all have weight 0 is absent.
+        parts.retain(|part| part.mean_targets().is_ok());
         let mut said = target(fit, &statistics)?;
         let (lambda, ridge, scored) = match lambda {
             Some(lambda) => (lambda, statistics.solve(lambda).map_err(|error| error.to_string())?, false),
             None => {
                 let spectrum = statistics.spectrum().map_err(|error| error.to_string())?;
-                // A part whose rows all have weight 0 is absent.
-                let parts: Vec<_> =
-                    parts.iter().filter(|part| part.mean_targets().is_ok()).cloned().collect();
                 let (lambda, words, scored) = self.chosen(fit, &spectrum, &parts)?;
                 said += &words;
                 (lambda, spectrum.model(lambda).map_err(|error| error.to_string())?, scored)
