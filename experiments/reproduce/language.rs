@@ -11,6 +11,9 @@ use experiments::transformer::train::{self, BATCH, CONTEXT, HEADS, JUDGED, Plan,
 /// The seeds of a full run.
 pub const SEEDS: u64 = 3;
 
+/// The steps, layers and width of a quick run: many methods are trained, and each takes all its parts in a few steps.
+const QUICK: [usize; 3] = [6, SMOKE[1], SMOKE[2]];
+
 /// Differences of more bits are failures to learn, which vary in their own way.
 const SIMILAR: f64 = 0.3;
 
@@ -54,7 +57,7 @@ impl Language {
     }
 
     pub fn plan(&self, method: &str, seed: u64) -> Plan {
-        let [steps, layers, width] = if self.quick { SMOKE } else { SMALL.0 };
+        let [steps, layers, width] = if self.quick { QUICK } else { SMALL.0 };
         let size = Size { characters: self.text.characters(), context: CONTEXT, width, heads: HEADS, layers };
         let (batch, rate) = (BATCH[usize::from(self.quick)], SMALL.1);
         Plan { task: Task::Text, method: method.into(), size, seed, steps, batch, rate }

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use random_features::frequency::{Independent, Orthogonal};
 use random_features::planner::{Planner, RankedRecipe};
 
 use crate::item::Stop;
@@ -9,20 +10,27 @@ use crate::run::Run;
 
 /// A plan's best recipe, which is found when it is first asked for.
 pub struct Best<'a> {
+    quick: bool,
     planner: Box<dyn Fn() -> Result<Planner, Stop> + 'a>,
     choice: OnceCell<RankedRecipe>,
 }
 
 impl<'a> Best<'a> {
-    pub fn of(planner: impl Fn() -> Result<Planner, Stop> + 'a) -> Self {
-        Best { planner: Box::new(planner), choice: OnceCell::new() }
+    pub fn of(run: &Run<'_>, planner: impl Fn() -> Result<Planner, Stop> + 'a) -> Self {
+        let quick = run.full_or_quick(false, true);
+        Best { quick, planner: Box::new(planner), choice: OnceCell::new() }
     }
 
     pub fn choice(&self) -> Result<&RankedRecipe, Stop> {
         if let Some(choice) = self.choice.get() {
             return Ok(choice);
         }
-        let choice = (self.planner)()?.plan()?.best()?.clone();
+        let mut planner = (self.planner)()?;
+        if self.quick {
+            // Closed forms of other couplings take seconds.
+            planner = planner.with_couplings([Independent.into(), Orthogonal.into()]);
+        }
+        let choice = planner.plan()?.best()?.clone();
         Ok(self.choice.get_or_init(|| choice))
     }
 

@@ -128,7 +128,7 @@ impl Setup<'_> {
             optimal.push(self.beyond(run, &format!("{key}, OPRF, simplex"), |data, seed| {
                 Ok(Method::Optimal.map(data.dim(), features, Equal::Operations, data.r, seed)?)
             })?);
-            let best = Best::of(|| {
+            let best = Best::of(run, || {
                 let Data { classes, queries, .. } = self.data(0)?;
                 // Planners want 8 points a side; a quick run has fewer queries.
                 let queries = match queries.nrows() {

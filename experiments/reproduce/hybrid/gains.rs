@@ -227,7 +227,7 @@ fn planned(run: &mut Run<'_>) -> Result<Table, Stop> {
     let (d, r, budget, seed) = (DIMENSIONS[0], 1.0, BUDGETS[1], run.seed());
     let most = Cost::Work.of(Method::Positive, Size { m: budget, n: 0 }, d);
     let points = [0, 1].map(|side| near_a_line(d, seed, side));
-    let best = Best::of(|| {
+    let best = Best::of(run, || {
         let planner = Planner::new(&points[0], &points[1])?.with_kernel(Softmax::default());
         Ok(planner.with_loss(Loss::RelativeMean).with_budget(Measure::Multiplications, most as f64))
     });

@@ -204,7 +204,7 @@ fn numbers(data: &Pairs, r: f64, seed: u64, draws: u64) -> Result<Vec<f64>, Stop
 fn planned(run: &mut Run<'_>, key: &str, data: &Pairs, draws: u64) -> Result<(Mean, String), Stop> {
     let seed = run.seed();
     let budget = M * data.points.ncols() + 2 * M;
-    let best = Best::of(|| {
+    let best = Best::of(run, || {
         let planner = Planner::of_one_set(&data.points)?.with_kernel(Softmax::default());
         Ok(planner.with_budget(Measure::Multiplications, budget as f64))
     });

@@ -157,7 +157,7 @@ fn planned(run: &mut Run<'_>, setup: &Setup, size: f64) -> Result<(Vec<Mean>, Ve
     let draw = |repetition| Data::draw(setup, [setup.length; 2], size, 1 + repetition);
     let (mut means, mut names) = (Vec::new(), Vec::new());
     for &m in &setup.frequencies {
-        let best = Best::of(|| {
+        let best = Best::of(run, || {
             let [q, k, v] = &draw(0)?.tokens;
             Ok(Planner::of_heads(q, k, Some(v))?.with_max_features(m))
         });
