@@ -126,10 +126,10 @@ fn uniform(n: usize, d: usize, side: f64, generator: &mut impl rand::Rng) -> Arr
     Array2::from_shape_fn((n, d), |_| side * generator.random::<f64>())
 }
 
-/// The share of y within its 90 % interval over sets of 250 points drawn from the exact Gaussian process, and its standard
+/// The share of y within its 90 % interval over sets of 500 points drawn from the exact Gaussian process, and its standard
 /// error over the sets: where the noise is known, and where it is not.
 fn coverage(sets: u64, map: impl Fn(u64) -> Map<f64>) -> [(f64, f64); 2] {
-    let (n, test, noise, kernel) = (250, 100, 0.05, Gaussian::new(0.5).unwrap());
+    let (n, test, noise, kernel) = (500, 100, 0.05, Gaussian::new(0.5).unwrap());
     let covered: Vec<[f64; 2]> = (0..sets)
         .map(|seed| {
             let mut generator = rng(seed);
@@ -161,11 +161,11 @@ fn coverage(sets: u64, map: impl Fn(u64) -> Map<f64>) -> [(f64, f64); 2] {
     })
 }
 
-/// Two-sided at 3 standard errors of 100 sets: a false alarm in 1 of 370 choices of seeds for each of the two.
+/// Two-sided at 3 standard errors of 200 sets: a false alarm in 1 of 370 choices of seeds for each of the two.
 #[test]
 fn intervals_cover_what_they_promise() {
     let map = |seed| Trigonometric.gaussian(Orthogonal.draw(2, 256, seed).unwrap(), 0.5).unwrap();
-    for (covered, error) in coverage(100, map) {
+    for (covered, error) in coverage(200, map) {
         assert!((covered - 0.9).abs() < 3.0 * error, "{covered} ± {error}");
         // A loss of a hundredth would be seen.
         assert!(error < 0.0035, "{error}");
