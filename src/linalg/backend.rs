@@ -14,13 +14,16 @@ use crate::threads;
 ///
 /// # Example
 /// ```
-/// use random_features::ndarray::array;
 /// use random_features::linalg::Backend;
+/// use random_features::ndarray::array;
 ///
 /// let a = array![[2.0, 1.0], [1.0, 2.0]];
 /// for backend in Backend::ALL {
 ///     let eigen = backend.eigen(&a)?;
-///     assert!((eigen.values[0] - 1.0f64).abs() < 1e-15 && (eigen.values[1] - 3.0).abs() < 1e-15);
+///     assert!(
+///         (eigen.values[0] - 1.0f64).abs() < 1e-15
+///             && (eigen.values[1] - 3.0).abs() < 1e-15
+///     );
 /// }
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -64,6 +67,14 @@ impl Backend {
     pub fn cholesky<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Cholesky<T>> {
         let upper = T::cholesky(self, upper(a, 1)?);
         upper.map(Cholesky::new).map_err(super::cholesky::not_positive_definite)
+    }
+
+    /// The Cholesky factor, or `None` for a matrix that is not positive definite up to rounding or not finite.
+    pub(crate) fn definite_cholesky(self, a: &ArrayRef2<f64>) -> Result<Option<Cholesky<f64>>> {
+        match self.cholesky(a) {
+            Err(Error::Factorisation { .. } | Error::NotFinite { .. }) => Ok(None),
+            factor => factor.map(Some),
+        }
     }
 
     /// The eigenvalues, ascending, and eigenvectors of a symmetric n × n matrix. Cost O(n³).

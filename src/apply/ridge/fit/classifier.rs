@@ -221,6 +221,7 @@ impl<T: Real> RidgeClassifier<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) if a row is not finite.
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
         self.classes_of(x.into().view())
     }
@@ -242,6 +243,7 @@ impl<T: Real> RidgeClassifier<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Unsupported`](Error::Unsupported) without a calibration.
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[doc(alias = "predict_proba")]
     pub fn probabilities<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.probabilities_of(x.into().view())

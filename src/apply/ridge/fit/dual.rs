@@ -10,9 +10,9 @@ use super::rotation::{ROWS, RotationBuffers};
 use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::training::{RowPlaces, Training};
-use super::without::factor;
 use super::{RidgeRows, RidgeSpectrum, RidgeWarning, Standardisation};
 use crate::error::{Error, Result, singular};
+use crate::linalg::Backend;
 use crate::map::Map;
 use crate::reduce::GramIntake;
 use crate::{Real, progress};
@@ -197,7 +197,7 @@ impl Dual {
             if own.is_empty() {
                 continue;
             }
-            let Some(factor) = factor(&u.dot(&u.t()))? else { return Ok(None) };
+            let Some(factor) = Backend::default().definite_cholesky(&u.dot(&u.t()))? else { return Ok(None) };
             let solved = factor.solve(&all.select(Axis(0), &own))?;
             let rows = rows.iter().zip(solved.rows());
             rows.for_each(|(row, solved)| residuals.row_mut(*row).assign(&solved));

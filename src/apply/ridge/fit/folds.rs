@@ -12,7 +12,8 @@
 use ndarray::{Array1, Array2, ArrayView1};
 
 use super::error_table::ErrorTable;
-use super::points::{PointErrors, averaging, points_noise};
+use super::levels::averaging;
+use super::points::{PointErrors, points_noise};
 use super::{Normal, RidgeRows, RidgeSpectrum, RidgeStatistics};
 use crate::error::{Error, Result};
 use crate::reduce::GramSums;

@@ -61,7 +61,8 @@ impl<T: Scalar> KernelRidge<T> {
     /// [`Shape`](Error::Shape) if a size does not fit. [`Parameter`](Error::Parameter) if there are no points or targets, if the
     /// range of a target overflows, or if λ is negative or not finite. [`NotFinite`](Error::NotFinite) if a number is not finite.
     /// [`Singular`](Error::Singular), with a λ that is large enough, if K + λI is not positive definite up to rounding. This
-    /// happens for repeated points with λ = 0, or if an estimate of the kernel is indefinite.
+    /// happens for repeated points with λ = 0, or if an estimate of the kernel is indefinite. [`Cancelled`](Error::Cancelled) if
+    /// a [watcher](crate::progress::watch) stops it.
     pub fn fit<'a>(gram: &ArrayRef2<T>, targets: impl Into<Targets<'a, T>>, lambda: f64) -> Result<Self> {
         let targets = targets.into();
         Self::fit_view(gram, targets.unweighted(targets.ncols(), UNWEIGHTED)?.view(), lambda)

@@ -6,9 +6,9 @@
 use ndarray::Axis;
 
 use super::RidgeSpectrum;
-use super::points::averaging;
 use crate::Real;
 use crate::numeric::{self, Isa, Packed};
+use crate::reduce::GramSums;
 
 /// One λ, with bounds of its rounding errors.
 pub(super) struct Level {
@@ -125,4 +125,10 @@ impl<T: Real> RidgeSpectrum<T> {
         let products = (0..self.rotated.ncols()).map(|j| self.products_rounding() * norm(j, 1.0)).collect();
         Level { lambda, noise, sums, products }
     }
+}
+
+/// The relative error of a sum over many runs of rows, divided by the relative error of one run: 1 over the root of their number.
+pub(super) fn averaging<T: Real>(rows: f64) -> f64 {
+    let rows_of_run = (GramSums::<T>::rounding() / T::epsilon().widen()).powi(2);
+    (rows_of_run / rows).sqrt().min(1.0)
 }

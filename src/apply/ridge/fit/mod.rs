@@ -20,6 +20,7 @@ pub(in crate::apply) mod rotation;
 mod row_space;
 pub(crate) mod search;
 mod shrinkage;
+mod solve;
 mod spectrum;
 mod threshold;
 mod training;

@@ -23,11 +23,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ndarray::Array2;
 
 use super::error_table::ErrorTable;
-use super::levels::{Level, LevelBuffers, Levels, RowSums};
+use super::levels::{Level, LevelBuffers, Levels, RowSums, averaging};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::{Normal, RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
-use crate::reduce::GramSums;
 use crate::threads::Pool;
 use crate::{Real, progress};
 
@@ -202,10 +201,4 @@ pub(super) fn points_noise<T: Real>(normal: &Normal, rows: f64) -> f64 {
     let (entry, total) = (normal.noise, normal.total_noise);
     let factorised = f64::EPSILON / normal.rounding * total;
     total.min(4.0 * (averaging::<T>(rows) * entry + factorised))
-}
-
-/// The relative error of a sum over many runs of rows, divided by the relative error of one run: 1 over the root of their number.
-pub(super) fn averaging<T: Real>(rows: f64) -> f64 {
-    let rows_of_run = (GramSums::<T>::rounding() / T::epsilon().widen()).powi(2);
-    (rows_of_run / rows).sqrt().min(1.0)
 }

@@ -250,6 +250,7 @@ impl<T: Real> RidgePosterior<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if the result does not fit in memory.
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Prediction<T>> {
         self.predictions(x.into())
     }

@@ -18,8 +18,8 @@ use super::levels::{LevelBuffers, Levels};
 use super::points::{PointErrors, SHARE};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::{RidgeRows, RidgeSpectrum};
-use crate::error::{Error, Result, singular};
-use crate::linalg::{Backend, Cholesky};
+use crate::error::{Result, singular};
+use crate::linalg::Backend;
 use crate::numeric::matrix_of;
 use crate::{Real, progress};
 
@@ -133,7 +133,7 @@ impl<'g, T: Real> Without<'g, T> {
             let weighted = &shrunk * &roots;
             let mut left = -weighted.dot(&weighted.t());
             left.diag_mut().mapv_inplace(|v| 1.0 + v);
-            let Some(factor) = factor(&left)? else {
+            let Some(factor) = Backend::default().definite_cholesky(&left)? else {
                 norms.push(f64::INFINITY);
                 continue;
             };
@@ -170,7 +170,7 @@ impl<'g, T: Real> Without<'g, T> {
             let divisors = self.divisors(level.lambda);
             let mut left = -&gram;
             left.diag_mut().zip_mut_with(&divisors, |v, divisor| *v += divisor);
-            let Some(factor) = factor(&left)? else {
+            let Some(factor) = Backend::default().definite_cholesky(&left)? else {
                 norms.push(f64::INFINITY);
                 solved.push(None);
                 continue;
@@ -251,13 +251,5 @@ impl<'g, T: Real> Without<'g, T> {
     fn moved(&self, left: &Left, k: usize, target: usize) -> f64 {
         let (level, square) = (&self.levels.each[k], left.squares.iter().sum::<f64>());
         self.spread(left, k).sqrt() * level.sums[target] + square.sqrt() * level.products[target]
-    }
-}
-
-/// The Cholesky factor, or `None` of a matrix that is not positive definite up to rounding.
-pub(super) fn factor(matrix: &Array2<f64>) -> Result<Option<Cholesky<f64>>> {
-    match Backend::default().cholesky(matrix) {
-        Err(Error::Factorisation { .. } | Error::NotFinite { .. }) => Ok(None),
-        factor => factor.map(Some),
     }
 }
