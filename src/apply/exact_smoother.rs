@@ -100,8 +100,9 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// not add up to a positive number. A row that is not finite gives NaN.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
-    /// training point, [`Memory`](Error::Memory) if the result does not fit in memory.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first training point,
+    /// [`Memory`](Error::Memory) if the result does not fit in memory. [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
     }

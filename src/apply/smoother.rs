@@ -145,9 +145,9 @@ impl<T: Real> Smoother<T> {
     /// Adds the next rows: training points `x`, n × d, with their [targets](Targets), numbers or labels.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared
-    /// norm is not finite, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more; nothing is
-    /// added on error.
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared norm is
+    /// not finite, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more; nothing is added on
+    /// error. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,
@@ -201,8 +201,9 @@ impl<T: Real> Smoother<T> {
     /// A row that is not finite gives NaN.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
-    /// training point, [`Memory`](Error::Memory) if the result does not fit in memory.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first training point,
+    /// [`Memory`](Error::Memory) if the result does not fit in memory. [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
     }

@@ -115,19 +115,28 @@ impl Facts {
 ///     }
 ///
 ///     // The facts offer no logarithms, so that the form is always `Form::Values`.
-///     fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+///     fn fill(
+///         &self,
+///         _: Side,
+///         x: ArrayView2<'_, f64>,
+///         _: Form,
+///         tile: &mut Tile<'_, f64>,
+///     ) {
 ///         for (i, x) in x.rows().into_iter().enumerate() {
 ///             let row = tile.row(i);
-///             let largest = x.iter().fold(1.0, |largest: f64, v| largest.max(v.abs()));
+///             let largest = x.iter().fold(1.0, |most: f64, v| most.max(v.abs()));
 ///             row.values[0] = 1.0 / largest;
-///             row.values[1..].iter_mut().zip(x).for_each(|(value, x)| *value = *x / largest);
+///             for (value, x) in row.values[1..].iter_mut().zip(x) {
+///                 *value = *x / largest;
+///             }
 ///             row.log_scales[0] = largest.ln();
 ///         }
 ///     }
 /// }
 ///
 /// let map = Map::of_feature_map(Affine(2))?;
-/// assert!((map.estimate(&arr1(&[1.0, 2.0]), &arr1(&[3.0, -1.0]))? - 2.0).abs() < 1e-14);
+/// let estimate = map.estimate(&arr1(&[1.0, 2.0]), &arr1(&[3.0, -1.0]))?;
+/// assert!((estimate - 2.0).abs() < 1e-14);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///

@@ -14,10 +14,11 @@ use crate::theory::BlockLaw;
 /// ```
 /// use random_features::Positive;
 /// use random_features::frequency::{Orthogonal, Simplex};
-/// let omega = Orthogonal.draw(64, 256, 42)?; // m = 256 rows in ℝ⁶⁴ from the seed 42
+/// // m = 256 rows in ℝ⁶⁴ from the seed 42.
+/// let omega = Orthogonal.draw(64, 256, 42)?;
 /// let map = Positive.softmax::<f32>(omega)?;
-/// let (first, second) = (Simplex::default().draw(8, 16, 1)?, Simplex::default().draw(8, 16, 2)?);
-/// assert_ne!(first, second);
+/// let first = Simplex::default().draw(8, 16, 1)?;
+/// assert_ne!(first, Simplex::default().draw(8, 16, 2)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///

@@ -20,13 +20,16 @@ use crate::once::once;
 /// use random_features::ndarray::array;
 /// use random_features::linalg::Backend;
 ///
-/// let mut factor = Backend::default().cholesky(&array![[4.0, 2.0], [2.0, 5.0f64]])?;
+/// let a = array![[4.0, 2.0], [2.0, 5.0f64]];
+/// let mut factor = Backend::default().cholesky(&a)?;
 /// assert_eq!(factor.lower(), array![[2.0, 0.0], [1.0, 2.0]]);
 /// assert!((factor.log_determinant() - 16f64.ln()).abs() < 1e-15);
-/// let u = factor.solve(&array![[8.0, 4.0], [12.0, 2.0]])?;    //  two right-hand sides
+/// // Two right-hand sides.
+/// let u = factor.solve(&array![[8.0, 4.0], [12.0, 2.0]])?;
 /// assert_eq!(u, array![[1.0, 1.0], [2.0, 0.0]]);
 ///
-/// factor.update(&array![1.0, -2.0])?;                         //  A + v vᵀ = [[5, 0], [0, 9]]
+/// // A + v vᵀ = [[5, 0], [0, 9]].
+/// factor.update(&array![1.0, -2.0])?;
 /// let u = factor.solve_vector(&array![5.0, 18.0])?;
 /// assert!((u[0] - 1.0).abs() < 1e-14 && (u[1] - 2.0).abs() < 1e-14);
 /// # Ok::<(), random_features::Error>(())

@@ -17,14 +17,19 @@ use crate::map::{Omega, PlainRecipe};
 /// use random_features::map::MapConfig;
 /// use random_features::{Map, Positive};
 ///
-/// let text = r#"{"map": "positive", "kernel": "softmax", "lengthscale": 2.0, "coupling": "orthogonal", "d": 64, "m": 256}"#;
+/// let text = r#"{
+///     "map": "positive", "kernel": "softmax", "lengthscale": 2.0,
+///     "coupling": "orthogonal", "d": 64, "m": 256
+/// }"#;
 /// let config: MapConfig = serde_json::from_str(text).unwrap();
 /// let recipe = config.recipe()?;
-/// assert_eq!(recipe, Positive.recipe(Draw::new(64, 256, Orthogonal), Softmax::new(2.0)?));
+/// let draw = Draw::new(64, 256, Orthogonal);
+/// assert_eq!(recipe, Positive.recipe(draw, Softmax::new(2.0)?));
 /// let map: Map<f32> = recipe.draw(7)?;
 ///
-/// let wrong = serde_json::from_str::<MapConfig>(r#"{"map": "positive", "kernl": "softmax"}"#).unwrap_err();
-/// assert!(wrong.to_string().starts_with("unknown field `kernl`, expected one of `map`, `kernel`, `lengthscale`,"));
+/// let text = r#"{"map": "positive", "kernl": "softmax"}"#;
+/// let wrong = serde_json::from_str::<MapConfig>(text).unwrap_err().to_string();
+/// assert!(wrong.starts_with("unknown field `kernl`, expected one of `map`,"));
 /// # }
 /// # Ok::<(), random_features::Error>(())
 /// ```

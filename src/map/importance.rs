@@ -17,16 +17,19 @@ use crate::theory::Pair;
 /// use random_features::ndarray::{Array2, arr1};
 /// use random_features::frequency::{Frequencies, Independent};
 /// use random_features::Importance;
-/// // q is a mixture of two normal densities of unit variance, around 0 and around x + y.
+/// // q is a mixture of two normal densities of unit variance, around 0 and around
+/// // x + y.
 /// let w = [2.0, 1.0];
 /// let mut rows = Independent.draw(2, 512, 1)?.rows().into_owned();
 /// rows.rows_mut().into_iter().step_by(2).for_each(|mut row| row += &arr1(&w));
 /// let gauss = |row: ndarray::ArrayView1<f64>, mean: &[f64; 2]| {
-///     let square: f64 = row.iter().zip(mean).map(|(a, b)| (a - b) * (a - b)).sum();
+///     let square: f64 = row.iter().zip(mean).map(|(a, b)| (a - b).powi(2)).sum();
 ///     (-0.5 * square).exp() / std::f64::consts::TAU
 /// };
-/// let densities = rows.rows().into_iter().map(|row| (0.5 * gauss(row, &[0.0; 2]) + 0.5 * gauss(row, &w)).ln());
-/// let map = Importance::new(densities.collect())?.softmax::<f64>(Frequencies::from_rows(rows)?)?;
+/// let density = |row| 0.5 * gauss(row, &[0.0; 2]) + 0.5 * gauss(row, &w);
+/// let logs = rows.rows().into_iter().map(|row| density(row).ln()).collect();
+/// let omega = Frequencies::from_rows(rows)?;
+/// let map = Importance::new(logs)?.softmax::<f64>(omega)?;
 /// let (x, y) = (arr1(&[1.2, 0.3]), arr1(&[0.8, 0.7]));
 /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 0.15);
 /// # Ok::<(), random_features::Error>(())

@@ -93,9 +93,10 @@ impl<T: Real> GlmSums<T> {
     /// Adds the next rows: points `x`, n × d, with their targets.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point has no
-    /// finite features, [`Entry`](Error::Entry) with the row of a target outside the domain of the loss or of a class that is not in
-    /// the model, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a sum would exceed 1e288.
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point has
+    /// no finite features, [`Entry`](Error::Entry) with the row of a target outside the domain of the loss or of a class that is
+    /// not in the model, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a sum would exceed
+    /// 1e288. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn update<'a, 't>(
         &mut self,
         x: impl Into<Points<'a, T>>,

@@ -185,7 +185,7 @@ impl<T: Real> PcaStatistics<T> {
     /// few components of many features ([`KernelPca`]).
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::pca`].
+    /// The errors of [`RidgeStatistics::pca`]. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn components(&self, k: usize) -> Result<KernelPca<T>> {
         KernelPca::of(&self.intake, k)
     }

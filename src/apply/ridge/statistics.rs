@@ -215,10 +215,11 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`rows`](RidgeStatistics::rows) counts each row once, whatever its weight.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
-    /// has no finite features, [`Entry`](Error::Entry) with the row of a label that is too large, [`Row`](Error::Row) if a row is
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point has
+    /// no finite features, [`Entry`](Error::Entry) with the row of a label that is too large, [`Row`](Error::Row) if a row is
     /// counted already or its number would be 2⁶⁴ − 1 or more, [`Parameter`](Error::Parameter) if a sum would exceed 1e288,
     /// [`Memory`](Error::Memory) if there is no memory for the features of a chunk. The statistics are unchanged then.
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[doc(alias = "partial_fit")]
     pub fn update<'a, 't>(
         &mut self,

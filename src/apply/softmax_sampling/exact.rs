@@ -92,7 +92,8 @@ impl<T: Real> Exact<T> {
     /// Draws for all rows of `h`, row i with the generator of step i.
     ///
     /// # Errors
-    /// [`NotFinite`](Error::NotFinite) if logits are not finite.
+    /// [`NotFinite`](Error::NotFinite) if logits are not finite. [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     pub fn sample(&self, h: ArrayView2<'_, T>, seed: u64, draws: &mut Draws) -> Result<()> {
         let h = h.as_standard_layout();
         let rows = h.nrows().div_ceil(threads::count());

@@ -81,7 +81,8 @@ impl Softmaxes {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if logits of a point are not finite,
-    /// [`Memory`](Error::Memory) if there is no memory for n × C logits.
+    /// [`Memory`](Error::Memory) if there is no memory for n × C logits. [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     pub fn of<T: Real>(
         sampler: &SoftmaxSampler<T>,
         h: &ArrayRef2<T>,

@@ -89,8 +89,9 @@ impl<T: Real> SoftmaxSampler<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if sizes differ, [`NotFinite`](crate::Error::NotFinite) if points, logits or features are
-    /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0 or there is no point,
-    /// [`Memory`](crate::Error::Memory) if the logits of all points that are judged, or a tree, do not fit in memory.
+    /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0 or there is no point, [`Memory`](crate::Error::Memory)
+    /// if the logits of all points that are judged, or a tree, do not fit in memory. [`Cancelled`](crate::Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn report(
         &self,

@@ -194,7 +194,8 @@ impl Shaping {
     /// The shape for the rows of `x`, n × d, and `y`, l × d, with equal weights for all pairs.
     ///
     /// # Errors
-    /// The errors of [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments).
+    /// The errors of [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments). [`Cancelled`](Error::Cancelled)
+    /// if a [watcher](crate::progress::watch) stops the choice of a rank.
     #[inline(never)]
     pub fn of_points<T: Real>(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Shape> {
         check_size("the number of columns of y", x.ncols(), y.ncols())?;

@@ -17,8 +17,10 @@ use crate::theory::BlockLaw;
 /// ```
 /// use random_features::frequency::Halton;
 /// let omega = Halton.draw(3, 100, 1)?;
-/// // The first coordinate, in base 2: half of 64 successive points lie on either side, give or take one.
-/// let below = omega.rows().column(0).iter().take(64).filter(|w| **w < 0.0).count();
+/// // The first coordinate, in base 2: half of 64 successive points lie on either side,
+/// // give or take one.
+/// let first = omega.rows().column(0).to_vec();
+/// let below = first.iter().take(64).filter(|w| **w < 0.0).count();
 /// assert!((31..=33).contains(&below));
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -23,7 +23,8 @@ use crate::theory::{self, Pair};
 /// let trigonometric = Trigonometric.softmax(Orthogonal.draw(2, 32, 2)?)?;
 /// let lambda = Coefficient::angular(Independent.draw(2, 8, 3)?)?;
 /// let map = Hybrid::sum(vec![(lambda, positive)], trigonometric)?;
-/// // Two values of 8 signs times 32 + 64 features; half of them are absent from a point.
+/// // Two values of 8 signs times 32 + 64 features. Half of them are absent from a
+/// // point.
 /// assert_eq!(map.feature_dim(), 1536);
 /// let x = arr1(&[0.3, 1.2]);
 /// assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);

@@ -43,7 +43,8 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// let text = serde_json::to_string(&recipe).unwrap();
 /// assert!(serde_json::from_str::<Recipe>(&text).is_err());
 /// let kinds = SketchKinds::new().with::<One>();
-/// assert_eq!(kinds.reading(|| serde_json::from_str::<Recipe>(&text)).unwrap(), recipe);
+/// let again = kinds.reading(|| serde_json::from_str::<Recipe>(&text)).unwrap();
+/// assert_eq!(again, recipe);
 /// ```
 #[derive(Clone, Debug)]
 pub struct SketchKinds(Vec<(&'static str, Reader)>);

@@ -27,9 +27,10 @@ impl Planner {
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if the kernel or the budget is outside its domain, [`Shape`](crate::Error::Shape) if the
-    /// kernel is for another dimension, [`Unsupported`](crate::Error::Unsupported) if no map of this crate serves the kernel under the constraints, or
-    /// the loss needs what is missing.
+    /// [`Parameter`](crate::Error::Parameter) if the kernel or the budget is outside its domain, [`Shape`](crate::Error::Shape)
+    /// if the kernel is for another dimension, [`Unsupported`](crate::Error::Unsupported) if no map of this crate serves the
+    /// kernel under the constraints, or the loss needs what is missing. [`Cancelled`](crate::Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn plan(&self) -> Result<Plan> {
         plan(self.with_known_kernel()?.as_ref())

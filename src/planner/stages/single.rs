@@ -31,8 +31,9 @@ impl Planner {
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) or [`Unsupported`](Error::Unsupported) if the kernel or the loss has no [plan](Planner::plan);
-    /// [`Shape`](Error::Shape) if the recipe is for another dimension.
+    /// [`Parameter`](Error::Parameter) or [`Unsupported`](Error::Unsupported) if the kernel or the loss has no
+    /// [plan](Planner::plan); [`Shape`](Error::Shape) if the recipe is for another dimension. [`Cancelled`](Error::Cancelled) if
+    /// a [watcher](crate::progress::watch) stops it.
     pub fn forecast(&self, recipe: &Recipe) -> Result<Option<Forecast>> {
         expect(self.with_known_kernel()?.as_ref(), recipe)
     }
@@ -53,7 +54,8 @@ impl Planner {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`forecast`](Planner::forecast) and of drawing the recipe; [`Parameter`](Error::Parameter) for fewer than 2 draws.
+    /// The errors of [`forecast`](Planner::forecast) and of drawing the recipe; [`Parameter`](Error::Parameter) for fewer than 2
+    /// draws. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     pub fn measure(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
         measure(self.with_known_kernel()?.as_ref(), recipe, draws, first)
     }

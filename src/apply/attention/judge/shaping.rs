@@ -96,9 +96,10 @@ impl AttentionShaping {
     /// the exact ones, which may then be fewer.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
-    /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm is
+    /// not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
     /// [`NoData`](Error::NoData) without queries or keys, and the errors of [`Shaping::of_pairs`].
+    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn choose<T: Real>(
         &self,

@@ -67,8 +67,9 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the error is positive and finite and lengths are at least 1,
-    /// [`Shape`](crate::Error::Shape) if lengths differ in causal attention; the errors of [`error_report`](Attention::error_report), which
-    /// needs a closed form, and a key at the place of each query for neighbours; those of the draw.
+    /// [`Shape`](crate::Error::Shape) if lengths differ in causal attention; the errors of
+    /// [`error_report`](Attention::error_report), which needs a closed form, and a key at the place of each query for neighbours;
+    /// those of the draw. [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn choose(
         &self,
