@@ -10,7 +10,6 @@ use crate::run::Run;
 
 /// A plan's best recipe, which is found when it is first asked for.
 pub struct Best<'a> {
-    quick: bool,
     planner: Box<dyn Fn() -> Result<Planner, Stop> + 'a>,
     choice: OnceCell<RankedRecipe>,
 }
@@ -18,19 +17,19 @@ pub struct Best<'a> {
 impl<'a> Best<'a> {
     pub fn of(run: &Run<'_>, planner: impl Fn() -> Result<Planner, Stop> + 'a) -> Self {
         let quick = run.full_or_quick(false, true);
-        Best { quick, planner: Box::new(planner), choice: OnceCell::new() }
+        let planner = move || {
+            let planner = planner()?;
+            // Closed forms of other couplings take seconds.
+            Ok(if quick { planner.with_couplings([Independent.into(), Orthogonal.into()]) } else { planner })
+        };
+        Best { planner: Box::new(planner), choice: OnceCell::new() }
     }
 
     pub fn choice(&self) -> Result<&RankedRecipe, Stop> {
         if let Some(choice) = self.choice.get() {
             return Ok(choice);
         }
-        let mut planner = (self.planner)()?;
-        if self.quick {
-            // Closed forms of other couplings take seconds.
-            planner = planner.with_couplings([Independent.into(), Orthogonal.into()]);
-        }
-        let choice = planner.plan()?.best()?.clone();
+        let choice = (self.planner)()?.plan()?.best()?.clone();
         Ok(self.choice.get_or_init(|| choice))
     }
 

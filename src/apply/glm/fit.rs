@@ -58,8 +58,7 @@ impl<T: Real> Glm<T> {
     /// [`Parameter`](crate::Error::Parameter) if λ is not positive and finite (without a penalty, classes that can be separated
     /// have no minimum), [`NoData`](crate::Error::NoData) without rows of positive weight,
     /// [`Factorisation`](crate::Error::Factorisation) if the iteration does not converge, and the errors of
-    /// [`GlmSums::update`](super::GlmSums::update). [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch)
-    /// stops it.
+    /// [`GlmSums::update`](super::GlmSums::update).
     pub fn fit<'a, 't>(
         &self,
         x: impl Into<Points<'a, T>>,

@@ -185,7 +185,7 @@ impl<T: Real> PcaStatistics<T> {
     /// few components of many features ([`KernelPca`]).
     ///
     /// # Errors
-    /// The errors of [`RidgeStatistics::pca`]. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// The errors of [`RidgeStatistics::pca`].
     pub fn components(&self, k: usize) -> Result<KernelPca<T>> {
         KernelPca::of(&self.intake, k)
     }
@@ -241,7 +241,8 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if `components` is 0 or
-    /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+    /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge. [`Cancelled`](Error::Cancelled) if a
+    /// [watcher](crate::progress::watch) stops it.
     pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
         KernelPca::of(&self.intake, components)
     }

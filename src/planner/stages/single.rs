@@ -55,7 +55,7 @@ impl Planner {
     ///
     /// # Errors
     /// The errors of [`forecast`](Planner::forecast) and of drawing the recipe; [`Parameter`](Error::Parameter) for fewer than 2
-    /// draws. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// draws.
     pub fn measure(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
         measure(self.with_known_kernel()?.as_ref(), recipe, draws, first)
     }

@@ -454,7 +454,9 @@ fn nothing_comes_from_the_future() {
         let of = |map: Map<T>| Attention::signed(vec![map]).unwrap();
         let positive = of(positive(6, 16));
         // Over a segment.
-        sees_nothing_else(&[1, 64, 1000, 1024], |heads, g| backward(&positive, heads, g, true));
+        sees_nothing_else(&[1, 63, 64, 100, 1000, 1024, 1130], |heads, g| {
+            backward(&positive, heads, g, true)
+        });
         for attention in [
             positive.clone().with_cosine(0.7).unwrap(),
             positive.without_normalisers(),

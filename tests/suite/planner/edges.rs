@@ -91,7 +91,7 @@ fn eight_points_are_enough_and_seven_are_not() {
 
 #[test]
 fn huge_and_tiny_points() {
-    for size in [1e-30, 1e-300, 30.0, 1e10, 1e150] {
+    for size in [1e-30, 1e-160, 1e-300, 30.0, 1e3, 1e10, 1e30, 1e100, 1e150] {
         sound_plans(&normal(10, 3, size, 2), &format!("size {size:e}"));
     }
     let one =

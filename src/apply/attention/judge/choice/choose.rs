@@ -69,7 +69,7 @@ impl<T: Real> Attention<T> {
     /// [`Parameter`](crate::Error::Parameter) unless the error is positive and finite and lengths are at least 1,
     /// [`Shape`](crate::Error::Shape) if lengths differ in causal attention; the errors of
     /// [`error_report`](Attention::error_report), which needs a closed form, and a key at the place of each query for neighbours;
-    /// those of the draw. [`Cancelled`](crate::Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// those of the draw.
     #[inline(never)]
     pub fn choose(
         &self,

@@ -118,8 +118,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) for fewer than 2 draws, [`Unsupported`](Error::Unsupported) if frequencies of the recipe
     /// are drawn already; the errors of the draws and of the map, and the other errors of
-    /// [`error_report`](Attention::error_report). [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops
-    /// it.
+    /// [`error_report`](Attention::error_report).
     #[inline(never)]
     pub fn simulated_report(
         &self,
