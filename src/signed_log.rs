@@ -1,5 +1,7 @@
 //! [`SignedLog`]: a number as sign and logarithm.
 
+use crate::numeric::special::largest;
+
 /// A real number as its sign and the natural logarithm of its magnitude.
 ///
 /// ```
@@ -31,7 +33,7 @@ impl SignedLog {
 
     /// The sum of terms of any size; the rounding error is relative to the sum of magnitudes.
     pub fn sum(terms: impl Iterator<Item = Self> + Clone) -> Self {
-        let top = terms.clone().map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
+        let top = largest(terms.clone().map(|term| term.ln_abs));
         if !top.is_finite() {
             // All terms are zero, or some are infinite or NaN, which decide the sum.
             let finite = |term: &Self| term.ln_abs < f64::INFINITY && !term.sign.is_nan();

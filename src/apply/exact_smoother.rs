@@ -9,6 +9,7 @@ use crate::kernel::Kernel;
 use crate::labels::best_classes;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
+use crate::numeric::special::largest;
 use crate::reduce::{check_targets, check_training};
 use crate::targets::single;
 use crate::{Points, Real, SignedLog, Targets};
@@ -168,7 +169,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     fn weights(&self, x: &[T]) -> Vec<f64> {
         let log = |y: ArrayView1<'_, T>| self.kernel.log_of_slices(x, slice_of(&y));
         let logs: Vec<SignedLog> = self.x.rows().into_iter().map(log).collect();
-        let top = logs.iter().map(|w| w.ln_abs).fold(f64::NEG_INFINITY, f64::max);
+        let top = largest(logs.iter().map(|w| w.ln_abs));
         let relative = |w: &SignedLog| match top {
             // If all logarithms overflow, all points count equally; if some do, only those count.
             f64::NEG_INFINITY => 1.0 + w.value(),

@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 use num_complex::Complex64;
 
 use crate::Real;
+use crate::numeric::special::largest;
 use crate::numeric::{self, Isa};
 
 /// The logarithmic weights aⱼ of frequencies: exponents are βtⱼ + aⱼ for projections t.
@@ -22,7 +23,7 @@ pub(crate) struct Bias<T> {
 
 impl<T: Real> Bias<T> {
     pub fn new(weights: &[Complex64]) -> Self {
-        let top = weights.iter().map(|a| a.re).fold(f64::NEG_INFINITY, f64::max);
+        let top = largest(weights.iter().map(|a| a.re));
         Bias {
             sizes: weights.iter().map(|a| T::saturated(a.re - top)).collect(),
             phases: weights.iter().map(|a| T::narrow(a.im.rem_euclid(TAU))).collect(),

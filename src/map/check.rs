@@ -5,6 +5,7 @@ use ndarray::{Array2, ArrayView2, s};
 use crate::Real;
 use crate::engine::{Facts, FeatureMap, Form, Side, Tile, TileShape, ranges};
 use crate::error::{Error, Result};
+use crate::numeric::special::largest;
 use crate::once::once;
 
 /// The number of test points.
@@ -162,7 +163,7 @@ fn agree<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
     absent(a) == absent(b)
         && present(facts, a).all(|(i, block, columns)| {
             let pairs = columns.map(|f| (feature(a, i, block, f), feature(b, i, block, f)));
-            let top = pairs.clone().map(|(a, b)| a.1.max(b.1)).fold(f64::NEG_INFINITY, f64::max);
+            let top = largest(pairs.clone().map(|(a, b)| a.1.max(b.1)));
             pairs.into_iter().all(|(a, b)| {
                 // A NaN is intended, or detected elsewhere.
                 let counts = a.1.max(b.1) >= top - DEPTH && a.1.is_finite() | b.1.is_finite();

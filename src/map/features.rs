@@ -11,6 +11,7 @@ use super::{Map, Side};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
+use crate::numeric::special::largest;
 use crate::once::once;
 
 /// Features of n points on one side of a map.
@@ -97,7 +98,7 @@ impl<T: Real> Features<T> {
     #[inline(never)]
     pub fn lost_rows(&self) -> usize {
         let least = T::min_positive_value().widen().ln();
-        let largest = T::max_value().widen().ln();
+        let most = T::max_value().widen().ln();
         let size = |i: usize| {
             let of_block = |(columns, scale): (&Range<usize>, &f64)| {
                 let values = self.values.slice(s![i, columns.clone()]);
@@ -105,9 +106,9 @@ impl<T: Real> Features<T> {
                 if *scale == f64::NEG_INFINITY { f64::NEG_INFINITY } else { top.ln() + scale }
             };
             let blocks = self.map.program().blocks().iter().zip(self.log_scales.row(i));
-            blocks.map(of_block).fold(f64::NEG_INFINITY, f64::max)
+            largest(blocks.map(of_block))
         };
-        let lost = |size: f64| size > f64::NEG_INFINITY && (size < least || size > largest);
+        let lost = |size: f64| size > f64::NEG_INFINITY && (size < least || size > most);
         (0..self.len()).filter(|i| lost(size(*i))).count()
     }
 

@@ -3,6 +3,7 @@
 use ndarray::ArrayViewMut1;
 
 use super::Lane;
+use super::special::largest;
 
 #[inline(always)]
 fn multiply_body<T: Lane, const FMA: bool>(out: &mut [T], a: &[T], b: &[T]) {
@@ -153,7 +154,7 @@ multiversion! {
 
 /// Replaces logarithms by weights that add up to 1, in proportion to their exponentials.
 pub fn softmax(mut logarithms: ArrayViewMut1<'_, f64>) {
-    let top = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let top = largest(logarithms.iter().copied());
     logarithms.mapv_inplace(|log| (log - top).exp());
     let total = logarithms.sum();
     logarithms /= total;

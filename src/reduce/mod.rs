@@ -42,5 +42,5 @@ pub(crate) use gram::StoredGramIntake;
 pub(crate) use gram::{LARGEST_SUMMAND, LinearisedRows, too_large};
 pub(crate) use weighted::{
     Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,
-    exponentiate, largest, least, limit,
+    exponentiate, least, limit,
 };

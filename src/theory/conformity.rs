@@ -12,7 +12,9 @@ use std::f64::consts::FRAC_PI_2;
 use std::rc::Rc;
 
 use crate::SignedLog;
-use crate::numeric::special::{alternating_1f1, expm1, gauss_legendre, ln_1f1, signed_alternating_1f1};
+use crate::numeric::special::{
+    alternating_1f1, expm1, gauss_legendre, ln_1f1, scaled_sum, signed_alternating_1f1,
+};
 
 /// Arguments up to which the excess is summed from its power series.
 const SMALL: f64 = 1.0;
@@ -67,9 +69,9 @@ pub fn ln_conformity(d: usize, v2: f64, cos: f64) -> f64 {
     let value = |sine: f64| ln_1f1(n, t * (1.0 + cos * sine));
     if t * cos.abs() <= FLAT {
         let law = sine_law(d);
-        let values: Vec<f64> = law.iter().map(|(sine, _)| value(*sine)).collect();
-        let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        return top + law.iter().zip(values).map(|((_, w), value)| w * (value - top).exp()).sum::<f64>().ln();
+        let values: Vec<(f64, f64)> = law.iter().map(|(sine, w)| (value(*sine), *w)).collect();
+        let (top, sum) = scaled_sum(values.into_iter());
+        return top + sum.ln();
     }
     let weight = |phi: f64| (n - 1.0) * phi.sin().ln();
     ln_integral(|phi| weight(phi) + value(phi.sin())) - ln_integral(weight)
@@ -210,8 +212,7 @@ pub(super) fn ln_integral_over(interval: (f64, f64), h: impl Fn(f64) -> f64) -> 
     let (low, high) = window(interval, &h);
     let values: Vec<(f64, f64)> =
         gauss_legendre().iter().map(|(x, w)| (h(0.5 * (low + high + x * (high - low))), *w)).collect();
-    let top = values.iter().map(|(h, _)| *h).fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = values.iter().map(|(h, w)| w * (h - top).exp()).sum();
+    let (top, sum) = scaled_sum(values.into_iter());
     top + (0.5 * (high - low) * sum).ln()
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView1, s};
 
 use crate::numeric;
+use crate::numeric::special::largest;
 
 /// The exponent up to which a rate is computed. It is far above any count, and the square of the rate is in range.
 const LARGEST: f64 = 300.0;
@@ -137,7 +138,7 @@ impl Loss {
 
 /// The loss of several classes, with y − π and π.
 fn softmax(eta: &[f64], y: &[f64], pull: &mut [f64], second: &mut [f64]) -> f64 {
-    let top = eta.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let top = largest(eta.iter().copied());
     second.iter_mut().zip(eta).for_each(|(p, e)| *p = (e - top).exp());
     let total: f64 = second.iter().sum();
     second.iter_mut().for_each(|p| *p /= total);

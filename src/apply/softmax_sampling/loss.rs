@@ -4,8 +4,9 @@ use ndarray::{Array2, ArrayRef2, ArrayView1};
 
 use super::Draws;
 use super::classes::check_below;
-use super::partition::{check_log_probability, dot, log_sum};
+use super::partition::{check_log_probability, dot};
 use crate::error::{Error, Result, check_finite, check_size};
+use crate::numeric::special::ln_sum_exp;
 use crate::once::once;
 use crate::{Real, progress};
 
@@ -178,7 +179,7 @@ fn of_row(
         logits.push(logit(*class) - (k.ln() + ln_q));
     }
     let effective = effective(&logits[1..]);
-    let log_sum = log_sum(&logits);
+    let log_sum = ln_sum_exp(&logits);
     if !log_sum.is_finite() || logits.iter().any(|o| !o.is_finite()) {
         return Err(Error::NotFinite { what: "the corrected logits", row });
     }
@@ -192,7 +193,7 @@ fn of_row(
 /// (Σ z)²/Σ z² for terms z with these logarithms.
 fn effective(logs: &[f64]) -> f64 {
     let twice: Vec<f64> = logs.iter().map(|log| 2.0 * log).collect();
-    if logs.is_empty() { 0.0 } else { (2.0 * log_sum(logs) - log_sum(&twice)).exp() }
+    if logs.is_empty() { 0.0 } else { (2.0 * ln_sum_exp(logs) - ln_sum_exp(&twice)).exp() }
 }
 
 fn add<T: Real>(to: &mut Array2<f64>, row: usize, factor: f64, x: ArrayView1<'_, T>) {

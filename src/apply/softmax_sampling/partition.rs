@@ -4,7 +4,7 @@ use ndarray::ArrayView1;
 
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::numeric::special::normal_quantile;
+use crate::numeric::special::{largest, ln_sum_exp, normal_quantile};
 
 /// The most by which the logarithm of a probability may exceed 0: differences of logits of size 1000 are rounded by less.
 const ROUNDING: f64 = 1e-12;
@@ -91,7 +91,7 @@ impl Partition {
         let terms = Partition::corrected_logits(logits, log_probabilities)?;
         check_positive("the number of draws", terms.len())?;
         // Terms contain 1/k, so that they add up to the estimate.
-        let (log_value, k) = (log_sum(&terms), terms.len() as f64);
+        let (log_value, k) = (ln_sum_exp(&terms), terms.len() as f64);
         let distances = || terms.iter().map(|term| k * (term - log_value).exp() - 1.0);
         let (spread, cubes) =
             distances().fold((0.0, 0.0), |(spread, cubes), d| (spread + d * d, cubes + d.abs().powi(3)));
@@ -102,8 +102,8 @@ impl Partition {
             // Differences of equal terms are rounding.
             imbalance: if spread > k * EQUAL * EQUAL { cubes / spread.powf(1.5) } else { 0.0 },
             // A term is z/k.
-            log_squares: log_sum(&squares.collect::<Vec<_>>()) + k.ln(),
-            largest: logits.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            log_squares: ln_sum_exp(&squares.collect::<Vec<_>>()) + k.ln(),
+            largest: largest(logits.iter().copied()),
             draws: terms.len(),
             least: None,
             unseen: 0.0,
@@ -318,14 +318,14 @@ impl Partition {
         check_positive("the number of classes", logits.len())?;
         check_positive("the number of draws", k)?;
         check(logits, log_probabilities)?;
-        let log_value = log_sum(logits);
+        let log_value = ln_sum_exp(logits);
         // Σ qᵢ (zᵢ/Z − 1)² does not cancel.
         let terms = logits.iter().zip(log_probabilities).map(|(o, ln_q)| {
             let distance = (o - ln_q - log_value).exp() - 1.0;
             // Where q is so small that z overflows, only the square of z matters.
             if distance.is_finite() { ln_q + 2.0 * distance.abs().ln() } else { 2.0 * (o - log_value) - ln_q }
         });
-        Ok(log_sum(&terms.collect::<Vec<_>>()) + 2.0 * log_value - (k as f64).ln())
+        Ok(ln_sum_exp(&terms.collect::<Vec<_>>()) + 2.0 * log_value - (k as f64).ln())
     }
 }
 
@@ -351,13 +351,4 @@ pub(super) fn check_log_probability(row: usize, ln_q: f64) -> Result<()> {
 /// x·y, summed in `f64`.
 pub(super) fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
     x.iter().zip(y).map(|(a, b)| a.widen() * b.widen()).sum()
-}
-
-/// ln Σ exp; −∞ for no terms.
-pub(super) fn log_sum(logs: &[f64]) -> f64 {
-    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if top.is_infinite() {
-        return top;
-    }
-    top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln()
 }

@@ -3,9 +3,10 @@
 use ndarray::{ArrayRef2, Axis};
 
 use super::SoftmaxSampler;
-use super::partition::{dot, log_sum};
+use super::partition::dot;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
+use crate::numeric::special::ln_sum_exp;
 use crate::{Real, progress, threads};
 
 /// The number of logits that a thread computes between two checks for cancellation.
@@ -60,7 +61,7 @@ impl Quality {
         for (p, q) in points {
             // A class whose p² is 0 in `f64` has no share in the sum, even if q is 0.
             let squares = p.iter().zip(q).filter(|(p, _)| **p > -1400.0).map(|(p, q)| 2.0 * p - q);
-            effective_shares.push((-log_sum(&squares.collect::<Vec<_>>())).exp().min(1.0));
+            effective_shares.push((-ln_sum_exp(&squares.collect::<Vec<_>>())).exp().min(1.0));
             let distance = p.iter().zip(q).map(|(p, q)| (p.exp() - q.exp()).abs()).sum::<f64>();
             total_variations.push((0.5 * distance).min(1.0));
         }
@@ -102,7 +103,7 @@ impl Softmaxes {
             if !logs.iter().all(|logit| logit.is_finite()) {
                 return Err(Error::NotFinite { what: "the logits of h", row: *row });
             }
-            let log_z = log_sum(&logs);
+            let log_z = ln_sum_exp(&logs);
             logs.iter_mut().for_each(|log| *log -= log_z);
             Ok(logs)
         };

@@ -2,12 +2,12 @@
 
 use ndarray::{ArrayRef2, Axis};
 
-use super::partition::log_sum;
 use super::quality::Softmaxes;
 use super::{Proposal, Quality, SampledSoftmax, SoftmaxSampler};
 use crate::data::spread::spread;
 use crate::error::{Result, check_positive};
 use crate::map::Map;
+use crate::numeric::special::ln_sum_exp;
 use crate::once::once;
 use crate::{Real, progress};
 
@@ -195,7 +195,7 @@ impl<T: Real> SoftmaxSampler<T> {
                 terms.push(log + variance - 2.0 * kernel.log_value(&h, &point)?.ln_abs);
             }
         }
-        Ok(Some(log_sum(&terms) - (h.nrows() as f64).ln()))
+        Ok(Some(ln_sum_exp(&terms) - (h.nrows() as f64).ln()))
     }
 }
 

@@ -15,6 +15,7 @@ use super::{Proposal, SampledSoftmax, SoftmaxSampler};
 use crate::Real;
 use crate::error::check_size;
 use crate::map::Map;
+use crate::numeric::special::largest;
 use crate::numeric::zeros;
 use crate::sealed::sealed;
 
@@ -143,8 +144,7 @@ impl<T: Real> TryFrom<StoredSampler<T>> for SoftmaxSampler<T> {
         let tree = if leaf > 1 {
             Tree::new(program, reference, classes, rows.into(), leaf).map_err(words)?
         } else {
-            let scale =
-                |class: usize| log_scales.row(class).into_iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let scale = |class: usize| largest(log_scales.row(class).into_iter().copied());
             if !log_scales.iter().all(|scale| *scale < f64::INFINITY)
                 || classes.removed().iter().any(|class| scale(*class) > f64::NEG_INFINITY)
             {

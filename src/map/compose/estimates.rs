@@ -9,6 +9,7 @@ use super::{Coefficient, Hybrid, Part};
 use crate::error::Result;
 use crate::map::Map;
 use crate::memory::check_memory;
+use crate::numeric::special::largest;
 use crate::{Real, SignedLog};
 
 /// The rounding error that remains, relative to the terms, when a sum with an estimate from this many features cancels:
@@ -103,6 +104,6 @@ fn weighted<T: Real>(
 /// The sum of the terms; 0 if it is only rounding error.
 fn cancelled<'a>(terms: impl Iterator<Item = &'a SignedLog> + Clone, rounding: f64) -> SignedLog {
     let sum = SignedLog::sum(terms.clone().copied());
-    let top = terms.map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
+    let top = largest(terms.map(|term| term.ln_abs));
     if top.is_finite() && sum.ln_abs <= top + rounding.ln() { SignedLog::from(0.0) } else { sum }
 }

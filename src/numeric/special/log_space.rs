@@ -1,4 +1,7 @@
 //! Sums and differences of exponentials, as logarithms.
+//!
+//! The crate adds exponentials by one rule. They are taken relative to the largest logarithm. The logarithm −∞ stands for 0,
+//! also if there is no term; ∞ outweighs every finite logarithm; a NaN makes the sum NaN.
 
 use std::f64::consts::LN_2;
 
@@ -22,6 +25,32 @@ pub fn ln_add_exp(a: f64, b: f64) -> f64 {
     }
     let (low, high) = if a < b { (a, b) } else { (b, a) };
     if high.is_infinite() { high } else { high + (low - high).exp().ln_1p() }
+}
+
+/// The largest of some logarithms, ignoring NaN; −∞ if there is none.
+pub fn largest(logarithms: impl Iterator<Item = f64>) -> f64 {
+    logarithms.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The sum of wᵢ e^(hᵢ) over terms (hᵢ, wᵢ), as ln of a scale and the sum relative to that scale, which is the largest e^(hᵢ).
+///
+/// Without terms, or if all exponentials are 0, it is (−∞, 0). If a logarithm is NaN, it is (0, NaN). If some are ∞, they alone
+/// count.
+pub fn scaled_sum(terms: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
+    if terms.clone().any(|(h, _)| h.is_nan()) {
+        return (0.0, f64::NAN);
+    }
+    match largest(terms.clone().map(|(h, _)| h)) {
+        f64::NEG_INFINITY => (f64::NEG_INFINITY, 0.0),
+        f64::INFINITY => (f64::INFINITY, terms.filter(|(h, _)| *h == f64::INFINITY).map(|(_, w)| w).sum()),
+        top => (top, terms.map(|(h, w)| w * (h - top).exp()).sum()),
+    }
+}
+
+/// ln Σ e^(hᵢ); −∞ for no terms.
+pub fn ln_sum_exp(logarithms: &[f64]) -> f64 {
+    let (top, sum) = scaled_sum(logarithms.iter().map(|h| (*h, 1.0)));
+    if top.is_infinite() { top } else { top + sum.ln() }
 }
 
 /// eᵗ − 1 for any t, without overflow or cancellation.
@@ -82,6 +111,23 @@ mod tests {
         assert_eq!(ln_sinh(0.0), f64::NEG_INFINITY);
         assert!((ln_sinh(-1e-9) - 1e-9f64.ln()).abs() < 1e-14);
         assert_eq!(expm1(-800.0).value(), -1.0);
+    }
+
+    #[test]
+    fn sums_of_exponentials_follow_one_rule() {
+        let sum = |terms: &[(f64, f64)]| scaled_sum(terms.iter().copied());
+        let (zero, infinite) = (f64::NEG_INFINITY, f64::INFINITY);
+        assert_eq!(sum(&[]), (zero, 0.0));
+        assert_eq!(sum(&[(zero, 3.0), (zero, 1.0)]), (zero, 0.0));
+        assert_eq!(sum(&[(1e4, 2.0), (zero, 5.0), (1e4, -0.5)]), (1e4, 1.5));
+        assert_eq!(sum(&[(infinite, 2.0), (0.0, 7.0), (infinite, 0.5)]), (infinite, 2.5));
+        let (scale, unknown) = sum(&[(infinite, 1.0), (f64::NAN, 1.0)]);
+        assert!(scale == 0.0 && unknown.is_nan());
+        assert_eq!(ln_sum_exp(&[]), zero);
+        assert_eq!(ln_sum_exp(&[zero, infinite, 0.0]), infinite);
+        assert!(ln_sum_exp(&[f64::NAN]).is_nan() && ln_sum_exp(&[1.0, f64::NAN]).is_nan());
+        assert!((ln_sum_exp(&[1e3, 1e3, -1e3]) - 1e3 - LN_2).abs() < 1e-12);
+        assert_eq!(largest([f64::NAN, -2.0].into_iter()), -2.0);
     }
 
     #[test]

@@ -16,7 +16,10 @@ pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i};
 pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};
 pub use elementary::{ln_cosh, ln_gamma};
-pub use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh, real_part_excess, relative_deviation};
+pub use log_space::{
+    expm1, largest, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh, ln_sum_exp, real_part_excess,
+    relative_deviation, scaled_sum,
+};
 pub use normal::{normal_cdf, normal_quantile};
 pub use quadrature::gauss_legendre;
 

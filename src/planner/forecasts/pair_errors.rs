@@ -2,12 +2,13 @@
 
 use super::expected::{Expected, RelativeErrors, or_infinite};
 use super::pairs::Pairs;
+use crate::numeric::special::largest;
 use crate::theory::Basis;
 
 impl Pairs {
     /// The largest ln |K|.
     fn top(&self) -> f64 {
-        self.ln_kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+        largest(self.ln_kernel.iter().copied())
     }
 
     /// Σ w v.

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::{WeightedSums, largest, limit};
+use super::{WeightedSums, limit};
 use crate::Real;
+use crate::numeric::special::largest;
 use crate::numeric::{
     Isa, add_rows, dot, dots, exp_minus, max_sum, panel_width, raise_scale, raise_scales, scale_and_add_rows,
 };

@@ -29,7 +29,7 @@ pub(crate) use precision::{Precision, Span, least, limit};
 pub(crate) use prepared::{Applied, Prepared};
 pub(crate) use read::RunBuffers;
 pub(crate) use ready::RunSums;
-pub(crate) use relative::{block_scales, exponentiate, largest};
+pub(crate) use relative::{block_scales, exponentiate};
 
 /// Σᵢ φ_f(xᵢ) \[yᵢ, 1\] for every feature f and target, each e^reference\[f\] times what is stored, in `f64`.
 ///

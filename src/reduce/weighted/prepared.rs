@@ -5,9 +5,10 @@ use std::ops::Range;
 use ndarray::Array2;
 
 use super::read::unit;
-use super::{WeightedSums, exponentiate, largest};
+use super::{WeightedSums, exponentiate};
 use crate::Real;
 use crate::engine::{Batch, Form, Program, Row};
+use crate::numeric::special::largest;
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 
 /// The number of targets up to which products with their sums are taken one by one.

@@ -1,7 +1,8 @@
 //! [`RunSums`]: sums relative to one reference, for matrix products in `T`.
 
-use super::{Precision, WeightedSums, largest, least};
+use super::{Precision, WeightedSums, least};
 use crate::Real;
+use crate::numeric::special::largest;
 use crate::numeric::{Isa, Packed, weighted_sum};
 
 /// Sums over some points, all relative to one reference: over a run of points, before they are added to others, or over all

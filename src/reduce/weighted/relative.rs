@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::Real;
 use crate::engine::{Batch, Form};
+use crate::numeric::special::largest;
 use crate::numeric::{Isa, exp_minus, max, raise, subtract};
 
 /// The scales of block `b` in all rows; a row has a scale for each of `blocks` blocks.
@@ -14,11 +15,6 @@ pub(crate) fn block_scales(
     b: usize,
 ) -> impl Iterator<Item = f64> + Clone + '_ {
     log_scales.iter().skip(b).step_by(blocks).copied()
-}
-
-/// The largest of some logarithms, ignoring NaN; −∞ if there is none.
-pub(crate) fn largest(logarithms: impl Iterator<Item = f64>) -> f64 {
-    logarithms.fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Replaces a row's logarithms by exponentials relative to the largest logarithm, which is returned.

@@ -6,6 +6,7 @@ use super::super::input::{KeyRun, Numbers};
 use super::setup::Setup;
 use crate::Real;
 use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
+use crate::numeric::special::largest;
 use crate::numeric::{self, Isa, matrix_view};
 use crate::reduce::{LogRow, Precision, least};
 
@@ -183,7 +184,7 @@ impl<T: Real> Tokens<T> {
     fn flatten(&mut self, program: &Program<T>, own: bool, i: usize) -> Precision {
         let isa = Isa::best();
         let row = self.features.row_mut(i);
-        let mut scale = row.log_scales.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut scale = largest(row.log_scales.iter().copied());
         let (mut held, mut gaps, mut small) = (true, false, T::infinity());
         for (columns, own_scale) in program.blocks().iter().zip(&*row.log_scales) {
             let values = &mut row.values[columns.clone()];

@@ -10,6 +10,7 @@ use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
+use crate::numeric::special::{largest, scaled_sum};
 use crate::numeric::{matrix_of, slice_of};
 use crate::once::once;
 use crate::progress;
@@ -187,7 +188,7 @@ fn log_features<T: Real>(setup: Setup<'_, T>, side: Side, x: Numbers<'_, T>) -> 
 
 /// e^log · factor of each term relative to the sum of all; `None` if that is not positive.
 fn shares(terms: &[(f64, f64)]) -> Option<Array1<f64>> {
-    let top = terms.iter().map(|term| term.0).fold(f64::NEG_INFINITY, f64::max);
+    let top = largest(terms.iter().map(|term| term.0));
     let term = |(log, factor): &(f64, f64)| if *factor == 0.0 { 0.0 } else { factor * (log - top).exp() };
     let terms: Array1<f64> = terms.iter().map(term).collect();
     let total = terms.sum();
@@ -201,16 +202,9 @@ fn dot<T: Real>(point: &[T], key: ArrayView1<'_, T>) -> f64 {
 
 /// ln of the scale of a product of features, and the product relative to it.
 fn product(query: &LogRow, key: &LogRow) -> (f64, f64) {
-    let logs = || query.logs.iter().zip(&key.logs).map(|(a, b)| a + b);
-    if logs().any(f64::is_nan) {
-        return (0.0, f64::NAN);
-    }
-    let top = logs().fold(f64::NEG_INFINITY, f64::max);
-    if top == f64::NEG_INFINITY {
-        return (top, 0.0);
-    }
+    let logs = query.logs.iter().zip(&key.logs).map(|(a, b)| a + b);
     let factors = query.factors.iter().zip(&key.factors).map(|(a, b)| a * b);
-    (top, logs().zip(factors).map(|(log, factor)| factor * (log - top).exp()).sum())
+    scaled_sum(logs.zip(factors))
 }
 
 once!(Attention::<T>::bidirectional_weights::<T>, Attention::<T>::causal_weights::<T>);

@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
 use super::check_finite;
 use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
+use crate::numeric::special::ln_sum_exp;
 use crate::reduce::LARGEST_SUMMAND;
 use crate::{Real, Targets, numeric, progress};
 
@@ -153,8 +154,7 @@ impl ClassCalibration {
         for ((scores, aims), weight) in scores.rows().into_iter().zip(aims.rows()).zip(weights) {
             room.assign(&scores);
             self.apply(room.view_mut());
-            let top = room.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let log_total = top + room.iter().map(|v| (v - top).exp()).sum::<f64>().ln();
+            let log_total = ln_sum_exp(numeric::slice_of(&room));
             sum += weight * aims.iter().zip(&room).map(|(aim, v)| aim * (log_total - v)).sum::<f64>();
         }
         let size = self.slope.powi(2) + self.offsets.iter().map(|b| b * b).sum::<f64>();

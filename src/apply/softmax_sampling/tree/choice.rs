@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::SignedLog;
+use crate::numeric::special::largest;
 use crate::numeric::{Isa, exp_minus};
 
 /// Sums of weights below which weights may have lost digits or underflowed.
@@ -116,7 +117,7 @@ impl NodeChoice {
         let run = self.alternatives.clone();
         let pairs = scales[run.clone()].iter().zip(&factors[run.clone()]);
         let positive = pairs.filter(|(_, factor)| **factor > 0.0).map(|(scale, _)| *scale);
-        self.top = positive.fold(f64::NEG_INFINITY, f64::max);
+        self.top = largest(positive);
         weights[run.clone()]
             .iter_mut()
             .zip(&scales[run])

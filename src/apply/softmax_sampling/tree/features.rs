@@ -8,8 +8,9 @@ use ndarray::{ArrayView2, Axis};
 use super::choice::Choices;
 use super::nodes::NodeRows;
 use crate::engine::{Batch, Form, Program, Row, Scratch, Side};
+use crate::numeric::special::largest;
 use crate::numeric::{Isa, dot, dots, plain_sum, subtract};
-use crate::reduce::{block_scales, exponentiate, largest};
+use crate::reduce::{block_scales, exponentiate};
 use crate::{Real, SignedLog};
 
 /// The number of classes from whose largest features the reference is made: enough to see the size of each feature, few enough to

@@ -8,8 +8,9 @@ use ndarray::{ArrayViewMut2, Axis};
 
 use super::table::Table;
 use crate::Real;
+use crate::numeric::special::largest;
 use crate::numeric::{Isa, add_scaled, max_abs, quotients, slice_of_mut};
-use crate::reduce::{block_scales, largest};
+use crate::reduce::block_scales;
 use crate::threads::Pool;
 
 /// The number of children of a node, which lie next to each other in memory. A walk mostly waits for memory: with two or four
