@@ -45,7 +45,7 @@ impl From<Vec<f64>> for Rates {
 impl Rates {
     /// λ of each of `d` coordinates.
     pub(crate) fn each(&self, d: usize) -> impl Iterator<Item = f64> + Clone + '_ {
-        (0..d).map(|l| match self {
+        (0..d).map(move |l| match self {
             Rates::Same(rate) => *rate,
             Rates::PerDimension(rates) => rates[l],
         })
