@@ -64,10 +64,24 @@ fn every_regression_is_met() {
     assert_eq!(later.iter().map(String::as_str).collect::<Vec<_>>(), LATER);
 }
 
+/// Quantiles of χ, and variances of radii that depend on each other; other cases of the table come later.
+#[test]
+fn every_coupled_radius_is_met() {
+    let (mut met, mut later) = (0, 0);
+    for case in golden::kernels().unwrap() {
+        match distance(&case) {
+            Ok(None) => later += 1,
+            Ok(Some(distance)) if distance <= 1.0 => met += 1,
+            failure => panic!("{failure:?} for {case}"),
+        }
+    }
+    assert_eq!((met, later), (102, 815));
+}
+
 /// Every value that is expected matters: a change of it by more than its tolerance is seen.
 #[test]
 fn wrong_values_are_not_met() {
-    for mut case in golden::bundled().unwrap() {
+    for mut case in [golden::bundled().unwrap(), golden::kernels().unwrap()].concat() {
         let known = matches!(distance(&case), Ok(Some(_)));
         // Where p is flat the objective is what counts.
         let objective = case["formula"] == "geometric.p_star";

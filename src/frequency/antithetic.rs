@@ -79,7 +79,7 @@ impl<C: Coupling> Coupling for Antithetic<C> {
     fn recipe(&self) -> Option<AnyCoupling> {
         match self.0.recipe()? {
             AnyCoupling::Plain(inner) => Some(AnyCoupling::Antithetic(inner)),
-            AnyCoupling::Antithetic(_) => None,
+            AnyCoupling::Antithetic(_) | AnyCoupling::CoupledRadii(_) => None,
         }
     }
 

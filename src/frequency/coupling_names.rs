@@ -3,13 +3,17 @@
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-use super::{AnyCoupling, Givens, Hadamard, Partial, PlainCoupling, RotationLaw, Simplex, SimplexPlus};
+use super::{
+    AnyCoupling, CoupledRadii, Givens, Hadamard, Partial, PlainCoupling, RotationLaw, Simplex, SimplexPlus,
+};
 use crate::error::{Error, Result};
 use crate::kernel::{Radius, Smoothness};
 use crate::names::{Named, Words, plain};
+use crate::theory::RadiusCoupling;
 
 const WHAT: &str = "a coupling";
 const ANTITHETIC: &str = "antithetic";
+const RADII: &str = "radii";
 const ROUNDS: [&str; 2] = ["round", "rounds"];
 const PASSES: [&str; 2] = ["pass", "passes"];
 
@@ -18,6 +22,7 @@ impl Display for AnyCoupling {
         match self {
             AnyCoupling::Plain(coupling) => coupling.fmt(f),
             AnyCoupling::Antithetic(coupling) => write!(f, "{ANTITHETIC} {coupling}"),
+            AnyCoupling::CoupledRadii(own) => write!(f, "{}, {} {RADII}", own.coupling, own.radii.tag()),
         }
     }
 }
@@ -89,10 +94,16 @@ impl FromStr for AnyCoupling {
         let text = plain(text);
         let names = [PlainCoupling::TAGS, &[ANTITHETIC]].concat();
         let mut named = Named::read(WHAT, &text, &names, &[])?;
-        match named.name {
-            ANTITHETIC => named.words.rest().parse().map(AnyCoupling::Antithetic),
-            _ => coupling(named).map(AnyCoupling::Plain),
+        if named.name == ANTITHETIC {
+            return named.words.rest().parse().map(AnyCoupling::Antithetic);
         }
+        let (coupling, mut words) = coupling(named)?;
+        let radii = coupled_radii(&mut words)?;
+        words.finish()?;
+        Ok(match radii {
+            Some(radii) => AnyCoupling::CoupledRadii(CoupledRadii { coupling, radii }),
+            None => AnyCoupling::Plain(coupling),
+        })
     }
 }
 
@@ -105,11 +116,14 @@ impl FromStr for PlainCoupling {
     /// [`Text`](Error::Text) with the names that are known, or with what is wrong.
     fn from_str(text: &str) -> Result<Self> {
         let text = plain(text);
-        coupling(Named::read(WHAT, &text, PlainCoupling::TAGS, &[])?)
+        let (coupling, words) = coupling(Named::read(WHAT, &text, PlainCoupling::TAGS, &[])?)?;
+        words.finish()?;
+        Ok(coupling)
     }
 }
 
-fn coupling(Named { name, words }: Named<'_>) -> Result<PlainCoupling> {
+/// A coupling with its options, and the words after them.
+fn coupling(Named { name, words }: Named<'_>) -> Result<(PlainCoupling, Words<'_>)> {
     let mut words = words.joined();
     let coupling = match name {
         "independent" => PlainCoupling::Independent,
@@ -131,8 +145,16 @@ fn coupling(Named { name, words }: Named<'_>) -> Result<PlainCoupling> {
         "sobol product" => PlainCoupling::SobolProduct(law(&mut words)?),
         _ => return Err(words.refused("this coupling has no text")),
     };
-    words.finish()?;
-    Ok(coupling)
+    Ok((coupling, words))
+}
+
+/// How radii depend on each other: `paired radii`.
+fn coupled_radii(words: &mut Words<'_>) -> Result<Option<RadiusCoupling>> {
+    let of = |tag: &str| RadiusCoupling::ALL.into_iter().find(|radii| radii.tag() == tag);
+    match words.take_if(of) {
+        Some(_) if !words.take(RADII) => Err(words.refused("“radii” is missing at the end")),
+        radii => Ok(radii),
+    }
 }
 
 fn rotation(words: &mut Words<'_>) -> Result<RotationLaw> {
@@ -236,6 +258,11 @@ mod tests {
             mutations::check(&plain);
             mutations::check(&AnyCoupling::Plain(plain));
             mutations::check(&AnyCoupling::Antithetic(plain));
+            // A law of coordinates takes all words behind it: there are no radii to couple.
+            if !plain.to_string().contains("product") {
+                let coupled = |radii| AnyCoupling::CoupledRadii(CoupledRadii { coupling: plain, radii });
+                RadiusCoupling::ALL.into_iter().for_each(|radii| mutations::check(&coupled(radii)));
+            }
         }
     }
 

@@ -3,11 +3,12 @@
 use super::draw::draw_with;
 use super::quasi::{Net, WithMarginal};
 use super::{
-    Antithetic, AnyCoupling, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal,
-    Product, Simplex, SimplexPlus, Sobol, WithRadii,
+    Antithetic, AnyCoupling, CoupledRadii, Coupling, Frequencies, Givens, Hadamard, Halton, Independent,
+    Orthogonal, Product, Simplex, SimplexPlus, Sobol, WithRadii,
 };
 use crate::error::Result;
 use crate::kernel::{Chi, Marginal, Radii};
+use crate::theory::RadiusCoupling;
 
 macro_rules! direct {
     ($([$($bounds:tt)*] $Coupling:ty),* $(,)?) => {$(
@@ -29,6 +30,21 @@ macro_rules! direct {
         }
     )*};
 }
+
+macro_rules! coupled {
+    ($($Coupling:ty),* $(,)?) => {$(
+        impl $Coupling {
+            /// Sets how the radii ‖ω‖ of a block depend on each other: `Orthogonal.with_coupled_radii(RadiusCoupling::Paired)`.
+            ///
+            /// Each row keeps its law. Trigonometric and hyperbolic features gain most.
+            pub fn with_coupled_radii(self, radii: RadiusCoupling) -> CoupledRadii<Self> {
+                CoupledRadii { coupling: self, radii }
+            }
+        }
+    )*};
+}
+
+coupled! { Orthogonal, Simplex, Hadamard, Givens }
 
 impl dyn Coupling + '_ {
     /// Draws m frequencies in ℝᵈ from a seed, in independent blocks; the last block may be partial.
@@ -58,6 +74,7 @@ direct! {
     [] Sobol,
     [] AnyCoupling,
     [C: Coupling] Antithetic<C>,
+    [C: Coupling] CoupledRadii<C>,
     [M: Marginal] Product<M>,
     [C: Coupling, R: Radii] WithRadii<C, R>,
     [N: Net, M: Marginal] WithMarginal<N, M>,

@@ -5,7 +5,7 @@ use ndarray::{Array2, s};
 use super::frequencies::{Frequencies, FrequencyForm};
 use super::structured::Structured;
 use crate::error::Result;
-use crate::theory::{BlockLaw, Law, Run};
+use crate::theory::{BlockLaw, Dependence, Law, Run};
 
 impl Frequencies {
     /// The first whole blocks that hold `count` frequencies or more, or all frequencies if there are fewer. A draw of a single
@@ -48,7 +48,13 @@ fn leading(law: &Law, count: usize) -> Law {
     if let [Run { block, count: 1, .. }] = law.runs() {
         let count = count.clamp(1, block.size);
         let size = if block.antithetic { count.next_multiple_of(2) } else { count };
-        return Law::of_blocks([BlockLaw { size: size.min(block.size), ..block.clone() }]);
+        let size = size.min(block.size);
+        let dependence = match block.dependence {
+            // Some radii of a block are not coupled as all of them.
+            Dependence::CoupledRadii(_) if size < block.size => Dependence::Unknown,
+            own => own,
+        };
+        return Law::of_blocks([BlockLaw { size, dependence, ..block.clone() }]);
     }
     let mut left = count.max(1);
     let whole = law.runs().iter().map_while(|Run { block, count, .. }| {

@@ -20,6 +20,7 @@
 //! | [`Sobol`], [`Halton`], [`Product`] | up to some ten dimensions; [`Product`] for [`Laplace`](crate::kernel::Laplace) kernels |
 //! | [`Hadamard`], [`Givens`] | from 64 dimensions on: fast products, approximate |
 //! | [`Antithetic`] | pairs ±ω, over another coupling |
+//! | [`CoupledRadii`] | radii that depend on each other, over another coupling: up to a third less variance for Gaussian kernels |
 //! | [`Independent`] | the reference |
 //! | [`Counts`] | integer frequencies of the Poisson and the geometric map |
 //!
@@ -37,6 +38,7 @@ mod antithetic;
 pub(crate) mod any_coupling;
 mod blocks;
 pub(crate) mod counts;
+pub(crate) mod coupled_radii;
 pub(crate) mod coupling;
 mod coupling_names;
 mod direct;
@@ -63,10 +65,12 @@ mod simplex_plus;
 pub(crate) mod structured;
 pub(crate) mod with_radii;
 
+pub use crate::theory::RadiusCoupling;
 pub use antithetic::Antithetic;
 pub(crate) use any_coupling::{AnyCoupling, PlainCoupling};
 pub use counts::Counts;
 pub(crate) use counts::{CountLaw, Rates, check_probability};
+pub use coupled_radii::CoupledRadii;
 pub(crate) use coupling::Coupling;
 pub(crate) use draw::Draw;
 pub(crate) use draw_counts::DrawCounts;

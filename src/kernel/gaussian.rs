@@ -8,6 +8,7 @@ use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
 use crate::digest::identified;
 use crate::error::Result;
+use crate::numeric::special::chi_quantile;
 
 /// The Gaussian (radial basis function) kernel exp(−‖x−y‖²/(2ℓ²)).
 ///
@@ -91,5 +92,9 @@ impl Radii for Chi {
 
     fn law(&self) -> Radius {
         Radius::Chi
+    }
+
+    fn quantile(&self, d: usize, p: f64) -> Option<f64> {
+        Some(chi_quantile(d as f64, p))
     }
 }

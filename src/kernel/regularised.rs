@@ -125,4 +125,8 @@ impl Radii for RootDim {
     fn law(&self) -> Radius {
         Radius::RootDim
     }
+
+    fn quantile(&self, d: usize, _: f64) -> Option<f64> {
+        Some((d as f64).sqrt())
+    }
 }

@@ -76,6 +76,12 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
     fn law(&self) -> Radius {
         Radius::Other
     }
+
+    /// The quantile of the radius in dimension d at the probability `p`, strictly between 0 and 1, by which [coupled
+    /// radii](crate::frequency::CoupledRadii) are drawn; `None`, the default, if it is not known.
+    fn quantile(&self, _d: usize, _p: f64) -> Option<f64> {
+        None
+    }
 }
 
 /// The law of one coordinate of ω, symmetric about 0, if coordinates are independent.
@@ -201,6 +207,10 @@ impl Radii for Radius {
 
     fn law(&self) -> Radius {
         *self
+    }
+
+    fn quantile(&self, d: usize, p: f64) -> Option<f64> {
+        self.radii().ok()?.quantile(d, p)
     }
 }
 

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use crate::SignedLog;
 use crate::numeric::special::{
-    alternating_1f1, expm1, gauss_legendre, ln_1f1, scaled_sum, signed_alternating_1f1,
+    alternating_1f1, expm1, gauss_legendre, gauss_legendre_rule, ln_1f1, scaled_sum, signed_alternating_1f1,
 };
 
 /// Arguments up to which the excess is summed from its power series.
@@ -194,12 +194,22 @@ fn sine_law(d: usize) -> SineLaw {
 }
 
 fn sine_nodes(d: usize) -> Vec<(f64, f64)> {
-    let weight = |phi: f64| (d as f64 - 1.0) * phi.sin().ln();
+    polar_nodes(d as f64 - 1.0, f64::sin, gauss_legendre())
+}
+
+/// Nodes and weights for means over |cos φ| of a uniform direction in ℝᵈ and a fixed one, d ≥ 2: the density is ∝ sin^{d−2}φ.
+pub(super) fn angle_law(d: usize, count: usize) -> Vec<(f64, f64)> {
+    polar_nodes(d as f64 - 2.0, f64::cos, &gauss_legendre_rule(count))
+}
+
+/// Nodes and weights for means of a function of φ, with density ∝ sinⁿφ on \[0, π/2\].
+fn polar_nodes(n: f64, of: fn(f64) -> f64, rule: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let weight = |phi: f64| n * phi.sin().ln();
     let (low, high) = window((0.0, FRAC_PI_2), weight);
-    let nodes = gauss_legendre().iter().map(|(x, w)| (0.5 * (low + high + x * (high - low)), w));
-    let nodes: Vec<(f64, f64)> = nodes.map(|(phi, w)| (phi.sin(), w * weight(phi).exp())).collect();
+    let nodes = rule.iter().map(|(x, w)| (0.5 * (low + high + x * (high - low)), w));
+    let nodes: Vec<(f64, f64)> = nodes.map(|(phi, w)| (of(phi), w * weight(phi).exp())).collect();
     let total: f64 = nodes.iter().map(|(_, w)| w).sum();
-    nodes.into_iter().map(|(sine, w)| (sine, w / total)).collect()
+    nodes.into_iter().map(|(value, w)| (value, w / total)).collect()
 }
 
 /// ln ∫ e^{h(φ)} dφ over \[0, π/2\] for unimodal h.

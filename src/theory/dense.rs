@@ -41,7 +41,7 @@
 use std::f64::consts::LN_2;
 
 use super::conformity::conformity_excess;
-use super::gaussian::Terms;
+use super::gaussian::{Terms, not_known};
 use super::gerf::{self, Optimum};
 use super::{Law, Radius};
 use crate::SignedLog;
@@ -84,6 +84,7 @@ pub fn ln_variance(w: &[f64], rho: &[f64], law: &Law) -> Option<f64> {
         single: SignedLog::positive(ln_expm1(ln_moment)),
         antithetic: antithetic(w, rho, square),
         angle: &|cos| conformity_excess(w.len(), square, cos),
+        coupled: &not_known,
     };
     terms.ln_variance(law, Radius::Chi)
 }

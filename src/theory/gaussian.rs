@@ -8,7 +8,8 @@
 use std::f64::consts::LN_2;
 
 use super::conformity::{conformity_excess, even_conformity_excess, signed_trigonometric_excess};
-use super::{Law, Pair, Radius};
+use super::coupled_radii::PairChange;
+use super::{CoupledAngle, Law, Pair, Radius};
 use crate::SignedLog;
 use crate::numeric::special::{expm1, ln_0f1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
 
@@ -20,17 +21,27 @@ pub(super) struct Terms<'a> {
     pub antithetic: SignedLog,
     /// The covariance of two terms whose frequencies are at the angle with this cosine.
     pub angle: &'a dyn Fn(f64) -> SignedLog,
+    /// The change of the sum of the covariances of a block of so many rows by coupled radii, if it is known.
+    pub coupled: &'a dyn Fn(CoupledAngle, usize) -> Option<SignedLog>,
+}
+
+/// The `coupled` of terms without a closed form for coupled radii.
+pub(super) fn not_known(_: CoupledAngle, _: usize) -> Option<SignedLog> {
+    None
 }
 
 impl Terms<'_> {
     /// ln of the variance of the mean under a law whose radii are of the given kind; `None` if the law is not known.
     pub(super) fn ln_variance(&self, law: &Law, radius: Radius) -> Option<f64> {
-        let pairs = law.pairs(radius)?;
+        let pairs = law.coupled_pairs(radius)?;
         let m = law.len() as f64;
         let opposite = 2.0 * pairs.antithetic;
         let variances = [(m - opposite, self.single), (opposite, self.antithetic)];
         let covariances = pairs.angles.iter().map(|(cos, count)| (*count, (self.angle)(*cos)));
-        let terms = variances.into_iter().chain(covariances).filter(|(count, _)| *count > 0.0);
+        let of_block =
+            |(own, size, blocks): &(CoupledAngle, usize, f64)| Some((*blocks, (self.coupled)(*own, *size)?));
+        let changes = pairs.coupled.iter().map(of_block).collect::<Option<Vec<_>>>()?;
+        let terms = variances.into_iter().chain(covariances).chain(changes).filter(|(count, _)| *count > 0.0);
         let terms: Vec<SignedLog> = terms.map(|(count, term)| term.scaled(count.ln())).collect();
         let total = SignedLog::sum(terms.into_iter());
         // A sum that rounding made negative counts as zero.
@@ -51,6 +62,7 @@ pub fn positive(pair: &Pair, law: &Law) -> Option<f64> {
         // (e^{v²} − 1)² e^{−v²} = 4 sinh²(v²/2)
         antithetic: SignedLog::positive(2.0 * (LN_2 + ln_sinh(0.5 * pair.sum))),
         angle: &|cos| conformity_excess(pair.dim, pair.sum, cos),
+        coupled: &|own, size| Some(PairChange::of(pair.dim, size, own, false)?.exponential(pair.sum)),
     };
     Some(terms.ln_variance(law, Radius::Chi)? + 2.0 * pair.dot)
 }
@@ -66,6 +78,7 @@ pub fn hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
         single,
         antithetic: single.scaled(LN_2),
         angle: &|cos| even_conformity_excess(pair.dim, pair.sum, cos),
+        coupled: &|own, size| Some(PairChange::of(pair.dim, size, own, true)?.exponential(pair.sum)),
     };
     Some(terms.ln_variance(law, Radius::Chi)? + 2.0 * pair.dot)
 }
@@ -83,6 +96,9 @@ pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
         single,
         antithetic: single.scaled(LN_2),
         angle: &|cos| signed_trigonometric_excess(pair.dim, pair.difference, cos),
+        coupled: &|own, size| {
+            PairChange::of(pair.dim, size, own, true)?.trigonometric(pair.difference).map(SignedLog::from)
+        },
     };
     Some(terms.ln_variance(law, Radius::Chi)? + pair.norms)
 }
@@ -100,6 +116,7 @@ pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
         // The mean of the square of a term, q(4·), and of the product of both, q(0).
         antithetic: q.excess(Turns::Both(1.0)).scaled(LN_2),
         angle: &|cos| q.excess(Turns::One(cos)),
+        coupled: &not_known,
     };
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
 }
@@ -117,7 +134,12 @@ pub fn regularised_positive_about_softmax(pair: &Pair, law: &Law) -> Option<f64>
 pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
     let q = SphereMeans::new(pair);
     let single = q.excess(Turns::Both(1.0));
-    let terms = Terms { single, antithetic: single.scaled(LN_2), angle: &|cos| q.excess(Turns::Both(cos)) };
+    let terms = Terms {
+        single,
+        antithetic: single.scaled(LN_2),
+        angle: &|cos| q.excess(Turns::Both(cos)),
+        coupled: &not_known,
+    };
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
 }
 

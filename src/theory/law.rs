@@ -18,6 +18,8 @@ pub enum Dependence {
         /// The cosine of the angle.
         cos: f64,
     },
+    /// Any two directions are at the same fixed angle and directions are uniformly distributed; radii depend on each other.
+    CoupledRadii(CoupledAngle),
     /// The dependence is not known; directions may not even be uniform.
     Unknown,
     /// The dependence is not known, and directions are only nearly uniform, as with fast rotations: estimates have a small bias.
@@ -28,9 +30,59 @@ tagged!(Dependence, "a dependence between rows" {
     "independent" => Independent,
     "orthogonal" => Orthogonal,
     "angle" => Angle { cos: f64 },
+    "coupled radii" => CoupledRadii(own: CoupledAngle),
     "unknown" => Unknown,
     "approximate" => Approximate,
 });
+
+/// How the radii of a block depend on each other.
+///
+/// A radius is r = q(p), with the quantile q of its law and a probability p that is uniform on (0, 1) for each row by itself. The
+/// coupling draws the probabilities p₁ … p_b of a block of b rows together; h is ⌊b/2⌋.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RadiusCoupling {
+    /// Pairs of a probability and its opposite: p_{h+i} = 1 − pᵢ. The last row of an odd block is free.
+    Antithetic,
+    /// One probability in each of the b strata: (πᵢ + Uᵢ)/b with a random permutation π of 0 … b − 1 and independent uniform Uᵢ.
+    Stratified,
+    /// Equidistant probabilities: (πᵢ + U)/b with a common U.
+    Systematic,
+    /// One probability in each of the b strata, in pairs: (a + U_a)/b and 1 − (a + U_a)/b for a < h, and (h + U)/b if b is odd,
+    /// for the rows in random order.
+    Paired,
+}
+
+tagged!(RadiusCoupling, "a coupling of radii" {
+    "antithetic" => Antithetic,
+    "stratified" => Stratified,
+    "systematic" => Systematic,
+    "paired" => Paired,
+});
+
+impl RadiusCoupling {
+    /// All couplings of radii.
+    pub const ALL: [Self; 4] = [
+        RadiusCoupling::Antithetic,
+        RadiusCoupling::Stratified,
+        RadiusCoupling::Systematic,
+        RadiusCoupling::Paired,
+    ];
+}
+
+/// Directions at a fixed angle, with radii that depend on each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct CoupledAngle {
+    /// The cosine of the angle between two directions.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub cos: f64,
+    /// How the radii of a block depend on each other.
+    pub radii: RadiusCoupling,
+}
+
+identified! { CoupledAngle { cos, radii } }
 
 /// The law of one block of consecutive rows. Rows may depend on each other, but not on other blocks.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +108,19 @@ impl BlockLaw {
     /// This number of rows in [antithetic](BlockLaw::antithetic) pairs.
     pub fn in_pairs(self) -> Self {
         BlockLaw { antithetic: true, ..self }
+    }
+
+    /// This block with radii that depend on each other.
+    pub(crate) fn with_coupled_radii(self, radii: RadiusCoupling) -> Self {
+        let of = |cos| Dependence::CoupledRadii(CoupledAngle { cos, radii });
+        let dependence = match self.dependence {
+            _ if self.size == 1 || self.radius == Radius::RootDim => self.dependence,
+            Dependence::Orthogonal => of(0.0),
+            Dependence::Angle { cos } => of(cos),
+            Dependence::Approximate => Dependence::Approximate,
+            _ => Dependence::Unknown,
+        };
+        BlockLaw { dependence, ..self }
     }
 
     /// A block of `size` rows of unknown dependence, with norms of this law.
@@ -118,6 +183,9 @@ pub(super) struct Pairs {
     pub antithetic: f64,
     /// The cosine of an angle, and the number of ordered pairs of other dependent rows at that angle.
     pub angles: Vec<(f64, f64)>,
+    /// Blocks with coupled radii, of which `angles` counts the pairs as if radii were independent: their coupling, number of rows,
+    /// and the number of such blocks.
+    pub coupled: Vec<(CoupledAngle, usize, f64)>,
 }
 
 impl Pairs {
@@ -212,7 +280,15 @@ impl Law {
     /// The law with radii χ, if all directions are uniform: for results that depend only on directions.
     pub(crate) fn directions(&self) -> Option<Law> {
         let polar = self.each().all(|block| block.radius.is_polar());
-        polar.then(|| self.clone().with_radius(Radius::Chi))
+        polar.then(|| {
+            let with = |block: BlockLaw| match block.dependence {
+                Dependence::CoupledRadii(CoupledAngle { cos, .. }) => {
+                    BlockLaw { dependence: Dependence::Angle { cos }, ..block }
+                }
+                _ => block,
+            };
+            self.clone().with_radius(Radius::Chi).map(with)
+        })
     }
 
     /// Whether no block has radii of [`Unstated`](Radius::Unstated) law.
@@ -241,7 +317,7 @@ impl Law {
     /// Rejects angles whose cosine is not in \[−1, 1\].
     pub(crate) fn check(&self) -> Result<()> {
         let cos = |block: &BlockLaw| match block.dependence {
-            Dependence::Angle { cos } => Some(cos),
+            Dependence::Angle { cos } | Dependence::CoupledRadii(CoupledAngle { cos, .. }) => Some(cos),
             _ => None,
         };
         match self.each().filter_map(cos).find(|cos| !(-1.0..=1.0).contains(cos)) {
@@ -286,8 +362,13 @@ impl Law {
         self.len() == 0
     }
 
-    /// The dependent pairs of rows, if all radii follow `radius` and the rows' dependence is known.
+    /// The dependent pairs of rows, if all radii follow `radius`, radii are independent and the rows' dependence is known.
     pub(super) fn pairs(&self, radius: Radius) -> Option<Pairs> {
+        self.coupled_pairs(radius).filter(|pairs| pairs.coupled.is_empty())
+    }
+
+    /// The dependent pairs of rows, if all radii follow `radius` and the rows' dependence is known.
+    pub(super) fn coupled_pairs(&self, radius: Radius) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         if self.is_empty() {
             return None;
@@ -301,10 +382,15 @@ impl Law {
             pairs.antithetic += opposite as f64 * blocks;
             let cos = match block.dependence {
                 Dependence::Unknown | Dependence::Approximate => return None,
+                Dependence::CoupledRadii(_) if block.antithetic => return None,
                 _ if block.size - opposite <= 1 => continue,
                 Dependence::Independent => continue,
                 Dependence::Orthogonal => 0.0,
                 Dependence::Angle { cos } => cos,
+                Dependence::CoupledRadii(own) => {
+                    pairs.coupled.push((own, block.size, blocks));
+                    own.cos
+                }
             };
             let opposite = opposite as f64;
             if block.antithetic {

@@ -31,6 +31,7 @@ pub mod complex_exponential;
 pub mod concentration;
 pub mod conformity;
 pub mod counts;
+mod coupled_radii;
 pub mod covariance;
 pub mod dense;
 pub mod diagonal;
@@ -51,7 +52,7 @@ pub use gaussian::{
     regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,
 };
 pub(crate) use law::Run;
-pub use law::{BlockLaw, Dependence, Law};
+pub use law::{BlockLaw, CoupledAngle, Dependence, Law, RadiusCoupling};
 pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;
 pub use shift_invariant::shift_invariant;

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{LN_2, PI};
 
-use super::gaussian::Terms;
+use super::gaussian::{Terms, not_known};
 use super::{Law, Pair, Radius, positive};
 use crate::SignedLog;
 use crate::kernel::{Activation, Kernel, angle, ln_norm};
@@ -61,7 +61,8 @@ fn of_linear(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     let of_angle =
         |cos: f64| SignedLog::from((d * cos * cos - 1.0) / ((d + 2.0) * (d - 1.0))).scaled(squares);
     let single = SignedLog::positive(single);
-    Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle }.ln_variance(law, Radius::Chi)
+    Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle, coupled: &not_known }
+        .ln_variance(law, Radius::Chi)
 }
 
 /// The variance for u² and rows at fixed angles. The covariance of F(u) and F(v) over unit vectors with u·v = c, for F(u) =
@@ -86,7 +87,8 @@ fn of_squares(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
         SignedLog::from((d * (d + 2.0)).powi(2) * (p2 * second + p4 * fourth)).scaled(scale)
     };
     let single = SignedLog::positive(single);
-    Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle }.ln_variance(law, Radius::Chi)
+    Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle, coupled: &not_known }
+        .ln_variance(law, Radius::Chi)
 }
 
 /// E f²(ω·x) f²(ω·y) for ReLU². In polar coordinates the radius contributes the moment 2⁴4!, the angle the mean of

@@ -13,6 +13,7 @@ mod conditioned;
 mod config;
 mod conformance;
 mod counting;
+mod coupled_radii;
 mod dense;
 mod draws;
 mod engine;

@@ -13,6 +13,9 @@ const BUNDLED: &[u8] = include_bytes!("../../data/golden/golden.json.gz");
 /// The table of regressions.
 const REGRESSION: &[u8] = include_bytes!("../../data/golden/golden-regression.json.gz");
 
+/// The table of kernels.
+const KERNELS: &[u8] = include_bytes!("../../data/golden/golden-kernels.json.gz");
+
 /// The cases of the bundled table.
 pub fn bundled() -> Result<Vec<Value>, String> {
     unpacked(BUNDLED)
@@ -21,6 +24,11 @@ pub fn bundled() -> Result<Vec<Value>, String> {
 /// The cases of the bundled table of regressions.
 pub fn regression() -> Result<Vec<Value>, String> {
     unpacked(REGRESSION)
+}
+
+/// The cases of the bundled table of kernels.
+pub fn kernels() -> Result<Vec<Value>, String> {
+    unpacked(KERNELS)
 }
 
 fn unpacked(table: &[u8]) -> Result<Vec<Value>, String> {

@@ -5,6 +5,7 @@
 //! Outside its domain a function gives NaN.
 
 mod bessel;
+mod chi;
 mod confluent;
 mod elementary;
 mod log_space;
@@ -13,6 +14,7 @@ mod quadrature;
 mod series;
 
 pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i};
+pub use chi::{chi_quantile, chi_tails};
 pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};
 pub use elementary::{ln_cosh, ln_gamma};
@@ -21,7 +23,7 @@ pub use log_space::{
     relative_deviation, scaled_sum,
 };
 pub use normal::{normal_cdf, normal_quantile};
-pub use quadrature::gauss_legendre;
+pub use quadrature::{gauss_legendre, gauss_legendre_rule};
 
 #[cfg(test)]
 mod test_support {

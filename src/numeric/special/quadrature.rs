@@ -5,20 +5,22 @@ use std::f64::consts::PI;
 /// Nodes and weights of the Gauss–Legendre rule on \[−1, 1\] with 128 points.
 pub fn gauss_legendre() -> &'static [(f64, f64)] {
     static RULE: std::sync::OnceLock<Vec<(f64, f64)>> = std::sync::OnceLock::new();
-    RULE.get_or_init(|| (0..GAUSS_NODES).map(gauss_legendre_node).collect())
+    RULE.get_or_init(|| gauss_legendre_rule(128))
 }
 
-/// The number of points of the rule.
-const GAUSS_NODES: usize = 128;
+/// Nodes and weights of the Gauss–Legendre rule on \[−1, 1\] with `count` points.
+pub fn gauss_legendre_rule(count: usize) -> Vec<(f64, f64)> {
+    (0..count).map(|i| gauss_legendre_node(i, count)).collect()
+}
 
-/// Root i of the Legendre polynomial by Newton's method from Chebyshev's estimate.
-fn gauss_legendre_node(i: usize) -> (f64, f64) {
-    let n = GAUSS_NODES as f64;
+/// Root i of the Legendre polynomial of this degree by Newton's method from Chebyshev's estimate.
+fn gauss_legendre_node(i: usize, degree: usize) -> (f64, f64) {
+    let n = degree as f64;
     let mut x = (PI * (i as f64 + 0.75) / (n + 0.5)).cos();
     let mut slope = 0.0;
     for _ in 0..8 {
         let (mut previous, mut value) = (1.0, x);
-        for k in 2..=GAUSS_NODES {
+        for k in 2..=degree {
             let k = k as f64;
             (previous, value) = (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * previous) / k);
         }

@@ -18,7 +18,7 @@ impl Constraints {
     /// The couplings for a kernel of points in ℝᵈ.
     pub fn couplings(&self, target: &AnyKernel, d: usize) -> Vec<AnyCoupling> {
         let law = target.radius().unwrap_or(Radius::Chi);
-        let all = self.couplings.clone().unwrap_or_else(|| AnyCoupling::all(law));
+        let all = self.couplings.clone().unwrap_or_else(|| AnyCoupling::all(law, d));
         // Couplings of a product law hold it themselves.
         let radii = if law.is_polar() { law } else { Radius::Chi };
         let drawn = |coupling: &AnyCoupling| Draw { radii, ..Draw::new(d, 2, *coupling) }.of_seed(0);

@@ -46,8 +46,7 @@ impl Candidate {
     /// The most frequencies up to `most` that make whole blocks, or of a sequence a power of two; `most` where there are no blocks.
     pub fn whole(&self, most: usize) -> usize {
         use PlainCoupling::{Halton, HaltonProduct, Sobol, SobolProduct};
-        let (AnyCoupling::Plain(plain) | AnyCoupling::Antithetic(plain)) = self.coupling;
-        match (plain, self.block()) {
+        match (self.coupling.plain(), self.block()) {
             (Sobol | Halton | SobolProduct(_) | HaltonProduct(_), _) if most > 1 => 1 << most.ilog2(),
             (_, block) if block <= most => most - most % block,
             _ => most,
@@ -151,5 +150,6 @@ pub(crate) fn coupling_name(coupling: &AnyCoupling) -> String {
     match coupling {
         AnyCoupling::Plain(plain) => plain.tag().into(),
         AnyCoupling::Antithetic(plain) => format!("±{}", plain.tag()),
+        AnyCoupling::CoupledRadii(own) => format!("{}, {} radii", own.coupling.tag(), own.radii.tag()),
     }
 }

@@ -12,8 +12,8 @@ use random_features::data::shaping::{Moments, PairMoments};
 use random_features::data::{Clustering, PairStatistics, Reservoir, Statistics};
 use random_features::extend::{Coupling, Radius};
 use random_features::frequency::{
-    Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
-    Sobol,
+    Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, RadiusCoupling,
+    Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic,
@@ -228,6 +228,7 @@ fn laws() -> Vec<Sample> {
             |draw: Draw| small_draw(&draw),
         ),
         coupling("AnyCoupling", Antithetic(Orthogonal).into()),
+        coupling("AnyCoupling, coupled radii", Orthogonal.with_coupled_radii(RadiusCoupling::Paired).into()),
         coupling("AnyCoupling, with options", SimplexPlus::default().into()),
         coupling("AnyCoupling, quasi", Sobol.into()),
         coupling("AnyCoupling, Halton", Halton.into()),

@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::SignedLog;
 use random_features::extend::Radius;
+use random_features::recipe::{AnyCoupling, Draw};
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law, Pair};
 use serde_json::Value;
@@ -82,6 +83,20 @@ impl Case<'_> {
             Dependence::Independent
         };
         Ok(Law::blocks(m, d, dependence, radius))
+    }
+
+    /// How radii depend on each other.
+    pub fn radii(&self) -> Option<&str> {
+        self.json["params"]["radii"].as_str().filter(|radii| *radii != "independent")
+    }
+
+    /// The law of orthogonal or simplex blocks with coupled radii.
+    pub fn law_of_radii(&self, pair: &Pair, radii: &str) -> Result<Law, String> {
+        let directions = if self.formula.contains(".sim") { "simplex" } else { "orthogonal" };
+        let coupling: AnyCoupling = format!("{directions}, {radii} radii")
+            .parse()
+            .map_err(|e: random_features::Error| e.to_string())?;
+        Ok(Draw::new(pair.dim, self.count("m")?, coupling).law())
     }
 }
 

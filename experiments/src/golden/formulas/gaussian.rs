@@ -1,11 +1,12 @@
 //! Exact kernels, and variances of maps on Gaussian frequencies.
 
 use random_features::SignedLog;
-use random_features::extend::Radius;
+use random_features::extend::{Radii, Radius};
 use random_features::kernel::{Activation, Gaussian, Kernel, RegularisedSoftmax, Softmax, angle};
 use random_features::theory::{self, Law, Pair, bounds, conformity};
 
 use super::case::{Case, Found, known, ln, number, plain};
+use crate::golden::Computed;
 
 pub fn kernel(case: &Case) -> Found {
     let (x, y) = case.points()?;
@@ -40,6 +41,12 @@ fn activation(formula: &str) -> Option<Activation> {
     })
 }
 
+/// Quantiles of radii; `None` for another law than χ.
+pub fn quantile(case: &Case) -> Result<Option<Computed>, String> {
+    let radius = Radius::Chi.quantile(case.count("d")?, case.number("u")?);
+    Ok(radius.map(|radius| Computed::Number(radius.into())))
+}
+
 pub fn gaussian_map(case: &Case) -> Found {
     let pair = case.pair()?;
     let m = case.count("m")?;
@@ -62,11 +69,18 @@ pub fn gaussian_map(case: &Case) -> Found {
             ["mse", "trig", "iid" | "ort" | "sim", "softmax" | "gaussian"] => theory::trigonometric,
             ["mse", "positive", "iid" | "ort" | "sim", "softmax" | "gaussian"] => theory::positive,
             ["mse", "hyperbolic", "iid" | "ort" | "sim", "softmax" | "gaussian"] => theory::hyperbolic,
+            ["mse", "trig", "ort" | "sim", "radii", "gaussian"] => theory::trigonometric,
+            ["mse", "positive", "ort" | "sim", "radii", "gaussian"] => theory::positive,
+            ["mse", "hyperbolic", "ort" | "sim", "radii", "gaussian"] => theory::hyperbolic,
             _ => return Ok(None),
         },
     };
     let target = if case.formula.ends_with(".gaussian") { -pair.norms } else { 0.0 };
-    known(log_mse(&pair, &case.law(&pair, Radius::Chi)?).map(|ln| ln + target))
+    let law = match case.radii() {
+        Some(radii) => case.law_of_radii(&pair, radii)?,
+        None => case.law(&pair, Radius::Chi)?,
+    };
+    known(log_mse(&pair, &law).map(|ln| ln + target))
 }
 
 pub fn conformity(case: &Case) -> Found {
