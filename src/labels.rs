@@ -9,12 +9,17 @@ use crate::memory::check_memory;
 /// Labels as indicators, rows × classes.
 pub(crate) fn one_hot<T: Real>(labels: ArrayView1<'_, usize>, classes: usize) -> Result<Array2<T>> {
     check_labels(labels, classes)?;
-    check_memory("rows of indicators", labels.len(), classes.saturating_mul(size_of::<T>()))?;
-    let mut targets = Array2::zeros((labels.len(), classes));
+    let mut targets = zeros("rows of indicators", labels.len(), classes)?;
     for (mut row, label) in targets.rows_mut().into_iter().zip(labels) {
         row[*label] = T::one();
     }
     Ok(targets)
+}
+
+/// A zero for each row and class, rows × classes: the number of classes may be any that was asked for or stored.
+pub(crate) fn zeros<T: Real>(what: &'static str, rows: usize, classes: usize) -> Result<Array2<T>> {
+    check_memory(what, rows, classes.saturating_mul(size_of::<T>()))?;
+    Ok(Array2::zeros((rows, classes)))
 }
 
 /// Rejects labels that are too large.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::conformity::angle_law;
 use super::law::{CoupledAngle, RadiusCoupling};
 use crate::SignedLog;
-use crate::numeric::special::{chi_quantile, chi_tails, gauss_legendre_rule, ln_0f1, ln_gamma};
+use crate::numeric::special::{chi_quantile, chi_tails, gauss_legendre_rule, ln_0f1};
 
 /// The change of a block's pair sum when its radii are coupled, as a measure of t = (r² + s² ± 2grs)/d.
 #[derive(Debug)]
@@ -140,8 +140,6 @@ impl PairChange {
 /// The χ distribution as quadrature nodes.
 struct Radii {
     dim: f64,
-    /// ln of the density's constant factor.
-    ln_factor: f64,
     /// The radii between which all but 1e-16 of the law lies.
     least: f64,
     most: f64,
@@ -165,12 +163,7 @@ const ALONG: usize = 96;
 impl Radii {
     fn new(d: usize) -> Self {
         let dim = d as f64;
-        Radii {
-            dim,
-            ln_factor: (1.0 - 0.5 * dim) * std::f64::consts::LN_2 - ln_gamma(0.5 * dim),
-            least: chi_quantile(dim, 1e-17),
-            most: chi_quantile(dim, 1.0 - TAIL),
-        }
+        Radii { dim, least: chi_quantile(dim, 1e-17), most: chi_quantile(dim, 1.0 - TAIL) }
     }
 
     /// q(p) within the range.
@@ -184,21 +177,26 @@ impl Radii {
         }
     }
 
-    /// Nodes between two radii, with weights that add up to the probability of the interval.
-    fn between(&self, low: f64, high: f64, count: usize) -> Vec<Node> {
-        let density = |r: f64| ((self.dim - 1.0) * r.ln() - 0.5 * r * r + self.ln_factor).exp();
+    /// Nodes between two radii, with weights that add up to the probability `mass` of the interval.
+    fn between(&self, low: f64, high: f64, mass: f64, count: usize) -> Vec<Node> {
+        let ln_density = |r: f64| (self.dim - 1.0) * r.ln() - 0.5 * r * r;
+        // The density is largest at its mode, or at the end next to it.
+        let top = ln_density((self.dim - 1.0).sqrt().clamp(low, high));
         let node = |(x, w): (f64, f64)| {
             let r = 0.5 * (low + high + x * (high - low));
-            (r, 0.5 * (high - low) * w * density(r))
+            (r, w * (ln_density(r) - top).exp())
         };
-        gauss_legendre_rule(count).into_iter().map(node).collect()
+        let mut nodes: Vec<Node> = gauss_legendre_rule(count).into_iter().map(node).collect();
+        let total: f64 = nodes.iter().map(|(_, w)| w).sum();
+        nodes.iter_mut().for_each(|(_, w)| *w *= mass / total);
+        nodes
     }
 
     /// Visits pairs of radii with weights: the joint law of the ordered pairs of a block with coupled radii, minus that with
     /// independent ones.
     fn change(&self, size: usize, radii: RadiusCoupling, visit: &mut Visit<'_>) {
         let (b, half) = (size as f64, size / 2);
-        let whole = self.between(self.least, self.most, 2 * ALONG);
+        let whole = self.between(self.least, self.most, 1.0, 2 * ALONG);
         match radii {
             RadiusCoupling::Antithetic => {
                 products(&whole, &whole, -2.0 * half as f64, visit);
@@ -226,13 +224,13 @@ impl Radii {
         let inner = if size <= 16 { OF_FEW } else { OF_MANY };
         let edge = |a: usize| self.quantile(a as f64 / size as f64);
         let count = |a: usize| if a == 0 || a + 1 == size { AT_ENDS } else { inner };
-        (0..size).map(|a| self.between(edge(a), edge(a + 1), count(a))).collect()
+        (0..size).map(|a| self.between(edge(a), edge(a + 1), (size as f64).recip(), count(a))).collect()
     }
 
     /// Visits q(p) and q(1 − p) for p from 0 to `end`, with this weight times dp: by the upper radius, of which the lower one is
     /// a smooth function, while the upper one has a logarithm at the lower radius 0.
     fn opposite(&self, end: f64, weight: f64, visit: &mut Visit<'_>) {
-        for (s, w) in self.between(self.quantile(1.0 - end), self.most, ALONG) {
+        for (s, w) in self.between(self.quantile(1.0 - end), self.most, end, ALONG) {
             visit(self.quantile(chi_tails(self.dim, s).1), s, weight * w);
         }
     }
@@ -241,10 +239,10 @@ impl Radii {
     /// radius in the other, since each has its tail there.
     fn shifted(&self, shift: f64, weight: f64, visit: &mut Visit<'_>) {
         let middle = 0.5 * (1.0 - shift);
-        for (r, w) in self.between(self.least, self.quantile(middle), ALONG) {
+        for (r, w) in self.between(self.least, self.quantile(middle), middle, ALONG) {
             visit(r, self.quantile(chi_tails(self.dim, r).0 + shift), weight * w);
         }
-        for (s, w) in self.between(self.quantile(middle + shift), self.most, ALONG) {
+        for (s, w) in self.between(self.quantile(middle + shift), self.most, middle, ALONG) {
             visit(self.quantile(chi_tails(self.dim, s).0 - shift), s, weight * w);
         }
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result, check_size};
 use crate::numeric::special::normal_cdf;
 use crate::once::once;
 use crate::threads::Pool;
-use crate::{Points, progress};
+use crate::{Points, labels, progress};
 
 /// The distance of the nodes of the trapezoidal rule. The rule converges exponentially, and its error is about 10⁻¹⁵.
 const STEP: f64 = 0.5;
@@ -101,7 +101,7 @@ impl<T: Real> GlmFit<T> {
         self.model().check_classes("mean probabilities of counts")?;
         let variances = self.single()?.variances(self.model(), x)?;
         let eta = self.model().linear.scores(x)?;
-        let mut means = Array2::zeros((x.nrows(), self.model().classes));
+        let mut means = labels::zeros("rows of probabilities", x.nrows(), self.model().classes)?;
         let [smaller, larger] = [self.model().present[0], self.model().present[1]];
         for ((mut means, eta), variance) in means.rows_mut().into_iter().zip(&eta).zip(&variances) {
             let deviation = variance.sqrt();

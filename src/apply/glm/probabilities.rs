@@ -7,7 +7,7 @@ use crate::engine::PointsView;
 use crate::error::{Error, Result, check_finite, check_size};
 use crate::numeric;
 use crate::once::once;
-use crate::{Points, Real};
+use crate::{Points, Real, labels};
 
 use super::loss::sigmoid;
 
@@ -18,7 +18,8 @@ impl<T: Real> Glm<T> {
     /// point that is not finite gives NaN.
     ///
     /// # Errors
-    /// The errors of [`scores`](Glm::scores); [`Unsupported`](Error::Unsupported) for counts and the squared hinge.
+    /// The errors of [`scores`](Glm::scores); [`Unsupported`](Error::Unsupported) for counts and the squared hinge,
+    /// [`Memory`](Error::Memory) if n × K numbers do not fit in memory.
     #[doc(alias = "predict_proba")]
     pub fn probabilities<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.probabilities_of(x.into().view())
@@ -30,7 +31,7 @@ impl<T: Real> Glm<T> {
             return Err(Error::Unsupported { what: "probabilities from a model that is not logistic" });
         }
         let mut eta = self.linear.scores(x)?;
-        let mut all = Array2::zeros((x.nrows(), self.classes));
+        let mut all = labels::zeros("rows of probabilities", x.nrows(), self.classes)?;
         for (mut row, mut eta) in all.rows_mut().into_iter().zip(eta.rows_mut()) {
             match self.present[..] {
                 [only] => row[only] = T::narrow(1.0 + 0.0 * eta[0]),

@@ -241,7 +241,7 @@ const OUTPUTS: &[Case] = &[
 mod solvers {
     use random_features::apply::attention::AttentionShaping;
     use random_features::apply::pca::PcaStatistics;
-    use random_features::apply::{KernelRidge, Ridge, RidgeGrid, RidgeStatistics};
+    use random_features::apply::{Glm, KernelRidge, Ridge, RidgeGrid, RidgeStatistics};
     use random_features::data::shaping::{Moments, Shaping};
     use random_features::linalg::Backend;
 
@@ -266,6 +266,13 @@ mod solvers {
         ("predicted classes", || model()?.classify(repeated(&arr1(&[0.3]), 1 << 45)).map(drop)),
         ("indicators of many classes", || {
             RidgeStatistics::new(trigonometric(), SOME)?.update(&rows(SOME, 1), &vec![1; SOME])
+        }),
+        ("probabilities of many classes", || {
+            let model = Glm::logistic(trigonometric(), 1 << 45)?;
+            let labels: Vec<usize> = (0..20).map(|i| i % 2).collect();
+            let fit = model.fit(&points::<f64>(20, 1, 1.0), &labels, 0.1)?;
+            assert!(matches!(fit.mean_probabilities(&points(20, 1, 1.0)), Err(Error::Memory { .. })));
+            fit.model().probabilities(&points(20, 1, 1.0)).map(drop)
         }),
         ("components of points", || {
             let mut sums = PcaStatistics::new(trigonometric())?;
