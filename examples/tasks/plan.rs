@@ -27,9 +27,9 @@ fn main() -> Result<()> {
 // error of the Gram matrix; errors relative to the kernel over 2200 pairs.
 //  #  map                        coupling           m     loss       ±  median    90 %    99 %  >100 %
 //   1 OPRF, A = −0.114           sobol            256   0.0147  9.4e-4 0.00706  0.0181  0.0546   0.0 %
-//   2 trigonometric              sobol            128   0.0157  6.3e-4  0.0108  0.0500   0.187   0.0 %
-//   3 complex exponential        sobol            128   0.0157  6.3e-4  0.0108  0.0500   0.187   0.0 %
+//   2 trigonometric              sobol            128   0.0159  6.2e-4  0.0108  0.0506   0.197   0.0 %
+//   3 complex exponential        sobol            128   0.0159  6.2e-4  0.0108  0.0506   0.197   0.0 %
 //   4 GERF, s = −1, A = 0.012    sobol            128   0.0165  6.2e-4  0.0117  0.0520   0.195   0.0 %
 //   5 OPRF, A = −0.114           halton           256   0.0279 0.00159  0.0152  0.0376  0.0905   0.0 %
 // (1000, 256) features
-// 184 features for 5 %
+// 112 features for 5 %

@@ -7,6 +7,7 @@ use crate::data::standardisation::Standardisation;
 use crate::error::{Error, Result, check_size};
 use crate::labels::check_classes;
 use crate::map::Map;
+use crate::memory::check_memory;
 use crate::once::once;
 use crate::reduce::GramIntake;
 use crate::{Points, Real};
@@ -82,7 +83,7 @@ impl<T: Real> Glm<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) for fewer than two classes, or if sums of products of the features cannot be addressed;
-    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric.
+    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric; [`Memory`](Error::Memory) if the weights do not fit in memory.
     #[doc(alias = "softmax")]
     pub fn logistic(map: impl Into<StandardisedMap<T>>, classes: usize) -> Result<Self> {
         check_classes(classes)?;
@@ -112,6 +113,7 @@ impl<T: Real> Glm<T> {
     fn new(map: StandardisedMap<T>, loss: Loss, classes: usize) -> Result<Self> {
         let StandardisedMap { map, inputs } = map;
         GramIntake::check(&map, classes.max(1))?;
+        check_memory("weights of classes", classes, size_of::<f64>().saturating_mul(map.feature_dim() + 2))?;
         let present: Vec<usize> = (0..classes).collect();
         let zero = Ridge::new(map, inputs, Array2::zeros((0, 0)), Array1::zeros(0));
         let model = Glm { linear: zero, loss, intercept: true, classes, present: Vec::new() };

@@ -267,12 +267,14 @@ mod solvers {
         ("indicators of many classes", || {
             RidgeStatistics::new(trigonometric(), SOME)?.update(&rows(SOME, 1), &vec![1; SOME])
         }),
+        ("weights of many classes", || Glm::logistic(trigonometric(), 1 << 45).map(drop)),
         ("probabilities of many classes", || {
-            let model = Glm::logistic(trigonometric(), 1 << 45)?;
+            let model = Glm::logistic(trigonometric(), 1 << 20)?;
             let labels: Vec<usize> = (0..20).map(|i| i % 2).collect();
-            let fit = model.fit(&points::<f64>(20, 1, 1.0), &labels, 0.1)?;
-            assert!(matches!(fit.mean_probabilities(&points(20, 1, 1.0)), Err(Error::Memory { .. })));
-            fit.model().probabilities(&points(20, 1, 1.0)).map(drop)
+            let x = points::<f64>(20, 1, 1.0);
+            let fit = model.fit(&x, &labels, 0.1)?.with_posterior(&x, &labels)?;
+            assert!(matches!(fit.mean_probabilities(&points(1000, 1, 1.0)), Err(Error::Memory { .. })));
+            fit.model().probabilities(&points(1000, 1, 1.0)).map(drop)
         }),
         ("components of points", || {
             let mut sums = PcaStatistics::new(trigonometric())?;
