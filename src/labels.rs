@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView1};
 
 use crate::Real;
 use crate::error::{Error, Result, check_finite};
-use crate::memory::check_memory;
+use crate::memory::{check_addressable, check_memory};
 
 /// Labels as indicators, rows × classes.
 pub(crate) fn one_hot<T: Real>(labels: ArrayView1<'_, usize>, classes: usize) -> Result<Array2<T>> {
@@ -18,6 +18,7 @@ pub(crate) fn one_hot<T: Real>(labels: ArrayView1<'_, usize>, classes: usize) ->
 
 /// A zero for each row and class, rows × classes: the number of classes may be any that was asked for or stored.
 pub(crate) fn zeros<T: Real>(what: &'static str, rows: usize, classes: usize) -> Result<Array2<T>> {
+    check_addressable(what, classes)?;
     check_memory(what, rows, classes.saturating_mul(size_of::<T>()))?;
     Ok(Array2::zeros((rows, classes)))
 }

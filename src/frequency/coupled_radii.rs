@@ -10,26 +10,33 @@ use crate::theory::{BlockLaw, RadiusCoupling};
 
 /// The probabilities of a block of `count` rows.
 fn probabilities(coupling: RadiusCoupling, count: usize, rng: &mut Generator) -> Vec<f64> {
-    let half = count / 2;
-    if coupling == RadiusCoupling::Antithetic {
-        let mut all: Vec<f64> = (0..count).map(|_| inner(rng)).collect();
-        (0..half).for_each(|i| all[half + i] = 1.0 - all[i]);
-        return all;
-    }
-    let common = (coupling == RadiusCoupling::Systematic).then(|| inner(rng));
-    let mut within = || common.unwrap_or_else(|| inner(rng));
-    let stratum = |a: usize| ((a as f64 + within()) / count as f64).min(1.0 - 0.5 * f64::EPSILON);
-    let mut all: Vec<f64> = (0..count).map(stratum).collect();
-    if coupling == RadiusCoupling::Paired {
-        (0..half).for_each(|a| all[count - 1 - a] = 1.0 - all[a]);
-    }
-    shuffle(&mut all, rng);
+    let mut all = match coupling {
+        RadiusCoupling::Antithetic => antithetic(count, rng),
+        _ => stratified(coupling, count, rng),
+    };
+    // Radii are finite.
+    all.iter_mut().for_each(|p| *p = p.clamp(2f64.powi(-64), 1.0 - 0.5 * f64::EPSILON));
     all
 }
 
-/// A uniform number that is neither 0 nor 1, and whose difference from 1 is exact.
-fn inner(rng: &mut Generator) -> f64 {
-    rng.uniform() + 2f64.powi(-54)
+/// Independent probabilities and, from the first half on, their opposites.
+fn antithetic(count: usize, rng: &mut Generator) -> Vec<f64> {
+    let half = count / 2;
+    let mut all: Vec<f64> = (0..count).map(|_| rng.uniform()).collect();
+    (0..half).for_each(|i| all[half + i] = 1.0 - all[i]);
+    all
+}
+
+/// A probability in each stratum, in random order.
+fn stratified(coupling: RadiusCoupling, count: usize, rng: &mut Generator) -> Vec<f64> {
+    let common = (coupling == RadiusCoupling::Systematic).then(|| rng.uniform());
+    let mut within = || common.unwrap_or_else(|| rng.uniform());
+    let mut all: Vec<f64> = (0..count).map(|a| (a as f64 + within()) / count as f64).collect();
+    if coupling == RadiusCoupling::Paired {
+        (0..count / 2).for_each(|a| all[count - 1 - a] = 1.0 - all[a]);
+    }
+    shuffle(&mut all, rng);
+    all
 }
 
 /// Puts numbers in a random order.
@@ -40,7 +47,7 @@ fn shuffle(all: &mut [f64], rng: &mut Generator) {
     }
 }
 
-/// Radii of one law whose probabilities depend on each other within each draw.
+/// Radii of one law whose probabilities depend on each other within each draw, while other [`Radii`] are independent.
 #[derive(Debug)]
 struct Coupled<'a> {
     law: &'a dyn Radii,
@@ -89,7 +96,9 @@ impl Radii for Coupled<'_> {
 /// depend on directions.
 ///
 /// # Variance
-/// [`theory`](crate::theory) has closed forms for orthogonal and simplex directions and radii χ_d. The table shows the variance with
+/// [`theory`](crate::theory) has closed forms for orthogonal and simplex directions and radii χ_d. They hold for blocks of up to 65,536
+/// rows (1,024 with systematic radii), without pairs ±ω. Those of trigonometric features end at ‖x − y‖ of some nine lengthscales.
+/// The table shows the variance with
 /// [`Paired`](RadiusCoupling::Paired) radii over that with independent radii, for m = d orthogonal frequencies, by ‖x − y‖
 /// (trigonometric) or ‖x + y‖ (hyperbolic and positive), in lengthscales:
 ///

@@ -68,7 +68,16 @@ fn leading(law: &Law, count: usize) -> Law {
 #[cfg(test)]
 mod tests {
     use super::super::{Antithetic, Coupling, Hadamard, Independent, Orthogonal, Simplex, Sobol};
-    use crate::theory::{Dependence, Law};
+    use crate::theory::{Dependence, Law, RadiusCoupling};
+
+    /// Some radii of a block are not coupled as all of them.
+    #[test]
+    fn a_part_of_a_block_with_coupled_radii_has_no_known_law() {
+        let omega = Orthogonal.with_coupled_radii(RadiusCoupling::Paired).draw(8, 8, 3).unwrap();
+        let dependence = |count: usize| omega.leading(count).unwrap().law().runs()[0].block.dependence;
+        assert_eq!(dependence(5), Dependence::Unknown);
+        assert!(matches!(dependence(8), Dependence::CoupledRadii(_)));
+    }
 
     #[test]
     fn blocks_stay_whole() {

@@ -1,10 +1,11 @@
 //! What coupled radii change in the sums over the pairs of a block.
 //!
-//! Two rows of a block have radii r and s and directions at an angle with cosine g. The mean over rotations of the product of
-//! their features is φ(u d t) with t = (r² + s² + 2grs)/d and φ(τ) = ₀F₁(; d/2; ±τ/4): the sign is + and u = ‖x + y‖² for
-//! positive and hyperbolic features, and − and u = ‖x − y‖² for trigonometric ones. Functions that are even in ω have the mean
-//! over ±g. Coupled radii change the law of t alone. [`PairChange`] holds this change, summed over the ordered pairs of a
-//! block, as a signed measure: some hundred nodes t with their weights, which serve all points.
+//! Two rows of a block have radii r and s and directions at an angle with cosine g. Let t = (r² + s² + 2grs)/d. The mean over
+//! rotations of the product of their features is ₀F₁(; d/2; u d t/4) with u = ‖x + y‖² for positive and hyperbolic features. It is
+//! ₀F₁(; d/2; −u d t/4) with u = ‖x − y‖² for trigonometric ones. Features that are even in ω have the mean over ±g.
+//!
+//! Coupled radii change the law of t alone. [`PairChange`] holds the change, summed over the ordered pairs of a block, as a
+//! signed measure. Its some two hundred nodes t with their weights serve all points.
 //!
 //! Source: new; antithetic radii: Reid, Markou, Choromanski, Turner, Weller, *Variance-Reducing Couplings for Random Features*.
 
@@ -19,7 +20,7 @@ use crate::numeric::special::{chi_quantile, chi_tails, gauss_legendre_rule, ln_0
 /// The change of a block's pair sum when its radii are coupled, as a measure of t = (r² + s² ± 2grs)/d.
 #[derive(Debug)]
 pub(super) struct PairChange {
-    /// d.
+    /// d, the dimension of the points.
     dim: f64,
     /// Nodes t and their weights. The weights add up to 0.
     nodes: Vec<(f64, f64)>,
@@ -38,7 +39,19 @@ static KEPT: Mutex<Vec<(Key, Arc<PairChange>)>> = Mutex::new(Vec::new());
 /// The number of changes that are kept.
 const KEPT_CHANGES: usize = 64;
 
-/// The most rows of a block with systematic radii: their nodes take some hundred quantiles for each row.
+/// The change that is kept for a key, which becomes the last one.
+fn kept(key: &Key) -> Option<Arc<PairChange>> {
+    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = all.iter().position(|(known, _)| known == key)?;
+    let last = all.remove(place);
+    let change = last.1.clone();
+    all.push(last);
+    Some(change)
+}
+
+/// The most rows of a block, and the largest dimension: beyond, nodes would take seconds. Systematic radii take some hundred
+/// quantiles for each row.
+const MOST: usize = 1 << 16;
 const MOST_SYSTEMATIC: usize = 1024;
 
 /// The largest argument up to which sums are power series without their first two terms, which cancel.
@@ -53,19 +66,23 @@ const ANGLES: [(usize, f64); 2] = [(56, 50.0), (128, 150.0)];
 impl PairChange {
     /// The change for a block of `size` rows in ℝᵈ; `None` where it is not known.
     pub fn of(d: usize, size: usize, own: CoupledAngle, even: bool) -> Option<Arc<Self>> {
-        if d < 2 || (own.radii == RadiusCoupling::Systematic && size > MOST_SYSTEMATIC) {
+        let most = if own.radii == RadiusCoupling::Systematic { MOST_SYSTEMATIC } else { MOST };
+        if !(2..=MOST).contains(&d) || size > most {
             return None;
         }
-        let (key, kept) = ((d, size, own, even), || KEPT.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some((_, change)) = kept().iter().find(|(known, _)| *known == key) {
-            return Some(change.clone());
+        let key = (d, size, own, even);
+        if let Some(change) = kept(&key) {
+            return Some(change);
         }
         let change = Arc::new(PairChange::new(d, size, own, even));
-        let mut kept = kept();
-        if kept.len() >= KEPT_CHANGES {
-            kept.remove(0);
+        // Another thread may have been faster.
+        if kept(&key).is_none() {
+            let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+            if all.len() >= KEPT_CHANGES {
+                all.remove(0);
+            }
+            all.push((key, change.clone()));
         }
-        kept.push((key, change.clone()));
         Some(change)
     }
 
@@ -151,8 +168,9 @@ type Node = (f64, f64);
 /// Takes two radii and a weight.
 type Visit<'a> = dyn FnMut(f64, f64, f64) + 'a;
 
-/// The probability that is left out at either end.
-const TAIL: f64 = 0.5 * f64::EPSILON;
+/// The probabilities that are left out below the least radius and above the largest one.
+const LOWER: f64 = 1e-17;
+const UPPER: f64 = 0.5 * f64::EPSILON;
 
 /// The numbers of nodes: in a stratum at an end of the law, in another one of few or of many, and along a line.
 const AT_ENDS: usize = 64;
@@ -163,14 +181,14 @@ const ALONG: usize = 96;
 impl Radii {
     fn new(d: usize) -> Self {
         let dim = d as f64;
-        Radii { dim, least: chi_quantile(dim, 1e-17), most: chi_quantile(dim, 1.0 - TAIL) }
+        Radii { dim, least: chi_quantile(dim, LOWER), most: chi_quantile(dim, 1.0 - UPPER) }
     }
 
     /// q(p) within the range.
     fn quantile(&self, p: f64) -> f64 {
-        if p <= 1e-17 {
+        if p <= LOWER {
             self.least
-        } else if p >= 1.0 - TAIL {
+        } else if p >= 1.0 - UPPER {
             self.most
         } else {
             chi_quantile(self.dim, p)
@@ -227,16 +245,16 @@ impl Radii {
         (0..size).map(|a| self.between(edge(a), edge(a + 1), (size as f64).recip(), count(a))).collect()
     }
 
-    /// Visits q(p) and q(1 − p) for p from 0 to `end`, with this weight times dp: by the upper radius, of which the lower one is
-    /// a smooth function, while the upper one has a logarithm at the lower radius 0.
+    /// Visits q(p) and q(1 − p) for p from 0 to `end`, with this weight times dp. The nodes are upper radii: the lower radius is a
+    /// smooth function of them, but they are singular where the lower radius is 0.
     fn opposite(&self, end: f64, weight: f64, visit: &mut Visit<'_>) {
         for (s, w) in self.between(self.quantile(1.0 - end), self.most, end, ALONG) {
             visit(self.quantile(chi_tails(self.dim, s).1), s, weight * w);
         }
     }
 
-    /// Visits q(p) and q(p + shift) for all p, with this weight times dp: by the lower radius in the lower half, by the upper
-    /// radius in the other, since each has its tail there.
+    /// Visits q(p) and q(p + shift) for all p, with this weight times dp. The nodes are lower radii in the lower half and upper
+    /// radii in the other, since each has its tail there.
     fn shifted(&self, shift: f64, weight: f64, visit: &mut Visit<'_>) {
         let middle = 0.5 * (1.0 - shift);
         for (r, w) in self.between(self.least, self.quantile(middle), middle, ALONG) {
@@ -260,6 +278,8 @@ fn products(first: &[Node], second: &[Node], weight: f64, visit: &mut Visit<'_>)
 struct Panels {
     low: f64,
     width: f64,
+    /// Chebyshev's points on \[−1, 1\] and their weights in barycentric interpolation.
+    points: [(f64, f64); POINTS],
     weights: Vec<[f64; POINTS]>,
 }
 
@@ -274,7 +294,8 @@ fn point(i: usize) -> (f64, f64) {
 
 impl Panels {
     fn new(low: f64, high: f64) -> Self {
-        Panels { low, width: (high - low) / PANELS as f64, weights: vec![[0.0; POINTS]; PANELS] }
+        let (width, points) = ((high - low) / PANELS as f64, std::array::from_fn(point));
+        Panels { low, width, points, weights: vec![[0.0; POINTS]; PANELS] }
     }
 
     /// The place of a panel's point.
@@ -287,10 +308,7 @@ impl Panels {
         let place = (x - self.low) / self.width;
         let panel = (place.max(0.0) as usize).min(PANELS - 1);
         let x = 2.0 * (place - panel as f64) - 1.0;
-        let mut parts: [f64; POINTS] = std::array::from_fn(|i| {
-            let (node, weight) = point(i);
-            weight / (x - node)
-        });
+        let mut parts = self.points.map(|(node, weight)| weight / (x - node));
         if let Some(i) = parts.iter().position(|part| part.is_infinite()) {
             parts = std::array::from_fn(|k| f64::from(u8::from(k == i)));
         }
@@ -302,7 +320,7 @@ impl Panels {
     fn nodes(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let of = move |(panel, weights): (usize, &'_ [f64; POINTS])| {
             let weights = *weights;
-            (0..POINTS).map(move |i| (self.place(panel, point(i).0), weights[i]))
+            (0..POINTS).map(move |i| (self.place(panel, self.points[i].0), weights[i]))
         };
         self.weights.iter().enumerate().flat_map(of)
     }
@@ -349,6 +367,10 @@ mod tests {
         let own = |radii| CoupledAngle { cos: 0.0, radii };
         assert!(PairChange::of(1, 4, own(RadiusCoupling::Paired), true).is_none());
         assert!(PairChange::of(5000, 5000, own(RadiusCoupling::Systematic), true).is_none());
+        for radii in RadiusCoupling::ALL {
+            assert!(PairChange::of(8, usize::MAX, own(radii), true).is_none());
+            assert!(PairChange::of(usize::MAX, 8, own(radii), true).is_none());
+        }
         let change = PairChange::of(5000, 5000, own(RadiusCoupling::Paired), true).unwrap();
         assert!(change.trigonometric(1.0).unwrap() < 0.0 && change.trigonometric(25.0).is_some());
         assert_eq!(change.trigonometric(1e12), None);

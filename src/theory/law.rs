@@ -37,8 +37,8 @@ tagged!(Dependence, "a dependence between rows" {
 
 /// How the radii of a block depend on each other.
 ///
-/// A radius is r = q(p), with the quantile q of its law and a probability p that is uniform on (0, 1) for each row by itself. The
-/// coupling draws the probabilities p₁ … p_b of a block of b rows together; h is ⌊b/2⌋.
+/// A radius is r = q(p), with the quantile q of its law and a probability p. Each p is uniform on (0, 1). The coupling draws the
+/// probabilities p₁ … p_b of a block of b rows together; h is ⌊b/2⌋.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RadiusCoupling {
@@ -460,6 +460,23 @@ mod tests {
         assert_eq!(alone.pairs(Radius::Chi), None);
         assert!(Law::independent(0).is_empty());
     }
+
+    #[test]
+    fn directions_do_not_know_of_radii() {
+        let plain = Law::orthogonal(4, 10);
+        let coupled = plain.clone().map(|block| block.with_coupled_radii(RadiusCoupling::Paired));
+        assert_ne!(coupled, plain);
+        assert_eq!(coupled.pairs(Radius::Chi), None);
+        let counted = coupled.coupled_pairs(Radius::Chi).unwrap();
+        assert_eq!(counted.angles, plain.pairs(Radius::Chi).unwrap().angles);
+        assert_eq!(
+            counted.coupled.iter().map(|(_, size, count)| (*size, *count)).collect::<Vec<_>>(),
+            [(4, 2.0), (2, 1.0)]
+        );
+        let directions = coupled.directions().unwrap();
+        assert_eq!(directions.pairs(Radius::Chi), plain.pairs(Radius::Chi));
+    }
+
     #[test]
     fn equal_blocks_are_counted() {
         let runs = |law: &Law| law.runs.iter().map(|run| (run.block.size, run.count)).collect::<Vec<_>>();

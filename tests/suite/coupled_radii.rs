@@ -226,7 +226,6 @@ fn what_has_no_radii_to_couple_is_refused_or_unchanged() {
     let pair = Pair::new([(0.3, 0.1); 4]);
     assert_eq!(trigonometric(&pair, pairs.law()), None);
     assert!(Antithetic(coupling).recipe().is_none());
-    // Directions alone do not notice.
     let block = |omega: &Law| omega.runs()[0].block.dependence;
     assert!(matches!(block(coupling.draw(4, 8, 1).unwrap().law()), Dependence::CoupledRadii(_)));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The quantiles of the χ distribution.
 
-use std::f64::consts::PI;
+use std::f64::consts::{PI, SQRT_2};
 
 use super::elementary::{STIRLING, ln_gamma, stirling_rest};
 use super::normal::normal_quantile;
@@ -11,8 +11,7 @@ const TERMS: usize = 1 << 20;
 /// The quantile of χ with d degrees of freedom: r with P(χ_d ≤ r) = p, for 0 < p < 1; 0 and ∞ at the ends. NaN unless d > 0.
 ///
 /// χ_d² / 2 has the gamma distribution of shape a = d/2. From the approximation of Wilson and Hilferty, Newton's method finds where
-/// the logarithm of the nearer tail is that of p. This function is concave, so that the steps do not overshoot. The relative error
-/// is some 1e-14, and the cost O(√d) for each of some four steps.
+/// the logarithm of the nearer tail is that of p. The relative error is some 1e-14, and the cost O(√d) for each of some four steps.
 pub fn chi_quantile(d: f64, p: f64) -> f64 {
     if !(d > 0.0 && (0.0..=1.0).contains(&p)) {
         return f64::NAN;
@@ -23,7 +22,12 @@ pub fn chi_quantile(d: f64, p: f64) -> f64 {
     let a = 0.5 * d;
     let lower = p <= 0.5;
     let ln_tail = if lower { p.ln() } else { (1.0 - p).ln() };
-    let mut x = start(a, p);
+    let ln_leading = (p.ln() + ln_gamma(a + 1.0)) / a;
+    if ln_leading < -80.0 {
+        // x may be below the range; the first term of the power series has all digits.
+        return SQRT_2 * (0.5 * ln_leading).exp();
+    }
+    let mut x = start(a, p, ln_leading.exp());
     for _ in 0..40 {
         let (tail, ln_density) = if lower { ln_lower(a, x) } else { ln_upper(a, x) };
         // d ln P/d ln x = x f/P, and d ln Q/d ln x = −x f/Q.
@@ -31,7 +35,8 @@ pub fn chi_quantile(d: f64, p: f64) -> f64 {
         let step = if lower { (ln_tail - tail) / slope } else { (tail - ln_tail) / slope };
         // Steps are relative; far from the solution they are kept within a factor of e.
         x *= step.clamp(-1.0, 1.0).exp();
-        if step.abs() < 4e-16 {
+        // The number of digits doubles with each step.
+        if step.abs() < 1e-9 {
             break;
         }
     }
@@ -51,12 +56,11 @@ pub fn chi_tails(d: f64, r: f64) -> (f64, f64) {
 }
 
 /// The approximation of Wilson and Hilferty or, far in the lower tail, the first term of the power series.
-fn start(a: f64, p: f64) -> f64 {
+fn start(a: f64, p: f64, leading: f64) -> f64 {
     let ninth = (9.0 * a).recip();
     let cube_root = 1.0 - ninth + normal_quantile(p) * ninth.sqrt();
-    let leading = ((p.ln() + ln_gamma(a + 1.0)) / a).exp();
     let x = a * cube_root.max(0.0).powi(3);
-    if cube_root < 0.3 { leading.max(f64::MIN_POSITIVE) } else { x }
+    if cube_root < 0.3 { leading } else { x }
 }
 
 /// ln of the density of the gamma distribution of shape a at x.
@@ -226,6 +230,9 @@ mod tests {
 
     #[test]
     fn ends_and_what_has_none() {
+        // P(χ₁ ≤ r) is √(2/π) r for small r.
+        close(chi_quantile(1.0, 1e-200), 1e-200 * (0.5 * PI).sqrt(), 1e-14);
+        assert!(chi_quantile(1.0, 5e-324) > 0.0);
         assert_eq!((chi_quantile(3.0, 0.0), chi_quantile(3.0, 1.0)), (0.0, f64::INFINITY));
         assert!(
             [(0.0, 0.5), (-1.0, 0.5), (2.0, -0.1), (2.0, 1.1), (2.0, f64::NAN)]

@@ -1,6 +1,6 @@
 //! Sums and differences of exponentials, as logarithms.
 //!
-//! The crate adds exponentials by one rule. They are taken relative to the largest logarithm. The logarithm −∞ stands for 0,
+//! Sums of exponentials follow one rule here. They are taken relative to the largest logarithm. The logarithm −∞ stands for 0,
 //! also if there is no term; ∞ outweighs every finite logarithm; a NaN makes the sum NaN.
 
 use std::f64::consts::LN_2;

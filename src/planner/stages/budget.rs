@@ -45,7 +45,7 @@ impl Problem<'_> {
         }
         // Couplings may be one map, as in one dimension.
         let are_one = |a: &Scored, b: &Scored| a.candidate.map == b.candidate.map && a.is_as(b);
-        let scored = self.settled(self.merged(best_of_each_kind(scored), are_one))?;
+        let scored = self.settled(self.merged(best_of_each_kind(scored), are_one), &mut open)?;
         let simulated = self.pilots(&scored, open)?;
         self.tried(scored.into_iter().chain(best_of_each_kind(simulated)).collect())
     }
@@ -68,8 +68,8 @@ impl Problem<'_> {
     }
 
     /// Ranks recipes, the first of which are evaluated at all pairs, and the best of each map: whatever takes their place by its errors
-    /// at few pairs is evaluated too, until nothing does.
-    fn settled(&self, mut scored: Vec<Scored>) -> Result<Vec<Scored>> {
+    /// at few pairs is evaluated too, until nothing does. Recipes whose closed form does not hold at all pairs go to `open`.
+    fn settled(&self, mut scored: Vec<Scored>, open: &mut Vec<Candidate>) -> Result<Vec<Scored>> {
         // Closed forms of coupled frequencies take longer in more dimensions.
         let first = (EVALUATED * MAX_DIM / self.planner.data.dim()).clamp(EVALUATED / 4, EVALUATED);
         loop {
@@ -82,7 +82,13 @@ impl Problem<'_> {
             }
             let is_settled = !wanted.iter().any(Scored::is_of_some_pairs);
             let evaluated = steps("recipes evaluated at all pairs", wanted, |one| self.at_all_pairs(one))?;
-            scored = evaluated.into_iter().flatten().chain(rest).collect();
+            scored = rest;
+            for one in evaluated {
+                match one {
+                    Ok(one) => scored.push(one),
+                    Err(candidate) => open.push(candidate),
+                }
+            }
             if is_settled {
                 rank(&mut scored);
                 return Ok(scored);
@@ -90,13 +96,15 @@ impl Problem<'_> {
         }
     }
 
-    /// A recipe with its errors at all pairs, if it has a closed form: `None` if not at all of them.
-    pub fn at_all_pairs(&self, one: Scored) -> Result<Option<Scored>> {
+    /// A recipe with its errors at all pairs, if it has a closed form; the candidate alone if that does not hold at all of them.
+    pub fn at_all_pairs(&self, one: Scored) -> Result<std::result::Result<Scored, Candidate>> {
         if !one.is_of_some_pairs() {
-            return Ok(Some(one));
+            return Ok(Ok(one));
         }
-        let evaluated = self.closed(&one.candidate)?;
-        Ok(evaluated.map(|(ln_squares, forecast)| Scored { ln_squares: Some(ln_squares), forecast, ..one }))
+        Ok(match self.closed(&one.candidate)? {
+            Some((ln_squares, forecast)) => Ok(Scored { ln_squares: Some(ln_squares), forecast, ..one }),
+            None => Err(one.candidate),
+        })
     }
 
     /// Errors at all pairs by closed forms, as ln E(K̂ − K)² of each pair and a forecast.

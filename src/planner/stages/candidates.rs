@@ -150,6 +150,6 @@ pub(crate) fn coupling_name(coupling: &AnyCoupling) -> String {
     match coupling {
         AnyCoupling::Plain(plain) => plain.tag().into(),
         AnyCoupling::Antithetic(plain) => format!("±{}", plain.tag()),
-        AnyCoupling::CoupledRadii(own) => format!("{}, {} radii", own.coupling.tag(), own.radii.tag()),
+        AnyCoupling::CoupledRadii(own) => format!("{} {}", own.radii.tag(), own.coupling.tag()),
     }
 }

@@ -26,7 +26,7 @@ impl Problem<'_> {
         scored.extend(others.into_iter().take(TRIED));
         let few = task.draws();
         let tried = steps("recipes tried", scored, |one| {
-            let Some(one) = self.at_all_pairs(one)? else { return Ok(None) };
+            let Ok(one) = self.at_all_pairs(one)? else { return Ok(None) };
             let recipe = &one.candidate.recipe;
             let (loss, draws) = match task.closed(recipe)? {
                 Some(loss) => (loss, 0.0),

@@ -41,7 +41,7 @@ fn activation(formula: &str) -> Option<Activation> {
     })
 }
 
-/// Quantiles of radii; `None` for another law than χ.
+/// Quantiles of radii χ.
 pub fn quantile(case: &Case) -> Result<Option<Computed>, String> {
     let radius = Radius::Chi.quantile(case.count("d")?, case.number("u")?);
     Ok(radius.map(|radius| Computed::Number(radius.into())))
