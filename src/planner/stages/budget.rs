@@ -82,13 +82,14 @@ impl Problem<'_> {
             }
             let is_settled = !wanted.iter().any(Scored::is_of_some_pairs);
             let evaluated = steps("recipes evaluated at all pairs", wanted, |one| self.at_all_pairs(one))?;
-            scored = rest;
+            scored = Vec::with_capacity(evaluated.len() + rest.len());
             for one in evaluated {
                 match one {
                     Ok(one) => scored.push(one),
                     Err(candidate) => open.push(candidate),
                 }
             }
+            scored.extend(rest);
             if is_settled {
                 rank(&mut scored);
                 return Ok(scored);
