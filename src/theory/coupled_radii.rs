@@ -75,14 +75,13 @@ impl PairChange {
             return Some(change);
         }
         let change = Arc::new(PairChange::new(d, size, own, even));
+        let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have been faster.
-        if kept(&key).is_none() {
-            let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-            if all.len() >= KEPT_CHANGES {
-                all.remove(0);
-            }
-            all.push((key, change.clone()));
+        all.retain(|(known, _)| *known != key);
+        if all.len() >= KEPT_CHANGES {
+            all.remove(0);
         }
+        all.push((key, change.clone()));
         Some(change)
     }
 
@@ -128,8 +127,8 @@ impl PairChange {
         let phase = |t: f64| (z2 * self.dim * t).sqrt();
         let largest = self.nodes.iter().map(|(t, _)| phase(*t)).fold(0.0, f64::max);
         let reach = |angles: &[Node]| angles.iter().map(|(cos, _)| *cos).fold(0.0, f64::max);
-        let laws = self.angles.iter().zip(ANGLES);
-        let (angles, _) = laws.into_iter().find(|(angles, (_, most))| largest * reach(angles) <= *most)?;
+        let (angles, _) =
+            self.angles.iter().zip(ANGLES).find(|(angles, (_, most))| largest * reach(angles) <= *most)?;
         let mean = |t: f64| angles.iter().map(|(cos, weight)| weight * (phase(t) * cos).cos()).sum::<f64>();
         Some(self.nodes.iter().map(|(t, weight)| weight * mean(*t)).sum())
     }

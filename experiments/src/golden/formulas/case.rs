@@ -72,9 +72,14 @@ impl Case<'_> {
         }
     }
 
-    /// The law that the middle of a formula's name states: `iid`, `ort` or `sim`.
+    /// The law that the middle of a formula's name states, `iid`, `ort` or `sim`, with coupled radii where the case has them.
     pub fn law(&self, pair: &Pair, radius: Radius) -> Result<Law, String> {
         let (d, m) = (pair.dim, self.count("m")?);
+        if let Some(radii) = self.json["params"]["radii"].as_str().filter(|radii| *radii != "independent") {
+            let directions = if self.formula.contains(".sim") { "simplex" } else { "orthogonal" };
+            let coupling: Result<AnyCoupling, _> = format!("{directions}, {radii} radii").parse();
+            return Ok(Draw::new(d, m, coupling.map_err(|e| e.to_string())?).with_radii(radius).law());
+        }
         let dependence = if self.formula.contains(".ort") {
             Dependence::Orthogonal
         } else if self.formula.contains(".sim") {
@@ -83,20 +88,6 @@ impl Case<'_> {
             Dependence::Independent
         };
         Ok(Law::blocks(m, d, dependence, radius))
-    }
-
-    /// How radii depend on each other.
-    pub fn radii(&self) -> Option<&str> {
-        self.json["params"]["radii"].as_str().filter(|radii| *radii != "independent")
-    }
-
-    /// The law of orthogonal or simplex blocks with coupled radii.
-    pub fn law_of_radii(&self, pair: &Pair, radii: &str) -> Result<Law, String> {
-        let directions = if self.formula.contains(".sim") { "simplex" } else { "orthogonal" };
-        let coupling: AnyCoupling = format!("{directions}, {radii} radii")
-            .parse()
-            .map_err(|e: random_features::Error| e.to_string())?;
-        Ok(Draw::new(pair.dim, self.count("m")?, coupling).law())
     }
 }
 

@@ -6,7 +6,6 @@ use random_features::kernel::{Activation, Gaussian, Kernel, RegularisedSoftmax, 
 use random_features::theory::{self, Law, Pair, bounds, conformity};
 
 use super::case::{Case, Found, known, ln, number, plain};
-use crate::golden::Computed;
 
 pub fn kernel(case: &Case) -> Found {
     let (x, y) = case.points()?;
@@ -42,9 +41,8 @@ fn activation(formula: &str) -> Option<Activation> {
 }
 
 /// Quantiles of radii χ.
-pub fn quantile(case: &Case) -> Result<Option<Computed>, String> {
-    let radius = Radius::Chi.quantile(case.count("d")?, case.number("u")?);
-    Ok(radius.map(|radius| Computed::Number(radius.into())))
+pub fn quantile(case: &Case) -> Found {
+    Radius::Chi.quantile(case.count("d")?, case.number("u")?).map_or(Ok(None), plain)
 }
 
 pub fn gaussian_map(case: &Case) -> Found {
@@ -66,21 +64,18 @@ pub fn gaussian_map(case: &Case) -> Found {
             return known(theory::regularised_positive(&pair, &case.law(&pair, Radius::RootDim)?));
         }
         name => match name.split('.').collect::<Vec<_>>()[..] {
-            ["mse", "trig", "iid" | "ort" | "sim", "softmax" | "gaussian"] => theory::trigonometric,
-            ["mse", "positive", "iid" | "ort" | "sim", "softmax" | "gaussian"] => theory::positive,
-            ["mse", "hyperbolic", "iid" | "ort" | "sim", "softmax" | "gaussian"] => theory::hyperbolic,
-            ["mse", "trig", "ort" | "sim", "radii", "gaussian"] => theory::trigonometric,
-            ["mse", "positive", "ort" | "sim", "radii", "gaussian"] => theory::positive,
-            ["mse", "hyperbolic", "ort" | "sim", "radii", "gaussian"] => theory::hyperbolic,
+            ["mse", map, "iid" | "ort" | "sim", "softmax" | "gaussian"]
+            | ["mse", map, "ort" | "sim", "radii", "gaussian"] => match map {
+                "trig" => theory::trigonometric,
+                "positive" => theory::positive,
+                "hyperbolic" => theory::hyperbolic,
+                _ => return Ok(None),
+            },
             _ => return Ok(None),
         },
     };
     let target = if case.formula.ends_with(".gaussian") { -pair.norms } else { 0.0 };
-    let law = match case.radii() {
-        Some(radii) => case.law_of_radii(&pair, radii)?,
-        None => case.law(&pair, Radius::Chi)?,
-    };
-    known(log_mse(&pair, &law).map(|ln| ln + target))
+    known(log_mse(&pair, &case.law(&pair, Radius::Chi)?).map(|ln| ln + target))
 }
 
 pub fn conformity(case: &Case) -> Found {
