@@ -34,6 +34,9 @@ const LEAST_VARIANCE: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 /// also constant if its deviation is below the least normal number. Batches, weights, streams and merged parts all give the same
 /// answer. Nothing can be learnt from such a column: it becomes 0 for every finite input, even for values that did not occur in
 /// training. Its scale is given as 1.
+///
+/// # Far points
+/// A point whose squared norm overflows `f64` once it is standardised gets NaN features, and so NaN predictions.
 #[doc(alias = "StandardScaler")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standardisation {

@@ -48,8 +48,9 @@ pub struct Sample {
     pub name: &'static str,
     pub stored: Value,
     pub read: Box<dyn Fn(Value) -> Read>,
-    /// Whether it holds tokens, of which those that are not finite, or whose logits overflow, make outputs NaN.
-    pub holds_tokens: bool,
+    /// A part of the paths of numbers that overflow when they are far, so that results are NaN: features of points whose squared norm
+    /// overflows are NaN, and so are outputs of such tokens. `None` if there are none.
+    pub overflowing: Option<&'static str>,
 }
 
 impl Sample {
@@ -66,12 +67,17 @@ impl Sample {
             assert!(!format!("{value:?}").is_empty());
             serve(value).map_err(|error| error.to_string())
         };
-        Sample { name, stored: to_value(value).unwrap(), read: Box::new(read), holds_tokens: false }
+        Sample { name, stored: to_value(value).unwrap(), read: Box::new(read), overflowing: None }
     }
 
-    /// States that the value holds tokens.
+    /// States that the value holds tokens, which may stand anywhere in it.
     pub fn of_tokens(self) -> Self {
-        Sample { holds_tokens: true, ..self }
+        Sample { overflowing: Some(""), ..self }
+    }
+
+    /// States that the value centres points before its map is applied.
+    pub fn of_centred_points(self) -> Self {
+        Sample { overflowing: Some("/centre/"), ..self }
     }
 }
 
@@ -591,25 +597,27 @@ mod solvers {
         let mut sums = PcaStatistics::new(trigonometric()).unwrap();
         sums.update(&x).unwrap();
         vec![
-            Sample::new("RidgeStatistics", &statistics, use_statistics),
+            Sample::new("RidgeStatistics", &statistics, use_statistics).of_centred_points(),
             Sample::new("GramSums", statistics.sums(), |mut sums: GramSums<f64>| {
                 sums.merge(&sums.clone()).err();
                 assert!(sums.bytes() > 0);
                 use_statistics(RidgeStatistics::of_sums(trigonometric(), sums)?)
             }),
-            Sample::new("Ridge", &model, use_model),
+            Sample::new("Ridge", &model, use_model).of_centred_points(),
             Sample::new("RidgeClassifier", &classifier, |classifier: RidgeClassifier<f64>| {
                 let x = points_of::<f64>(5, classifier.model().map().dim())?;
                 classifier.classify(&x)?;
                 Ok(numbers(&classifier.probabilities(&x)?))
-            }),
+            })
+            .of_centred_points(),
             Sample::new("RidgePosterior", &posterior, |posterior: RidgePosterior<f64>| {
                 let x = points_of::<f64>(5, posterior.model().map().dim())?;
                 let prediction = posterior.predict(&x)?;
                 let mut all = numbers(&prediction.interval(0.9)?.0);
                 all.extend(numbers(&prediction.variance_of_targets()));
                 Ok(all)
-            }),
+            })
+            .of_centred_points(),
             Sample::new("RidgeGrid", &grid, |mut grid: RidgeGrid<f64>| {
                 let (x, y) = (points::<f64>(5, 2, 0.8), points::<f64>(5, 2, 0.9));
                 let fit = grid.choose(&Criterion::GeneralisedCrossValidation, None)?;

@@ -247,9 +247,9 @@ mod stored {
             let StoredAttention { maps, reading, normalised, exact, window: Window { before, after } } =
                 stored;
             let whole = Attention::signed(maps).map_err(|error| error.to_string())?;
-            let positive = reading.factor > 0.0 && reading.factor.is_finite();
-            if !(positive && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {
-                return Err("a scale that is not positive, or an ε that is negative".into());
+            let is_scale = reading.factor > 0.0 && reading.factor <= Reading::MAX_FACTOR;
+            if !(is_scale && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {
+                return Err("a scale that is not positive or overflows, or an ε that is negative".into());
             }
             let exactly = Attention { reading, normalised, ..whole }.exactly(exact);
             exactly

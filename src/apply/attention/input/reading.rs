@@ -43,6 +43,10 @@ pub(in super::super) struct Reading {
 }
 
 impl Reading {
+    /// A bound for all factors: scales of logits are at most 1.8e308, temperatures at least 4.9e-324.
+    #[cfg(feature = "serde")]
+    pub const MAX_FACTOR: f64 = 1e162;
+
     /// A reading without ε.
     pub fn new(scale: TokenScale) -> Self {
         Reading { factor: scale.factor, unit: scale.unit, epsilon: 0.0 }
