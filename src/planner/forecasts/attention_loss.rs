@@ -2,6 +2,7 @@
 
 use ndarray::{Array2, Axis};
 
+use super::draws::mean_with_uncertainty;
 use super::expected::Expected;
 use crate::apply::attention::{ErrorReport, Redraws, closed_errors, simulated_errors};
 use crate::error::Result;
@@ -57,8 +58,9 @@ impl AttentionLoss {
         self.is_all
     }
 
-    /// The expected error to first order; `None` without a closed form, as for frequencies that are not independent.
-    pub fn closed(&self, recipe: &Recipe) -> Result<Option<Expected>> {
+    /// The expected error to first order, and the part of its standard error that no other tokens would take away; `None` without a closed
+    /// form, as for frequencies that are not independent.
+    pub fn closed(&self, recipe: &Recipe) -> Result<Option<(Expected, f64)>> {
         if !recipe.draws().iter().all(|omega| omega.law().is_some_and(|law| law.directions_are_independent()))
         {
             return Ok(None);
@@ -68,28 +70,33 @@ impl AttentionLoss {
         Ok(reports.map(|reports| self.pooled(&reports.iter().collect::<Vec<_>>(), Basis::Approximate)))
     }
 
-    /// The error to first order over draws, with consecutive seeds, and the part of its standard error that comes from draws.
+    /// The error to first order over draws, with consecutive seeds, and the part of its standard error that no other tokens would take
+    /// away.
     pub fn simulated(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<(Expected, f64)> {
         let seeds = first..first.saturating_add(draws as u64);
         let redraws = simulated_errors(recipe, seeds, &self.parts)?;
         let reports: Vec<&ErrorReport> = redraws.iter().map(|redraws| &redraws.report).collect();
-        let error = self.pooled(&reports, Basis::Simulation(draws));
-        let of_draws = 0.5 * self.deviation(&redraws) * error.value;
+        let (error, rough) = self.pooled(&reports, Basis::Simulation(draws));
+        let of_draws = 0.5 * self.uncertainty_of_draws(&redraws) * error.value;
         // What is beyond the range has no draws that say by how much.
         let of_draws = if error.value.is_finite() { of_draws } else { 0.0 };
-        Ok((Expected { standard_error: error.standard_error.hypot(of_draws), ..error }, of_draws))
+        let standard_error = error.standard_error.hypot(of_draws);
+        Ok((Expected { standard_error, ..error }, of_draws.hypot(rough)))
     }
 
-    /// The root of the mean squared error; infinite if a normaliser varies too much for errors to mean anything.
-    fn pooled(&self, reports: &[&ErrorReport], basis: Basis) -> Expected {
+    /// The root of the mean squared error, and what it may be off as a rough number: where a normaliser varies much, all of itself.
+    /// Infinite where normalisers vary too much for a rough number, too.
+    fn pooled(&self, reports: &[&ErrorReport], basis: Basis) -> (Expected, f64) {
+        let is_rough = reports.iter().any(|report| report.is_hopeless());
+        // Where no report is hopeless, rough numbers are the expected ones.
         let error = |report: &&ErrorReport| match self.loss {
-            Loss::AttentionWeights => report.weight_error(),
-            _ => report.output_error(),
+            Loss::AttentionWeights => report.rough_weight_error(),
+            _ => report.rough_output_error(),
         };
         let squares: Option<Vec<f64>> =
             reports.iter().map(|report| error(report).map(|error| error * error)).collect();
         let Some(squares) = squares else {
-            return Expected { value: f64::INFINITY, standard_error: f64::INFINITY, basis };
+            return (Expected { value: f64::INFINITY, standard_error: f64::INFINITY, basis }, 0.0);
         };
         // A part without outputs has no part in the errors.
         let weighed = || self.shares.iter().zip(&squares).filter(|(share, _)| **share > 0.0);
@@ -99,11 +106,12 @@ impl AttentionLoss {
         let deviation = (spread * count / (count - 1.0).max(1.0)).sqrt();
         let value = mean.sqrt();
         let standard_error = if value > 0.0 { 0.5 * deviation / value } else { 0.0 };
-        Expected { value, standard_error, basis }
+        let rough = if is_rough { value } else { 0.0 };
+        (Expected { value, standard_error: standard_error.hypot(rough), basis }, rough)
     }
 
-    /// The standard error of the mean over draws of squared errors, relative to it.
-    fn deviation(&self, redraws: &[Redraws]) -> f64 {
+    /// The relative standard error of the mean squared error, from its draws.
+    fn uncertainty_of_draws(&self, redraws: &[Redraws]) -> f64 {
         let draws = redraws.first().map_or(0, |redraws| redraws.squares.len());
         let of_draw = |draw: usize| {
             let squares = redraws.iter().map(|redraws| match self.loss {
@@ -113,10 +121,8 @@ impl AttentionLoss {
             let weighed = self.shares.iter().zip(squares).filter(|(share, _)| **share > 0.0);
             weighed.map(|(share, square)| share * square).sum::<f64>()
         };
-        let (squares, count) = ((0..draws).map(of_draw).collect::<Vec<_>>(), draws as f64);
-        let mean = squares.iter().sum::<f64>() / count;
-        let spread = squares.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        if mean > 0.0 { (spread / count).sqrt() / mean } else { 0.0 }
+        let squares: Vec<f64> = (0..draws).map(of_draw).collect();
+        mean_with_uncertainty(&squares).1
     }
 }
 

@@ -54,15 +54,9 @@ impl Simulated {
         self.squares.iter().zip(&pairs.ln_kernel).map(of).collect()
     }
 
-    /// The mean squared error of the Gram matrix, and its standard error relative to it: at least the share of the largest draw, since where
-    /// one draw counts for much others are yet to come.
+    /// The mean squared error of the Gram matrix, and its standard error relative to it.
     pub fn gram(&self) -> (f64, f64) {
-        let count = self.grams.len() as f64;
-        let mean = self.grams.iter().sum::<f64>() / count;
-        let spread =
-            self.grams.iter().map(|gram| (gram - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        let largest = self.grams.iter().copied().fold(0.0, f64::max) / count;
-        (mean, if mean > 0.0 { (spread / count).sqrt().max(largest) / mean } else { 0.0 })
+        mean_with_uncertainty(&self.grams)
     }
 
     pub fn basis(&self) -> Basis {
@@ -78,4 +72,14 @@ impl Simulated {
         // Nothing to see where there is no error.
         (seen / expected - 1.0).abs() <= tolerance || expected == 0.0 && seen < 1e-24
     }
+}
+
+/// The mean of squared errors over draws, and its standard error relative to it: at least the share of the largest draw, since where one
+/// draw counts for much others are yet to come.
+pub(super) fn mean_with_uncertainty(squares: &[f64]) -> (f64, f64) {
+    let count = squares.len() as f64;
+    let mean = squares.iter().sum::<f64>() / count;
+    let spread = squares.iter().map(|square| (square - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    let largest = squares.iter().copied().fold(0.0, f64::max) / count;
+    (mean, if mean > 0.0 { (spread / count).sqrt().max(largest) / mean } else { 0.0 })
 }

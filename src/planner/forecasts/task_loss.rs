@@ -38,8 +38,8 @@ impl TaskLoss {
         })
     }
 
-    /// The expected loss by closed forms, where there are any.
-    pub fn closed(&self, recipe: &Recipe) -> Result<Option<Expected>> {
+    /// The expected loss by closed forms, where there are any, and the part of its standard error that no other points would take away.
+    pub fn closed(&self, recipe: &Recipe) -> Result<Option<(Expected, f64)>> {
         match self {
             TaskLoss::Attention(tokens) => tokens.closed(recipe),
             #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
@@ -47,7 +47,7 @@ impl TaskLoss {
         }
     }
 
-    /// The loss over draws, with consecutive seeds, and the part of its standard error that comes from draws.
+    /// The loss over draws, with consecutive seeds, and the part of its standard error that no other points would take away.
     pub fn simulated(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<(Expected, f64)> {
         match self {
             TaskLoss::Attention(tokens) => tokens.simulated(recipe, draws, first),

@@ -38,9 +38,11 @@ pub enum Loss {
     /// The value of √E(K̂ − K)²/|K| that a hundredth of the pairs exceed.
     RelativeNinetyNine,
     /// The error of normalised attention's weights, to first order: the
-    /// [`weight_error`](crate::apply::attention::ErrorReport::weight_error) of an error report.
+    /// [`weight_error`](crate::apply::attention::ErrorReport::weight_error) of an error report. Where normalisers vary much, it is the
+    /// report's rough number, marked as uncertain, and infinite where there is none.
     AttentionWeights,
-    /// The error of normalised attention's output, to first order. It needs [values](crate::planner::Planner::with_values).
+    /// The error of normalised attention's output, to first order, with a rough number where normalisers vary much. It needs
+    /// [values](crate::planner::Planner::with_values).
     AttentionOutput,
     /// The excess risk of ridge regression: its mean squared error at held-out points less the error of the exact kernel there, over
     /// the variance of the targets. It needs [targets](crate::planner::Planner::with_ridge_targets).

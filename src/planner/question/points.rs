@@ -10,7 +10,7 @@ use crate::numeric::matrix_of;
 
 /// The fewest points of a side from which a plan is made.
 const LEAST: usize = 8;
-/// Queries and keys of a head on which errors of attention are evaluated.
+/// Queries and keys of a head on which errors of attention are evaluated: the queries of so many keys, more of fewer.
 const TOKENS: (usize, usize) = (48, 320);
 /// Heads on which errors of attention are evaluated.
 const HEADS: usize = 8;
@@ -169,9 +169,11 @@ impl PlannedPoints {
 impl HeadTokens {
     fn of(queries: &Array2<f64>, keys: &Array2<f64>, values: Option<&Array2<f64>>) -> Self {
         let some = |x: &Array2<f64>, most| x.select(Axis(0), &sample(x.nrows(), most));
+        let keys = some(keys, TOKENS.1);
         HeadTokens {
-            queries: some(queries, TOKENS.0),
-            keys: some(keys, TOKENS.1),
+            // As many pairs as there are with the most keys.
+            queries: some(queries, TOKENS.0 * TOKENS.1 / keys.nrows().max(1)),
+            keys,
             values: values.map(|values| some(values, TOKENS.1)),
         }
     }

@@ -27,8 +27,9 @@ impl Problem<'_> {
         if self.task_loss.as_ref().is_some_and(TaskLoss::is_hopeless) {
             return Ok(Some(Advice::of_hopeless_kernel(beyond)));
         }
-        let unknown = attention && best.forecast.loss.value.is_infinite();
         let (loss, ridge) = (best.forecast.loss.value, self.planner.loss == Loss::Ridge);
+        // Where normalisers vary much, there is a rough number at most.
+        let unknown = attention && (loss.is_infinite() || loss > 0.0 && best.draws >= loss);
         let useless = !ridge && loss >= USELESS;
         let reached = matches!(self.planner.goal, Goal::MaxError { .. });
         if reached || beyond <= HOPELESS && !unknown && !useless {

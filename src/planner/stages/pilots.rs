@@ -20,16 +20,22 @@ const OUT_OF_RANGE: &str = "kernel values are so large that draws say nothing, a
 const PILOT_DRAWS: usize = 48;
 /// Draws of the couplings that may be best, from other seeds.
 const FINAL_DRAWS: usize = 192;
-/// Maps whose couplings without a closed form are drawn.
-const FINALISTS: usize = 4;
+/// Maps whose couplings without a closed form are drawn: at least, and at most if losses by closed forms are within a factor that
+/// couplings can make up for, and draws are quick.
+const FINALISTS: (usize, usize) = (4, 10);
+const MADE_UP: f64 = 4.0;
+
+/// Recipes at the top of a plan, which are drawn more often.
+const TOP: usize = 5;
 
 /// How often the frequencies of a recipe are halved where its draws do not show its errors, or take long.
 const MAX_HALVINGS: usize = 3;
 
 /// Multiplications of a draw with its estimates, at most: a recipe that needs more is not drawn.
 const MAX_WORK_PER_DRAW: f64 = 4e8;
-/// Multiplications of all draws of a candidate, at most.
-const MAX_WORK: f64 = 2e9;
+/// Multiplications of all draws of a candidate, at most; and those of the first draws, up to which they are quick.
+const MAX_WORK: f64 = 1.2e9;
+const QUICK: f64 = 3e8;
 
 /// An estimate of the multiplications of a draw with its estimates.
 fn work(candidate: &Candidate) -> f64 {
@@ -125,8 +131,12 @@ impl<'p, 'a> Pilots<'p, 'a> {
 /// Candidates of the best maps, and of maps without a closed form.
 fn promising(scored: &[Scored], open: Vec<Candidate>) -> Vec<Candidate> {
     let mut finalists: Vec<usize> = Vec::new();
+    let least = scored.first().map_or(f64::INFINITY, |one| one.forecast.loss.value);
     for one in scored {
-        if finalists.len() < FINALISTS && !finalists.contains(&one.candidate.map) {
+        let is_near = one.forecast.loss.value <= MADE_UP * least;
+        let is_quick = PILOT_DRAWS as f64 * work(&one.candidate) <= QUICK;
+        let most = if is_near && is_quick { FINALISTS.1 } else { FINALISTS.0 };
+        if finalists.len() < most && !finalists.contains(&one.candidate.map) {
             finalists.push(one.candidate.map);
         }
     }
@@ -158,11 +168,12 @@ impl Problem<'_> {
                 Err(error) => left_out.push((candidate.kind(), error.to_string())),
             }
         }
-        // The least of noisy errors is too small: those that might win are drawn again.
-        let least =
-            scored.iter().chain(&drawn).map(|one| one.forecast.loss.value).fold(f64::INFINITY, f64::min);
-        let again = |one: &Scored| one.forecast.loss.value <= 1.25 * least;
-        steps("recipes drawn again", drawn, |one| match again(&one) {
+        // The least of noisy errors is too small: those that might win, or stand near the top, are drawn again.
+        let mut losses: Vec<f64> = scored.iter().chain(&drawn).map(|one| one.forecast.loss.value).collect();
+        losses.sort_by(f64::total_cmp);
+        let least = |place: usize| losses.get(place).copied().unwrap_or(f64::INFINITY);
+        let limit = least(TOP - 1).max(1.25 * least(0));
+        steps("recipes drawn again", drawn, |one| match one.forecast.loss.value <= limit {
             true => pilots.run(&one.candidate, FINAL_DRAWS, 2),
             false => Ok(one),
         })

@@ -15,7 +15,7 @@ pub(crate) struct Scored {
     pub candidate: Candidate,
     /// ln E(K̂ − K)² of each pair, where it is known.
     pub ln_squares: Option<Vec<f64>>,
-    /// The standard error of the loss from draws; 0 without any.
+    /// The part of the loss's standard error that no other points would take away: that from draws, and from approximations.
     pub draws: f64,
     pub forecast: Forecast,
     /// Other names of this map, as "map, coupling".
@@ -47,8 +47,8 @@ impl Scored {
     }
 }
 
-/// The smallest loss first, with a standard error of its draws, which is the price of not knowing; of losses that hardly differ the
-/// cheaper, then the one without bias.
+/// The smallest loss first, with a standard error of its draws and approximations, which is the price of not knowing; of losses that
+/// hardly differ the cheaper, then the one without bias.
 pub(crate) fn rank(scored: &mut [Scored]) {
     let risk = scored.iter().any(|one| one.forecast.loss.value < 0.0);
     let key = |one: &Scored| {

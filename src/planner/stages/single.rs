@@ -68,7 +68,7 @@ fn expect(planner: &Planner, recipe: &Recipe) -> Result<Option<Forecast>> {
     let of_pairs = forecast(&pairs, planner.loss, &ln_squares, Basis::ClosedForm);
     match TaskLoss::new(planner, kernel.as_ref())? {
         None => Ok(Some(of_pairs)),
-        Some(task) => Ok(task.closed(recipe)?.map(|loss| of_pairs.with_loss(loss))),
+        Some(task) => Ok(task.closed(recipe)?.map(|(loss, _)| of_pairs.with_loss(loss))),
     }
 }
 

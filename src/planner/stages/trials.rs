@@ -6,30 +6,43 @@ use super::steps::steps;
 use crate::error::Result;
 use crate::theory::Basis;
 
-/// Recipes that are tried: TRIED with the least errors of the Gram matrix, and TRIED with the least median errors.
+/// Recipes that are tried: TRIED with the least errors of the Gram matrix, and TRIED with the least median errors; of each map at most
+/// COUPLINGS, since a task may prefer another map to the one with the least errors, but hardly its third best coupling.
 const TRIED: usize = 8;
+const COUPLINGS: usize = 2;
 /// Recipes that are tried again with more draws, since the least of noisy losses is too small.
 const AGAIN: usize = 3;
 /// The factor by which draws are more then.
 const MORE: usize = 4;
+
+/// Moves the first recipes that are tried to `wanted`, and gives the others.
+fn take_first(scored: Vec<Scored>, wanted: &mut Vec<Scored>) -> Vec<Scored> {
+    let (mut others, most) = (Vec::new(), wanted.len() + TRIED);
+    for one in scored {
+        let of_map = wanted.iter().filter(|other| other.candidate.map == one.candidate.map).count();
+        if wanted.len() < most && of_map < COUPLINGS { wanted.push(one) } else { others.push(one) }
+    }
+    others
+}
 
 impl Problem<'_> {
     /// The best recipes by errors at pairs, with their loss of the task; all recipes unchanged if the loss is one of pairs.
     pub fn tried(&self, mut scored: Vec<Scored>) -> Result<Vec<Scored>> {
         let Some(task) = &self.task_loss else { return Ok(scored) };
         rank(&mut scored);
-        let mut others = scored.split_off(scored.len().min(TRIED));
+        let mut wanted = Vec::new();
+        let mut others = take_first(scored, &mut wanted);
         others.sort_by(|a, b| {
             let median = |one: &Scored| one.forecast.relative.median.value;
             median(a).total_cmp(&median(b))
         });
-        scored.extend(others.into_iter().take(TRIED));
+        take_first(others, &mut wanted);
         let few = task.draws();
-        let tried = steps("recipes tried", scored, |one| {
+        let tried = steps("recipes tried", wanted, |one| {
             let Ok(one) = self.at_all_pairs(one)? else { return Ok(None) };
             let recipe = &one.candidate.recipe;
             let (loss, draws) = match task.closed(recipe)? {
-                Some(loss) => (loss, 0.0),
+                Some(closed) => closed,
                 None => task.simulated(recipe, few, self.seed_of(3))?,
             };
             Ok(Some(Scored { forecast: one.forecast.with_loss(loss), draws, ..one }))

@@ -93,7 +93,9 @@ fn a_trained_transformer_has_a_plan_or_advice() {
     let plan = plan.with_couplings(couplings()).with_max_features(128).plan().unwrap();
     assert_eq!(plan.loss, Loss::AttentionWeights);
     let best = plan.best().unwrap();
-    let works = best.forecast.loss.value.is_finite() && best.forecast.beyond_one().value <= 0.1;
+    let loss = best.forecast.loss;
+    // A rough number is as uncertain as it is large.
+    let works = loss.standard_error < loss.value && best.forecast.beyond_one().value <= 0.1;
     assert_eq!(plan.advice().is_none(), works, "{plan}");
     if let Some(advice) = plan.advice() {
         assert!(advice.contains("exact attention"), "{advice}");
