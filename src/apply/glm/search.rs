@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::conjugate::centred_products;
 use super::descent::Descent;
 use super::posterior::NO_EVIDENCE;
-use super::{Curvature, Glm, GlmFit, Loss, Response};
+use super::{Curvature, Glm, GlmFit, GlmLoss, Response};
 use crate::apply::ridge::{block_of, check_parts, folds_of, labels_of, repeated_rows};
 use crate::apply::{Criterion, least};
 use crate::engine::PointsView;
@@ -319,7 +319,7 @@ fn over_grid(top: f64, mut error: impl FnMut(i32, f64) -> Result<f64>) -> Result
 
 /// Rejects models and weights without an evidence.
 fn check_evidence<T: Real>(model: &Glm<T>, response: &Response) -> Result<()> {
-    if model.values() > 1 || model.loss == Loss::SquaredHinge {
+    if model.values() > 1 || model.loss == GlmLoss::SquaredHinge {
         let what = "the evidence of several classes or of the hinge: take leave-one-out";
         return Err(Error::Unsupported { what });
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayRef1, ArrayRef2, Axis};
 
 use super::landmarks::{Landmarks, Share};
-use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::rotation::{FeatureRotation, ROWS, RotationBuffers};
 use super::{Ridge, RidgeSpectrum, check_precisions};
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
@@ -91,7 +91,7 @@ use crate::{Points, Real, progress};
 pub struct RidgePosterior<T: Real> {
     pub(super) model: Ridge<T>,
     /// The rotation of centred features by Vᵀ.
-    pub(super) rotation: Arc<Rotation<T>>,
+    pub(super) rotation: Arc<FeatureRotation<T>>,
     /// s, the eigenvalue of each column of V.
     pub(super) values: Arc<[f64]>,
     /// λ for each target.
@@ -172,7 +172,7 @@ fn different(lambdas: &[f64]) -> (Vec<f64>, Vec<usize>) {
 }
 
 /// A λ with the factors of variances in units of σ².
-struct Level {
+struct PosteriorLevel {
     lambda: f64,
     /// 1/√(s + λ) for each eigenvalue.
     factors: Vec<f64>,
@@ -180,7 +180,7 @@ struct Level {
     intercept: f64,
 }
 
-impl Level {
+impl PosteriorLevel {
     /// Σ u²/(s + λ).
     fn spread(&self, u: &[f64]) -> f64 {
         u.iter().zip(&self.factors).map(|(u, factor)| (u * factor).powi(2)).sum()
@@ -263,7 +263,7 @@ impl<T: Real> RidgePosterior<T> {
         let row = row.saturating_add(lambdas.len().saturating_mul(size_of::<f64>()));
         check_memory("rows of variances", x.nrows(), row)?;
         let (shifts, outside) = self.rotation.parts_of_mean();
-        let levels: Vec<Level> =
+        let levels: Vec<PosteriorLevel> =
             lambdas.into_iter().map(|lambda| self.level(lambda, (&shifts, outside))).collect();
         let mut units = Array2::zeros((x.nrows(), levels.len()));
         let points = x.view();
@@ -294,9 +294,9 @@ impl<T: Real> RidgePosterior<T> {
 
     /// The factors of variances for a λ. The mean features have the parts `shifts` in the axes, and the squared length `outside`
     /// of these.
-    fn level(&self, lambda: f64, (shifts, outside): (&[f64], f64)) -> Level {
+    fn level(&self, lambda: f64, (shifts, outside): (&[f64], f64)) -> PosteriorLevel {
         let factors = self.values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
-        let mut level = Level { lambda, factors, intercept: self.mean + outside / lambda };
+        let mut level = PosteriorLevel { lambda, factors, intercept: self.mean + outside / lambda };
         level.intercept += level.spread(shifts);
         level
     }
