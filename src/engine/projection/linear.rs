@@ -13,7 +13,7 @@ use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
 use crate::memory::check_memory;
-use crate::numeric::{self, Buffer, Isa, Packed, Panels, Window};
+use crate::numeric::{self, Buffer, Isa, Packed, Panels, Submatrix};
 use crate::once::once;
 use crate::threads;
 
@@ -246,7 +246,7 @@ impl<T: Real> Projection<T> {
         match norms {
             Some(norms) => norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm),
             None => {
-                let x = Window { values: x, rows, stride: x_stride, width: d };
+                let x = Submatrix { values: x, rows, stride: x_stride, width: d };
                 let scales = tile.rows_in(0..rows).log_scales;
                 numeric::squared_norms(Isa::best(), scales, x, self.inverse, &self.inverses);
             }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::input::{KeyRun, Numbers};
 use super::setup::Setup;
 use crate::Real;
-use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
+use crate::engine::{Batch, Form, MapPlan, Program, Scratch, Side};
 use crate::numeric::special::largest;
 use crate::numeric::{self, Isa, matrix_view};
 use crate::reduce::{LogRow, Precision, least};
@@ -13,7 +13,7 @@ use crate::reduce::{LogRow, Precision, least};
 /// Whether all features of a map are exponentials that this crate computes, none of them a user's.
 fn is_own<T: Real>(program: &Program<T>) -> bool {
     let mut own = program.facts().logarithms;
-    program.plan().each_leaf(&mut |leaf| own &= !matches!(leaf, Plan::Foreign(..)));
+    program.plan().each_leaf(&mut |leaf| own &= !matches!(leaf, MapPlan::Foreign(..)));
     own
 }
 
