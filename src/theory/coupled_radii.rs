@@ -27,7 +27,7 @@ pub(super) struct PairChange {
     /// The mean of t under the measure, which is that of ±2grs/d.
     tilt: f64,
     /// Nodes of the cosine of the angle between ω and x − y, with weights: few and many.
-    angles: [Vec<RadiusNode>; 2],
+    angles: [Vec<QuadratureNode>; 2],
 }
 
 /// Which change is meant: d, the number of rows, the coupling, and whether features are even in ω.
@@ -64,7 +64,7 @@ const LARGEST_SUM: f64 = 64.0;
 const ANGLES: [(usize, f64); 2] = [(56, 50.0), (128, 150.0)];
 
 impl PairChange {
-    /// The change for a block of `size` rows in ℝᵈ; `None` where it is not known.
+    /// The change for a block of `size` rows in ℝᵈ; `None` where it is not known. `even` says that features are even in ω.
     pub fn of(d: usize, size: usize, own: CoupledAngle, even: bool) -> Option<Arc<Self>> {
         let most = if own.radii == RadiusCoupling::Systematic { MOST_SYSTEMATIC } else { MOST };
         if !(2..=MOST).contains(&d) || size > most {
@@ -126,7 +126,7 @@ impl PairChange {
         }
         let phase = |t: f64| (z2 * self.dim * t).sqrt();
         let largest = self.nodes.iter().map(|(t, _)| phase(*t)).fold(0.0, f64::max);
-        let reach = |angles: &[RadiusNode]| angles.iter().map(|(cos, _)| *cos).fold(0.0, f64::max);
+        let reach = |angles: &[QuadratureNode]| angles.iter().map(|(cos, _)| *cos).fold(0.0, f64::max);
         let (angles, _) =
             self.angles.iter().zip(ANGLES).find(|(angles, (_, most))| largest * reach(angles) <= *most)?;
         let mean = |t: f64| angles.iter().map(|(cos, weight)| weight * (phase(t) * cos).cos()).sum::<f64>();
@@ -161,10 +161,10 @@ struct ChiRadii {
     most: f64,
 }
 
-/// A radius and its weight.
-type RadiusNode = (f64, f64);
+/// A node x of a quadrature, with its weight w: (x, w).
+type QuadratureNode = (f64, f64);
 
-/// Takes two radii and a weight.
+/// A function of two radii and the weight of this pair.
 type RadiusPairVisitor<'a> = dyn FnMut(f64, f64, f64) + 'a;
 
 /// The probabilities that are left out below the least radius and above the largest one.
@@ -195,7 +195,7 @@ impl ChiRadii {
     }
 
     /// Nodes between two radii, with weights that add up to the probability `mass` of the interval.
-    fn between(&self, low: f64, high: f64, mass: f64, count: usize) -> Vec<RadiusNode> {
+    fn between(&self, low: f64, high: f64, mass: f64, count: usize) -> Vec<QuadratureNode> {
         let ln_density = |r: f64| (self.dim - 1.0) * r.ln() - 0.5 * r * r;
         // The density is largest at its mode, or at the end next to it.
         let top = ln_density((self.dim - 1.0).sqrt().clamp(low, high));
@@ -203,7 +203,7 @@ impl ChiRadii {
             let r = 0.5 * (low + high + x * (high - low));
             (r, w * (ln_density(r) - top).exp())
         };
-        let mut nodes: Vec<RadiusNode> = gauss_legendre_rule(count).into_iter().map(node).collect();
+        let mut nodes: Vec<QuadratureNode> = gauss_legendre_rule(count).into_iter().map(node).collect();
         let total: f64 = nodes.iter().map(|(_, w)| w).sum();
         nodes.iter_mut().for_each(|(_, w)| *w *= mass / total);
         nodes
@@ -237,7 +237,7 @@ impl ChiRadii {
     }
 
     /// The nodes of each of `size` strata.
-    fn strata(&self, size: usize) -> Vec<Vec<RadiusNode>> {
+    fn strata(&self, size: usize) -> Vec<Vec<QuadratureNode>> {
         let inner = if size <= 16 { OF_FEW } else { OF_MANY };
         let edge = |a: usize| self.quantile(a as f64 / size as f64);
         let count = |a: usize| if a == 0 || a + 1 == size { AT_ENDS } else { inner };
@@ -266,7 +266,12 @@ impl ChiRadii {
 }
 
 /// Visits all pairs of nodes of two independent radii.
-fn products(first: &[RadiusNode], second: &[RadiusNode], weight: f64, visit: &mut RadiusPairVisitor<'_>) {
+fn products(
+    first: &[QuadratureNode],
+    second: &[QuadratureNode],
+    weight: f64,
+    visit: &mut RadiusPairVisitor<'_>,
+) {
     for (r, v) in first {
         second.iter().for_each(|(s, w)| visit(*r, *s, weight * v * w));
     }
