@@ -228,25 +228,25 @@ fn by_splits<T: Real>(mut descent: Descent<'_, '_, T>, division: &Division<'_>) 
         [rest, response.only(|i| folds[i] == Some(fold))]
     });
     let whole = classes_of(&descent.model, response);
-    let is_complete = |[rest, held]: &[Response; 2]| {
-        held.weights.sum() > 0.0 && rest.weights.sum() > 0.0 && classes_of(&descent.model, rest) == whole
+    let is_complete = |[rest, held_out]: &[Response; 2]| {
+        held_out.weights.sum() > 0.0 && rest.weights.sum() > 0.0 && classes_of(&descent.model, rest) == whole
     };
     let parts: Vec<[Response; 2]> = parts.filter(is_complete).collect();
-    let held: f64 = parts.iter().map(|[_, held]| held.weights.sum()).sum();
+    let held_out: f64 = parts.iter().map(|[_, held_out]| held_out.weights.sum()).sum();
     if parts.is_empty() {
         return Err(Error::NoData { what: "a test of a model whose rows have all classes" });
     }
     let mut models = vec![descent.model.clone(); parts.len()];
     let errors = over_grid(top, |_, lambda| {
         let mut error = 0.0;
-        for (model, [rest, held]) in models.iter_mut().zip(&parts) {
+        for (model, [rest, held_out]) in models.iter_mut().zip(&parts) {
             let mut fold = Descent::at(model.clone(), descent.x, rest)?;
             fold.run_coarsely(lambda)?;
-            error += fold.model.loss.total(&fold.eta, held);
+            error += fold.model.loss.total(&fold.eta, held_out);
             descent.passes += fold.passes;
             *model = fold.model;
         }
-        Ok(error / held)
+        Ok(error / held_out)
     })?;
     let (lambdas, each): (Vec<f64>, Vec<f64>) = errors.iter().copied().unzip();
     let (lambda, _) = least(&lambdas, &each)?;

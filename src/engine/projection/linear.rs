@@ -50,7 +50,7 @@ pub struct Projection<T> {
     /// An upper bound on every |ωⱼ·u| with ‖u‖ = 1, including rounding.
     reach: f64,
     /// A bound on every intermediate value for ‖u‖ = 1.
-    detour: f64,
+    intermediate_bound: f64,
     /// ωᵀ, packed when gradients first need it.
     transposed: OnceLock<Packed<T>>,
 }
@@ -123,7 +123,7 @@ impl<T: Real> Projection<T> {
         let (inverse, inverses) = lengthscale.inverses();
         // By the Cauchy–Schwarz inequality.
         let rounding = 1.0 + T::epsilon().widen() * (frequencies.padded_dim() + 8) as f64;
-        let (matrix, reach, detour) = match frequencies.structured() {
+        let (matrix, reach, intermediate_bound) = match frequencies.structured() {
             Some(structured) if method == Method::Structured => {
                 // Rows are no longer than their radii; points are rotated before they are divided by an isotropic ℓ.
                 let reach = longest_radius(structured) * rounding;
@@ -147,7 +147,7 @@ impl<T: Real> Projection<T> {
             inverse,
             inverses,
             reach,
-            detour,
+            intermediate_bound,
             frequencies,
             lengthscale: lengthscale.clone(),
             transposed: OnceLock::new(),
@@ -290,7 +290,7 @@ impl<T: Real> Projection<T> {
 
     /// The largest squared norm for which no number can overflow.
     fn safe(&self) -> f64 {
-        (T::max_value().widen() / 4.0 / self.detour).powi(2)
+        (T::max_value().widen() / 4.0 / self.intermediate_bound).powi(2)
     }
 
     /// Multiplies rows of points; `x_stride` and `stride` are the distances between rows of points and of products.

@@ -287,8 +287,9 @@ impl<T: Real> RidgePosterior<T> {
             }
         });
         progress::check()?;
-        let variance =
-            Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[[i, columns[j]]]));
+        let variance = Array2::from_shape_fn(mean.dim(), |(i, j)| {
+            saturated_variance(self.noise[j] * units[[i, columns[j]]])
+        });
         Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns, precisions: None })
     }
 
@@ -303,7 +304,7 @@ impl<T: Real> RidgePosterior<T> {
 }
 
 /// A variance in the scalar type, which is positive and finite if the variance in `f64` is.
-fn held<T: Real>(variance: f64) -> T {
+fn saturated_variance<T: Real>(variance: f64) -> T {
     if variance > 0.0 && variance.is_finite() {
         T::saturated(variance.max(T::min_positive_value().widen()))
     } else {
@@ -327,7 +328,7 @@ impl<T: Real> Prediction<T> {
     /// The variances of y, n × t: v + σ², or v + σ²/p for points of [precision](Prediction::with_precisions) p.
     #[inline(never)]
     pub fn variance_of_targets(&self) -> Array2<T> {
-        Array2::from_shape_fn(self.mean.dim(), |place| held(self.exact_variance(place, true)))
+        Array2::from_shape_fn(self.mean.dim(), |place| saturated_variance(self.exact_variance(place, true)))
     }
 
     /// The lower and the upper ends of the intervals in which a new target y lies with the probability `level`, each n × t.
