@@ -20,12 +20,12 @@ use rand_distr::{Distribution, StandardNormal};
 /// version of `rand` need not be a new major version of this crate. It implements the trait of `rand` 0.10 for the
 /// distributions of `rand_distr`; code that shall outlive that version takes the methods below.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Generator(Words);
+pub struct Generator(WordSource);
 
 /// Where random words come from.
 #[derive(Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "testing", expect(clippy::large_enum_variant, reason = "a generator stands alone"))]
-enum Words {
+enum WordSource {
     Stream(ChaCha8Rng),
     /// With words of 0 sequences are not shifted and rotations are the identity.
     #[cfg(feature = "testing")]
@@ -58,27 +58,27 @@ impl TryRng for Generator {
     #[inline]
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
         match &mut self.0 {
-            Words::Stream(words) => words.try_next_u32(),
+            WordSource::Stream(words) => words.try_next_u32(),
             #[cfg(feature = "testing")]
-            Words::Zeros => Ok(0),
+            WordSource::Zeros => Ok(0),
         }
     }
 
     #[inline]
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
         match &mut self.0 {
-            Words::Stream(words) => words.try_next_u64(),
+            WordSource::Stream(words) => words.try_next_u64(),
             #[cfg(feature = "testing")]
-            Words::Zeros => Ok(0),
+            WordSource::Zeros => Ok(0),
         }
     }
 
     #[inline]
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
         match &mut self.0 {
-            Words::Stream(words) => words.try_fill_bytes(bytes),
+            WordSource::Stream(words) => words.try_fill_bytes(bytes),
             #[cfg(feature = "testing")]
-            Words::Zeros => {
+            WordSource::Zeros => {
                 bytes.fill(0);
                 Ok(())
             }
@@ -101,7 +101,7 @@ pub fn rng(seed: u64) -> Generator {
 /// A generator that gives only zeros.
 #[cfg(feature = "testing")]
 pub fn zeros() -> Generator {
-    Generator(Words::Zeros)
+    Generator(WordSource::Zeros)
 }
 
 /// The generator for step number `step` of a seed: an independent stream for each step; step 0 is [`rng`].
@@ -116,5 +116,5 @@ pub fn zeros() -> Generator {
 pub fn rng_of_step(seed: u64, step: u64) -> Generator {
     let mut words = ChaCha8Rng::seed_from_u64(seed);
     words.set_stream(step);
-    Generator(Words::Stream(words))
+    Generator(WordSource::Stream(words))
 }

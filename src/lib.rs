@@ -122,7 +122,6 @@ mod memory;
 mod names;
 mod once;
 mod real;
-mod signed_log;
 mod stored;
 #[cfg(feature = "attention")]
 mod whole;
@@ -184,9 +183,9 @@ pub use map::{
     ComplexExponential, DenseExponential, EluPlusOne, Features, Geometric, Gerf, Hyperbolic, Importance, Map,
     Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
+pub use numeric::special::SignedLog;
 pub use points::Points;
 pub use real::Real;
-pub use signed_log::SignedLog;
 #[cfg(feature = "regression")]
 pub use targets::Targets;
 

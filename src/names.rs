@@ -13,11 +13,11 @@ pub(crate) struct Named<'a> {
     /// The name, as in the list of names.
     pub name: &'static str,
     /// The options behind the name.
-    pub words: Words<'a>,
+    pub words: UnreadWords<'a>,
 }
 
 /// The words of a text that nobody has taken yet.
-pub(crate) struct Words<'a> {
+pub(crate) struct UnreadWords<'a> {
     what: &'static str,
     text: &'a str,
     left: Vec<&'a str>,
@@ -50,14 +50,14 @@ impl<'a> Named<'a> {
         };
         match all.filter(begins).max_by_key(|(spelling, _)| spelling.len()) {
             Some((spelling, name)) => {
-                Ok(Named { name, words: Words::of(what, text, &text[spelling.len()..]) })
+                Ok(Named { name, words: UnreadWords::of(what, text, &text[spelling.len()..]) })
             }
             None => Err(refused(what, text, format!("the names are {}", names.join(", ")))),
         }
     }
 }
 
-impl<'a> Words<'a> {
+impl<'a> UnreadWords<'a> {
     fn of(what: &'static str, text: &'a str, rest: &'a str) -> Self {
         let between = |c: char| c.is_whitespace() || ",=:()".contains(c);
         let is_number =
@@ -72,7 +72,7 @@ impl<'a> Words<'a> {
             Some(word) => [word, &part[word.len()..]],
             None => [part, ""],
         });
-        Words { what, text, left: words.filter(|word| !word.is_empty()).collect(), is_joined }
+        UnreadWords { what, text, left: words.filter(|word| !word.is_empty()).collect(), is_joined }
     }
 
     /// Reads a hyphen between the name and a number as a joint: for options that are never negative.

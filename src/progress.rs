@@ -144,7 +144,7 @@ const PAUSE: u64 = 100;
 pub(crate) struct Watch {
     state: Mutex<State>,
     /// Steps that have not been reported to the watcher.
-    steps: Mutex<VecDeque<Step>>,
+    steps: Mutex<VecDeque<TaskStep>>,
     start: Instant,
     /// The time of the watcher's last answer, in milliseconds after the start.
     answered: AtomicU64,
@@ -159,12 +159,12 @@ type Watcher = Box<dyn FnMut(&Progress<'_>) -> ControlFlow<()> + Send>;
 /// A watcher, with the last step that it was told.
 struct State {
     watcher: Watcher,
-    last: Step,
+    last: TaskStep,
 }
 
 /// A step of a task, with its detail in words.
 #[derive(Default)]
-struct Step {
+struct TaskStep {
     task: &'static str,
     done: usize,
     total: Option<usize>,
@@ -174,7 +174,7 @@ struct Step {
 impl Watch {
     fn new(watcher: Watcher, outer: Option<Arc<Watch>>) -> Self {
         Watch {
-            state: Mutex::new(State { watcher, last: Step::default() }),
+            state: Mutex::new(State { watcher, last: TaskStep::default() }),
             steps: Mutex::default(),
             start: Instant::now(),
             answered: AtomicU64::new(0),
@@ -190,7 +190,7 @@ impl Watch {
         }
         let is_due = step.is_some() || self.is_due();
         if let Some(step) = step {
-            let step = Step::of(step);
+            let step = TaskStep::of(step);
             self.steps().push_back(step);
         }
         if is_due {
@@ -221,7 +221,7 @@ impl Watch {
     }
 
     /// Lets the watcher say whether to go on.
-    fn hear(&self, State { watcher, last: Step { task, done, total, detail } }: &mut State) {
+    fn hear(&self, State { watcher, last: TaskStep { task, done, total, detail } }: &mut State) {
         if watcher(&Progress { task, done: *done, total: *total, detail }).is_break() {
             self.stopped.store(true, Ordering::Relaxed);
         }
@@ -237,11 +237,11 @@ impl Watch {
         }
     }
 
-    fn steps(&self) -> MutexGuard<'_, VecDeque<Step>> {
+    fn steps(&self) -> MutexGuard<'_, VecDeque<TaskStep>> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next_step(&self) -> Option<Step> {
+    fn next_step(&self) -> Option<TaskStep> {
         self.steps().pop_front()
     }
 
@@ -260,9 +260,9 @@ impl Watch {
     }
 }
 
-impl Step {
+impl TaskStep {
     fn of(Progress { task, done, total, detail }: Progress<'_>) -> Self {
-        Step { task, done, total, detail: detail.to_string() }
+        TaskStep { task, done, total, detail: detail.to_string() }
     }
 }
 

@@ -15,7 +15,6 @@ pub use crate::kernel::gaussian::Chi;
 pub use crate::kernel::laplace::Cauchy;
 pub use crate::kernel::regularised::RootDim;
 pub use crate::map::compose::{Composite, Conditioned, Formula};
-pub use crate::numeric::special::normal_quantile;
 use crate::numeric::{self, Isa};
 #[cfg(feature = "planner")]
 use crate::planner::{Advice, Calibration, Plan};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::tile::TileShape;
 use super::{Form, PointsView, Program, Scratch, Side, Tile};
 use crate::Real;
-use crate::numeric::{Buffer, Isa, ScaledRows, Window, add_scaled};
+use crate::numeric::{Buffer, Isa, ScaledRows, Submatrix, add_scaled};
 
 /// Features of a run of points, to be read row by row.
 #[derive(Clone, Debug, Default)]
@@ -117,8 +117,8 @@ impl<T: Real> Batch<T> {
         let values = &self.values[rows.start * width..];
         let scales = &self.log_scales[rows.start * blocks..];
         let rows = rows.len();
-        let log_scales = Window { values: scales, rows, stride: blocks, width: blocks };
-        ScaledRows { values: Window { values, rows, stride: width, width }, log_scales }
+        let log_scales = Submatrix { values: scales, rows, stride: blocks, width: blocks };
+        ScaledRows { values: Submatrix { values, rows, stride: width, width }, log_scales }
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::absorbed::Absorbed;
 use super::pass::Pass;
-use super::plan::Plan;
+use super::plan::MapPlan;
 use super::{Facts, Scratch, Side, Tile};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -51,8 +51,8 @@ impl Affine {
 #[derive(Clone, Debug)]
 pub(crate) struct ConditionedPlan<T> {
     pub facts: Facts,
-    base: Box<Plan<T>>,
-    sides: [Arc<Change<T>>; 2],
+    base: Box<MapPlan<T>>,
+    sides: [Arc<PointChange<T>>; 2],
     /// Whether factors of points are left out, on each side.
     bare: [bool; 2],
 }
@@ -66,7 +66,7 @@ struct ShiftedPoints<'a, T> {
 
 /// The transformation of the points of a side.
 #[derive(Debug)]
-struct Change<T> {
+struct PointChange<T> {
     affine: Affine,
     /// The shift c.
     shift: Vec<T>,
@@ -85,7 +85,7 @@ impl<T: Real> ConditionedPlan<T> {
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) if frequencies or matrices overflow `T`, and the other errors of
     /// [`Projection::new`](super::Projection::new).
-    pub fn new(base: Plan<T>, affine: [Affine; 2], lengthscale: &Lengthscale) -> Result<Self> {
+    pub fn new(base: MapPlan<T>, affine: [Affine; 2], lengthscale: &Lengthscale) -> Result<Self> {
         let [x, y] = &affine;
         let alike = x.matrix == y.matrix && x.shift == y.shift && x.linear == y.linear;
         let facts = Facts {
@@ -94,16 +94,16 @@ impl<T: Real> ConditionedPlan<T> {
             ..base.facts().clone()
         };
         let [x, y] = affine;
-        let of_x = Arc::new(Change::new(x, &base, lengthscale)?);
-        let of_y = if alike { of_x.clone() } else { Arc::new(Change::new(y, &base, lengthscale)?) };
+        let of_x = Arc::new(PointChange::new(x, &base, lengthscale)?);
+        let of_y = if alike { of_x.clone() } else { Arc::new(PointChange::new(y, &base, lengthscale)?) };
         Ok(ConditionedPlan { facts, base: Box::new(base), sides: [of_x, of_y], bare: [false; 2] })
     }
 
-    pub fn base(&self) -> &Plan<T> {
+    pub fn base(&self) -> &MapPlan<T> {
         &self.base
     }
 
-    pub fn base_mut(&mut self) -> &mut Plan<T> {
+    pub fn base_mut(&mut self) -> &mut MapPlan<T> {
         &mut self.base
     }
 
@@ -121,7 +121,7 @@ impl<T: Real> ConditionedPlan<T> {
         let points = change.shifted(x, &mut buffer);
         change.terms(x, &mut terms, bare);
         match (&change.absorbed, &*self.base) {
-            (Some(absorbed), Plan::Leaf(leaf)) => {
+            (Some(absorbed), MapPlan::Leaf(leaf)) => {
                 let coefficient = if bare { 0.0 } else { leaf.row + change.affine.image };
                 absorbed.add_norms(points, coefficient, &mut terms, scratch);
                 let points = numeric::matrix_view(x.nrows(), x.ncols(), points);
@@ -139,7 +139,7 @@ impl<T: Real> ConditionedPlan<T> {
     /// Writes the features of the base at the images of the points.
     fn fill_images(
         &self,
-        change: &Change<T>,
+        change: &PointChange<T>,
         pass: Pass,
         points: ShiftedPoints<'_, T>,
         terms: &mut [f64],
@@ -213,10 +213,10 @@ impl<T: Real> ConditionedPlan<T> {
     }
 }
 
-impl<T: Real> Change<T> {
-    fn new(affine: Affine, base: &Plan<T>, lengthscale: &Lengthscale) -> Result<Self> {
+impl<T: Real> PointChange<T> {
+    fn new(affine: Affine, base: &MapPlan<T>, lengthscale: &Lengthscale) -> Result<Self> {
         let absorbed = match base {
-            Plan::Leaf(leaf) => Absorbed::new(leaf, &affine.matrix, lengthscale)?,
+            MapPlan::Leaf(leaf) => Absorbed::new(leaf, &affine.matrix, lengthscale)?,
             _ => None,
         };
         let (r, d) = if absorbed.is_some() { (0, 0) } else { affine.matrix.dim() };
@@ -227,7 +227,7 @@ impl<T: Real> Change<T> {
         let matrix = Packed::new(r, d, |k, l| T::saturated(affine.matrix[[k, l]]));
         let shift = affine.shift.iter().map(|c| T::saturated(*c)).collect();
         let (scale, scales) = lengthscale.inverses();
-        Ok(Change { affine, shift, matrix, absorbed, scale, scales })
+        Ok(PointChange { affine, shift, matrix, absorbed, scale, scales })
     }
 
     /// The points x − c, row by row: x itself if c = 0, else in a buffer.

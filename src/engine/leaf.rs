@@ -188,7 +188,7 @@ impl<T: Real> Leaf<T> {
         for (i, (u, term)) in u.chunks_exact(d).zip(terms).enumerate() {
             if term.is_finite() {
                 let (point, row) = (logarithms.point(&mut scratch.masks, u), tile.row(i));
-                row.log_scales[0] = logarithms.settle(row.values, &point) + *term + self.constant;
+                row.log_scales[0] = logarithms.subtract_largest(row.values, &point) + *term + self.constant;
                 match pass.form {
                     Form::Values => {
                         numeric::exp_minus(Isa::best(), row.values, T::zero());

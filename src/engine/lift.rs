@@ -3,7 +3,7 @@
 use super::{Side, function};
 use crate::Real;
 use crate::kernel::Activation;
-use crate::numeric::{self, Isa, Window, pointwise};
+use crate::numeric::{self, Isa, Submatrix, pointwise};
 
 /// The pointwise function that turns exponents into features.
 ///
@@ -74,12 +74,12 @@ impl Lift {
     pub fn apply<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
         // Elements beyond a whole number of features are left unchanged.
         let (whole, mut scale) = (row.len() / self.width() * self.width(), [bound]);
-        self.apply_to_rows(Window::of_row(&mut row[..whole]), &mut scale);
+        self.apply_to_rows(Submatrix::of_row(&mut row[..whole]), &mut scale);
         scale[0]
     }
 
     /// Lifts each row by [`apply`](Lift::apply); its bound becomes its logarithmic scale.
-    pub(crate) fn apply_to_rows<T: Real>(self, mut rows: Window<&mut [T]>, bounds: &mut [f64]) {
+    pub(crate) fn apply_to_rows<T: Real>(self, mut rows: Submatrix<&mut [T]>, bounds: &mut [f64]) {
         let isa = Isa::best();
         // Loops without branches go through all rows at once where no bound is beyond the limit.
         let limit = match self {
@@ -195,8 +195,8 @@ mod tests {
                 row_of.iter_mut().zip(row(*bound)).for_each(|(to, from)| *to = from as f32);
             }
             let (mut alone, mut scales) = (rows.clone(), bounds.to_vec());
-            let window = Window { values: &mut rows[..], rows: bounds.len(), stride, width: count };
-            lift.apply_to_rows(window, &mut scales);
+            let submatrix = Submatrix { values: &mut rows[..], rows: bounds.len(), stride, width: count };
+            lift.apply_to_rows(submatrix, &mut scales);
             for (row, (scale, bound)) in alone.chunks_mut(stride).zip(scales.iter().zip(bounds)) {
                 let own = lift.apply_to_any(&mut row[..count], *bound);
                 assert_eq!(own.to_bits(), scale.to_bits(), "{lift:?} {bound}");

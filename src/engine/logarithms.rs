@@ -23,8 +23,8 @@ pub(crate) struct Logarithms {
     pub biases: Vec<f64>,
     /// Whether some b is not 0.
     biased: bool,
-    /// The row term is `unshifted` ‖x/ℓ‖² − ½ ‖u‖².
-    pub unshifted: f64,
+    /// The row term is `norm_coefficient` ‖x/ℓ‖² − ½ ‖u‖².
+    pub norm_coefficient: f64,
     /// The coordinates where the counts of each frequency are odd, as [sets](numeric::negate_odd).
     odd: Vec<u64>,
     /// The coordinates where the counts of each frequency are not 0, as sets.
@@ -46,13 +46,13 @@ impl Logarithms {
         shift: Option<Shift>,
         divisors: Vec<f64>,
         biases: Vec<f64>,
-        unshifted: f64,
+        norm_coefficient: f64,
     ) -> Self {
         let (odd, positive) = (sets(counts.rows(), |n| n % 2 == 1), sets(counts.rows(), |n| n > 0));
         let scales = (0..counts.dim()).map(|l| lengthscale.at(l)).collect();
         let inverses = divisors.iter().map(|r| r.recip()).collect();
         let biased = biases.iter().any(|b| *b != 0.0);
-        Logarithms { scales, shift, divisors, inverses, biases, biased, unshifted, odd, positive }
+        Logarithms { scales, shift, divisors, inverses, biases, biased, norm_coefficient, odd, positive }
     }
 
     /// uₗ, from x/ℓ.
@@ -108,7 +108,7 @@ impl Logarithms {
             }
         };
         let finite = whole.is_finite() && own.is_finite();
-        if finite { self.unshifted * whole - 0.5 * own } else { f64::NAN }
+        if finite { self.norm_coefficient * whole - 0.5 * own } else { f64::NAN }
     }
 
     /// The sets of the coordinates u of a point that are negative or 0.
@@ -123,7 +123,7 @@ impl Logarithms {
     }
 
     /// Adds biases to exponents, sets those of features that are 0 to −∞, and subtracts the largest, which is returned.
-    pub(super) fn settle<T: Real>(&self, values: &mut [T], point: &CoordinateSigns<'_>) -> f64 {
+    pub(super) fn subtract_largest<T: Real>(&self, values: &mut [T], point: &CoordinateSigns<'_>) -> f64 {
         if let Some(zero) = point.zero {
             numeric::replace_meeting(Isa::best(), values, &self.positive, zero, T::neg_infinity());
         }

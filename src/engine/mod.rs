@@ -1,6 +1,6 @@
 //! The engine: computes the features of many points from the plan of a map.
 //!
-//! A [`Plan`] describes a map: a leaf in the normal form (input, projection, bias, lift, row term), a sum of products
+//! A [`MapPlan`] describes a map: a leaf in the normal form (input, projection, bias, lift, row term), a sum of products
 //! of plans, a plan for each pair of clusters, a plan at transformed points, or a user-defined map. All optimisations
 //! are decided once, when a plan becomes a [`Program`]: equal projections are merged, and large results use
 //! non-temporal stores where nothing changes them afterwards. [`drive`] writes features to arrays; [`fold`] passes them
@@ -58,10 +58,10 @@ pub(crate) use input::{ComplexMatrix, Input, Linear};
 pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
 pub(crate) use pass::Pass;
-pub(crate) use plan::{Plan, Program, ranges};
+pub(crate) use plan::{MapPlan, Program, ranges};
 pub(crate) use points::PointsView;
 #[cfg(feature = "sparse")]
 pub(crate) use points::SparsePoints;
 pub(crate) use routed::Routed;
 pub(crate) use source::{FeatureBuffers, FeatureSource};
-pub(crate) use sum::{Factor, Sum, Term};
+pub(crate) use sum::{Sum, Term, TermFactor};

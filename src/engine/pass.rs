@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Form, PointsView, Projection, Scratch, Side, Tile};
 use crate::Real;
 use crate::kernel::Lengthscale;
-use crate::numeric::{self, Buffer, Isa, Window};
+use crate::numeric::{self, Buffer, Isa, Submatrix};
 
 /// Settings that hold for all maps of a plan while a tile is filled.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ impl<T: Real> SharedProjection<T> {
 
     fn write(&mut self, tile: &mut Tile<'_, T>) {
         let (m, rows) = (self.projection.m(), tile.rows());
-        let own = Window { values: self.values.take(rows * m), rows, stride: m, width: m };
+        let own = Submatrix { values: self.values.take(rows * m), rows, stride: m, width: m };
         numeric::copy_rows(Isa::best(), own, tile.rows_in(0..rows).values.shared());
         self.squared_norms.clear();
         self.squared_norms.extend((0..rows).map(|i| *tile.scale(i)));
@@ -110,7 +110,7 @@ impl<T: Real> SharedProjection<T> {
 
     fn read(&self, tile: &mut Tile<'_, T>) {
         let (m, rows) = (self.projection.m(), tile.rows());
-        let own = Window { values: &*self.values, rows, stride: m, width: m };
+        let own = Submatrix { values: &*self.values, rows, stride: m, width: m };
         numeric::copy_rows(Isa::best(), tile.rows_in(0..rows).values, own);
         self.squared_norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm);
     }

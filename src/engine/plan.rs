@@ -1,4 +1,4 @@
-//! [`Plan`]: the description of a map, and [`Program`]: a plan that is ready to run.
+//! [`MapPlan`]: the description of a map, and [`Program`]: a plan that is ready to run.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::error::Result;
 
 /// The description of a map.
 #[derive(Clone, Debug)]
-pub(crate) enum Plan<T> {
+pub(crate) enum MapPlan<T> {
     /// A map in the normal form.
     Leaf(Leaf<T>),
     /// A sum of products of maps.
@@ -29,14 +29,14 @@ pub(crate) enum Plan<T> {
     Foreign(Arc<dyn FeatureMap<T>>, Facts),
 }
 
-impl<T: Real> Plan<T> {
+impl<T: Real> MapPlan<T> {
     pub fn facts(&self) -> &Facts {
         match self {
-            Plan::Leaf(leaf) => &leaf.facts,
-            Plan::Sum(sum) => &sum.facts,
-            Plan::Routed(routed) => &routed.facts,
-            Plan::Conditioned(conditioned) => &conditioned.facts,
-            Plan::Foreign(_, facts) => facts,
+            MapPlan::Leaf(leaf) => &leaf.facts,
+            MapPlan::Sum(sum) => &sum.facts,
+            MapPlan::Routed(routed) => &routed.facts,
+            MapPlan::Conditioned(conditioned) => &conditioned.facts,
+            MapPlan::Foreign(_, facts) => facts,
         }
     }
 
@@ -44,13 +44,13 @@ impl<T: Real> Plan<T> {
     /// everything else reads all coordinates.
     pub fn fill(&self, pass: Pass, x: PointsView<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match self {
-            Plan::Sum(sum) => sum.fill(pass, x, tile, scratch),
-            Plan::Leaf(leaf) if leaf.shareable().is_some() => leaf.fill_points(pass, x, tile, scratch),
+            MapPlan::Sum(sum) => sum.fill(pass, x, tile, scratch),
+            MapPlan::Leaf(leaf) if leaf.shareable().is_some() => leaf.fill_points(pass, x, tile, scratch),
             _ => x.densely(scratch, |x, scratch| self.fill_dense(pass, x, tile, scratch)),
         }
     }
 
-    /// As [`fill`](Plan::fill), for points with all coordinates.
+    /// As [`fill`](MapPlan::fill), for points with all coordinates.
     pub fn fill_dense(
         &self,
         pass: Pass,
@@ -59,45 +59,45 @@ impl<T: Real> Plan<T> {
         scratch: &mut Scratch<T>,
     ) {
         match self {
-            Plan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
-            Plan::Sum(sum) => sum.fill(pass, x.into(), tile, scratch),
-            Plan::Routed(routed) => routed.fill(pass, x, tile, scratch),
-            Plan::Conditioned(conditioned) => conditioned.fill(pass, x, tile, scratch),
-            Plan::Foreign(map, _) => map.fill(pass.side, x, pass.form, tile),
+            MapPlan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
+            MapPlan::Sum(sum) => sum.fill(pass, x.into(), tile, scratch),
+            MapPlan::Routed(routed) => routed.fill(pass, x, tile, scratch),
+            MapPlan::Conditioned(conditioned) => conditioned.fill(pass, x, tile, scratch),
+            MapPlan::Foreign(map, _) => map.fill(pass.side, x, pass.form, tile),
         }
     }
 
     /// Calls `each` for all leaves and foreign maps.
-    pub fn each_leaf<'a>(&'a self, each: &mut dyn FnMut(&'a Plan<T>)) {
+    pub fn each_leaf<'a>(&'a self, each: &mut dyn FnMut(&'a MapPlan<T>)) {
         match self {
-            Plan::Leaf(_) | Plan::Foreign(..) => each(self),
-            Plan::Sum(sum) => sum.parts().for_each(|part| part.each_leaf(each)),
-            Plan::Routed(routed) => routed.plans().for_each(|plan| plan.each_leaf(each)),
-            Plan::Conditioned(conditioned) => conditioned.base().each_leaf(each),
+            MapPlan::Leaf(_) | MapPlan::Foreign(..) => each(self),
+            MapPlan::Sum(sum) => sum.parts().for_each(|part| part.each_leaf(each)),
+            MapPlan::Routed(routed) => routed.plans().for_each(|plan| plan.each_leaf(each)),
+            MapPlan::Conditioned(conditioned) => conditioned.base().each_leaf(each),
         }
     }
 
     /// Whether every value of a row is written once and is complete when the row is, so that it may be written past the caches.
     fn writes_once(&self) -> bool {
         match self {
-            Plan::Leaf(_) => true,
-            Plan::Sum(sum) => !sum.has_conditions() && sum.parts().all(|part| part.writes_once()),
-            Plan::Conditioned(conditioned) => conditioned.base().writes_once(),
+            MapPlan::Leaf(_) => true,
+            MapPlan::Sum(sum) => !sum.has_conditions() && sum.parts().all(|part| part.writes_once()),
+            MapPlan::Conditioned(conditioned) => conditioned.base().writes_once(),
             // Absent blocks are left unchanged; user-defined maps may write a value more than once.
-            Plan::Routed(_) | Plan::Foreign(..) => false,
+            MapPlan::Routed(_) | MapPlan::Foreign(..) => false,
         }
     }
 
     /// Whether most of the work is a product that threads can share among them.
     fn is_wide(&self) -> bool {
-        matches!(self, Plan::Leaf(leaf) if leaf.projection.is_wide())
+        matches!(self, MapPlan::Leaf(leaf) if leaf.projection.is_wide())
     }
 
     /// Lets every leaf use the equal projection of `pool`, to which new ones are added. The pool counts for each the leaves that
     /// project the same points on it.
     fn merge(&mut self, pool: &mut Vec<(Arc<Projection<T>>, usize)>, count: bool) {
         match self {
-            Plan::Leaf(leaf) => {
+            MapPlan::Leaf(leaf) => {
                 let shareable = count && leaf.shareable().is_some();
                 let own = &mut leaf.projection;
                 match pool.iter_mut().find(|(known, _)| known.same(own)) {
@@ -108,10 +108,10 @@ impl<T: Real> Plan<T> {
                     None => pool.push((own.clone(), usize::from(shareable))),
                 }
             }
-            Plan::Sum(sum) => sum.parts_mut().for_each(|part| part.merge(pool, count)),
-            Plan::Routed(routed) => routed.plans_mut().for_each(|plan| plan.merge(pool, false)),
-            Plan::Conditioned(conditioned) => conditioned.base_mut().merge(pool, false),
-            Plan::Foreign(..) => {}
+            MapPlan::Sum(sum) => sum.parts_mut().for_each(|part| part.merge(pool, count)),
+            MapPlan::Routed(routed) => routed.plans_mut().for_each(|plan| plan.merge(pool, false)),
+            MapPlan::Conditioned(conditioned) => conditioned.base_mut().merge(pool, false),
+            MapPlan::Foreign(..) => {}
         }
     }
 }
@@ -119,7 +119,7 @@ impl<T: Real> Plan<T> {
 /// A plan with its optimisations.
 #[derive(Clone, Debug)]
 pub(crate) struct Program<T> {
-    plan: Plan<T>,
+    plan: MapPlan<T>,
     /// The projections that several maps of the plan take of the same points, which are computed once.
     shared: Vec<Arc<Projection<T>>>,
     columns: Vec<Range<usize>>,
@@ -134,7 +134,7 @@ impl<T> std::panic::RefUnwindSafe for Program<T> {}
 impl<T: Real> Program<T> {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if the plan has no dimension or no features, or too many.
-    pub fn new(mut plan: Plan<T>) -> Result<Self> {
+    pub fn new(mut plan: MapPlan<T>) -> Result<Self> {
         let facts = plan.facts().clone().checked()?;
         let mut pool = Vec::new();
         plan.merge(&mut pool, true);
@@ -151,7 +151,7 @@ impl<T: Real> Program<T> {
         })
     }
 
-    pub fn plan(&self) -> &Plan<T> {
+    pub fn plan(&self) -> &MapPlan<T> {
         &self.plan
     }
 
@@ -181,8 +181,8 @@ impl<T: Real> Program<T> {
     /// The program without the common factor of features on `side`, if leaving it out saves work: a normaliser cancels it.
     pub fn bare(&self, side: Side) -> Self {
         match &self.plan {
-            Plan::Conditioned(conditioned) => {
-                Program { plan: Plan::Conditioned(conditioned.bare(side)), ..self.clone() }
+            MapPlan::Conditioned(conditioned) => {
+                Program { plan: MapPlan::Conditioned(conditioned.bare(side)), ..self.clone() }
             }
             _ => self.clone(),
         }
@@ -208,7 +208,7 @@ impl<T: Real> Program<T> {
         }
         let pass = Pass::new(side, form);
         match self.plan {
-            Plan::Sum(_) => self.plan.fill(pass.sharing(&self.shared, scratch), x, tile, scratch),
+            MapPlan::Sum(_) => self.plan.fill(pass.sharing(&self.shared, scratch), x, tile, scratch),
             _ => self.plan.fill(pass, x, tile, scratch),
         }
     }

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::batch::Batch;
 use super::pass::Pass;
-use super::plan::Plan;
+use super::plan::MapPlan;
 use super::{Facts, Scratch, Side, Tile, TileShape};
 use crate::Real;
 use crate::numeric::{Isa, matrix_view, nearest, slice_of, squared_norm};
@@ -18,7 +18,7 @@ pub(crate) struct Routed<T> {
     /// Centres of each side in rows, in standard layout.
     centres: [Array2<f64>; 2],
     /// The plan of each pair of clusters, C_q × C_k.
-    plans: Array2<Plan<T>>,
+    plans: Array2<MapPlan<T>>,
     /// The columns and blocks of each pair.
     parts: Array2<PairColumns>,
 }
@@ -32,7 +32,7 @@ struct PairColumns {
 
 impl<T: Real> Routed<T> {
     /// One plan for each pair of centres, all for points of the centres' dimension.
-    pub fn new(centres: [Array2<f64>; 2], plans: Array2<Plan<T>>) -> Self {
+    pub fn new(centres: [Array2<f64>; 2], plans: Array2<MapPlan<T>>) -> Self {
         let plans = plans.as_standard_layout().into_owned();
         let every = |promise: fn(&Facts) -> bool| plans.iter().all(|plan| promise(plan.facts()));
         let facts = Facts {
@@ -49,7 +49,7 @@ impl<T: Real> Routed<T> {
         Routed { facts, parts: parts(&plans), centres, plans }
     }
 
-    pub fn plans(&self) -> impl Iterator<Item = &Plan<T>> {
+    pub fn plans(&self) -> impl Iterator<Item = &MapPlan<T>> {
         self.plans.iter()
     }
 
@@ -58,7 +58,7 @@ impl<T: Real> Routed<T> {
         self.centres[side as usize].nrows()
     }
 
-    pub fn plans_mut(&mut self) -> impl Iterator<Item = &mut Plan<T>> {
+    pub fn plans_mut(&mut self) -> impl Iterator<Item = &mut MapPlan<T>> {
         self.plans.iter_mut()
     }
 
@@ -75,7 +75,7 @@ impl<T: Real> Routed<T> {
         &self,
         side: Side,
         cluster: usize,
-    ) -> impl Iterator<Item = (&Plan<T>, Range<usize>, Range<usize>)> {
+    ) -> impl Iterator<Item = (&MapPlan<T>, Range<usize>, Range<usize>)> {
         let axis = Axis(side as usize);
         let (plans, parts) = (self.plans.index_axis(axis, cluster), self.parts.index_axis(axis, cluster));
         plans.into_iter().zip(parts).map(|(plan, part)| (plan, part.columns.clone(), part.blocks.clone()))
@@ -140,7 +140,7 @@ fn scatter<T: Real>(gathered: &Batch<T>, group: &[(usize, usize)], tile: &mut Ti
 }
 
 /// The columns and blocks of each pair, one after another.
-fn parts<T: Real>(plans: &Array2<Plan<T>>) -> Array2<PairColumns> {
+fn parts<T: Real>(plans: &Array2<MapPlan<T>>) -> Array2<PairColumns> {
     let (mut column, mut block) = (0usize, 0);
     plans.map(|plan| {
         let facts = plan.facts();

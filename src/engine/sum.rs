@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::batch::{Batch, FeatureRow};
 use super::pass::Pass;
-use super::plan::{Plan, ranges};
+use super::plan::{MapPlan, ranges};
 use super::tile::TileShape;
 use super::{Facts, Form, PointsView, Scratch, Side, Tile};
 use crate::Real;
@@ -31,7 +31,7 @@ pub(crate) struct Sum<T> {
 /// A map, and the places of its features among those of all parts.
 #[derive(Clone, Debug)]
 struct PlacedPlan<T> {
-    plan: Plan<T>,
+    plan: MapPlan<T>,
     columns: Range<usize>,
     blocks: Range<usize>,
 }
@@ -40,13 +40,13 @@ struct PlacedPlan<T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Term {
     pub weight: f64,
-    pub factor: Factor,
+    pub factor: TermFactor,
     pub right: usize,
 }
 
 /// The left factor of a term.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Factor {
+pub(crate) enum TermFactor {
     /// The number 1.
     One,
     /// The estimate of a part.
@@ -98,7 +98,7 @@ fn condition(product: &TensorProduct, k: usize) -> Option<SignCondition> {
 impl<T: Real> Sum<T> {
     /// The sum of `terms` over `parts`, which are for points of one dimension. Terms of weight 0 are left out; shares are
     /// of parts that [are of signs](is_of_signs).
-    pub fn new(plans: Vec<Plan<T>>, terms: &[Term]) -> Self {
+    pub fn new(plans: Vec<MapPlan<T>>, terms: &[Term]) -> Self {
         let mut parts: Vec<PlacedPlan<T>> = Vec::with_capacity(plans.len());
         for plan in plans {
             let (column, block) = ends(&parts);
@@ -114,7 +114,9 @@ impl<T: Real> Sum<T> {
         let [_, of_y] = &products;
         // A part gives positive features if only its signs are compared.
         let share = |k: usize| {
-            terms.iter().any(|t| matches!(t.factor, Factor::Equal(of) | Factor::Unequal(of) if of == k))
+            terms
+                .iter()
+                .any(|t| matches!(t.factor, TermFactor::Equal(of) | TermFactor::Unequal(of) if of == k))
         };
         let every = |promise: fn(&Facts) -> bool| {
             let mut kept = parts.iter().enumerate().filter(|(k, _)| !share(*k));
@@ -142,11 +144,11 @@ impl<T: Real> Sum<T> {
         self.products[0].iter().any(|product| matches!(product.left, LeftFactor::Signs { .. }))
     }
 
-    pub fn parts(&self) -> impl Iterator<Item = &Plan<T>> {
+    pub fn parts(&self) -> impl Iterator<Item = &MapPlan<T>> {
         self.parts.iter().map(|part| &part.plan)
     }
 
-    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Plan<T>> {
+    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut MapPlan<T>> {
         self.parts.iter_mut().map(|part| &mut part.plan)
     }
 
@@ -241,7 +243,7 @@ impl<T: Real> Sum<T> {
     }
 
     /// Each part with its columns among those of all parts.
-    pub fn each_part(&self) -> impl Iterator<Item = (&Plan<T>, Range<usize>)> {
+    pub fn each_part(&self) -> impl Iterator<Item = (&MapPlan<T>, Range<usize>)> {
         self.parts.iter().map(|part| (&part.plan, part.columns.clone()))
     }
 
@@ -281,12 +283,12 @@ fn combine<T: Real>(product: &TensorProduct, row: &[T], one: T, out: &mut [T], c
 fn products_of<T: Real>(parts: &[PlacedPlan<T>], term: Term, side: Side) -> Vec<TensorProduct> {
     let (log_factor, negative) = (0.5 * term.weight.abs().ln(), term.weight < 0.0 && side == Side::Y);
     let lefts: Vec<LeftFactor> = match term.factor {
-        Factor::One => vec![LeftFactor::One],
-        Factor::Estimate(part) => {
+        TermFactor::One => vec![LeftFactor::One],
+        TermFactor::Estimate(part) => {
             blocks_of(&parts[part]).map(|(columns, scale)| LeftFactor::Columns { columns, scale }).collect()
         }
-        Factor::Equal(part) | Factor::Unequal(part) => {
-            let opposite = matches!(term.factor, Factor::Unequal(_)) && side == Side::Y;
+        TermFactor::Equal(part) | TermFactor::Unequal(part) => {
+            let opposite = matches!(term.factor, TermFactor::Unequal(_)) && side == Side::Y;
             let PlacedPlan { columns, blocks, .. } = &parts[part];
             vec![LeftFactor::Signs { columns: columns.clone(), scale: blocks.start, opposite }]
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::Real;
-use crate::numeric::{Fence, ScaledRows, Stream, Window};
+use crate::numeric::{Fence, ScaledRows, Stream, Submatrix};
 
 /// The bytes of a group of rows, which stays in the first cache while several passes go over it.
 const GROUP: usize = 16 << 10;
@@ -32,8 +32,8 @@ pub struct Tile<'a, T> {
     /// The destination of complete rows, if the values are a temporary buffer.
     stream: Option<Stream<'a, T>>,
     rows: usize,
-    columns: Columns,
-    blocks: Columns,
+    columns: ColumnRange,
+    blocks: ColumnRange,
 }
 
 /// A row of a tile.
@@ -49,15 +49,15 @@ pub struct Row<'a, T> {
 
 /// A range of the columns of a row-major matrix.
 #[derive(Clone, Copy, Debug)]
-struct Columns {
+struct ColumnRange {
     first: usize,
     count: usize,
     stride: usize,
 }
 
-impl Columns {
+impl ColumnRange {
     fn all(count: usize) -> Self {
-        Columns { first: 0, count, stride: count }
+        ColumnRange { first: 0, count, stride: count }
     }
 
     fn of_row(self, i: usize) -> Range<usize> {
@@ -65,14 +65,14 @@ impl Columns {
         start..start + self.count
     }
 
-    fn window<'m, T>(self, matrix: &'m mut [T], rows: &Range<usize>) -> Window<&'m mut [T]> {
+    fn submatrix<'m, T>(self, matrix: &'m mut [T], rows: &Range<usize>) -> Submatrix<&'m mut [T]> {
         let first = if rows.is_empty() { 0 } else { self.of_row(rows.start).start };
-        Window { values: &mut matrix[first..], rows: rows.len(), stride: self.stride, width: self.count }
+        Submatrix { values: &mut matrix[first..], rows: rows.len(), stride: self.stride, width: self.count }
     }
 
     fn part(self, range: Range<usize>) -> Self {
         debug_assert!(range.start <= range.end && range.end <= self.count, "a part lies inside its tile");
-        Columns { first: self.first + range.start, count: range.len(), ..self }
+        ColumnRange { first: self.first + range.start, count: range.len(), ..self }
     }
 }
 
@@ -86,7 +86,7 @@ impl<'a, T: Real> Tile<'a, T> {
     ) -> Self {
         debug_assert!(values.len() == rows * width && log_scales.len() == rows * blocks);
         debug_assert!(signs.is_empty() || signs.len() == values.len());
-        let (columns, blocks) = (Columns::all(width), Columns::all(blocks));
+        let (columns, blocks) = (ColumnRange::all(width), ColumnRange::all(blocks));
         Tile { values, log_scales, signs, stream: None, rows, columns, blocks }
     }
 
@@ -160,8 +160,8 @@ impl<'a, T: Real> Tile<'a, T> {
 
     /// The values and scales of a range of rows.
     pub(crate) fn rows_in(&mut self, rows: Range<usize>) -> ScaledRows<&mut [T], &mut [f64]> {
-        let values = self.columns.window(self.values, &rows);
-        ScaledRows { values, log_scales: self.blocks.window(self.log_scales, &rows) }
+        let values = self.columns.submatrix(self.values, &rows);
+        ScaledRows { values, log_scales: self.blocks.submatrix(self.log_scales, &rows) }
     }
 
     /// The tile of a range of the columns and a range of the blocks.

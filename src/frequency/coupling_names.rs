@@ -8,7 +8,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::kernel::{Radius, Smoothness};
-use crate::names::{Named, Words, plain};
+use crate::names::{Named, UnreadWords, plain};
 use crate::theory::RadiusCoupling;
 
 const WHAT: &str = "a coupling";
@@ -123,7 +123,7 @@ impl FromStr for PlainCoupling {
 }
 
 /// A coupling with its options, and the words after them.
-fn coupling(Named { name, words }: Named<'_>) -> Result<(PlainCoupling, Words<'_>)> {
+fn coupling(Named { name, words }: Named<'_>) -> Result<(PlainCoupling, UnreadWords<'_>)> {
     let mut words = words.joined();
     let coupling = match name {
         "independent" => PlainCoupling::Independent,
@@ -149,7 +149,7 @@ fn coupling(Named { name, words }: Named<'_>) -> Result<(PlainCoupling, Words<'_
 }
 
 /// How radii depend on each other: `paired radii`.
-fn coupled_radii(words: &mut Words<'_>) -> Result<Option<RadiusCoupling>> {
+fn coupled_radii(words: &mut UnreadWords<'_>) -> Result<Option<RadiusCoupling>> {
     let of = |tag: &str| RadiusCoupling::ALL.into_iter().find(|radii| radii.tag() == tag);
     match words.take_if(of) {
         Some(_) if !words.take(RADII) => Err(words.refused("“radii” is missing at the end")),
@@ -157,7 +157,7 @@ fn coupled_radii(words: &mut Words<'_>) -> Result<Option<RadiusCoupling>> {
     }
 }
 
-fn rotation(words: &mut Words<'_>) -> Result<RotationLaw> {
+fn rotation(words: &mut UnreadWords<'_>) -> Result<RotationLaw> {
     if words.take("hadamard") {
         Ok(RotationLaw::Hadamard(hadamard(words)?))
     } else if words.take("givens") {
@@ -168,17 +168,17 @@ fn rotation(words: &mut Words<'_>) -> Result<RotationLaw> {
     }
 }
 
-fn hadamard(words: &mut Words<'_>) -> Result<Hadamard> {
+fn hadamard(words: &mut UnreadWords<'_>) -> Result<Hadamard> {
     let hadamard = Hadamard::default();
     Ok(words.counted(ROUNDS)?.map_or(hadamard, |rounds| hadamard.with_rounds(rounds)))
 }
 
-fn givens(words: &mut Words<'_>) -> Result<Givens> {
+fn givens(words: &mut UnreadWords<'_>) -> Result<Givens> {
     Ok(Givens { rounds: words.counted(ROUNDS)? })
 }
 
 /// The law of independent coordinates.
-fn law(words: &mut Words<'_>) -> Result<Radius> {
+fn law(words: &mut UnreadWords<'_>) -> Result<Radius> {
     let text = words.rest();
     let Named { name, words } = Named::read("a law of frequencies", &text, Radius::TAGS, &[])?;
     let mut words = words.joined();

@@ -8,7 +8,7 @@ use super::coupling::{Coupling, Rows};
 use super::radii::draw_radii;
 use super::rotation::Rotation;
 use super::shape::check_up_to;
-use super::structured::{Rotated, widest};
+use super::structured::{Rotated, largest_padded_dim};
 use crate::digest::identified;
 use crate::error::Result;
 use crate::kernel::{Radii, Radius};
@@ -89,7 +89,7 @@ impl Hadamard {
 
     /// The padded dimension N for points in ℝᵈ, or 0 if it is too large.
     pub(super) fn padded(d: usize) -> usize {
-        if d == 0 { 0 } else { widest(d).unwrap_or(0) }
+        if d == 0 { 0 } else { largest_padded_dim(d).unwrap_or(0) }
     }
 
     /// Draws R for points in ℝᵈ, taking 64 flips from each random word.

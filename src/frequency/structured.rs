@@ -80,7 +80,7 @@ const UNTOUCHED: usize = 4096;
 
 /// The largest N for points in ℝᵈ: the next power of two, and at least 16, because rows of smaller transforms are far
 /// from Gaussian. `None` if it overflows.
-pub(super) fn widest(d: usize) -> Option<usize> {
+pub(super) fn largest_padded_dim(d: usize) -> Option<usize> {
     d.checked_next_power_of_two().map(|power| power.max(16))
 }
 
@@ -115,7 +115,7 @@ impl Structured {
     pub fn new(dim: usize, padded: usize, blocks: Vec<Rotated>) -> Result<Self> {
         check_positive("the dimension d", dim)?;
         check_positive("the number of frequencies m", blocks.len())?;
-        if padded < dim || widest(dim).is_none_or(|most| padded > most) {
+        if padded < dim || largest_padded_dim(dim).is_none_or(|most| padded > most) {
             return Err(outside(
                 "the padded dimension N",
                 padded,

@@ -5,7 +5,7 @@ use num_complex::Complex64;
 
 use crate::error::{Error, Result, check_size};
 
-/// Solves `matrix` · u = `rhs`. To solve several times, factor once: [`Lu`].
+/// Solves `matrix` · u = `rhs`.
 ///
 /// # Errors
 /// [`Shape`](Error::Shape) if the matrix is not square or `rhs` has another dimension; [`Parameter`](Error::Parameter) if it
@@ -59,22 +59,10 @@ impl Lu {
     }
 
     /// A⁻¹. Cost O(d³).
-    #[allow(dead_code, reason = "for parameters that are full matrices")]
     pub(crate) fn inverse(&self) -> Array2<Complex64> {
         let mut inverse = Array2::eye(self.rows.len());
         inverse.columns_mut().into_iter().for_each(|column| self.substitute(column));
         inverse
-    }
-
-    /// Solves A u = `rhs` for u. Cost O(d²).
-    ///
-    /// # Errors
-    /// [`Shape`](Error::Shape) if `rhs` does not have d entries.
-    #[allow(dead_code, reason = "for parameters that are full matrices")]
-    pub(crate) fn solve(&self, mut rhs: Array1<Complex64>) -> Result<Array1<Complex64>> {
-        check_size("the dimension of the right-hand side", self.rows.len(), rhs.len())?;
-        self.substitute(rhs.view_mut());
-        Ok(rhs)
     }
 
     /// u ← A⁻¹ u = C U⁻¹ L⁻¹ Pᵀ R u.
@@ -167,9 +155,8 @@ mod tests {
             let (matrix, u) = (matrix(d), Array1::from_shape_fn(d, |i| c(i as f64 - 1.0, 0.5)));
             let solved = solve(matrix.clone(), matrix.dot(&u)).unwrap();
             assert!((&solved - &u).iter().all(|e| e.norm() < 1e-12), "{d}: {solved}");
-            let lu = Lu::factor(matrix.clone()).unwrap();
-            assert_eq!(lu.solve(matrix.dot(&u)).unwrap(), solved);
-            let unit = matrix.dot(&lu.inverse()) - Array2::<Complex64>::eye(d);
+            let inverse = Lu::factor(matrix.clone()).unwrap().inverse();
+            let unit = matrix.dot(&inverse) - Array2::<Complex64>::eye(d);
             assert!(unit.iter().all(|e| e.norm() < 1e-12), "{d}: {unit}");
         }
     }

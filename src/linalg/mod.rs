@@ -40,9 +40,7 @@ mod faer;
 mod lapack;
 
 pub(crate) use householder::orthonormal_rows;
-#[allow(unused_imports, reason = "for parameters that are full matrices")]
-pub(crate) use lu::Lu;
-pub(crate) use lu::solve;
+pub(crate) use lu::{Lu, solve};
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub use self::backend::{Backend, Scalar};

@@ -168,24 +168,24 @@ mod written {
 
     #[derive(Serialize, Deserialize)]
     #[serde(untagged, expecting = "a lengthscale is a number, or a list of one number for each dimension")]
-    enum Written {
+    enum WrittenLengthscale {
         One(#[serde(with = "crate::exact")] f64),
         Each(#[serde(with = "crate::exact")] Vec<f64>),
     }
 
     pub fn serialize<S: Serializer>(value: &Option<Lengthscale>, serializer: S) -> Result<S::Ok, S::Error> {
         let written = value.clone().map(|lengthscale| match lengthscale {
-            Lengthscale::Isotropic(scale) => Written::One(scale),
-            Lengthscale::PerDimension(scales) => Written::Each(scales),
+            Lengthscale::Isotropic(scale) => WrittenLengthscale::One(scale),
+            Lengthscale::PerDimension(scales) => WrittenLengthscale::Each(scales),
         });
         written.serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Lengthscale>, D::Error> {
-        let written = Option::<Written>::deserialize(deserializer)?;
+        let written = Option::<WrittenLengthscale>::deserialize(deserializer)?;
         Ok(written.map(|written| match written {
-            Written::One(scale) => scale.into(),
-            Written::Each(scales) => scales.into(),
+            WrittenLengthscale::One(scale) => scale.into(),
+            WrittenLengthscale::Each(scales) => scales.into(),
         }))
     }
 }

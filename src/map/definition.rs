@@ -11,7 +11,7 @@ use super::omega::Omega;
 use crate::Real;
 use crate::digest::Identify;
 use crate::engine::{
-    Affine, Bias, ConditionedPlan, ExponentSums, Facts, FeatureMap, Input, Leaf, Lift, Plan, Projection,
+    Affine, Bias, ConditionedPlan, ExponentSums, Facts, FeatureMap, Input, Leaf, Lift, MapPlan, Projection,
 };
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
@@ -259,10 +259,10 @@ impl NormalForm {
         (lift, width): (Lift, usize),
         omega: &Omega,
         lengthscale: &Lengthscale,
-    ) -> Result<Plan<T>> {
+    ) -> Result<MapPlan<T>> {
         if let Some(affine) = self.affine.take() {
             let base = self.plan((lift, width), omega, lengthscale)?;
-            return Ok(Plan::Conditioned(ConditionedPlan::new(base, affine, lengthscale)?));
+            return Ok(MapPlan::Conditioned(ConditionedPlan::new(base, affine, lengthscale)?));
         }
         let projection = match (&self.input, omega) {
             (Input::Points, Omega::Frequencies(omega)) => match &self.stretch {
@@ -292,7 +292,7 @@ impl NormalForm {
         let weights = self.weights.or_else(|| sloped.then(|| vec![Complex64::ZERO; m]));
         let bias = weights.map(|weights| Bias::new(&weights));
         let mean = -0.5 * (m as f64).ln();
-        Ok(Plan::Leaf(Leaf {
+        Ok(MapPlan::Leaf(Leaf {
             facts,
             input: Arc::new(self.input),
             projection: Arc::new(projection),

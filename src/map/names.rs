@@ -15,7 +15,7 @@ use crate::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic,
     RegularisedSoftmax, Smoothness, Softmax,
 };
-use crate::names::{Named, Words, plain};
+use crate::names::{Named, UnreadWords, plain};
 use crate::theory::gerf::GerfSign;
 
 /// The name of a lengthscale without a kernel in messages.
@@ -49,7 +49,7 @@ impl FromStr for AnyKernel {
             "implied" => AnyKernel::Implied(Lengthscale::default()),
             _ => return Err(words.refused("this kernel has no text")),
         };
-        let unnamed = |words: &mut Words<'_>| words.number::<f64>().map(Lengthscale::from);
+        let unnamed = |words: &mut UnreadWords<'_>| words.number::<f64>().map(Lengthscale::from);
         let lengthscale = named.or_else(|| unnamed(&mut words)).unwrap_or_default();
         let kernel = kernel.with_lengthscale(lengthscale)?;
         words.finish()?;
@@ -57,13 +57,13 @@ impl FromStr for AnyKernel {
     }
 }
 
-fn regularised(words: &mut Words<'_>) -> Result<RegularisedSoftmax> {
+fn regularised(words: &mut UnreadWords<'_>) -> Result<RegularisedSoftmax> {
     words.take("in");
     let dim = words.behind("dimension")?;
     Ok(dim.map_or_else(RegularisedSoftmax::default, RegularisedSoftmax::in_dimension))
 }
 
-fn activation(words: &mut Words<'_>) -> Result<ActivationKernel> {
+fn activation(words: &mut UnreadWords<'_>) -> Result<ActivationKernel> {
     let offset = words.behind("offset")?.unwrap_or(0.0);
     let function: Activation = words.rest().parse()?;
     let kernel =
@@ -71,18 +71,18 @@ fn activation(words: &mut Words<'_>) -> Result<ActivationKernel> {
     kernel.with_offset(offset)
 }
 
-fn smoothness(words: &mut Words<'_>) -> Result<Smoothness> {
+fn smoothness(words: &mut UnreadWords<'_>) -> Result<Smoothness> {
     let found = words.take_if(|word| word.parse().ok());
     found.ok_or_else(|| words.refused("it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2"))
 }
 
-fn alpha(words: &mut Words<'_>) -> Result<f64> {
+fn alpha(words: &mut UnreadWords<'_>) -> Result<f64> {
     let found = if let Some(alpha) = words.behind("alpha")? { Some(alpha) } else { words.behind("α")? };
     found.ok_or_else(|| words.refused("it needs α, such as “rational quadratic, α = 1”"))
 }
 
 /// The lengthscales that are named, or a list in brackets.
-fn lengthscale(words: &mut Words<'_>) -> Result<Option<Lengthscale>> {
+fn lengthscale(words: &mut UnreadWords<'_>) -> Result<Option<Lengthscale>> {
     if let Some(scales) = words.list_behind("lengthscales")? {
         return Ok(Some(scales.into()));
     }
@@ -162,7 +162,7 @@ impl FromStr for Mechanism {
     }
 }
 
-fn gerf(words: &mut Words<'_>) -> Result<Gerf> {
+fn gerf(words: &mut UnreadWords<'_>) -> Result<Gerf> {
     let sign = match words.behind("s")? {
         None | Some(1) => GerfSign::Plus,
         Some(-1) => GerfSign::Minus,
@@ -173,13 +173,13 @@ fn gerf(words: &mut Words<'_>) -> Result<Gerf> {
     Gerf::new(a.ok_or_else(|| words.refused("it needs A, such as “gerf, A = -0.2”"))?, sign)
 }
 
-fn nonlinear(words: &mut Words<'_>) -> Result<Nonlinear> {
+fn nonlinear(words: &mut UnreadWords<'_>) -> Result<Nonlinear> {
     let offset = words.behind("offset")?.unwrap_or(0.0);
     let function: Activation = words.rest().parse()?;
     Nonlinear::new(function).with_offset(offset)
 }
 
-fn poisson(words: &mut Words<'_>) -> Result<Poisson> {
+fn poisson(words: &mut UnreadWords<'_>) -> Result<Poisson> {
     let rates = match words.list_behind("rates")? {
         Some(rates) => Some(Rates::PerDimension(rates)),
         None => words.behind("rate")?.map(Rates::Same),
@@ -189,7 +189,7 @@ fn poisson(words: &mut Words<'_>) -> Result<Poisson> {
     Ok(Poisson::with_rates(rates))
 }
 
-fn geometric(words: &mut Words<'_>) -> Result<Geometric> {
+fn geometric(words: &mut UnreadWords<'_>) -> Result<Geometric> {
     let Some(p) = words.behind("p")? else { return Ok(Geometric::default()) };
     check_probability(p)?;
     Ok(Geometric::with_p(p))

@@ -11,7 +11,9 @@ use crate::numeric::special::relative_deviation;
 use super::tree::{MapTree, OwnMap};
 use super::{Features, Omega, Recipe};
 use crate::digest::Identity;
-use crate::engine::{self, Facts, FeatureMap, Form, Plan, PointsView, Program, Scratch, Side, Tile, drive};
+use crate::engine::{
+    self, Facts, FeatureMap, Form, MapPlan, PointsView, Program, Scratch, Side, Tile, drive,
+};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::memory::check_memory;
@@ -93,14 +95,14 @@ impl<T: Real> Map<T> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
         let facts = map.facts().checked()?;
         check(map.as_ref(), &facts)?;
-        let plan = Plan::Foreign(map.clone(), facts);
+        let plan = MapPlan::Foreign(map.clone(), facts);
         let own = OwnMap::new(map);
         let known = Known::of_kernel(own.kernel());
         Self::of_tree(MapTree::Own(own), known, plan)
     }
 
     #[inline(never)]
-    pub(super) fn of_tree(tree: MapTree<T>, known: Known<T>, plan: Plan<T>) -> Result<Self> {
+    pub(super) fn of_tree(tree: MapTree<T>, known: Known<T>, plan: MapPlan<T>) -> Result<Self> {
         let program = Program::new(plan)?;
         let (known, identity) = (Arc::new(known), OnceLock::new());
         let own = match &tree {

@@ -8,7 +8,7 @@ use super::compose::{Hybrid, rounding};
 use super::gram::BlockTerms;
 use super::row_sums::RowSums;
 use crate::Real;
-use crate::engine::{Factor, Plan, Program, Sum, Term};
+use crate::engine::{MapPlan, Program, Sum, Term, TermFactor};
 use crate::error::Result;
 
 /// The computation of pairwise estimates from products of blocks of features.
@@ -30,8 +30,8 @@ impl Pairing {
         let (mut plans, mut blocks) = (Vec::new(), 0);
         let pairing = Pairing::of_hybrid(hybrid, &mut plans, &mut blocks);
         let terms: Vec<Term> =
-            (0..plans.len()).map(|right| Term { weight: 1.0, factor: Factor::One, right }).collect();
-        Ok((Program::new(Plan::Sum(Sum::new(plans, &terms)))?, pairing))
+            (0..plans.len()).map(|right| Term { weight: 1.0, factor: TermFactor::One, right }).collect();
+        Ok((Program::new(MapPlan::Sum(Sum::new(plans, &terms)))?, pairing))
     }
 
     /// The number of features that an estimate sums.
@@ -43,7 +43,7 @@ impl Pairing {
     }
 
     /// Collects the plans of the parts that are no hybrids, in the order in which they are written.
-    fn of_hybrid<T: Real>(hybrid: &Hybrid<Map<T>>, plans: &mut Vec<Plan<T>>, blocks: &mut usize) -> Self {
+    fn of_hybrid<T: Real>(hybrid: &Hybrid<Map<T>>, plans: &mut Vec<MapPlan<T>>, blocks: &mut usize) -> Self {
         let part = |map: &Map<T>| -> std::result::Result<Pairing, Infallible> {
             if let Some(hybrid) = map.hybrid() {
                 return Ok(Pairing::of_hybrid(hybrid, plans, blocks));

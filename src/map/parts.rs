@@ -5,7 +5,7 @@ use num_complex::Complex64;
 
 use super::{Map, Side};
 use crate::Real;
-use crate::engine::{Input, Leaf, Lift, Plan};
+use crate::engine::{Input, Leaf, Lift, MapPlan};
 use crate::once::once;
 
 /// The arrays and constants of a map in the normal form, to run it elsewhere: on a GPU, in another language.
@@ -59,7 +59,7 @@ impl<T: Real> Map<T> {
     #[inline(never)]
     pub fn parts(&self, side: Side) -> Option<Parts> {
         match self.program().plan() {
-            Plan::Leaf(leaf) => leaf_parts(leaf, side),
+            MapPlan::Leaf(leaf) => leaf_parts(leaf, side),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use super::compose::Part;
 use super::definition::Setting;
 use super::{AnyKernel, Covariance, Map, Mechanism, Omega};
 use crate::digest::{Digest, Identify, Identity, identified};
-use crate::engine::Plan;
+use crate::engine::MapPlan;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::{agreement, check_shape};
 use crate::kernel::{Kernel, OwnKernel, Radius};
@@ -106,11 +106,11 @@ impl PlainRecipe {
     }
 
     /// The plan of the engine, after [`check`](PlainRecipe::check).
-    pub(super) fn lower<T: Real>(&self) -> Result<Plan<T>> {
+    pub(super) fn lower<T: Real>(&self) -> Result<MapPlan<T>> {
         let Some(lift) = self.mechanism.lift() else {
             let map = self.mechanism.features(self.setting())?;
             let facts = map.facts().checked()?;
-            return Ok(Plan::Foreign(map, facts));
+            return Ok(MapPlan::Foreign(map, facts));
         };
         let form = self.mechanism.form(self.setting())?;
         let form = match &self.matrix {

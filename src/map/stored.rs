@@ -115,12 +115,12 @@ impl Writer<'_> {
 }
 
 /// Maps that have been read and are not yet part of another one, with their depths.
-struct Reader {
+struct MapReader {
     draws: Vec<Omega>,
     maps: Vec<Option<(Recipe, usize)>>,
 }
 
-impl Reader {
+impl MapReader {
     /// Builds a map from earlier ones.
     fn push<E: Error>(&mut self, map: StoredMap) -> Result<(), E> {
         let mut depth = 0;
@@ -201,7 +201,7 @@ fn write<K: ScalarName, S: Serializer>(recipe: &Recipe, serializer: S) -> Result
 fn read<'de, K: ScalarName, D: Deserializer<'de>>(what: &str, deserializer: D) -> Result<Recipe, D::Error> {
     let stored: StoredRecipe = unseal::<K, _, _>(what, deserializer)?;
     let draws = stored.draws.into_iter().map(StoredOmega::omega).collect();
-    let mut reader = Reader { draws, maps: Vec::with_capacity(stored.maps.len()) };
+    let mut reader = MapReader { draws, maps: Vec::with_capacity(stored.maps.len()) };
     stored.maps.into_iter().try_for_each(|map| reader.push(map))?;
     let last = reader.maps.pop().flatten().filter(|_| reader.maps.iter().all(Option::is_none));
     let (recipe, _) = last.ok_or_else(|| D::Error::custom("not one map with all the others as its parts"))?;

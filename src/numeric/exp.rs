@@ -4,7 +4,7 @@
 //! most 1.5 ulp (tested). Results below the smallest normal number are flushed to zero, which avoids slow denormal
 //! arithmetic. Overflow gives +∞; exp(±∞) and NaN follow IEEE 754.
 
-use super::{Lane, Window};
+use super::{Lane, Submatrix};
 
 /// An element with an exponential.
 pub trait Exp: Lane {
@@ -105,7 +105,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn small_exp_minus_body<T: Exp, const FMA: bool>(x: Window<&mut [T]>, shifts: &[f64]) {
+fn small_exp_minus_body<T: Exp, const FMA: bool>(x: Submatrix<&mut [T]>, shifts: &[f64]) {
     for (row, shift) in x.into_rows().zip(shifts) {
         exp_minus_body::<T, FMA, true>(row, T::narrow(*shift));
     }
@@ -113,7 +113,7 @@ fn small_exp_minus_body<T: Exp, const FMA: bool>(x: Window<&mut [T]>, shifts: &[
 
 multiversion! {
     /// Computes [`exp_minus`] of each row, to the bit where eˣ⁻ˢʰⁱᶠᵗ is a normal number; other results are unspecified.
-    pub fn small_exp_minus<T>(x: Window<&mut [T]>, shifts: &[f64]) = small_exp_minus_body;
+    pub fn small_exp_minus<T>(x: Submatrix<&mut [T]>, shifts: &[f64]) = small_exp_minus_body;
 }
 
 multiversion! {
@@ -122,7 +122,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn small_exp_pair_minus_body<T: Exp, const FMA: bool>(x: Window<&mut [T]>, shifts: &[f64]) {
+fn small_exp_pair_minus_body<T: Exp, const FMA: bool>(x: Submatrix<&mut [T]>, shifts: &[f64]) {
     for (row, shift) in x.into_rows().zip(shifts) {
         let (plus, minus) = row.split_at_mut(row.len() / 2);
         exp_pair_minus_body::<T, FMA, true>(plus, minus, T::narrow(*shift));
@@ -132,7 +132,7 @@ fn small_exp_pair_minus_body<T: Exp, const FMA: bool>(x: Window<&mut [T]>, shift
 multiversion! {
     /// Computes [`exp_pair_minus`] of the halves of each row, to the bit where all results are normal numbers; others are
     /// unspecified.
-    pub fn small_exp_pair_minus<T>(x: Window<&mut [T]>, shifts: &[f64]) = small_exp_pair_minus_body;
+    pub fn small_exp_pair_minus<T>(x: Submatrix<&mut [T]>, shifts: &[f64]) = small_exp_pair_minus_body;
 }
 
 /// eˣ in single precision; if `SMALL`, the result must be a normal number.
@@ -307,13 +307,13 @@ mod tests {
                 (0..=9999).map(|i| T::narrow(low + (high - low) * f64::from(i) / 9999.0)).collect();
             let (mut any, mut small) = (x.clone(), x.clone());
             exp_minus(isa, &mut any, T::zero());
-            small_exp_minus(isa, Window::of_row(&mut small), &[0.0]);
+            small_exp_minus(isa, Submatrix::of_row(&mut small), &[0.0]);
             assert_eq!(any, small, "{isa:?}");
             let x: Vec<T> = x.into_iter().map(|x| x * T::narrow(0.4)).collect();
             let (mut any, mut small) = ([x.clone(), x.clone()], [x.clone(), x].concat());
             let [plus, minus] = &mut any;
             exp_pair_minus(isa, plus, minus, T::one());
-            small_exp_pair_minus(isa, Window::of_row(&mut small), &[1.0]);
+            small_exp_pair_minus(isa, Submatrix::of_row(&mut small), &[1.0]);
             assert_eq!(any.concat(), small, "{isa:?}");
         }
     }
@@ -338,7 +338,7 @@ mod tests {
                 let mut minus = x.clone();
                 small_exp_minus(
                     isa,
-                    Window { values: &mut minus, rows: 3, stride: len, width: len },
+                    Submatrix { values: &mut minus, rows: 3, stride: len, width: len },
                     &shifts,
                 );
                 let stride = 2 * len + 1;
@@ -346,8 +346,8 @@ mod tests {
                 for i in 0..3 {
                     pairs[i * stride..][..len].copy_from_slice(&x[i * len..][..len]);
                 }
-                let window = Window { values: &mut pairs[..], rows: 3, stride, width: 2 * len };
-                small_exp_pair_minus(isa, window, &shifts);
+                let submatrix = Submatrix { values: &mut pairs[..], rows: 3, stride, width: 2 * len };
+                small_exp_pair_minus(isa, submatrix, &shifts);
                 for (i, shift) in shifts.into_iter().enumerate() {
                     let shift = T::narrow(shift);
                     for k in 0..len {

@@ -34,9 +34,9 @@ mod sets;
 mod sincos;
 mod sparse;
 pub mod special;
+mod submatrix;
 mod twofold;
 mod vector;
-mod window;
 
 pub use arrays::{
     into_slice_of, matrix_of, matrix_times, matrix_view, row_products, slice_of, slice_of_mut,
@@ -71,9 +71,9 @@ pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
 #[cfg(feature = "sparse")]
 pub use sparse::unsigned;
 pub use sparse::{Columns, sparse_product, sparse_squared_norm};
+pub use submatrix::{ScaledRows, Submatrix, copy_rows};
 pub use twofold::Twofold;
 use vector::Vector;
-pub use window::{ScaledRows, Window, copy_rows};
 
 #[cfg(test)]
 mod test_support {

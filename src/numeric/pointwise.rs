@@ -7,7 +7,7 @@
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::exp::{Exp, TOGETHER, exp_m1_of, last_together, write_last};
-use super::{Isa, Lane, Window, cos_sin};
+use super::{Isa, Lane, Submatrix, cos_sin};
 use crate::Real;
 
 #[inline(always)]
@@ -46,7 +46,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn signs_body<T: Lane, const FMA: bool>(x: Window<&mut [T]>) {
+fn signs_body<T: Lane, const FMA: bool>(x: Submatrix<&mut [T]>) {
     for row in x.into_rows() {
         sign_body::<T, FMA>(row);
     }
@@ -54,7 +54,7 @@ fn signs_body<T: Lane, const FMA: bool>(x: Window<&mut [T]>) {
 
 multiversion! {
     /// [`sign`] of each row.
-    pub fn signs<T>(x: Window<&mut [T]>) = signs_body;
+    pub fn signs<T>(x: Submatrix<&mut [T]>) = signs_body;
 }
 
 #[inline(always)]

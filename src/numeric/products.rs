@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::window::{ScaledRows, write_multiple};
+use super::submatrix::{ScaledRows, write_multiple};
 use super::{Lane, Vector};
 use crate::Real;
 
@@ -192,7 +192,7 @@ multiversion! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numeric::{Isa, Window};
+    use crate::numeric::{Isa, Submatrix};
 
     /// A row of three factors of 3, `len` and 2 columns, and their scales.
     fn factors(len: usize, signs: [f64; 2], scales: [f64; 3]) -> (Vec<f64>, Vec<f64>) {
@@ -223,8 +223,8 @@ mod tests {
         }
     }
 
-    fn whole(values: &[f64], width: usize) -> Window<&[f64]> {
-        Window { values, rows: 5, stride: width, width }
+    fn whole(values: &[f64], width: usize) -> Submatrix<&[f64]> {
+        Submatrix { values, rows: 5, stride: width, width }
     }
 
     #[test]
@@ -266,8 +266,8 @@ mod tests {
                     super::products(
                         isa,
                         ScaledRows {
-                            values: Window { values: &mut out, rows: 5, stride, width },
-                            log_scales: Window {
+                            values: Submatrix { values: &mut out, rows: 5, stride, width },
+                            log_scales: Submatrix {
                                 values: &mut of_out,
                                 rows: 5,
                                 stride: blocks,

@@ -5,7 +5,7 @@
 
 use std::array;
 
-use super::{Isa, Lane, Window};
+use super::{Isa, Lane, Submatrix};
 use crate::Real;
 
 /// The number of independent accumulators of a reduction: two vectors of the widest instruction set.
@@ -30,8 +30,8 @@ multiversion! {
 
 #[inline(always)]
 fn squared_norms_body<T: Real, const FMA: bool>(
-    out: Window<&mut [f64]>,
-    x: Window<&[T]>,
+    out: Submatrix<&mut [f64]>,
+    x: Submatrix<&[T]>,
     scale: f64,
     scales: &[f64],
 ) {
@@ -42,7 +42,7 @@ fn squared_norms_body<T: Real, const FMA: bool>(
 
 multiversion! {
     /// [`squared_norm`] of each row of x, in the first column of `out`.
-    pub fn squared_norms<T>(out: Window<&mut [f64]>, x: Window<&[T]>, scale: f64, scales: &[f64]) = squared_norms_body;
+    pub fn squared_norms<T>(out: Submatrix<&mut [f64]>, x: Submatrix<&[T]>, scale: f64, scales: &[f64]) = squared_norms_body;
 }
 
 #[inline(always)]

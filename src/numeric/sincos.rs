@@ -6,7 +6,7 @@
 
 use super::exp::{Exp, TOGETHER, last_together, write_last};
 use super::lane::Lane;
-use super::window::Window;
+use super::submatrix::Submatrix;
 
 /// The largest |x| for which the fast path is accurate.
 pub const COS_SIN_LIMIT: f64 = 1e5;
@@ -87,7 +87,7 @@ fn cos_sin_together<T: CosSin, const FMA: bool>(x: [T; TOGETHER]) -> ([T; TOGETH
 }
 
 #[inline(always)]
-fn small_cos_sin_rows_body<T: CosSin, const FMA: bool>(x: Window<&mut [T]>) {
+fn small_cos_sin_rows_body<T: CosSin, const FMA: bool>(x: Submatrix<&mut [T]>) {
     for row in x.into_rows() {
         let (cos, sin) = row.split_at_mut(row.len() / 2);
         small_cos_sin_body::<T, FMA>(cos, sin);
@@ -96,7 +96,7 @@ fn small_cos_sin_rows_body<T: CosSin, const FMA: bool>(x: Window<&mut [T]>) {
 
 multiversion! {
     /// Computes [`cos_sin`] of the halves of each row, to the bit if no |x| exceeds [`COS_SIN_LIMIT`]; otherwise unspecified.
-    pub fn small_cos_sin<T>(x: Window<&mut [T]>) = small_cos_sin_rows_body;
+    pub fn small_cos_sin<T>(x: Submatrix<&mut [T]>) = small_cos_sin_rows_body;
 }
 
 #[inline(always)]
@@ -219,7 +219,7 @@ mod tests {
                 for (i, row) in rows.chunks_mut(stride).enumerate() {
                     (0..len).for_each(|k| row[k] = x(i, k));
                 }
-                small_cos_sin(isa, Window { values: &mut rows, rows: 3, stride, width: 2 * len });
+                small_cos_sin(isa, Submatrix { values: &mut rows, rows: 3, stride, width: 2 * len });
                 for (i, row) in rows.chunks(stride).enumerate() {
                     for k in 0..len {
                         let (mut cos, mut sin) = ([x(i, k)], [0.0]);
@@ -242,7 +242,7 @@ mod tests {
                 let (mut c, mut s) = (xs.clone(), vec![0.0; xs.len()]);
                 cos_sin(isa, &mut c, &mut s);
                 let mut small = [&xs[..], &s[..]].concat();
-                small_cos_sin(isa, Window::of_row(&mut small));
+                small_cos_sin(isa, Submatrix::of_row(&mut small));
                 assert_eq!(small, [&c[..], &s[..]].concat(), "{isa:?}");
                 for (i, x) in xs.iter().enumerate() {
                     let (sin, cos) = f64::from(*x).sin_cos();

@@ -13,7 +13,7 @@ use std::f64::consts::LN_2;
 use ndarray::{ArrayRef1, ArrayRef2};
 use num_complex::Complex64;
 
-use super::gaussian::{Terms, not_known};
+use super::gaussian::{VarianceTerms, not_known};
 use super::{Law, Radius};
 use crate::SignedLog;
 use crate::error::{Result, check_size};
@@ -88,7 +88,7 @@ pub fn ln_variance(dot: f64, zeta: &[Complex64], symmetry: Symmetry, law: &Law) 
     if !law.pairs(Radius::Chi)?.angles.is_empty() {
         return None;
     }
-    let terms = Terms {
+    let terms = VarianceTerms {
         single: excess(zeta, symmetry),
         antithetic: excess(zeta, Symmetry::Symmetric).scaled(LN_2),
         angle: &|_| SignedLog::from(f64::NAN),

@@ -27,7 +27,7 @@ pub(super) struct PairChange {
     /// The mean of t under the measure, which is that of ±2grs/d.
     tilt: f64,
     /// Nodes of the cosine of the angle between ω and x − y, with weights: few and many.
-    angles: [Vec<Node>; 2],
+    angles: [Vec<QuadratureNode>; 2],
 }
 
 /// Which change is meant: d, the number of rows, the coupling, and whether features are even in ω.
@@ -64,7 +64,7 @@ const LARGEST_SUM: f64 = 64.0;
 const ANGLES: [(usize, f64); 2] = [(56, 50.0), (128, 150.0)];
 
 impl PairChange {
-    /// The change for a block of `size` rows in ℝᵈ; `None` where it is not known.
+    /// The change for a block of `size` rows in ℝᵈ; `None` where it is not known. `even` says that features are even in ω.
     pub fn of(d: usize, size: usize, own: CoupledAngle, even: bool) -> Option<Arc<Self>> {
         let most = if own.radii == RadiusCoupling::Systematic { MOST_SYSTEMATIC } else { MOST };
         if !(2..=MOST).contains(&d) || size > most {
@@ -86,9 +86,9 @@ impl PairChange {
     }
 
     fn new(d: usize, size: usize, own: CoupledAngle, even: bool) -> Self {
-        let (n, law) = (d as f64, Radii::new(d));
+        let (n, law) = (d as f64, ChiRadii::new(d));
         let reach = |r: f64, sign: f64| (2.0 * r * r * (1.0 + sign * own.cos.abs()) / n).sqrt();
-        let mut panels = Panels::new(reach(law.least, -1.0), reach(law.most, 1.0));
+        let mut panels = PanelMeasure::new(reach(law.least, -1.0), reach(law.most, 1.0));
         let mut tilt = 0.0;
         law.change(size, own.radii, &mut |r, s, weight| {
             let (squares, product) = ((r * r + s * s) / n, 2.0 * own.cos * r * s / n);
@@ -126,7 +126,7 @@ impl PairChange {
         }
         let phase = |t: f64| (z2 * self.dim * t).sqrt();
         let largest = self.nodes.iter().map(|(t, _)| phase(*t)).fold(0.0, f64::max);
-        let reach = |angles: &[Node]| angles.iter().map(|(cos, _)| *cos).fold(0.0, f64::max);
+        let reach = |angles: &[QuadratureNode]| angles.iter().map(|(cos, _)| *cos).fold(0.0, f64::max);
         let (angles, _) =
             self.angles.iter().zip(ANGLES).find(|(angles, (_, most))| largest * reach(angles) <= *most)?;
         let mean = |t: f64| angles.iter().map(|(cos, weight)| weight * (phase(t) * cos).cos()).sum::<f64>();
@@ -154,18 +154,18 @@ impl PairChange {
 }
 
 /// The χ distribution as quadrature nodes.
-struct Radii {
+struct ChiRadii {
     dim: f64,
     /// The radii between which all but 1e-16 of the law lies.
     least: f64,
     most: f64,
 }
 
-/// A radius and its weight.
-type Node = (f64, f64);
+/// A node x of a quadrature, with its weight w: (x, w).
+type QuadratureNode = (f64, f64);
 
-/// Takes two radii and a weight.
-type Visit<'a> = dyn FnMut(f64, f64, f64) + 'a;
+/// A function of two radii and the weight of this pair.
+type RadiusPairVisitor<'a> = dyn FnMut(f64, f64, f64) + 'a;
 
 /// The probabilities that are left out below the least radius and above the largest one.
 const LOWER: f64 = 1e-17;
@@ -177,10 +177,10 @@ const OF_FEW: usize = 24;
 const OF_MANY: usize = 10;
 const ALONG: usize = 96;
 
-impl Radii {
+impl ChiRadii {
     fn new(d: usize) -> Self {
         let dim = d as f64;
-        Radii { dim, least: chi_quantile(dim, LOWER), most: chi_quantile(dim, 1.0 - UPPER) }
+        ChiRadii { dim, least: chi_quantile(dim, LOWER), most: chi_quantile(dim, 1.0 - UPPER) }
     }
 
     /// q(p) within the range.
@@ -195,7 +195,7 @@ impl Radii {
     }
 
     /// Nodes between two radii, with weights that add up to the probability `mass` of the interval.
-    fn between(&self, low: f64, high: f64, mass: f64, count: usize) -> Vec<Node> {
+    fn between(&self, low: f64, high: f64, mass: f64, count: usize) -> Vec<QuadratureNode> {
         let ln_density = |r: f64| (self.dim - 1.0) * r.ln() - 0.5 * r * r;
         // The density is largest at its mode, or at the end next to it.
         let top = ln_density((self.dim - 1.0).sqrt().clamp(low, high));
@@ -203,7 +203,7 @@ impl Radii {
             let r = 0.5 * (low + high + x * (high - low));
             (r, w * (ln_density(r) - top).exp())
         };
-        let mut nodes: Vec<Node> = gauss_legendre_rule(count).into_iter().map(node).collect();
+        let mut nodes: Vec<QuadratureNode> = gauss_legendre_rule(count).into_iter().map(node).collect();
         let total: f64 = nodes.iter().map(|(_, w)| w).sum();
         nodes.iter_mut().for_each(|(_, w)| *w *= mass / total);
         nodes
@@ -211,7 +211,7 @@ impl Radii {
 
     /// Visits pairs of radii with weights: the joint law of the ordered pairs of a block with coupled radii, minus that with
     /// independent ones.
-    fn change(&self, size: usize, radii: RadiusCoupling, visit: &mut Visit<'_>) {
+    fn change(&self, size: usize, radii: RadiusCoupling, visit: &mut RadiusPairVisitor<'_>) {
         let (b, half) = (size as f64, size / 2);
         let whole = self.between(self.least, self.most, 1.0, 2 * ALONG);
         match radii {
@@ -237,7 +237,7 @@ impl Radii {
     }
 
     /// The nodes of each of `size` strata.
-    fn strata(&self, size: usize) -> Vec<Vec<Node>> {
+    fn strata(&self, size: usize) -> Vec<Vec<QuadratureNode>> {
         let inner = if size <= 16 { OF_FEW } else { OF_MANY };
         let edge = |a: usize| self.quantile(a as f64 / size as f64);
         let count = |a: usize| if a == 0 || a + 1 == size { AT_ENDS } else { inner };
@@ -246,7 +246,7 @@ impl Radii {
 
     /// Visits q(p) and q(1 − p) for p from 0 to `end`, with this weight times dp. The nodes are upper radii: the lower radius is a
     /// smooth function of them, but they are singular where the lower radius is 0.
-    fn opposite(&self, end: f64, weight: f64, visit: &mut Visit<'_>) {
+    fn opposite(&self, end: f64, weight: f64, visit: &mut RadiusPairVisitor<'_>) {
         for (s, w) in self.between(self.quantile(1.0 - end), self.most, end, ALONG) {
             visit(self.quantile(chi_tails(self.dim, s).1), s, weight * w);
         }
@@ -254,7 +254,7 @@ impl Radii {
 
     /// Visits q(p) and q(p + shift) for all p, with this weight times dp. The nodes are lower radii in the lower half and upper
     /// radii in the other, since each has its tail there.
-    fn shifted(&self, shift: f64, weight: f64, visit: &mut Visit<'_>) {
+    fn shifted(&self, shift: f64, weight: f64, visit: &mut RadiusPairVisitor<'_>) {
         let middle = 0.5 * (1.0 - shift);
         for (r, w) in self.between(self.least, self.quantile(middle), middle, ALONG) {
             visit(r, self.quantile(chi_tails(self.dim, r).0 + shift), weight * w);
@@ -266,7 +266,12 @@ impl Radii {
 }
 
 /// Visits all pairs of nodes of two independent radii.
-fn products(first: &[Node], second: &[Node], weight: f64, visit: &mut Visit<'_>) {
+fn products(
+    first: &[QuadratureNode],
+    second: &[QuadratureNode],
+    weight: f64,
+    visit: &mut RadiusPairVisitor<'_>,
+) {
     for (r, v) in first {
         second.iter().for_each(|(s, w)| visit(*r, *s, weight * v * w));
     }
@@ -274,7 +279,7 @@ fn products(first: &[Node], second: &[Node], weight: f64, visit: &mut Visit<'_>)
 
 /// A measure on an interval, held by weights at Chebyshev's points of panels: integrals of polynomials of degree below
 /// [`POINTS`] over a panel are exact.
-struct Panels {
+struct PanelMeasure {
     low: f64,
     width: f64,
     /// Chebyshev's points on \[−1, 1\] and their weights in barycentric interpolation.
@@ -291,10 +296,10 @@ fn point(i: usize) -> (f64, f64) {
     (angle.cos(), if i.is_multiple_of(2) { angle.sin() } else { -angle.sin() })
 }
 
-impl Panels {
+impl PanelMeasure {
     fn new(low: f64, high: f64) -> Self {
         let (width, points) = ((high - low) / PANELS as f64, std::array::from_fn(point));
-        Panels { low, width, points, weights: vec![[0.0; POINTS]; PANELS] }
+        PanelMeasure { low, width, points, weights: vec![[0.0; POINTS]; PANELS] }
     }
 
     /// The place of a panel's point.

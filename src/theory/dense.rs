@@ -41,7 +41,7 @@
 use std::f64::consts::LN_2;
 
 use super::conformity::conformity_excess;
-use super::gaussian::{Terms, not_known};
+use super::gaussian::{VarianceTerms, not_known};
 use super::gerf::{self, Optimum};
 use super::{Law, Radius};
 use crate::SignedLog;
@@ -80,7 +80,7 @@ pub fn ln_variance(w: &[f64], rho: &[f64], law: &Law) -> Option<f64> {
         return None;
     }
     let square: f64 = w.iter().map(|w| w * w).sum();
-    let terms = Terms {
+    let terms = VarianceTerms {
         single: SignedLog::positive(ln_expm1(ln_moment)),
         antithetic: antithetic(w, rho, square),
         angle: &|cos| conformity_excess(w.len(), square, cos),

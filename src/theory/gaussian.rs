@@ -14,7 +14,7 @@ use crate::SignedLog;
 use crate::numeric::special::{expm1, ln_0f1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
 
 /// The terms of the variance of a mean.
-pub(super) struct Terms<'a> {
+pub(super) struct VarianceTerms<'a> {
     /// The variance of one term.
     pub single: SignedLog,
     /// The mean variance of the two terms of an antithetic pair, plus their covariance.
@@ -30,7 +30,7 @@ pub(super) fn not_known(_: CoupledAngle, _: usize) -> Option<SignedLog> {
     None
 }
 
-impl Terms<'_> {
+impl VarianceTerms<'_> {
     /// ln of the variance of the mean under a law whose radii are of the given kind; `None` if the law is not known.
     pub(super) fn ln_variance(&self, law: &Law, radius: Radius) -> Option<f64> {
         let pairs = law.coupled_pairs(radius)?;
@@ -57,7 +57,7 @@ impl Terms<'_> {
 /// Source: Performers, Lemma 2; Simplex Random Features, Theorem 3.2; antithetic: Hybrid Random Features,
 /// equation 3.
 pub fn positive(pair: &Pair, law: &Law) -> Option<f64> {
-    let terms = Terms {
+    let terms = VarianceTerms {
         single: SignedLog::positive(ln_expm1(pair.sum)),
         // (e^{v²} − 1)² e^{−v²} = 4 sinh²(v²/2)
         antithetic: SignedLog::positive(2.0 * (LN_2 + ln_sinh(0.5 * pair.sum))),
@@ -74,7 +74,7 @@ pub fn positive(pair: &Pair, law: &Law) -> Option<f64> {
 /// Source: Performers, Lemma 2; Hybrid Random Features, Lemma 2.2; coupled: new.
 pub fn hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
     let single = SignedLog::positive(LN_2 + 2.0 * ln_sinh(0.5 * pair.sum));
-    let terms = Terms {
+    let terms = VarianceTerms {
         single,
         antithetic: single.scaled(LN_2),
         angle: &|cos| even_conformity_excess(pair.dim, pair.sum, cos),
@@ -92,7 +92,7 @@ pub fn hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
 /// an angle: new.
 pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
     let single = SignedLog::positive(2.0 * ln_1m_exp(pair.difference) - LN_2);
-    let terms = Terms {
+    let terms = VarianceTerms {
         single,
         antithetic: single.scaled(LN_2),
         angle: &|cos| signed_trigonometric_excess(pair.dim, pair.difference, cos),
@@ -110,8 +110,8 @@ pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
 ///
 /// Source: new (the kernel: Performers, Theorem 1).
 pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
-    let q = SphereMeans::new(pair);
-    let terms = Terms {
+    let q = PairSphereMeans::new(pair);
+    let terms = VarianceTerms {
         single: q.excess(Turns::One(1.0)),
         // The mean of the square of a term, q(4·), and of the product of both, q(0).
         antithetic: q.excess(Turns::Both(1.0)).scaled(LN_2),
@@ -125,16 +125,16 @@ pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
 /// squared difference of the kernels. Source: new.
 pub fn regularised_positive_about_softmax(pair: &Pair, law: &Law) -> Option<f64> {
     let variance = regularised_positive(pair, law)?;
-    let ratio = SphereMeans::new(pair).ln_mean() - 0.5 * pair.sum;
+    let ratio = PairSphereMeans::new(pair).ln_mean() - 0.5 * pair.sum;
     Some(ln_add_exp(variance, 2.0 * (pair.dot + ln_1m_exp((-ratio).max(0.0)))))
 }
 
 /// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, an unbiased estimate of the regularised softmax kernel.
 /// Source: new.
 pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
-    let q = SphereMeans::new(pair);
+    let q = PairSphereMeans::new(pair);
     let single = q.excess(Turns::Both(1.0));
-    let terms = Terms {
+    let terms = VarianceTerms {
         single,
         antithetic: single.scaled(LN_2),
         angle: &|cos| q.excess(Turns::Both(cos)),
@@ -172,15 +172,15 @@ fn ln_pair_factor(d: usize, m: usize) -> Option<f64> {
 }
 
 /// Means of exponentials over the sphere of radius √d.
-struct SphereMeans {
+struct PairSphereMeans {
     half_dim: f64,
     /// d‖x+y‖².
     argument: f64,
 }
 
-impl SphereMeans {
+impl PairSphereMeans {
     fn new(pair: &Pair) -> Self {
-        SphereMeans { half_dim: 0.5 * pair.dim as f64, argument: pair.dim as f64 * pair.sum }
+        PairSphereMeans { half_dim: 0.5 * pair.dim as f64, argument: pair.dim as f64 * pair.sum }
     }
 
     /// ln q(d‖x+y‖²).

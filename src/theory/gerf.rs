@@ -9,7 +9,7 @@ use std::f64::consts::LN_2;
 use num_complex::Complex64;
 
 use super::conformity::{conformity_excess, signed_trigonometric_excess};
-use super::gaussian::{Terms, not_known, trigonometric};
+use super::gaussian::{VarianceTerms, not_known, trigonometric};
 use super::{Law, Pair, Radius};
 use crate::SignedLog;
 use crate::numeric::special::{ln_sinh, real_part_excess};
@@ -128,7 +128,7 @@ pub fn ln_variance(pair: &Pair, a: Complex64, s: GerfSign, law: &Law) -> Option<
         GerfSign::Minus => signed_trigonometric_excess(pair.dim, w, cos).scaled(w),
     };
     let antithetic = antithetic(half, a, s, w, single);
-    let terms = Terms { single, antithetic, angle: &angle, coupled: &not_known };
+    let terms = VarianceTerms { single, antithetic, angle: &angle, coupled: &not_known };
     Some(terms.ln_variance(law, Radius::Chi)? - pair.difference)
 }
 

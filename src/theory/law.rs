@@ -178,7 +178,7 @@ identified! {
 
 /// How many pairs of rows depend on each other, and how.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Pairs {
+pub(super) struct DependentPairs {
     /// The number of pairs ω, −ω.
     pub antithetic: f64,
     /// The cosine of an angle, and the number of ordered pairs of other dependent rows at that angle.
@@ -188,7 +188,7 @@ pub(super) struct Pairs {
     pub coupled: Vec<(CoupledAngle, usize, f64)>,
 }
 
-impl Pairs {
+impl DependentPairs {
     fn add(&mut self, cos: f64, count: f64) {
         match self.angles.iter_mut().find(|(known, _)| *known == cos) {
             Some((_, sum)) => *sum += count,
@@ -330,7 +330,7 @@ impl Law {
 
     /// Whether all rows are independent and ~ N(0, I).
     pub fn is_independent(&self) -> bool {
-        self.pairs(Radius::Chi).is_some_and(|pairs| pairs == Pairs::default())
+        self.pairs(Radius::Chi).is_some_and(|pairs| pairs == DependentPairs::default())
     }
 
     /// The number of independent rows for which the mean of any function that is even in ω has the same variance: n²/(n + 2p)
@@ -363,13 +363,13 @@ impl Law {
     }
 
     /// The dependent pairs of rows, if all radii follow `radius`, radii are independent and the rows' dependence is known.
-    pub(super) fn pairs(&self, radius: Radius) -> Option<Pairs> {
+    pub(super) fn pairs(&self, radius: Radius) -> Option<DependentPairs> {
         self.coupled_pairs(radius).filter(|pairs| pairs.coupled.is_empty())
     }
 
     /// The dependent pairs of rows, if all radii follow `radius` and the rows' dependence is known.
-    pub(super) fn coupled_pairs(&self, radius: Radius) -> Option<Pairs> {
-        let mut pairs = Pairs::default();
+    pub(super) fn coupled_pairs(&self, radius: Radius) -> Option<DependentPairs> {
+        let mut pairs = DependentPairs::default();
         if self.is_empty() {
             return None;
         }

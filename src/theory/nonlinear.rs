@@ -2,7 +2,7 @@
 
 use std::f64::consts::{LN_2, PI};
 
-use super::gaussian::{Terms, not_known};
+use super::gaussian::{VarianceTerms, not_known};
 use super::{Law, Pair, Radius, positive};
 use crate::SignedLog;
 use crate::kernel::{Activation, Kernel, angle, ln_norm};
@@ -61,7 +61,7 @@ fn of_linear(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     let of_angle =
         |cos: f64| SignedLog::from((d * cos * cos - 1.0) / ((d + 2.0) * (d - 1.0))).scaled(squares);
     let single = SignedLog::positive(single);
-    Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle, coupled: &not_known }
+    VarianceTerms { single, antithetic: single.scaled(LN_2), angle: &of_angle, coupled: &not_known }
         .ln_variance(law, Radius::Chi)
 }
 
@@ -87,7 +87,7 @@ fn of_squares(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
         SignedLog::from((d * (d + 2.0)).powi(2) * (p2 * second + p4 * fourth)).scaled(scale)
     };
     let single = SignedLog::positive(single);
-    Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle, coupled: &not_known }
+    VarianceTerms { single, antithetic: single.scaled(LN_2), angle: &of_angle, coupled: &not_known }
         .ln_variance(law, Radius::Chi)
 }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::LN_2;
 
 use super::Law;
-use super::gaussian::{Terms, not_known};
+use super::gaussian::{VarianceTerms, not_known};
 use crate::SignedLog;
 use crate::kernel::ShiftInvariant;
 
@@ -19,7 +19,7 @@ pub fn shift_invariant<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &[f64], la
         return None;
     }
     let single = SignedLog::positive(kernel.ln_variance(delta));
-    let terms = Terms {
+    let terms = VarianceTerms {
         single,
         antithetic: single.scaled(LN_2),
         angle: &|_| SignedLog::from(f64::NAN),

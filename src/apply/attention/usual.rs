@@ -23,7 +23,7 @@ use crate::{Gerf, Positive, Real};
 const ROWS: usize = 64;
 
 /// The queries and the keys of a head of keys, over all batches.
-type Tokens<T> = [Array2<T>; 2];
+type HeadPoints<T> = [Array2<T>; 2];
 
 impl<T: Real> Attention<T> {
     /// Attention with positive features of orthogonal frequencies (FAVOR+, the attention of Performers), for queries and keys in ℝᵈ
@@ -106,8 +106,8 @@ impl<T: Real> Attention<T> {
     }
 
     #[inline(never)]
-    fn of_squared_sums(heads: &[Tokens<T>], omega: &Frequencies) -> Result<Self> {
-        let map = |[queries, keys]: &Tokens<T>| {
+    fn of_squared_sums(heads: &[HeadPoints<T>], omega: &Frequencies) -> Result<Self> {
+        let map = |[queries, keys]: &HeadPoints<T>| {
             let (x, y) = (statistics("the queries", queries)?, statistics("the keys", keys)?);
             let (sum, d) = (PairStatistics::new(&x, &y)?.mean_squared_sum(GerfSign::Plus), omega.dim());
             Gerf::optimal(d, sum / (d as f64).sqrt())?.softmax(omega.clone())
@@ -147,9 +147,9 @@ impl<T: Real> Attention<T> {
 
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     #[inline(never)]
-    fn of_shapes(heads: &[Tokens<T>], omega: &Frequencies) -> Result<Self> {
+    fn of_shapes(heads: &[HeadPoints<T>], omega: &Frequencies) -> Result<Self> {
         let shaping = AttentionShaping::new(Shaping::new());
-        let map = |[queries, keys]: &Tokens<T>| {
+        let map = |[queries, keys]: &HeadPoints<T>| {
             let (shape, _) = shaping.choose(queries, keys, ROWS, 0)?;
             shape.build(omega.clone(), Softmax::default())
         };
@@ -170,7 +170,7 @@ fn statistics<T: Real>(side: &'static str, tokens: &Array2<T>) -> Result<Statist
 
 impl<E> Heads<'_, E> {
     /// The queries of each head of keys, and the keys that are not masked, over all batches.
-    fn tokens<T: Real>(&self) -> Result<Vec<Tokens<T>>>
+    fn tokens<T: Real>(&self) -> Result<Vec<HeadPoints<T>>>
     where
         E: TokenElement<T>,
     {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, Axis, s};
 
 use super::descent::{Descent, RUN};
-use super::{Step, Terms};
+use super::{LossTerms, Step};
 use crate::Real;
 use crate::engine::{Batch, FeatureSource, FoldBuffers, Runs, fold};
 use crate::error::Result;
@@ -17,15 +17,15 @@ use crate::threads::Pool;
 
 /// The terms of all rows, with minus the gradient of their losses if it is known.
 pub(super) struct Ahead {
-    pub terms: Terms,
+    pub terms: LossTerms,
     pub pull: Option<Step>,
 }
 
 /// A run of rows after the step.
-struct Part {
+struct RowRun {
     run: Range<usize>,
     change: Array1<f64>,
-    terms: Terms,
+    terms: LossTerms,
     weights: Vec<f64>,
 }
 
@@ -54,11 +54,14 @@ impl<T: Real> Descent<'_, '_, T> {
             for (i, pull) in terms.pull.iter().enumerate().filter(|(_, pull)| **pull != 0.0) {
                 batch.row(i).add_to(program.blocks(), *pull, &mut weights);
             }
-            Part { run, change, terms, weights }
+            RowRun { run, change, terms, weights }
         };
         let mut change = Array2::zeros((n, 1));
-        let mut terms =
-            Terms { losses: Array1::zeros(n), pull: Array2::zeros((n, 1)), second: Array2::zeros((n, 1)) };
+        let mut terms = LossTerms {
+            losses: Array1::zeros(n),
+            pull: Array2::zeros((n, 1)),
+            second: Array2::zeros((n, 1)),
+        };
         let mut pull = Step::zeros(1, program.width());
         let source = FeatureSource::standardised(program, self.model.standardisation());
         let shape = Runs { rows: RUN, bytes: program.width() * size_of::<f64>() };

@@ -16,7 +16,7 @@ const SHIFTS: [f64; 4] = [0.0, 1.0, 1e2, 1e4];
 /// The second derivatives of a penalised loss, factorised.
 #[derive(Clone, Debug)]
 pub(super) struct Curvature {
-    pub kind: Kind,
+    pub kind: CurvatureKind,
     /// If more than λ was added to the diagonal: a λ that is large beside rounding errors.
     shifted: Option<f64>,
     /// Whether each row counts a whole number of times.
@@ -24,7 +24,7 @@ pub(super) struct Curvature {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum CurvatureKind {
     Single(Single),
     Several(Several),
 }
@@ -43,7 +43,8 @@ pub(super) struct Single {
 impl Curvature {
     pub fn of<T: Real>(sums: &GlmSums<T>, lambda: f64) -> Result<Self> {
         progress::check()?;
-        let mut matrix = if sums.model.values() == 1 { Matrix::single(sums) } else { Matrix::bordered(sums) };
+        let mut matrix =
+            if sums.model.values() == 1 { Hessian::single(sums) } else { Hessian::bordered(sums) };
         let largest = matrix.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         let noise = GramSums::<T>::rounding() * largest * matrix.a.nrows() as f64;
         let diagonal = matrix.a.diag().to_owned();
@@ -56,7 +57,7 @@ impl Curvature {
     /// The trace of the second derivatives for one decision value η, without λ.
     pub fn trace<T: Real>(sums: &GlmSums<T>) -> f64 {
         let values = sums.model.values();
-        let matrix = if values == 1 { Matrix::single(sums) } else { Matrix::bordered(sums) };
+        let matrix = if values == 1 { Hessian::single(sums) } else { Hessian::bordered(sums) };
         let entries = matrix.a.diag().into_iter().zip(&matrix.penalised);
         entries.map(|(entry, is)| entry * is).sum::<f64>() / values as f64
     }
@@ -64,8 +65,8 @@ impl Curvature {
     /// The step that takes a gradient to 0.
     pub fn solve(&self, gradient: &Step) -> Result<Step> {
         match &self.kind {
-            Kind::Single(single) => single.solve(gradient),
-            Kind::Several(several) => several.solve(gradient),
+            CurvatureKind::Single(single) => single.solve(gradient),
+            CurvatureKind::Several(several) => several.solve(gradient),
         }
     }
 
@@ -95,7 +96,7 @@ impl Single {
 }
 
 /// Second derivatives before λ is added.
-pub(super) struct Matrix {
+pub(super) struct Hessian {
     /// The second derivatives, of which the lower triangle is used.
     pub a: Array2<f64>,
     /// 1 where the diagonal has λ, 0 at intercepts.
@@ -106,17 +107,17 @@ pub(super) struct Matrix {
     pub shape: (usize, usize),
 }
 
-impl Matrix {
+impl Hessian {
     fn single<T: Real>(sums: &GlmSums<T>) -> Self {
         let (a, mean, total) = centred(sums.intakes[0].sums(), sums.model.intercept);
         let width = mean.len();
-        Matrix { a, penalised: Array1::ones(width), mean, total, shape: (1, width) }
+        Hessian { a, penalised: Array1::ones(width), mean, total, shape: (1, width) }
     }
 
-    fn kind(&self, factor: Cholesky<f64>) -> Kind {
+    fn kind(&self, factor: Cholesky<f64>) -> CurvatureKind {
         match self.shape {
-            (1, _) => Kind::Single(Single { factor, mean: self.mean.clone(), total: self.total }),
-            (_, entries) => Kind::Several(Several { factor, entries }),
+            (1, _) => CurvatureKind::Single(Single { factor, mean: self.mean.clone(), total: self.total }),
+            (_, entries) => CurvatureKind::Several(Several { factor, entries }),
         }
     }
 }

@@ -6,7 +6,7 @@ use ndarray::{Array2, Axis, s};
 
 use super::ahead::Ahead;
 use super::conjugate::Conjugate;
-use super::{Curvature, Glm, GlmSums, Loss, Response, Step, Terms};
+use super::{Curvature, Glm, GlmLoss, GlmSums, LossTerms, Response, Step};
 use crate::engine::{Batch, FeatureSource, FoldBuffers, PointsView, Runs, fold};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
@@ -156,7 +156,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
     /// The step by known second derivatives, and the decrease of the loss that it predicts. The gradient of the losses may be known.
     fn step(
         &mut self,
-        terms: &Terms,
+        terms: &LossTerms,
         pull: Option<Step>,
         curvature: &Curvature,
         lambda: f64,
@@ -171,7 +171,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
     }
 
     /// The sums of second derivatives at the model.
-    pub fn sums(&mut self, terms: &Terms) -> Result<GlmSums<T>> {
+    pub fn sums(&mut self, terms: &LossTerms) -> Result<GlmSums<T>> {
         self.passes += 1;
         let mut sums = GlmSums::at(&self.model)?;
         sums.add(self.x, terms, self.response)?;
@@ -179,7 +179,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
     }
 
     /// Minus the gradient of the penalised loss.
-    pub fn gradient(&mut self, terms: &Terms, lambda: f64) -> Result<Step> {
+    pub fn gradient(&mut self, terms: &LossTerms, lambda: f64) -> Result<Step> {
         self.passes += 1;
         Ok(self.penalised(self.model.pulled(self.x, &terms.pull)?, lambda))
     }
@@ -195,8 +195,8 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
 
     /// The scale of a decrease of the loss: the loss, or for counts Σ a(y + e^η), since their loss is of any sign and depends on
     /// the unit of exposures. If all counts are 0, the loss has no minimum, and the scale is half a count.
-    fn scale(&self, loss: f64, terms: &Terms) -> f64 {
-        if self.model.loss != Loss::Poisson {
+    fn scale(&self, loss: f64, terms: &LossTerms) -> f64 {
+        if self.model.loss != GlmLoss::Poisson {
             return loss.abs();
         }
         let total = self.response.total();
@@ -206,7 +206,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
 
     /// Whether the loss has a minimum. If all counts are 0, the intercept falls without end.
     fn has_minimum(&self) -> bool {
-        self.model.loss != Loss::Poisson || self.response.total() > 0.0
+        self.model.loss != GlmLoss::Poisson || self.response.total() > 0.0
     }
 
     /// Halves a step until the loss falls enough; returns the fraction, 0 if no step does, and the largest change of a decision
@@ -219,7 +219,7 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         (loss, lambda): (f64, f64),
         ahead: bool,
     ) -> Result<(f64, f64, Option<Ahead>)> {
-        let counts = if self.model.loss == Loss::Poisson { self.response.total() } else { 0.0 };
+        let counts = if self.model.loss == GlmLoss::Poisson { self.response.total() } else { 0.0 };
         let slack = ROUNDING * (loss.abs() + counts);
         let falls = |fraction: f64, new: f64| new <= loss - ARMIJO * fraction * promise + slack;
         let (change, mut at, mut fraction) = match ahead {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::descent::Descent;
 use super::response::Given;
-use super::{Curvature, Glm, GlmSums, Loss, Response};
+use super::{Curvature, Glm, GlmLoss, GlmSums, Response};
 use crate::apply::RidgeWarning;
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size, checked_positive};
@@ -151,7 +151,7 @@ impl<T: Real> GlmFit<T> {
     fn with_sums(self, sums: &GlmSums<T>) -> Result<Self> {
         let (loss, [weight, total]) = (sums.loss(self.lambda)?, sums.totals());
         // Losses of counts have any sign, and may cancel.
-        let counts = if self.model.loss == Loss::Poisson { total } else { 0.0 };
+        let counts = if self.model.loss == GlmLoss::Poisson { total } else { 0.0 };
         let tolerance = TOLERANCE.max(64.0 * T::epsilon().widen()).max(sums.rows() as f64 * f64::EPSILON);
         let alike = |name: &'static str, value: f64, known: f64, size: f64| {
             let is_near = (value - known).abs() <= tolerance * size;

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
-use super::curvature::Kind;
+use super::curvature::CurvatureKind;
 use super::descent::Descent;
 use super::several::Several;
-use super::{Curvature, Terms};
+use super::{Curvature, LossTerms};
 use crate::apply::ridge::rotation::plain;
 use crate::engine::{FeatureBuffers, FeatureSource};
 use crate::error::Result;
@@ -23,9 +23,9 @@ const ROWS: usize = 256;
 impl<T: Real> Descent<'_, '_, T> {
     /// Σ a loss / Σ a, where each row is left out in turn. The decision value without a row is η − (I − VW)⁻¹ V a(y − π), with
     /// V = φ̃ᵀH⁻¹φ̃ and the row's own second derivatives W. For one decision value, V and W are numbers.
-    pub fn left_out(&self, terms: &Terms, curvature: &Curvature) -> Result<f64> {
+    pub fn left_out(&self, terms: &LossTerms, curvature: &Curvature) -> Result<f64> {
         let eta = match &curvature.kind {
-            Kind::Single(single) => {
+            CurvatureKind::Single(single) => {
                 let variances = single.variances(&self.model, self.x)?;
                 let row = |i: usize| {
                     let left = 1.0 - terms.second[[i, 0]] * variances[i];
@@ -34,13 +34,13 @@ impl<T: Real> Descent<'_, '_, T> {
                 };
                 Array1::from_shape_fn(self.x.nrows(), row).insert_axis(Axis(1))
             }
-            Kind::Several(several) => self.several_left_out(terms, several)?,
+            CurvatureKind::Several(several) => self.several_left_out(terms, several)?,
         };
         let loss = self.model.loss.total(&eta, self.response) / self.response.weights.sum();
         Ok(if loss.is_nan() { f64::INFINITY } else { loss })
     }
 
-    fn several_left_out(&self, terms: &Terms, several: &Several) -> Result<Array2<f64>> {
+    fn several_left_out(&self, terms: &LossTerms, several: &Several) -> Result<Array2<f64>> {
         let inverse = several.factor.lower_inverse();
         let inverse = inverse.t().dot(&inverse);
         let runs = (0..self.x.nrows()).step_by(ROWS).map(|start| start..self.x.nrows().min(start + ROWS));
@@ -62,7 +62,7 @@ impl<T: Real> Descent<'_, '_, T> {
 
     fn run_left_out(
         &self,
-        terms: &Terms,
+        terms: &LossTerms,
         (inverse, entries): (&Array2<f64>, usize),
         run: Range<usize>,
         buffers: &mut FeatureBuffers<T>,

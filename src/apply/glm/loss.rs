@@ -1,4 +1,4 @@
-//! [`Loss`]: the loss of a row in a generalised linear model, and its derivatives.
+//! [`GlmLoss`]: the loss of a row in a generalised linear model, and its derivatives.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ const NEAR: f64 = 1e-6;
 
 /// The loss of a row with the decision value η, or with a vector η for several classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) enum Loss {
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename = "Loss"))]
+pub(super) enum GlmLoss {
     /// ln(1 + e^η) − y η for two classes, ln Σ e^η − Σ y η for more.
     Logistic,
     /// e^η − y η.
@@ -48,9 +48,9 @@ impl Response {
     }
 
     /// Whether a row counts a whole number of times. For counts it is enough that a y is whole: a is an exposure then.
-    pub fn is_counted(&self, row: usize, loss: Loss) -> bool {
+    pub fn is_counted(&self, row: usize, loss: GlmLoss) -> bool {
         let (weight, total) = (self.weights[row], self.weights[row] * self.y[[row, 0]]);
-        let is_exposure = loss == Loss::Poisson && (total - total.round()).abs() <= NEAR * total;
+        let is_exposure = loss == GlmLoss::Poisson && (total - total.round()).abs() <= NEAR * total;
         weight.fract() == 0.0 || is_exposure
     }
 
@@ -68,7 +68,7 @@ impl Response {
 
 /// The losses of rows at decision values, with derivatives.
 #[derive(Debug)]
-pub(super) struct Terms {
+pub(super) struct LossTerms {
     /// The loss of each row, times its weight.
     pub losses: Array1<f64>,
     /// Minus the first derivatives of that loss with respect to η, n × k.
@@ -77,25 +77,25 @@ pub(super) struct Terms {
     pub second: Array2<f64>,
 }
 
-impl Loss {
+impl GlmLoss {
     /// The loss of a row of weight 1. Writes −∂/∂η to `pull`, and the second derivative (for several classes the probabilities)
     /// to `second`.
     pub fn of_row(self, eta: &[f64], y: &[f64], pull: &mut [f64], second: &mut [f64]) -> f64 {
         let (e, t) = (eta[0], y[0]);
         match self {
-            Loss::Logistic if eta.len() > 1 => softmax(eta, y, pull, second),
-            Loss::Logistic => {
+            GlmLoss::Logistic if eta.len() > 1 => softmax(eta, y, pull, second),
+            GlmLoss::Logistic => {
                 let (p, other) = (sigmoid(e), sigmoid(-e));
                 (pull[0], second[0]) = (t * other - (1.0 - t) * p, p * other);
                 // The form for the sign of η in which nothing cancels.
                 if t == 1.0 { softplus(-e) } else { softplus(e) - t * e }
             }
-            Loss::Poisson => {
+            GlmLoss::Poisson => {
                 let rate = e.min(LARGEST).exp();
                 (pull[0], second[0]) = (t - rate, rate);
                 rate - t * e
             }
-            Loss::SquaredHinge => {
+            GlmLoss::SquaredHinge => {
                 let short = (1.0 - t * e).max(0.0);
                 (pull[0], second[0]) = (2.0 * t * short, if short > 0.0 { 2.0 } else { 0.0 });
                 short * short
@@ -104,10 +104,13 @@ impl Loss {
     }
 
     /// The terms of all rows at the decision values, n × k.
-    pub fn terms(self, eta: &Array2<f64>, response: &Response) -> Terms {
+    pub fn terms(self, eta: &Array2<f64>, response: &Response) -> LossTerms {
         let (n, k) = eta.dim();
-        let mut terms =
-            Terms { losses: Array1::zeros(n), pull: Array2::zeros((n, k)), second: Array2::zeros((n, k)) };
+        let mut terms = LossTerms {
+            losses: Array1::zeros(n),
+            pull: Array2::zeros((n, k)),
+            second: Array2::zeros((n, k)),
+        };
         for i in (0..n).filter(|i| response.weights[*i] > 0.0) {
             let weight = response.weights[i];
             let (mut pull, mut second) = (terms.pull.row_mut(i), terms.second.row_mut(i));

@@ -31,5 +31,5 @@ pub use sums::GlmSums;
 
 use super::Ridge;
 use curvature::Curvature;
-use loss::{Loss, Response, Terms};
+use loss::{GlmLoss, LossTerms, Response};
 use step::Step;

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
-use super::{Loss, Response, Ridge, StandardisedMap, Step};
+use super::{GlmLoss, Response, Ridge, StandardisedMap, Step};
 use crate::data::standardisation::Standardisation;
 use crate::error::{Error, Result, check_size};
 use crate::labels::check_classes;
@@ -69,7 +69,7 @@ const LARGEST: usize = 2048;
 pub struct Glm<T: Real> {
     /// η as linear functions of features, with weights k × D for k decision values.
     pub(super) linear: Ridge<T>,
-    pub(super) loss: Loss,
+    pub(super) loss: GlmLoss,
     pub(super) intercept: bool,
     /// The number of classes; 0 for counts.
     pub(super) classes: usize,
@@ -87,7 +87,7 @@ impl<T: Real> Glm<T> {
     #[doc(alias = "softmax")]
     pub fn logistic(map: impl Into<StandardisedMap<T>>, classes: usize) -> Result<Self> {
         check_classes(classes)?;
-        Self::new(map.into(), Loss::Logistic, classes)
+        Self::new(map.into(), GlmLoss::Logistic, classes)
     }
 
     /// A regression of counts y ≥ 0 whose expected value is e^η. To choose a lengthscale, fit a
@@ -97,7 +97,7 @@ impl<T: Real> Glm<T> {
     /// # Errors
     /// The errors of [`logistic`](Glm::logistic).
     pub fn poisson(map: impl Into<StandardisedMap<T>>) -> Result<Self> {
-        Self::new(map.into(), Loss::Poisson, 0)
+        Self::new(map.into(), GlmLoss::Poisson, 0)
     }
 
     /// A support vector machine of two classes with the squared hinge. It has no probabilities.
@@ -106,11 +106,11 @@ impl<T: Real> Glm<T> {
     /// The errors of [`logistic`](Glm::logistic).
     #[doc(alias = "SVM")]
     pub fn squared_hinge(map: impl Into<StandardisedMap<T>>) -> Result<Self> {
-        Self::new(map.into(), Loss::SquaredHinge, 2)
+        Self::new(map.into(), GlmLoss::SquaredHinge, 2)
     }
 
     #[inline(never)]
-    fn new(map: StandardisedMap<T>, loss: Loss, classes: usize) -> Result<Self> {
+    fn new(map: StandardisedMap<T>, loss: GlmLoss, classes: usize) -> Result<Self> {
         let StandardisedMap { map, inputs } = map;
         GramIntake::check(&map, classes.max(1))?;
         check_memory("weights of classes", classes, size_of::<f64>().saturating_mul(map.feature_dim() + 2))?;
@@ -219,7 +219,7 @@ impl<T: Real> Glm<T> {
     pub(super) fn with_start(self, response: &Response) -> Self {
         let mut start = self.parameters();
         let is_new = start.weights.iter().chain(&start.intercepts).all(|v| *v == 0.0);
-        if self.loss == Loss::Poisson && self.intercept && is_new {
+        if self.loss == GlmLoss::Poisson && self.intercept && is_new {
             let total = response.total();
             // If all counts are 0, b has no minimum.
             let total = if total > 0.0 { total } else { response.half_a_count() };

@@ -2,11 +2,11 @@
 
 use ndarray::{Array1, Array2};
 
-use super::curvature::{Kind, Single};
+use super::curvature::{CurvatureKind, Single};
 use super::loss::sigmoid;
 use super::{Glm, GlmFit};
 use crate::Real;
-use crate::apply::ridge::rotation::{ROWS, Rotation, RotationBuffers};
+use crate::apply::ridge::rotation::{FeatureRotation, ROWS, RotationBuffers};
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::numeric::special::normal_cdf;
@@ -30,7 +30,7 @@ impl Single {
         check_size("the number of columns of x", model.map().dim(), x.ncols())?;
         let inverse = self.factor.lower_inverse();
         let (map, inputs) = (model.map(), model.standardisation());
-        let rotation = Rotation::new(map, inputs, &self.mean, inverse.nrows(), |k, f| inverse[[k, f]]);
+        let rotation = FeatureRotation::new(map, inputs, &self.mean, inverse.nrows(), |k, f| inverse[[k, f]]);
         let own = if self.total > 0.0 { 1.0 / self.total } else { 0.0 };
         let of_run = |buffers: &mut RotationBuffers<T>, start: usize| {
             if progress::is_stopped() {
@@ -113,7 +113,9 @@ impl<T: Real> GlmFit<T> {
 
     fn single(&self) -> Result<&Single> {
         match self.curvature.as_ref().map(|curvature| &curvature.kind) {
-            Some(Kind::Single(single)) if self.model().loss != super::Loss::SquaredHinge => Ok(single),
+            Some(CurvatureKind::Single(single)) if self.model().loss != super::GlmLoss::SquaredHinge => {
+                Ok(single)
+            }
             Some(_) => {
                 Err(Error::Unsupported { what: "Laplace's approximation for several classes or the hinge" })
             }

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2};
 
-use super::{Glm, Loss};
+use super::{Glm, GlmLoss};
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_finite, check_size};
 use crate::numeric;
@@ -27,7 +27,7 @@ impl<T: Real> Glm<T> {
 
     #[inline(never)]
     fn probabilities_of(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
-        if self.loss != Loss::Logistic {
+        if self.loss != GlmLoss::Logistic {
             return Err(Error::Unsupported { what: "probabilities from a model that is not logistic" });
         }
         let mut eta = self.linear.scores(x)?;
@@ -81,7 +81,7 @@ impl<T: Real> Glm<T> {
     /// # Errors
     /// The errors of [`scores`](Glm::scores); [`Unsupported`](Error::Unsupported) for models of classes.
     pub fn rates<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array1<T>> {
-        if self.loss != Loss::Poisson {
+        if self.loss != GlmLoss::Poisson {
             return Err(Error::Unsupported { what: "rates from a model of classes" });
         }
         Ok(self.linear.scores(x.into().view())?.iter().map(|eta| T::narrow(eta.exp())).collect())
@@ -117,7 +117,7 @@ impl<T: Real> Glm<T> {
     /// positive and finite, [`Unsupported`](Error::Unsupported) unless the model is logistic with an intercept.
     #[inline(never)]
     pub fn with_priors(self, fitted: &[f64], meant: &[f64]) -> Result<Self> {
-        if self.loss != Loss::Logistic || !self.intercept {
+        if self.loss != GlmLoss::Logistic || !self.intercept {
             let what = "priors of a model that is not logistic or has no intercept";
             return Err(Error::Unsupported { what });
         }

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, Axis};
 
-use super::{Glm, Loss, Response};
+use super::{Glm, GlmLoss, Response};
 use crate::error::{Error, Result, check_finite, check_size};
 use crate::{Real, Targets};
 
@@ -45,16 +45,16 @@ impl Given {
     }
 
     /// Rejects targets outside the domain of the loss.
-    fn check(&self, loss: Loss) -> Result<()> {
+    fn check(&self, loss: GlmLoss) -> Result<()> {
         let wrong =
             |row: usize, value: f64, domain| Err(Error::Entry { what: "the targets", row, value, domain });
         let several = self.y.ncols() > 1;
         for (i, row) in self.y.rows().into_iter().enumerate() {
             for y in row {
                 match loss {
-                    Loss::Poisson if *y < 0.0 => return wrong(i, *y, "not negative"),
-                    Loss::Logistic if !(0.0..=1.0).contains(y) => return wrong(i, *y, "from 0 to 1"),
-                    Loss::SquaredHinge if *y != 0.0 && *y != 1.0 => return wrong(i, *y, "0 or 1"),
+                    GlmLoss::Poisson if *y < 0.0 => return wrong(i, *y, "not negative"),
+                    GlmLoss::Logistic if !(0.0..=1.0).contains(y) => return wrong(i, *y, "from 0 to 1"),
+                    GlmLoss::SquaredHinge if *y != 0.0 && *y != 1.0 => return wrong(i, *y, "0 or 1"),
                     _ => {}
                 }
             }
@@ -104,7 +104,7 @@ impl Given {
             (_, present) => y.select(Axis(1), present),
         };
         let sign = |y: f64| 2.0 * y - 1.0;
-        let y = if model.loss == Loss::SquaredHinge { y.mapv(sign) } else { y };
+        let y = if model.loss == GlmLoss::SquaredHinge { y.mapv(sign) } else { y };
         Ok(Response { y: y.as_standard_layout().into_owned(), weights })
     }
 }

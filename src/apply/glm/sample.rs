@@ -1,8 +1,8 @@
-//! [`Sample`]: a random sample of the rows of a stream, by which it sees how far its model has moved.
+//! [`ClassSample`]: a random sample of the rows of a stream, by which it sees how far its model has moved.
 
 use ndarray::{Array1, Array2, ArrayView1};
 
-use super::{Glm, Loss, Response};
+use super::{Glm, GlmLoss, Response};
 use crate::Real;
 use crate::digest::avalanche;
 use crate::engine::PointsView;
@@ -14,7 +14,7 @@ const SIZE: usize = 512;
 
 /// Rows in memory: points, n × d, with responses, n × k, and positive weights.
 #[derive(Clone, Debug)]
-pub(super) struct Rows<T> {
+pub(super) struct WeightedRows<T> {
     pub points: Vec<T>,
     pub y: Vec<f64>,
     pub weights: Vec<f64>,
@@ -22,8 +22,8 @@ pub(super) struct Rows<T> {
 
 /// A uniform sample of the rows of a class, with the decision values at which their losses are linearised.
 #[derive(Clone, Debug)]
-pub(super) struct Sample<T> {
-    pub rows: Rows<T>,
+pub(super) struct ClassSample<T> {
+    pub rows: WeightedRows<T>,
     /// The number of each row in the stream. The rows whose numbers have the least hashes are kept.
     pub numbers: Vec<u64>,
     /// The decision values, n × k.
@@ -41,9 +41,9 @@ pub(super) struct SampledRow<'a, T> {
     pub eta: &'a [f64],
 }
 
-impl<T: Real> Rows<T> {
+impl<T: Real> WeightedRows<T> {
     pub fn none() -> Self {
-        Rows { points: Vec::new(), y: Vec::new(), weights: Vec::new() }
+        WeightedRows { points: Vec::new(), y: Vec::new(), weights: Vec::new() }
     }
 
     pub fn len(&self) -> usize {
@@ -72,9 +72,9 @@ impl<T: Real> Rows<T> {
     }
 }
 
-impl<T: Real> Sample<T> {
+impl<T: Real> ClassSample<T> {
     pub fn empty() -> Self {
-        Sample { rows: Rows::none(), numbers: Vec::new(), eta: Vec::new(), count: 0 }
+        ClassSample { rows: WeightedRows::none(), numbers: Vec::new(), eta: Vec::new(), count: 0 }
     }
 
     /// The number of rows of the stream for which a row of the sample stands.
@@ -159,10 +159,10 @@ impl<T: Real> Glm<T> {
     /// The sample to which a row belongs.
     pub(super) fn stratum(&self, y: ArrayView1<'_, f64>) -> usize {
         match self.loss {
-            Loss::Poisson => 0,
-            Loss::SquaredHinge => usize::from(y[0] > 0.0),
-            Loss::Logistic if y.len() == 1 => usize::from(y[0] >= 0.5),
-            Loss::Logistic => (0..y.len()).fold(0, |best, k| if y[k] > y[best] { k } else { best }),
+            GlmLoss::Poisson => 0,
+            GlmLoss::SquaredHinge => usize::from(y[0] > 0.0),
+            GlmLoss::Logistic if y.len() == 1 => usize::from(y[0] >= 0.5),
+            GlmLoss::Logistic => (0..y.len()).fold(0, |best, k| if y[k] > y[best] { k } else { best }),
         }
     }
 
@@ -171,9 +171,9 @@ impl<T: Real> Glm<T> {
     pub(super) fn smoothing(&self, response: &Response) -> Array2<f64> {
         let share = 1.0 / self.values().max(2) as f64;
         let mut all = response.y.mapv(|y| match self.loss {
-            Loss::Logistic => share - y,
-            Loss::SquaredHinge => -y,
-            Loss::Poisson => 0.5,
+            GlmLoss::Logistic => share - y,
+            GlmLoss::SquaredHinge => -y,
+            GlmLoss::Poisson => 0.5,
         });
         let weights: &Array1<f64> = &response.weights;
         all.rows_mut().into_iter().zip(weights).for_each(|(mut row, weight)| row *= *weight);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::conjugate::centred_products;
 use super::descent::Descent;
 use super::posterior::NO_EVIDENCE;
-use super::{Curvature, Glm, GlmFit, Loss, Response};
+use super::{Curvature, Glm, GlmFit, GlmLoss, Response};
 use crate::apply::ridge::{block_of, check_parts, folds_of, labels_of, repeated_rows};
 use crate::apply::{Criterion, least};
 use crate::engine::PointsView;
@@ -228,25 +228,25 @@ fn by_splits<T: Real>(mut descent: Descent<'_, '_, T>, division: &Division<'_>) 
         [rest, response.only(|i| folds[i] == Some(fold))]
     });
     let whole = classes_of(&descent.model, response);
-    let is_complete = |[rest, held]: &[Response; 2]| {
-        held.weights.sum() > 0.0 && rest.weights.sum() > 0.0 && classes_of(&descent.model, rest) == whole
+    let is_complete = |[rest, held_out]: &[Response; 2]| {
+        held_out.weights.sum() > 0.0 && rest.weights.sum() > 0.0 && classes_of(&descent.model, rest) == whole
     };
     let parts: Vec<[Response; 2]> = parts.filter(is_complete).collect();
-    let held: f64 = parts.iter().map(|[_, held]| held.weights.sum()).sum();
+    let held_out: f64 = parts.iter().map(|[_, held_out]| held_out.weights.sum()).sum();
     if parts.is_empty() {
         return Err(Error::NoData { what: "a test of a model whose rows have all classes" });
     }
     let mut models = vec![descent.model.clone(); parts.len()];
     let errors = over_grid(top, |_, lambda| {
         let mut error = 0.0;
-        for (model, [rest, held]) in models.iter_mut().zip(&parts) {
+        for (model, [rest, held_out]) in models.iter_mut().zip(&parts) {
             let mut fold = Descent::at(model.clone(), descent.x, rest)?;
             fold.run_coarsely(lambda)?;
-            error += fold.model.loss.total(&fold.eta, held);
+            error += fold.model.loss.total(&fold.eta, held_out);
             descent.passes += fold.passes;
             *model = fold.model;
         }
-        Ok(error / held)
+        Ok(error / held_out)
     })?;
     let (lambdas, each): (Vec<f64>, Vec<f64>) = errors.iter().copied().unzip();
     let (lambda, _) = least(&lambdas, &each)?;
@@ -319,7 +319,7 @@ fn over_grid(top: f64, mut error: impl FnMut(i32, f64) -> Result<f64>) -> Result
 
 /// Rejects models and weights without an evidence.
 fn check_evidence<T: Real>(model: &Glm<T>, response: &Response) -> Result<()> {
-    if model.values() > 1 || model.loss == Loss::SquaredHinge {
+    if model.values() > 1 || model.loss == GlmLoss::SquaredHinge {
         let what = "the evidence of several classes or of the hinge: take leave-one-out";
         return Err(Error::Unsupported { what });
     }

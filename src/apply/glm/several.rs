@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, s};
 
-use super::curvature::Matrix;
+use super::curvature::Hessian;
 use super::sums::pairs;
 use super::{GlmSums, Step};
 use crate::Real;
@@ -25,7 +25,7 @@ impl Several {
     }
 }
 
-impl Matrix {
+impl Hessian {
     /// Σ sφ̃φ̃ᵀ for one decision value. For several classes H_kl = −Σ aπ_kπ_l φ̃φ̃ᵀ for k ≠ l, and H_kk = −Σ_l H_kl over l ≠ k.
     pub fn bordered<T: Real>(sums: &GlmSums<T>) -> Self {
         let (classes, width) = (sums.model.values(), sums.model.map().feature_dim());
@@ -53,7 +53,7 @@ impl Matrix {
         }
         let is_penalised = |place: usize| f64::from(u8::from(place % entries < width));
         let penalised = Array1::from_shape_fn(classes * entries, is_penalised);
-        Matrix { a, penalised, mean: Array1::zeros(0), total: 0.0, shape: (classes, entries) }
+        Hessian { a, penalised, mean: Array1::zeros(0), total: 0.0, shape: (classes, entries) }
     }
 
     /// The symmetric matrix.

@@ -3,10 +3,10 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::sample::{Rows, Sample};
+use super::sample::{ClassSample, WeightedRows};
 use super::stream::StreamSums;
 use super::sums::pairs;
-use super::{Glm, GlmStream, GlmSums, Loss, Ridge};
+use super::{Glm, GlmLoss, GlmStream, GlmSums, Ridge};
 use crate::Real;
 use crate::reduce::StoredGramIntake;
 use crate::sealed::{sealed, sealed_fields};
@@ -16,7 +16,7 @@ sealed_fields! {
     #[serde(rename = "Glm", bound = "")]
     struct StoredGlm {
         linear: Ridge<T>,
-        loss: Loss,
+        loss: GlmLoss,
         intercept: bool,
         classes: usize,
         present: Vec<usize>,
@@ -29,9 +29,9 @@ impl<T: Real> TryFrom<StoredGlm<T>> for Glm<T> {
     fn try_from(stored: StoredGlm<T>) -> Result<Self, &'static str> {
         let StoredGlm { linear, loss, intercept, classes, present } = stored;
         let suits = match loss {
-            Loss::Logistic => classes >= 2,
-            Loss::Poisson => classes == 0,
-            Loss::SquaredHinge => classes == 2,
+            GlmLoss::Logistic => classes >= 2,
+            GlmLoss::Poisson => classes == 0,
+            GlmLoss::SquaredHinge => classes == 2,
         };
         let ascending = present.windows(2).all(|pair| pair[0] < pair[1]);
         let inside = present.iter().all(|class| *class < classes) && present.is_empty() == (classes == 0);
@@ -103,13 +103,13 @@ struct StoredGlmStream<T: Real> {
     #[serde(with = "crate::exact")]
     smoothing: Vec<f64>,
     rows: u64,
-    pending: StoredRows,
+    pending: StoredWeightedRows,
     samples: Vec<StoredSample>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Rows")]
-struct StoredRows {
+struct StoredWeightedRows {
     #[serde(with = "crate::exact")]
     points: Vec<f64>,
     #[serde(with = "crate::exact")]
@@ -121,7 +121,7 @@ struct StoredRows {
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Sample")]
 struct StoredSample {
-    rows: StoredRows,
+    rows: StoredWeightedRows,
     numbers: Vec<u64>,
     #[serde(with = "crate::exact")]
     eta: Vec<f64>,
@@ -146,15 +146,15 @@ impl<T: Real> From<&GlmStream<T>> for StoredGlmStream<T> {
     }
 }
 
-impl<T: Real> From<&Rows<T>> for StoredRows {
-    fn from(Rows { points, y, weights }: &Rows<T>) -> Self {
+impl<T: Real> From<&WeightedRows<T>> for StoredWeightedRows {
+    fn from(WeightedRows { points, y, weights }: &WeightedRows<T>) -> Self {
         let points = points.iter().map(|v| v.widen()).collect();
-        StoredRows { points, y: y.clone(), weights: weights.clone() }
+        StoredWeightedRows { points, y: y.clone(), weights: weights.clone() }
     }
 }
 
-impl<T: Real> From<&Sample<T>> for StoredSample {
-    fn from(Sample { rows, numbers, eta, count }: &Sample<T>) -> Self {
+impl<T: Real> From<&ClassSample<T>> for StoredSample {
+    fn from(ClassSample { rows, numbers, eta, count }: &ClassSample<T>) -> Self {
         StoredSample { rows: rows.into(), numbers: numbers.clone(), eta: eta.clone(), count: *count }
     }
 }
@@ -174,7 +174,7 @@ impl<T: Real> TryFrom<StoredGlmStream<T>> for GlmStream<T> {
             return Err("sums that are not finite".into());
         }
         let shape = [model.map().dim(), model.values()];
-        let samples: Vec<Sample<T>> =
+        let samples: Vec<ClassSample<T>> =
             samples.into_iter().map(|sample| sample.checked(shape)).collect::<Result<_, _>>()?;
         let total = samples.iter().try_fold(0u64, |total, sample| total.checked_add(sample.count));
         if total != Some(rows) {
@@ -185,10 +185,10 @@ impl<T: Real> TryFrom<StoredGlmStream<T>> for GlmStream<T> {
     }
 }
 
-impl StoredRows {
+impl StoredWeightedRows {
     /// The rows, of `d` coordinates and `values` responses.
-    fn checked<T: Real>(self, [d, values]: [usize; 2]) -> Result<Rows<T>, String> {
-        let StoredRows { points, y, weights } = self;
+    fn checked<T: Real>(self, [d, values]: [usize; 2]) -> Result<WeightedRows<T>, String> {
+        let StoredWeightedRows { points, y, weights } = self;
         let n = weights.len();
         if Some(points.len()) != n.checked_mul(d) || Some(y.len()) != n.checked_mul(values) {
             return Err("rows of another shape than that of the model".into());
@@ -198,18 +198,18 @@ impl StoredRows {
         if !finite || !weights.iter().all(|weight| weight.is_finite() && *weight > 0.0) {
             return Err("rows that are not finite or have no weight".into());
         }
-        Ok(Rows { points, y, weights })
+        Ok(WeightedRows { points, y, weights })
     }
 }
 
 impl StoredSample {
-    fn checked<T: Real>(self, shape: [usize; 2]) -> Result<Sample<T>, String> {
+    fn checked<T: Real>(self, shape: [usize; 2]) -> Result<ClassSample<T>, String> {
         let StoredSample { rows, numbers, eta, count } = self;
         let (rows, n) = (rows.checked(shape)?, numbers.len());
         let fits = rows.len() == n && Some(eta.len()) == n.checked_mul(shape[1]);
         if !fits || (n as u64) > count || (n == 0) != (count == 0) || !eta.iter().all(|v| v.is_finite()) {
             return Err("a sample whose parts do not fit".into());
         }
-        Ok(Sample { rows, numbers, eta, count })
+        Ok(ClassSample { rows, numbers, eta, count })
     }
 }

@@ -2,10 +2,10 @@
 
 use ndarray::{Array1, Array2};
 
-use super::curvature::{Matrix, factorised};
+use super::curvature::{Hessian, factorised};
 use super::descent::{ARMIJO, ROUNDING};
 use super::response::Given;
-use super::sample::{Rows, Sample, SampledRow};
+use super::sample::{ClassSample, SampledRow, WeightedRows};
 use super::{Glm, GlmSums, Response, Step};
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_finite, check_size, checked_positive, singular};
@@ -80,9 +80,9 @@ pub struct GlmStream<T: Real> {
     pub(super) lambda: f64,
     pub(super) sums: StreamSums,
     /// The rows that are held back.
-    pub(super) pending: Rows<T>,
+    pub(super) pending: WeightedRows<T>,
     /// A sample for each class.
-    pub(super) samples: Vec<Sample<T>>,
+    pub(super) samples: Vec<ClassSample<T>>,
     /// The model with the rows that are held back, once it has been asked for.
     pub(super) latest: Option<Glm<T>>,
 }
@@ -102,15 +102,15 @@ pub(super) struct StreamSums {
 
 /// Rows with their responses.
 #[derive(Clone, Copy)]
-struct Source<'a, T: Real> {
+struct ObservedRows<'a, T: Real> {
     x: PointsView<'a, T>,
     response: &'a Response,
 }
 
-impl<T: Real> Source<'_, T> {
+impl<T: Real> ObservedRows<'_, T> {
     /// These rows, with a shorter lifetime, to which views of points do not shorten by themselves.
-    fn borrowed(&self) -> Source<'_, T> {
-        Source { x: self.x.rows(0..self.x.nrows()), response: self.response }
+    fn borrowed(&self) -> ObservedRows<'_, T> {
+        ObservedRows { x: self.x.rows(0..self.x.nrows()), response: self.response }
     }
 }
 
@@ -132,9 +132,9 @@ impl<T: Real> GlmStream<T> {
         let size = model.values() * entries(model);
         let (matrix, zeros) = (Array2::zeros((size, size)), Array1::zeros(size));
         let sums = StreamSums { matrix, right: zeros.clone(), smoothing: zeros, rows: 0 };
-        let samples = vec![Sample::empty(); model.strata()];
+        let samples = vec![ClassSample::empty(); model.strata()];
         let model = model.clone();
-        Ok(GlmStream { model, lambda, sums, pending: Rows::none(), samples, latest: None })
+        Ok(GlmStream { model, lambda, sums, pending: WeightedRows::none(), samples, latest: None })
     }
 
     /// Adds a batch: points `x`, n × d, with their targets. A class may occur for the first time in any batch.
@@ -164,23 +164,23 @@ impl<T: Real> GlmStream<T> {
             self.latest = None;
             return Ok(());
         }
-        *self = self.with_pending(Some(Source { x: x.rows(0..x.nrows()), response: &response }))?;
+        *self = self.with_pending(Some(ObservedRows { x: x.rows(0..x.nrows()), response: &response }))?;
         Ok(())
     }
 
     /// The stream after the rows that are held back, and some more.
-    fn with_pending(&self, more: Option<Source<'_, T>>) -> Result<Self> {
+    fn with_pending(&self, more: Option<ObservedRows<'_, T>>) -> Result<Self> {
         let response = self.pending.response(self.model.values(), 1.0);
-        let pending = Source { x: self.pending.points(self.model.map().dim()), response: &response };
+        let pending = ObservedRows { x: self.pending.points(self.model.map().dim()), response: &response };
         let is_needed = self.pending.len() > 0;
-        let more = more.iter().map(Source::borrowed);
-        let added: Vec<Source<'_, T>> = is_needed.then_some(pending).into_iter().chain(more).collect();
-        let empty = GlmStream { pending: Rows::none(), latest: None, ..self.clone() };
+        let more = more.iter().map(ObservedRows::borrowed);
+        let added: Vec<ObservedRows<'_, T>> = is_needed.then_some(pending).into_iter().chain(more).collect();
+        let empty = GlmStream { pending: WeightedRows::none(), latest: None, ..self.clone() };
         if added.is_empty() { Ok(empty) } else { empty.with(&added) }
     }
 
     /// The stream after a batch, which is given in parts.
-    fn with(mut self, added: &[Source<'_, T>]) -> Result<Self> {
+    fn with(mut self, added: &[ObservedRows<'_, T>]) -> Result<Self> {
         if self.sums.rows == 0
             && let Some(last) = added.last()
         {
@@ -229,22 +229,23 @@ impl<T: Real> GlmStream<T> {
     /// Moves the model to the minimum of the losses of samples and of more rows, all of which are added to the sums.
     fn minimise_again(
         &mut self,
-        samples: &[Sample<T>],
-        added: &[Source<'_, T>],
+        samples: &[ClassSample<T>],
+        added: &[ObservedRows<'_, T>],
         enough: f64,
     ) -> Result<Vec<Moved>> {
         let (values, dim) = (self.model.values(), self.model.map().dim());
-        let response = |sample: &Sample<T>| sample.rows.response(values, sample.factor());
+        let response = |sample: &ClassSample<T>| sample.rows.response(values, sample.factor());
         let responses: Vec<Response> = samples.iter().map(response).collect();
         let kept = samples.iter().zip(&responses);
-        let kept = kept.map(|(sample, response)| Source { x: sample.rows.points(dim), response });
-        let sources: Vec<Source<'_, T>> = kept.chain(added.iter().map(Source::borrowed)).collect();
+        let kept = kept.map(|(sample, response)| ObservedRows { x: sample.rows.points(dim), response });
+        let sources: Vec<ObservedRows<'_, T>> =
+            kept.chain(added.iter().map(ObservedRows::borrowed)).collect();
         self.minimise(&sources, enough)
     }
 
     /// Counts rows, and adds them to the gradient of smoothing.
-    fn count(&mut self, source: &Source<'_, T>) -> Result<()> {
-        let Source { x, response } = *source;
+    fn count(&mut self, source: &ObservedRows<'_, T>) -> Result<()> {
+        let ObservedRows { x, response } = *source;
         let pulled = self.model.pulled(x, &self.model.smoothing(response))?;
         self.sums.smoothing += &pulled.of(&self.model);
         self.sums.rows += response.present() as u64;
@@ -253,7 +254,7 @@ impl<T: Real> GlmStream<T> {
 
     /// Moves the model to the minimum of the sums and of the losses of more rows, and adds these rows to the sums. No step follows
     /// one that lowers the loss by less than `enough`.
-    fn minimise(&mut self, sources: &[Source<'_, T>], enough: f64) -> Result<Vec<Moved>> {
+    fn minimise(&mut self, sources: &[ObservedRows<'_, T>], enough: f64) -> Result<Vec<Moved>> {
         let smoothing = &self.sums.smoothing / self.sums.rows.max(1) as f64;
         let linear = &self.sums.right + &smoothing;
         let weight: f64 = sources.iter().map(|source| source.response.weights.sum()).sum();
@@ -275,7 +276,7 @@ impl<T: Real> GlmStream<T> {
                 sources.iter().map(|source| along.linear.scores(source.x)).collect::<Result<_>>()?;
             let slack = ROUNDING * (total.abs() + weight);
             let falls = |fraction: f64| {
-                let of = |((source, eta), change): ((&Source<'_, T>, &Array2<f64>), &Array2<f64>)| {
+                let of = |((source, eta), change): ((&ObservedRows<'_, T>, &Array2<f64>), &Array2<f64>)| {
                     self.model.loss.total(&(eta + &(change * fraction)), source.response)
                 };
                 let new: f64 = sources.iter().zip(&eta).zip(&change).map(of).sum();
@@ -306,7 +307,7 @@ impl<T: Real> GlmStream<T> {
     /// The second derivatives of the losses of some rows, minus their first derivatives, and the losses.
     fn linearised(
         &self,
-        sources: &[Source<'_, T>],
+        sources: &[ObservedRows<'_, T>],
         eta: &[Array2<f64>],
     ) -> Result<(Array2<f64>, Array1<f64>, f64)> {
         let (mut own, mut pull) =
@@ -316,7 +317,7 @@ impl<T: Real> GlmStream<T> {
             let mut sums = GlmSums::at(&self.model)?;
             let terms = self.model.loss.terms(eta, source.response);
             sums.add(source.x, &terms, source.response)?;
-            own += &Matrix::bordered(&sums).full();
+            own += &Hessian::bordered(&sums).full();
             pull += &sums.gradient(0.0).of(&self.model);
             total += terms.losses.sum();
         }
@@ -346,7 +347,12 @@ impl<T: Real> GlmStream<T> {
     }
 
     /// Whether the model has moved too far for losses that were linearised before.
-    fn has_drifted(&self, samples: &[Sample<T>], added: &[Source<'_, T>], moved: &[Moved]) -> Result<bool> {
+    fn has_drifted(
+        &self,
+        samples: &[ClassSample<T>],
+        added: &[ObservedRows<'_, T>],
+        moved: &[Moved],
+    ) -> Result<bool> {
         let [mut beyond, mut whole] = [0.0; 2];
         for sample in samples.iter().filter(|sample| sample.count > 0) {
             let [own, all] = sample.drift(&self.model)?;
@@ -426,7 +432,7 @@ impl Step {
 }
 
 /// The decrease of the loss below which no further step is taken for a batch: a multiple of the mean weight of its rows.
-fn enough<T: Real>(added: &[Source<'_, T>]) -> f64 {
+fn enough<T: Real>(added: &[ObservedRows<'_, T>]) -> f64 {
     let rows: usize = added.iter().map(|source| source.response.present()).sum();
     let weight: f64 = added.iter().map(|source| source.response.weights.sum()).sum();
     // Without rows, the loss is quadratic, and one step leads to its minimum.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, Axis, s};
 
 use super::response::Given;
-use super::{Curvature, Glm, GlmFit, Response, Step, Terms};
+use super::{Curvature, Glm, GlmFit, LossTerms, Response, Step};
 use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::once::once;
@@ -114,7 +114,7 @@ impl<T: Real> GlmSums<T> {
     }
 
     /// Adds the next rows, with the terms of their losses.
-    pub(super) fn add(&mut self, x: PointsView<'_, T>, terms: &Terms, response: &Response) -> Result<()> {
+    pub(super) fn add(&mut self, x: PointsView<'_, T>, terms: &LossTerms, response: &Response) -> Result<()> {
         let (n, values) = terms.pull.dim();
         let mut sums = Array2::zeros((n, values + 3));
         sums.column_mut(0).assign(&terms.losses);
@@ -274,7 +274,7 @@ impl<T: Real> GlmSums<T> {
         let missing = |row: usize| Err(Error::Entry { what, row, value: 0.0, domain });
         let sums: Vec<f64> = match (self.model.classes, totals) {
             (0, _) => return Ok(()),
-            (_, [second]) if self.model.loss == super::Loss::Logistic => vec![weight - second, *second],
+            (_, [second]) if self.model.loss == super::GlmLoss::Logistic => vec![weight - second, *second],
             (_, [difference]) => vec![weight - difference, weight + difference],
             (_, totals) => totals.to_vec(),
         };

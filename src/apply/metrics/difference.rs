@@ -1,4 +1,4 @@
-//! [`Matrix`]: K̂ − K, or K, read row by row and scaled by powers of two so that squares neither overflow nor
+//! [`ScaledMatrix`]: K̂ − K, or K, read row by row and scaled by powers of two so that squares neither overflow nor
 //! underflow.
 
 use std::ops::Range;
@@ -9,14 +9,14 @@ use crate::Real;
 use crate::numeric::{Isa, add_scaled, dot, power_of_two_below};
 
 /// A matrix with an entry that is not 0; all are over powers of two, by which the largest is near 1.
-pub(super) struct Matrix<'a, T> {
+pub(super) struct ScaledMatrix<'a, T> {
     left: CowArray<'a, T, Ix2>,
     minus: Option<CowArray<'a, T, Ix2>>,
     /// The powers of two. Divided by the first, differences do not overflow; by the second, their squares do not vanish.
     units: [f64; 2],
 }
 
-impl<'a, T: Real> Matrix<'a, T> {
+impl<'a, T: Real> ScaledMatrix<'a, T> {
     /// The matrix `left`, less `minus` if there is one; `None` if all entries are 0.
     pub fn new(left: ArrayView2<'a, T>, minus: Option<ArrayView2<'a, T>>) -> Option<Self> {
         let size =
@@ -24,7 +24,7 @@ impl<'a, T: Real> Matrix<'a, T> {
         let largest = size(&left).max(minus.as_ref().map_or(0.0, size));
         // Rows are read many times, and so are made contiguous.
         let [left, minus] = [Some(left), minus].map(|a| a.map(in_rows));
-        let mut matrix = Matrix { left: left?, minus, units: [power_of_two_below(largest), 1.0] };
+        let mut matrix = ScaledMatrix { left: left?, minus, units: [power_of_two_below(largest), 1.0] };
         let largest =
             matrix.rows().fold(0.0, |size: f64, row| row.iter().fold(size, |size, v| size.max(v.abs())));
         matrix.units[1] = power_of_two_below(largest);

@@ -31,7 +31,7 @@ pub use distribution::{kolmogorov_smirnov, total_variation, wasserstein};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::once::once;
-use difference::Matrix;
+use difference::ScaledMatrix;
 
 /// The relative accuracy of the singular value that [`spectral_error`] finds by iteration. It is the largest one unless
 /// the start vector is almost orthogonal to its singular vector.
@@ -143,11 +143,11 @@ pub fn negative_fraction<T: Real, D: Dimension>(estimate: &ArrayRef<T, D>) -> Re
 fn relative<T: Real>(
     estimate: &ArrayRef2<T>,
     exact: &ArrayRef2<T>,
-    norm: impl Fn(&Matrix<'_, T>) -> Result<f64>,
+    norm: impl Fn(&ScaledMatrix<'_, T>) -> Result<f64>,
 ) -> Result<f64> {
     let all_zero = Error::Parameter { name: "the norm of the exact matrix", value: 0.0, domain: "above 0" };
-    let kernel = Matrix::new(exact.view(), None).ok_or(all_zero)?;
-    let Some(difference) = Matrix::new(estimate.view(), Some(exact.view())) else { return Ok(0.0) };
+    let kernel = ScaledMatrix::new(exact.view(), None).ok_or(all_zero)?;
+    let Some(difference) = ScaledMatrix::new(estimate.view(), Some(exact.view())) else { return Ok(0.0) };
     Ok(norm(&difference)? / norm(&kernel)? * difference.units_over(&kernel))
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rand::RngExt;
 
-use super::difference::Matrix;
+use super::difference::ScaledMatrix;
 use crate::Real;
 use crate::error::Result;
 use crate::numeric::{Isa, add_scaled, dot};
@@ -22,7 +22,7 @@ const RUN: usize = 256;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 const DECOMPOSED: usize = 1000;
 
-impl<T: Real> Matrix<'_, T> {
+impl<T: Real> ScaledMatrix<'_, T> {
     /// ‖A‖₂.
     pub fn spectral(&self) -> Result<f64> {
         #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
@@ -42,7 +42,7 @@ impl<T: Real> Matrix<'_, T> {
 ///
 /// After k steps A Vₖ = Uₖ Bₖ and Aᵀ Uₖ = Vₖ Bₖᵀ + βₖ vₖ₊₁ eₖᵀ with orthonormal columns and Bₖ upper bidiagonal: the
 /// entries α₁, β₁, α₂, … of its two diagonals are `entries`. A left singular vector x of Bₖ leaves the residual βₖ |xₖ|.
-fn largest_singular_value<T: Real>(a: &Matrix<'_, T>) -> f64 {
+fn largest_singular_value<T: Real>(a: &ScaledMatrix<'_, T>) -> f64 {
     let (rows, columns) = a.dim();
     let mut random = crate::rng(0);
     let mut v: Vec<f64> = (0..columns).map(|_| random.random::<f64>() - 0.5).collect();

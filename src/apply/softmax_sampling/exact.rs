@@ -22,7 +22,7 @@ const ROWS: (usize, usize) = (4, 64);
 
 /// The vectors of classes, from which all logits are computed by a product.
 #[derive(Clone, Debug)]
-pub(super) struct Exact<T: Real> {
+pub(super) struct ExactClasses<T: Real> {
     pub classes: Classes,
     /// The vectors, with room for more classes; vectors of removed classes do not matter.
     vectors: Packed<T>,
@@ -37,7 +37,7 @@ struct Buffers<T> {
 }
 
 /// The softmax of a row.
-struct Softmax<'a, T> {
+struct RowSoftmax<'a, T> {
     logits: &'a [T],
     /// e^(logit − top), 0 for classes that were removed.
     weights: &'a [T],
@@ -47,11 +47,11 @@ struct Softmax<'a, T> {
     log_sum: f64,
 }
 
-impl<T: Real> Exact<T> {
+impl<T: Real> ExactClasses<T> {
     /// Draws from the softmax over these vectors, in rows, one for each number of a class.
     pub fn new(classes: Classes, vectors: ArrayView2<'_, T>) -> Self {
         let packed = Packed::new(vectors.nrows(), vectors.ncols(), |j, k| vectors[[j, k]]);
-        Exact { classes, vectors: packed }
+        ExactClasses { classes, vectors: packed }
     }
 
     pub fn bytes(&self) -> usize {
@@ -115,7 +115,7 @@ impl<T: Real> Exact<T> {
     /// Draws for one point.
     ///
     /// # Errors
-    /// The errors of [`sample`](Exact::sample).
+    /// The errors of [`sample`](ExactClasses::sample).
     pub fn draw(&self, h: &[T], out: DrawsMut<'_>, uniform: &mut dyn FnMut() -> f64) -> Result<()> {
         let mut buffers = Buffers::default();
         self.fill(h, &mut buffers);
@@ -126,7 +126,7 @@ impl<T: Real> Exact<T> {
     /// ln of the probabilities of classes that are present.
     ///
     /// # Errors
-    /// The errors of [`sample`](Exact::sample).
+    /// The errors of [`sample`](ExactClasses::sample).
     pub fn log_probabilities(&self, h: &[T], classes: impl Iterator<Item = usize>) -> Result<Vec<f64>> {
         let mut buffers = Buffers::default();
         self.fill(h, &mut buffers);
@@ -142,7 +142,7 @@ impl<T: Real> Exact<T> {
     }
 
     /// The softmax of row i of the logits; `row` is its number among all points.
-    fn softmax<'a>(&self, buffers: &'a mut Buffers<T>, i: usize, row: usize) -> Result<Softmax<'a, T>> {
+    fn softmax<'a>(&self, buffers: &'a mut Buffers<T>, i: usize, row: usize) -> Result<RowSoftmax<'a, T>> {
         let classes = self.classes.count();
         let Buffers { logits, weights, ends } = buffers;
         let logits = &logits[i * classes..][..classes];
@@ -160,11 +160,11 @@ impl<T: Real> Exact<T> {
             sum += plain_sum(Isa::best(), block);
             sum
         }));
-        Ok(Softmax { logits, weights, ends, log_sum: top.widen() + sum.ln() })
+        Ok(RowSoftmax { logits, weights, ends, log_sum: top.widen() + sum.ln() })
     }
 }
 
-impl<T: Real> Softmax<'_, T> {
+impl<T: Real> RowSoftmax<'_, T> {
     /// ln of the probability of a class that is present, cut at 0, which rounding could exceed.
     fn log_probability(&self, class: usize) -> f64 {
         (self.logits[class].widen() - self.log_sum).min(0.0)

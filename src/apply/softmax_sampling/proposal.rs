@@ -4,9 +4,9 @@ use ndarray::{ArrayRef2, ArrayView2, CowArray, Ix2};
 
 use super::SoftmaxSampler;
 use super::classes::Classes;
-use super::exact::Exact;
+use super::exact::ExactClasses;
 use super::sampler::Engine;
-use super::tree::{Reference, Tree, standard};
+use super::tree::{FeatureReference, Tree, standard};
 use crate::Real;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::data::shaping::Shaping;
@@ -193,14 +193,14 @@ impl<T: Real> Proposal<T> {
         &self,
         classes: Classes,
         vectors: ArrayView2<'_, T>,
-        reference: Option<Reference<T>>,
+        reference: Option<FeatureReference<T>>,
     ) -> Result<Engine<T>> {
         self.check_memory(classes.count())?;
         if self.is_exact(classes.count()) {
-            return Ok(Engine::Exact(Exact::new(classes, vectors)));
+            return Ok(Engine::Exact(ExactClasses::new(classes, vectors)));
         }
         let (program, points) = (self.map.program(), self.points(vectors));
-        let reference = reference.unwrap_or_else(|| Reference::of(program, points.view()));
+        let reference = reference.unwrap_or_else(|| FeatureReference::of(program, points.view()));
         Ok(Engine::Tree(Tree::new(program, reference, classes, points, self.classes_of_a_leaf())?))
     }
 

@@ -3,9 +3,9 @@
 use ndarray::{ArrayRef1, ArrayRef2, Axis};
 
 use super::classes::{Classes, check_below};
-use super::exact::Exact;
+use super::exact::ExactClasses;
 use super::partition::dot;
-use super::tree::{Mixture, Tree, Walker};
+use super::tree::{Tree, TreeMixture, Walker};
 use super::{Draws, Partition, Proposal};
 use crate::Real;
 use crate::error::{Result, check_finite, check_size};
@@ -85,7 +85,7 @@ pub struct SoftmaxSampler<T: Real> {
 #[derive(Clone, Debug)]
 pub(super) enum Engine<T: Real> {
     Tree(Tree<T>),
-    Exact(Exact<T>),
+    Exact(ExactClasses<T>),
 }
 
 impl<T: Real> Engine<T> {
@@ -264,8 +264,8 @@ impl<T: Real> SoftmaxSampler<T> {
         Draws::with_room(n, k, self.proposal.diagnosed && !self.is_exact())
     }
 
-    fn mixture<'a>(&'a self, tree: &'a Tree<T>) -> Mixture<'a, T> {
-        Mixture { proposal: &self.proposal, tree }
+    fn mixture<'a>(&'a self, tree: &'a Tree<T>) -> TreeMixture<'a, T> {
+        TreeMixture { proposal: &self.proposal, tree }
     }
 }
 

@@ -7,10 +7,10 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::classes::Classes;
-use super::exact::Exact;
+use super::exact::ExactClasses;
 use super::proposal::LARGEST_LEAF;
 use super::sampler::Engine;
-use super::tree::{Nodes, Reference, Tree};
+use super::tree::{FeatureReference, Nodes, Tree};
 use super::{Proposal, SampledSoftmax, SoftmaxSampler};
 use crate::Real;
 use crate::error::check_size;
@@ -135,12 +135,12 @@ impl<T: Real> TryFrom<StoredSampler<T>> for SoftmaxSampler<T> {
         proposal.check_memory(count).map_err(words)?;
         let rows = narrowed(&rows)?;
         if is_exact {
-            let engine = Engine::Exact(Exact::new(classes, rows.view()));
+            let engine = Engine::Exact(ExactClasses::new(classes, rows.view()));
             return Ok(SoftmaxSampler { proposal, engine });
         }
         let program = map.program();
         let reference = reference.into_iter().map(T::narrow).collect();
-        let reference = Reference::from_logarithms(program, reference).ok_or(REFERENCE)?;
+        let reference = FeatureReference::from_logarithms(program, reference).ok_or(REFERENCE)?;
         let tree = if leaf > 1 {
             Tree::new(program, reference, classes, rows.into(), leaf).map_err(words)?
         } else {
@@ -179,7 +179,9 @@ impl<T: Real> TryFrom<StoredLayer<T>> for SampledSoftmax<T> {
         let (vectors, reference) = (narrowed(&vectors)?, reference.into_iter().map(T::narrow).collect());
         let reference = match proposal.is_exact(vectors.nrows()) {
             true => None,
-            false => Some(Reference::from_logarithms(proposal.map.program(), reference).ok_or(REFERENCE)?),
+            false => {
+                Some(FeatureReference::from_logarithms(proposal.map.program(), reference).ok_or(REFERENCE)?)
+            }
         };
         let engine = proposal.engine(classes, vectors.view(), reference).map_err(words)?;
         Ok(SampledSoftmax { sampler: SoftmaxSampler { proposal, engine }, vectors: vectors.into() })

@@ -15,7 +15,7 @@ use super::fold::for_runs;
 use super::input::Input;
 use super::leaf::Leaf;
 use super::pass::Pass;
-use super::plan::{Plan, ranges};
+use super::plan::{MapPlan, ranges};
 use super::routed::Routed;
 use super::sum::Sum;
 use super::{Form, Lift, Program, Projection, Scratch, Side, TileShape};
@@ -81,25 +81,25 @@ pub(crate) fn pull_back_logarithms<T: Real>(
     out: ArrayViewMut2<'_, f64>,
 ) {
     debug_assert!(takes_logarithms(program), "a program that takes cotangents of logarithms");
-    if let Plan::Leaf(leaf) = program.plan() {
+    if let MapPlan::Leaf(leaf) = program.plan() {
         exponents::of_logarithms(leaf, rows, out);
     }
 }
 
 /// Whether a program takes cotangents of the logarithms of its features: a leaf of real exponentials of projected points.
 pub(crate) fn takes_logarithms<T: Real>(program: &Program<T>) -> bool {
-    let Plan::Leaf(leaf) = program.plan() else { return false };
+    let MapPlan::Leaf(leaf) = program.plan() else { return false };
     matches!((leaf.lift, &*leaf.input), (Lift::Exp | Lift::ExpPair, Input::Points))
 }
 
 /// Whether all maps of a plan have gradients.
-pub(crate) fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
+pub(crate) fn has_gradients<T: Real>(plan: &MapPlan<T>, side: Side) -> bool {
     match plan {
-        Plan::Leaf(_) => true,
-        Plan::Sum(sum) => sum.parts().all(|part| has_gradients(part, side)),
-        Plan::Routed(routed) => routed.plans().all(|plan| has_gradients(plan, side)),
-        Plan::Conditioned(conditioned) => has_gradients(conditioned.base(), side),
-        Plan::Foreign(map, facts) => {
+        MapPlan::Leaf(_) => true,
+        MapPlan::Sum(sum) => sum.parts().all(|part| has_gradients(part, side)),
+        MapPlan::Routed(routed) => routed.plans().all(|plan| has_gradients(plan, side)),
+        MapPlan::Conditioned(conditioned) => has_gradients(conditioned.base(), side),
+        MapPlan::Foreign(map, facts) => {
             let (x, c) = (Array2::zeros((0, facts.dim)), Array2::zeros((0, facts.feature_dim())));
             let mut out = Array2::zeros((0, facts.dim));
             map.pull_back(side, x.view(), c.view(), out.view_mut())
@@ -109,20 +109,20 @@ pub(crate) fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
 
 /// Adds gradients to `out`.
 fn of_plan<T: Real>(
-    plan: &Plan<T>,
+    plan: &MapPlan<T>,
     rows: PulledRows<'_, T>,
     mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
     match plan {
-        Plan::Leaf(leaf) => {
+        MapPlan::Leaf(leaf) => {
             out.add_assign(&of_leaf(leaf, rows, scratch));
             true
         }
-        Plan::Sum(sum) => of_sum(sum, rows, out, scratch),
-        Plan::Routed(routed) => of_routed(routed, rows, out, scratch),
-        Plan::Conditioned(conditioned) => of_conditioned(plan, conditioned, rows, out, scratch),
-        Plan::Foreign(map, _) => {
+        MapPlan::Sum(sum) => of_sum(sum, rows, out, scratch),
+        MapPlan::Routed(routed) => of_routed(routed, rows, out, scratch),
+        MapPlan::Conditioned(conditioned) => of_conditioned(plan, conditioned, rows, out, scratch),
+        MapPlan::Foreign(map, _) => {
             let mut gradient = Array2::zeros(rows.x.dim());
             let known = map.pull_back(rows.side, rows.x, rows.cotangents, gradient.view_mut());
             out.zip_mut_with(&gradient, |out, gradient| *out += gradient.widen());
@@ -180,7 +180,7 @@ fn of_routed<T: Real>(
 
 /// Adds gradients through a conditioned map: through the images of points and through their factors.
 fn of_conditioned<T: Real>(
-    plan: &Plan<T>,
+    plan: &MapPlan<T>,
     conditioned: &ConditionedPlan<T>,
     rows: PulledRows<'_, T>,
     out: ArrayViewMut2<'_, f64>,
@@ -225,7 +225,12 @@ fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: PulledRows<'_, T>, scratch: &mut Scrat
 }
 
 /// The features of a plan.
-fn filled<T: Real>(plan: &Plan<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {
+fn filled<T: Real>(
+    plan: &MapPlan<T>,
+    side: Side,
+    x: ArrayView2<'_, T>,
+    scratch: &mut Scratch<T>,
+) -> Batch<T> {
     let (facts, mut batch) = (plan.facts(), Batch::default());
     let shape = TileShape { rows: x.nrows(), width: facts.feature_dim(), blocks: facts.blocks.len() };
     batch.resize(shape, Form::Values);

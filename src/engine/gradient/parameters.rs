@@ -9,7 +9,7 @@ use crate::Real;
 use crate::engine::function::{self, Factor};
 use crate::engine::input::Input;
 use crate::engine::leaf::Leaf;
-use crate::engine::plan::Plan;
+use crate::engine::plan::MapPlan;
 use crate::engine::{Lift, Program, Scratch, Side};
 use crate::threads;
 
@@ -72,7 +72,7 @@ pub(crate) fn sums_of_logarithms<T: Real>(
 }
 
 fn leaf_of_points<T: Real>(program: &Program<T>) -> Option<&Leaf<T>> {
-    let Plan::Leaf(leaf) = program.plan() else { return None };
+    let MapPlan::Leaf(leaf) = program.plan() else { return None };
     matches!(*leaf.input, Input::Points).then_some(leaf)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn gradient<T: Real>(
             } else {
                 sums[[i, l]].widen() / u - u * sum
             };
-            let gradient = 2.0 * logarithms.unshifted * scaled * sum + moved;
+            let gradient = 2.0 * logarithms.norm_coefficient * scaled * sum + moved;
             out[l] = gradient / logarithms.scales[l];
         }
     }
@@ -60,14 +60,14 @@ impl<T: Real> AtZero<'_, T> {
         scale: f64,
         scratch: &mut Scratch<T>,
     ) -> f64 {
-        let Logarithms { divisors, scales, unshifted, .. } = self.logarithms;
+        let Logarithms { divisors, scales, norm_coefficient, .. } = self.logarithms;
         let divisor = divisors[l];
         let mut point = x.to_owned().insert_axis(Axis(0));
         // The point with uₗ = rₗ, where the first power is 1.
         point[[0, l]] = T::narrow(divisor * scales[l]);
         let batch = features(self.leaf, self.side, point.view(), scratch);
         let row = batch.row(0);
-        let factor = (unshifted - 0.5) * divisor * divisor;
+        let factor = (norm_coefficient - 0.5) * divisor * divisor;
         let counts = self.projection.frequencies().rows();
         let first = (0..c.len()).filter(|j| counts[[*j, l]] == 1.0);
         let sum: f64 = first.map(|j| c[j].widen() * row.values[j].widen()).sum();

@@ -13,7 +13,7 @@ use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
 use crate::memory::check_memory;
-use crate::numeric::{self, Buffer, Isa, Packed, Panels, Window};
+use crate::numeric::{self, Buffer, Isa, Packed, Panels, Submatrix};
 use crate::once::once;
 use crate::threads;
 
@@ -50,7 +50,7 @@ pub struct Projection<T> {
     /// An upper bound on every |ωⱼ·u| with ‖u‖ = 1, including rounding.
     reach: f64,
     /// A bound on every intermediate value for ‖u‖ = 1.
-    detour: f64,
+    intermediate_bound: f64,
     /// ωᵀ, packed when gradients first need it.
     transposed: OnceLock<Packed<T>>,
 }
@@ -123,7 +123,7 @@ impl<T: Real> Projection<T> {
         let (inverse, inverses) = lengthscale.inverses();
         // By the Cauchy–Schwarz inequality.
         let rounding = 1.0 + T::epsilon().widen() * (frequencies.padded_dim() + 8) as f64;
-        let (matrix, reach, detour) = match frequencies.structured() {
+        let (matrix, reach, intermediate_bound) = match frequencies.structured() {
             Some(structured) if method == Method::Structured => {
                 // Rows are no longer than their radii; points are rotated before they are divided by an isotropic ℓ.
                 let reach = longest_radius(structured) * rounding;
@@ -147,7 +147,7 @@ impl<T: Real> Projection<T> {
             inverse,
             inverses,
             reach,
-            detour,
+            intermediate_bound,
             frequencies,
             lengthscale: lengthscale.clone(),
             transposed: OnceLock::new(),
@@ -246,7 +246,7 @@ impl<T: Real> Projection<T> {
         match norms {
             Some(norms) => norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm),
             None => {
-                let x = Window { values: x, rows, stride: x_stride, width: d };
+                let x = Submatrix { values: x, rows, stride: x_stride, width: d };
                 let scales = tile.rows_in(0..rows).log_scales;
                 numeric::squared_norms(Isa::best(), scales, x, self.inverse, &self.inverses);
             }
@@ -290,7 +290,7 @@ impl<T: Real> Projection<T> {
 
     /// The largest squared norm for which no number can overflow.
     fn safe(&self) -> f64 {
-        (T::max_value().widen() / 4.0 / self.detour).powi(2)
+        (T::max_value().widen() / 4.0 / self.intermediate_bound).powi(2)
     }
 
     /// Multiplies rows of points; `x_stride` and `stride` are the distances between rows of points and of products.

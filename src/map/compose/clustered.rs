@@ -6,7 +6,7 @@ use super::part::common_kernel;
 use super::{Centres, Known, Part, Size};
 use crate::data::Clustering;
 use crate::digest::{Digest, Identify};
-use crate::engine::{Plan, Routed};
+use crate::engine::{MapPlan, Routed};
 use crate::error::{Result, check_size};
 use crate::map::{AnyKernel, Map, Omega, PlainRecipe, Transform};
 use crate::{ComplexExponential, Real};
@@ -154,11 +154,11 @@ impl<M> Clustered<M> {
 
 impl<T: Real> Clustered<Map<T>> {
     /// A plan for each pair of clusters.
-    pub(super) fn lower(&self) -> Result<Plan<T>> {
+    pub(super) fn lower(&self) -> Result<MapPlan<T>> {
         let plan = |(i, j): (usize, usize)| self.bases[i * self.keys.len() + j].program().plan().clone();
         let plans = Array2::from_shape_fn((self.queries.len(), self.keys.len()), plan);
         let centres = [&self.queries, &self.keys].map(|clusters| clusters.centres().clone());
-        Ok(Plan::Routed(Routed::new(centres, plans)))
+        Ok(MapPlan::Routed(Routed::new(centres, plans)))
     }
 }
 

@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayViewMut1, s
 use super::conditioning::dot;
 use super::{Composite, Conditioning, Known, Part, Size};
 use crate::digest::{Digest, Identify, Identity};
-use crate::engine::{self, Plan};
+use crate::engine::{self, MapPlan};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::{Exponential, Kernel, Lengthscale};
 use crate::map::Map;
@@ -143,13 +143,13 @@ struct Images<T> {
 
 impl<T: Real> Conditioned<Map<T>> {
     /// The plan of the map at transformed points; for the identity the plan of the map itself.
-    pub(super) fn lower(&self) -> Result<Plan<T>> {
+    pub(super) fn lower(&self) -> Result<MapPlan<T>> {
         let (plan, exponential) = (self.base.program().plan().clone(), self.exponential()?);
         if self.conditioning.is_identity() {
             return Ok(plan);
         }
         let affine = self.conditioning.affine::<T>(&exponential);
-        Ok(Plan::Conditioned(engine::ConditionedPlan::new(plan, affine, &exponential.lengthscale)?))
+        Ok(MapPlan::Conditioned(engine::ConditionedPlan::new(plan, affine, &exponential.lengthscale)?))
     }
 
     /// Whether pairwise estimates of the map are not products of its features.

@@ -19,11 +19,11 @@ pub(in crate::map) fn rounding<T: Real>(features: usize) -> f64 {
 }
 
 /// The estimates of a map for pairs of points: for all pairs, or for pairs of these numbers.
-type Estimates<'a, T> = dyn Fn(&Map<T>, Option<&[usize]>) -> Result<Array1<SignedLog>> + 'a;
+type PairEstimates<'a, T> = dyn Fn(&Map<T>, Option<&[usize]>) -> Result<Array1<SignedLog>> + 'a;
 
 impl<T: Real> Coefficient<Map<T>> {
     /// c·Ĉ for each of `count` pairs.
-    fn random(&self, count: usize, of: &Estimates<'_, T>) -> Result<Array1<SignedLog>> {
+    fn random(&self, count: usize, of: &PairEstimates<'_, T>) -> Result<Array1<SignedLog>> {
         let factor = SignedLog::from(self.factor);
         let times = |c: SignedLog| SignedLog { sign: c.sign * factor.sign, ..c }.scaled(factor.ln_abs);
         match &self.map {
@@ -64,7 +64,7 @@ impl<T: Real> Hybrid<Map<T>> {
     }
 
     /// The estimates of `count` pairs from the estimates of the parts.
-    fn combined(&self, count: usize, of: &Estimates<'_, T>) -> Result<Array1<SignedLog>> {
+    fn combined(&self, count: usize, of: &PairEstimates<'_, T>) -> Result<Array1<SignedLog>> {
         let terms = self.terms.len();
         let left = self.terms.iter().fold(1.0, |left, (weight, _)| left - weight.constant);
         let largest =
@@ -90,7 +90,7 @@ impl<T: Real> Hybrid<Map<T>> {
 fn weighted<T: Real>(
     mut weights: Array1<SignedLog>,
     map: &Map<T>,
-    of: &Estimates<'_, T>,
+    of: &PairEstimates<'_, T>,
 ) -> Result<Array1<SignedLog>> {
     let present: Vec<usize> = (0..weights.len()).filter(|i| weights[*i].sign != 0.0).collect();
     let estimates = of(map, (present.len() < weights.len()).then_some(&present))?;

@@ -6,7 +6,7 @@ use super::part::{BaseCovariance, common_kernel};
 use super::{Coefficient, Known, Part, Size};
 use crate::Real;
 use crate::digest::{Digest, Identify};
-use crate::engine::{Factor, Plan, Sum, Term};
+use crate::engine::{MapPlan, Sum, Term, TermFactor};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::{Map, Mechanism};
 use crate::numeric::special::ln_add_exp;
@@ -102,13 +102,13 @@ impl<M: Part> Hybrid<M> {
         let coefficients: Vec<_> = self.coefficients().collect();
         let sizes: Vec<Size> = self.parts().map(M::size).collect();
         let of_term = |term: &Term| match term.factor {
-            Factor::One => sizes[term.right],
+            TermFactor::One => sizes[term.right],
             // Each sign has a block for + and one for −.
-            Factor::Equal(left) | Factor::Unequal(left) => {
+            TermFactor::Equal(left) | TermFactor::Unequal(left) => {
                 let blocks = sizes[left].features.saturating_mul(2);
                 Size { features: blocks, blocks }.times(sizes[term.right])
             }
-            Factor::Estimate(left) => sizes[left].times(sizes[term.right]),
+            TermFactor::Estimate(left) => sizes[left].times(sizes[term.right]),
         };
         // Terms without a weight have no features.
         weighed_parts(&coefficients).iter().filter(|term| term.weight != 0.0).map(of_term).sum()
@@ -201,10 +201,10 @@ impl<M> Hybrid<M> {
 
 impl<T: Real> Hybrid<Map<T>> {
     /// A weighted sum of products of the bases and the coefficients' maps.
-    pub(super) fn lower(&self) -> Result<Plan<T>> {
+    pub(super) fn lower(&self) -> Result<MapPlan<T>> {
         let coefficients: Vec<_> = self.coefficients().collect();
         let plans = self.parts().map(|map| map.program().plan().clone()).collect();
-        Ok(Plan::Sum(Sum::new(plans, &weighed_parts(&coefficients))))
+        Ok(MapPlan::Sum(Sum::new(plans, &weighed_parts(&coefficients))))
     }
 }
 
@@ -237,11 +237,11 @@ fn weighed_parts<M: Part>(coefficients: &[&Coefficient<M>]) -> Vec<Term> {
         let (a, c) = (coefficient.constant, coefficient.factor);
         left -= coefficient.certain();
         let Some(map) = &coefficient.map else {
-            terms.push(Term { weight: a, factor: Factor::One, right: base });
+            terms.push(Term { weight: a, factor: TermFactor::One, right: base });
             continue;
         };
         if map.is_of_signs() {
-            let (equal, unequal) = (Factor::Equal(next), Factor::Unequal(next));
+            let (equal, unequal) = (TermFactor::Equal(next), TermFactor::Unequal(next));
             terms.push(Term { weight: a + c, factor: equal, right: base });
             terms.push(Term { weight: a - c, factor: unequal, right: base });
             match divided {
@@ -249,14 +249,14 @@ fn weighed_parts<M: Part>(coefficients: &[&Coefficient<M>]) -> Vec<Term> {
                 Some(_) => of_rest.push(Term { weight: 2.0 * c, factor: unequal, right: rest }),
             }
         } else {
-            terms.push(Term { weight: a, factor: Factor::One, right: base });
-            terms.push(Term { weight: c, factor: Factor::Estimate(next), right: base });
-            of_rest.push(Term { weight: -c, factor: Factor::Estimate(next), right: rest });
+            terms.push(Term { weight: a, factor: TermFactor::One, right: base });
+            terms.push(Term { weight: c, factor: TermFactor::Estimate(next), right: base });
+            of_rest.push(Term { weight: -c, factor: TermFactor::Estimate(next), right: rest });
         }
         next += 1;
     }
     match divided {
-        None => terms.push(Term { weight: left, factor: Factor::One, right: rest }),
+        None => terms.push(Term { weight: left, factor: TermFactor::One, right: rest }),
         Some((equal, unequal, more)) => {
             terms.push(Term { weight: left, factor: equal, right: rest });
             terms.push(Term { weight: left + more, factor: unequal, right: rest });

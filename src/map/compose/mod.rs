@@ -30,7 +30,7 @@ pub use mixture::Mixture;
 pub use part::Part;
 pub(super) use part::{Entry, Known, Size};
 
-use crate::engine::Plan;
+use crate::engine::MapPlan;
 use crate::error::Result;
 use crate::map::Map;
 use crate::tagged::tagged;
@@ -129,7 +129,7 @@ impl<M: Part> Composite<M> {
 
 impl<T: Real> Composite<Map<T>> {
     /// The plan of the engine.
-    pub(super) fn lower(&self) -> Result<Plan<T>> {
+    pub(super) fn lower(&self) -> Result<MapPlan<T>> {
         of_each!(self, node => node.lower())
     }
 

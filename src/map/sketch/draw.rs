@@ -143,7 +143,7 @@ mod stored {
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "SketchDraw")]
-    struct Stored<'a> {
+    struct StoredDraw<'a> {
         name: Cow<'a, str>,
         numbers: SketchNumbers,
         stream: u64,
@@ -160,13 +160,13 @@ mod stored {
                 return Err(ser::Error::custom(message));
             }
             let SketchDraw { stream, seed, .. } = *self;
-            Stored { name: self.name().into(), numbers, stream, seed }.serialize(serializer)
+            StoredDraw { name: self.name().into(), numbers, stream, seed }.serialize(serializer)
         }
     }
 
     impl<'de> Deserialize<'de> for SketchDraw {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { name, numbers, stream, seed } = Stored::deserialize(deserializer)?;
+            let StoredDraw { name, numbers, stream, seed } = StoredDraw::deserialize(deserializer)?;
             let unknown = || {
                 let advice = "read it within SketchKinds::reading";
                 de::Error::custom(format!("“{name}” is a sketch that is not known here: {advice}"))

@@ -8,7 +8,7 @@ use super::{Sketch, SketchNumbers};
 use crate::error::Result;
 
 /// How a sketch is made of its numbers.
-pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
+pub(super) type SketchReader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 
 /// The kinds of [`Sketch`] that stored data may hold, by their names.
 ///
@@ -47,7 +47,7 @@ pub(super) type Reader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
 /// assert_eq!(again, recipe);
 /// ```
 #[derive(Clone, Debug)]
-pub struct SketchKinds(Vec<(&'static str, Reader)>);
+pub struct SketchKinds(Vec<(&'static str, SketchReader)>);
 
 thread_local! {
     /// The kinds of the calls of `reading` on this thread, the innermost last.
@@ -83,7 +83,7 @@ impl SketchKinds {
     }
 
     /// How the last kind of this name is read.
-    fn reader(&self, name: &str) -> Option<Reader> {
+    fn reader(&self, name: &str) -> Option<SketchReader> {
         self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, reader)| *reader)
     }
 }
@@ -95,7 +95,7 @@ impl Default for SketchKinds {
 }
 
 /// How a sketch of this name is read; `None` if its kind is not known on this thread.
-pub(super) fn reader(name: &str) -> Option<Reader> {
+pub(super) fn reader(name: &str) -> Option<SketchReader> {
     let scoped = KNOWN.with_borrow(|known| known.iter().rev().find_map(|kinds| kinds.reader(name)));
     scoped.or_else(|| SketchKinds::new().reader(name))
 }

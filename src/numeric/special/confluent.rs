@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use super::elementary::{STIRLING, ln_gamma, stirling_rest};
 use super::series::{ln_series, ln_series_around};
-use crate::SignedLog;
+use super::signed_log::SignedLog;
 
 /// The largest t whose direct series is summed from its first term; and the largest place of the largest term for which other
 /// series are.

@@ -1,4 +1,4 @@
-//! ln Γ and logarithms of hyperbolic cosines.
+//! ln Γ, logarithms of hyperbolic cosines, and the largest of some logarithms.
 
 use std::f64::consts::LN_2;
 
@@ -24,6 +24,11 @@ fn ln_2cosh(t: f64) -> f64 {
 /// ln cosh t, without overflow or cancellation.
 pub fn ln_cosh(t: f64) -> f64 {
     if t.abs() < 1.0 { 0.5 * (t.sinh() * t.sinh()).ln_1p() } else { ln_2cosh(t) - LN_2 }
+}
+
+/// The largest of some logarithms, ignoring NaN; −∞ if there is none.
+pub fn largest(logarithms: impl Iterator<Item = f64>) -> f64 {
+    logarithms.fold(f64::NEG_INFINITY, f64::max)
 }
 
 #[cfg(test)]

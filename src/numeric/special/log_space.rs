@@ -5,8 +5,8 @@
 
 use std::f64::consts::LN_2;
 
-use super::ln_cosh;
-use crate::SignedLog;
+use super::elementary::{largest, ln_cosh};
+use super::signed_log::SignedLog;
 
 /// ln(eᵗ − 1) for t ≥ 0, without overflow or cancellation; −∞ at 0.
 pub fn ln_expm1(t: f64) -> f64 {
@@ -25,11 +25,6 @@ pub fn ln_add_exp(a: f64, b: f64) -> f64 {
     }
     let (low, high) = if a < b { (a, b) } else { (b, a) };
     if high.is_infinite() { high } else { high + (low - high).exp().ln_1p() }
-}
-
-/// The largest of some logarithms, ignoring NaN; −∞ if there is none.
-pub fn largest(logarithms: impl Iterator<Item = f64>) -> f64 {
-    logarithms.fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// The sum of wᵢ e^(hᵢ) over terms (hᵢ, wᵢ), as ln of a scale and the sum relative to that scale, which is the largest e^(hᵢ).

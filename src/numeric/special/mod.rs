@@ -12,18 +12,20 @@ mod log_space;
 mod normal;
 mod quadrature;
 mod series;
+mod signed_log;
 
 pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i};
 pub use chi::{chi_quantile, chi_tails};
 pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};
-pub use elementary::{ln_cosh, ln_gamma};
+pub use elementary::{largest, ln_cosh, ln_gamma};
 pub use log_space::{
-    expm1, largest, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh, ln_sum_exp, real_part_excess,
-    relative_deviation, scaled_sum,
+    expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh, ln_sum_exp, real_part_excess, relative_deviation,
+    scaled_sum,
 };
 pub use normal::{normal_cdf, normal_quantile};
 pub use quadrature::{gauss_legendre, gauss_legendre_rule};
+pub use signed_log::SignedLog;
 
 #[cfg(test)]
 mod test_support {

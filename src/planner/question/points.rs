@@ -18,7 +18,7 @@ const HEADS: usize = 8;
 /// The points of both sides: statistics of all, and some of them.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedPoints {
-    pub sides: [Side; 2],
+    pub sides: [SidePoints; 2],
     /// Whether both sides are the same points.
     pub one_set: bool,
     /// Some tokens of each head, for attention with several heads.
@@ -31,7 +31,7 @@ pub(crate) struct PlannedPoints {
 
 /// The points of a side.
 #[derive(Clone, Debug)]
-pub(crate) struct Side {
+pub(crate) struct SidePoints {
     pub statistics: Statistics,
     /// Some of the points, in random order or all of them.
     pub points: Array2<f64>,
@@ -47,9 +47,9 @@ pub(crate) struct HeadTokens {
     pub values: Option<Array2<f64>>,
 }
 
-impl Side {
+impl SidePoints {
     fn of(reservoir: &Reservoir) -> Self {
-        Side {
+        SidePoints {
             statistics: reservoir.statistics().clone(),
             points: reservoir.points(),
             rows: reservoir.row_numbers(),
@@ -74,7 +74,7 @@ impl Side {
 
 impl PlannedPoints {
     pub fn new(x: &Reservoir, y: Option<&Reservoir>, scalar: usize) -> Result<Self> {
-        let sides = [x, y.unwrap_or(x)].map(Side::of);
+        let sides = [x, y.unwrap_or(x)].map(SidePoints::of);
         check_size("the dimension of the keys", x.dim(), sides[1].statistics.dim())?;
         sides[0].check(if y.is_none() { "the number of points" } else { "the number of queries" })?;
         sides[1].check("the number of keys")?;
@@ -157,7 +157,7 @@ impl PlannedPoints {
 
     /// Whether no point is left out where errors are evaluated.
     pub fn are_all_kept(&self) -> bool {
-        let kept = |side: &Side| side.rows.len() == side.count();
+        let kept = |side: &SidePoints| side.rows.len() == side.count();
         !self.in_heads && self.sides.iter().all(kept)
     }
 

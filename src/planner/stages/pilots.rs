@@ -64,7 +64,7 @@ struct ClosedForms {
 }
 
 /// Kinds of candidates that are not drawn, with the reason.
-type LeftOut = Vec<((usize, AnyCoupling), String)>;
+type NotDrawn = Vec<((usize, AnyCoupling), String)>;
 
 /// Draws at all pairs of few points, compared with closed forms.
 struct Pilots<'p, 'a> {
@@ -91,7 +91,7 @@ impl<'p, 'a> Pilots<'p, 'a> {
     }
 
     /// Candidates in the sizes in which they are drawn.
-    fn sized(&self, open: Vec<Candidate>, left_out: &mut LeftOut) -> Result<Vec<Candidate>> {
+    fn sized(&self, open: Vec<Candidate>, left_out: &mut NotDrawn) -> Result<Vec<Candidate>> {
         let mut sized = Vec::new();
         for one in open {
             let smaller = match self.closed_forms(&one).map_or(Some(1), |forms| forms.divisor) {
@@ -154,7 +154,7 @@ impl Problem<'_> {
     }
 
     /// Candidates with the errors of their draws. Candidates that may be best are drawn again, more often.
-    fn drawn(&self, scored: &[Scored], open: Vec<Candidate>, left_out: &mut LeftOut) -> Result<Vec<Scored>> {
+    fn drawn(&self, scored: &[Scored], open: Vec<Candidate>, left_out: &mut NotDrawn) -> Result<Vec<Scored>> {
         let pilots = Pilots::new(self, scored, &open)?;
         let candidates = pilots.sized(open, left_out)?;
         let first =

@@ -74,9 +74,9 @@ impl<T: Real> WeightedSums<T> {
         if row.logs.iter().any(|log| log.is_nan()) {
             return self.poison();
         }
-        self.gaps |= row.factors.contains(&0.0);
-        self.disperse();
-        self.huge |= value.iter().any(|v| v.widen().abs() > limit::<T>());
+        self.has_zeros |= row.factors.contains(&0.0);
+        self.split_references();
+        self.may_overflow |= value.iter().any(|v| v.widen().abs() > limit::<T>());
         let (isa, finite) = (Isa::best(), value.iter().all(|v| v.is_finite()));
         for run in self.runs() {
             let (mut keep, mut add) = ([0.0; RUN], [0.0; RUN]);

@@ -10,31 +10,42 @@ pub(super) const NEAR: f64 = 300.0;
 impl<T: Real> WeightedSums<T> {
     /// Adds the sums over a run of points.
     pub fn add(&mut self, part: &RunSums<T>) {
-        let Precision { scale, gaps, .. } = part.precision;
+        let Precision { scale, has_zeros, .. } = part.precision;
         if scale > f64::NEG_INFINITY {
-            self.gaps |= gaps;
-            self.combine(self.even, |_| scale, &part.weights, part.sums.elements());
+            self.has_zeros |= has_zeros;
+            self.combine(self.one_reference, |_| scale, &part.weights, part.sums.elements());
         }
     }
 
     /// Adds other sums, which have equal features and targets in equal order.
     pub fn merge(&mut self, other: &Self) {
         let reference = &other.reference;
-        self.huge |= other.huge;
+        self.may_overflow |= other.may_overflow;
         self.seen |= other.seen;
-        self.gaps |= other.gaps;
-        self.combine(self.even && other.even, |f| reference[f], &other.weights, &other.sums);
+        self.has_zeros |= other.has_zeros;
+        self.combine(
+            self.one_reference && other.one_reference,
+            |f| reference[f],
+            &other.weights,
+            &other.sums,
+        );
     }
 
-    /// Adds sums relative to the references `their`. `even` says that these are equal for all features, as the own references
-    /// are.
-    fn combine<U: Real>(&mut self, even: bool, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
-        if self.features() == 0 || even && their(0) == f64::NEG_INFINITY {
+    /// Adds sums relative to the references `their`. `one_reference` says that these are equal for all features, and that the own
+    /// references are.
+    fn combine<U: Real>(
+        &mut self,
+        one_reference: bool,
+        their: impl Fn(usize) -> f64,
+        weights: &[f64],
+        sums: &[U],
+    ) {
+        if self.features() == 0 || one_reference && their(0) == f64::NEG_INFINITY {
             return;
         }
         let near = |own: f64| own == f64::NEG_INFINITY || (own - their(0)).abs() <= NEAR;
-        if !(even && near(self.reference[0])) {
-            self.disperse();
+        if !(one_reference && near(self.reference[0])) {
+            self.split_references();
             return self.combine_each(their, weights, sums);
         }
         let (keep, add) = raise_scale(&mut self.reference[0], their(0));
@@ -45,8 +56,8 @@ impl<T: Real> WeightedSums<T> {
     }
 
     /// Gives each feature a reference of its own; −∞ to features whose sums are all 0.
-    pub(super) fn disperse(&mut self) {
-        if !std::mem::take(&mut self.even) {
+    pub(super) fn split_references(&mut self) {
+        if !std::mem::take(&mut self.one_reference) {
             return;
         }
         for f in 0..self.features() {

@@ -45,13 +45,16 @@ pub(crate) struct WeightedSums<T> {
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     reference: Vec<f64>,
     /// Whether all references are the same.
-    even: bool,
+    #[cfg_attr(feature = "serde", serde(rename = "even"))]
+    one_reference: bool,
     /// Whether sums may overflow `T`; set only by runs of attention.
-    huge: bool,
+    #[cfg_attr(feature = "serde", serde(rename = "huge"))]
+    may_overflow: bool,
     /// Whether a point was seen, even one whose features are all 0.
     seen: bool,
     /// Whether a feature of a point was 0; set only by runs of attention.
-    gaps: bool,
+    #[cfg_attr(feature = "serde", serde(rename = "gaps"))]
+    has_zeros: bool,
     /// Σᵢ φ_f(xᵢ).
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     weights: Vec<f64>,
@@ -84,10 +87,10 @@ impl<T: Real> WeightedSums<T> {
             targets,
             lanes,
             reference,
-            even: true,
-            huge: false,
+            one_reference: true,
+            may_overflow: false,
             seen: false,
-            gaps: false,
+            has_zeros: false,
             weights,
             sums,
             scalar: Default::default(),
@@ -109,7 +112,7 @@ impl<T: Real> WeightedSums<T> {
         self.reference.fill(f64::NEG_INFINITY);
         self.weights.fill(0.0);
         self.sums.fill(0.0);
-        (self.even, self.huge, self.seen, self.gaps) = (true, false, false, false);
+        (self.one_reference, self.may_overflow, self.seen, self.has_zeros) = (true, false, false, false);
     }
 
     /// Whether these are sums in panels of so many features and targets, with consistent references and flags.
@@ -134,7 +137,7 @@ impl<T: Real> WeightedSums<T> {
             && self.weights.len() == features
             && Some(self.sums.len()) == sums
             && self.reference.iter().all(level)
-            && (!self.even || self.reference.iter().all(|r| *r == self.reference[0]))
+            && (!self.one_reference || self.reference.iter().all(|r| *r == self.reference[0]))
     }
 
     /// The sums of a target, one for each feature, of sums in rows.

@@ -6,12 +6,12 @@ use crate::Real;
 /// The scale of a row of features, or of sums of them, and whether the scalar type holds them accurately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Precision {
-    /// ln of the scale: features are e^scale times the numbers that are held; −∞ if all are 0.
+    /// ln of the scale: features are e^scale times the numbers that are stored; −∞ if all are 0.
     pub scale: f64,
     /// Whether a feature is 0.
-    pub gaps: bool,
+    pub has_zeros: bool,
     /// Whether no feature has been lost to rounding, so that the row may be multiplied in the scalar type.
-    pub held: bool,
+    pub is_representable: bool,
 }
 
 impl Default for Precision {
@@ -22,7 +22,8 @@ impl Default for Precision {
 
 impl Precision {
     /// The precision of features that are all 0.
-    pub const NOTHING: Precision = Precision { scale: f64::NEG_INFINITY, gaps: true, held: true };
+    pub const NOTHING: Precision =
+        Precision { scale: f64::NEG_INFINITY, has_zeros: true, is_representable: true };
 }
 
 /// The range of the scales of some keys, and whether one of them has a feature that is 0.
@@ -34,12 +35,12 @@ impl Precision {
 pub(crate) struct Span {
     low: f64,
     high: f64,
-    gaps: bool,
+    has_zeros: bool,
 }
 
 impl Default for Span {
     fn default() -> Self {
-        Span { low: f64::INFINITY, high: f64::NEG_INFINITY, gaps: false }
+        Span { low: f64::INFINITY, high: f64::NEG_INFINITY, has_zeros: false }
     }
 }
 
@@ -49,25 +50,29 @@ impl Span {
         if key.scale == f64::NEG_INFINITY {
             return self;
         }
-        Span { low: self.low.min(key.scale), high: self.high.max(key.scale), gaps: self.gaps | key.gaps }
+        Span {
+            low: self.low.min(key.scale),
+            high: self.high.max(key.scale),
+            has_zeros: self.has_zeros | key.has_zeros,
+        }
     }
 
     /// Whether a feature of a key is 0.
-    pub fn gaps(self) -> bool {
-        self.gaps
+    pub fn has_zeros(self) -> bool {
+        self.has_zeros
     }
 
     /// Whether the keys may be summed up relative to one reference in `T`.
     pub fn is_narrow<T: Real>(self) -> bool {
-        !self.gaps || self.high - self.low <= -least::<T>(true).ln() || self.low == f64::INFINITY
+        !self.has_zeros || self.high - self.low <= -least::<T>(true).ln() || self.low == f64::INFINITY
     }
 }
 
 /// The least feature, relative to the largest of a row, with which products in `T` do not underflow. The product of a feature of
-/// a query and one of a key is then a normal number by a margin. For rows with zeros (`gaps`), so is the product with the key's
-/// weight.
-pub(crate) fn least<T: Real>(gaps: bool) -> f64 {
-    T::min_positive_value().widen().powf(if gaps { 0.3 } else { 0.44 })
+/// a query and one of a key is then a normal number by a margin. For rows with zeros (`has_zeros`), so is the product with the
+/// key's weight.
+pub(crate) fn least<T: Real>(has_zeros: bool) -> f64 {
+    T::min_positive_value().widen().powf(if has_zeros { 0.3 } else { 0.44 })
 }
 
 /// The largest value for which sums are taken in `T`.

@@ -15,15 +15,15 @@ impl<T: Real> WeightedSums<T> {
     /// [`add`](WeightedSums::add) in turn, but all threads work. Returns false, with nothing changed, if a sum needs a reference
     /// for each feature or may overflow `T`.
     pub fn prefixes(&self, since: &mut Self, runs: &mut [&mut RunSums<T>]) -> bool {
-        let (isa, mut gaps, mut last) = (Isa::best(), false, f64::NEG_INFINITY);
+        let (isa, mut has_zeros, mut last) = (Isa::best(), false, f64::NEG_INFINITY);
         let Some((references, steps)) = self.steps(runs, &mut last) else { return false };
         for ((run, step), reference) in runs.iter_mut().zip(&steps).zip(&references) {
             let before = since.weights.clone();
             prefix_step(isa, &mut run.weights, &self.weights, &mut since.weights, *step);
-            let gaps_before = gaps || self.gaps;
-            gaps |= run.precision.gaps;
-            let held = !(gaps_before && self.has_lost(&before, &run.weights));
-            run.precision = Precision { scale: *reference, gaps: gaps_before, held };
+            let zeros_before = has_zeros || self.has_zeros;
+            has_zeros |= run.precision.has_zeros;
+            let is_representable = !(zeros_before && self.has_lost(&before, &run.weights));
+            run.precision = Precision { scale: *reference, has_zeros: zeros_before, is_representable };
         }
         let count = self.sums.len().div_ceil(SLICE);
         let mut slices: Vec<Vec<&mut [T]>> = (0..count).map(|_| Vec::with_capacity(steps.len())).collect();
@@ -36,7 +36,7 @@ impl<T: Real> WeightedSums<T> {
             runs.into_iter().zip(&steps).for_each(|(run, step)| prefix_step(isa, run, before, since, *step));
         });
         since.reference.fill(last);
-        since.gaps = gaps;
+        since.has_zeros = has_zeros;
         true
     }
 
@@ -54,6 +54,6 @@ impl<T: Real> WeightedSums<T> {
                 (top, PrefixFactors { before, since, keep, add })
             })
         };
-        if self.even && !self.huge { runs.iter().map(step).collect() } else { None }
+        if self.one_reference && !self.may_overflow { runs.iter().map(step).collect() } else { None }
     }
 }

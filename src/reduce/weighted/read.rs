@@ -36,7 +36,7 @@ impl<T: Real> WeightedSums<T> {
     ) {
         let (n, width) = (batch.rows(), self.features());
         relative_to_columns(batch, form, blocks, &mut self.reference, &mut buffers.tops);
-        self.even = self.reference.iter().all(|r| *r == self.reference[0]);
+        self.one_reference = self.reference.iter().all(|r| *r == self.reference[0]);
         self.seen = n > 0;
         // Targets are divided by powers of two, so that no sum overflows T.
         let units: Vec<f64> = targets.columns().into_iter().map(|column| unit(column.iter())).collect();

@@ -24,7 +24,7 @@ impl<T: Real> WeightedSums<T> {
         ready.weights.resize(features, 0.0);
         let panels = ready.sums.panels_mut(self.targets, features);
         let factor = |reference: f64| if top > f64::NEG_INFINITY { (reference - top).exp() } else { 0.0 };
-        if self.even && other.even {
+        if self.one_reference && other.one_reference {
             let (a, b) = (factor(self.reference[0]), factor(other.reference[0]));
             weighted_sum(isa, &mut ready.weights, a, &self.weights, b, &other.weights);
             weighted_sum(isa, panels, a, &self.sums, b, &other.sums);
@@ -37,14 +37,18 @@ impl<T: Real> WeightedSums<T> {
                 }
             }
         }
-        let gaps = self.gaps || other.gaps;
-        let vanished = gaps && self.has_lost(&other.weights, &ready.weights);
-        ready.precision = Precision { scale: top, gaps, held: !(self.huge || other.huge || vanished) };
+        let has_zeros = self.has_zeros || other.has_zeros;
+        let vanished = has_zeros && self.has_lost(&other.weights, &ready.weights);
+        ready.precision = Precision {
+            scale: top,
+            has_zeros,
+            is_representable: !(self.may_overflow || other.may_overflow || vanished),
+        };
     }
 
     /// The largest reference.
     fn top(&self) -> f64 {
-        if self.even { self.reference[0] } else { largest(self.reference.iter().copied()) }
+        if self.one_reference { self.reference[0] } else { largest(self.reference.iter().copied()) }
     }
 
     /// Whether a feature with a weight in these sums or in `others` has underflowed in `sums`, the sum of both. It may be the only

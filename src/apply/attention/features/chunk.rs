@@ -91,7 +91,7 @@ impl<T: Real> Chunk<T> {
             let own = tokens.precision(first + j);
             largest = largest.max(own.scale);
             self.largest.push(largest);
-            self.precision.push(Precision { held: own.held && calm, ..own });
+            self.precision.push(Precision { is_representable: own.is_representable && calm, ..own });
             self.hidden.push(hidden);
             self.values.write_column(first + j, value);
         }
@@ -105,7 +105,7 @@ impl<T: Real> Chunk<T> {
         let first = self.fitting;
         for key in &self.precision[first..] {
             let wider = self.span.with(*key);
-            if !(key.held && wider.is_narrow::<T>()) {
+            if !(key.is_representable && wider.is_narrow::<T>()) {
                 break;
             }
             (self.span, self.fitting) = (wider, self.fitting + 1);
@@ -166,7 +166,10 @@ impl<T: Real> Chunk<T> {
             span = span.with(**key);
             span.is_narrow::<T>()
         };
-        before.precision.held.then(|| self.precision[..self.fitting].iter().take_while(fits).count())
+        before
+            .precision
+            .is_representable
+            .then(|| self.precision[..self.fitting].iter().take_while(fits).count())
     }
 
     /// The sums over the fitting keys; after [`WeightedSums::prefixes`], the sums over all keys before these.
@@ -182,7 +185,8 @@ impl<T: Real> Chunk<T> {
     pub fn sum(&mut self, tokens: &Tokens<T>) {
         let (isa, features, targets) = (Isa::best(), tokens.width(), self.values.rows());
         let reference = self.largest(self.fitting);
-        self.part.precision = Precision { scale: reference, gaps: self.span.gaps(), held: true };
+        self.part.precision =
+            Precision { scale: reference, has_zeros: self.span.has_zeros(), is_representable: true };
         if self.fitting == 0 {
             return;
         }

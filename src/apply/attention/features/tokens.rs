@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::input::{KeyRun, Numbers};
 use super::setup::Setup;
 use crate::Real;
-use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
+use crate::engine::{Batch, Form, MapPlan, Program, Scratch, Side};
 use crate::numeric::special::largest;
 use crate::numeric::{self, Isa, matrix_view};
 use crate::reduce::{LogRow, Precision, least};
@@ -13,7 +13,7 @@ use crate::reduce::{LogRow, Precision, least};
 /// Whether all features of a map are exponentials that this crate computes, none of them a user's.
 fn is_own<T: Real>(program: &Program<T>) -> bool {
     let mut own = program.facts().logarithms;
-    program.plan().each_leaf(&mut |leaf| own &= !matches!(leaf, Plan::Foreign(..)));
+    program.plan().each_leaf(&mut |leaf| own &= !matches!(leaf, MapPlan::Foreign(..)));
     own
 }
 
@@ -170,7 +170,7 @@ impl<T: Real> Tokens<T> {
         self.shifts.extend(shifts);
         for (precision, shift) in self.precision.iter_mut().zip(&self.shifts) {
             precision.scale += shift;
-            precision.held &= !shift.is_nan();
+            precision.is_representable &= !shift.is_nan();
         }
     }
 
@@ -185,38 +185,39 @@ impl<T: Real> Tokens<T> {
         let isa = Isa::best();
         let row = self.features.row_mut(i);
         let mut scale = largest(row.log_scales.iter().copied());
-        let (mut held, mut gaps, mut small) = (true, false, T::infinity());
+        let (mut is_representable, mut has_zeros, mut small) = (true, false, T::infinity());
         for (columns, own_scale) in program.blocks().iter().zip(&*row.log_scales) {
             let values = &mut row.values[columns.clone()];
             if *own_scale == f64::NEG_INFINITY {
                 values.fill(T::zero());
-                gaps |= !values.is_empty();
+                has_zeros |= !values.is_empty();
                 continue;
             }
             if *own_scale < scale {
                 let weight = (*own_scale - scale).exp();
-                held &= weight >= least::<T>(true);
+                is_representable &= weight >= least::<T>(true);
                 numeric::affine(isa, values, T::narrow(weight), &[]);
             }
             small = small.min(numeric::min_abs(isa, values));
         }
         if row.log_scales.iter().any(|scale| scale.is_nan()) {
-            (scale, held) = (f64::NAN, false);
+            (scale, is_representable) = (f64::NAN, false);
         } else if own {
-            held &= small.widen() >= least::<T>(gaps);
+            is_representable &= small.widen() >= least::<T>(has_zeros);
         } else if scale > f64::NEG_INFINITY {
             scale += level(row.values);
-            gaps |= small == T::zero();
-            held &= row.values.iter().all(|v| *v == T::zero() || v.widen().abs() >= least::<T>(true));
+            has_zeros |= small == T::zero();
+            is_representable &=
+                row.values.iter().all(|v| *v == T::zero() || v.widen().abs() >= least::<T>(true));
             // All features are 0.
             scale = if row.values.iter().all(|v| *v == T::zero()) { f64::NEG_INFINITY } else { scale };
         }
-        Precision { scale, gaps, held }
+        Precision { scale, has_zeros, is_representable }
     }
 
     /// φ ← φ + ε for keys, φ + ε max φ for queries.
     fn add_epsilon(&mut self, side: Side, i: usize, epsilon: f64) {
-        let Precision { scale, held, .. } = self.precision[i];
+        let Precision { scale, is_representable, .. } = self.precision[i];
         let ln = match side {
             Side::X => epsilon.ln() + scale + numeric::max_abs(Isa::best(), self.row(i)).widen().ln(),
             Side::Y => epsilon.ln(),
@@ -226,9 +227,10 @@ impl<T: Real> Tokens<T> {
             let (keep, add) = (T::narrow((scale - top).exp()), T::narrow((ln - top).exp()));
             let values = self.features.row_mut(i).values;
             values.iter_mut().for_each(|v| *v = *v * keep + add);
-            let held = held && numeric::min_abs(Isa::best(), values).widen() >= least::<T>(false);
-            // A row that is not held is computed again from logarithms, without this scale.
-            self.precision[i] = Precision { scale: top, gaps: false, held };
+            let is_representable =
+                is_representable && numeric::min_abs(Isa::best(), values).widen() >= least::<T>(false);
+            // A row that is not representable is computed again from logarithms, without this scale.
+            self.precision[i] = Precision { scale: top, has_zeros: false, is_representable };
         }
     }
 
@@ -247,8 +249,8 @@ impl<T: Real> Tokens<T> {
         scratch: &mut Scratch<T>,
         row: &mut LogRow,
     ) {
-        let Precision { scale, held, .. } = self.precision[i];
-        if held {
+        let Precision { scale, is_representable, .. } = self.precision[i];
+        if is_representable {
             return row.scaled(self.row(i), scale);
         }
         row.clear();

@@ -9,7 +9,7 @@ use super::super::features::{KeyWeights, LogBuffers, Setup, Tokens};
 use super::super::input::Undivided;
 use super::super::linear::ChunkRead;
 use super::roles::Role;
-use super::rows::{GradientRows, Term, TokenGradients};
+use super::rows::{GradientRows, GradientTerm, TokenGradients};
 use crate::Real;
 use crate::engine::{Form, PulledRows, Scratch, pull_back_logarithms, pull_back_rows, takes_logarithms};
 use crate::numeric::{self, Isa, Packed, add_product, matrix_view, product};
@@ -23,7 +23,7 @@ pub(super) struct Cotangents<T> {
     coefficients: Vec<T>,
     /// The other coefficients of each query, and ln of the scale of its estimate by features; `None` when the query is finished or has no
     /// gradient by features.
-    terms: Vec<Option<(Term, f64)>>,
+    terms: Vec<Option<(GradientTerm, f64)>>,
     /// The cotangents of features, queries × D.
     features: Vec<T>,
     /// The products of coefficients and values, queries × keys.
@@ -174,7 +174,7 @@ impl<T: Real> Cotangents<T> {
         rows: &mut GradientRows<'_, T>,
         buffers: &mut LogBuffers<T>,
     ) {
-        let Some((Term { weight, log }, _)) = self.terms[i].take() else { return };
+        let Some((GradientTerm { weight, log }, _)) = self.terms[i].take() else { return };
         let (targets, form) = (self.targets, form(setup));
         let row = match form {
             Form::Logarithms => &buffers.row,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::input::{Reading, split_runs};
 use super::super::pairs::{ExactRun, KeyBlock, Ring, See, SeenPlaces};
 use super::roles::Role;
-use super::rows::{GradientRows, Term, TokenGradients};
+use super::rows::{GradientRows, GradientTerm, TokenGradients};
 use crate::Real;
 use crate::numeric::{Isa, add_product, exp_minus, product};
 use crate::progress;
@@ -23,7 +23,7 @@ struct PairGradients<T> {
     /// The coefficients of the targets, rows × targets.
     coefficients: Vec<T>,
     /// The other coefficients of each row; `None` for a row whose gradient is 0.
-    terms: Vec<Option<Term>>,
+    terms: Vec<Option<GradientTerm>>,
     weights: Vec<T>,
     products: Vec<T>,
     of_points: Vec<T>,

@@ -3,7 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
 use super::super::input::{Numbers, SplitRows, Undivided};
-use super::rows::Term;
+use super::rows::GradientTerm;
 use crate::Real;
 
 /// What tokens are, and what is known of them.
@@ -21,7 +21,7 @@ pub(super) trait Role<T: Real>: SplitRows + Send {
         sum: Undivided<'_, U>,
         i: usize,
         coefficients: &mut [T],
-    ) -> Option<Term>;
+    ) -> Option<GradientTerm>;
 }
 
 /// Queries that read for the first time.
@@ -63,7 +63,7 @@ impl<T: Real> Role<T> for NewQueries<'_, T> {
         sum: Undivided<'_, U>,
         i: usize,
         coefficients: &mut [T],
-    ) -> Option<Term> {
+    ) -> Option<GradientTerm> {
         let upstream = self.upstream.row(i);
         coefficients.iter_mut().zip(upstream).for_each(|(own, g)| *own = *g);
         let term = of_query(normalised, &sum, upstream);
@@ -86,10 +86,10 @@ impl<T: Real> Role<T> for KnownQueries<'_, T> {
         _: Undivided<'_, U>,
         i: usize,
         coefficients: &mut [T],
-    ) -> Option<Term> {
+    ) -> Option<GradientTerm> {
         coefficients.iter_mut().zip(self.upstream.row(i)).for_each(|(own, g)| *own = *g);
         let summary = self.summaries.row(i);
-        (summary[2] != 0.0).then_some(Term { weight: -summary[1], log: summary[0] })
+        (summary[2] != 0.0).then_some(GradientTerm { weight: -summary[1], log: summary[0] })
     }
 }
 
@@ -104,7 +104,7 @@ impl<T: Real> Role<T> for Keys<'_, T> {
         sum: Undivided<'_, U>,
         i: usize,
         coefficients: &mut [T],
-    ) -> Option<Term> {
+    ) -> Option<GradientTerm> {
         let (own, one) = coefficients.split_at_mut(self.of_values.ncols());
         let counts = self.mask.is_none_or(|mask| mask[i]);
         let Undivided { scale, normaliser, sums, seen } = sum;
@@ -115,7 +115,7 @@ impl<T: Real> Role<T> for Keys<'_, T> {
         self.values.rows(i..i + 1).read(T::one(), &mut value);
         own.copy_from_slice(&value);
         one.fill(T::one());
-        seen.then_some(Term { weight: 0.0, log: 0.0 })
+        seen.then_some(GradientTerm { weight: 0.0, log: 0.0 })
     }
 }
 
@@ -146,7 +146,7 @@ fn of_query<T: Real, U: Real>(
     normalised: bool,
     sum: &Undivided<'_, U>,
     upstream: ArrayView1<'_, T>,
-) -> Option<Term> {
+) -> Option<GradientTerm> {
     let Undivided { scale, normaliser, ref sums, seen } = *sum;
     // As outputs do, gradients show a normaliser that is NaN, whatever its scale.
     let none = scale == f64::NEG_INFINITY || (normalised && normaliser <= 0.0);
@@ -154,8 +154,8 @@ fn of_query<T: Real, U: Real>(
         return None;
     }
     if !normalised {
-        return Some(Term { weight: 0.0, log: 0.0 });
+        return Some(GradientTerm { weight: 0.0, log: 0.0 });
     }
     let products = upstream.iter().zip(&**sums).map(|(g, sum)| g.widen() * (sum.widen() / normaliser));
-    Some(Term { weight: -products.sum::<f64>(), log: -normaliser.ln() - scale })
+    Some(GradientTerm { weight: -products.sum::<f64>(), log: -normaliser.ln() - scale })
 }

@@ -23,7 +23,7 @@ pub(super) struct GradientRows<'a, T> {
 
 /// The gradient of a row with respect to its features: e^log (Σ over targets of coefficient · sum + weight · sum of features).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term {
+pub(super) struct GradientTerm {
     pub weight: f64,
     pub log: f64,
 }
@@ -37,7 +37,7 @@ impl<T: Real, R: Role<T>> TokenGradients<'_, T, R> {
         sum: Undivided<'_, U>,
         i: usize,
         coefficients: &mut [T],
-    ) -> Option<Term> {
+    ) -> Option<GradientTerm> {
         let term = self.role.take(normalised, sum, i, coefficients);
         if term.is_none() {
             self.rows.gradients.row_mut(i).fill(T::zero());

@@ -67,7 +67,8 @@ impl<T: Real> Worker<T> {
         let count = request.queries.len();
         let within = |prefix: usize| (prefix + 1).saturating_sub(request.sees).min(count);
         let fast = chunk.fitting_prefix(before).map_or(0, within);
-        let needs_slow = fast < count || request.queries.clone().any(|i| !self.queries.precision(i).held);
+        let needs_slow =
+            fast < count || request.queries.clone().any(|i| !self.queries.precision(i).is_representable);
         if needs_slow && slow.is_none() {
             return false;
         }
@@ -119,7 +120,7 @@ impl<T: Real> Worker<T> {
             for ((sums, &(scale, normaliser)), (i, end)) in each {
                 let (query, seen) =
                     (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
-                if query.held {
+                if query.is_representable {
                     let scale = scale + request.sink.scale_of(&self.queries, start + i);
                     let estimate = Undivided { scale, normaliser, sums, seen };
                     self.finish.write(setup, estimate, i, request);
@@ -143,7 +144,7 @@ impl<T: Real> Worker<T> {
     ) {
         let SlowPath { keys, past, prefix } = slow;
         for (i, query) in request.queries.clone().enumerate() {
-            if i >= fast || !self.queries.precision(query).held {
+            if i >= fast || !self.queries.precision(query).is_representable {
                 let state = prefix.upto(setup, chunk, (keys, past), request.sees + i, &mut self.logs);
                 self.one_by_logarithms(setup, state, query, i, request);
             }
@@ -184,7 +185,7 @@ impl<T: Real> Worker<T> {
         product(isa, self.queries.features(), features, ready.sums.all(), &mut self.out, targets);
         for i in 0..self.queries.len() {
             let query = self.queries.precision(i);
-            if !query.held || !ready.precision.held {
+            if !query.is_representable || !ready.precision.is_representable {
                 self.one_by_logarithms(setup, state, i, i, request);
                 continue;
             }

@@ -10,8 +10,8 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::once::once;
 
-/// Gives the errors for each λ. Whatever does not depend on λ is computed once.
-pub(super) type ErrorsOf<'c> = Box<dyn Fn(&[f64]) -> Result<ErrorTable> + 'c>;
+/// Computes the criterion for each λ. Whatever does not depend on λ is computed once.
+pub(super) type ErrorsOf<'c> = dyn Fn(&[f64]) -> Result<ErrorTable> + 'c;
 
 impl<T: Real> RidgeSpectrum<T> {
     /// The criterion for each λ: a weighted mean squared error, summed over the targets that vary in the training data, or minus
@@ -83,7 +83,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     /// The function that gives the errors by a criterion, for λ that have been checked.
-    pub(super) fn errors_by<'c>(&'c self, criterion: &'c Criterion<'_, T>) -> Result<ErrorsOf<'c>> {
+    pub(super) fn errors_by<'c>(&'c self, criterion: &'c Criterion<'_, T>) -> Result<Box<ErrorsOf<'c>>> {
         let (count, shrinkage) = (self.rotated.ncols(), &self.shrinkage);
         shrinkage.check_range()?;
         let rows = criterion.rows(count)?;
@@ -120,7 +120,7 @@ impl<T: Real> RidgeSpectrum<T> {
         &'c self,
         parts: &[&RidgeStatistics<T>],
         gap: Option<usize>,
-    ) -> Result<ErrorsOf<'c>> {
+    ) -> Result<Box<ErrorsOf<'c>>> {
         let own = |part: &&RidgeStatistics<T>| {
             part.map().identity() == self.map.identity()
                 && part.standardisation() == self.inputs.as_ref()

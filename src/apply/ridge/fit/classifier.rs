@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayRef2};
 
 use super::calibration::{ClassCalibration, WeightedLabels};
-use super::threshold::{Scored, best_threshold};
+use super::threshold::{ScoredRow, best_threshold};
 use super::{Ridge, check_classes, check_finite};
 use crate::apply::glm::log_ratios;
 use crate::engine::PointsView;
@@ -177,7 +177,7 @@ impl<T: Real> RidgeClassifier<T> {
             return Err(Error::Unsupported { what: "a threshold unless two classes occur" });
         };
         let WeightedLabels { labels, weights } = WeightedLabels::of(labels, scores.nrows(), scores.ncols())?;
-        let scored = |i: usize| Scored {
+        let scored = |i: usize| ScoredRow {
             score: scores[[i, larger]],
             weight: if labels[i] == smaller || labels[i] == larger { weights[i] } else { 0.0 },
             is_larger: labels[i] == larger,

@@ -25,11 +25,11 @@ pub(super) struct Folds<T: Real>(Vec<Fold<T>>);
 /// A fold, and the regression on the other folds.
 struct Fold<T: Real> {
     trained: RidgeSpectrum<T>,
-    test: Test<T>,
+    test: TestData<T>,
 }
 
 /// The rows or the sums on which a regression is tested.
-enum Test<T: Real> {
+enum TestData<T: Real> {
     Rows(RidgeRows<'static, T>),
     Sums(TestSums),
 }
@@ -57,7 +57,7 @@ struct TestSums {
 impl<T: Real> Folds<T> {
     /// Folds that are tested by their rows, each with the regression on the other folds.
     pub fn of_rows(folds: Vec<(RidgeSpectrum<T>, RidgeRows<'static, T>)>) -> Self {
-        Folds(folds.into_iter().map(|(trained, rows)| Fold { trained, test: Test::Rows(rows) }).collect())
+        Folds(folds.into_iter().map(|(trained, rows)| Fold { trained, test: TestData::Rows(rows) }).collect())
     }
 
     /// Tests each fold by the regression on all other folds, from sums alone. With a gap it tests each block by the regression on
@@ -74,7 +74,7 @@ impl<T: Real> Folds<T> {
                 None => merged(&[&parts[..k], &parts[k + 1..]].concat())?,
             };
             let mut trained = training.spectrum()?;
-            let test = Test::Sums(TestSums::new(parts[k], &mut trained)?);
+            let test = TestData::Sums(TestSums::new(parts[k], &mut trained)?);
             Ok(Fold { trained, test })
         };
         let folds = threads::map(gap.map_or(0, |gap| gap + 1)..parts.len(), fold);
@@ -90,11 +90,11 @@ impl<T: Real> Folds<T> {
     }
 }
 
-impl<T: Real> Test<T> {
+impl<T: Real> TestData<T> {
     fn weight(&self) -> f64 {
         match self {
-            Test::Rows(rows) => rows.targets.total(),
-            Test::Sums(sums) => sums.weight,
+            TestData::Rows(rows) => rows.targets.total(),
+            TestData::Sums(sums) => sums.weight,
         }
     }
 }
@@ -109,7 +109,7 @@ impl<T: Real> Fold<T> {
         let lambdas: Vec<f64> = places.iter().map(|place| lambdas[*place]).collect();
         let mut out_of = out.chunks_exact_mut(targets.len() + 1).collect::<Vec<_>>();
         match &self.test {
-            Test::Rows(rows) => {
+            TestData::Rows(rows) => {
                 let means = self.trained.errors_at(rows, targets, &lambdas, false)?;
                 for (k, place) in places.into_iter().enumerate() {
                     let own = targets.iter().map(|j| means.each[[k, *j]]);
@@ -119,7 +119,7 @@ impl<T: Real> Fold<T> {
                     }
                 }
             }
-            Test::Sums(sums) => {
+            TestData::Sums(sums) => {
                 for (lambda, place) in lambdas.iter().zip(places) {
                     sums.write_errors(&self.trained, targets, *lambda, out_of[place]);
                 }

@@ -11,7 +11,7 @@ use crate::numeric::{self, Isa, Packed};
 use crate::reduce::GramSums;
 
 /// One λ, with bounds of its rounding errors.
-pub(super) struct Level {
+pub(super) struct RidgeLevel {
     pub lambda: f64,
     /// δ.
     pub noise: f64,
@@ -23,7 +23,7 @@ pub(super) struct Level {
 
 /// Some λ, with the matrices that rows are multiplied by.
 pub(super) struct Levels {
-    pub each: Vec<Level>,
+    pub each: Vec<RidgeLevel>,
     /// The targets that are predicted.
     pub targets: Vec<usize>,
     /// 1/(s + λ) for each λ, then δ/(s + λ)² for each λ, then 1.
@@ -41,7 +41,7 @@ pub(super) struct LevelBuffers {
 }
 
 /// The sums over the features u of a row, for one λ.
-pub(super) struct RowSums<'b> {
+pub(super) struct LevelSums<'b> {
     /// Σ u²/(s + λ).
     pub leverage: f64,
     /// a² = δ Σ (u/(s + λ))².
@@ -56,7 +56,7 @@ impl Levels {
     /// For some λ, and the predictions of some targets.
     pub fn new<T: Real>(spectrum: &RidgeSpectrum<T>, lambdas: &[f64], targets: &[usize]) -> Self {
         let values = &spectrum.shrinkage.values;
-        let each: Vec<Level> = lambdas.iter().map(|lambda| spectrum.level(*lambda)).collect();
+        let each: Vec<RidgeLevel> = lambdas.iter().map(|lambda| spectrum.level(*lambda)).collect();
         let (count, width) = (each.len(), targets.len());
         let of_squares =
             Packed::new(2 * count + 1, values.len(), |j, k| match (each.get(j), j.checked_sub(count)) {
@@ -81,7 +81,7 @@ impl Levels {
         rows: usize,
         u: &[f64],
         buffers: &'b mut LevelBuffers,
-    ) -> impl Fn(usize, usize) -> RowSums<'b> {
+    ) -> impl Fn(usize, usize) -> LevelSums<'b> {
         let (depth, count, width) = (self.of_squares.depth(), self.each.len(), self.targets.len());
         let LevelBuffers { squares, sums, predicted } = buffers;
         squares.clear();
@@ -100,7 +100,7 @@ impl Levels {
         let (sums, predicted): (&'b [f64], &'b [f64]) = (sums, predicted);
         move |row, level| {
             let sums = &sums[row * (2 * count + 1)..][..2 * count + 1];
-            RowSums {
+            LevelSums {
                 leverage: sums[level],
                 spread: sums[count + level],
                 square: sums[2 * count],
@@ -112,7 +112,7 @@ impl Levels {
 
 impl<T: Real> RidgeSpectrum<T> {
     /// Bounds of the rounding errors for one λ.
-    pub(super) fn level(&self, lambda: f64) -> Level {
+    pub(super) fn level(&self, lambda: f64) -> RidgeLevel {
         let (values, noise) = (&self.shrinkage.values, self.points_noise());
         // Each factor is in the range of `f64` where c or λ is very small or very large.
         let norm = |j: usize, unit: f64| {
@@ -123,7 +123,7 @@ impl<T: Real> RidgeSpectrum<T> {
         let of_sums = |(j, square): (usize, &f64)| norm(j, noise) + (rounding * square).sqrt();
         let sums = self.normal.squares.iter().enumerate().map(of_sums).collect();
         let products = (0..self.rotated.ncols()).map(|j| self.products_rounding() * norm(j, 1.0)).collect();
-        Level { lambda, noise, sums, products }
+        RidgeLevel { lambda, noise, sums, products }
     }
 }
 

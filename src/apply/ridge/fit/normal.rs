@@ -123,7 +123,7 @@ impl<T: Real> RidgeStatistics<T> {
         for target in 0..sums.targets() {
             let spread = sums.spread(target, self.intercept);
             if sums.is_constant_target(target, normal.squares[target], self.intercept)? {
-                normal.settle(target);
+                normal.make_constant(target);
             } else if normal.weight * spread * spread < LEAST_SQUARE {
                 normal.out_of_range = Some(spread);
             }
@@ -215,7 +215,7 @@ impl Normal {
     }
 
     /// Makes a target constant if its variation is rounding.
-    fn settle(&mut self, target: usize) {
+    fn make_constant(&mut self, target: usize) {
         self.squares[target] = 0.0;
         self.c.column_mut(target).fill(0.0);
     }

@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ndarray::Array2;
 
 use super::error_table::ErrorTable;
-use super::levels::{Level, LevelBuffers, Levels, RowSums, averaging};
-use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::levels::{LevelBuffers, LevelSums, Levels, RidgeLevel, averaging};
+use super::rotation::{FeatureRotation, ROWS, RotationBuffers};
 use super::{Normal, RidgeRows, RidgeSpectrum};
 use crate::error::{Error, Result};
 use crate::threads::Pool;
@@ -127,9 +127,9 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     /// The rotation u = M (φ(x) − φ̄) by the matrix M, r × D, with these elements.
-    pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
+    pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> FeatureRotation<T> {
         let rows = self.vectors.ncols();
-        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, rows, element)
+        FeatureRotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, rows, element)
     }
 
     /// δ, the error of A in one direction.
@@ -147,7 +147,7 @@ impl<T: Real> RidgeSpectrum<T> {
         &self,
         sample: &RidgeRows<'_, T>,
         (i, targets): (usize, &[usize]),
-        (level, row): (&Level, RowSums<'_>),
+        (level, row): (&RidgeLevel, LevelSums<'_>),
         left_out: bool,
         out: &mut [PointErrors],
     ) {
@@ -155,7 +155,7 @@ impl<T: Real> RidgeSpectrum<T> {
         if weight == 0.0 {
             return;
         }
-        let RowSums { leverage, spread, square, predicted } = row;
+        let LevelSums { leverage, spread, square, predicted } = row;
         let noise = level.noise;
         let (mut left, mut left_lost) = (1.0, 0.0);
         if left_out {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayRef1, ArrayRef2, Axis};
 
 use super::landmarks::{Landmarks, Share};
-use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::rotation::{FeatureRotation, ROWS, RotationBuffers};
 use super::{Ridge, RidgeSpectrum, check_precisions};
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
@@ -91,7 +91,7 @@ use crate::{Points, Real, progress};
 pub struct RidgePosterior<T: Real> {
     pub(super) model: Ridge<T>,
     /// The rotation of centred features by Vᵀ.
-    pub(super) rotation: Arc<Rotation<T>>,
+    pub(super) rotation: Arc<FeatureRotation<T>>,
     /// s, the eigenvalue of each column of V.
     pub(super) values: Arc<[f64]>,
     /// λ for each target.
@@ -172,7 +172,7 @@ fn different(lambdas: &[f64]) -> (Vec<f64>, Vec<usize>) {
 }
 
 /// A λ with the factors of variances in units of σ².
-struct Level {
+struct PosteriorLevel {
     lambda: f64,
     /// 1/√(s + λ) for each eigenvalue.
     factors: Vec<f64>,
@@ -180,7 +180,7 @@ struct Level {
     intercept: f64,
 }
 
-impl Level {
+impl PosteriorLevel {
     /// Σ u²/(s + λ).
     fn spread(&self, u: &[f64]) -> f64 {
         u.iter().zip(&self.factors).map(|(u, factor)| (u * factor).powi(2)).sum()
@@ -263,7 +263,7 @@ impl<T: Real> RidgePosterior<T> {
         let row = row.saturating_add(lambdas.len().saturating_mul(size_of::<f64>()));
         check_memory("rows of variances", x.nrows(), row)?;
         let (shifts, outside) = self.rotation.parts_of_mean();
-        let levels: Vec<Level> =
+        let levels: Vec<PosteriorLevel> =
             lambdas.into_iter().map(|lambda| self.level(lambda, (&shifts, outside))).collect();
         let mut units = Array2::zeros((x.nrows(), levels.len()));
         let points = x.view();
@@ -287,23 +287,24 @@ impl<T: Real> RidgePosterior<T> {
             }
         });
         progress::check()?;
-        let variance =
-            Array2::from_shape_fn(mean.dim(), |(i, j)| held(self.noise[j] * units[[i, columns[j]]]));
+        let variance = Array2::from_shape_fn(mean.dim(), |(i, j)| {
+            saturated_variance(self.noise[j] * units[[i, columns[j]]])
+        });
         Ok(Prediction { mean, variance, noise: self.noise.clone(), units, columns, precisions: None })
     }
 
     /// The factors of variances for a λ. The mean features have the parts `shifts` in the axes, and the squared length `outside`
     /// of these.
-    fn level(&self, lambda: f64, (shifts, outside): (&[f64], f64)) -> Level {
+    fn level(&self, lambda: f64, (shifts, outside): (&[f64], f64)) -> PosteriorLevel {
         let factors = self.values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
-        let mut level = Level { lambda, factors, intercept: self.mean + outside / lambda };
+        let mut level = PosteriorLevel { lambda, factors, intercept: self.mean + outside / lambda };
         level.intercept += level.spread(shifts);
         level
     }
 }
 
 /// A variance in the scalar type, which is positive and finite if the variance in `f64` is.
-fn held<T: Real>(variance: f64) -> T {
+fn saturated_variance<T: Real>(variance: f64) -> T {
     if variance > 0.0 && variance.is_finite() {
         T::saturated(variance.max(T::min_positive_value().widen()))
     } else {
@@ -327,7 +328,7 @@ impl<T: Real> Prediction<T> {
     /// The variances of y, n × t: v + σ², or v + σ²/p for points of [precision](Prediction::with_precisions) p.
     #[inline(never)]
     pub fn variance_of_targets(&self) -> Array2<T> {
-        Array2::from_shape_fn(self.mean.dim(), |place| held(self.exact_variance(place, true)))
+        Array2::from_shape_fn(self.mean.dim(), |place| saturated_variance(self.exact_variance(place, true)))
     }
 
     /// The lower and the upper ends of the intervals in which a new target y lies with the probability `level`, each n × t.

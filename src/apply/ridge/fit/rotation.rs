@@ -1,4 +1,4 @@
-//! [`Rotation`]: the centred features of points, times a matrix.
+//! [`FeatureRotation`]: the centred features of points, times a matrix.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(in crate::apply) const ROWS: usize = 48;
 
 /// Computes u = M z in `f64` for the centred features z = φ(x) − φ̄ and a matrix M, r × D.
 #[derive(Debug)]
-pub(in crate::apply) struct Rotation<T: Real> {
+pub(in crate::apply) struct FeatureRotation<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     mean: Array1<f64>,
@@ -32,7 +32,7 @@ pub(in crate::apply) struct RotationBuffers<T> {
     rotated: Vec<f64>,
 }
 
-impl<T: Real> Rotation<T> {
+impl<T: Real> FeatureRotation<T> {
     /// The rotation by the matrix with `rows` rows whose element (k, f) is `element(k, f)`.
     pub fn new(
         map: &Map<T>,
@@ -42,13 +42,13 @@ impl<T: Real> Rotation<T> {
         element: impl Fn(usize, usize) -> f64,
     ) -> Self {
         let matrix = Packed::new(rows, map.feature_dim(), element);
-        Rotation { map: map.clone(), inputs: inputs.cloned(), mean: mean.clone(), matrix, axes: None }
+        FeatureRotation { map: map.clone(), inputs: inputs.cloned(), mean: mean.clone(), matrix, axes: None }
     }
 
-    /// Keeps what [`rests`](Rotation::rests) needs, if M has fewer rows than columns.
+    /// Keeps what [`rests`](FeatureRotation::rests) needs, if M has fewer rows than columns.
     pub fn with_axes(self) -> Self {
         let axes = (self.rows() < self.map.feature_dim()).then(|| self.matrix());
-        Rotation { axes, ..self }
+        FeatureRotation { axes, ..self }
     }
 
     /// r, the number of rows of M.
@@ -111,7 +111,7 @@ impl<T: Real> Rotation<T> {
         &buffers.rotated
     }
 
-    /// ‖z − Mᵀu‖² for each point that [`of`](Rotation::of) has just put into the buffers: the part of z outside of the axes. It
+    /// ‖z − Mᵀu‖² for each point that [`of`](FeatureRotation::of) has just put into the buffers: the part of z outside of the axes. It
     /// is computed from the difference of the vectors, since a difference of their norms would cancel. It is 0 where M is square.
     pub fn rests(&self, rows: usize, buffers: &mut RotationBuffers<T>) -> Vec<f64> {
         let Some(axes) = &self.axes else { return vec![0.0; rows] };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calibration::ClassCalibration;
 use super::landmarks::Landmarks;
-use super::rotation::Rotation;
+use super::rotation::FeatureRotation;
 use super::{Ridge, RidgeClassifier, RidgeGrid, RidgePosterior, RidgeStatistics};
 use crate::Real;
 use crate::sealed::{sealed, sealed_fields};
@@ -100,7 +100,8 @@ impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
         let (map, inputs) = (model.map(), model.standardisation());
         let landmarks = landmarks.map(|points| Landmarks::of_inputs(map, inputs, points.mapv(T::narrow)));
         let landmarks = landmarks.transpose().map_err(|error| error.to_string())?.map(Arc::new);
-        let rotation = Rotation::new(map, inputs, &mean_features.into(), values.len(), |k, f| axes[[k, f]]);
+        let rotation =
+            FeatureRotation::new(map, inputs, &mean_features.into(), values.len(), |k, f| axes[[k, f]]);
         let (rotation, values) = (Arc::new(rotation.with_axes()), values.into());
         Ok(RidgePosterior { model, rotation, values, lambdas, noise, mean, landmarks })
     }

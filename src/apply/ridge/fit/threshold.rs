@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 
 /// The score of a row for the larger of two classes, the weight of the row, and whether it is of that class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scored {
+pub(super) struct ScoredRow {
     pub score: f64,
     pub weight: f64,
     pub is_larger: bool,
@@ -12,7 +12,7 @@ pub(super) struct Scored {
 
 /// The threshold of best balanced accuracy, ½ (true positive share + true negative share), where a score above it gives the
 /// larger class. It is in the middle between two scores, or infinite; of equally good ones, the nearest to ½ is taken.
-pub(super) fn best_threshold(mut rows: Vec<Scored>) -> Result<f64> {
+pub(super) fn best_threshold(mut rows: Vec<ScoredRow>) -> Result<f64> {
     rows.retain(|row| row.weight > 0.0);
     rows.sort_by(|a, b| a.score.total_cmp(&b.score));
     let total =

@@ -16,7 +16,7 @@ use ndarray::{Array1, Array2, Axis};
 
 use super::levels::{LevelBuffers, Levels};
 use super::points::{PointErrors, SHARE};
-use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::rotation::{FeatureRotation, ROWS, RotationBuffers};
 use super::{RidgeRows, RidgeSpectrum};
 use crate::error::{Result, singular};
 use crate::linalg::Backend;
@@ -24,13 +24,13 @@ use crate::numeric::matrix_of;
 use crate::{Real, progress};
 
 /// Receives the residual of a row: the place of λ, the row, the target and the residual.
-type Visit<'v> = dyn FnMut(usize, usize, usize, f64) + 'v;
+type ResidualVisitor<'v> = dyn FnMut(usize, usize, usize, f64) + 'v;
 
 /// The regressions for several λ on all rows but a group, for one group at a time.
 pub(super) struct Without<'g, T: Real> {
     spectrum: &'g RidgeSpectrum<T>,
     sample: RidgeRows<'g, T>,
-    rotation: Rotation<T>,
+    rotation: FeatureRotation<T>,
     levels: Levels,
     /// Vᵀc, followed by 0 for the intercept, since targets are centred.
     cross: Array2<f64>,
@@ -108,7 +108,7 @@ impl<'g, T: Real> Without<'g, T> {
         &self,
         group: &[usize],
         buffers: &mut RotationBuffers<T>,
-        visit: &mut Visit<'_>,
+        visit: &mut ResidualVisitor<'_>,
     ) -> Result<Left> {
         if group.len() <= self.divisors(0.0).len() {
             self.by_rows(group, buffers, visit)
@@ -122,7 +122,7 @@ impl<'g, T: Real> Without<'g, T> {
         &self,
         group: &[usize],
         buffers: &mut RotationBuffers<T>,
-        visit: &mut Visit<'_>,
+        visit: &mut ResidualVisitor<'_>,
     ) -> Result<Left> {
         let (u, y) = (self.features(group, buffers)?, self.targets(group));
         let roots = self.roots(group);
@@ -153,7 +153,7 @@ impl<'g, T: Real> Without<'g, T> {
         &self,
         group: &[usize],
         buffers: &mut RotationBuffers<T>,
-        visit: &mut Visit<'_>,
+        visit: &mut ResidualVisitor<'_>,
     ) -> Result<Left> {
         let width = self.divisors(0.0).len();
         let (mut gram, mut cross) =

@@ -1,4 +1,4 @@
-//! [`Reference`]: the scale of each feature of classes; [`QueryFeatures`]: the features of h, for products with those of
+//! [`FeatureReference`]: the scale of each feature of classes; [`QueryFeatures`]: the features of h, for products with those of
 //! classes.
 
 use std::ops::Range;
@@ -20,18 +20,18 @@ const SAMPLE: usize = 1024;
 /// A logarithm for each feature: features of classes are divided by e^reference and those of h are multiplied by it. Features of
 /// classes are then near 1 and do not underflow, even where h is opposite to all classes.
 #[derive(Clone, Debug)]
-pub struct Reference<T> {
+pub struct FeatureReference<T> {
     pub form: Form,
     /// The logarithm of each feature; 0 for features that are not in the form of logarithms.
     logarithms: Vec<T>,
 }
 
-impl<T: Real> Reference<T> {
+impl<T: Real> FeatureReference<T> {
     /// The reference from classes that are evenly spaced in `x`, which has at least one.
     pub fn of(program: &Program<T>, x: ArrayView2<'_, T>) -> Self {
         let (form, mut logarithms) = (program.best_form(), vec![T::zero(); program.width()]);
         if form == Form::Values {
-            return Reference { form, logarithms };
+            return FeatureReference { form, logarithms };
         }
         let places: Vec<usize> = (0..x.nrows()).step_by(x.nrows().div_ceil(SAMPLE)).collect();
         let mut batch = Batch::default();
@@ -46,14 +46,14 @@ impl<T: Real> Reference<T> {
                 logarithms[f] = if largest.is_finite() { T::narrow(largest) } else { T::zero() };
             }
         }
-        Reference { form, logarithms }
+        FeatureReference { form, logarithms }
     }
 
     /// The reference of these logarithms, if there is a finite one for each feature of the program.
     #[cfg(feature = "serde")]
     pub fn from_logarithms(program: &Program<T>, logarithms: Vec<T>) -> Option<Self> {
         let fits = logarithms.len() == program.width() && logarithms.iter().all(|v| v.is_finite());
-        fits.then(|| Reference { form: program.best_form(), logarithms })
+        fits.then(|| FeatureReference { form: program.best_form(), logarithms })
     }
 
     #[cfg(feature = "serde")]
@@ -98,7 +98,7 @@ impl<T: Real> QueryFeatures<T> {
     pub fn fill(
         &mut self,
         program: &Program<T>,
-        reference: &Reference<T>,
+        reference: &FeatureReference<T>,
         h: ArrayView2<'_, T>,
         scratch: &mut Scratch<T>,
     ) -> bool {

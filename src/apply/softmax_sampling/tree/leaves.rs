@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::features::Reference;
+use super::features::FeatureReference;
 use super::nodes::{NodeRows, Nodes, sum};
 use crate::apply::softmax_sampling::classes::Classes;
 use crate::engine::{FeatureBuffers, FeatureSource, Program, Side};
@@ -28,7 +28,7 @@ impl<T: Real> LeafBuffers<T> {
     fn fill(
         &mut self,
         program: &Program<T>,
-        reference: &Reference<T>,
+        reference: &FeatureReference<T>,
         write: &impl Fn(usize, &mut [T]),
     ) -> Result<(), usize> {
         let d = program.facts().dim;
@@ -75,7 +75,7 @@ fn classes_of(place: usize, leaf: usize, classes: &Classes) -> Range<usize> {
 /// `faulty` for the first such class; [`Cancelled`](Error::Cancelled).
 pub fn sum_leaves<T: Real>(
     program: &Program<T>,
-    reference: &Reference<T>,
+    reference: &FeatureReference<T>,
     (classes, leaf): (&Classes, usize),
     leaves: &[usize],
     write: impl Fn(usize, &mut [T]) + Sync,

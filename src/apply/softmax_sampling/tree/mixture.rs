@@ -1,4 +1,4 @@
-//! [`Mixture`]: draws from a tree, mixed with the uniform distribution.
+//! [`TreeMixture`]: draws from a tree, mixed with the uniform distribution.
 
 use ndarray::{ArrayView2, Axis};
 use rand::RngExt;
@@ -16,12 +16,12 @@ const WALKS: usize = 1 << 16;
 
 /// The distribution q = (1 − ε) w + ε/C with w from the tree.
 #[derive(Clone, Copy, Debug)]
-pub struct Mixture<'a, T: Real> {
+pub struct TreeMixture<'a, T: Real> {
     pub proposal: &'a Proposal<T>,
     pub tree: &'a Tree<T>,
 }
 
-impl<T: Real> Mixture<'_, T> {
+impl<T: Real> TreeMixture<'_, T> {
     /// Draws for all rows of `h`, row i with the generator of step i.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl<T: Real> Mixture<'_, T> {
     /// Draws for a point, which is row i of the points.
     ///
     /// # Errors
-    /// The errors of [`sample`](Mixture::sample).
+    /// The errors of [`sample`](TreeMixture::sample).
     pub fn draw(
         &self,
         walker: &mut Walker<T>,
@@ -68,7 +68,7 @@ impl<T: Real> Mixture<'_, T> {
     /// ln q of classes that are present, for a point.
     ///
     /// # Errors
-    /// The errors of [`sample`](Mixture::sample).
+    /// The errors of [`sample`](TreeMixture::sample).
     pub fn log_probabilities(&self, h: ArrayView2<'_, T>, classes: &[usize]) -> Result<Vec<f64>> {
         let (mut walker, mut logs) = (Walker::default(), Vec::with_capacity(classes.len()));
         self.set_query(&mut walker, 0, h)?;

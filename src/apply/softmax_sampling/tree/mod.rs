@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2, CowArray, Ix2};
 
-pub(super) use features::Reference;
-pub(super) use mixture::Mixture;
+pub(super) use features::FeatureReference;
+pub(super) use mixture::TreeMixture;
 #[cfg(feature = "serde")]
 pub(super) use nodes::Nodes;
 pub(super) use table::Table;
@@ -35,7 +35,7 @@ use walk::Walk;
 /// The root is not stored: a walk begins with the choice among its children.
 #[derive(Clone, Debug)]
 pub(super) struct Tree<T> {
-    pub reference: Reference<T>,
+    pub reference: FeatureReference<T>,
     pub classes: Classes,
     /// The sums of each level, from the children of the root down to the leaves. A single leaf is the root itself.
     levels: Vec<Nodes<T>>,
@@ -51,7 +51,7 @@ impl<T: Real> Tree<T> {
     /// [`NotFinite`](Error::NotFinite) if features are not finite, [`Cancelled`](Error::Cancelled).
     pub fn new(
         program: &Program<T>,
-        reference: Reference<T>,
+        reference: FeatureReference<T>,
         classes: Classes,
         points: CowArray<'_, T, Ix2>,
         leaf: usize,
@@ -73,7 +73,7 @@ impl<T: Real> Tree<T> {
     /// The tree above these sums of leaves, with points if a leaf has several classes.
     pub fn of_leaves(
         program: &Program<T>,
-        reference: Reference<T>,
+        reference: FeatureReference<T>,
         classes: Classes,
         leaves: Nodes<T>,
         points: Array2<T>,

@@ -66,7 +66,7 @@ impl SamplePairs<'_> {
         let of_query = |i: &usize| {
             let (weights, ratios) = self.sample.weights(*i, scale);
             let p = self.sample.without_exact(*i, weights * ratios);
-            let (mut rows, mut variance) = (Rows::new(&p, all.of_query(*i)), 0.0);
+            let (mut rows, mut variance) = (CovarianceRows::new(&p, all.of_query(*i)), 0.0);
             let mut row = vec![0.0; p.len()];
             for (j, weight) in p.iter().enumerate() {
                 if j % BAND == 0 {
@@ -85,14 +85,14 @@ impl SamplePairs<'_> {
 
 /// The lower half of a query's covariance matrix, row by row: 0 where a product of weights is, so that what has no weight
 /// counts for nothing, be it infinite.
-struct Rows<'a> {
+struct CovarianceRows<'a> {
     p: &'a [f64],
     covariances: QueryCovariances<'a>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> CovarianceRows<'a> {
     fn new(p: &'a Array1<f64>, covariances: QueryCovariances<'a>) -> Self {
-        Rows { p: slice_of(p), covariances }
+        CovarianceRows { p: slice_of(p), covariances }
     }
 
     /// Writes the row of key `j` up to the diagonal, of which it writes half.
@@ -122,7 +122,7 @@ struct CovarianceSums {
 impl CovarianceSums {
     fn new(p: &Array1<f64>, values: &Array2<f64>, covariances: QueryCovariances<'_>) -> Result<Self> {
         let (isa, keys, targets) = (Isa::best(), values.nrows(), values.ncols());
-        let (mut lower, weights) = (Rows::new(p, covariances), slice_of(p));
+        let (mut lower, weights) = (CovarianceRows::new(p, covariances), slice_of(p));
         let weighted = values * &p.view().insert_axis(ndarray::Axis(1));
         // Values may have any layout.
         let weighted = weighted.as_standard_layout();

@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2, Axis, s};
 
 use super::errors::Sizes;
 use super::tokens::Mask;
+use crate::numeric::special::largest;
 use crate::numeric::{Isa, exp_minus, slice_of_mut};
 
 /// Queries, keys and values of some tokens.
@@ -91,7 +92,7 @@ impl AttentionSample {
         let seen = self.seen(i);
         let mut weights = (&self.logits.row(i) - &self.halves) * scale;
         let (own, unseen) = slice_of_mut(&mut weights).split_at_mut(seen);
-        let top = own.iter().fold(f64::NEG_INFINITY, |top: f64, log| top.max(*log));
+        let top = largest(own.iter().copied());
         exp_minus(Isa::best(), own, top);
         unseen.fill(0.0);
         let total = weights.sum();
@@ -102,7 +103,7 @@ impl AttentionSample {
             Some(ratio) => {
                 let mut ratio = self.without_exact(i, ratio.row(i).to_owned());
                 ratio.slice_mut(s![seen..]).fill(f64::NEG_INFINITY);
-                let top = ratio.fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+                let top = largest(ratio.iter().copied());
                 let ratios = ratio.mapv(|ratio| (ratio - top).exp());
                 let mean = weights.dot(&ratios);
                 ratios / mean

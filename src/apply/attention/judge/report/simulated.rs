@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Omega, Recipe};
 use crate::memory::check_memory;
+use crate::numeric::special::scaled_sum;
 use crate::progress;
 use crate::theory::Basis;
 
@@ -122,8 +123,8 @@ impl<'a> Redrawn<'a> {
         let sample = AttentionSample::new(points, values.clone(), gaussian).with_mask(mask.clone());
         let ln_normaliser = |(i, row): (usize, ArrayView1<'_, f64>)| {
             let row = row.slice_move(s![..sample.seen(i)]);
-            let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
-            top + row.iter().map(|ln| (ln - top).exp()).sum::<f64>().ln()
+            let (scale, sum) = scaled_sum(row.iter().map(|ln| (*ln, 1.0)));
+            scale + sum.ln()
         };
         let ln_kernel = sample.ln_kernel();
         let ln_normalisers: Vec<f64> = ln_kernel.rows().into_iter().enumerate().map(ln_normaliser).collect();

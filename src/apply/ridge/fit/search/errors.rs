@@ -1,5 +1,6 @@
 //! [`LambdaErrors`]: the criterion for each λ of a grid, which is extended where its largest λ is the best.
 
+use super::super::by_criterion::ErrorsOf;
 use super::super::error_table::ErrorTable;
 use super::super::{Criterion, RidgeSpectrum, least};
 use crate::Real;
@@ -50,12 +51,9 @@ pub(super) struct Choice {
     pub mean_errors: Vec<f64>,
 }
 
-/// Gives the criterion for each λ.
-type ErrorsOf<'e> = dyn Fn(&[f64]) -> Result<ErrorTable> + 'e;
-
 /// How λ are chosen: one for all targets, or one for each target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Share {
+pub(super) enum LambdaSharing {
     Common,
     PerTarget,
 }
@@ -66,12 +64,13 @@ impl LambdaErrors {
     pub fn of<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         grid: Option<&[f64]>,
-        share: Share,
+        share: LambdaSharing,
         errors: &ErrorsOf<'_>,
     ) -> Result<Self> {
         let shrinkage = &spectrum.shrinkage;
         // For a single target both choices are equal.
-        let own = (share == Share::PerTarget && shrinkage.rest.len() > 1).then(|| shrinkage.varying());
+        let own =
+            (share == LambdaSharing::PerTarget && shrinkage.rest.len() > 1).then(|| shrinkage.varying());
         let bound = shrinkage.bound();
         let Some(grid) = grid else { return Self::grown(spectrum.lambdas(), own, errors) };
         let kept: Vec<f64> = grid.iter().copied().filter(|lambda| *lambda > bound).collect();

@@ -2,7 +2,7 @@
 
 use super::super::{RidgeRows, check_classes};
 use super::division::labels_of;
-use super::errors::Share;
+use super::errors::LambdaSharing;
 use super::options::{Maps, RidgeSearch};
 use super::steps::Search;
 use super::trial::{RidgeFit, check_grid};
@@ -47,7 +47,7 @@ impl<T: Real> RidgeSearch<'_, T> {
         let all = RidgeRows { x: (&x).into(), targets: targets.rows(count)? };
         all.check(d, count)?;
         check_grid(self.lambdas.as_deref())?;
-        let share = if targets.are_labels() { Share::Common } else { Share::PerTarget };
+        let share = if targets.are_labels() { LambdaSharing::Common } else { LambdaSharing::PerTarget };
         let weights = all.targets.weights();
         if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
             return Err(Error::NoData { what: "a search for a ridge regression" });

@@ -1,7 +1,7 @@
 //! [`RidgeGrid`]: regressions with several maps, from one pass over the data, and the choice of one.
 
 use super::super::{Criterion, RidgeStatistics, Standardisation};
-use super::errors::Share;
+use super::errors::LambdaSharing;
 use super::trial::{NONE, RidgeFit, Tried, check_grid};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
@@ -141,7 +141,7 @@ impl<T: Real> RidgeGrid<T> {
     /// [watcher](crate::progress::watch) stops the choice.
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
-        self.choose_by(criterion, (lambdas, Share::Common))
+        self.choose_by(criterion, (lambdas, LambdaSharing::Common))
     }
 
     /// Chooses the map with the least Σ ln(error/variance) over the targets, or the largest sum of log evidences, and a λ for
@@ -155,13 +155,13 @@ impl<T: Real> RidgeGrid<T> {
         criterion: &Criterion<'_, T>,
         lambdas: Option<&[f64]>,
     ) -> Result<RidgeFit<T>> {
-        self.choose_by(criterion, (lambdas, Share::PerTarget))
+        self.choose_by(criterion, (lambdas, LambdaSharing::PerTarget))
     }
 
     fn choose_by(
         &self,
         criterion: &Criterion<'_, T>,
-        lambdas: (Option<&[f64]>, Share),
+        lambdas: (Option<&[f64]>, LambdaSharing),
     ) -> Result<RidgeFit<T>> {
         check_grid(lambdas.0)?;
         match best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas)) {

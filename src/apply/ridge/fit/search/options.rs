@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::Criterion;
-use super::errors::Share;
+use super::errors::LambdaSharing;
 use crate::Real;
 use crate::error::Result;
 use crate::frequency::{Frequencies, Orthogonal};
@@ -94,7 +94,7 @@ pub struct RidgeSearch<'a, T: Real> {
     pub(super) standardise: bool,
     pub(super) intercept: bool,
     /// How λ are chosen; `None` for the default, which is one for each target, or one for all classes.
-    pub(super) share: Option<Share>,
+    pub(super) share: Option<LambdaSharing>,
 }
 
 /// A function or recipe that makes the maps of a search.
@@ -298,7 +298,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// ```
     #[must_use]
     pub fn with_lambda_per_target(mut self) -> Self {
-        self.share = Some(Share::PerTarget);
+        self.share = Some(LambdaSharing::PerTarget);
         self
     }
 
@@ -306,7 +306,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// add up to 1 over the classes.
     #[must_use]
     pub fn without_lambda_per_target(mut self) -> Self {
-        self.share = Some(Share::Common);
+        self.share = Some(LambdaSharing::Common);
         self
     }
 

@@ -8,7 +8,7 @@ use super::super::folds::Folds;
 use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeStatistics, Standardisation};
 use super::attempts::{Attempts, SearchPoint};
 use super::division::FoldRows;
-use super::errors::Share;
+use super::errors::LambdaSharing;
 use super::growth::Growth;
 use super::options::{Maps, RidgeSearch};
 use super::trial::{RidgeFit, RidgeTrial};
@@ -27,7 +27,7 @@ pub(super) struct Search<'s, 'a, T: Real> {
     /// Whether targets are numbers, not labels of classes.
     pub are_numbers: bool,
     pub inputs: Option<Standardisation>,
-    pub share: Share,
+    pub share: LambdaSharing,
     /// The leading parts of the draw that maps share, one for each number of frequencies; none without a shared draw.
     pub parts: Vec<Arc<Frequencies>>,
     /// The rows to train on; `None` for all.
@@ -50,7 +50,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     pub fn new(
         options: &'s RidgeSearch<'a, T>,
         all: RidgeRows<'s, T>,
-        (labels, share): (Option<Vec<usize>>, Share),
+        (labels, share): (Option<Vec<usize>>, LambdaSharing),
     ) -> Result<Self> {
         if options.criterion.names_training() {
             let what = "training data in the criterion of a search, which is given them already: use LeaveOneOut, \
@@ -66,7 +66,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             options,
             all,
             labels,
-            are_numbers: share == Share::PerTarget,
+            are_numbers: share == LambdaSharing::PerTarget,
             inputs,
             share: options.share.unwrap_or(share),
             parts: Vec::new(),

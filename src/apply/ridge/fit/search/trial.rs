@@ -3,7 +3,7 @@
 use super::super::error_table::ErrorTable;
 use super::super::normal::check_lambda;
 use super::super::{Criterion, Ridge, RidgePosterior, RidgeSpectrum, RidgeStatistics, RidgeWarning};
-use super::errors::{Choice, LambdaErrors, Share};
+use super::errors::{Choice, LambdaErrors, LambdaSharing};
 use super::repeated::repeated;
 use super::source::Source;
 use super::warning;
@@ -51,7 +51,7 @@ impl RidgeTrial {
     pub(super) fn of<T: Real>(
         spectrum: &RidgeSpectrum<T>,
         criterion: &Criterion<'_, T>,
-        (lambdas, share): (Option<&[f64]>, Share),
+        (lambdas, share): (Option<&[f64]>, LambdaSharing),
     ) -> Result<Self> {
         Self::by(spectrum, criterion, &*spectrum.errors_by(criterion)?, (lambdas, share))
     }
@@ -61,7 +61,7 @@ impl RidgeTrial {
         spectrum: &RidgeSpectrum<T>,
         criterion: &Criterion<'_, T>,
         errors: &dyn Fn(&[f64]) -> Result<ErrorTable>,
-        (lambdas, share): (Option<&[f64]>, Share),
+        (lambdas, share): (Option<&[f64]>, LambdaSharing),
     ) -> Result<Self> {
         let errors = LambdaErrors::of(spectrum, lambdas, share, errors)?;
         let warnings = warnings(spectrum, criterion, &errors);
@@ -380,7 +380,7 @@ impl<'s, T: Real> Tried<'s, T> {
     pub fn of(
         statistics: &'s RidgeStatistics<T>,
         criterion: &Criterion<'_, T>,
-        lambdas: (Option<&[f64]>, Share),
+        lambdas: (Option<&[f64]>, LambdaSharing),
     ) -> Result<Self> {
         let spectrum = statistics.spectrum()?;
         let trials = vec![RidgeTrial::of(&spectrum, criterion, lambdas)?];
@@ -408,7 +408,7 @@ impl<'s, T: Real> Tried<'s, T> {
     pub fn fit(
         self,
         criterion: &Criterion<'_, T>,
-        (lambdas, share): (Option<&[f64]>, Share),
+        (lambdas, share): (Option<&[f64]>, LambdaSharing),
     ) -> Result<RidgeFit<T>> {
         let Tried { trials, best, statistics, spectrum, failed } = self;
         if failed.contains(&Error::Cancelled) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::{Criterion, RidgeRows, RidgeSpectrum, RidgeWarning, least};
-use super::errors::{Choice, LambdaErrors, Series, Share};
+use super::errors::{Choice, LambdaErrors, LambdaSharing, Series};
 use crate::Real;
 use crate::error::Error;
 use crate::kernel::Lengthscale;
@@ -32,7 +32,7 @@ pub(super) fn mean<T: Real>(
     if tests.iter().any(|test| test.passes(0.0)) {
         return None;
     }
-    let Test { error, mean_error, nats, needed } =
+    let MeanTest { error, mean_error, nats, needed } =
         tests.into_iter().max_by(|a, b| (a.nats - a.needed).total_cmp(&(b.nats - b.needed)))?;
     Some(RidgeWarning::Mean { error, mean_error, nats, needed })
 }
@@ -47,7 +47,7 @@ pub(super) fn is_promising<T: Real>(
 }
 
 /// The numbers that distinguish the regression of some targets from their mean.
-struct Test {
+struct MeanTest {
     error: f64,
     mean_error: f64,
     /// The largest number of nats by which a target is more likely under a regression that was tried than under a constant with
@@ -57,7 +57,7 @@ struct Test {
     needed: f64,
 }
 
-impl Test {
+impl MeanTest {
     fn passes(&self, more: f64) -> bool {
         self.error < self.mean_error && self.nats >= self.needed + more
     }
@@ -68,7 +68,7 @@ fn tests<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     criterion: &Criterion<'_, T>,
     errors: &LambdaErrors,
-) -> Vec<Test> {
+) -> Vec<MeanTest> {
     let shrinkage = &spectrum.shrinkage;
     let rows = match criterion {
         Criterion::GeneralisedCrossValidation => shrinkage.count,
@@ -84,7 +84,7 @@ fn tests<T: Real>(
         let with = |lambda: &f64| most(&mut targets().map(|target| shrinkage.nats(*target, *lambda, rows)));
         let nats = most(&mut errors.lambdas.iter().map(with));
         let needed = NATS + (varying.len() as f64).ln();
-        Some(Test { error, mean_error: series.mean_error, nats, needed })
+        Some(MeanTest { error, mean_error: series.mean_error, nats, needed })
     };
     errors.series().into_iter().filter_map(of).collect()
 }
@@ -184,11 +184,11 @@ pub(super) fn targets<T: Real>(
     spectrum: &RidgeSpectrum<T>,
     lambdas: &[f64],
     choice: &Choice,
-    share: Share,
+    share: LambdaSharing,
 ) -> Option<RidgeWarning> {
     let shrinkage = &spectrum.shrinkage;
     let common = *choice.lambdas.first()?;
-    if shrinkage.rest.len() < 2 || share == Share::PerTarget {
+    if shrinkage.rest.len() < 2 || share == LambdaSharing::PerTarget {
         return None;
     }
     let of_target = |target: usize| {

@@ -1,6 +1,6 @@
 //! [`SignedLog`]: a number as sign and logarithm.
 
-use crate::numeric::special::largest;
+use super::elementary::largest;
 
 /// A real number as its sign and the natural logarithm of its magnitude.
 ///

@@ -1,10 +1,10 @@
-//! [`Window`]: some columns of some rows of a matrix.
+//! [`Submatrix`]: some columns of some rows of a matrix.
 
 use super::{Lane, Vector};
 
 /// Consecutive columns of consecutive rows of a row-major matrix.
 #[derive(Clone, Copy, Debug)]
-pub struct Window<S> {
+pub struct Submatrix<S> {
     /// The elements from the first of the first row on, at least to the last of the last row.
     pub values: S,
     pub rows: usize,
@@ -18,12 +18,12 @@ pub struct Window<S> {
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledRows<V, S> {
     /// The features.
-    pub values: Window<V>,
+    pub values: Submatrix<V>,
     /// A scale for each block of each row.
-    pub log_scales: Window<S>,
+    pub log_scales: Submatrix<S>,
 }
 
-impl<'a, T> Window<&'a [T]> {
+impl<'a, T> Submatrix<&'a [T]> {
     /// The rows, in order.
     #[inline(always)]
     pub fn rows(self) -> impl Iterator<Item = &'a [T]> {
@@ -31,23 +31,23 @@ impl<'a, T> Window<&'a [T]> {
     }
 }
 
-impl<'a, T> Window<&'a mut [T]> {
-    /// A window on one row.
+impl<'a, T> Submatrix<&'a mut [T]> {
+    /// The matrix of one row.
     pub fn of_row(row: &'a mut [T]) -> Self {
         let width = row.len();
-        Window { values: row, rows: 1, stride: width, width }
+        Submatrix { values: row, rows: 1, stride: width, width }
     }
 
-    /// This window, to be read.
+    /// This submatrix, to be read.
     #[inline(always)]
-    pub fn shared(&self) -> Window<&[T]> {
-        Window { values: self.values, rows: self.rows, stride: self.stride, width: self.width }
+    pub fn shared(&self) -> Submatrix<&[T]> {
+        Submatrix { values: self.values, rows: self.rows, stride: self.stride, width: self.width }
     }
 
     /// The rows, in order.
     #[inline(always)]
     pub fn rows(&mut self) -> impl Iterator<Item = &mut [T]> {
-        Window { values: &mut *self.values, ..*self }.into_rows()
+        Submatrix { values: &mut *self.values, ..*self }.into_rows()
     }
 
     /// The rows, in order.
@@ -81,7 +81,7 @@ impl<'a, T> Iterator for RowsMut<'a, T> {
 /// # Safety
 /// The machine must have the instruction set of `V`.
 #[inline(always)]
-unsafe fn copy_body<T: Lane, V: Vector<T>>(to: Window<&mut [T]>, from: Window<&[T]>) {
+unsafe fn copy_body<T: Lane, V: Vector<T>>(to: Submatrix<&mut [T]>, from: Submatrix<&[T]>) {
     let width = to.width.min(from.width);
     for (to, from) in to.into_rows().zip(from.rows()) {
         // SAFETY: the caller's promise. Multiplying by one is exact.
@@ -91,7 +91,7 @@ unsafe fn copy_body<T: Lane, V: Vector<T>>(to: Window<&mut [T]>, from: Window<&[
 
 multiversion! {
     /// Copies the first columns of each row, as many as both have. For few columns it is faster than a call for each row.
-    pub fn copy_rows<T, vector>(to: Window<&mut [T]>, from: Window<&[T]>) = copy_body;
+    pub fn copy_rows<T, vector>(to: Submatrix<&mut [T]>, from: Submatrix<&[T]>) = copy_body;
 }
 
 /// out ← a · b, for slices of equal lengths.
@@ -128,8 +128,8 @@ mod tests {
             for width in 0..40 {
                 let from: Vec<f32> = (0..3 * 41).map(|k| k as f32).collect();
                 let mut to = vec![-1.0; 3 * 50];
-                let from_rows = Window { values: &from[..], rows: 3, stride: 41, width: 41 };
-                copy_rows(isa, Window { values: &mut to, rows: 3, stride: 50, width }, from_rows);
+                let from_rows = Submatrix { values: &from[..], rows: 3, stride: 41, width: 41 };
+                copy_rows(isa, Submatrix { values: &mut to, rows: 3, stride: 50, width }, from_rows);
                 for (to, from) in to.chunks(50).zip(from.chunks(41)) {
                     assert!(to[..width] == from[..width] && to[width..].iter().all(|v| *v == -1.0));
                 }
