@@ -1,6 +1,6 @@
 //! The choice among exact, windowed and linear attention, against all candidates one by one.
 
-use super::oracle;
+use super::ways;
 use ndarray::{Array2, Array4, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{
@@ -100,7 +100,7 @@ fn crossovers_are_where_costs_cross() {
         for causal in [false, true] {
             let rule = Rule { d: D, d_v, causal };
             let faster = |n: &usize| rule.exact([*n, *n]) >= rule.linear([*n, *n], m, window, keys);
-            let crossover = oracle::crossover(&attention, d_v, causal);
+            let crossover = ways::crossover(&attention, d_v, causal);
             assert_eq!(Some(crossover), (1..100_000).find(faster), "{m}, {window:?}, {keys}, {causal}");
             assert!((crossover..2 * crossover).all(|n| faster(&n)));
         }

@@ -5,7 +5,7 @@ use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::frequency::Orthogonal;
 use random_features::{Error, Positive, Real, Trigonometric};
 
-use super::oracle::positive;
+use super::positive;
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
 

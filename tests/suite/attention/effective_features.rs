@@ -1,6 +1,6 @@
 //! The effective number of features behind each normaliser, against its definition.
 
-use super::oracle::diagnosed;
+use super::ways::diagnosed;
 use crate::common::{features, frequencies};
 use ndarray::{Array1, Array2, Array3, Array4, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads};

@@ -1,6 +1,7 @@
 //! Attention with some keys taken exactly, and with conditioned maps, against the quadratic loop.
 
-use super::oracle::{naive, positive, with_exact};
+use super::oracle::{naive, with_exact};
+use super::positive;
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};

@@ -1,6 +1,7 @@
 //! Linear attention against the quadratic loop over the same features, on every path.
 
-use super::oracle::{self, by_features, naive, positive};
+use super::oracle::{by_features, naive};
+use super::{positive, ways};
 use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads};
@@ -229,8 +230,7 @@ fn each_batch_has_its_own_mask() {
             assert!((&head(&exact, b, 0) - &expected).iter().all(|e| e.abs() < 1e-13));
         }
         let which = [2, 310, 599];
-        let found =
-            oracle::weights(&attention, &heads, ([1, 0], &which), causal).unwrap().dot(&head(&v, 1, 0));
+        let found = ways::weights(&attention, &heads, ([1, 0], &which), causal).unwrap().dot(&head(&v, 1, 0));
         let expected = head(&out.output, 1, 0).select(Axis(0), &which);
         assert!((found - expected).iter().all(|e| e.abs() < 1e-12));
     }
@@ -566,7 +566,7 @@ fn values_that_are_not_finite_show_beside_larger_keys() {
         let rows = |x: [f64; 2]| Array4::from_shape_fn((1, 1, 2, 1), |(_, _, i, _)| T::narrow(x[i]));
         // In all outputs that see it and, of normalised attention, in all gradients of queries.
         let shown = |normalised: bool, attention: &Attention<T>, q: f64, k: [f64; 2], v: [f64; 2]| {
-            let attention = oracle::normalised(attention.clone(), normalised);
+            let attention = ways::normalised(attention.clone(), normalised);
             let (x, y, z) = (rows([q; 2]), rows(k), rows(v));
             let heads = Heads::new(&x, &y, &z).unwrap();
             let all = attention.bidirectional(&heads).unwrap().output;
@@ -862,7 +862,7 @@ fn exact_attention_is_the_definition() {
     for (attention, causal) in
         [(&attention, false), (&attention, true), (&near, false), (&near, true), (&heavy, false)]
     {
-        let crossover = oracle::crossover(attention, 5, causal);
+        let crossover = ways::crossover(attention, 5, causal);
         for n in [crossover - 1, crossover] {
             let part = |x: &Array4<f64>| x.slice(s![.., .., ..n, ..]).to_owned();
             let (k, v) = (part(&k), part(&v));
@@ -874,7 +874,7 @@ fn exact_attention_is_the_definition() {
                 (false, true) => attention.causal(&heads),
             };
             assert_eq!(
-                oracle::auto(attention, &heads, causal).unwrap().output,
+                ways::auto(attention, &heads, causal).unwrap().output,
                 expected.unwrap().output,
                 "{n}, {causal}"
             );
@@ -942,7 +942,7 @@ fn weights_are_those_of_the_outputs() {
             if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap().output;
         let which = [0, 39, 40, 89];
         for own in 0..4 {
-            let weights = oracle::weights(&attention, &heads, ([1, own], &which), causal).unwrap();
+            let weights = ways::weights(&attention, &heads, ([1, own], &which), causal).unwrap();
             assert!(weights.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
             let expected = weights.dot(&head(&v, 1, own / 2));
             for (row, expected) in which.iter().zip(expected.rows()) {
@@ -950,7 +950,7 @@ fn weights_are_those_of_the_outputs() {
             }
         }
         for (place, rows) in [([2, 3], &which[..]), ([1, 4], &which), ([1, 3], &[90])] {
-            let refused = oracle::weights(&attention, &heads, (place, rows), causal);
+            let refused = ways::weights(&attention, &heads, (place, rows), causal);
             assert!(matches!(refused, Err(Error::Parameter { .. })));
         }
     }
@@ -1263,7 +1263,7 @@ fn a_tiny_epsilon_changes_little() {
         let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 1, 70, d], size, seed));
         let heads = Heads::new(&q, &k, &v).unwrap();
         let run = |epsilon| {
-            let attention = oracle::normalised(Attention::new(map.clone()).unwrap(), normalised);
+            let attention = ways::normalised(Attention::new(map.clone()).unwrap(), normalised);
             attention.with_biased_epsilon(epsilon).unwrap().causal(&heads).unwrap()
         };
         let (none, tiny) = (run(0.0), run(1e-300));

@@ -4,14 +4,23 @@ mod choice;
 mod decoding;
 mod effective_features;
 mod exact_keys;
-mod gradients;
+mod gradient;
 mod limits;
 mod linear;
 mod oracle;
-mod pair_gradients;
-mod parameters;
 mod report;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shaped;
 mod usual;
+mod ways;
 mod window;
+
+use random_features::frequency::Orthogonal;
+use random_features::{Map, Positive, Real};
+
+use crate::common::frequencies;
+
+/// Positive features of the softmax kernel.
+fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
+    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
+}

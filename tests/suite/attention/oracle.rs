@@ -1,11 +1,7 @@
 //! Attention by its definition, pair by pair.
 
 use ndarray::Array2;
-use random_features::apply::attention::{Attended, Attention, Heads, TokenElement};
-use random_features::frequency::Orthogonal;
-use random_features::{Error, Map, Positive, Real, Side};
-
-use crate::common::frequencies;
+use random_features::{Map, Side};
 
 /// How a pair of a query and a key counts: not at all, by features or exactly.
 #[derive(Clone, Copy, PartialEq)]
@@ -26,52 +22,6 @@ pub fn with_exact(exact: &[usize], sees: impl Fn(usize, usize) -> bool) -> impl 
         () if !sees(i, j) => Pair::Unseen,
         () if exact.contains(&j) => Pair::Exact,
         () => Pair::Features,
-    }
-}
-
-/// Positive features of the softmax kernel.
-pub fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
-    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
-}
-
-/// Attention with outputs that are divided by their normalisers, or not.
-pub fn normalised<T: Real>(attention: Attention<T>, normalised: bool) -> Attention<T> {
-    if normalised { attention } else { attention.without_normalisers() }
-}
-
-/// The cheaper of linear and exact attention, causal or not.
-pub fn auto<T: Real, E: TokenElement<T>>(
-    attention: &Attention<T>,
-    heads: &Heads<'_, E>,
-    causal: bool,
-) -> Result<Attended<T>, Error> {
-    if causal { attention.causal_auto(heads) } else { attention.bidirectional_auto(heads) }
-}
-
-/// Attention with effective numbers of features, causal or not.
-pub fn diagnosed<T: Real, E: TokenElement<T>>(
-    attention: &Attention<T>,
-    heads: &Heads<'_, E>,
-    causal: bool,
-) -> Result<Attended<T>, Error> {
-    if causal { attention.causal_diagnosed(heads) } else { attention.bidirectional_diagnosed(heads) }
-}
-
-/// The length from which on linear attention is cheaper, causal or not.
-pub fn crossover<T: Real>(attention: &Attention<T>, d_v: usize, causal: bool) -> usize {
-    if causal { attention.causal_crossover(d_v) } else { attention.bidirectional_crossover(d_v) }
-}
-
-/// Rows of the matrix of weights of a batch and a head of queries, causal or not.
-pub fn weights<T: Real, E: TokenElement<T>>(
-    attention: &Attention<T>,
-    heads: &Heads<'_, E>,
-    ([batch, head], rows): ([usize; 2], &[usize]),
-    causal: bool,
-) -> Result<Array2<f64>, Error> {
-    match causal {
-        true => attention.causal_weights(heads, batch, head, rows),
-        false => attention.bidirectional_weights(heads, batch, head, rows),
     }
 }
 

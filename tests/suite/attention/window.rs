@@ -1,6 +1,7 @@
 //! Attention with exact neighbours against the quadratic loop over all pairs, on every path.
 
-use super::oracle::{self, Pair, naive, positive};
+use super::oracle::{Pair, naive};
+use super::{positive, ways};
 use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array4, Axis, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads};
@@ -62,7 +63,7 @@ fn agrees<T: Real>(length: usize, window: [usize; 2], size: f64, tolerance: f64)
                 near(&head(&out.output, b, h), &expected, tolerance, &what);
                 let all: Vec<usize> = (0..length).step_by(31).collect();
                 let weights =
-                    oracle::weights(&attention, &heads, ([b, h], &all), causal).unwrap().dot(&inputs[2]);
+                    ways::weights(&attention, &heads, ([b, h], &all), causal).unwrap().dot(&inputs[2]);
                 near(&weights, &expected.select(Axis(0), &all), tolerance, &what);
             }
             let seen = |place: &[usize; 3]| !masked || mask[[place[0], 0]] || place[2] > 0;
@@ -137,7 +138,7 @@ fn any_map_of_the_softmax_kernel_has_windows() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     for (number, map) in maps.into_iter().enumerate() {
         for normalised in [true, false] {
-            let attention = oracle::normalised(Attention::signed(vec![map.clone()]).unwrap(), normalised);
+            let attention = ways::normalised(Attention::signed(vec![map.clone()]).unwrap(), normalised);
             let attention = attention.with_window(9, 8).unwrap().with_heaviest_keys_exact(0).unwrap();
             for causal in [false, true] {
                 let pair = |i: usize, j: usize| match () {
@@ -214,7 +215,7 @@ fn places_are_rows_of_the_sequence() {
             let expected = naive(&map, inputs.each_ref(), pair, true);
             near(&head(&out.output, b, h), &expected, 1e-12, "sequences");
             let rows = [0, 69, 70, 75, 229];
-            let weights = oracle::weights(&attention, &heads, ([b, h], &rows), causal).unwrap();
+            let weights = ways::weights(&attention, &heads, ([b, h], &rows), causal).unwrap();
             near(&weights.dot(&inputs[2]), &expected.select(Axis(0), &rows), 1e-12, "weights");
         }
     }
@@ -538,7 +539,7 @@ fn effective_features_are_those_of_the_rest() {
         let attention = Attention::new(map.clone()).unwrap().with_window(window[0], window[1]).unwrap();
         let attention = attention.with_keys_exact(&[4]).unwrap();
         for causal in [false, true] {
-            let attended = oracle::diagnosed(&attention, &heads, causal).unwrap();
+            let attended = ways::diagnosed(&attention, &heads, causal).unwrap();
             let found = attended.effective_features.unwrap();
             for i in 0..n {
                 let mut sums = ndarray::Array1::<f64>::zeros(psi.ncols());

@@ -1,11 +1,13 @@
 //! Gradients through pairs with exact weights: those of exact attention, and of linear attention with neighbours and exact keys.
 
-use super::gradients::{
-    Three, assert_near, backward, check_differences, exact_backward, naive, of_head, pool, sees_nothing_else,
+use crate::attention::gradient::{
+    Three, assert_near, backward, check_differences, exact_backward, naive, of_head, sees_nothing_else,
     uneven, widened,
 };
-use super::oracle::{Pair, positive};
+use crate::attention::oracle::Pair;
+use crate::attention::positive;
 use crate::common::{frequencies, tokens};
+use crate::threads::on_threads;
 use ndarray::{Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};
 use random_features::frequency::Orthogonal;
@@ -219,7 +221,7 @@ fn same_on_any_threads<T: Real>() {
     let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1 && !(100..300).contains(&j));
     let run = |threads| {
         let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
-        pool(threads).install(|| {
+        on_threads(threads, || {
             [false, true].map(|causal| {
                 let exact = exact_backward(&ExactAttention::new(), &heads, &g, causal);
                 (backward(&attention, &heads, &g, causal), exact)
