@@ -1,16 +1,13 @@
 //! Attention: what it gives against the definition, and what is said of it.
 
-mod choice;
 mod decoding;
 mod effective_features;
 mod exact_keys;
 mod gradient;
+mod judge;
 mod limits;
 mod linear;
 mod oracle;
-mod report;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod shaped;
 mod usual;
 mod ways;
 mod window;
