@@ -25,6 +25,11 @@ pub fn with_exact(exact: &[usize], sees: impl Fn(usize, usize) -> bool) -> impl 
     }
 }
 
+/// Whether the key at place `j` is a neighbour of the query at place `i`.
+pub fn is_near([before, after]: [usize; 2], i: usize, j: usize) -> bool {
+    i < j.saturating_add(before) && j <= i.saturating_add(after)
+}
+
 /// The logarithms and factors of all features of some tokens.
 fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
     let column = |f: usize| {

@@ -4,7 +4,7 @@ use crate::attention::gradient::{
     Three, assert_near, backward, check_differences, exact_backward, naive, of_head, sees_nothing_else,
     uneven, widened,
 };
-use crate::attention::oracle::Pair;
+use crate::attention::oracle::{Pair, is_near};
 use crate::attention::positive;
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
@@ -112,8 +112,10 @@ fn agrees<T: Real>([n, l]: [usize; 2], tolerance: f64) {
             let attention = Attention::new(positive::<T>(d, m)).unwrap();
             let attention = attention.with_window(before, after).unwrap().with_keys_exact(keys).unwrap();
             let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
-            let near = |i: usize, j: usize| j + before > i && j <= i + after;
-            let pair = |i: usize, j: usize| match (causal && j > i, near(i, j) || keys.contains(&j)) {
+            let pair = |i: usize, j: usize| match (
+                causal && j > i,
+                is_near([before, after], i, j) || keys.contains(&j),
+            ) {
                 (true, _) => Pair::Unseen,
                 (_, true) => Pair::Exact,
                 _ => Pair::Features,
