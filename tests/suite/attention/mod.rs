@@ -8,7 +8,7 @@ mod inspect;
 mod judge;
 mod limits;
 mod linear;
-mod oracle;
+pub mod oracle;
 mod pairs;
 mod usual;
 mod ways;

@@ -4,7 +4,7 @@ use crate::attention::gradient::{
     Three, assert_near, backward, check_differences, exact_backward, naive, of_head, sees_nothing_else,
     uneven, widened,
 };
-use crate::attention::oracle::{Pair, is_near};
+use crate::attention::oracle::{Pair, is_near, softmax};
 use crate::attention::positive;
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
@@ -159,14 +159,10 @@ fn windows_that_hold_all_are_exact_attention() {
 /// The gradients of Σ g · out by the definition of the softmax, at any norm.
 fn naive_softmax([q, k, v, g]: [&Array2<f64>; 4], causal: bool) -> Three {
     let scale = (q.ncols() as f64).sqrt().recip();
-    let mut weights = q.dot(&k.t()) * scale;
-    for (i, mut row) in weights.rows_mut().into_iter().enumerate() {
-        let seen = if causal { i + 1 } else { k.nrows() };
-        let top = row.iter().take(seen).copied().fold(f64::NEG_INFINITY, f64::max);
-        row.iter_mut().enumerate().for_each(|(j, w)| *w = if j < seen { (*w - top).exp() } else { 0.0 });
-        let sum = row.sum();
-        row /= sum;
-    }
+    let mut logits = q.dot(&k.t()) * scale;
+    let unseen = |i: usize, j: usize| causal && j > i;
+    logits.indexed_iter_mut().filter(|((i, j), _)| unseen(*i, *j)).for_each(|(_, w)| *w = f64::NEG_INFINITY);
+    let weights = softmax(&logits);
     let mut slopes = g.dot(&v.t());
     for (mut slopes, weights) in slopes.rows_mut().into_iter().zip(weights.rows()) {
         let mean = slopes.dot(&weights);

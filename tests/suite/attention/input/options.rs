@@ -6,7 +6,19 @@ use crate::common::tokens;
 use ndarray::{Array2, Array4, ArrayView2, Axis, arr1, array};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::frequency::Frequencies;
-use random_features::{Positive, Side};
+use random_features::{Map, Positive, Side};
+
+/// Outputs with ε beside the features of keys, and beside those of queries relative to the largest.
+fn beside_epsilon(map: &Map<f64>, [q, k, v]: [&Array2<f64>; 3], epsilon: f64) -> Array2<f64> {
+    let features = |side, x: &Array2<f64>| map.features(side, x).unwrap().to_array();
+    let (mut left, right) = (features(Side::X, q), features(Side::Y, k) + epsilon);
+    for mut row in left.rows_mut() {
+        let top = row.iter().copied().fold(0.0, f64::max);
+        row.mapv_inplace(|v| v / top + epsilon);
+    }
+    let weights = left.dot(&right.t());
+    weights.dot(v) / weights.sum_axis(Axis(1)).insert_axis(Axis(1))
+}
 
 /// Logits, normalisation, ε: each against its definition.
 #[test]
@@ -38,28 +50,17 @@ fn options_are_their_definitions() {
 
     // Not normalised: the plain sum of estimates.
     let plain = Attention::new(map.clone()).unwrap().with_scale(1.0).unwrap().without_normalisers();
-    let gram = map.gram(&inputs[0], &inputs[1]).unwrap();
-    let sum = gram.dot(&inputs[2]);
-    assert!(
-        (&head(&plain.bidirectional(&heads).unwrap().output, 0, 0) - &sum).iter().all(|e| e.abs() < 1e-10)
-    );
-    let last =
-        Array2::from_shape_fn(gram.dim(), |(i, j)| if j <= i { gram[[i, j]] } else { 0.0 }).dot(&inputs[2]);
-    assert!((&head(&plain.causal(&heads).unwrap().output, 0, 0) - &last).iter().all(|e| e.abs() < 1e-10));
+    let whole = [&(&inputs[0] * base), &(&inputs[1] * base), &inputs[2]];
+    for causal in [false, true] {
+        let sum = naive(&map, whole, by_features(|i, j| !causal || j <= i), false);
+        let out = if causal { plain.causal(&heads) } else { plain.bidirectional(&heads) }.unwrap().output;
+        assert!((&head(&out, 0, 0) - &sum).iter().all(|e| e.abs() < 1e-10));
+    }
 
     // ε beside keys' features and queries' features relative to their largest.
     let epsilon =
         Attention::new(map.clone()).unwrap().with_scale(1.0).unwrap().with_biased_epsilon(0.01).unwrap();
-    let (mut left, right) = (
-        map.features(Side::X, &inputs[0]).unwrap().to_array(),
-        map.features(Side::Y, &inputs[1]).unwrap().to_array() + 0.01,
-    );
-    for mut row in left.rows_mut() {
-        let top = row.iter().copied().fold(0.0, f64::max);
-        row.mapv_inplace(|v| v / top + 0.01);
-    }
-    let weights = left.dot(&right.t());
-    let expected = weights.dot(&inputs[2]) / weights.sum_axis(Axis(1)).insert_axis(Axis(1));
+    let expected = beside_epsilon(&map, inputs.each_ref(), 0.01);
     assert!(close(head(&epsilon.bidirectional(&heads).unwrap().output, 0, 0), &expected));
 
     for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -123,15 +124,8 @@ fn epsilon_is_its_definition_for_features_of_any_size() {
         let v = tokens::<f32>([1, 1, 70, 2], 1.0, 3);
         let attention = Attention::new(single).unwrap().with_biased_epsilon(0.01).unwrap();
         let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap();
-        let features =
-            |side, x: &Array4<f32>| double.features(side, &widened(head(x, 0, 0))).unwrap().to_array();
-        let (mut left, right) = (features(Side::X, &q), features(Side::Y, &k) + 0.01);
-        for mut row in left.rows_mut() {
-            let top = row.iter().copied().fold(0.0, f64::max);
-            row.mapv_inplace(|v| v / top + 0.01);
-        }
-        let weights = left.dot(&right.t());
-        let expected = weights.dot(&widened(head(&v, 0, 0))) / weights.sum_axis(Axis(1)).insert_axis(Axis(1));
+        let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
+        let expected = beside_epsilon(&double, inputs.each_ref(), 0.01);
         // Exponents of up to 50 are rounded to f32.
         assert!((widened(head(&out.output, 0, 0)) - expected).iter().all(|e| e.abs() < 50.0 * 1e-6));
     }

@@ -203,25 +203,16 @@ fn effective_features_are_those_of_the_rest() {
     let [q, k, v] = [(1, d), (2, d), (3, 2)].map(|(seed, width)| tokens::<f64>([1, 1, n, width], 0.8, seed));
     let mask = Array2::from_shape_fn((1, n), |(_, j)| j % 6 != 1);
     let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
-    let scale = (d as f64).powf(-0.25);
-    let whole = |side, x: &Array4<f64>| {
-        let features = map.features(side, &(head(x, 0, 0) * scale)).unwrap();
-        &features.mantissas() * &features.log_scales().mapv(f64::exp)
-    };
-    let (phi, psi) = (whole(Side::X, &q), whole(Side::Y, &k));
     for window in [[1, 0], [3, 2], [70, 64], [0, 4]] {
         let attention = Attention::new(map.clone()).unwrap().with_window(window[0], window[1]).unwrap();
         let attention = attention.with_keys_exact(&[4]).unwrap();
         for causal in [false, true] {
             let attended = ways::diagnosed(&attention, &heads, causal).unwrap();
             let found = attended.effective_features.unwrap();
-            for i in 0..n {
-                let mut sums = ndarray::Array1::<f64>::zeros(psi.ncols());
-                let counts =
-                    |j: &usize| mask[[0, *j]] && *j != 4 && !(causal && *j > i) && !is_near(window, i, *j);
-                (0..n).filter(counts).for_each(|j| sums += &psi.row(j));
-                let parts = &phi.row(i) * &sums;
-                let expected = parts.sum().powi(2) / parts.dot(&parts);
+            let counts =
+                |i: usize, j: usize| mask[[0, j]] && j != 4 && !(causal && j > i) && !is_near(window, i, j);
+            let expected = naive(&map, (head(&q, 0, 0), head(&k, 0, 0)), counts);
+            for (i, expected) in expected.iter().enumerate() {
                 let found = found[[0, 0, i]];
                 let same = (found - expected).abs() < 1e-9 * expected || found.is_nan() && expected.is_nan();
                 assert!(same, "{window:?}, causal {causal}, {i}: {found} instead of {expected}");

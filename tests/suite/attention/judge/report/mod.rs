@@ -11,6 +11,7 @@ mod sentences;
 mod simulation;
 
 use crate::attention::judge::normal;
+use crate::attention::oracle::softmax;
 use ndarray::{Array1, Array2, Axis};
 use num_complex::Complex64;
 use random_features::apply::attention::{Attention, ErrorReport, TokenSample};
@@ -87,12 +88,11 @@ fn defined(
     covariance: &dyn Fn(usize, usize, usize) -> f64,
 ) -> Defined {
     let (keys, mut sum, mut sizes) = (v.nrows(), Defined::default(), [0.0; 2]);
+    let logits =
+        |ratio: f64| Array2::from_shape_fn((queries, keys), |(i, j)| log(i, j) + ratio * log_ratio(i, j));
+    let (all_exact, all) = (softmax(&logits(0.0)), softmax(&logits(1.0)));
     for i in 0..queries {
-        let weights = |ratio: f64| {
-            let w: Array1<f64> = (0..keys).map(|j| (log(i, j) + ratio * log_ratio(i, j)).exp()).collect();
-            &w / w.sum()
-        };
-        let (exact, p) = (weights(0.0), weights(1.0));
+        let (exact, p) = (all_exact.row(i).to_owned(), all.row(i));
         let (o, found, mean) = (exact.dot(v), p.dot(v), v.mean_axis(Axis(0)).unwrap());
         let c = Array2::from_shape_fn((keys, keys), |(j, k)| covariance(i, j, k));
         let normaliser = p.dot(&c.dot(&p));

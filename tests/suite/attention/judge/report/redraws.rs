@@ -2,6 +2,7 @@
 
 use crate::attention::judge::report::{COMPLEX, off_centre};
 use crate::attention::judge::{four, normal};
+use crate::attention::oracle;
 use ndarray::{Array1, Array2, Array4};
 use random_features::apply::attention::{Attention, ExactAttention, Heads, TokenSample};
 use random_features::frequency::{Independent, Simplex};
@@ -24,12 +25,12 @@ fn redraws_are_samples() {
     let (x, y) = (&q * (d as f64).powf(-0.25), &k * (d as f64).powf(-0.25));
     let grams: Vec<Array2<f64>> =
         (0..draws as u64).map(|seed| recipe.draw::<f64>(seed).unwrap().gram(&x, &y).unwrap()).collect();
+    let weights_of_pairs = oracle::softmax(&x.dot(&y.t()));
     let (count, one) = (draws as f64, (draws - 1) as f64);
     let square = |x: Array1<f64>| x.dot(&x);
     let (mut normaliser, mut weights, mut output, mut sizes) = (0.0f64, 0.0, 0.0, [0.0; 2]);
     for i in 0..q.nrows() {
-        let exact: Array1<f64> = (0..k.nrows()).map(|j| x.row(i).dot(&y.row(j)).exp()).collect();
-        let exact = &exact / exact.sum();
+        let exact = weights_of_pairs.row(i).to_owned();
         let rows: Vec<Array1<f64>> = grams.iter().map(|gram| gram.row(i).to_owned()).collect();
         let sum = rows.iter().fold(Array1::<f64>::zeros(k.nrows()), |sum, row| sum + row);
         let (p, mean): (Array1<f64>, f64) = (&sum / sum.sum(), sum.sum() / count);

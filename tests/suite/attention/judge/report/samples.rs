@@ -2,6 +2,7 @@
 
 use crate::attention::judge::normal;
 use crate::attention::judge::report::{by_columns, maps};
+use crate::attention::oracle;
 use ndarray::{Array2, s};
 use random_features::apply::attention::{Attention, ErrorReport, TokenSample};
 use random_features::frequency::{Frequencies, Independent};
@@ -101,14 +102,12 @@ fn reports_without_values_are_of_weights() {
         let text = without.to_string();
         assert!(text.contains("error of the weights") && text.contains("without values"), "{text}");
         // By definition.
-        let (mut squares, mut from_equal) = (0.0, 0.0);
-        for (i, q) in q.rows().into_iter().enumerate() {
-            let seen = if causal { i + 1 } else { n };
-            let weights: Vec<f64> =
-                (0..seen).map(|j| (q.dot(&k.row(j)) * (d as f64).powf(-0.5)).exp()).collect();
-            let total: f64 = weights.iter().sum();
-            squares += weights.iter().map(|w| (w / total).powi(2)).sum::<f64>();
-            from_equal += weights.iter().map(|w| (w / total - 1.0 / seen as f64).powi(2)).sum::<f64>();
+        let seen = |i: usize| if causal { i + 1 } else { n };
+        let weights = oracle::exact([&q, &k, &Array2::eye(n)], |i, j| j < seen(i));
+        let squares: f64 = weights.iter().map(|w| w * w).sum();
+        let (mut from_equal, equal) = (0.0, |i: usize| 1.0 / seen(i) as f64);
+        for (i, row) in weights.rows().into_iter().enumerate() {
+            from_equal += row.iter().take(seen(i)).map(|w| (w - equal(i)).powi(2)).sum::<f64>();
         }
         assert!((without.mean_error / (from_equal / squares).sqrt() - 1.0).abs() < 1e-9);
         let worse = error >= without.mean_error;

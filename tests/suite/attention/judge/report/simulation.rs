@@ -2,6 +2,7 @@
 
 use crate::attention::judge::report::{by_columns, conditioning, maps, report, shaped};
 use crate::attention::judge::{four, normal};
+use crate::attention::oracle;
 use ndarray::{Array2, Array4};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::frequency::Independent;
@@ -55,15 +56,10 @@ fn reports_of_shaped_maps_agree_with_simulation() {
     // The Gaussian kernel's own weights, which no exact attention here has.
     let gaussian = {
         let (factor, scale) = ((d as f64).powf(-0.5), 1.0 / (1.3 * 1.3));
-        let log = |i: usize, j: usize| -> f64 {
+        let logits = Array2::from_shape_fn((40, 40), |(i, j)| {
             (q.row(i).dot(&k.row(j)) - 0.5 * k.row(j).dot(&k.row(j))) * factor * scale
-        };
-        let mut out = Array2::<f64>::zeros((40, 5));
-        for i in 0..40 {
-            let total: f64 = (0..40).map(|j| log(i, j).exp()).sum();
-            (0..40).for_each(|j| out.row_mut(i).scaled_add(log(i, j).exp() / total, &v.row(j)));
-        }
-        four(&out)
+        });
+        four(&oracle::softmax(&logits).dot(&v))
     };
     let exact = |name: &str| if name == "Gaussian" { &gaussian } else { &softmax };
     for seed in 0..draws {
