@@ -1,5 +1,6 @@
 //! What attention will cost and err: reports of errors, costs, and choices.
 
+mod auto;
 mod choice;
 mod costs;
 mod report;
