@@ -1,14 +1,15 @@
 //! Features of any size: none hides another one, however far below it that one is.
 
 use crate::attention::{relu, signs};
+use crate::common::own_map::own_map;
 use crate::common::{read_tokens, tokens};
 use crate::threads::on_threads;
-use ndarray::{Array2, Array4, ArrayView2, Axis, array, concatenate, s};
+use ndarray::{Array2, Array4, ArrayView1, Axis, array, concatenate, s};
 use random_features::apply::attention::{Attention, Heads};
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::Facts;
 use random_features::frequency::Frequencies;
 use random_features::kernel::Activation;
-use random_features::{Map, Nonlinear, Real, Side};
+use random_features::{Map, Nonlinear, Real};
 
 /// A key that shares no feature with a query hides no other, however far below it that one is.
 #[test]
@@ -162,22 +163,14 @@ fn keys_of_any_size_are_seen_by_their_own_sign_alone() {
 }
 
 /// A map of your own whose values are of any size, some of them 0.
-#[derive(Debug)]
-struct Sized(f64);
-
-impl<T: Real> FeatureMap<T> for Sized {
-    fn facts(&self) -> Facts {
-        Facts::new(1, vec![2, 1]).symmetric().non_negative()
-    }
-
-    fn fill(&self, _: Side, x: ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
-        for (i, x) in x.rows().into_iter().enumerate() {
-            let (x, row) = (x[0].widen(), tile.row(i));
-            let values = [self.0 * x.max(0.0), self.0 * (-x).max(0.0), self.0];
-            row.values.iter_mut().zip(values).for_each(|(to, v)| *to = T::narrow(v));
-            row.log_scales.fill(0.0);
-        }
-    }
+fn of_size<T: Real>(size: f64) -> Map<T> {
+    let facts = Facts::new(1, vec![2, 1]).symmetric().non_negative();
+    let write = move |x: ArrayView1<'_, T>, values: &mut [T], _: &mut [f64]| {
+        let x = x[0].widen();
+        let all = [size * x.max(0.0), size * (-x).max(0.0), size];
+        values.iter_mut().zip(all).for_each(|(to, v)| *to = T::narrow(v));
+    };
+    own_map(facts, write).unwrap()
 }
 
 #[test]
@@ -185,7 +178,7 @@ fn values_of_a_map_may_be_of_any_size() {
     let [q, k] = [1, 2].map(|seed| tokens::<f32>([1, 1, 150, 1], 1.0, seed));
     let v = tokens::<f32>([1, 1, 150, 2], 1.0, 3);
     let run = |size: f64| {
-        let attention = Attention::new(Map::<f32>::of_feature_map(Sized(size)).unwrap()).unwrap();
+        let attention = Attention::new(of_size::<f32>(size)).unwrap();
         let heads = Heads::new(&q, &k, &v).unwrap();
         (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap())
     };

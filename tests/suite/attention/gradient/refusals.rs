@@ -1,29 +1,11 @@
 //! Gradients that are refused.
 
 use crate::attention::positive;
+use crate::common::own_map::ones;
 use crate::common::tokens;
-use ndarray::ArrayView2;
+use random_features::Error;
 use random_features::apply::attention::{Attention, Heads};
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
-use random_features::{Error, Map, Side};
-
-/// Without gradients.
-#[derive(Debug)]
-struct Ones;
-
-impl FeatureMap<f64> for Ones {
-    fn facts(&self) -> Facts {
-        Facts::new(4, vec![1]).non_negative()
-    }
-
-    fn fill(&self, _: Side, _: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        for i in 0..tile.rows() {
-            let row = tile.row(i);
-            row.values.fill(1.0);
-            row.log_scales[0] = 0.0;
-        }
-    }
-}
+use random_features::extend::Facts;
 
 #[test]
 fn what_does_not_fit_is_refused() {
@@ -37,8 +19,9 @@ fn what_does_not_fit_is_refused() {
     assert!(attention.bidirectional_backward(&uneven, &x).is_ok());
     let other = Attention::new(positive::<f64>(5, 12)).unwrap();
     assert!(matches!(other.bidirectional_backward(&heads, &x), Err(Error::Shape { .. })));
+    let without_gradients = ones(Facts::new(4, vec![1]).non_negative()).unwrap();
     for refused in [
-        Attention::new(Map::of_feature_map(Ones).unwrap()).unwrap(),
+        Attention::new(without_gradients).unwrap(),
         attention.clone().with_heaviest_keys_exact(1).unwrap(),
         attention.clone().with_biased_epsilon(1e-3).unwrap(),
     ] {
