@@ -29,12 +29,13 @@ fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
 }
 
+/// A head of queries, keys or values.
 fn head<T>(x: &Array4<T>, b: usize, h: usize) -> ArrayView2<'_, T> {
     x.slice(s![b, h, .., ..])
 }
 
-fn widened<T: Real>(x: ArrayView2<'_, T>) -> Array2<f64> {
-    x.mapv(|v| v.widen())
+fn widened<T: Real>(x: &Array4<T>, b: usize, h: usize) -> Array2<f64> {
+    head(x, b, h).mapv(|v| v.widen())
 }
 
 /// Maps in both scalars, by name, and whether their features may be negative.

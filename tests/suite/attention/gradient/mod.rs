@@ -120,10 +120,6 @@ fn naive(
     ]
 }
 
-fn widened<T: Real>(x: &Array4<T>) -> Array2<f64> {
-    x.slice(s![0, 0, .., ..]).mapv(|v| v.widen())
-}
-
 /// Central differences of Σ g · out in four random directions of length 1, in which all entries have a part, and the gradient
 /// that they should be those of.
 #[track_caller]

@@ -2,10 +2,10 @@
 
 use crate::attention::gradient::{
     Three, assert_near, backward, check_differences, exact_backward, naive, of_head, sees_nothing_else,
-    uneven, widened,
+    uneven,
 };
 use crate::attention::oracle::{Pair, is_near, softmax};
-use crate::attention::positive;
+use crate::attention::{positive, widened};
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
 use ndarray::{Array2, Array4, s};
@@ -101,7 +101,7 @@ fn agrees<T: Real>([n, l]: [usize; 2], tolerance: f64) {
     let (d, m) = (6, 24);
     let (q, k) = (tokens::<T>([1, 1, n, d], 0.8, 1), tokens::<T>([1, 1, l, d], 0.8, 2));
     let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
-    let wide = [&q, &k, &v, &g].map(widened);
+    let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
     let heads = Heads::new(&q, &k, &v).unwrap();
     // Of many keys more than are packed in one block.
     let many: Vec<usize> = (0..l).step_by(3).collect();
@@ -179,7 +179,7 @@ fn exact_gradients_are_those_of_the_definition() {
     fn check<T: Real>(size: f64, tolerance: f64) {
         let [q, k] = [1, 2].map(|seed| tokens::<T>([1, 1, 150, 8], size, seed));
         let [v, g] = [3, 4].map(|seed| tokens::<T>([1, 1, 150, 3], 1.0, seed));
-        let wide = [&q, &k, &v, &g].map(widened);
+        let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
         for causal in [false, true] {
             let heads = Heads::new(&q, &k, &v).unwrap();
             let got = of_head(&exact_backward(&ExactAttention::new(), &heads, &g, causal), 0, 0);

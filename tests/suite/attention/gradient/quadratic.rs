@@ -1,7 +1,7 @@
 //! Gradients of linear attention against the loop over pairs: chunks, segments, maps, masks and groups of heads.
 
-use crate::attention::gradient::{assert_near, backward, by_features, largest, naive, of_head, widened};
-use crate::attention::{positive, ways};
+use crate::attention::gradient::{assert_near, backward, by_features, largest, naive, of_head};
+use crate::attention::{positive, ways, widened};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array2, Array4, s};
 use random_features::apply::attention::{Attention, Heads};
@@ -25,7 +25,7 @@ fn agrees<T: Real>(
     let d = map.dim();
     let (q, k) = (tokens::<T>([1, 1, n, d], size, 1), tokens::<T>([1, 1, l, d], size, 2));
     let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
-    let wide = [&q, &k, &v, &g].map(widened);
+    let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
     let heads = Heads::new(&q, &k, &v).unwrap();
     for (normalised, tolerance) in [false, true].into_iter().zip(tolerances) {
         let attention = ways::normalised(attention.clone(), normalised);

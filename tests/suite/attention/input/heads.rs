@@ -43,7 +43,7 @@ fn masks_leave_keys_out() {
         tokens([1, 1, 150, 3], 1.0, 3),
     );
     let mask = Array2::from_shape_fn((1, 150), |(_, j)| j % 3 != 0);
-    let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
+    let inputs = [&q, &k, &v].map(|x| widened(x, 0, 0));
     for j in (0..150).step_by(3) {
         k.slice_mut(s![0, 0, j, ..]).fill(if j % 2 == 0 { f64::NAN } else { 1e300 });
         v.slice_mut(s![0, 0, j, ..]).fill(f64::INFINITY);
@@ -84,7 +84,7 @@ fn each_batch_has_its_own_mask() {
             )
         };
         for b in 0..2 {
-            let (x, v) = (widened(head(&x, b, 0)), widened(head(&v, b, 0)));
+            let (x, v) = (widened(&x, b, 0), widened(&v, b, 0));
             let sees = |i: usize, j: usize| mask[[b, j]] && (!causal || j <= i);
             let expected = naive(&map, [&x, &x, &v], by_features(&sees), true);
             assert!((&head(&out.output, b, 0) - &expected).iter().all(|e| e.abs() < 1e-12));

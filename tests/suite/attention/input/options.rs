@@ -26,7 +26,7 @@ fn options_are_their_definitions() {
     let map = positive::<f64>(6, 20);
     let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f64>([1, 1, 70, d], 0.7, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
+    let inputs = [&q, &k, &v].map(|x| widened(x, 0, 0));
     let base = 6f64.powf(0.25);
     let expected = |q: &Array2<f64>, k: &Array2<f64>, factor: f64| {
         naive(
@@ -124,10 +124,10 @@ fn epsilon_is_its_definition_for_features_of_any_size() {
         let v = tokens::<f32>([1, 1, 70, 2], 1.0, 3);
         let attention = Attention::new(single).unwrap().with_biased_epsilon(0.01).unwrap();
         let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap();
-        let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
+        let inputs = [&q, &k, &v].map(|x| widened(x, 0, 0));
         let expected = beside_epsilon(&double, inputs.each_ref(), 0.01);
         // Exponents of up to 50 are rounded to f32.
-        assert!((widened(head(&out.output, 0, 0)) - expected).iter().all(|e| e.abs() < 50.0 * 1e-6));
+        assert!((widened(&out.output, 0, 0) - expected).iter().all(|e| e.abs() < 50.0 * 1e-6));
     }
 }
 

@@ -1,10 +1,11 @@
 //! The effective number of features behind each normaliser, against its definition.
 
+use crate::attention::head;
 use crate::attention::oracle::is_near;
 use crate::attention::ways;
 use crate::attention::ways::diagnosed;
 use crate::common::{features, frequencies, tokens};
-use ndarray::{Array1, Array2, Array3, Array4, s};
+use ndarray::{Array1, Array2, Array3, Array4, ArrayView2, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads};
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Independent, Orthogonal};
@@ -34,11 +35,11 @@ fn whole<T: Real>(features: &Features<T>) -> Array2<f64> {
 /// (Σ w)²/Σ w² for each query of one head, with w_f = φ_f Σ ψ_f over the keys that it sees.
 fn naive<T: Real>(
     map: &Map<T>,
-    (q, k): (Array2<T>, Array2<T>),
+    [q, k]: [ArrayView2<'_, T>; 2],
     sees: impl Fn(usize, usize) -> bool,
 ) -> Array1<f64> {
     let scale = T::narrow((q.ncols() as f64).powf(-0.25));
-    let points = |x: Array2<T>| x.mapv(|v| v * scale);
+    let points = |x: ArrayView2<'_, T>| x.mapv(|v| v * scale);
     let phi = whole(&features(map, points(q).view()));
     let psi = whole(&map.features(Side::Y, &points(k)).unwrap());
     let number = |i: usize| {
@@ -48,10 +49,6 @@ fn naive<T: Real>(
         parts.sum().powi(2) / parts.dot(&parts)
     };
     (0..phi.nrows()).map(number).collect()
-}
-
-fn head<T: Real>(x: &Array4<T>, b: usize, h: usize) -> Array2<T> {
-    x.slice(s![b, h, .., ..]).to_owned()
 }
 
 fn numbers<T: Real>(attended: &Attended<T>) -> Array3<f64> {
@@ -90,7 +87,7 @@ fn agrees<T: Real>(tolerance: f64) {
                 assert_eq!(found.dim(), (2, 4, 150));
                 for (b, h) in [(0, 0), (0, 3), (1, 2)] {
                     let sees = |i: usize, j: usize| (!masked || mask[[b, j]]) && (!causal || j <= i);
-                    let expected = naive(&map, (head(&q, b, h), head(&k, b, h / 2)), sees);
+                    let expected = naive(&map, [head(&q, b, h), head(&k, b, h / 2)], sees);
                     for (found, expected) in found.slice(s![b, h, ..]).iter().zip(&expected) {
                         let off = (found - expected).abs();
                         assert!(
@@ -131,7 +128,7 @@ fn numbers_survive_large_norms() {
             assert!(numbers(&narrow).iter().all(|n| (0.999..=m as f64).contains(n)), "{size}");
             if size < 10.0 {
                 let sees = |i: usize, j: usize| !causal || j <= i;
-                let expected = naive(&map, (head(&q, 0, 0), head(&k, 0, 0)), sees);
+                let expected = naive(&map, [head(&q, 0, 0), head(&k, 0, 0)], sees);
                 let near = |(a, b): (&f64, &f64)| (a / b - 1.0).abs() < 1e-8;
                 assert!(found.iter().zip(&expected).all(near), "{size}: {found} {expected}");
             }
@@ -150,7 +147,7 @@ fn exact_keys_are_not_counted() {
     for causal in [false, true] {
         let found = diagnosed(&attention, &heads, causal).unwrap();
         let sees = |i: usize, j: usize| ![0, 1, 7, 40].contains(&j) && (!causal || j <= i);
-        let expected = naive(&map, (head(&q, 0, 0), head(&k, 0, 0)), sees);
+        let expected = naive(&map, [head(&q, 0, 0), head(&k, 0, 0)], sees);
         let all = numbers(&found);
         for (i, (found, expected)) in all.iter().zip(&expected).enumerate() {
             assert_eq!(found.is_nan(), causal && i < 2, "{i}");
@@ -211,7 +208,7 @@ fn effective_features_are_those_of_the_rest() {
             let found = attended.effective_features.unwrap();
             let counts =
                 |i: usize, j: usize| mask[[0, j]] && j != 4 && !(causal && j > i) && !is_near(window, i, j);
-            let expected = naive(&map, (head(&q, 0, 0), head(&k, 0, 0)), counts);
+            let expected = naive(&map, [head(&q, 0, 0), head(&k, 0, 0)], counts);
             for (i, expected) in expected.iter().enumerate() {
                 let found = found[[0, 0, i]];
                 let same = (found - expected).abs() < 1e-9 * expected || found.is_nan() && expected.is_nan();

@@ -1,7 +1,7 @@
 //! Linear attention against the loop over pairs: every map, large norms, long sequences.
 
 use crate::attention::oracle::{by_features, naive};
-use crate::attention::{head, maps, positive, widened};
+use crate::attention::{maps, positive, widened};
 use crate::common::tokens;
 use ndarray::{Array4, s};
 use random_features::apply::attention::{Attention, Heads};
@@ -20,10 +20,10 @@ fn agrees<T: Real>(name: &str, map: &Map<T>, double: &Map<f64>, signed: bool) {
     let (all, causal) = (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap());
     assert!(signed || (all.non_positive.is_empty() && causal.non_positive.is_empty()), "{name}");
     for (b, h) in [(0, 0), (1, 1)] {
-        let inputs = [&q, &k, &v].map(|x| widened(head(x, b, h)));
+        let inputs = [&q, &k, &v].map(|x| widened(x, b, h));
         for (out, last) in [(&all.output, false), (&causal.output, true)] {
             let expected = naive(double, inputs.each_ref(), by_features(|i, j| !last || j <= i), true);
-            let got = widened(head(out, b, h));
+            let got = widened(out, b, h);
             // Signed weights cancel: their normalisers may be small.
             let tolerance = T::epsilon().widen() * if signed { 2e4 } else { 500.0 };
             let error = (&got - &expected).iter().fold(0.0f64, |a, e| a.max(e.abs()));
@@ -58,12 +58,11 @@ fn norms_of_fifty(m: usize) {
     k.slice_mut(s![0, 0, 110..115, ..]).fill(0.0);
     let attention = Attention::new(single).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
+    let inputs = [&q, &k, &v].map(|x| widened(x, 0, 0));
     for causal in [false, true] {
         let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
         let expected = naive(&double, inputs.each_ref(), by_features(|i, j| !causal || j <= i), true);
-        let error =
-            (&widened(head(&out.output, 0, 0)) - &expected).iter().fold(0.0f64, |a, e| a.max(e.abs()));
+        let error = (&widened(&out.output, 0, 0) - &expected).iter().fold(0.0f64, |a, e| a.max(e.abs()));
         assert!(error < 1e-3 && out.non_positive.is_empty(), "{error}");
     }
 }

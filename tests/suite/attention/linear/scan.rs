@@ -67,8 +67,7 @@ fn the_future_changes_no_bit() {
             v.slice_mut(s![0, 0, from.., ..]).fill(value);
             let heads = Heads::new(&q, &k, &v).unwrap();
             for threads in [1, 4] {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let out = pool.install(|| attention.causal(&heads)).unwrap().output;
+                let out = on_threads(threads, || attention.causal(&heads)).unwrap().output;
                 assert_eq!(bits(&out, from), bits(&plain, from), "{from} {key} {value}");
             }
             let out: Array4<f32> = ExactAttention::new().causal(&heads).unwrap().output;

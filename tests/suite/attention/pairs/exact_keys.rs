@@ -1,9 +1,10 @@
 //! Attention with some keys taken exactly, and with conditioned maps, against the loop over all pairs.
 
 use crate::attention::oracle::{naive, with_exact};
-use crate::attention::pairs::{head, inputs, near};
-use crate::attention::positive;
+use crate::attention::pairs::{inputs, near};
+use crate::attention::{positive, widened};
 use crate::common::{frequencies, tokens};
+use crate::threads::on_threads;
 use ndarray::{Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::compose::Conditioning;
@@ -23,12 +24,12 @@ fn all_keys_exact_is_exact_attention() {
         for count in [20, 1000] {
             let out =
                 attention.clone().with_heaviest_keys_exact(count).unwrap().bidirectional(&heads).unwrap();
-            near(&head(&out.output, 0), &head(&exact, 0), 1e-13);
+            near(&widened(&out.output, 0, 0), &widened(&exact, 0, 0), 1e-13);
             assert!(out.non_positive.is_empty());
         }
         let causal: Array4<f64> = ExactAttention::new().causal(&heads).unwrap().output;
         let out = attention.with_keys_exact(&(0..30).collect::<Vec<_>>()).unwrap().causal(&heads).unwrap();
-        near(&head(&out.output, 0), &head(&causal, 0), 1e-13);
+        near(&widened(&out.output, 0, 0), &widened(&causal, 0, 0), 1e-13);
         assert!(out.non_positive.is_empty());
     }
     // Without a key there is nothing to choose.
@@ -56,11 +57,11 @@ fn the_first_keys_are_exact_in_causal_attention() {
     for h in 0..2 {
         let expected = naive(
             &map,
-            [&head(&q, h), &head(&k, 0), &head(&v, 0)],
+            [&widened(&q, 0, h), &widened(&k, 0, 0), &widened(&v, 0, 0)],
             with_exact(&[0, 1, 2], |i, j| j <= i),
             true,
         );
-        near(&head(&out.output, h), &expected, 1e-12);
+        near(&widened(&out.output, 0, h), &expected, 1e-12);
     }
     // Nothing of the future, not a bit.
     let mut later = k.clone();
@@ -71,13 +72,10 @@ fn the_first_keys_are_exact_in_causal_attention() {
     let long = tokens::<f64>([1, 1, 2300, d], 0.6, 5);
     let v = tokens::<f64>([1, 1, 2300, 2], 1.0, 6);
     let heads = Heads::new(&long, &long, &v).unwrap();
-    let run = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| attention.causal(&heads).unwrap().output)
-    };
+    let run = |threads| on_threads(threads, || attention.causal(&heads).unwrap().output);
     let (one, three) = (run(1), run(3));
     assert_eq!(one, three);
-    let (q, v) = (head(&long, 0), head(&v, 0));
+    let (q, v) = (widened(&long, 0, 0), widened(&v, 0, 0));
     let rows = [0, 1, 2, 3, 1100, 2299];
     for i in rows {
         let (q, k) = (q.slice(s![i..i + 1, ..]).to_owned(), q.slice(s![..=i, ..]).to_owned());
@@ -94,14 +92,14 @@ fn the_first_keys_are_exact_in_causal_attention() {
     let [q, _, v] = inputs(1, n, d, &[]);
     let heads = Heads::new(&q, &k, &v).unwrap().with_sequences(&offsets, &offsets).unwrap();
     let out = attention.causal(&heads).unwrap();
-    let (q, k, v) = (head(&q, 0), head(&k, 0), head(&v, 0));
+    let (q, k, v) = (widened(&q, 0, 0), widened(&k, 0, 0), widened(&v, 0, 0));
     let expected = naive(
         &map,
         [&q, &k, &v],
         with_exact(&[0, 1, 2, 50, 51, 52], |i, j| j <= i && (j < 50) == (i < 50)),
         true,
     );
-    near(&head(&out.output, 0), &expected, 1e-12);
+    near(&widened(&out.output, 0, 0), &expected, 1e-12);
     let rows = attention.causal_weights(&heads, 0, 0, &[1, 49, 77]).unwrap();
     near(&rows.dot(&v), &expected.select(ndarray::Axis(0), &[1, 49, 77]), 1e-12);
 }
@@ -135,7 +133,7 @@ fn exact_keys_may_be_many() {
             (true, true) => ExactAttention::new().causal(&heads),
         };
         let (own, exact) = (of(false).unwrap().output, of(true).unwrap().output);
-        near(&head(&own, 0), &head(&exact, 0), 1e-12);
+        near(&widened(&own, 0, 0), &widened(&exact, 0, 0), 1e-12);
     }
     let (whole, mut state) = (attention.causal(&heads).unwrap().output, attention.state(1, 1, 4).unwrap());
     for i in 0..620 {
@@ -155,19 +153,19 @@ fn queries_of_normalised_attention_need_no_factor() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     for map in [map, truncated] {
         let attention = Attention::new(map.clone()).unwrap();
-        let inputs = [&head(&q, 0), &head(&k, 0), &head(&v, 0)];
+        let inputs = [&widened(&q, 0, 0), &widened(&k, 0, 0), &widened(&v, 0, 0)];
         let expected = naive(&map, inputs, with_exact(&[], |_, _| true), true);
-        near(&head(&attention.bidirectional(&heads).unwrap().output, 0), &expected, 1e-12);
+        near(&widened(&attention.bidirectional(&heads).unwrap().output, 0, 0), &expected, 1e-12);
         let causal = naive(&map, inputs, with_exact(&[], |i, j| j <= i), true);
-        near(&head(&attention.causal(&heads).unwrap().output, 0), &causal, 1e-12);
+        near(&widened(&attention.causal(&heads).unwrap().output, 0, 0), &causal, 1e-12);
         // With exact keys their factors count, and so they do without a normaliser.
         let expected = naive(&map, inputs, with_exact(&[3], |_, _| true), true);
         let exact = attention.clone().with_heaviest_keys_exact(1).unwrap();
-        near(&head(&exact.bidirectional(&heads).unwrap().output, 0), &expected, 1e-12);
+        near(&widened(&exact.bidirectional(&heads).unwrap().output, 0, 0), &expected, 1e-12);
         let sums = attention.without_normalisers().bidirectional(&heads).unwrap().output;
         let scale = (d as f64).powf(-0.25);
         let weights = map.gram(&(inputs[0] * scale), &(inputs[1] * scale)).unwrap();
-        near(&head(&sums, 0), &weights.dot(inputs[2]), 1e-10);
+        near(&widened(&sums, 0, 0), &weights.dot(inputs[2]), 1e-10);
         assert_eq!(map.features(Side::X, inputs[0]).unwrap().mantissas().ncols(), 20);
     }
 }

@@ -1,8 +1,8 @@
 //! Attention with the heaviest keys taken exactly: which they are, against the loop over all pairs.
 
 use crate::attention::oracle::{naive, with_exact};
-use crate::attention::pairs::{head, inputs, near};
-use crate::attention::positive;
+use crate::attention::pairs::{inputs, near};
+use crate::attention::{positive, widened};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
@@ -19,11 +19,15 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
     let out = attention.bidirectional(&heads).unwrap();
     assert!(out.non_positive.is_empty());
     for h in 0..2 {
-        let expected =
-            naive(&map, [&head(&q, h), &head(&k, 0), &head(&v, 0)], with_exact(&heavy, |_, _| true), true);
-        near(&head(&out.output, h), &expected, 1e-12);
+        let expected = naive(
+            &map,
+            [&widened(&q, 0, h), &widened(&k, 0, 0), &widened(&v, 0, 0)],
+            with_exact(&heavy, |_, _| true),
+            true,
+        );
+        near(&widened(&out.output, 0, h), &expected, 1e-12);
         let rows = attention.bidirectional_weights(&heads, 0, h, &[0, 40]).unwrap();
-        near(&rows.dot(&head(&v, 0)), &expected.select(ndarray::Axis(0), &[0, 40]), 1e-12);
+        near(&rows.dot(&widened(&v, 0, 0)), &expected.select(ndarray::Axis(0), &[0, 40]), 1e-12);
     }
     // f32 too.
     let single =
@@ -43,11 +47,11 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
         .unwrap();
     let expected = naive(
         &map,
-        [&head(&q, 1), &head(&k, 0), &head(&v, 0)],
+        [&widened(&q, 0, 1), &widened(&k, 0, 0), &widened(&v, 0, 0)],
         with_exact(&[5, 70], |_, j| mask[[0, j]]),
         true,
     );
-    near(&head(&out.output, 1), &expected, 1e-12);
+    near(&widened(&out.output, 0, 1), &expected, 1e-12);
 }
 
 /// Of two heads that share keys each third query is sampled, the count going on from head to head.
@@ -75,10 +79,10 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.clone().with_heaviest_keys_exact(1).unwrap().bidirectional(&heads).unwrap().output;
     for h in 0..2 {
-        let (q, k) = (head(&q, h) / scale, head(&k, 0) / scale);
+        let (q, k) = (widened(&q, 0, h) / scale, widened(&k, 0, 0) / scale);
         near(
-            &head(&out, h),
-            &naive(&map, [&q, &k, &head(&v, 0)], with_exact(&[40], |_, _| true), true),
+            &widened(&out, 0, h),
+            &naive(&map, [&q, &k, &widened(&v, 0, 0)], with_exact(&[40], |_, _| true), true),
             1e-12,
         );
     }
@@ -86,8 +90,12 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     let mask = Array2::from_shape_fn((1, n), |(_, j)| j != 9);
     let masked = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
     let out = attention.with_keys_exact(&[9, 40]).unwrap().bidirectional(&masked).unwrap().output;
-    let (q, k) = (head(&q, 0) / scale, head(&k, 0) / scale);
-    near(&head(&out, 0), &naive(&map, [&q, &k, &head(&v, 0)], with_exact(&[40], |_, j| j != 9), true), 1e-12);
+    let (q, k) = (widened(&q, 0, 0) / scale, widened(&k, 0, 0) / scale);
+    near(
+        &widened(&out, 0, 0),
+        &naive(&map, [&q, &k, &widened(&v, 0, 0)], with_exact(&[40], |_, j| j != 9), true),
+        1e-12,
+    );
     // Weights of sequences in any batch and head are those of the output.
     let offsets = [0, 30, n];
     let [q, k, v] = [(5, d), (6, d), (7, 2)].map(|(seed, width)| tokens::<f64>([2, 2, n, width], 0.9, seed));
@@ -116,9 +124,13 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     for (count, exact) in [(1, &[31][..]), (2, &[31, 50])] {
         let out =
             attention.clone().with_heaviest_keys_exact(count).unwrap().bidirectional(&heads).unwrap().output;
-        let expected =
-            naive(&map, [&head(&q, 0), &head(&k, 0), &head(&v, 0)], with_exact(exact, |_, _| true), true);
-        near(&head(&out, 0), &expected, 1e-12);
+        let expected = naive(
+            &map,
+            [&widened(&q, 0, 0), &widened(&k, 0, 0), &widened(&v, 0, 0)],
+            with_exact(exact, |_, _| true),
+            true,
+        );
+        near(&widened(&out, 0, 0), &expected, 1e-12);
     }
     // 64 queries are sampled: those have the logit −2000 with key 9, the others 4.
     let sampled: Vec<usize> = (0..64).map(|i| i * n / 64).collect();
@@ -129,9 +141,13 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.clone().with_heaviest_keys_exact(n).unwrap().bidirectional(&heads).unwrap().output;
     let all: Vec<usize> = (0..n).filter(|j| *j != 9).collect();
-    let expected =
-        naive(&map, [&head(&q, 0), &head(&k, 0), &head(&v, 0)], with_exact(&all, |_, _| true), true);
-    near(&head(&out, 0), &expected, 1e-12);
+    let expected = naive(
+        &map,
+        [&widened(&q, 0, 0), &widened(&k, 0, 0), &widened(&v, 0, 0)],
+        with_exact(&all, |_, _| true),
+        true,
+    );
+    near(&widened(&out, 0, 0), &expected, 1e-12);
     // Two heads, each as if it were alone.
     let longer = Positive
         .build::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(1.7).unwrap())
@@ -148,8 +164,8 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
             .output
     };
     let both = run(vec![map.clone(), longer.clone()]);
-    assert_eq!(head(&both, 0), head(&run(vec![map]), 0));
-    assert_eq!(head(&both, 1), head(&run(vec![longer]), 1));
+    assert_eq!(widened(&both, 0, 0), widened(&run(vec![map]), 0, 0));
+    assert_eq!(widened(&both, 0, 1), widened(&run(vec![longer]), 0, 1));
 }
 
 #[test]

@@ -22,7 +22,3 @@ fn inputs(heads: usize, n: usize, d: usize, heavy: &[usize]) -> [Array4<f64>; 3]
     heavy.iter().for_each(|j| k.slice_mut(s![.., .., *j, ..]).mapv_inplace(|v| v + 1.5));
     [q, k, tokens::<f64>([1, 1, n, 3], 1.0, 3)]
 }
-
-fn head(x: &Array4<f64>, h: usize) -> Array2<f64> {
-    x.slice(s![0, h, .., ..]).to_owned()
-}

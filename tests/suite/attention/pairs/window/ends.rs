@@ -1,7 +1,7 @@
 //! Windows of all keys and of none, and what the outputs of windows depend on.
 
-use crate::attention::pairs::window::{head, near};
-use crate::attention::positive;
+use crate::attention::pairs::window::near;
+use crate::attention::{positive, widened};
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
 use ndarray::{Array2, Array4, s};
@@ -19,11 +19,11 @@ fn windows_of_all_keys_are_exact_attention() {
             let exact: Array4<T> = ExactAttention::new().bidirectional(&heads).unwrap().output;
             let out = attention.bidirectional(&heads).unwrap();
             assert!(out.non_positive.is_empty());
-            near(&head(&out.output, 0, 1), &head(&exact, 0, 1), tolerance, "all");
+            near(&widened(&out.output, 0, 1), &widened(&exact, 0, 1), tolerance, "all");
             let exact: Array4<T> = ExactAttention::new().causal(&heads).unwrap().output;
             near(
-                &head(&attention.causal(&heads).unwrap().output, 0, 1),
-                &head(&exact, 0, 1),
+                &widened(&attention.causal(&heads).unwrap().output, 0, 1),
+                &widened(&exact, 0, 1),
                 tolerance,
                 "causal",
             );
@@ -49,7 +49,7 @@ fn logits_are_scaled_as_those_of_features() {
     {
         let exact: Array4<f64> = attention.exact_counterpart().unwrap().bidirectional(&heads).unwrap().output;
         let out = attention.with_window(90, 90).unwrap().bidirectional(&heads).unwrap().output;
-        near(&head(&out, 0, 1), &head(&exact, 0, 1), 1e-12, "exact");
+        near(&widened(&out, 0, 1), &widened(&exact, 0, 1), 1e-12, "exact");
     }
 }
 

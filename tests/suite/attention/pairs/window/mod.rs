@@ -5,12 +5,7 @@ mod ends;
 mod precision;
 mod quadratic;
 
-use ndarray::{Array2, Array4, s};
-use random_features::Real;
-
-fn head<T: Real>(x: &Array4<T>, b: usize, h: usize) -> Array2<f64> {
-    x.slice(s![b, h, .., ..]).mapv(|v| v.widen())
-}
+use ndarray::Array2;
 
 #[track_caller]
 fn near(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64, what: &str) {

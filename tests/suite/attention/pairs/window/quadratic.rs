@@ -1,8 +1,8 @@
 //! Attention with exact neighbours against the loop over all pairs.
 
 use crate::attention::oracle::{Pair, is_near, naive};
-use crate::attention::pairs::window::{head, near};
-use crate::attention::{positive, ways};
+use crate::attention::pairs::window::near;
+use crate::attention::{positive, ways, widened};
 use crate::common::{frequencies, tokens};
 use ndarray::{Array2, Axis};
 use random_features::apply::attention::{Attention, Heads};
@@ -41,11 +41,11 @@ fn agrees<T: Real>(length: usize, window: [usize; 2], size: f64, tolerance: f64)
                     () if exact.contains(&j) || is_near(window, i, j) => Pair::Exact,
                     () => Pair::Features,
                 };
-                let inputs = [head(&q, b, h), head(&k, b, h / 2), head(&v, b, h / 2)];
+                let inputs = [widened(&q, b, h), widened(&k, b, h / 2), widened(&v, b, h / 2)];
                 let expected = naive(&double, inputs.each_ref(), pair, true);
                 let what =
                     format!("length {length}, {window:?}, causal {causal}, masked {masked}, {exact:?}");
-                near(&head(&out.output, b, h), &expected, tolerance, &what);
+                near(&widened(&out.output, b, h), &expected, tolerance, &what);
                 let all: Vec<usize> = (0..length).step_by(31).collect();
                 let weights =
                     ways::weights(&attention, &heads, ([b, h], &all), causal).unwrap().dot(&inputs[2]);
@@ -83,7 +83,7 @@ fn norms_of_fifty_are_the_double_precision_loop() {
 fn masks_of_all_keys_but_one() {
     let (n, d, map) = (150, 5, positive::<f64>(5, 20));
     let [q, k, v] = [(1, d), (2, d), (3, 3)].map(|(seed, width)| tokens::<f64>([1, 1, n, width], 0.7, seed));
-    let inputs = [&q, &k, &v].map(|x| head(x, 0, 0));
+    let inputs = [&q, &k, &v].map(|x| widened(x, 0, 0));
     for only in [None, Some(0), Some(70), Some(n - 1)] {
         let mask = Array2::from_shape_fn((1, n), |(_, j)| Some(j) == only);
         let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
@@ -98,7 +98,7 @@ fn masks_of_all_keys_but_one() {
                 let out =
                     if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
                 let expected = naive(&map, inputs.each_ref(), pair, true);
-                near(&head(&out.output, 0, 0), &expected, 1e-12, &format!("{only:?} {window:?} {causal}"));
+                near(&widened(&out.output, 0, 0), &expected, 1e-12, &format!("{only:?} {window:?} {causal}"));
                 assert!(out.non_positive.is_empty(), "{only:?} {window:?} {causal}: {:?}", out.non_positive);
             }
         }
@@ -119,7 +119,7 @@ fn any_map_of_the_softmax_kernel_has_windows() {
         positive(d, 20).conditioned(&conditioning).unwrap(),
         positive(2, 20).conditioned(&conditioning.truncated(2).unwrap()).unwrap(),
     ];
-    let inputs = [&q, &k, &v].map(|x| head(x, 0, 0));
+    let inputs = [&q, &k, &v].map(|x| widened(x, 0, 0));
     let heads = Heads::new(&q, &k, &v).unwrap();
     for (number, map) in maps.into_iter().enumerate() {
         for normalised in [true, false] {
@@ -134,7 +134,7 @@ fn any_map_of_the_softmax_kernel_has_windows() {
                 let expected = naive(&map, inputs.each_ref(), pair, normalised);
                 let attended =
                     if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
-                near(&head(&attended.unwrap().output, 0, 0), &expected, 1e-11, &format!("{number}"));
+                near(&widened(&attended.unwrap().output, 0, 0), &expected, 1e-11, &format!("{number}"));
             }
         }
     }
@@ -158,7 +158,7 @@ fn any_map_of_the_softmax_kernel_has_windows() {
         if heavy.contains(&j) || is_near([4, 3], i, j) { Pair::Exact } else { Pair::Features }
     };
     let out = alone.with_window(4, 3).unwrap().bidirectional(&heads).unwrap().output;
-    near(&head(&out, 0, 0), &naive(&map, inputs.each_ref(), pair, true), 1e-12, "heavy keys");
+    near(&widened(&out, 0, 0), &naive(&map, inputs.each_ref(), pair, true), 1e-12, "heavy keys");
 }
 
 /// Of other numbers of queries than of keys, and of sequences one after the other, places are rows of the sequence.
@@ -173,9 +173,9 @@ fn places_are_rows_of_the_sequence() {
             let attention = Attention::new(map.clone()).unwrap().with_window(window[0], window[1]).unwrap();
             let out = attention.bidirectional(&heads).unwrap();
             let pair = |i, j| if is_near(window, i, j) { Pair::Exact } else { Pair::Features };
-            let inputs = [&q, &k, &v].map(|x| head(x, 0, 0));
+            let inputs = [&q, &k, &v].map(|x| widened(x, 0, 0));
             let expected = naive(&map, inputs.each_ref(), pair, true);
-            near(&head(&out.output, 0, 0), &expected, 1e-12, &format!("{n} {l} {window:?}"));
+            near(&widened(&out.output, 0, 0), &expected, 1e-12, &format!("{n} {l} {window:?}"));
         }
     }
     let (queries, keys) = ([0, 70, 70, 230, 240], [0, 100, 110, 240, 240]);
@@ -196,9 +196,9 @@ fn places_are_rows_of_the_sequence() {
             }
         };
         for (b, h) in [(0, 0), (1, 1)] {
-            let inputs = [head(&q, b, h), head(&k, b, 0), head(&v, b, 0)];
+            let inputs = [widened(&q, b, h), widened(&k, b, 0), widened(&v, b, 0)];
             let expected = naive(&map, inputs.each_ref(), pair, true);
-            near(&head(&out.output, b, h), &expected, 1e-12, "sequences");
+            near(&widened(&out.output, b, h), &expected, 1e-12, "sequences");
             let rows = [0, 69, 70, 75, 229];
             let weights = ways::weights(&attention, &heads, ([b, h], &rows), causal).unwrap();
             near(&weights.dot(&inputs[2]), &expected.select(Axis(0), &rows), 1e-12, "weights");
