@@ -47,8 +47,8 @@ fn keys_without_a_common_feature_hide_none() {
     }
 }
 
-/// Positive keys are seen by positive queries alone, negative ones by negative ones, with their sizes as weights: 2^`low` to
-/// 2^`high`, the same for runs of tokens of many lengths, of whole chunks for odd seeds.
+/// Positive keys are seen by positive queries alone, and negative ones by negative ones, with their sizes as weights. Sizes are
+/// 2^`low` to 2^`high`, one for each run of tokens. Runs have many lengths, and are whole chunks for odd seeds.
 fn signs_do_not_meet<T: Real>(low: i32, high: i32) {
     for seed in 0..14 {
         let lengths: &[usize] = if seed % 2 == 0 {

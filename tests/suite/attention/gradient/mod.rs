@@ -120,8 +120,8 @@ fn naive(
     ]
 }
 
-/// Central differences of Σ g · out in four random directions of length 1, in which all entries have a part, and the gradient
-/// that they should be those of.
+/// Central differences of Σ g · out in four random directions of length 1, in which all entries have a part, against the
+/// gradient.
 #[track_caller]
 fn check_differences(
     name: &str,
@@ -142,7 +142,8 @@ fn check_differences(
     }
 }
 
-/// The sums of two segments, of which the second has much larger keys, and queries of all kinds: most of a chunk in `T`, the rest not.
+/// Tokens of two segments, of which the second has much larger keys. Queries are of all kinds: most of a chunk is read in `T`,
+/// the rest is not.
 fn uneven<T: Real>(l: usize, h: usize, seed: usize) -> Array4<T> {
     let mut x = tokens::<T>([1, h, l, 6], 0.7, seed);
     for i in (0..l).filter(|i| i % 97 == 40 || (1100..1180).contains(i)) {
@@ -155,8 +156,8 @@ fn bits<T: Real>(x: &Array4<T>, rows: std::ops::Range<usize>) -> Vec<u64> {
     x.slice(s![.., .., rows, ..]).iter().map(|v| v.widen().to_bits()).collect()
 }
 
-/// A query's causal gradient knows nothing of later tokens, and those of a key and its value know nothing of earlier queries: with two
-/// heads of queries for one of keys, some of which are masked, before and after some places.
+/// A query's causal gradient knows nothing of later tokens, and gradients of a key and its value know nothing of earlier
+/// queries. Two heads of queries share one of keys, some of which are masked, before and after some places.
 fn sees_nothing_else<T: Real>(places: &[usize], of: impl Fn(&Heads<'_, T>, &Array4<T>) -> Gradients<T>) {
     let l = places[places.len() - 1] + 70;
     let [q, g] = [1, 4].map(|seed| uneven::<T>(l, 2, seed));

@@ -7,8 +7,8 @@ use ndarray::{Array4, Axis, s};
 use random_features::Real;
 use random_features::apply::attention::{Attention, Heads};
 
-/// NaN shows in the gradients in which it has a part: of a query in its own and in those of the keys that it sees; of a key, in those of
-/// the queries that see it, and of all keys that these see.
+/// NaN shows in the gradients in which it has a part. NaN in a query shows in its own gradient and in those of the keys that it
+/// sees. NaN in a key shows in those of the queries that see it, and of all keys that these see.
 #[test]
 fn nan_stays_where_it_has_a_part() {
     fn rows<T: Real>(x: &Array4<T>) -> Vec<usize> {
@@ -38,7 +38,8 @@ fn nan_stays_where_it_has_a_part() {
     check::<f64>();
 }
 
-/// NaN in a query or a key has a part in its own sequence of its own head alone, and in the other gradients of queries in none but its own.
+/// NaN in a query or a key has a part in its own sequence of its own head alone. Gradients of other queries know nothing of it
+/// if it is in a query.
 #[test]
 fn nan_stays_in_its_sequence_and_head() {
     fn places<T: Real>(x: &Array4<T>) -> Vec<[usize; 3]> {

@@ -8,8 +8,8 @@ use random_features::Real;
 use random_features::apply::attention::{Attention, Heads};
 use random_features::frequency::Orthogonal;
 
-/// The gradients with positive features from logarithms alone, at any norm: the shares pᵢⱼ φ_f ψ_f / K̂ that a feature has in a weight
-/// times ω_f − x, the slope of its logarithm.
+/// The gradients with positive features from logarithms alone, at any norm. They are the shares pᵢⱼ φ_f ψ_f / K̂ that a feature
+/// has in a weight, times ω_f − x, the slope of its logarithm.
 fn naive_by_logarithms(omega: &Array2<f64>, [q, k, v, g]: [&Array2<f64>; 4], causal: bool) -> Three {
     let factor = (q.ncols() as f64).powf(-0.25);
     let (x, y) = (q * factor, k * factor);

@@ -324,8 +324,8 @@ fn nan_shows_where_all_logits_are_nan() {
     check::<f64>();
 }
 
-/// Signed features beside exact pairs: a query whose normaliser is not positive has no part in any gradient, neither by its features nor by
-/// its exact weights.
+/// Signed features beside exact pairs: a query whose normaliser is not positive has no part in any gradient. Neither its features nor
+/// its exact weights give it one.
 #[test]
 fn queries_without_a_positive_normaliser_have_none() {
     let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 80, 4], 2.5, seed));

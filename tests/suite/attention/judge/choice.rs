@@ -116,9 +116,9 @@ fn lengths_and_errors_decide_in_order() {
     assert!(costs.is_sorted_by(|a, b| a >= b) && costs[0] > costs[7], "{costs:?}");
 }
 
-/// The error of what is chosen is near the expected one: the median over 20 maps that the choice has not seen, drawn from other seeds,
-/// is within a factor of 2. Single draws scatter by some 40 %, medians by a tenth about 0.75 of what is expected: a false alarm has a
-/// probability of 1e-4, and errors that are twice as large as expected would be seen.
+/// The error of what is chosen is near the expected one. The median over 20 maps that the choice has not seen, drawn from other
+/// seeds, is within a factor of 2. Single draws scatter by some 40 %, and medians by a tenth about 0.75 of what is expected. A
+/// false alarm has a probability of 1e-4, and errors that are twice as large as expected would be seen.
 #[test]
 fn chosen_attention_errs_as_expected() {
     let (x, v) = (local(LONG, SIZE), normal(LONG, 8, 1.0, 3));

@@ -54,7 +54,7 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
     near(&widened(&out.output, 0, 1), &expected, 1e-12);
 }
 
-/// Of two heads that share keys each third query is sampled, the count going on from head to head.
+/// Each third query of two heads that share keys is sampled, and the count goes on from head to head.
 #[test]
 fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     let (d, n, scale) = (4, 70, 1.7);
@@ -110,7 +110,7 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     }
 }
 
-/// Of equal keys the first is taken; one that no sampled query sees with any weight is left to the features, however many may
+/// The first of equal keys is taken. One that no sampled query sees with any weight is left to the features, however many may
 /// be exact. Maps of heads may have lengthscales of their own.
 #[test]
 fn ties_and_weightless_keys_are_settled_by_the_sample() {

@@ -103,7 +103,7 @@ fn antithetic_pairs_count_as_pairs() {
 }
 
 /// Reports and variances of antithetic frequencies against redraws. The output's error is a mean over 60 coordinates of 400
-/// draws, whose standard error is below 2.5 %; four of them, for 12 values, leave a false-alarm rate below 1e-3. Counted as
+/// draws, whose standard error is below 2.5 %. Four of them, for 12 values, leave a false-alarm rate below 1e-3. Counted as
 /// independent, even features would be off by √2.
 #[test]
 fn antithetic_pairs_agree_with_redraws() {

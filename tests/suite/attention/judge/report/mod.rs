@@ -79,8 +79,8 @@ struct Defined {
     mean: f64,
 }
 
-/// Of queries and keys as points: from ln of the exact weights, ln of what the features' kernel is beside the exact one, and
-/// the relative covariance of the estimates of a query and two keys, pair by pair.
+/// What a report says of queries and keys as points, pair by pair. It takes ln of the exact weights, and ln of what the
+/// features' kernel is beside the exact one. It also takes the relative covariance of the estimates of a query and two keys.
 fn defined(
     (queries, v): (usize, &Array2<f64>),
     log: &dyn Fn(usize, usize) -> f64,
@@ -120,7 +120,7 @@ fn off_centre(d: usize, size: f64) -> [Array2<f64>; 3] {
     [q, k, normal(15, 3, 1.0, 3)]
 }
 
-/// The same array with its columns one after the other in memory.
+/// An array with the entries of another one, and its columns one after the other in memory.
 fn by_columns(x: &Array2<f64>) -> Array2<f64> {
     x.t().as_standard_layout().into_owned().reversed_axes()
 }

@@ -9,7 +9,7 @@ use random_features::kernel::Softmax;
 use random_features::recipe::Draw;
 use random_features::{Map, Positive, rng};
 
-/// Of pairs that are exact nothing is expected: reports, closed and redrawn, are the errors of attention with neighbours and exact
+/// Exact pairs have no part in an error. Reports, closed and redrawn, are the errors of attention with neighbours and exact
 /// keys.
 #[test]
 fn exact_pairs_have_no_errors() {

@@ -13,7 +13,7 @@ use random_features::theory::Basis;
 use random_features::workbench::RootDim;
 use random_features::{EluPlusOne, Error, Gerf, Positive, Trigonometric};
 
-/// Of redraws: the variances and the biases of the estimates of the seeds 0, 1 and 2.
+/// A report from redraws is of the variances and the biases of the estimates of the seeds 0, 1 and 2.
 #[test]
 fn redraws_are_samples() {
     let (d, m, draws) = (5, 64, 3);

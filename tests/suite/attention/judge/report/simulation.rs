@@ -42,7 +42,7 @@ fn reports_agree_with_simulation_in_their_domain() {
     }
 }
 
-/// The same for maps with parameters of their own, and for redraws of all frequencies instead of closed forms.
+/// Reports agree for maps with parameters of their own too.
 #[test]
 fn reports_of_shaped_maps_agree_with_simulation() {
     let (d, m, draws) = (6, 128, 200);
@@ -95,7 +95,7 @@ fn of_rank_one(d: usize, m: usize, seed: u64) -> Vec<Map<f64>> {
 }
 
 /// Errors of maps that see one coordinate of each point, whose products have their columns one after the other in memory. Mean squares over
-/// 400 draws lie within four of their standard errors, and 2 % for what is beyond first order, of what is expected: for 33 means that
+/// 400 draws lie within four of their standard errors of what is expected, and 2 % for what is beyond first order. For 33 means that
 /// fails by chance once in 500.
 #[test]
 fn reports_in_one_dimension_agree_with_simulation() {

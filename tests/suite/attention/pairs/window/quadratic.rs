@@ -161,7 +161,7 @@ fn any_map_of_the_softmax_kernel_has_windows() {
     near(&widened(&out, 0, 0), &naive(&map, inputs.each_ref(), pair, true), 1e-12, "heavy keys");
 }
 
-/// Of other numbers of queries than of keys, and of sequences one after the other, places are rows of the sequence.
+/// Places are rows of the sequence where queries are not as many as keys, and where sequences stand one after the other.
 #[test]
 fn places_are_rows_of_the_sequence() {
     let (d, map) = (4, positive::<f64>(4, 12));
