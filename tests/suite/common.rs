@@ -1,6 +1,9 @@
 //! What the integration tests share: the maps, the couplings, the naive loops, and the statistics of a sample.
 #![allow(dead_code, reason = "each test program uses some of it")]
 
+#[path = "common/own_map.rs"]
+pub mod own_map;
+
 use std::cell::OnceCell;
 
 use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayRef1, ArrayView2, Ix4};

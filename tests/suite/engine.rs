@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::common::own_map::ones;
 use crate::common::{MAPS, MORE_MAPS, Name, Sample, changed, frequencies, gaussian, point, points, softmax};
 use crate::threads::on_threads;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, arr2, s};
@@ -951,27 +952,9 @@ fn maps_of_ones_own_are_maps() {
     own_maps_are_maps::<f64>(1e-12);
 }
 
-/// A map that states whatever facts it is given; its features are ones.
-#[derive(Debug)]
-struct Stated(Facts);
-
-impl FeatureMap<f64> for Stated {
-    fn facts(&self) -> Facts {
-        self.0.clone()
-    }
-
-    fn fill(&self, _: Side, _: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        for i in 0..tile.rows() {
-            let row = tile.row(i);
-            row.values.fill(1.0);
-            row.log_scales.fill(0.0);
-        }
-    }
-}
-
 #[test]
 fn facts_that_no_map_has_are_errors() {
-    let stated = |d, blocks: Vec<usize>| Map::of_feature_map(Stated(Facts::new(d, blocks)));
+    let stated = |d, blocks: Vec<usize>| ones(Facts::new(d, blocks));
     let most = usize::MAX;
     for (d, blocks) in [
         (0, vec![1]),

@@ -1,10 +1,11 @@
 //! What must hold of points in every layout: the features of dense ones, to the bit.
 
+use crate::common::own_map::own_map;
 use crate::common::{MAPS, MORE_MAPS, couplings, frequencies, gaussian, softmax};
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView1};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::Facts;
 use random_features::frequency::{Counts, Hadamard, Independent};
 use random_features::kernel::Activation;
 use random_features::{EluPlusOne, Map, Nonlinear, Points, Poisson, Real, Side, Sign, Trigonometric, rng};
@@ -12,21 +13,11 @@ use random_features::{EluPlusOne, Map, Nonlinear, Points, Poisson, Real, Side, S
 const SIDES: [Side; 2] = [Side::X, Side::Y];
 
 /// A map of your own, which reads dense points.
-#[derive(Debug)]
-struct Coordinates(usize);
-
-impl<T: Real> FeatureMap<T> for Coordinates {
-    fn facts(&self) -> Facts {
-        Facts::new(self.0, vec![self.0]).symmetric()
-    }
-
-    fn fill(&self, _: Side, x: ndarray::ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
-        for (i, x) in x.rows().into_iter().enumerate() {
-            let row = tile.row(i);
-            row.values.iter_mut().zip(x).for_each(|(value, x)| *value = *x);
-            row.log_scales[0] = 0.0;
-        }
-    }
+fn coordinates<T: Real>(d: usize) -> Map<T> {
+    let write = |x: ArrayView1<'_, T>, values: &mut [T], _: &mut [f64]| {
+        values.iter_mut().zip(x).for_each(|(value, x)| *value = *x);
+    };
+    own_map(Facts::new(d, vec![d]).symmetric(), write).unwrap()
 }
 
 /// Maps that project points, and maps that read them otherwise.
@@ -55,7 +46,7 @@ pub fn maps<T: Real>(d: usize) -> Vec<Map<T>> {
     let clusters = Clustering::new(Array2::from_shape_fn((2, d), |(i, k)| (i + k) as f64 / 9.0)).unwrap();
     let centres = Centres::new(&clusters, &clusters);
     maps.push(Clustered::by_centres(centres, omega(7, 3), gaussian()).unwrap());
-    maps.push(Map::of_feature_map(Coordinates(d)).unwrap());
+    maps.push(coordinates(d));
     maps
 }
 

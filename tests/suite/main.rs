@@ -42,6 +42,7 @@ mod pca;
 mod planner;
 mod points;
 mod quasi;
+mod redraw;
 mod ridge;
 mod shaping;
 mod sketch;

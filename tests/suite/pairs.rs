@@ -1,11 +1,12 @@
 //! Estimates of paired rows, and errors relative to the kernel.
 
+use crate::common::own_map::own_map;
 use crate::common::{MAPS, MORE_MAPS, Sample, couplings, frequencies, gaussian, point, points, softmax};
 use crate::threads::on_threads;
-use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
+use ndarray::{Array1, Array2, ArrayView1, ShapeBuilder, arr1, s};
 use random_features::compose::{Bases, Clustered, Coefficient, Conditioning, Hybrid, Mixture};
 use random_features::data::Clustering;
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::Facts;
 use random_features::frequency::{Antithetic, Counts, Hadamard, Independent, Orthogonal};
 use random_features::kernel::Activation;
 use random_features::{
@@ -16,23 +17,15 @@ use random_features::{
 const D: usize = 4;
 
 /// Positive features as a user would write them, without logarithms. The block is absent where x₀ > 0.9.
-#[derive(Debug)]
-struct Own(Array2<f64>);
-
-impl<T: Real> FeatureMap<T> for Own {
-    fn facts(&self) -> Facts {
-        Facts::new(D, vec![self.0.nrows()]).symmetric().non_negative()
-    }
-
-    fn fill(&self, _: Side, x: ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
-        for (i, x) in x.rows().into_iter().enumerate() {
-            let (x, row) = (x.mapv(|v| v.widen()), tile.row(i));
-            let nan = x.iter().any(|v| v.is_nan());
-            let scale = if x[0] > 0.9 && !nan { f64::NEG_INFINITY } else { -0.5 * x.dot(&x) };
-            row.log_scales[0] = scale;
-            row.values.iter_mut().zip(self.0.rows()).for_each(|(v, w)| *v = T::narrow(w.dot(&x).exp()));
-        }
-    }
+fn own<T: Real>(omega: Array2<f64>) -> Map<T> {
+    let facts = Facts::new(D, vec![omega.nrows()]).symmetric().non_negative();
+    let write = move |x: ArrayView1<'_, T>, values: &mut [T], scales: &mut [f64]| {
+        let x = x.mapv(|v| v.widen());
+        let nan = x.iter().any(|v| v.is_nan());
+        scales[0] = if x[0] > 0.9 && !nan { f64::NEG_INFINITY } else { -0.5 * x.dot(&x) };
+        values.iter_mut().zip(omega.rows()).for_each(|(v, w)| *v = T::narrow(w.dot(&x).exp()));
+    };
+    own_map(facts, write).unwrap()
 }
 
 /// A map of every kind in ℝ⁴: plain ones, structured, of counts, of functions, hybrids, clusters, conditioned, one's own.
@@ -76,7 +69,7 @@ fn kinds<T: Real>() -> Vec<Map<T>> {
         nested.unwrap(),
         mixture.unwrap(),
         Clustered::from_bases(clusters[0].clone(), clusters[1].clone(), routed).unwrap(),
-        Map::of_feature_map(Own(o(6, 8).rows().into_owned())).unwrap(),
+        own(o(6, 8).rows().into_owned()),
     ]);
     maps
 }
@@ -241,8 +234,7 @@ fn relative_errors_where_the_kernel_is_zero_or_unknown() {
     let approximate = Positive.softmax::<f64>(frequencies(2, 5, &Hadamard::default(), 1)).unwrap();
     assert!(approximate.kernel().is_some());
     assert_eq!(approximate.relative_error(&x, &y).unwrap(), None);
-    let own =
-        Map::<f64>::of_feature_map(Own(frequencies(D, 6, &Independent, 8).rows().into_owned())).unwrap();
+    let own = own::<f64>(frequencies(D, 6, &Independent, 8).rows().into_owned());
     assert_eq!(own.relative_error(&point(D, 1, 1.0), &point(D, 2, 1.0)).unwrap(), None);
     let wrong = sign.relative_error(&x, &arr1(&[1.0]));
     assert!(matches!(wrong, Err(Error::Shape { .. })));

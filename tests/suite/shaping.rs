@@ -1,5 +1,6 @@
 //! The choice of shapes: that it is the best, what it is invariant under, and its edges.
 
+use crate::attention::oracle;
 use crate::common;
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
@@ -218,8 +219,7 @@ fn weighted_pairs_are_what_the_report_is_about() {
     let (x, y) = (points(25, 4, 14), points(20, 4, 15));
     let rows: Vec<usize> = (0..25).collect();
     // Every query has the same weight, so that its moments are those of all queries.
-    let mut weights = Array2::from_shape_fn((25, 20), |(i, j)| x.row(i).dot(&y.row(j)).exp());
-    weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
+    let weights = oracle::softmax(&x.dot(&y.t()));
     let shape = Shaping::new().of_pairs(&x, &rows, &y, &weights).unwrap();
     let naive = mean_ln_moment(&transformed(&shape, &x, &y), &shape.rho, &weights);
     assert!((shape.dense - naive).abs() < 1e-10 * naive, "{} {naive}", shape.dense);
@@ -324,8 +324,7 @@ fn ridges_for_weighted_pairs_are_cross_validated() {
     let ridges = [0.02, 0.1, 0.3, 1.0, 3.0];
     for seed in 0..12 {
         let (x, y) = (points(20, 3, 100 + seed) + 0.3, points(15, 3, 200 + seed));
-        let mut weights = Array2::from_shape_fn((20, 15), |(i, j)| x.row(i).dot(&y.row(j)).exp());
-        weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
+        let weights = oracle::softmax(&x.dot(&y.t()));
         let part = |fold: usize| {
             let own: Vec<usize> = (fold..20).step_by(4).collect();
             (x.select(Axis(0), &own), weights.select(Axis(0), &own))
@@ -360,11 +359,7 @@ fn heavy_keys_are_found() {
     for (key, query) in [(3, 1), (30, 2)] {
         y.row_mut(key).assign(&(&x.row(query) * 20.0));
     }
-    let totals = |x: &Array2<f64>| {
-        let mut weights = x.dot(&y.t()).mapv(f64::exp);
-        weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
-        weights.sum_axis(Axis(0))
-    };
+    let totals = |x: &Array2<f64>| oracle::softmax(&x.dot(&y.t())).sum_axis(Axis(0));
     let expected = totals(&x);
     // Points are their own queries and keys.
     let shaping = AttentionShaping::new(Shaping::new()).with_scale(1.0).unwrap();
@@ -528,8 +523,7 @@ fn shapes_are_stored_to_the_bit() {
 fn shifted_sums_of_weighted_pairs_are_their_mean() {
     let (x, y) = (points(30, 3, 1), points(20, 3, 2));
     // As much for each query.
-    let mut weights = Array2::from_shape_fn((30, 20), |(i, j)| x.row(i).dot(&y.row(j)).exp());
-    weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
+    let weights = oracle::softmax(&x.dot(&y.t()));
     let rows: Vec<usize> = (0..30).collect();
     let report = Shaping::new().of_pairs(&x, &rows, &y, &weights).unwrap();
     let total = weights.sum();
@@ -556,8 +550,7 @@ fn exact_pairs_have_no_weight() {
     let found = shaping.clone().with_window(3, 2).choose_rows(&x, &rows, &y, 2).unwrap();
     let plain = shaping.choose_rows(&x, &rows, &y, 2).unwrap();
     assert_eq!(found.1, plain.1);
-    let mut weights = x.select(Axis(0), &rows).dot(&y.t()).mapv(f64::exp);
-    weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
+    let mut weights = oracle::softmax(&x.select(Axis(0), &rows).dot(&y.t()));
     for ((i, j), weight) in weights.indexed_iter_mut() {
         if found.1.contains(&j) || (j + 3 > rows[i] && j <= rows[i] + 2) {
             *weight = 0.0;

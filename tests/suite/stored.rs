@@ -3,8 +3,9 @@
 
 use std::fmt::Debug;
 
+use crate::common::own_map::ones;
 use crate::common::{approximate_couplings, couplings, frequencies, points, quasi_couplings};
-use ndarray::{Array1, Array2, ArrayView2, s};
+use ndarray::{Array1, Array2, s};
 use num_complex::Complex64;
 use rand::{Rng, RngExt};
 use random_features::apply::attention::Attention;
@@ -16,7 +17,7 @@ use random_features::apply::{
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
 use random_features::data::{Clustering, Reservoir, Statistics};
-use random_features::extend::{Coupling, Facts, FeatureMap, Form, Radii, Radius, Tile};
+use random_features::extend::{Coupling, Facts, Radii, Radius};
 use random_features::frequency::{
     Antithetic, Counts, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex, SimplexPlus,
     Sobol,
@@ -689,23 +690,6 @@ fn damage_is_noticed() {
     }
 }
 
-/// A map of your own.
-#[derive(Debug)]
-struct Ones;
-
-impl FeatureMap<f64> for Ones {
-    fn facts(&self) -> Facts {
-        Facts::new(2, vec![1])
-    }
-
-    fn fill(&self, _: Side, _: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        for i in 0..tile.rows() {
-            let row = tile.row(i);
-            (row.values[0], row.log_scales[0]) = (1.0, 0.0);
-        }
-    }
-}
-
 #[test]
 fn what_is_wrong_is_refused() {
     // A dimension that no numbers stand behind: an error, before anything is allocated.
@@ -749,7 +733,7 @@ fn what_is_wrong_is_refused() {
         }
     }
     // Nobody could read it back.
-    let foreign = Map::of_feature_map(Ones).unwrap();
+    let foreign = ones(Facts::new(2, vec![1])).unwrap();
     assert!(foreign.recipe().is_none() && to_string(&foreign).is_err());
     let half = Coefficient::constant(0.5).unwrap();
     assert!(to_string(&Hybrid::sum(vec![(half, map)], foreign).unwrap()).is_err());

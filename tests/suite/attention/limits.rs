@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::oracle::{auto, diagnosed};
+use super::ways::{auto, diagnosed};
 use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, Ix3, arr1, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads, TokenSample};
 use random_features::compose::Conditioning;

@@ -1,11 +1,7 @@
 //! Attention by its definition, pair by pair.
 
 use ndarray::Array2;
-use random_features::apply::attention::{Attended, Attention, Heads, TokenElement};
-use random_features::frequency::Orthogonal;
-use random_features::{Error, Map, Positive, Real, Side};
-
-use crate::common::frequencies;
+use random_features::{Map, Side};
 
 /// How a pair of a query and a key counts: not at all, by features or exactly.
 #[derive(Clone, Copy, PartialEq)]
@@ -29,50 +25,9 @@ pub fn with_exact(exact: &[usize], sees: impl Fn(usize, usize) -> bool) -> impl 
     }
 }
 
-/// Positive features of the softmax kernel.
-pub fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
-    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
-}
-
-/// Attention with outputs that are divided by their normalisers, or not.
-pub fn normalised<T: Real>(attention: Attention<T>, normalised: bool) -> Attention<T> {
-    if normalised { attention } else { attention.without_normalisers() }
-}
-
-/// The cheaper of linear and exact attention, causal or not.
-pub fn auto<T: Real, E: TokenElement<T>>(
-    attention: &Attention<T>,
-    heads: &Heads<'_, E>,
-    causal: bool,
-) -> Result<Attended<T>, Error> {
-    if causal { attention.causal_auto(heads) } else { attention.bidirectional_auto(heads) }
-}
-
-/// Attention with effective numbers of features, causal or not.
-pub fn diagnosed<T: Real, E: TokenElement<T>>(
-    attention: &Attention<T>,
-    heads: &Heads<'_, E>,
-    causal: bool,
-) -> Result<Attended<T>, Error> {
-    if causal { attention.causal_diagnosed(heads) } else { attention.bidirectional_diagnosed(heads) }
-}
-
-/// The length from which on linear attention is cheaper, causal or not.
-pub fn crossover<T: Real>(attention: &Attention<T>, d_v: usize, causal: bool) -> usize {
-    if causal { attention.causal_crossover(d_v) } else { attention.bidirectional_crossover(d_v) }
-}
-
-/// Rows of the matrix of weights of a batch and a head of queries, causal or not.
-pub fn weights<T: Real, E: TokenElement<T>>(
-    attention: &Attention<T>,
-    heads: &Heads<'_, E>,
-    ([batch, head], rows): ([usize; 2], &[usize]),
-    causal: bool,
-) -> Result<Array2<f64>, Error> {
-    match causal {
-        true => attention.causal_weights(heads, batch, head, rows),
-        false => attention.bidirectional_weights(heads, batch, head, rows),
-    }
+/// Whether the key at place `j` is a neighbour of the query at place `i`.
+pub fn is_near([before, after]: [usize; 2], i: usize, j: usize) -> bool {
+    i < j.saturating_add(before) && j <= i.saturating_add(after)
 }
 
 /// The logarithms and factors of all features of some tokens.
@@ -99,7 +54,39 @@ fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Ar
     (logs, features.mantissas().to_owned())
 }
 
-/// The outputs of one head, of all pairs in logarithms; not divided by the normaliser unless so asked.
+/// The weights of all keys in one row, and their sum; relative to the largest term where the sum will divide them.
+///
+/// The weight of a pair is a sum of terms, each a factor and the logarithm of what stands beside it.
+fn weights(keys: usize, terms: impl Fn(usize) -> Vec<(f64, f64)>, normalised: bool) -> (Vec<f64>, f64) {
+    let all: Vec<Vec<(f64, f64)>> = (0..keys).map(terms).collect();
+    let largest = all.iter().flatten().fold(f64::NEG_INFINITY, |top, (log, _)| top.max(*log));
+    let top = if normalised { largest } else { 0.0 };
+    let weight =
+        |terms: &Vec<(f64, f64)>| terms.iter().map(|(log, factor)| factor * (log - top).exp()).sum::<f64>();
+    let weights: Vec<f64> = all.iter().map(weight).collect();
+    let total = weights.iter().sum();
+    (weights, total)
+}
+
+/// The outputs of one head, of the terms of all pairs; not divided by the normaliser unless so asked.
+fn outputs(
+    queries: usize,
+    v: &Array2<f64>,
+    terms: impl Fn(usize, usize) -> Vec<(f64, f64)>,
+    normalised: bool,
+) -> Array2<f64> {
+    let mut out = Array2::zeros((queries, v.ncols()));
+    for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+        let (weights, total) = weights(v.nrows(), |j| terms(i, j), normalised);
+        weights.iter().zip(v.rows()).for_each(|(weight, v)| out.scaled_add(*weight, &v));
+        if normalised {
+            out.mapv_inplace(|v| if total > 0.0 { v / total } else { 0.0 });
+        }
+    }
+    out
+}
+
+/// Attention by features, exactly or not at all, as each pair says, of one head.
 pub fn naive(
     map: &Map<f64>,
     [q, k, v]: [&Array2<f64>; 3],
@@ -109,34 +96,34 @@ pub fn naive(
     let scale = (q.ncols() as f64).powf(-0.25);
     let (x, y) = (q * scale, k * scale);
     let ((ql, qf), (kl, kf)) = (log_features(map, Side::X, &x), log_features(map, Side::Y, &y));
-    let mut out = Array2::zeros((q.nrows(), v.ncols()));
-    for i in 0..q.nrows() {
-        // The logarithms and factors of one pair's features.
-        let terms = |j: usize| -> Vec<(f64, f64)> {
-            let features = || {
-                let own = ql.row(i).into_iter().zip(qf.row(i));
-                let terms = own.zip(kl.row(j).into_iter().zip(kf.row(j)));
-                let terms = terms.map(|((ql, qf), (kl, kf))| (ql + kl, qf * kf));
-                terms.filter(|(log, factor)| *factor != 0.0 && *log > f64::NEG_INFINITY).collect()
-            };
-            match pair(i, j) {
-                Pair::Unseen => Vec::new(),
-                Pair::Exact => vec![(x.row(i).dot(&y.row(j)), 1.0)],
-                Pair::Features => features(),
-            }
-        };
-        let all: Vec<Vec<(f64, f64)>> = (0..k.nrows()).map(terms).collect();
-        let largest = all.iter().flatten().fold(f64::NEG_INFINITY, |top, (log, _)| top.max(*log));
-        let top = if normalised { largest } else { 0.0 };
-        let mut total = 0.0;
-        for (j, terms) in all.iter().enumerate() {
-            let weight: f64 = terms.iter().map(|(log, factor)| factor * (log - top).exp()).sum();
-            total += weight;
-            out.row_mut(i).scaled_add(weight, &v.row(j));
-        }
-        if normalised {
-            out.row_mut(i).mapv_inplace(|v| if total > 0.0 { v / total } else { 0.0 });
-        }
+    // The logarithms and factors of one pair's features.
+    let features = |i: usize, j: usize| {
+        let own = ql.row(i).into_iter().zip(qf.row(i));
+        let terms = own.zip(kl.row(j).into_iter().zip(kf.row(j)));
+        let terms = terms.map(|((ql, qf), (kl, kf))| (ql + kl, qf * kf));
+        terms.filter(|(log, factor)| *factor != 0.0 && *log > f64::NEG_INFINITY).collect()
+    };
+    let terms = |i: usize, j: usize| match pair(i, j) {
+        Pair::Unseen => Vec::new(),
+        Pair::Exact => vec![(x.row(i).dot(&y.row(j)), 1.0)],
+        Pair::Features => features(i, j),
+    };
+    outputs(q.nrows(), v, terms, normalised)
+}
+
+/// Exact attention of one head.
+pub fn exact([q, k, v]: [&Array2<f64>; 3], sees: impl Fn(usize, usize) -> bool) -> Array2<f64> {
+    let root = (q.ncols() as f64).sqrt();
+    let term = |i: usize, j: usize| (q.row(i).dot(&k.row(j)) / root, 1.0);
+    outputs(q.nrows(), v, |i, j| if sees(i, j) { vec![term(i, j)] } else { Vec::new() }, true)
+}
+
+/// The weights of exact attention from the logits of all pairs, which are −∞ for pairs that are not seen.
+pub fn softmax(logits: &Array2<f64>) -> Array2<f64> {
+    let mut all = logits.clone();
+    for (mut all, logits) in all.rows_mut().into_iter().zip(logits.rows()) {
+        let (weights, total) = weights(logits.len(), |j| vec![(logits[j], 1.0)], true);
+        all.iter_mut().zip(weights).for_each(|(all, weight)| *all = weight / total);
     }
-    out
+    all
 }

@@ -1,6 +1,7 @@
 //! What the losses of recipes are at all pairs of points.
 
 use super::problems::Problem;
+use crate::attention::oracle::softmax;
 use ndarray::{Array2, Axis};
 use random_features::planner::Loss;
 use random_features::{Map, Recipe, SignedLog};
@@ -108,12 +109,7 @@ impl Problem {
     /// sum to s and to s̄ in the mean, is about Σ eⱼ (vⱼ − ō)/s̄ with the mean output ō, which has a bias.
     fn of_attention(&self, recipe: &Recipe, values: &Array2<f64>) -> (f64, f64) {
         let logits = self.x.dot(&self.y().t());
-        let mut exact = logits.clone();
-        for mut row in exact.rows_mut() {
-            let top = row.fold(f64::NEG_INFINITY, |top, v| top.max(*v));
-            row.mapv_inplace(|v| (v - top).exp());
-            row /= row.sum();
-        }
+        let exact = softmax(&logits);
         let outputs = exact.dot(values);
         // Of each draw the sums of estimates relative to the exact normaliser, and of values.
         let draws: Vec<(ndarray::Array1<f64>, Array2<f64>)> = (0..DRAWS_OF_ATTENTION as u64)

@@ -5,7 +5,7 @@ use random_features::apply::{Criterion, KernelRidge, RidgeSearch, RidgeStatistic
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::{Error, Map, Targets};
 
-use super::models::Blocks;
+use super::models::blocks;
 use super::{data, features, naive, statistics, trigonometric, weights};
 use crate::common::weigh;
 
@@ -21,7 +21,7 @@ fn mean_squared(y: &Array2<f64>, predicted: &Array2<f64>, w: &Array1<f64>) -> f6
 fn leave_one_out_is_refitting_without_each_row() {
     left_out(&trigonometric(15, 1.0));
     // Blocks with large scales, and absent from some rows.
-    left_out(&Map::of_feature_map(Blocks).unwrap());
+    left_out(&blocks());
 }
 
 fn left_out(map: &Map<f64>) {
@@ -132,7 +132,7 @@ fn criteria_standardise_their_points() {
 /// Runs of points one after the other on one thread, with a block that is absent from some of them.
 #[test]
 fn held_out_points_without_a_block() {
-    let (map, (x, y)) = (Map::of_feature_map(Blocks).unwrap(), data::<f64>(700));
+    let (map, (x, y)) = (blocks(), data::<f64>(700));
     let statistics = statistics(&map, &x, &y);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let spectrum = statistics.spectrum().unwrap();

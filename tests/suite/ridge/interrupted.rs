@@ -4,40 +4,27 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ndarray::{Array2, Array3, Array4, ArrayView2, s};
+use ndarray::{Array2, Array3, Array4, ArrayView1, s};
 use random_features::apply::attention::{Attention, Heads};
 use random_features::apply::pca::PcaStatistics;
 use random_features::apply::softmax_sampling::SoftmaxSampler;
 use random_features::apply::{Criterion, RidgeGrid, RidgeStatistics};
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::Facts;
 use random_features::progress::{Progress, watch};
-use random_features::{Error, Map, Side};
+use random_features::{Error, Map};
 
 use super::{data, trigonometric};
+use crate::common::own_map::own_map;
 
 const CHUNK: usize = RidgeStatistics::<f64>::CHUNK as usize;
 
-/// e^x for each coordinate, until a row has an entry above 100: then it panics.
-#[derive(Debug)]
-struct Fragile;
-
-impl FeatureMap<f64> for Fragile {
-    fn facts(&self) -> Facts {
-        Facts::new(3, vec![3]).symmetric().non_negative()
-    }
-
-    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        for (i, x) in x.rows().into_iter().enumerate() {
-            assert!(x.iter().all(|v| *v < 100.0), "as planned");
-            let row = tile.row(i);
-            row.values.iter_mut().zip(x).for_each(|(v, x)| *v = (-x * x).exp());
-            row.log_scales[0] = 0.0;
-        }
-    }
-}
-
+/// e^(−x²) for each coordinate, until a row has an entry above 100: then it panics.
 fn fragile() -> Map<f64> {
-    Map::of_feature_map(Fragile).unwrap()
+    let write = |x: ArrayView1<'_, f64>, values: &mut [f64], _: &mut [f64]| {
+        assert!(x.iter().all(|v| *v < 100.0), "as planned");
+        values.iter_mut().zip(x).for_each(|(v, x)| *v = (-x * x).exp());
+    };
+    own_map(Facts::new(3, vec![3]).symmetric().non_negative(), write).unwrap()
 }
 
 /// Whether a call panics as planned.

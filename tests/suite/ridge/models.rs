@@ -1,15 +1,16 @@
 //! Models against the dense solve on the same features, and against kernel ridge regression.
 
-use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, s};
+use ndarray::{Array1, Array2, ArrayView1, arr1, arr2, s};
 use random_features::apply::{
     KernelRidge, Ridge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation,
 };
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::Facts;
 use random_features::frequency::Independent;
 use random_features::linalg::Backend;
-use random_features::{Error, Map, Positive, Real, Side, Trigonometric};
+use random_features::{Error, Map, Positive, Real, Trigonometric};
 
 use super::{data, distance, features, naive, statistics, trigonometric, weights};
+use crate::common::own_map::own_map;
 use crate::common::{MAPS, couplings, frequencies, gaussian, points, weigh};
 
 fn agrees<T: Real>(map: &Map<T>, lambda: f64, tolerance: f64) {
@@ -48,34 +49,24 @@ fn the_dense_solve_on_the_same_features() {
     agrees(&trigonometric::<f64>(100, 1.0), 1e-3, 1e-9);
     let omega = || frequencies(3, 40, &Independent, 3);
     agrees(&Positive.gaussian::<f64>(omega(), 2.0).unwrap(), 1e-3, 1e-9);
-    agrees(&Map::of_feature_map(Blocks).unwrap(), 1e-3, 1e-10);
+    agrees(&blocks(), 1e-3, 1e-10);
 }
 
 /// Blocks of two features and one, with scales that differ by 10³⁰⁰ from the values; the second block is absent from some
 /// rows.
-#[derive(Debug)]
-pub struct Blocks;
-
-impl FeatureMap<f64> for Blocks {
-    fn facts(&self) -> Facts {
-        Facts::new(3, vec![2, 1]).symmetric()
-    }
-
-    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        for (i, x) in x.rows().into_iter().enumerate() {
-            let row = tile.row(i);
-            row.values[..2].copy_from_slice(&[x[0] * 1e-300, x[1] * 1e-300]);
-            row.values[2] = x[2];
-            row.log_scales[0] = 300.0 * std::f64::consts::LN_10;
-            row.log_scales[1] = if x[0] > 0.3 { f64::NEG_INFINITY } else { 0.0 };
-        }
-    }
+pub fn blocks() -> Map<f64> {
+    let write = |x: ArrayView1<'_, f64>, values: &mut [f64], scales: &mut [f64]| {
+        values.copy_from_slice(&[x[0] * 1e-300, x[1] * 1e-300, x[2]]);
+        scales[0] = 300.0 * std::f64::consts::LN_10;
+        scales[1] = if x[0] > 0.3 { f64::NEG_INFINITY } else { 0.0 };
+    };
+    own_map(Facts::new(3, vec![2, 1]).symmetric(), write).unwrap()
 }
 
 /// With many targets, weights are packed block by block.
 #[test]
 fn many_targets_of_a_map_of_blocks() {
-    let (map, (x, y)) = (Map::of_feature_map(Blocks).unwrap(), data::<f64>(300));
+    let (map, (x, y)) = (blocks(), data::<f64>(300));
     let y = Array2::from_shape_fn((300, 9), |(i, j)| y[[i, j % 2]] + x[[i, j % 3]] * j as f64);
     let (beta, b) = naive(&features(&map, &x), &y, &Array1::ones(300), (1e-3, true));
     let model = statistics(&map, &x, &y).solve(1e-3).unwrap();
@@ -115,20 +106,7 @@ fn kernel_ridge_regression_on_the_gram_matrix_of_the_features() {
 /// Two points: β and b by hand.
 #[test]
 fn a_closed_form() {
-    #[derive(Debug)]
-    struct Plain;
-    impl FeatureMap<f64> for Plain {
-        fn facts(&self) -> Facts {
-            Facts::new(1, vec![1]).symmetric()
-        }
-        fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-            for (i, x) in x.rows().into_iter().enumerate() {
-                tile.row(i).values[0] = x[0];
-                tile.row(i).log_scales[0] = 0.0;
-            }
-        }
-    }
-    let map = Map::of_feature_map(Plain).unwrap();
+    let map = own_map(Facts::new(1, vec![1]).symmetric(), |x, values, _| values[0] = x[0]).unwrap();
     let statistics = statistics(&map, &arr2(&[[1.0], [3.0]]), &arr2(&[[2.0], [8.0]]));
     // Centred: A = 2, c = 6.
     for (lambda, beta) in [(0.0, 3.0), (1.0, 2.0), (4.0, 1.0)] {

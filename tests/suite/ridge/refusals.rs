@@ -2,16 +2,17 @@
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, concatenate, s};
+use ndarray::{Array1, Array2, ArrayView1, arr1, arr2, concatenate, s};
 use rand::RngExt;
 use random_features::apply::{
     Criterion, KernelRidge, RidgeClassifier, RidgeStatistics, Smoother, Standardisation,
 };
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::Facts;
 use random_features::frequency::Independent;
-use random_features::{EluPlusOne, Error, Map, Real, Side, Targets, Trigonometric};
+use random_features::{EluPlusOne, Error, Map, Real, Targets, Trigonometric};
 
 use super::{data, statistics, trigonometric};
+use crate::common::own_map::own_map;
 use crate::common::{frequencies, weigh};
 
 /// λ = 0 is refused, and the λ that is named does.
@@ -86,30 +87,20 @@ fn singular_equations_name_a_lambda() {
 }
 
 /// Features that depend on each other: x₀, x₁ and a mixture of both.
-#[derive(Debug)]
-struct Dependent([f64; 2]);
-
-impl FeatureMap<f64> for Dependent {
-    fn facts(&self) -> Facts {
-        Facts::new(3, vec![3]).symmetric()
-    }
-
-    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        for (i, x) in x.rows().into_iter().enumerate() {
-            let row = tile.row(i);
-            row.values.copy_from_slice(&[x[0], x[1], self.0[0] * x[0] + self.0[1] * x[1]]);
-            row.log_scales[0] = 0.0;
-        }
-    }
+fn dependent(mixture: [f64; 2]) -> Map<f64> {
+    let write = move |x: ArrayView1<'_, f64>, values: &mut [f64], _: &mut [f64]| {
+        values.copy_from_slice(&[x[0], x[1], mixture[0] * x[0] + mixture[1] * x[1]]);
+    };
+    own_map(Facts::new(3, vec![3]).symmetric(), write).unwrap()
 }
 
 /// Rounding makes the last pivot a small number of either sign; neither is taken for a feature of its own.
 #[test]
 fn rounding_is_not_a_feature() {
     let (x, y) = data::<f64>(300);
-    singular(&statistics(&Map::of_feature_map(Dependent([0.0; 2])).unwrap(), &(&x * 0.0), &y));
+    singular(&statistics(&dependent([0.0; 2]), &(&x * 0.0), &y));
     for k in 0..30 {
-        let map = Map::of_feature_map(Dependent([0.1 + 0.3 * k as f64, 1.7 - 0.11 * k as f64])).unwrap();
+        let map = dependent([0.1 + 0.3 * k as f64, 1.7 - 0.11 * k as f64]);
         singular(&statistics(&map, &x, &y));
         singular(&statistics(&map, &x, &y).without_intercept());
     }
@@ -301,21 +292,12 @@ fn scales_that_overflow_are_an_error() {
 }
 
 /// Points themselves, with one scale.
-#[derive(Debug)]
-struct Scaled(f64);
-
-impl FeatureMap<f64> for Scaled {
-    fn facts(&self) -> Facts {
-        Facts::new(3, vec![3]).symmetric()
-    }
-
-    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        for (i, x) in x.rows().into_iter().enumerate() {
-            let row = tile.row(i);
-            row.values.iter_mut().zip(x).for_each(|(v, x)| *v = *x);
-            row.log_scales[0] = self.0;
-        }
-    }
+fn scaled(scale: f64) -> Map<f64> {
+    let write = move |x: ArrayView1<'_, f64>, values: &mut [f64], scales: &mut [f64]| {
+        values.iter_mut().zip(x).for_each(|(v, x)| *v = *x);
+        scales[0] = scale;
+    };
+    own_map(Facts::new(3, vec![3]).symmetric(), write).unwrap()
 }
 
 /// Features that underflow are zeros, and features that overflow are an error.
@@ -324,15 +306,14 @@ fn scales_of_any_size() {
     let (x, y) = data::<f64>(700);
     for (scale, size) in [(-800.0, 1.0), (-1e4, 1.0), (0.0, 1e-315)] {
         let tiny = &x * size;
-        let model = statistics(&Map::of_feature_map(Scaled(scale)).unwrap(), &tiny, &y).solve(1.0).unwrap();
+        let model = statistics(&scaled(scale), &tiny, &y).solve(1.0).unwrap();
         let (predicted, mean) = (model.predict(&tiny).unwrap(), y.mean_axis(ndarray::Axis(0)).unwrap());
         assert!((&predicted - &mean).iter().all(|e| e.abs() < 1e-12), "{scale} {size}");
     }
-    let mut statistics =
-        RidgeStatistics::new(Map::of_feature_map(Scaled(f64::INFINITY)).unwrap(), 2).unwrap();
+    let mut statistics = RidgeStatistics::new(scaled(f64::INFINITY), 2).unwrap();
     let error = statistics.update(&x, &y).unwrap_err();
     assert_eq!(error, Error::NotFinite { what: "the features of x", row: 0 });
-    let mut statistics = RidgeStatistics::new(Map::of_feature_map(Scaled(1e4)).unwrap(), 2).unwrap();
+    let mut statistics = RidgeStatistics::new(scaled(1e4), 2).unwrap();
     assert!(statistics.update(&x, &y).unwrap_err().to_string().contains("below 1e288"));
 }
 

@@ -1,16 +1,17 @@
 //! Sums that travel without their map: to the bit, to the same map alone, each row once, and without frequencies.
 
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, s};
 use rand::seq::SliceRandom;
 use random_features::apply::pca::PcaStatistics;
 use random_features::apply::{RidgeStatistics, Standardisation};
-use random_features::extend::{Facts, FeatureMap, Form, Tile};
+use random_features::extend::Facts;
 use random_features::frequency::{Frequencies, Orthogonal};
 use random_features::reduce::GramSums;
-use random_features::{Error, Map, Real, Side, Trigonometric};
+use random_features::{Error, Map, Real, Trigonometric};
 use serde_json::{from_value, json, to_value};
 
 use super::{data, statistics, trigonometric};
+use crate::common::own_map::ones;
 use crate::common::{frequencies, points};
 use crate::stored::resealed;
 
@@ -130,30 +131,13 @@ fn what_does_not_belong_is_refused() {
     assert_eq!(sums.row_ranges(), [std::ops::Range { start: 0, end: 120 }]);
 }
 
-/// The number of features, one for all points.
-#[derive(Debug)]
-struct Ones(usize);
-
-impl FeatureMap<f64> for Ones {
-    fn facts(&self) -> Facts {
-        Facts::new(3, vec![self.0]).symmetric()
-    }
-
-    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        for i in 0..x.nrows() {
-            let row = tile.row(i);
-            row.values.fill(1.0);
-            row.log_scales[0] = 0.0;
-        }
-    }
-}
-
 #[test]
 fn sums_of_a_user_defined_map_belong_to_its_clones() {
-    let (map, (x, y)) = (Map::of_feature_map(Ones(4)).unwrap(), data::<f64>(20));
+    let make = || ones(Facts::new(3, vec![4]).symmetric()).unwrap();
+    let (map, (x, y)) = (make(), data::<f64>(20));
     let sums = sent(statistics(&map, &x, &y).sums());
     assert!(RidgeStatistics::of_sums(map.clone(), sums.clone()).is_ok());
-    let twin = Map::of_feature_map(Ones(4)).unwrap();
+    let twin = make();
     assert!(matches!(RidgeStatistics::of_sums(twin, sums), Err(Error::Merge { .. })));
 }
 

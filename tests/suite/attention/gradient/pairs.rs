@@ -1,11 +1,13 @@
 //! Gradients through pairs with exact weights: those of exact attention, and of linear attention with neighbours and exact keys.
 
-use super::gradients::{
-    Three, assert_near, backward, check_differences, exact_backward, naive, of_head, pool, sees_nothing_else,
-    uneven, widened,
+use crate::attention::gradient::{
+    Three, assert_near, backward, check_differences, exact_backward, naive, of_head, sees_nothing_else,
+    uneven,
 };
-use super::oracle::{Pair, positive};
+use crate::attention::oracle::{Pair, is_near, softmax};
+use crate::attention::{positive, widened};
 use crate::common::{frequencies, tokens};
+use crate::threads::on_threads;
 use ndarray::{Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};
 use random_features::frequency::Orthogonal;
@@ -99,7 +101,7 @@ fn agrees<T: Real>([n, l]: [usize; 2], tolerance: f64) {
     let (d, m) = (6, 24);
     let (q, k) = (tokens::<T>([1, 1, n, d], 0.8, 1), tokens::<T>([1, 1, l, d], 0.8, 2));
     let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
-    let wide = [&q, &k, &v, &g].map(widened);
+    let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
     let heads = Heads::new(&q, &k, &v).unwrap();
     // Of many keys more than are packed in one block.
     let many: Vec<usize> = (0..l).step_by(3).collect();
@@ -110,8 +112,10 @@ fn agrees<T: Real>([n, l]: [usize; 2], tolerance: f64) {
             let attention = Attention::new(positive::<T>(d, m)).unwrap();
             let attention = attention.with_window(before, after).unwrap().with_keys_exact(keys).unwrap();
             let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
-            let near = |i: usize, j: usize| j + before > i && j <= i + after;
-            let pair = |i: usize, j: usize| match (causal && j > i, near(i, j) || keys.contains(&j)) {
+            let pair = |i: usize, j: usize| match (
+                causal && j > i,
+                is_near([before, after], i, j) || keys.contains(&j),
+            ) {
                 (true, _) => Pair::Unseen,
                 (_, true) => Pair::Exact,
                 _ => Pair::Features,
@@ -155,14 +159,10 @@ fn windows_that_hold_all_are_exact_attention() {
 /// The gradients of Σ g · out by the definition of the softmax, at any norm.
 fn naive_softmax([q, k, v, g]: [&Array2<f64>; 4], causal: bool) -> Three {
     let scale = (q.ncols() as f64).sqrt().recip();
-    let mut weights = q.dot(&k.t()) * scale;
-    for (i, mut row) in weights.rows_mut().into_iter().enumerate() {
-        let seen = if causal { i + 1 } else { k.nrows() };
-        let top = row.iter().take(seen).copied().fold(f64::NEG_INFINITY, f64::max);
-        row.iter_mut().enumerate().for_each(|(j, w)| *w = if j < seen { (*w - top).exp() } else { 0.0 });
-        let sum = row.sum();
-        row /= sum;
-    }
+    let mut logits = q.dot(&k.t()) * scale;
+    let unseen = |i: usize, j: usize| causal && j > i;
+    logits.indexed_iter_mut().filter(|((i, j), _)| unseen(*i, *j)).for_each(|(_, w)| *w = f64::NEG_INFINITY);
+    let weights = softmax(&logits);
     let mut slopes = g.dot(&v.t());
     for (mut slopes, weights) in slopes.rows_mut().into_iter().zip(weights.rows()) {
         let mean = slopes.dot(&weights);
@@ -179,7 +179,7 @@ fn exact_gradients_are_those_of_the_definition() {
     fn check<T: Real>(size: f64, tolerance: f64) {
         let [q, k] = [1, 2].map(|seed| tokens::<T>([1, 1, 150, 8], size, seed));
         let [v, g] = [3, 4].map(|seed| tokens::<T>([1, 1, 150, 3], 1.0, seed));
-        let wide = [&q, &k, &v, &g].map(widened);
+        let wide = [&q, &k, &v, &g].map(|x| widened(x, 0, 0));
         for causal in [false, true] {
             let heads = Heads::new(&q, &k, &v).unwrap();
             let got = of_head(&exact_backward(&ExactAttention::new(), &heads, &g, causal), 0, 0);
@@ -219,7 +219,7 @@ fn same_on_any_threads<T: Real>() {
     let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1 && !(100..300).contains(&j));
     let run = |threads| {
         let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
-        pool(threads).install(|| {
+        on_threads(threads, || {
             [false, true].map(|causal| {
                 let exact = exact_backward(&ExactAttention::new(), &heads, &g, causal);
                 (backward(&attention, &heads, &g, causal), exact)
@@ -324,8 +324,8 @@ fn nan_shows_where_all_logits_are_nan() {
     check::<f64>();
 }
 
-/// Signed features beside exact pairs: a query whose normaliser is not positive has no part in any gradient, neither by its features nor by
-/// its exact weights.
+/// Signed features beside exact pairs: a query whose normaliser is not positive has no part in any gradient. Neither its features nor
+/// its exact weights give it one.
 #[test]
 fn queries_without_a_positive_normaliser_have_none() {
     let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 80, 4], 2.5, seed));

@@ -1,15 +1,18 @@
 //! The effective number of features behind each normaliser, against its definition.
 
-use super::oracle::diagnosed;
-use crate::common::{features, frequencies};
-use ndarray::{Array1, Array2, Array3, Array4, s};
+use crate::attention::head;
+use crate::attention::oracle::is_near;
+use crate::attention::ways;
+use crate::attention::ways::diagnosed;
+use crate::common::{features, frequencies, tokens};
+use ndarray::{Array1, Array2, Array3, Array4, ArrayView2, s};
 use random_features::apply::attention::{Attended, Attention, ExactAttention, Heads};
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::{Features, Hyperbolic, Map, Positive, Real, Side, Trigonometric};
 
 /// Numbers of size `size`, whatever their place.
-fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
+fn waves<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
     Array4::from_shape_fn(shape, |(b, h, i, k)| {
         T::narrow(size * (1.7 * (seed + 3 * b + 5 * h + 11 * i * (k + 2)) as f64).sin())
     })
@@ -32,11 +35,11 @@ fn whole<T: Real>(features: &Features<T>) -> Array2<f64> {
 /// (Σ w)²/Σ w² for each query of one head, with w_f = φ_f Σ ψ_f over the keys that it sees.
 fn naive<T: Real>(
     map: &Map<T>,
-    (q, k): (Array2<T>, Array2<T>),
+    [q, k]: [ArrayView2<'_, T>; 2],
     sees: impl Fn(usize, usize) -> bool,
 ) -> Array1<f64> {
     let scale = T::narrow((q.ncols() as f64).powf(-0.25));
-    let points = |x: Array2<T>| x.mapv(|v| v * scale);
+    let points = |x: ArrayView2<'_, T>| x.mapv(|v| v * scale);
     let phi = whole(&features(map, points(q).view()));
     let psi = whole(&map.features(Side::Y, &points(k)).unwrap());
     let number = |i: usize| {
@@ -46,10 +49,6 @@ fn naive<T: Real>(
         parts.sum().powi(2) / parts.dot(&parts)
     };
     (0..phi.nrows()).map(number).collect()
-}
-
-fn head<T: Real>(x: &Array4<T>, b: usize, h: usize) -> Array2<T> {
-    x.slice(s![b, h, .., ..]).to_owned()
 }
 
 fn numbers<T: Real>(attended: &Attended<T>) -> Array3<f64> {
@@ -70,8 +69,8 @@ fn maps<T: Real>(d: usize, m: usize) -> Vec<(&'static str, Map<T>)> {
 /// Positive, signed and maps of several blocks, two heads of queries on one of keys, with masks, both ways.
 fn agrees<T: Real>(tolerance: f64) {
     let (d, m) = (6, 40);
-    let (q, k) = (tokens::<T>([2, 4, 150, d], 0.8, 1), tokens::<T>([2, 2, 150, d], 0.9, 2));
-    let v = tokens::<T>([2, 2, 150, 3], 1.0, 3);
+    let (q, k) = (waves::<T>([2, 4, 150, d], 0.8, 1), waves::<T>([2, 2, 150, d], 0.9, 2));
+    let v = waves::<T>([2, 2, 150, 3], 1.0, 3);
     let mask = Array2::from_shape_fn((2, 150), |(b, j)| (j + b) % 5 != 2);
     for (name, map) in maps::<T>(d, m) {
         let attention = Attention::signed(vec![map.clone()]).unwrap();
@@ -88,7 +87,7 @@ fn agrees<T: Real>(tolerance: f64) {
                 assert_eq!(found.dim(), (2, 4, 150));
                 for (b, h) in [(0, 0), (0, 3), (1, 2)] {
                     let sees = |i: usize, j: usize| (!masked || mask[[b, j]]) && (!causal || j <= i);
-                    let expected = naive(&map, (head(&q, b, h), head(&k, b, h / 2)), sees);
+                    let expected = naive(&map, [head(&q, b, h), head(&k, b, h / 2)], sees);
                     for (found, expected) in found.slice(s![b, h, ..]).iter().zip(&expected) {
                         let off = (found - expected).abs();
                         assert!(
@@ -114,7 +113,7 @@ fn numbers_are_their_definition() {
 fn numbers_survive_large_norms() {
     let (d, m, n) = (6, 40, 70);
     for size in [4.0, 12.0, 400.0] {
-        let (q, k) = (tokens::<f64>([1, 1, n, d], size, 1), tokens::<f64>([1, 1, n, d], size, 2));
+        let (q, k) = (waves::<f64>([1, 1, n, d], size, 1), waves::<f64>([1, 1, n, d], size, 2));
         let map = Positive.softmax::<f64>(frequencies(d, m, &Orthogonal, 3)).unwrap();
         let attention = Attention::new(map.clone()).unwrap();
         for causal in [false, true] {
@@ -129,7 +128,7 @@ fn numbers_survive_large_norms() {
             assert!(numbers(&narrow).iter().all(|n| (0.999..=m as f64).contains(n)), "{size}");
             if size < 10.0 {
                 let sees = |i: usize, j: usize| !causal || j <= i;
-                let expected = naive(&map, (head(&q, 0, 0), head(&k, 0, 0)), sees);
+                let expected = naive(&map, [head(&q, 0, 0), head(&k, 0, 0)], sees);
                 let near = |(a, b): (&f64, &f64)| (a / b - 1.0).abs() < 1e-8;
                 assert!(found.iter().zip(&expected).all(near), "{size}: {found} {expected}");
             }
@@ -141,14 +140,14 @@ fn numbers_survive_large_norms() {
 #[test]
 fn exact_keys_are_not_counted() {
     let (d, n) = (4, 80);
-    let (q, k) = (tokens::<f64>([1, 1, n, d], 0.8, 1), tokens::<f64>([1, 1, n, d], 0.8, 2));
+    let (q, k) = (waves::<f64>([1, 1, n, d], 0.8, 1), waves::<f64>([1, 1, n, d], 0.8, 2));
     let map = Positive.softmax::<f64>(frequencies(d, 24, &Orthogonal, 3)).unwrap();
     let attention = Attention::new(map.clone()).unwrap().with_keys_exact(&[0, 1, 7, 40]).unwrap();
     let heads = Heads::new(&q, &k, &k).unwrap();
     for causal in [false, true] {
         let found = diagnosed(&attention, &heads, causal).unwrap();
         let sees = |i: usize, j: usize| ![0, 1, 7, 40].contains(&j) && (!causal || j <= i);
-        let expected = naive(&map, (head(&q, 0, 0), head(&k, 0, 0)), sees);
+        let expected = naive(&map, [head(&q, 0, 0), head(&k, 0, 0)], sees);
         let all = numbers(&found);
         for (i, (found, expected)) in all.iter().zip(&expected).enumerate() {
             assert_eq!(found.is_nan(), causal && i < 2, "{i}");
@@ -165,7 +164,7 @@ fn exact_keys_are_not_counted() {
 
 #[test]
 fn rows_without_keys_have_no_number() {
-    let x = tokens::<f64>([1, 1, 5, 4], 0.8, 1);
+    let x = waves::<f64>([1, 1, 5, 4], 0.8, 1);
     let attention =
         Attention::new(Positive.softmax::<f64>(frequencies(4, 8, &Orthogonal, 3)).unwrap()).unwrap();
     let none = Array2::from_elem((1, 5), false);
@@ -184,11 +183,37 @@ fn rows_without_keys_have_no_number() {
     assert!(
         attention
             .causal_diagnosed(
-                &Heads::new(&x, &tokens([1, 1, 6, 4], 1.0, 1), &tokens([1, 1, 6, 2], 1.0, 1)).unwrap()
+                &Heads::new(&x, &waves([1, 1, 6, 4], 1.0, 1), &waves([1, 1, 6, 2], 1.0, 1)).unwrap()
             )
             .is_err()
     );
     // What is exact rests on no features.
     let exact: Attended<f64> = ExactAttention::new().bidirectional(&Heads::new(&x, &x, &x).unwrap()).unwrap();
     assert!(exact.effective_features.is_none());
+}
+
+/// (Σ w)²/Σ w² with w the parts of the normaliser that features estimate.
+#[test]
+fn effective_features_are_those_of_the_rest() {
+    let (d, n) = (5, 150);
+    let map = Positive.softmax::<f64>(frequencies(d, 24, &Orthogonal, 3)).unwrap();
+    let [q, k, v] = [(1, d), (2, d), (3, 2)].map(|(seed, width)| tokens::<f64>([1, 1, n, width], 0.8, seed));
+    let mask = Array2::from_shape_fn((1, n), |(_, j)| j % 6 != 1);
+    let heads = Heads::new(&q, &k, &v).unwrap().with_mask(&mask).unwrap();
+    for window in [[1, 0], [3, 2], [70, 64], [0, 4]] {
+        let attention = Attention::new(map.clone()).unwrap().with_window(window[0], window[1]).unwrap();
+        let attention = attention.with_keys_exact(&[4]).unwrap();
+        for causal in [false, true] {
+            let attended = ways::diagnosed(&attention, &heads, causal).unwrap();
+            let found = attended.effective_features.unwrap();
+            let counts =
+                |i: usize, j: usize| mask[[0, j]] && j != 4 && !(causal && j > i) && !is_near(window, i, j);
+            let expected = naive(&map, [head(&q, 0, 0), head(&k, 0, 0)], counts);
+            for (i, expected) in expected.iter().enumerate() {
+                let found = found[[0, 0, i]];
+                let same = (found - expected).abs() < 1e-9 * expected || found.is_nan() && expected.is_nan();
+                assert!(same, "{window:?}, causal {causal}, {i}: {found} instead of {expected}");
+            }
+        }
+    }
 }

@@ -20,7 +20,7 @@ fn error(tokens: &[Array2<f32>; 3], exact_keys: usize, draw: impl Fn(u64) -> Map
     error_near(tokens, exact_keys, [0, 0], draw)
 }
 
-/// The same with exact neighbours.
+/// The mean relative error of the output beside so many exact keys and with exact neighbours.
 fn error_near(
     [q, k, v]: &[Array2<f32>; 3],
     exact_keys: usize,
