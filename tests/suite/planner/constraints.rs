@@ -147,9 +147,12 @@ fn budgets_are_kept_and_used() {
                 assert!(spent <= most, "{name}: {spent} {measure} of {most}");
                 // Costs grow by as much for each frequency, from no less than nothing. A budget is an upper limit: whole blocks, whose
                 // errors are smaller, may leave the rest of one.
+                let rank =
+                    choice.map.strip_prefix("truncated, rank ").and_then(|rest| rest.split(' ').next());
+                let d: usize = rank.map_or(4, |rank| rank.parse().unwrap());
                 let block = match choice.coupling.as_str() {
-                    "orthogonal" => 4,
-                    "±orthogonal" => 8,
+                    "orthogonal" => d,
+                    "±orthogonal" => 2 * d,
                     _ => 1,
                 };
                 let more = if choice.m % block == 0 { block } else { 1 };
