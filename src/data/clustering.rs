@@ -231,24 +231,41 @@ fn first_centres(points: &ValidatedPoints, k: usize, rng: &mut Generator) -> Res
     if k > n {
         return Err(too_many);
     }
+    let chosen = distinct(points, k, rng)?;
+    if chosen.len() < k {
+        return Err(too_many);
+    }
     let mut centres = Array2::zeros((k, points.dim));
+    for (mut centre, row) in centres.rows_mut().into_iter().zip(chosen) {
+        centre.assign(&ndarray::aview1(points.row(row)));
+    }
+    Ok(centres)
+}
+
+/// The rows that k-means++ takes as k initial centres, or as many as there are distinct rows; there must be k rows.
+pub(crate) fn distinct_centres(points: &ArrayRef2<f64>, k: usize, rng: &mut Generator) -> Result<Vec<usize>> {
+    distinct(&ValidatedPoints::new(points)?, k, rng)
+}
+
+fn distinct(points: &ValidatedPoints, k: usize, rng: &mut Generator) -> Result<Vec<usize>> {
+    let n = points.rows().len();
     let mut distances = vec![f64::INFINITY; n];
-    let mut chosen = rng.random_range(0..n);
+    let mut chosen = vec![rng.random_range(0..n)];
     for i in 0..k {
         if i > 0 {
             let candidates =
-                (0..2 + k.ilog2()).map(|_| draw(&distances, rng)).collect::<Option<Vec<usize>>>();
-            chosen = best(points, &distances, &candidates.ok_or(too_many.clone())?)?;
+                (0..2 + k.ilog2()).map(|_| drawn(&distances, rng)).collect::<Option<Vec<usize>>>();
+            let Some(candidates) = candidates else { break };
+            chosen.push(best(points, &distances, &candidates)?);
         }
-        let centre = points.row(chosen);
-        centres.row_mut(i).assign(&ndarray::aview1(centre));
+        let centre = points.row(chosen[i]);
         for (j, (distance, point)) in distances.iter_mut().zip(points.rows()).enumerate() {
             pause(j)?;
             *distance = distance.min(squared_distance(Isa::best(), point, centre));
         }
         progress::step("initial centres", i + 1, k)?;
     }
-    Ok(centres)
+    Ok(chosen)
 }
 
 /// The candidate with the smallest resulting sum of squared distances; the first if several are equal.
@@ -268,7 +285,7 @@ fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> Re
 }
 
 /// An index drawn with probability proportional to its weight; `None` if all weights are 0.
-fn draw(weights: &[f64], rng: &mut Generator) -> Option<usize> {
+pub(crate) fn drawn(weights: &[f64], rng: &mut Generator) -> Option<usize> {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     let shares =
         || weights.iter().map(|weight| weight / largest).enumerate().filter(|(_, share)| *share > 0.0);
@@ -388,11 +405,11 @@ mod tests {
     #[test]
     fn draws_follow_the_weights() {
         let mut rng = crate::rng(3);
-        assert_eq!(draw(&[0.0, 0.0], &mut rng), None);
+        assert_eq!(drawn(&[0.0, 0.0], &mut rng), None);
         let weights = [0.0, 1e300, 0.0, 3e300, 0.0];
-        let third = (0..4000).filter(|_| draw(&weights, &mut rng) == Some(3)).count();
+        let third = (0..4000).filter(|_| drawn(&weights, &mut rng) == Some(3)).count();
         // 4000 draws with probability ¾: 5 standard deviations are 137, a false alarm in 1.7 million.
         assert!(third.abs_diff(3000) < 137, "{third}");
-        assert!((0..1000).all(|_| [Some(1), Some(3)].contains(&draw(&weights, &mut rng))));
+        assert!((0..1000).all(|_| [Some(1), Some(3)].contains(&drawn(&weights, &mut rng))));
     }
 }

@@ -19,7 +19,7 @@
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
-mod clustering;
+pub(crate) mod clustering;
 pub mod lengthscale;
 mod pair_statistics;
 mod reservoir;

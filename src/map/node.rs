@@ -90,7 +90,6 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Contract`](Error::Contract) if a test fails; [`Parameter`](Error::Parameter) if the facts have no dimension,
     /// no block or no feature, or too many.
-    #[doc(alias = "Nystroem")]
     pub fn of_feature_map(map: impl FeatureMap<T> + 'static) -> Result<Self> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
         let facts = map.facts().checked()?;

@@ -34,6 +34,8 @@ mod maps;
 mod metrics;
 mod moments;
 mod nonlinear;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod nystroem;
 mod own_kernel;
 mod pairs;
 mod parameter_gradients;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::erased::AnySketch;
 use super::{Sketch, SketchNumbers};
 use crate::error::Result;
+use crate::map::nystroem::NystroemSketch;
 
 /// How a sketch is made of its numbers.
 pub(super) type SketchReader = fn(&SketchNumbers) -> Result<Arc<dyn AnySketch>>;
@@ -55,9 +56,9 @@ thread_local! {
 }
 
 impl SketchKinds {
-    /// The kinds of this crate, which are known everywhere: so far none.
+    /// The kinds of this crate, which are known everywhere: that of [`Nystroem`](crate::map::Nystroem).
     pub fn new() -> Self {
-        SketchKinds(Vec::new())
+        SketchKinds(Vec::new()).with::<NystroemSketch>()
     }
 
     /// Adds a kind; the last one of a name counts.

@@ -9,6 +9,8 @@ mod generalised;
 mod hybrid;
 mod metrics;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod nystroem;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod regression;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod ridge;
@@ -27,15 +29,14 @@ pub enum Outcome {
     Later,
 }
 
-/// Families of the table of kernels that come later: kernels, limits, Nyström features and sketches.
-const LATER: [&str; 13] = [
+/// Families of the table of kernels that come later: kernels, limits and sketches.
+const LATER: [&str; 12] = [
     "additive",
     "arccos",
     "limit",
     "locally_periodic",
     "maclaurin",
     "matern",
-    "nystrom",
     "periodic",
     "powered_exponential",
     "sketch",
@@ -70,6 +71,10 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "krr" => ridge::ridge(&case)?,
         #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
         "krr" => return Ok(Outcome::Later),
+        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+        "nystrom" => return nystroem::nystroem(&case),
+        #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
+        "nystrom" => return Ok(Outcome::Later),
         "attention" => attention::attention(&case)?,
         "metrics" => metrics::metrics(&case)?,
         "sampled_softmax" => sampling::sampling(&case)?,

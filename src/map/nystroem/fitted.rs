@@ -1,0 +1,204 @@
+//! Nyström features of chosen landmarks, and their best features on data.
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayRef2, Axis, s};
+
+use super::landmarks::{greedy, pivoted, spread, uniform};
+use super::sketch::check_features;
+use super::{Nystroem, RUN, points};
+use crate::error::{Error, Result, check_finite, check_size};
+use crate::generator::rng;
+use crate::linalg::{Backend, Eigen};
+use crate::map::AnyKernel;
+use crate::memory::check_memory;
+use crate::once::once;
+use crate::{Real, threads};
+
+/// The number of rows of a Gram matrix that are one piece of work.
+const ROWS: usize = 64;
+
+/// Constructors, with the feature `faer` or `ndarray-linalg`.
+impl Nystroem {
+    /// The features of landmarks in rows, M × d. D is the rank of their Gram matrix up to rounding: copies add nothing.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) for [`AnyKernel::implied`], which has no values, and if the kernel is 0 at all landmarks;
+    /// [`Parameter`](Error::Parameter) without a landmark or a dimension, [`Shape`](Error::Shape) if the kernel has lengthscales for
+    /// another dimension, [`NotFinite`](Error::NotFinite) with the first row that holds NaN or an infinity, has a squared norm that
+    /// overflows, or a kernel value that does; [`Memory`](Error::Memory) if their Gram matrix does not fit in memory, the errors of
+    /// [`Backend::eigen`], [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    pub fn new<T: Real>(kernel: impl Into<AnyKernel>, landmarks: &ArrayRef2<T>) -> Result<Self> {
+        Nystroem::of_points(kernel.into(), landmarks)
+    }
+
+    /// The best D features of the points x, n × d, among those of min(2D, n) landmarks: the usual choice.
+    ///
+    /// Landmarks are points that are spread out by k-means++, chosen among at most 32 D of all points. For a kernel that is no function
+    /// of x − y they are those of [`pivoted`](Nystroem::pivoted). The features are [truncated](Nystroem::truncated) to D by all
+    /// points. There are fewer than D if the landmarks have a lower rank.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if D is 0 or above n; the errors of [`new`](Nystroem::new), for points.
+    pub fn fit<T: Real>(
+        kernel: impl Into<AnyKernel>,
+        x: &ArrayRef2<T>,
+        features: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        Nystroem::fit_to(kernel.into(), x, features, seed)
+    }
+
+    /// The features of m of the points x, n × d, all of which are equally likely to be landmarks.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if m is 0 or above n; the errors of [`new`](Nystroem::new), for points.
+    pub fn uniform<T: Real>(
+        kernel: impl Into<AnyKernel>,
+        x: &ArrayRef2<T>,
+        m: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let choice = |_: &AnyKernel, x: &Array2<f64>, m| Ok(uniform(x.nrows(), m, &mut rng(seed)));
+        Nystroem::of_choice(kernel.into(), x, m, &choice)
+    }
+
+    /// The features of at most m of the points x, n × d, by randomly pivoted Cholesky: each landmark is drawn with probabilities
+    /// proportional to K(x, x) − K̂(x, x) so far.
+    ///
+    /// It ends early where less than 10⁻¹⁴ of each K(x, x) is left. Memory for n × m numbers is needed.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if m is 0 or above n; the errors of [`new`](Nystroem::new), for points.
+    #[doc(alias = "RPCholesky")]
+    pub fn pivoted<T: Real>(
+        kernel: impl Into<AnyKernel>,
+        x: &ArrayRef2<T>,
+        m: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let choice = |kernel: &AnyKernel, x: &Array2<f64>, m| pivoted(kernel, x, m, &mut rng(seed));
+        Nystroem::of_choice(kernel.into(), x, m, &choice)
+    }
+
+    /// The features of at most m of the points x, n × d, by greedily pivoted Cholesky: each landmark is the first point with the
+    /// largest K(x, x) − K̂(x, x) so far. [`pivoted`](Nystroem::pivoted) is better where there are outliers.
+    ///
+    /// # Errors
+    /// As [`pivoted`](Nystroem::pivoted).
+    pub fn greedy<T: Real>(kernel: impl Into<AnyKernel>, x: &ArrayRef2<T>, m: usize) -> Result<Self> {
+        Nystroem::of_choice(kernel.into(), x, m, &greedy)
+    }
+
+    /// The best D features of the points x, n × d: no other D linear combinations have a smaller error of K̂ on these points.
+    ///
+    /// They are the projections on the eigenvectors of Σ φφᵀ with the D largest eigenvalues. Cost O(nM(d + M)) and O(M³).
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if D is 0 or above the present number of features, [`Shape`](Error::Shape) if x does not have
+    /// d columns, [`NoData`](Error::NoData) without points; the errors of [`new`](Nystroem::new), for points.
+    #[inline(never)]
+    pub fn truncated<T: Real>(self, x: &ArrayRef2<T>, features: usize) -> Result<Self> {
+        check_size("the number of columns of x", self.dim(), x.ncols())?;
+        let x = points(&self.kernel, x)?;
+        self.best(&x, features)
+    }
+
+    #[inline(never)]
+    fn of_points<T: Real>(kernel: AnyKernel, landmarks: &ArrayRef2<T>) -> Result<Self> {
+        let landmarks = points(&kernel, landmarks)?;
+        Nystroem::of_landmarks(kernel, landmarks)
+    }
+
+    #[inline(never)]
+    fn fit_to<T: Real>(kernel: AnyKernel, x: &ArrayRef2<T>, features: usize, seed: u64) -> Result<Self> {
+        let x = points(&kernel, x)?;
+        check_count("the number of features D", features, x.nrows())?;
+        let m = features.saturating_mul(2).min(x.nrows());
+        let rows = match kernel.is_shift_invariant() {
+            true => spread(&x, kernel.lengthscale(), m, &mut rng(seed))?,
+            false => pivoted(&kernel, &x, m, &mut rng(seed))?,
+        };
+        let all = Nystroem::of_landmarks(kernel, x.select(Axis(0), &rows))?;
+        let features = features.min(all.feature_dim());
+        all.best(&x, features)
+    }
+
+    #[inline(never)]
+    fn of_choice<T: Real>(
+        kernel: AnyKernel,
+        x: &ArrayRef2<T>,
+        m: usize,
+        choice: &Choice<'_>,
+    ) -> Result<Self> {
+        let x = points(&kernel, x)?;
+        check_count("the number of landmarks", m, x.nrows())?;
+        let rows = choice(&kernel, &x, m)?;
+        Nystroem::of_landmarks(kernel, x.select(Axis(0), &rows))
+    }
+
+    fn of_landmarks(kernel: AnyKernel, landmarks: Array2<f64>) -> Result<Self> {
+        let target = super::valued(&kernel, landmarks.ncols())?;
+        super::check_points("the landmarks", &landmarks, kernel.lengthscale())?;
+        let gram = target.gram(&landmarks, &landmarks)?;
+        check_finite("the kernel values of the landmarks", &gram)?;
+        let Eigen { values, vectors, .. } = Backend::default().eigen(&gram)?;
+        let m = values.len();
+        let least = m as f64 * f64::EPSILON * values.last().copied().unwrap_or(0.0);
+        let kept = values.iter().filter(|value| **value > least.max(0.0)).count();
+        if kept == 0 {
+            return Err(Error::Unsupported { what: "landmarks at all of which the kernel is 0" });
+        }
+        // Eigenvalues ascend; features begin with the largest.
+        let mut factor = vectors.slice(s![.., m - kept..; -1]).t().to_owned();
+        for (mut row, value) in factor.rows_mut().into_iter().zip(values.iter().rev()) {
+            row /= value.sqrt();
+        }
+        Nystroem::of_parts(kernel, landmarks, factor)
+    }
+
+    /// The best features of points for which the kernel has values.
+    fn best(self, x: &Array2<f64>, features: usize) -> Result<Self> {
+        check_features(features, self.feature_dim())?;
+        let Eigen { vectors, .. } = Backend::default().eigen(&self.second_moment(x)?)?;
+        let best = vectors.slice(s![.., vectors.ncols() - features..; -1]);
+        let factor = best.t().dot(self.factor());
+        Nystroem::of_parts(self.kernel, self.sketch.landmarks, factor)
+    }
+
+    /// The lower triangle of Σ φφᵀ over points, D × D.
+    fn second_moment(&self, x: &Array2<f64>) -> Result<Array2<f64>> {
+        if x.nrows() == 0 {
+            return Err(Error::NoData { what: "a choice of features" });
+        }
+        let (map, features) = (self.map::<f64>()?, self.feature_dim());
+        check_memory("rows of a matrix", features, features * size_of::<f64>())?;
+        let mut sum = Array2::zeros((features, features));
+        for x in x.axis_chunks_iter(Axis(0), RUN) {
+            let phi = map.transform(x)?;
+            check_finite("the features of some points", &phi)?;
+            let blocks = sum.axis_chunks_iter_mut(Axis(0), ROWS).zip((0..).step_by(ROWS));
+            threads::for_each(blocks, |(mut block, first)| {
+                let end = first + block.nrows();
+                let left = phi.slice(s![.., first..end]);
+                let mut below = block.slice_mut(s![.., ..end]);
+                general_mat_mul(1.0, &left.t(), &phi.slice(s![.., ..end]), 1.0, &mut below);
+            });
+        }
+        Ok(sum)
+    }
+}
+
+/// How some rows are chosen as landmarks for a kernel.
+type Choice<'a> = dyn Fn(&AnyKernel, &Array2<f64>, usize) -> Result<Vec<usize>> + 'a;
+
+/// Rejects counts that so many points do not have.
+fn check_count(name: &'static str, count: usize, most: usize) -> Result<()> {
+    if most == 0 {
+        return Err(Error::NoData { what: "a choice of landmarks" });
+    }
+    let domain = "at least 1, and at most the number of points";
+    let fits = (1..=most).contains(&count);
+    if fits { Ok(()) } else { Err(Error::Parameter { name, value: count as f64, domain }) }
+}
+
+once!(Nystroem::of_points::<T>, Nystroem::fit_to::<T>, Nystroem::of_choice::<T>, Nystroem::truncated::<T>,);
