@@ -26,10 +26,10 @@ fn main() -> Result<()> {
 // gaussian, ℓ = 2.62: 1000 points in 4 dimensions, the least loss for at most 256 features. Loss:
 // error of the Gram matrix; errors relative to the kernel over 2200 pairs.
 //  #  map                        coupling           m     loss       ±  median    90 %    99 %  >100 %
-//   1 OPRF, A = −0.114           sobol            256   0.0147  9.4e-4 0.00706  0.0181  0.0546   0.0 %
-//   2 trigonometric              sobol            128   0.0159  6.2e-4  0.0108  0.0506   0.197   0.0 %
-//   3 complex exponential        sobol            128   0.0159  6.2e-4  0.0108  0.0506   0.197   0.0 %
-//   4 GERF, s = −1, A = 0.012    sobol            128   0.0165  6.2e-4  0.0117  0.0520   0.195   0.0 %
-//   5 OPRF, A = −0.114           halton           256   0.0279 0.00159  0.0152  0.0376  0.0905   0.0 %
+//   1 shaped                     sobol            256   0.0129 0.00100 0.00647  0.0164  0.0463   0.0 %
+//   2 dense exponential          sobol            256   0.0138 0.00110 0.00672  0.0179  0.0520   0.0 %
+//   3 dense exponential, 2φ      sobol            256   0.0137  6.1e-4  0.0104  0.0189  0.0367   0.0 %
+//   4 OPRF, A = −0.205           sobol            256   0.0145 0.00103  0.0108  0.0197  0.0390   0.0 %
+//   5 OPRF, A = −0.114           sobol            256   0.0147  9.4e-4 0.00706  0.0181  0.0546   0.0 %
 // (1000, 256) features
 // 112 features for 5 %
