@@ -243,10 +243,11 @@ fn first_centres(points: &ValidatedPoints, k: usize, rng: &mut Generator) -> Res
 }
 
 /// The rows that k-means++ takes as k initial centres, or as many as there are distinct rows; there must be k rows.
-pub(crate) fn distinct_centres(points: &ArrayRef2<f64>, k: usize, rng: &mut Generator) -> Result<Vec<usize>> {
+pub(crate) fn distinct_rows(points: &ArrayRef2<f64>, k: usize, rng: &mut Generator) -> Result<Vec<usize>> {
     distinct(&ValidatedPoints::new(points)?, k, rng)
 }
 
+/// As many of k rows as differ, each far from those before it.
 fn distinct(points: &ValidatedPoints, k: usize, rng: &mut Generator) -> Result<Vec<usize>> {
     let n = points.rows().len();
     let mut distances = vec![f64::INFINITY; n];

@@ -23,7 +23,7 @@ pub(in crate::map) struct Projected {
 
 /// Features of some points.
 #[derive(Default)]
-pub(super) struct Computed {
+pub(super) struct ScaledFeatures {
     /// e^(−t) K(x, zⱼ), n × M.
     kernels: Vec<f64>,
     /// The features divided by the largest of a point, n × D.
@@ -52,9 +52,9 @@ impl Projected {
     }
 
     /// The features of points, one after the other.
-    pub(super) fn features(&self, x: &[f64]) -> Computed {
+    pub(super) fn features(&self, x: &[f64]) -> ScaledFeatures {
         let (n, m, isa) = (x.len() / self.dim(), self.landmarks.len(), Isa::best());
-        let mut all = Computed {
+        let mut all = ScaledFeatures {
             kernels: vec![0.0; n * m],
             values: vec![0.0; n * self.feature_dim()],
             largest: vec![0.0; n],
@@ -73,9 +73,16 @@ impl Projected {
         all
     }
 
+    /// ln of φ(x)·φ(y), with its sign.
+    pub(super) fn log_product(&self, x: &[f64], y: &[f64]) -> crate::SignedLog {
+        let [x, y] = [x, y].map(|x| self.features(x));
+        let product = numeric::dot(Isa::best(), &x.values, &y.values);
+        crate::SignedLog::from(product).scaled(x.log_scales[0] + y.log_scales[0])
+    }
+
     /// Writes the gradient of Σ c_f φ_f(x)/e^s with the scale s of the features held fixed.
     fn pull_back_row(&self, x: &[f64], cotangents: &[f64], out: &mut [f64]) {
-        let Computed { kernels, largest, log_scales, .. } = self.features(x);
+        let ScaledFeatures { kernels, largest, log_scales, .. } = self.features(x);
         let mut weighted = vec![0.0; kernels.len()];
         for (row, cotangent) in self.factor.rows().into_iter().zip(cotangents) {
             add_scaled(Isa::best(), &mut weighted, *cotangent, slice_of(&row));
@@ -102,7 +109,7 @@ impl<T: Real> FeatureMap<T> for Projected {
 
     fn fill(&self, _: Side, x: ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
         for (first, x) in (0..).step_by(RUN).zip(x.axis_chunks_iter(Axis(0), RUN)) {
-            let Computed { values, log_scales, .. } = self.features(&wide(x));
+            let ScaledFeatures { values, log_scales, .. } = self.features(&wide(x));
             let rows = values.chunks_exact(self.feature_dim()).zip(&log_scales);
             for (i, (values, scale)) in (first..).zip(rows) {
                 let row = tile.row(i);
@@ -132,14 +139,5 @@ impl<T: Real> FeatureMap<T> for Projected {
             out.iter_mut().zip(&gradient).for_each(|(out, v)| *out = T::narrow(*v));
         }
         true
-    }
-}
-
-impl Projected {
-    /// ln of φ(x)·φ(y), with its sign.
-    pub(super) fn log_product(&self, x: &[f64], y: &[f64]) -> crate::SignedLog {
-        let [x, y] = [x, y].map(|x| self.features(x));
-        let product = numeric::dot(Isa::best(), &x.values, &y.values);
-        crate::SignedLog::from(product).scaled(x.log_scales[0] + y.log_scales[0])
     }
 }

@@ -5,8 +5,8 @@ use ndarray::{Array2, ArrayRef2, Axis, s};
 
 use super::landmarks::{greedy, pivoted, spread, uniform};
 use super::sketch::check_features;
-use super::{Nystroem, RUN, points};
-use crate::error::{Error, Result, check_finite, check_size};
+use super::{Nystroem, RUN, diagonal, points};
+use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::generator::rng;
 use crate::linalg::{Backend, Eigen};
 use crate::map::AnyKernel;
@@ -17,7 +17,7 @@ use crate::{Real, threads};
 /// The number of rows of a Gram matrix that are one piece of work.
 const ROWS: usize = 64;
 
-/// Constructors, with the feature `faer` or `ndarray-linalg`.
+/// These constructors need the feature `faer` or `ndarray-linalg`.
 impl Nystroem {
     /// The features of landmarks in rows, M × d. D is the rank of their Gram matrix up to rounding: copies add nothing.
     ///
@@ -38,7 +38,8 @@ impl Nystroem {
     /// points. There are fewer than D if the landmarks have a lower rank.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if D is 0 or above n; the errors of [`new`](Nystroem::new), for points.
+    /// [`NoData`](Error::NoData) without points, [`Parameter`](Error::Parameter) if D is 0 or above n; the errors of
+    /// [`new`](Nystroem::new), for points.
     pub fn fit<T: Real>(
         kernel: impl Into<AnyKernel>,
         x: &ArrayRef2<T>,
@@ -51,7 +52,8 @@ impl Nystroem {
     /// The features of m of the points x, n × d, all of which are equally likely to be landmarks.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if m is 0 or above n; the errors of [`new`](Nystroem::new), for points.
+    /// [`NoData`](Error::NoData) without points, [`Parameter`](Error::Parameter) if m is 0 or above n; the errors of
+    /// [`new`](Nystroem::new), for points.
     pub fn uniform<T: Real>(
         kernel: impl Into<AnyKernel>,
         x: &ArrayRef2<T>,
@@ -68,7 +70,8 @@ impl Nystroem {
     /// It ends early where less than 10⁻¹⁴ of each K(x, x) is left. Memory for n × m numbers is needed.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if m is 0 or above n; the errors of [`new`](Nystroem::new), for points.
+    /// [`NoData`](Error::NoData) without points, [`Parameter`](Error::Parameter) if m is 0 or above n; the errors of
+    /// [`new`](Nystroem::new), for points.
     #[doc(alias = "RPCholesky")]
     pub fn pivoted<T: Real>(
         kernel: impl Into<AnyKernel>,
@@ -84,12 +87,12 @@ impl Nystroem {
     /// largest K(x, x) − K̂(x, x) so far. [`pivoted`](Nystroem::pivoted) is better where there are outliers.
     ///
     /// # Errors
-    /// As [`pivoted`](Nystroem::pivoted).
+    /// The errors of [`pivoted`](Nystroem::pivoted).
     pub fn greedy<T: Real>(kernel: impl Into<AnyKernel>, x: &ArrayRef2<T>, m: usize) -> Result<Self> {
         Nystroem::of_choice(kernel.into(), x, m, &greedy)
     }
 
-    /// The best D features of the points x, n × d: no other D linear combinations have a smaller error of K̂ on these points.
+    /// The best D features for the points x, n × d: no estimates of rank D are nearer to the present ones on these points.
     ///
     /// They are the projections on the eigenvectors of Σ φφᵀ with the D largest eigenvalues. Cost O(nM(d + M)) and O(M³).
     ///
@@ -118,7 +121,7 @@ impl Nystroem {
             true => spread(&x, kernel.lengthscale(), m, &mut rng(seed))?,
             false => pivoted(&kernel, &x, m, &mut rng(seed))?,
         };
-        let all = Nystroem::of_landmarks(kernel, x.select(Axis(0), &rows))?;
+        let all = Nystroem::of_rows(kernel, &x, &rows)?;
         let features = features.min(all.feature_dim());
         all.best(&x, features)
     }
@@ -133,49 +136,68 @@ impl Nystroem {
         let x = points(&kernel, x)?;
         check_count("the number of landmarks", m, x.nrows())?;
         let rows = choice(&kernel, &x, m)?;
-        Nystroem::of_landmarks(kernel, x.select(Axis(0), &rows))
+        Nystroem::of_rows(kernel, &x, &rows)
+    }
+
+    /// The features of these rows of x as landmarks; a kernel that is 0 everywhere leaves none.
+    fn of_rows(kernel: AnyKernel, x: &Array2<f64>, rows: &[usize]) -> Result<Self> {
+        if rows.is_empty() {
+            return Err(Error::Unsupported { what: ZERO });
+        }
+        Nystroem::of_landmarks(kernel, x.select(Axis(0), rows))
     }
 
     fn of_landmarks(kernel: AnyKernel, landmarks: Array2<f64>) -> Result<Self> {
+        check_positive("the number of landmarks", landmarks.nrows())?;
         let target = super::valued(&kernel, landmarks.ncols())?;
         super::check_points("the landmarks", &landmarks, kernel.lengthscale())?;
-        let gram = target.gram(&landmarks, &landmarks)?;
+        let mut gram = target.gram(&landmarks, &landmarks)?;
         check_finite("the kernel values of the landmarks", &gram)?;
+        // K(zⱼ, zⱼ)^(−½), without which landmarks of small values would be lost beside those of large ones.
+        let scales = gram.diag().mapv(|own: f64| if own > 0.0 { own.sqrt().recip() } else { 0.0 });
+        gram *= &scales;
+        gram *= &scales.view().insert_axis(Axis(1));
         let Eigen { values, vectors, .. } = Backend::default().eigen(&gram)?;
         let m = values.len();
         let least = m as f64 * f64::EPSILON * values.last().copied().unwrap_or(0.0);
         let kept = values.iter().filter(|value| **value > least.max(0.0)).count();
         if kept == 0 {
-            return Err(Error::Unsupported { what: "landmarks at all of which the kernel is 0" });
+            return Err(Error::Unsupported { what: ZERO });
         }
         // Eigenvalues ascend; features begin with the largest.
         let mut factor = vectors.slice(s![.., m - kept..; -1]).t().to_owned();
         for (mut row, value) in factor.rows_mut().into_iter().zip(values.iter().rev()) {
             row /= value.sqrt();
+            row *= &scales;
         }
         Nystroem::of_parts(kernel, landmarks, factor)
     }
 
     /// The best features of points for which the kernel has values.
     fn best(self, x: &Array2<f64>, features: usize) -> Result<Self> {
-        check_features(features, self.feature_dim())?;
-        let Eigen { vectors, .. } = Backend::default().eigen(&self.second_moment(x)?)?;
+        let domain = "at least 1, and at most the present number of features";
+        check_features(features, self.feature_dim(), domain)?;
+        if x.nrows() == 0 {
+            return Err(Error::NoData { what: "a choice of features" });
+        }
+        let largest = diagonal(&self.kernel, x)?.into_iter().fold(0.0, f64::max);
+        let unit = if largest > 0.0 { largest.sqrt() } else { 1.0 };
+        let Eigen { vectors, .. } = Backend::default().eigen(&self.second_moment(x, unit)?)?;
         let best = vectors.slice(s![.., vectors.ncols() - features..; -1]);
         let factor = best.t().dot(self.factor());
         Nystroem::of_parts(self.kernel, self.sketch.landmarks, factor)
     }
 
-    /// The lower triangle of Σ φφᵀ over points, D × D.
-    fn second_moment(&self, x: &Array2<f64>) -> Result<Array2<f64>> {
-        if x.nrows() == 0 {
-            return Err(Error::NoData { what: "a choice of features" });
-        }
+    /// The lower triangle of Σ φφᵀ/u² over points for a number u, D × D.
+    fn second_moment(&self, x: &Array2<f64>, unit: f64) -> Result<Array2<f64>> {
         let (map, features) = (self.map::<f64>()?, self.feature_dim());
         check_memory("rows of a matrix", features, features * size_of::<f64>())?;
         let mut sum = Array2::zeros((features, features));
-        for x in x.axis_chunks_iter(Axis(0), RUN) {
-            let phi = map.transform(x)?;
-            check_finite("the features of some points", &phi)?;
+        for (run, x) in x.axis_chunks_iter(Axis(0), RUN).enumerate() {
+            let phi = map.transform(x)? / unit;
+            if let Some(row) = phi.rows().into_iter().position(|row| !row.iter().all(|v| v.is_finite())) {
+                return Err(Error::NotFinite { what: "the features of the points", row: run * RUN + row });
+            }
             let blocks = sum.axis_chunks_iter_mut(Axis(0), ROWS).zip((0..).step_by(ROWS));
             threads::for_each(blocks, |(mut block, first)| {
                 let end = first + block.nrows();
@@ -187,6 +209,9 @@ impl Nystroem {
         Ok(sum)
     }
 }
+
+/// What is refused where a kernel is 0.
+const ZERO: &str = "landmarks at all of which the kernel is 0";
 
 /// How some rows are chosen as landmarks for a kernel.
 type Choice<'a> = dyn Fn(&AnyKernel, &Array2<f64>, usize) -> Result<Vec<usize>> + 'a;

@@ -5,7 +5,7 @@ use rand::RngExt;
 
 use super::diagonal;
 use super::values::valued;
-use crate::data::clustering::{distinct_centres, drawn};
+use crate::data::clustering::{distinct_rows, drawn};
 use crate::error::Result;
 use crate::generator::Generator;
 use crate::kernel::{Kernel, Lengthscale};
@@ -40,7 +40,7 @@ pub(super) fn spread(
 ) -> Result<Vec<usize>> {
     let candidates = uniform(x.nrows(), m.saturating_mul(CANDIDATES).min(x.nrows()), rng);
     let some = lengthscale.divide_rows(x.select(ndarray::Axis(0), &candidates));
-    let chosen = distinct_centres(&some, m, rng)?;
+    let chosen = distinct_rows(&some, m, rng)?;
     Ok(chosen.into_iter().map(|i| candidates[i]).collect())
 }
 
@@ -76,7 +76,7 @@ fn pivots(
     let mut factors: Vec<Factor> = residuals.chunks(ROWS).map(|run| Factor::new(run.len())).collect();
     let mut chosen = Vec::new();
     while let Some(pivot) = choose(&residuals).filter(|_| chosen.len() < m) {
-        let column = Column {
+        let column = Pivot {
             point: &slice_of(x)[pivot * d..][..d],
             row: factors[pivot / ROWS].row(pivot % ROWS),
             root: residuals[pivot].sqrt(),
@@ -94,7 +94,7 @@ fn pivots(
 }
 
 /// A pivot: the point, its row of the factor so far, and the root of its residual.
-struct Column<'a> {
+struct Pivot<'a> {
     point: &'a [f64],
     row: Vec<f64>,
     root: f64,
@@ -121,7 +121,7 @@ impl Factor {
         &mut self,
         kernel: &dyn Kernel<f64>,
         x: &[f64],
-        pivot: &Column<'_>,
+        pivot: &Pivot<'_>,
         residuals: &mut [f64],
         floors: &[f64],
     ) {

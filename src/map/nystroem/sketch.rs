@@ -26,6 +26,8 @@ pub(in crate::map) struct NystroemSketch {
 }
 
 impl NystroemSketch {
+    /// The parameters of features of the kernel with this hash.
+    ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if M, d or D is 0 or D is above M, [`Shape`](Error::Shape) if the arrays do not fit,
     /// [`NotFinite`](Error::NotFinite) with the first row that holds NaN or an infinity.
@@ -33,7 +35,8 @@ impl NystroemSketch {
         check_positive("the number of landmarks", landmarks.nrows())?;
         check_positive("the dimension d", landmarks.ncols())?;
         check_size("the number of columns of the factor", landmarks.nrows(), factor.ncols())?;
-        check_features(factor.nrows(), landmarks.nrows())?;
+        let domain = "at least 1, and at most the number of landmarks";
+        check_features(factor.nrows(), landmarks.nrows(), domain)?;
         let [landmarks, factor] = [landmarks, factor].map(|array| array.as_standard_layout().into_owned());
         for (what, array) in [("the landmarks", &landmarks), ("the factor", &factor)] {
             crate::error::check_finite(what, array)?;
@@ -42,11 +45,10 @@ impl NystroemSketch {
     }
 }
 
-/// Rejects numbers of features that so many landmarks do not have.
-pub(super) fn check_features(features: usize, most: usize) -> Result<()> {
-    let (name, domain) = ("the number of features D", "at least 1, and at most the number of landmarks");
-    let fits = (1..=most).contains(&features);
-    if fits { Ok(()) } else { Err(Error::Parameter { name, value: features as f64, domain }) }
+/// Rejects numbers of features that are not between 1 and `most`, which the domain says.
+pub(super) fn check_features(features: usize, most: usize, domain: &'static str) -> Result<()> {
+    let (name, value) = ("the number of features D", features as f64);
+    if (1..=most).contains(&features) { Ok(()) } else { Err(Error::Parameter { name, value, domain }) }
 }
 
 impl Sketch for NystroemSketch {

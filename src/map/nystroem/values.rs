@@ -33,14 +33,17 @@ pub(super) fn valued(kernel: &AnyKernel, d: usize) -> Result<Box<dyn Kernel<f64>
 /// Rejects points without coordinates, and those whose squared distance from another one may overflow after a division by ℓ.
 pub(super) fn check_points(what: &'static str, x: &Array2<f64>, lengthscale: &Lengthscale) -> Result<()> {
     check_positive("the dimension d", x.ncols())?;
-    match slice_of(x).chunks_exact(x.ncols()).position(|x| !(4.0 * norm(x, lengthscale)).is_finite()) {
+    match slice_of(x)
+        .chunks_exact(x.ncols())
+        .position(|x| !(4.0 * scaled_squared_norm(x, lengthscale)).is_finite())
+    {
         None => Ok(()),
         Some(row) => Err(Error::NotFinite { what, row }),
     }
 }
 
 /// ‖x/ℓ‖².
-fn norm(x: &[f64], lengthscale: &Lengthscale) -> f64 {
+fn scaled_squared_norm(x: &[f64], lengthscale: &Lengthscale) -> f64 {
     let (scale, scales) = lengthscale.inverses();
     squared_norm(Isa::best(), x, scale, &scales)
 }
@@ -74,8 +77,8 @@ impl Landmarks {
         };
         let rows = x.chunks_exact(self.dim()).zip(values.chunks_exact_mut(self.len()));
         for (((x, values), top), near) in rows.zip(tops).zip(near) {
-            *top = match norm(x, &self.lengthscale).is_finite() {
-                true if near => relative(values),
+            *top = match scaled_squared_norm(x, &self.lengthscale).is_finite() {
+                true if near => exp_relative(values),
                 true => self.directly(x, values),
                 false => f64::NAN,
             };
@@ -93,7 +96,7 @@ impl Landmarks {
             return f64::NAN;
         }
         values.iter_mut().zip(&logs).for_each(|(value, log)| *value = log.ln_abs);
-        let top = relative(values);
+        let top = exp_relative(values);
         values.iter_mut().zip(&logs).for_each(|(value, log)| *value *= log.sign);
         top
     }
@@ -116,7 +119,7 @@ impl Landmarks {
 }
 
 /// Replaces logarithms by their exponentials relative to the largest one, which is returned; 0 if all are −∞.
-fn relative(logs: &mut [f64]) -> f64 {
+fn exp_relative(logs: &mut [f64]) -> f64 {
     let top = numeric::max(Isa::best(), logs);
     if top == f64::NEG_INFINITY {
         logs.fill(0.0);
@@ -147,7 +150,7 @@ impl Centred {
         let centre: Vec<f64> =
             points.columns().into_iter().map(|z| z.iter().map(|z| z / m as f64).sum()).collect();
         let scales: Vec<f64> = (0..d).map(|k| lengthscale.at(k)).collect();
-        let v = moved(slice_of(points), &centre, &scales);
+        let v = centred(slice_of(points), &centre, &scales);
         let norms = v.chunks_exact(d).map(|v| squared_norm(Isa::best(), v, 1.0, &[]));
         let halves: Vec<f64> = norms.map(|norm| 0.5 * norm).collect();
         let largest = 2.0 * halves.iter().copied().fold(0.0, f64::max);
@@ -157,7 +160,7 @@ impl Centred {
     /// Writes ln K(x, zⱼ) for points x, and says for which of them it is exact to rounding; it must be computed again for others.
     fn logs(&self, x: &[f64], logs: &mut [f64]) -> Vec<bool> {
         let (m, d, isa) = (self.halves.len(), self.scales.len(), Isa::best());
-        let u = moved(x, &self.centre, &self.scales);
+        let u = centred(x, &self.centre, &self.scales);
         product(isa, &u, d, self.packed.all(), logs, m);
         let rows = u.chunks_exact(d).zip(logs.chunks_exact_mut(m));
         let each = rows.map(|(u, logs)| {
@@ -172,7 +175,7 @@ impl Centred {
 }
 
 /// (x − c)/ℓ for points x, one after the other. The difference comes first, so that large common offsets leave no rounding errors.
-fn moved(x: &[f64], centre: &[f64], scales: &[f64]) -> Vec<f64> {
+fn centred(x: &[f64], centre: &[f64], scales: &[f64]) -> Vec<f64> {
     let rows = x.chunks_exact(centre.len());
     rows.flat_map(|x| x.iter().zip(centre).zip(scales).map(|((x, c), scale)| (x - c) / scale)).collect()
 }

@@ -16,7 +16,7 @@ use crate::theory::Basis;
 const PARTS: usize = 8;
 const PARTS_OF_HEAD: usize = 2;
 
-/// AttentionLoss of all heads, whose queries are in parts.
+/// The errors of attention of all heads, whose queries are in parts.
 pub(crate) struct AttentionLoss {
     /// Queries, keys and values of each part.
     parts: Vec<[Array2<f64>; 3]>,
@@ -87,22 +87,24 @@ impl AttentionLoss {
     /// The root of the mean squared error, and what it may be off as a rough number: where a normaliser varies much, all of itself.
     /// Infinite where normalisers vary too much for a rough number, too.
     fn pooled(&self, reports: &[&ErrorReport], basis: Basis) -> (Expected, f64) {
-        let is_rough = reports.iter().any(|report| report.is_hopeless());
+        // A part without outputs has no part in the errors. A share that is no number has.
+        let weighed = || self.shares.iter().zip(reports).filter(|(share, _)| **share != 0.0);
+        let is_rough = weighed().any(|(_, report)| report.is_hopeless());
         // Where no report is hopeless, rough numbers are the expected ones.
-        let error = |report: &&ErrorReport| match self.loss {
-            Loss::AttentionWeights => report.rough_weight_error(),
-            _ => report.rough_output_error(),
+        let square = |(share, report): (&f64, &&ErrorReport)| {
+            let error = match self.loss {
+                Loss::AttentionWeights => report.rough_weight_error(),
+                _ => report.rough_output_error(),
+            };
+            error.map(|error| (*share, error * error))
         };
-        let squares: Option<Vec<f64>> =
-            reports.iter().map(|report| error(report).map(|error| error * error)).collect();
+        let squares: Option<Vec<(f64, f64)>> = weighed().map(square).collect();
         let Some(squares) = squares else {
             return (Expected { value: f64::INFINITY, standard_error: f64::INFINITY, basis }, 0.0);
         };
-        // A part without outputs has no part in the errors.
-        let weighed = || self.shares.iter().zip(&squares).filter(|(share, _)| **share > 0.0);
         let (mean, count) =
-            (weighed().map(|(share, square)| share * square).sum::<f64>(), squares.len() as f64);
-        let spread = weighed().map(|(share, square)| (share * (square - mean)).powi(2)).sum::<f64>();
+            (squares.iter().map(|(share, square)| share * square).sum::<f64>(), squares.len() as f64);
+        let spread = squares.iter().map(|(share, square)| (share * (square - mean)).powi(2)).sum::<f64>();
         let deviation = (spread * count / (count - 1.0).max(1.0)).sqrt();
         let value = mean.sqrt();
         let standard_error = if value > 0.0 { 0.5 * deviation / value } else { 0.0 };

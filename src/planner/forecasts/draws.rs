@@ -79,6 +79,9 @@ impl Simulated {
 pub(super) fn mean_with_uncertainty(squares: &[f64]) -> (f64, f64) {
     let count = squares.len() as f64;
     let mean = squares.iter().sum::<f64>() / count;
+    if !mean.is_finite() {
+        return (mean, f64::INFINITY);
+    }
     let spread = squares.iter().map(|square| (square - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
     let largest = squares.iter().copied().fold(0.0, f64::max) / count;
     (mean, if mean > 0.0 { (spread / count).sqrt().max(largest) / mean } else { 0.0 })

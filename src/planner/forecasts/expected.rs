@@ -11,8 +11,8 @@ pub struct Expected {
     /// The error; infinite where it is beyond the range of numbers or of the approximation.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub value: f64,
-    /// The standard error of the value, from the sample of points and, in a simulation, from the sample of draws; infinite where nothing is
-    /// known. It knows nothing that no pair in the sample shows: where few pairs rule an error, samples differ by more.
+    /// The standard error of the value, from the sample of points and, in a simulation, from the sample of draws. A rough number for
+    /// attention has at least its own size; it is infinite where nothing is known. It knows nothing that no pair in the sample shows: where few pairs rule an error, samples differ by more.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub standard_error: f64,
     /// The basis of the value.

@@ -21,6 +21,9 @@ pub struct Advice {
     /// better than the mean of the targets. Losses are then relative to the mean, `more_frequencies` is infinite and `shrink` NaN.
     #[cfg_attr(feature = "serde", serde(default))]
     pub exact_fails: bool,
+    /// Whether the best loss is a rough number at most, since normalisers of attention vary much.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub unknown: bool,
     /// The share of pairs whose error is above 1 with the best recipe.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub beyond_one: f64,
@@ -40,15 +43,17 @@ pub struct Advice {
 /// Two pieces of advice are equal if numbers and words are; factors that are both NaN count as equal.
 impl PartialEq for Advice {
     fn eq(&self, other: &Self) -> bool {
-        let own =
-            |advice: &Advice| (advice.works, advice.exact_fails, advice.beyond_one, advice.more_frequencies);
+        let own = |advice: &Advice| {
+            let Advice { works, exact_fails, unknown, beyond_one, more_frequencies, .. } = *advice;
+            (works, exact_fails, unknown, beyond_one, more_frequencies)
+        };
         own(self) == own(other) && same(self.shrink, other.shrink) && self.instead == other.instead
     }
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Advice { works, exact_fails, beyond_one, more_frequencies, shrink, instead } = self;
+        let Advice { works, exact_fails, unknown, beyond_one, more_frequencies, shrink, instead } = self;
         if *exact_fails {
             return f.write_str(instead);
         }
@@ -59,6 +64,10 @@ impl fmt::Display for Advice {
                 "{share:.0} % of the pairs, those with small kernel values, have errors above 1, although the loss is small: "
             )?;
             return f.write_str("where they matter, minimise a relative error.");
+        }
+        if *unknown && *beyond_one <= HOPELESS {
+            let why = "normalisers of attention vary too much for errors to be more than rough numbers";
+            return write!(f, "Nothing within the budget works for certain: {why}. {instead}");
         }
         f.write_str("Nothing within the budget works: ")?;
         match *beyond_one > HOPELESS {

@@ -25,7 +25,10 @@ impl fmt::Display for Plan {
             writeln!(f, "{:>3} {}", i + 1, choice.row())?;
         }
         if self.choices.iter().take(shown).any(|choice| choice.uncertain) {
-            writeln!(f, "? Few pairs or few draws rule the loss, which may be off by a factor of 1.5.")?;
+            writeln!(
+                f,
+                "? Few pairs, few draws or a rough formula rule the loss, which may be off by a factor of 1.5."
+            )?;
         }
         for (i, choice) in self.choices.iter().take(shown.min(SHOWN)).enumerate() {
             for line in wrapped(&format!("{}: {}", i + 1, choice.why), "   ") {

@@ -33,8 +33,8 @@ pub struct RankedRecipe {
     pub m: usize,
     /// The errors to expect.
     pub forecast: Forecast,
-    /// Whether few pairs of a sample or few draws rule the loss, so that it may be off by a factor of 1.5 and more. Nothing is known of a
-    /// loss that is infinite. A plan shows it as `?`.
+    /// Whether few pairs of a sample, few draws or a rough number for attention rule the loss, so that it may be off by a factor of 1.5
+    /// and more. Nothing is known of a loss that is infinite. A plan shows it as `?`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub uncertain: bool,
     pub(crate) cost: Cost,

@@ -10,7 +10,7 @@ use crate::numeric::matrix_of;
 
 /// The fewest points of a side from which a plan is made.
 const LEAST: usize = 8;
-/// Queries and keys of a head on which errors of attention are evaluated: the queries of so many keys, more of fewer.
+/// Queries and keys of a head on which errors of attention are evaluated. Beside fewer keys there are more queries.
 const TOKENS: (usize, usize) = (48, 320);
 /// Heads on which errors of attention are evaluated.
 const HEADS: usize = 8;
@@ -81,7 +81,7 @@ impl PlannedPoints {
         Ok(PlannedPoints { sides, one_set: y.is_none(), heads: Vec::new(), in_heads: false, scalar })
     }
 
-    /// AttentionLoss of heads, batch × heads × length × dim, times `factor`.
+    /// The queries and keys of heads, batch × heads × length × dim, times `factor`.
     pub fn of_heads<T: Real>(
         [queries, keys]: [&ArrayRef4<T>; 2],
         values: Option<&ArrayRef4<T>>,

@@ -43,7 +43,8 @@ impl Problem<'_> {
             .fold(f64::INFINITY, f64::min);
         let errors = (best.candidate.m, beyond, error);
         let sizes = (attention, best.candidate.cost.features, self.planner.data.dim());
-        advice(&self.planner.kernel, self.kernel.as_ref(), &self.pairs, works, errors, sizes).map(Some)
+        let advice = advice(&self.planner.kernel, self.kernel.as_ref(), &self.pairs, works, errors, sizes)?;
+        Ok(Some(Advice { unknown, ..advice }))
     }
 }
 
@@ -56,6 +57,7 @@ impl Advice {
         Advice {
             works: false,
             exact_fails: true,
+            unknown: false,
             beyond_one,
             more_frequencies: f64::INFINITY,
             shrink: f64::NAN,
@@ -82,13 +84,14 @@ pub(crate) fn advice(
             )
         }
         false => format!(
-            "Use a longer lengthscale, or the exact kernel: its Gram matrix is affordable up to some {EXACT} points, and with \
-             landmarks (Nyström) beyond."
+            "Use a longer lengthscale, or the exact kernel: its Gram matrix is affordable up to some {EXACT} points, and \
+             beyond them use Nyström features (map::Nystroem)."
         ),
     };
     Ok(Advice {
         works,
         exact_fails: false,
+        unknown: false,
         beyond_one: beyond,
         more_frequencies: (error * error).max(1.0),
         shrink: if works { 1.0 } else { shrink(target, kernel, pairs, m)? },

@@ -33,7 +33,8 @@ const MAX_HALVINGS: usize = 3;
 
 /// Multiplications of a draw with its estimates, at most: a recipe that needs more is not drawn.
 const MAX_WORK_PER_DRAW: f64 = 4e8;
-/// Multiplications of all draws of a candidate, at most; and those of the first draws, up to which they are quick.
+/// Multiplications of all draws of a candidate, at most, unless 8 draws need more; and those of the first draws, up to which they are
+/// quick.
 const MAX_WORK: f64 = 1.2e9;
 const QUICK: f64 = 3e8;
 
@@ -91,7 +92,7 @@ impl<'p, 'a> Pilots<'p, 'a> {
     }
 
     /// Candidates in the sizes in which they are drawn.
-    fn sized(&self, open: Vec<Candidate>, left_out: &mut NotDrawn) -> Result<Vec<Candidate>> {
+    fn sized(&self, open: Vec<Candidate>, not_drawn: &mut NotDrawn) -> Result<Vec<Candidate>> {
         let mut sized = Vec::new();
         for one in open {
             let smaller = match self.closed_forms(&one).map_or(Some(1), |forms| forms.divisor) {
@@ -99,9 +100,9 @@ impl<'p, 'a> Pilots<'p, 'a> {
                 None => Err("draws too rare to be met rule its errors, and there is no closed form"),
             };
             match smaller {
-                Ok(_) if !self.pairs.is_in_range() => left_out.push((one.kind(), OUT_OF_RANGE.to_string())),
+                Ok(_) if !self.pairs.is_in_range() => not_drawn.push((one.kind(), OUT_OF_RANGE.to_string())),
                 Ok(smaller) => sized.push(smaller),
-                Err(why) => left_out.push((one.kind(), why.to_string())),
+                Err(why) => not_drawn.push((one.kind(), why.to_string())),
             }
         }
         Ok(sized)
@@ -133,7 +134,7 @@ fn promising(scored: &[Scored], open: Vec<Candidate>) -> Vec<Candidate> {
     let mut finalists: Vec<usize> = Vec::new();
     let least = scored.first().map_or(f64::INFINITY, |one| one.forecast.loss.value);
     for one in scored {
-        let is_near = one.forecast.loss.value <= MADE_UP * least;
+        let is_near = least.is_finite() && one.forecast.loss.value <= MADE_UP * least;
         let is_quick = PILOT_DRAWS as f64 * work(&one.candidate) <= QUICK;
         let most = if is_near && is_quick { FINALISTS.1 } else { FINALISTS.0 };
         if finalists.len() < most && !finalists.contains(&one.candidate.map) {
@@ -147,16 +148,21 @@ fn promising(scored: &[Scored], open: Vec<Candidate>) -> Vec<Candidate> {
 impl Problem<'_> {
     /// Draws the couplings without a closed form of the best maps, and maps that have no closed form at all.
     pub fn pilots(&mut self, scored: &[Scored], open: Vec<Candidate>) -> Result<Vec<Scored>> {
-        let mut left_out = Vec::new();
-        let drawn = self.drawn(scored, promising(scored, open), &mut left_out);
-        left_out.into_iter().for_each(|(kind, why)| self.leave_out(kind, why));
+        let mut not_drawn = Vec::new();
+        let drawn = self.drawn(scored, promising(scored, open), &mut not_drawn);
+        not_drawn.into_iter().for_each(|(kind, why)| self.leave_out(kind, why));
         drawn
     }
 
     /// Candidates with the errors of their draws. Candidates that may be best are drawn again, more often.
-    fn drawn(&self, scored: &[Scored], open: Vec<Candidate>, left_out: &mut NotDrawn) -> Result<Vec<Scored>> {
+    fn drawn(
+        &self,
+        scored: &[Scored],
+        open: Vec<Candidate>,
+        not_drawn: &mut NotDrawn,
+    ) -> Result<Vec<Scored>> {
         let pilots = Pilots::new(self, scored, &open)?;
-        let candidates = pilots.sized(open, left_out)?;
+        let candidates = pilots.sized(open, not_drawn)?;
         let first =
             steps("recipes drawn", &candidates, |candidate| Ok(pilots.run(candidate, PILOT_DRAWS, 1)))?;
         // A draw that was stopped is not one that cannot be made.
@@ -165,7 +171,7 @@ impl Problem<'_> {
         for (candidate, result) in candidates.iter().zip(first) {
             match result {
                 Ok(one) => drawn.push(one),
-                Err(error) => left_out.push((candidate.kind(), error.to_string())),
+                Err(error) => not_drawn.push((candidate.kind(), error.to_string())),
             }
         }
         // The least of noisy errors is too small: those that might win, or stand near the top, are drawn again.
@@ -173,7 +179,9 @@ impl Problem<'_> {
         losses.sort_by(f64::total_cmp);
         let least = |place: usize| losses.get(place).copied().unwrap_or(f64::INFINITY);
         let limit = least(TOP - 1).max(1.25 * least(0));
-        steps("recipes drawn again", drawn, |one| match one.forecast.loss.value <= limit {
+        let might_win =
+            |one: &Scored| one.forecast.loss.value.is_finite() && one.forecast.loss.value <= limit;
+        steps("recipes drawn again", drawn, |one| match might_win(&one) {
             true => pilots.run(&one.candidate, FINAL_DRAWS, 2),
             false => Ok(one),
         })

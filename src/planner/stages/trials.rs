@@ -6,8 +6,8 @@ use super::steps::steps;
 use crate::error::Result;
 use crate::theory::Basis;
 
-/// Recipes that are tried: TRIED with the least errors of the Gram matrix, and TRIED with the least median errors; of each map at most
-/// COUPLINGS, since a task may prefer another map to the one with the least errors, but hardly its third best coupling.
+/// Recipes that are tried: TRIED with the least errors of the Gram matrix, and TRIED with the least median errors. Each map has at most
+/// COUPLINGS of them while others are left: a task may prefer another map, but hardly a third coupling.
 const TRIED: usize = 8;
 const COUPLINGS: usize = 2;
 /// Recipes that are tried again with more draws, since the least of noisy losses is too small.
@@ -36,7 +36,10 @@ impl Problem<'_> {
             let median = |one: &Scored| one.forecast.relative.median.value;
             median(a).total_cmp(&median(b))
         });
-        take_first(others, &mut wanted);
+        let rest = take_first(others, &mut wanted);
+        // Few maps leave room for their other couplings.
+        let room = (2 * TRIED).saturating_sub(wanted.len());
+        wanted.extend(rest.into_iter().take(room));
         let few = task.draws();
         let tried = steps("recipes tried", wanted, |one| {
             let Ok(one) = self.at_all_pairs(one)? else { return Ok(None) };

@@ -80,7 +80,7 @@ fn outputs(
         let (weights, total) = weights(v.nrows(), |j| terms(i, j), normalised);
         weights.iter().zip(v.rows()).for_each(|(weight, v)| out.scaled_add(*weight, &v));
         if normalised {
-            out.mapv_inplace(|v| if total > 0.0 { v / total } else { 0.0 });
+            out.mapv_inplace(|v| if total > 0.0 || total.is_nan() { v / total } else { 0.0 });
         }
     }
     out
@@ -101,7 +101,7 @@ pub fn naive(
         let own = ql.row(i).into_iter().zip(qf.row(i));
         let terms = own.zip(kl.row(j).into_iter().zip(kf.row(j)));
         let terms = terms.map(|((ql, qf), (kl, kf))| (ql + kl, qf * kf));
-        terms.filter(|(log, factor)| *factor != 0.0 && *log > f64::NEG_INFINITY).collect()
+        terms.filter(|(log, factor)| *factor != 0.0 && *log != f64::NEG_INFINITY).collect()
     };
     let terms = |i: usize, j: usize| match pair(i, j) {
         Pair::Unseen => Vec::new(),

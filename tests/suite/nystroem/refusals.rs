@@ -32,6 +32,11 @@ fn sizes_are_checked() {
         message(Nystroem::uniform(gaussian(1.0), &x, 21, 1)),
         "the number of landmarks is 21, but must be at least 1, and at most the number of points"
     );
+    let few = Nystroem::new(gaussian(1.0), &x).unwrap().truncated(&x, 5).unwrap();
+    assert_eq!(
+        message(few.truncated(&x, 7)),
+        "the number of features D is 7, but must be at least 1, and at most the present number of features"
+    );
     parameter(Nystroem::new(gaussian(1.0), &none));
     parameter(Nystroem::new(gaussian(1.0), &Array2::<f64>::zeros((3, 0))));
     let features = Nystroem::new(gaussian(1.0), &x).unwrap();
@@ -46,6 +51,16 @@ fn sizes_are_checked() {
     shape(Nystroem::from_parts(gaussian(1.0), x.clone(), Array2::zeros((3, 19))).map(drop));
     parameter(Nystroem::from_parts(gaussian(1.0), x.clone(), Array2::zeros((21, 20))));
     parameter(Nystroem::from_parts(gaussian(1.0), x, Array2::zeros((0, 20))));
+}
+
+/// Where K is 0 there is no error, and where a factor makes too much of it, nothing is left.
+#[test]
+fn trace_errors_without_a_share_of_the_kernel() {
+    let relu: AnyKernel = ActivationKernel::new(Activation::Relu).unwrap().into();
+    let features = Nystroem::from_parts(relu, Array2::eye(2), Array2::eye(2)).unwrap();
+    assert!(features.trace_error(&Array2::<f64>::zeros((3, 2))).unwrap().is_nan());
+    let features = Nystroem::from_parts(gaussian(1.0), Array2::eye(2), 3.0 * Array2::<f64>::eye(2)).unwrap();
+    assert_eq!(features.trace_error(&Array2::<f64>::eye(2)).unwrap(), 0.0);
 }
 
 #[test]

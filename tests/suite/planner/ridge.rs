@@ -54,6 +54,19 @@ fn plans_minimise_the_excess_risk() {
     assert_eq!(planner.forecast(&best.recipe).unwrap(), None, "an excess risk has no closed form");
 }
 
+/// A kernel with few maps has all their couplings in its plan.
+#[test]
+fn few_maps_are_tried_on_all_couplings() {
+    let (x, y) = data(60);
+    let matern = Matern::new(Smoothness::FiveHalves, 1.0).unwrap();
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(matern).with_couplings(couplings());
+    let plan = planner.with_ridge_targets(&y).unwrap().with_max_features(32).plan().unwrap();
+    for coupling in ["independent", "orthogonal", "±orthogonal"] {
+        let is_there = |map: &str| plan.choices.iter().any(|one| one.map == map && one.coupling == coupling);
+        assert!(is_there("trigonometric"), "{coupling}: {plan}");
+    }
+}
+
 /// With very many features, the regression is that of the exact kernel: nothing is left.
 #[test]
 fn many_features_are_the_exact_kernel() {

@@ -158,7 +158,7 @@ impl ErrorReport {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// `None` if the relative variance of normalisers is above 1 or the sample has no values.
+    /// It is `None` if the relative variance of normalisers is above 1, outputs are 0 or the sample has no values.
     pub fn rough_output_error(&self) -> Option<f64> {
         if self.has_values { self.rough(self.output) } else { None }
     }
@@ -183,7 +183,7 @@ impl ErrorReport {
         let (own, m) = (self.m as f64, m as f64);
         // Also where it is no number. From redraws that are hopeless nothing follows for more frequencies.
         let reliable = self.normaliser_variance * own / m < RELIABLE && !self.knows_nothing();
-        Some((part.variance / m + part.bias).sqrt()).filter(|error| reliable && !error.is_nan())
+        Some((part.variance / m + part.bias).sqrt()).filter(|error| reliable && error.is_finite())
     }
 
     /// Whether uniform weights do as well: whether attention that gives every query the [mean of the values](ErrorReport::mean_error) is
