@@ -247,7 +247,7 @@ pub(crate) fn distinct_rows(points: &ArrayRef2<f64>, k: usize, rng: &mut Generat
     distinct(&ValidatedPoints::new(points)?, k, rng)
 }
 
-/// As many of k rows as differ, each far from those before it.
+/// Chooses k rows, or all that differ: each is far from those before it.
 fn distinct(points: &ValidatedPoints, k: usize, rng: &mut Generator) -> Result<Vec<usize>> {
     let n = points.rows().len();
     let mut distances = vec![f64::INFINITY; n];

@@ -153,13 +153,16 @@ impl Nystroem {
         super::check_points("the landmarks", &landmarks, kernel.lengthscale())?;
         let mut gram = target.gram(&landmarks, &landmarks)?;
         check_finite("the kernel values of the landmarks", &gram)?;
+        // Values are exponentials of logarithms, whose size is that of their rounding errors in units of ε.
+        let logs = gram.diag().into_iter().filter(|own| **own > 0.0).map(|own| own.ln().abs());
+        let rounding = f64::EPSILON * logs.fold(1.0, f64::max);
         // K(zⱼ, zⱼ)^(−½), without which landmarks of small values would be lost beside those of large ones.
         let scales = gram.diag().mapv(|own: f64| if own > 0.0 { own.sqrt().recip() } else { 0.0 });
         gram *= &scales;
         gram *= &scales.view().insert_axis(Axis(1));
         let Eigen { values, vectors, .. } = Backend::default().eigen(&gram)?;
         let m = values.len();
-        let least = m as f64 * f64::EPSILON * values.last().copied().unwrap_or(0.0);
+        let least = m as f64 * rounding * values.last().copied().unwrap_or(0.0);
         let kept = values.iter().filter(|value| **value > least.max(0.0)).count();
         if kept == 0 {
             return Err(Error::Unsupported { what: ZERO });

@@ -20,7 +20,7 @@ use crate::{Real, Side};
 pub(super) use sketch::NystroemSketch;
 use values::{Landmarks, check_points, valued};
 
-/// Nyström features, made of kernel values at landmarks. Their estimates K̂ are **biased**: 0 ≼ K̂ ≼ K, unless the factor is your own.
+/// Nyström features, made of kernel values at landmarks. Their estimates K̂ are **biased**: 0 ≼ K̂ ≼ K up to rounding, unless the factor is your own.
 ///
 /// ```
 /// use random_features::Map;
@@ -38,9 +38,9 @@ use values::{Landmarks, check_points, valued};
 /// ```
 ///
 /// # Definition
-/// φ(x) = A k(x) with k(x) = (K(x, zⱼ))ⱼ for M landmarks z and a D × M matrix A. With S = diag(K(zⱼ, zⱼ)^(−½)) and the Gram
-/// matrix K of the landmarks, SKS = UΛUᵀ, [`new`](Nystroem::new) takes A = Λ^(−½)UᵀS with the D eigenvalues above Mελ₁, ε = 2⁻⁵².
-/// Then K̂(x, y) = φ(x)·φ(y) is K(x, y) where x or y is a landmark, up to rounding. For kernels that fall off with distance, K̂ tends to
+/// φ(x) = A k(x) with k(x) = (K(x, zⱼ))ⱼ for M landmarks z and a D × M matrix A. With S = diag(K(zⱼ, zⱼ)^(−½)) (0 where
+/// K(zⱼ, zⱼ) is 0) and the Gram matrix K of the landmarks, SKS = UΛUᵀ, [`new`](Nystroem::new) takes A = Λ^(−½)UᵀS. It keeps the D
+/// eigenvalues above Mελ₁ with ε = 2⁻⁵² max(1, |ln K(zⱼ, zⱼ)|). Then K̂(x, y) = φ(x)·φ(y) is K(x, y) where x or y is a landmark, up to rounding. For kernels that fall off with distance, K̂ tends to
 /// 0 far from all landmarks.
 ///
 /// | landmarks | how they are chosen |
@@ -53,8 +53,8 @@ use values::{Landmarks, check_points, valued};
 /// | [`from_parts`](Nystroem::from_parts) | your own, with a factor A of your own |
 ///
 /// Features are computed in `f64` for points of any scalar. Near the landmarks, distances of the Gaussian kernel follow from products;
-/// beyond, from differences. Eigenvalues that are left out, and rounding, change K̂(x, y) by at most about M√ε √(K(x, x)K(y, y)), and
-/// mostly far less. Values K(x, x) of landmarks, and of points that features are fitted to, must not overflow `f64`. Those of softmax do
+/// beyond, from differences. Where x or y is a landmark, eigenvalues that are left out change K̂(x, y) by at most about
+/// M√ε √(K(x, x)K(y, y)). Elsewhere K̂ may lose what nearly equal landmarks add. Values K(x, x) of landmarks, and of points that features are fitted to, must not overflow `f64`. Those of softmax do
 /// at norms above 26 lengthscales. A point whose squared norm overflows has NaN features.
 ///
 /// # Error
@@ -70,9 +70,9 @@ use values::{Landmarks, check_points, valued};
 /// Fitting needs the Cargo feature `faer` or `ndarray-linalg`.
 ///
 /// # When
-/// Nyström features have the smaller error wherever the spectrum of K on the data decays fast. With D = 64 and ℓ the median distance,
-/// or half of it, errors of `fit` on handwritten digits, wines and tumours were 5 to 70 times smaller than those of orthogonal
-/// frequencies. Where the spectrum decays slowly, a regression may do better on as many random features. Take random features also
+/// Nyström features have the smaller error wherever the spectrum of K on the data decays fast. On handwritten digits, wines
+/// and tumours, errors of `fit` were 5 to 70 times smaller than those of orthogonal frequencies, with D = 64 and ℓ the median distance
+/// or half of it. Where the spectrum decays slowly, a regression may do better on as many random features. Take random features also
 /// where data are not known, estimates must be unbiased, machines share no landmarks, or MD a point is too dear.
 ///
 /// # References
@@ -168,7 +168,7 @@ impl Nystroem {
             return Err(Error::NoData { what: "a trace error" });
         }
         let own = diagonal(&self.kernel, x)?;
-        // In units of the largest K(x, x), whose sum may overflow.
+        // Values are divided by the largest K(x, x), since their sum may overflow.
         let unit = own.iter().copied().fold(0.0, f64::max);
         let (mut rest, mut total) = (0.0, 0.0);
         let map = self.map::<f64>()?;

@@ -87,7 +87,7 @@ impl AttentionLoss {
     /// The root of the mean squared error, and what it may be off as a rough number: where a normaliser varies much, all of itself.
     /// Infinite where normalisers vary too much for a rough number, too.
     fn pooled(&self, reports: &[&ErrorReport], basis: Basis) -> (Expected, f64) {
-        // A part without outputs has no part in the errors. A share that is no number has.
+        // Queries without outputs have no part in the errors of a head that has some. A share that is no number has.
         let weighed = || self.shares.iter().zip(reports).filter(|(share, _)| **share != 0.0);
         let is_rough = weighed().any(|(_, report)| report.is_hopeless());
         // Where no report is hopeless, rough numbers are the expected ones.
@@ -99,11 +99,13 @@ impl AttentionLoss {
             error.map(|error| (*share, error * error))
         };
         let squares: Option<Vec<(f64, f64)>> = weighed().map(square).collect();
-        let Some(squares) = squares else {
-            return (Expected { value: f64::INFINITY, standard_error: f64::INFINITY, basis }, 0.0);
-        };
+        let unknown = (Expected { value: f64::INFINITY, standard_error: f64::INFINITY, basis }, 0.0);
+        let Some(squares) = squares else { return unknown };
         let (mean, count) =
             (squares.iter().map(|(share, square)| share * square).sum::<f64>(), squares.len() as f64);
+        if !mean.is_finite() {
+            return unknown;
+        }
         let spread = squares.iter().map(|(share, square)| (share * (square - mean)).powi(2)).sum::<f64>();
         let deviation = (spread * count / (count - 1.0).max(1.0)).sqrt();
         let value = mean.sqrt();
@@ -120,7 +122,7 @@ impl AttentionLoss {
                 Loss::AttentionWeights => redraws.squares[draw].0,
                 _ => redraws.squares[draw].1,
             });
-            let weighed = self.shares.iter().zip(squares).filter(|(share, _)| **share > 0.0);
+            let weighed = self.shares.iter().zip(squares).filter(|(share, _)| **share != 0.0);
             weighed.map(|(share, square)| share * square).sum::<f64>()
         };
         let squares: Vec<f64> = (0..draws).map(of_draw).collect();

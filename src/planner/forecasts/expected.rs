@@ -11,8 +11,8 @@ pub struct Expected {
     /// The error; infinite where it is beyond the range of numbers or of the approximation.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub value: f64,
-    /// The standard error of the value, from the sample of points and, in a simulation, from the sample of draws. A rough number for
-    /// attention has at least its own size; it is infinite where nothing is known. It knows nothing that no pair in the sample shows: where few pairs rule an error, samples differ by more.
+    /// The standard error of the value, from the sample of points and, in a simulation, from the sample of draws. For a rough number
+    /// of attention it is at least the value, and it is infinite where nothing is known. It knows nothing that no pair in the sample shows: where few pairs rule an error, samples differ by more.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub standard_error: f64,
     /// The basis of the value.
@@ -102,7 +102,7 @@ impl Forecast {
     /// This forecast with the relative uncertainty of draws added to its standard errors.
     pub(crate) fn widened(self, relative: f64) -> Self {
         let wide = |one: Expected| {
-            let own = if relative.is_nan() { f64::INFINITY } else { one.value * relative };
+            let own = or_infinite(one.value * relative);
             Expected { standard_error: one.standard_error.hypot(own), ..one }
         };
         let share = self.relative.beyond_one;

@@ -21,7 +21,7 @@ pub struct Advice {
     /// better than the mean of the targets. Losses are then relative to the mean, `more_frequencies` is infinite and `shrink` NaN.
     #[cfg_attr(feature = "serde", serde(default))]
     pub exact_fails: bool,
-    /// Whether the best loss is a rough number at most, since normalisers of attention vary much.
+    /// Whether the best loss is a rough number, or none: normalisers of attention vary much, or outputs are 0.
     #[cfg_attr(feature = "serde", serde(default))]
     pub unknown: bool,
     /// The share of pairs whose error is above 1 with the best recipe.
@@ -66,7 +66,7 @@ impl fmt::Display for Advice {
             return f.write_str("where they matter, minimise a relative error.");
         }
         if *unknown && *beyond_one <= HOPELESS {
-            let why = "normalisers of attention vary too much for errors to be more than rough numbers";
+            let why = "errors of attention are rough numbers at most, since its normalisers vary much or outputs are 0";
             return write!(f, "Nothing within the budget works for certain: {why}. {instead}");
         }
         f.write_str("Nothing within the budget works: ")?;

@@ -28,8 +28,8 @@ impl Problem<'_> {
             return Ok(Some(Advice::of_hopeless_kernel(beyond)));
         }
         let (loss, ridge) = (best.forecast.loss.value, self.planner.loss == Loss::Ridge);
-        // Where normalisers vary much, there is a rough number at most.
-        let unknown = attention && (loss.is_infinite() || loss > 0.0 && best.draws >= loss);
+        // Where normalisers vary much, there is a rough number at most; where outputs are 0 there is none.
+        let unknown = attention && (!loss.is_finite() || loss > 0.0 && best.draws >= loss);
         let useless = !ridge && loss >= USELESS;
         let reached = matches!(self.planner.goal, Goal::MaxError { .. });
         if reached || beyond <= HOPELESS && !unknown && !useless {

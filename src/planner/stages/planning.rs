@@ -83,7 +83,7 @@ impl Problem<'_> {
         })
     }
 
-    /// Whether a sample of pairs, draws or an approximation leave the loss uncertain by a factor, or nothing is known of it. Where all pairs of all points
+    /// Whether a sample of pairs, draws or an approximation leaves the loss uncertain by a factor, or nothing is known of it. Where all pairs of all points
     /// were evaluated, other points may have other errors, but these have no others.
     fn is_uncertain(&self, one: &Scored) -> bool {
         let loss = one.forecast.loss;

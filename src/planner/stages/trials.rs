@@ -8,6 +8,7 @@ use crate::theory::Basis;
 
 /// Recipes that are tried: TRIED with the least errors of the Gram matrix, and TRIED with the least median errors. Each map has at most
 /// COUPLINGS of them while others are left: a task may prefer another map, but hardly a third coupling.
+/// Places that are left go to the least median errors.
 const TRIED: usize = 8;
 const COUPLINGS: usize = 2;
 /// Recipes that are tried again with more draws, since the least of noisy losses is too small.

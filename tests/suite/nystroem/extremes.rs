@@ -132,6 +132,11 @@ fn rows_and_zeros_are_named() {
     x[[2500, 0]] = 800.0;
     let error = features.truncated(&x, 1).unwrap_err();
     assert!(matches!(error, random_features::Error::NotFinite { row: 2500, .. }), "{error}");
+    x[[2500, 0]] = 20.0;
+    let huge =
+        Nystroem::from_parts(Softmax::default(), Array2::eye(2), 1e300 * Array2::<f64>::eye(2)).unwrap();
+    let error = huge.truncated(&x, 1).unwrap_err().to_string();
+    assert!(error.starts_with("row 2500 of the features of the points"), "{error}");
     let zeros = Array2::<f64>::zeros((4, 3));
     for found in [
         Nystroem::fit(Angular, &zeros, 2, 1),
@@ -144,4 +149,17 @@ fn rows_and_zeros_are_named() {
     }
     let error = Nystroem::new(Angular, &Array2::<f64>::zeros((0, 3))).unwrap_err().to_string();
     assert!(error.starts_with("the number of landmarks is 0"), "{error}");
+}
+
+/// Nearly equal landmarks at the end of the range: values have as large rounding errors as logarithms.
+#[test]
+fn nearly_equal_landmarks_of_large_values_add_no_noise() {
+    for k in 0..400 {
+        let z = 25.0 + 0.0037 * f64::from(k);
+        let step = 10f64.powf(-8.0 + 0.01 * f64::from(k));
+        let features = Nystroem::new(Softmax::default(), &arr2(&[[z], [z + step]])).unwrap();
+        let x = arr2(&[[z - 0.5]]);
+        let (exact, own) = (Softmax::default().gram(&x, &x).unwrap(), gram(&features, &x));
+        assert!(own[[0, 0]] < 1.05 * exact[[0, 0]], "{z} {step}: {} {}", own[[0, 0]], exact[[0, 0]]);
+    }
 }

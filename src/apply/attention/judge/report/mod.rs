@@ -138,7 +138,7 @@ impl ErrorReport {
     ///
     /// Where it is not, it is the [expected](ErrorReport::weight_error) error. Between relative variances of normalisers of 0.1 and 1 it
     /// is mostly too large for features that are never negative, by up to a factor of about 3. For others it may be far too small, since a
-    /// normaliser near 0 makes outputs of any size. `None` beyond 1.
+    /// normaliser near 0 makes outputs of any size. It is `None` beyond 1, or where it is not finite.
     pub fn rough_weight_error(&self) -> Option<f64> {
         self.rough(self.weights)
     }
