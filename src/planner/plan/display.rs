@@ -27,7 +27,7 @@ impl fmt::Display for Plan {
         if self.choices.iter().take(shown).any(|choice| choice.uncertain) {
             writeln!(
                 f,
-                "? Few pairs, few draws or a rough formula rule the loss, which may be off by a factor of 1.5 and more."
+                "? Few pairs, few draws or a rough formula rule the loss: it may be off by a factor of 1.5 and more."
             )?;
         }
         for (i, choice) in self.choices.iter().take(shown.min(SHOWN)).enumerate() {
