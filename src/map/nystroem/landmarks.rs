@@ -103,7 +103,7 @@ struct Pivot<'a> {
 /// Some rows of a Cholesky factor.
 struct Factor {
     rows: usize,
-    /// Its columns, one after the other.
+    /// The columns of the factor, one after the other.
     columns: Vec<f64>,
 }
 
