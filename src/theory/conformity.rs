@@ -24,7 +24,7 @@ const SMALL: f64 = 1.0;
 const FLAT: f64 = 4.0;
 
 /// The angles that a conformity averages over.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Angles {
     /// One angle, with this cosine.
     One(f64),
@@ -135,34 +135,86 @@ pub(super) fn signed_trigonometric_excess(d: usize, z2: f64, cos: f64) -> Signed
     }
 }
 
-/// ρ(x) − eˣ by the power series Σ xᵏ/k! (Πₖ Eₖ − 1), for |x| ≤ 1. Each coefficient is computed without cancellation.
-///
-/// Πₖ = (d)ₖ/(2ᵏ (d/2)ₖ) is the series of orthogonal frequencies, Eₖ the mean of (1 + cos θ sin φ)ᵏ.
+/// ρ(x) − eˣ by the power series Σ xᵏ/k! (Πₖ Eₖ − 1), for |x| ≤ 1.
 fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
     if d == 0 {
         return f64::NAN;
     }
-    let n = d as f64;
-    let coupled = angles.cosines().any(|cos| cos != 0.0);
-    let law = if coupled { sine_law(d) } else { Rc::new([]) };
-    let (mut power, mut ln_pi, mut sum) = (1.0, 0.0, 0.0);
-    for k in 1..60 {
-        let k = f64::from(k);
-        power *= x / k;
-        ln_pi += (-(k - 1.0) / (n + 2.0 * (k - 1.0))).ln_1p();
-        let growth = |sine: f64| match angles {
+    with_excess_coefficients(d, angles, |coefficients| {
+        let (mut power, mut sum) = (1.0, 0.0);
+        for k in 1..60 {
+            power *= x / k as f64;
+            sum += power * coefficients.at(k);
+            // Each coefficient is at most 2ᵏ.
+            if (power * (k as f64).exp2()).abs() < 1e-18 * sum.abs() {
+                break;
+            }
+        }
+        sum
+    })
+}
+
+/// Calls a function with the coefficients for d and the angles. A thread keeps the last few, since series at many arguments
+/// follow each other.
+fn with_excess_coefficients<R>(
+    d: usize,
+    angles: Angles,
+    call: impl FnOnce(&mut ExcessCoefficients) -> R,
+) -> R {
+    const KEPT: usize = 8;
+    thread_local! {
+        static RECENT: RefCell<Vec<ExcessCoefficients>> = const { RefCell::new(Vec::new()) };
+    }
+    RECENT.with_borrow_mut(|recent| {
+        let of_these = |one: &ExcessCoefficients| (one.d, one.angles) == (d, angles);
+        let place = recent.iter().position(of_these).unwrap_or_else(|| {
+            recent.truncate(KEPT - 1);
+            recent.push(ExcessCoefficients::new(d, angles));
+            recent.len() - 1
+        });
+        recent[..=place].rotate_right(1);
+        call(&mut recent[0])
+    })
+}
+
+/// Πₖ Eₖ − 1 for k from 1 to the largest that was needed, each without cancellation.
+///
+/// Πₖ = (d)ₖ/(2ᵏ (d/2)ₖ) is the series of orthogonal frequencies, Eₖ the mean of (1 + cos θ sin φ)ᵏ.
+struct ExcessCoefficients {
+    d: usize,
+    angles: Angles,
+    /// The nodes and weights of sin φ; none for orthogonal frequencies, whose Eₖ is 1.
+    law: SineLaw,
+    /// ln Πₖ for the last k.
+    ln_pi: f64,
+    known: Vec<f64>,
+}
+
+impl ExcessCoefficients {
+    fn new(d: usize, angles: Angles) -> Self {
+        let coupled = angles.cosines().any(|cos| cos != 0.0);
+        let law = if coupled { sine_law(d) } else { Rc::new([]) };
+        Self { d, angles, law, ln_pi: 0.0, known: Vec::new() }
+    }
+
+    fn at(&mut self, k: usize) -> f64 {
+        while self.known.len() < k {
+            let next = self.next();
+            self.known.push(next);
+        }
+        self.known[k - 1]
+    }
+
+    fn next(&mut self) -> f64 {
+        let (n, k) = (self.d as f64, (self.known.len() + 1) as f64);
+        self.ln_pi += (-(k - 1.0) / (n + 2.0 * (k - 1.0))).ln_1p();
+        let growth = |sine: f64| match self.angles {
             Angles::One(cos) => (k * (cos * sine).ln_1p()).exp_m1(),
             Angles::Both(cos) => even_growth(k, cos * sine),
         };
-        let grown: f64 = if coupled { law.iter().map(|(s, w)| w * growth(*s)).sum() } else { 0.0 };
-        let term = power * (ln_pi.exp_m1() + ln_pi.exp() * grown);
-        sum += term;
-        // Each coefficient is at most 2ᵏ.
-        if (power * k.exp2()).abs() < 1e-18 * sum.abs() {
-            break;
-        }
+        let grown: f64 = self.law.iter().map(|(sine, weight)| weight * growth(*sine)).sum();
+        self.ln_pi.exp_m1() + self.ln_pi.exp() * grown
     }
-    sum
 }
 
 /// ½((1+z)ᵏ + (1−z)ᵏ) − 1 = Σ binom(k, 2j) z²ʲ from j = 1 on: positive terms, none for k = 1.

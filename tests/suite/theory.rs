@@ -55,6 +55,29 @@ fn tiny_arguments_have_their_leading_terms() {
     }
 }
 
+/// A thread keeps coefficients of the series for the last few dimensions and angles: values have the bits that a thread finds which
+/// has kept none.
+#[test]
+fn what_was_evaluated_before_changes_no_bit() {
+    let asked = DIMENSIONS.into_iter().flat_map(|d| {
+        let cosines = [0.0, simplex(d), 0.4, -0.4, f64::NAN];
+        cosines.into_iter().flat_map(move |cos| [1e-8, 0.9, 0.02].map(|v2| (d, v2, cos)))
+    });
+    let all = |(d, v2, cos): (usize, f64, f64)| {
+        let (one, even) = (conformity_excess(d, v2, cos), even_conformity_excess(d, v2, cos));
+        [one.value(), even.value(), trigonometric_excess(d, v2, cos), ln_conformity(d, v2, cos)]
+            .map(f64::to_bits)
+    };
+    let mut asked: Vec<(usize, f64, f64)> = asked.collect();
+    let alone: Vec<_> =
+        asked.iter().map(|one| std::thread::scope(|s| s.spawn(|| all(*one)).join().unwrap())).collect();
+    let forwards: Vec<_> = asked.iter().map(|one| all(*one)).collect();
+    asked.reverse();
+    let mut backwards: Vec<_> = asked.iter().map(|one| all(*one)).collect();
+    backwards.reverse();
+    assert!(forwards == alone && backwards == alone);
+}
+
 #[test]
 fn series_and_direct_forms_meet() {
     for d in DIMENSIONS {
