@@ -19,7 +19,8 @@ pub use crate::apply::attention::{Attention, Heads};
 pub use crate::apply::{Criterion, Glm, RidgeSearch};
 pub use crate::frequency::{Hadamard, Independent, Orthogonal, Simplex, Sobol};
 pub use crate::kernel::{
-    Gaussian, Kernel, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+    Gaussian, Kernel, Laplace, Matern, PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness,
+    Softmax,
 };
 pub use crate::map::{
     AnyKernel, Features, Gerf, Hyperbolic, Map, Nonlinear, Positive, Recipe, Side, Sign, Trigonometric,

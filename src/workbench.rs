@@ -13,6 +13,7 @@ pub use crate::frequency::simplex::RotationLaw;
 pub use crate::generator::zeros;
 pub use crate::kernel::gaussian::Chi;
 pub use crate::kernel::laplace::Cauchy;
+pub use crate::kernel::powered_exponential::ln_stable;
 pub use crate::kernel::regularised::RootDim;
 pub use crate::map::compose::{Composite, Conditioned, Formula};
 use crate::numeric::{self, Isa};

@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis, concatenate};
 use random_features::Result;
 use random_features::data::lengthscale;
 use random_features::kernel::{
-    Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+    Gaussian, Laplace, Matern, PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::AnyKernel;
 
@@ -51,6 +51,7 @@ fn of(name: &str, ell: f64) -> Option<Result<AnyKernel>> {
         "matern-3/2" => matern(Smoothness::ThreeHalves),
         "matern-5/2" => matern(Smoothness::FiveHalves),
         "laplace" => Laplace::new(ell).map(AnyKernel::from),
+        "powered-exponential" => PoweredExponential::new(1.5, ell).map(AnyKernel::from),
         "rational-quadratic" => RationalQuadratic::new(1.0, ell).map(AnyKernel::from),
         _ => return None,
     })

@@ -78,7 +78,7 @@ fn write_law(law: &Radius, f: &mut Formatter<'_>) -> std::fmt::Result {
     write!(f, ", {}", law.tag())?;
     match law {
         Radius::Matern(smoothness) => write!(f, " {smoothness}"),
-        Radius::RationalQuadratic { alpha } => write!(f, " {alpha}"),
+        Radius::RationalQuadratic { alpha } | Radius::PoweredExponential { alpha } => write!(f, " {alpha}"),
         _ => Ok(()),
     }
 }
@@ -193,6 +193,10 @@ fn law(words: &mut UnreadWords<'_>) -> Result<Radius> {
             let alpha = words.number().ok_or_else(|| words.refused("it needs a number α"))?;
             Radius::RationalQuadratic { alpha }
         }
+        "powered exponential" => {
+            let alpha = words.number().ok_or_else(|| words.refused("it needs a number α"))?;
+            Radius::PoweredExponential { alpha }
+        }
         "cauchy" => Radius::Cauchy,
         "other" => Radius::Other,
         "other product" => Radius::OtherProduct,
@@ -235,6 +239,7 @@ mod tests {
             Radius::Matern(Smoothness::ThreeHalves),
             Radius::Matern(Smoothness::FiveHalves),
             Radius::RationalQuadratic { alpha: 0.1 + 0.2 },
+            Radius::PoweredExponential { alpha: 0.1 + 0.2 },
             Radius::Cauchy,
             Radius::Other,
             Radius::OtherProduct,

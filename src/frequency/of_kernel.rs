@@ -4,8 +4,8 @@ use super::draw::draw_with;
 use super::{AnyCoupling, Coupling, Frequencies, Halton, PlainCoupling, Product, Sobol};
 use crate::error::{Error, Result};
 use crate::kernel::{
-    Chi, Gaussian, Laplace, Marginal, Matern, Radius, RationalQuadratic, RegularisedSoftmax, RootDim,
-    ShiftInvariant, Softmax, Spectrum,
+    Chi, Gaussian, Laplace, Marginal, Matern, PoweredExponential, Radius, RationalQuadratic,
+    RegularisedSoftmax, RootDim, ShiftInvariant, Softmax, Spectrum,
 };
 
 macro_rules! draws {
@@ -42,6 +42,8 @@ let matern = Matern::new(Smoothness::ThreeHalves, 2.0)?;
 let omega = matern.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
     RationalQuadratic: "use random_features::{frequency::Orthogonal, kernel::RationalQuadratic};
 let omega = RationalQuadratic::new(1.0, 2.0)?.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
+    PoweredExponential: "use random_features::{frequency::Orthogonal, kernel::PoweredExponential};
+let omega = PoweredExponential::new(1.5, 2.0)?.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
     Laplace: "use random_features::{frequency::Sobol, kernel::Laplace};
 let omega = Laplace::new(2.0)?.draw(&Sobol, 4, 32, 7)?;", |kernel| kernel.spectrum();
 }

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | tables, smooth functions | [`Gaussian`] |
 //! | functions with kinks, or rougher ones | [`Matern`], [`Laplace`] |
+//! | functions between rough and smooth | [`PoweredExponential`] |
 //! | several scales at once | [`RationalQuadratic`] |
 //! | queries and keys of attention | [`Softmax`], [`RegularisedSoftmax`] |
 //! | directions without lengths | [`Angular`] |
@@ -32,6 +33,7 @@ pub(crate) mod gaussian;
 pub(crate) mod laplace;
 pub(crate) mod lengthscale;
 mod matern;
+pub(crate) mod powered_exponential;
 mod rational_quadratic;
 pub(crate) mod regularised;
 pub(crate) mod shift_invariant;
@@ -49,6 +51,7 @@ pub(crate) use laplace::Cauchy;
 pub use laplace::Laplace;
 pub use lengthscale::Lengthscale;
 pub use matern::{Matern, Smoothness};
+pub use powered_exponential::PoweredExponential;
 pub use rational_quadratic::RationalQuadratic;
 pub use regularised::RegularisedSoftmax;
 pub(crate) use regularised::RootDim;

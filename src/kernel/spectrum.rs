@@ -3,7 +3,7 @@
 use crate::generator::Generator;
 use rand_distr::{ChiSquared, Distribution};
 
-use super::{Cauchy, Chi, RationalQuadratic, RootDim, Smoothness};
+use super::{Cauchy, Chi, PoweredExponential, RationalQuadratic, RootDim, Smoothness};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::tagged::tagged;
@@ -59,7 +59,7 @@ impl Spectrum<'_> {
 /// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
 /// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`] belongs to the
 /// Gaussian and the softmax kernel, [`RootDim`] to the regularised softmax kernel, a
-/// [`Smoothness`] to a Matérn kernel, and [`RationalQuadratic`] to the kernel of that name.
+/// [`Smoothness`] to a Matérn kernel, [`RationalQuadratic`] and [`PoweredExponential`] to the kernels of these names.
 /// Implement this trait for another isotropic kernel.
 pub trait Radii: std::fmt::Debug + Send + Sync {
     /// Draws `count` independent, finite radii in dimension `d` ≥ 1.
@@ -132,6 +132,11 @@ pub enum Radius {
         /// The parameter α of the kernel.
         alpha: f64,
     },
+    /// Norms of a Gaussian vector with a variance of a positive stable law: spectral law of the powered exponential kernel.
+    PoweredExponential {
+        /// The exponent α of the kernel.
+        alpha: f64,
+    },
     /// Independent coordinates with the Cauchy distribution: spectral law of the Laplace kernel.
     Cauchy,
     /// Uniform directions, with a law of the norm that has no name here.
@@ -147,6 +152,7 @@ tagged!(Radius, "a law of frequencies" {
     "root dim" => RootDim,
     "matern" => Matern(smoothness: Smoothness),
     "rational quadratic" => RationalQuadratic { alpha: f64 },
+    "powered exponential" => PoweredExponential { alpha: f64 },
     "cauchy" => Cauchy,
     "other" => Other,
     "other product" => OtherProduct,
@@ -164,6 +170,7 @@ impl Radius {
             Radius::RootDim => Box::new(RootDim),
             Radius::Matern(smoothness) => Box::new(smoothness),
             Radius::RationalQuadratic { alpha } => Box::new(RationalQuadratic::new(alpha, 1.0)?),
+            Radius::PoweredExponential { alpha } => Box::new(PoweredExponential::new(alpha, 1.0)?),
             _ => return Err(Error::Sampler { what: "radii", law: self.to_string() }),
         })
     }
@@ -233,6 +240,9 @@ impl std::fmt::Display for Radius {
             Radius::Matern(smoothness) => write!(f, "frequencies for the kernel Matérn {smoothness}"),
             Radius::RationalQuadratic { alpha } => {
                 write!(f, "frequencies for the kernel rational quadratic, α = {alpha}")
+            }
+            Radius::PoweredExponential { alpha } => {
+                write!(f, "frequencies for the kernel powered exponential, α = {alpha}")
             }
             Radius::Cauchy => write!(f, "frequencies for the kernel Laplace"),
             Radius::Other => write!(f, "frequencies of radii whose law has no name"),

@@ -3,8 +3,8 @@
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::{
-    ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic,
-    RegularisedSoftmax, ShiftInvariant, Softmax,
+    ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, PoweredExponential,
+    RationalQuadratic, RegularisedSoftmax, ShiftInvariant, Softmax,
 };
 use crate::once::once;
 use crate::tagged::tagged;
@@ -19,7 +19,7 @@ macro_rules! kernels {
         /// The law of the frequencies determines which kernels are possible. Kernels of the same law, such as softmax and
         /// Gaussian, differ only by a factor for each point.
         ///
-        /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `rational quadratic, α = 1`, `regularised
+        /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `rational quadratic, α = 1`, `powered exponential, α = 1.5`, `regularised
         /// softmax`, `regularised softmax in dimension 64`, `angular` or `activation relu, offset 0.1`. The lengthscale, 1 by default, follows: `gaussian 0.5` or `gaussian,
         /// lengthscale 0.5`, and one for each dimension `gaussian, lengthscales [0.5, 2]`. `Display` writes texts that can be read.
         ///
@@ -113,6 +113,8 @@ kernels! {
     "matern" => Matern: shift_invariant,
     /// The rational quadratic kernel; the radii of its spectral law.
     "rational quadratic" => RationalQuadratic: shift_invariant,
+    /// exp(−(‖x−y‖/ℓ)^α); the radii of its spectral law.
+    "powered exponential" => PoweredExponential: shift_invariant,
     /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
     "laplace" => Laplace: shift_invariant,
     /// 1 − 2θ/π with the angle θ between x and y; uniform directions.
@@ -161,6 +163,9 @@ impl AnyKernel {
             AnyKernel::Matern(kernel) => Matern::new(kernel.smoothness(), lengthscale)?.into(),
             AnyKernel::RationalQuadratic(kernel) => {
                 RationalQuadratic::new(kernel.alpha(), lengthscale)?.into()
+            }
+            AnyKernel::PoweredExponential(kernel) => {
+                PoweredExponential::new(kernel.alpha(), lengthscale)?.into()
             }
             AnyKernel::Laplace(_) => Laplace::new(lengthscale)?.into(),
             AnyKernel::ActivationKernel(kernel) => kernel.with_lengthscale(lengthscale)?.into(),

@@ -35,7 +35,7 @@ impl<T: Real> Map<T> {
     /// |---|---|---|---|
     /// | [`Softmax`](crate::kernel::Softmax) | [`Positive`], m features | [`Simplex`] | no coupling that leaves the law of each frequency as it is has a lower known variance, and estimates are positive |
     /// | [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax) | [`Positive`], m features | [`Simplex`] | as for softmax |
-    /// | [`Gaussian`](crate::kernel::Gaussian), [`Matern`](crate::kernel::Matern), [`RationalQuadratic`](crate::kernel::RationalQuadratic) | [`Trigonometric`], 2m features | [`Orthogonal`] | errors are bounded, and orthogonal frequencies have the lower variance for points at distances of some lengthscales |
+    /// | [`Gaussian`](crate::kernel::Gaussian), [`Matern`](crate::kernel::Matern), [`RationalQuadratic`](crate::kernel::RationalQuadratic), [`PoweredExponential`](crate::kernel::PoweredExponential) | [`Trigonometric`], 2m features | [`Orthogonal`] | errors are bounded, and orthogonal frequencies have the lower variance for points at distances of some lengthscales |
     /// | [`Laplace`](crate::kernel::Laplace) | [`Trigonometric`], 2m features | [`Product`](crate::frequency::Product) | coordinates of a frequency must be independent |
     /// | [`Angular`](crate::kernel::Angular) | [`Sign`], m features | [`Orthogonal`] | signs on orthogonal frequencies repeat each other less |
     /// | [`ActivationKernel`](crate::kernel::ActivationKernel) | [`Nonlinear`], m features | [`Orthogonal`] | as for angles |

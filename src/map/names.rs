@@ -12,8 +12,8 @@ use super::{
 use crate::error::{Error, Result};
 use crate::frequency::{Rates, check_probability};
 use crate::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic,
-    RegularisedSoftmax, Smoothness, Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Laplace, Lengthscale, Matern, PoweredExponential,
+    RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use crate::names::{Named, UnreadWords, plain};
 use crate::theory::gerf::GerfSign;
@@ -44,6 +44,7 @@ impl FromStr for AnyKernel {
             "regularised softmax" => regularised(&mut words)?.into(),
             "matern" => Matern::new(smoothness(&mut words)?, 1.0)?.into(),
             "rational quadratic" => RationalQuadratic::new(alpha(&mut words)?, 1.0)?.into(),
+            "powered exponential" => PoweredExponential::new(alpha(&mut words)?, 1.0)?.into(),
             "angular" => Angular.into(),
             "activation" => activation(&mut words)?.into(),
             "implied" => AnyKernel::Implied(Lengthscale::default()),
@@ -78,7 +79,7 @@ fn smoothness(words: &mut UnreadWords<'_>) -> Result<Smoothness> {
 
 fn alpha(words: &mut UnreadWords<'_>) -> Result<f64> {
     let found = if let Some(alpha) = words.behind("alpha")? { Some(alpha) } else { words.behind("α")? };
-    found.ok_or_else(|| words.refused("it needs α, such as “rational quadratic, α = 1”"))
+    found.ok_or_else(|| words.refused("it needs α: add “α = 1” to it"))
 }
 
 /// The lengthscales that are named, or a list in brackets.
@@ -220,6 +221,9 @@ mod tests {
             for alpha in [1e-3, 2.0, 1.0 / 3.0, 1e12] {
                 all.push(RationalQuadratic::new(alpha, scale.clone()).unwrap().into());
             }
+            for alpha in [0.2, 1.0, 4.0 / 3.0, 2.0] {
+                all.push(PoweredExponential::new(alpha, scale.clone()).unwrap().into());
+            }
             for (function, offset) in [(Activation::Relu, 0.0), (Activation::Sign, 0.25)] {
                 let kernel = function.kernel().unwrap().with_offset(offset).unwrap();
                 all.push(kernel.with_lengthscale(scale.clone()).unwrap().into());
@@ -300,7 +304,8 @@ mod tests {
         for (text, reason) in [
             ("rbf", format!("the names are {}", AnyKernel::TAGS.join(", "))),
             ("matern", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
-            ("rational quadratic 1", "it needs α, such as “rational quadratic, α = 1”".into()),
+            ("rational quadratic 1", "it needs α: add “α = 1” to it".into()),
+            ("powered exponential", "it needs α: add “α = 1” to it".into()),
             ("gaussian 1 2", "“2” has no meaning there".into()),
             ("gaussian lengthscale", "“lengthscale” needs a number behind it".into()),
             ("gaussian [0.5, 2", "“[” needs a “]” behind it".into()),

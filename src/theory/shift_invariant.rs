@@ -31,7 +31,9 @@ pub fn shift_invariant<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &[f64], la
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, Smoothness, Spectrum};
+    use crate::kernel::{
+        Gaussian, Laplace, Lengthscale, Matern, PoweredExponential, RationalQuadratic, Smoothness, Spectrum,
+    };
     use crate::theory::{Pair, Radius, trigonometric};
 
     /// A kernel with every default method.
@@ -64,6 +66,10 @@ mod tests {
             Box::new(Matern::new(Smoothness::FiveHalves, 1.0).unwrap()),
             Box::new(RationalQuadratic::new(0.4, 1.0).unwrap()),
             Box::new(RationalQuadratic::new(3.0, 1.0).unwrap()),
+            Box::new(PoweredExponential::new(0.4, 1.0).unwrap()),
+            Box::new(PoweredExponential::new(1.0, 1.0).unwrap()),
+            Box::new(PoweredExponential::new(1.9, 1.0).unwrap()),
+            Box::new(PoweredExponential::new(2.0, 1.0).unwrap()),
             Box::new(Laplace::default()),
         ]
     }

@@ -6,8 +6,8 @@ use random_features::frequency::{
     Antithetic, Frequencies, Hadamard, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic,
-    RegularisedSoftmax, Smoothness, Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Laplace, Lengthscale, Matern, PoweredExponential,
+    RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Mechanism, Recipe};
 use random_features::workbench::{Cauchy, Chi, RootDim, draw_with};
@@ -83,6 +83,7 @@ fn named() -> Vec<(AnyKernel, Mechanism)> {
         (Matern::new(Smoothness::Half, 1.5).unwrap().into(), Trigonometric.into()),
         (Matern::new(Smoothness::FiveHalves, 1.5).unwrap().into(), Trigonometric.into()),
         (RationalQuadratic::new(1.5, 1.5).unwrap().into(), Trigonometric.into()),
+        (PoweredExponential::new(1.5, 1.5).unwrap().into(), Trigonometric.into()),
         (Laplace::new(1.5).unwrap().into(), Trigonometric.into()),
         (Angular.into(), Sign.into()),
         (relu().into(), offset.into()),

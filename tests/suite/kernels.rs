@@ -9,7 +9,7 @@ use random_features::frequency::{
     Antithetic, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol,
 };
 use random_features::kernel::{
-    Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic, Smoothness,
+    Gaussian, Kernel, Laplace, Lengthscale, Matern, PoweredExponential, RationalQuadratic, Smoothness,
 };
 use random_features::map::AnyKernel;
 use random_features::recipe::Draw;
@@ -29,6 +29,10 @@ fn quadratic(alpha: f64) -> RationalQuadratic {
     RationalQuadratic::new(alpha, each()).unwrap()
 }
 
+fn powered(alpha: f64) -> PoweredExponential {
+    PoweredExponential::new(alpha, each()).unwrap()
+}
+
 type Make = Box<dyn Fn(u64) -> Frequencies>;
 
 /// Kernels with couplings for which the variance has a closed form.
@@ -42,6 +46,14 @@ fn with_variance() -> Vec<(AnyKernel, Make)> {
         (
             quadratic(0.5).into(),
             Box::new(|seed| Antithetic(Independent).with_radii(quadratic(0.5)).draw(3, 5, seed).unwrap()),
+        ),
+        (
+            powered(1.3).into(),
+            Box::new(|seed| Independent.with_radii(powered(1.3)).draw(3, 5, seed).unwrap()),
+        ),
+        (
+            powered(0.5).into(),
+            Box::new(|seed| Antithetic(Independent).with_radii(powered(0.5)).draw(3, 5, seed).unwrap()),
         ),
         (laplace(1.4.into()), Box::new(|seed| Product(Cauchy).draw(3, 5, seed).unwrap())),
         (laplace(each().into()), Box::new(|seed| Antithetic(Product(Cauchy)).draw(3, 5, seed).unwrap())),

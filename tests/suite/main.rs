@@ -43,6 +43,7 @@ mod parameter_gradients;
 mod pca;
 mod planner;
 mod points;
+mod powered_exponential;
 mod quasi;
 mod redraw;
 mod ridge;

@@ -16,8 +16,8 @@ use random_features::frequency::{
     Simplex, SimplexPlus, Sobol,
 };
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic,
-    RegularisedSoftmax, Smoothness, Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern,
+    PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{AnyKernel, Importance, Shift, Transform};
 use random_features::planner::{Calibration, Measure, Plan, Planner};
@@ -262,6 +262,7 @@ fn laws() -> Vec<Sample> {
         Sample::new("Laplace", &Laplace::new(each()).unwrap(), use_kernel),
         Sample::new("Matern", &Matern::new(Smoothness::FiveHalves, 0.7).unwrap(), use_kernel),
         Sample::new("RationalQuadratic", &RationalQuadratic::new(1.5, 0.7).unwrap(), use_kernel),
+        Sample::new("PoweredExponential", &PoweredExponential::new(1.5, 0.7).unwrap(), use_kernel),
         Sample::new(
             "RegularisedSoftmax",
             &RegularisedSoftmax::in_dimension(2).with_lengthscale(each()).unwrap(),
