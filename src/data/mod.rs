@@ -4,6 +4,7 @@
 //! statistics of queries and keys. It chooses parameters that are optimal on average over all pairs, without a loop over pairs.
 //! [`shaping`] chooses shifts, a basis and coefficients from second moments, and [`lengthscale`] has the usual heuristics for ℓ.
 //! Parameters are plain numbers that are passed to constructors of maps and kernels.
+//! [`periodic`] makes hours, days and angles points on circles.
 //!
 //! ```
 //! use random_features::ndarray::arr2;
@@ -22,6 +23,7 @@
 pub(crate) mod clustering;
 pub mod lengthscale;
 mod pair_statistics;
+mod periodic;
 mod reservoir;
 pub mod shaping;
 pub(crate) mod spread;
@@ -30,5 +32,6 @@ pub(crate) mod statistics;
 
 pub use clustering::Clustering;
 pub use pair_statistics::PairStatistics;
+pub use periodic::periodic;
 pub use reservoir::Reservoir;
 pub use statistics::Statistics;

@@ -19,6 +19,7 @@
 //! | functions with kinks, or rougher ones | [`Matern`], [`Laplace`] |
 //! | functions between rough and smooth | [`PoweredExponential`] |
 //! | several scales at once | [`RationalQuadratic`] |
+//! | hours, days, angles | [`Gaussian`] of [`periodic`](crate::data::periodic) points |
 //! | queries and keys of attention | [`Softmax`], [`RegularisedSoftmax`] |
 //! | directions without lengths | [`Angular`] |
 //! | wide layers of a neural network | [`ActivationKernel`] |

@@ -41,6 +41,7 @@ mod pairs;
 mod parameter_gradients;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod pca;
+mod periodic;
 mod planner;
 mod points;
 mod powered_exponential;
