@@ -186,8 +186,8 @@ fn law(words: &mut UnreadWords<'_>) -> Result<Radius> {
         "chi" => Radius::Chi,
         "root dim" => Radius::RootDim,
         "matern" => {
-            let smoothness = words.take_if(|word| word.parse::<Smoothness>().ok());
-            Radius::Matern(smoothness.ok_or_else(|| words.refused("it needs a smoothness: 1/2, 3/2 or 5/2"))?)
+            let smoothness = Smoothness::read(&mut words)?;
+            Radius::Matern(smoothness.ok_or_else(|| words.refused("it needs a smoothness: 3/2, or ν = 0.8"))?)
         }
         "rational quadratic" => {
             let alpha = words.number().ok_or_else(|| words.refused("it needs a number α"))?;
@@ -238,6 +238,7 @@ mod tests {
             Radius::Matern(Smoothness::Half),
             Radius::Matern(Smoothness::ThreeHalves),
             Radius::Matern(Smoothness::FiveHalves),
+            Radius::Matern(Smoothness::Nu(0.1 + 0.2)),
             Radius::RationalQuadratic { alpha: 0.1 + 0.2 },
             Radius::PoweredExponential { alpha: 0.1 + 0.2 },
             Radius::Cauchy,
@@ -302,7 +303,7 @@ mod tests {
             ("hadamard, rounds", "“rounds” needs a whole number before it".into()),
             ("hadamard, -1 rounds", "“rounds” needs a whole number before it".into()),
             ("product", format!("the names are {}", Radius::TAGS.join(", "))),
-            ("product matern", "it needs a smoothness: 1/2, 3/2 or 5/2".into()),
+            ("product matern", "it needs a smoothness: 3/2, or ν = 0.8".into()),
         ] {
             match text.parse::<AnyCoupling>() {
                 Err(Error::Text { reason: found, .. }) => assert_eq!(found, reason, "{text}"),

@@ -30,6 +30,7 @@ mod activation;
 mod activation_kernel;
 pub(crate) mod agreement;
 mod angular;
+mod gamma_mixture;
 pub(crate) mod gaussian;
 pub(crate) mod laplace;
 pub(crate) mod lengthscale;

@@ -73,8 +73,8 @@ fn activation(words: &mut UnreadWords<'_>) -> Result<ActivationKernel> {
 }
 
 fn smoothness(words: &mut UnreadWords<'_>) -> Result<Smoothness> {
-    let found = words.take_if(|word| word.parse().ok());
-    found.ok_or_else(|| words.refused("it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2"))
+    let found = Smoothness::read(words)?;
+    found.ok_or_else(|| words.refused("it needs a smoothness: “matern 3/2”, or “matern, ν = 0.8”"))
 }
 
 fn alpha(words: &mut UnreadWords<'_>) -> Result<f64> {
@@ -215,7 +215,7 @@ mod tests {
             all.push(RegularisedSoftmax::new(scale.clone()).unwrap().into());
             let padded = RegularisedSoftmax::in_dimension(64);
             all.push(padded.with_lengthscale(scale.clone()).unwrap().into());
-            for smoothness in [Smoothness::Half, Smoothness::ThreeHalves, Smoothness::FiveHalves] {
+            for smoothness in [0.5, 1.5, 2.5, 0.8, 4.0 / 3.0, 1000.0].map(|nu| Smoothness::of(nu).unwrap()) {
                 all.push(Matern::new(smoothness, scale.clone()).unwrap().into());
             }
             for alpha in [1e-3, 2.0, 1.0 / 3.0, 1e12] {
@@ -303,7 +303,7 @@ mod tests {
     fn other_kernels_are_refused_with_the_names_or_the_reason() {
         for (text, reason) in [
             ("rbf", format!("the names are {}", AnyKernel::TAGS.join(", "))),
-            ("matern", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
+            ("matern", "it needs a smoothness: “matern 3/2”, or “matern, ν = 0.8”".into()),
             ("rational quadratic 1", "it needs α: add “α = 1” to it".into()),
             ("powered exponential", "it needs α: add “α = 1” to it".into()),
             ("gaussian 1 2", "“2” has no meaning there".into()),
@@ -313,9 +313,9 @@ mod tests {
             ("gaussian [0.5 one]", "“one” is no number of the list".into()),
             (
                 "matern, lengthscales 0.5 1.5",
-                "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into(),
+                "it needs a smoothness: “matern 3/2”, or “matern, ν = 0.8”".into(),
             ),
-            ("matern -5/2", "it needs a smoothness, such as “matern 3/2”: 1/2, 3/2 or 5/2".into()),
+            ("matern -5/2", "it needs a smoothness: “matern 3/2”, or “matern, ν = 0.8”".into()),
             ("softmax, α = 1", "“α” has no meaning there".into()),
         ] {
             match text.parse::<AnyKernel>() {

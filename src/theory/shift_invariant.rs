@@ -64,6 +64,8 @@ mod tests {
             Box::new(Matern::new(Smoothness::Half, 1.0).unwrap()),
             Box::new(Matern::new(Smoothness::ThreeHalves, 1.0).unwrap()),
             Box::new(Matern::new(Smoothness::FiveHalves, 1.0).unwrap()),
+            Box::new(Matern::new(Smoothness::Nu(0.3), 1.0).unwrap()),
+            Box::new(Matern::new(Smoothness::Nu(4.2), 1.0).unwrap()),
             Box::new(RationalQuadratic::new(0.4, 1.0).unwrap()),
             Box::new(RationalQuadratic::new(3.0, 1.0).unwrap()),
             Box::new(PoweredExponential::new(0.4, 1.0).unwrap()),

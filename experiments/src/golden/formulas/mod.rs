@@ -10,12 +10,12 @@ mod hybrid;
 mod metrics;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod nystroem;
-mod powered_exponential;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod regression;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod ridge;
 mod sampling;
+mod shift_invariant;
 
 use serde_json::Value;
 
@@ -31,13 +31,12 @@ pub enum Outcome {
 }
 
 /// Families of the table of kernels that come later: kernels, limits and sketches.
-const LATER: [&str; 11] = [
+const LATER: [&str; 10] = [
     "additive",
     "arccos",
     "limit",
     "locally_periodic",
     "maclaurin",
-    "matern",
     "periodic",
     "sketch",
     "skewed_chi2",
@@ -75,7 +74,8 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "nystrom" => return nystroem::nystroem(&case),
         #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
         "nystrom" => return Ok(Outcome::Later),
-        "powered_exponential" => powered_exponential::powered_exponential(&case)?,
+        "matern" => shift_invariant::matern(&case)?,
+        "powered_exponential" => shift_invariant::powered_exponential(&case)?,
         "attention" => attention::attention(&case)?,
         "metrics" => metrics::metrics(&case)?,
         "sampled_softmax" => sampling::sampling(&case)?,

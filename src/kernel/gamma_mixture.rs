@@ -1,0 +1,185 @@
+//! Matérn kernels of any smoothness, as means of Gaussian kernels.
+//!
+//! k(δ) = E exp(−‖δ‖²/(2G)) with a gamma-distributed G of shape ν and mean 1. In u = ln G the density is proportional to
+//! exp(ν(u − eᵘ)), which is analytic and falls off fast: the trapezoidal rule is exact up to rounding. All terms are positive, so that
+//! nothing cancels, neither in k far away nor in 1 − k nearby.
+
+use crate::numeric::special::ln_gamma;
+
+/// Terms below the largest by this much in ln are nothing beside it.
+const NEGLIGIBLE: f64 = 45.0;
+
+/// The largest ‖δ‖² for which sums do not overflow. Beyond it kernels are 0.
+const FAR: f64 = 1e300;
+
+/// The trapezoidal rule over ln G.
+struct Rule {
+    nu: f64,
+    /// The distance of nodes: a part of the width of the density, for which the error of the rule is below 1e-16.
+    step: f64,
+    /// ln of the step over the integral of the density.
+    ln_norm: f64,
+}
+
+impl Rule {
+    fn new(nu: f64) -> Self {
+        let step = 0.2f64.min(0.6 / nu.sqrt());
+        Rule { nu, step, ln_norm: step.ln() + nu * nu.ln() - ln_gamma(nu) }
+    }
+
+    /// u of a node.
+    fn node(&self, index: i32) -> f64 {
+        f64::from(index) * self.step
+    }
+
+    /// ln of the weight of a node.
+    fn ln_weight(&self, u: f64) -> f64 {
+        self.ln_norm + self.nu * (u - u.exp())
+    }
+}
+
+/// ln k at ‖δ‖² = `square`.
+pub fn ln_mean(nu: f64, square: f64) -> f64 {
+    match square {
+        0.0 => return 0.0,
+        FAR.. => return f64::NEG_INFINITY,
+        _ => {}
+    }
+    let rule = Rule::new(nu);
+    let term = |index| {
+        let u = rule.node(index);
+        rule.ln_weight(u) - 0.5 * square * (-u).exp()
+    };
+    // The exponent is concave in u; its slope is 0 where νG² − νG = ½‖δ‖².
+    let largest = 0.5 + 0.5 * (1.0 + 2.0 * square / nu).sqrt();
+    let centre = (largest.ln() / rule.step).round() as i32;
+    let (top, mut sum) = (term(centre), 1.0);
+    for direction in [1, -1] {
+        let others = (1..).map(|k| term(centre + k * direction) - top);
+        sum += others.take_while(|below| *below > -NEGLIGIBLE).map(f64::exp).sum::<f64>();
+    }
+    top + sum.ln()
+}
+
+/// ln ½(1 + k(2δ) − 2k(δ)²) at ‖δ‖² = `square`.
+///
+/// With the Gaussian kernel q = exp(−‖δ‖²/(2G)), whose value at 2δ is q⁴, it is ln ½(E\[(1 − q)²(3 + 2q + q²)\] − 2(1 − Eq)²).
+pub fn ln_variance(nu: f64, square: f64) -> f64 {
+    match square {
+        0.0 => return f64::NEG_INFINITY,
+        FAR.. => return 0.5f64.ln(),
+        _ => {}
+    }
+    let rule = Rule::new(nu);
+    let (mut first, mut second) = (LnSum::default(), LnSum::default());
+    // Adds a node to E(1 − q) and to the other mean; whether it matters to either.
+    let mut add = |u: f64| {
+        let power = 0.5 * square * (-u).exp();
+        let (q, ln_complement) = ((-power).exp(), (-(-power).exp_m1()).ln());
+        let term = rule.ln_weight(u) + ln_complement;
+        let of_first = first.add(term);
+        second.add(term + ln_complement + (3.0 + q * (2.0 + q)).ln()) || of_first
+    };
+    let mut right = (0..).map(|index| rule.node(index));
+    while right.next().is_some_and(&mut add) {}
+    // Far to the left q is 0 and the weights are a geometric series.
+    let is_series = |u: f64| 0.5 * square * (-u).exp() > NEGLIGIBLE && nu * u.exp() < 1e-17;
+    let mut left = 1;
+    while !is_series(rule.node(-left)) && add(rule.node(-left)) {
+        left += 1;
+    }
+    let end = rule.node(-left);
+    if is_series(end) {
+        let rest = rule.ln_weight(end) - (-(-nu * rule.step).exp_m1()).ln();
+        first.add(rest);
+        second.add(rest + 3f64.ln());
+    }
+    let (first, second) = (first.ln(), second.ln());
+    second + (-2.0 * (2.0 * first - second).exp()).ln_1p() - std::f64::consts::LN_2
+}
+
+/// A sum of exponentials.
+struct LnSum {
+    /// The largest exponent.
+    top: f64,
+    /// The sum relative to the largest term.
+    relative: f64,
+}
+
+impl Default for LnSum {
+    fn default() -> Self {
+        LnSum { top: f64::NEG_INFINITY, relative: 0.0 }
+    }
+}
+
+impl LnSum {
+    /// Adds e^`term`, unless it is nothing beside the largest; whether it was added.
+    fn add(&mut self, term: f64) -> bool {
+        if term > self.top {
+            self.relative = self.relative * (self.top - term).exp() + 1.0;
+            self.top = term;
+            return true;
+        }
+        let matters = term > self.top - NEGLIGIBLE;
+        if matters {
+            self.relative += (term - self.top).exp();
+        }
+        matters
+    }
+
+    fn ln(&self) -> f64 {
+        self.top + self.relative.ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ν = ½ and 3/2 have closed forms.
+    #[test]
+    fn half_integers_are_their_closed_forms() {
+        for distance in [1e-140f64, 1e-9, 1e-3, 0.1, 1.0, 7.0, 300.0, 1e140] {
+            let square = distance * distance;
+            let half = -distance;
+            let scaled = 3f64.sqrt() * distance;
+            let three_halves = scaled.ln_1p() - scaled;
+            for (nu, exact) in [(0.5, half), (1.5, three_halves)] {
+                let found = ln_mean(nu, square);
+                assert!(
+                    (found - exact).abs() <= 2e-14 * exact.abs().max(1.0),
+                    "{nu} {distance}: {found} {exact}"
+                );
+            }
+            // ½(1 − e^{−2δ}).
+            let exact = (-0.5 * (-2.0 * distance).exp_m1()).ln();
+            let found = ln_variance(0.5, square);
+            assert!((found - exact).abs() <= 1e-13 * exact.abs().max(1.0), "{distance}: {found} {exact}");
+        }
+    }
+
+    /// Large ν tend to the Gaussian kernel, by about ‖δ‖⁴/(8ν) of ln k.
+    #[test]
+    fn many_degrees_are_nearly_gaussian() {
+        for distance in [0.1f64, 1.0, 2.0] {
+            let square = distance * distance;
+            let off = ln_mean(1000.0, square) + 0.5 * square;
+            assert!(off.abs() < square * square / 8000.0 + 1e-3 * square, "{distance}: {off}");
+            let gaussian = (0.5 * (-square).exp_m1().powi(2)).ln();
+            assert!((ln_variance(1000.0, square) - gaussian).abs() < 0.01, "{distance}");
+        }
+    }
+
+    #[test]
+    fn ends_have_their_limits() {
+        for nu in [0.05, 0.7, 2.5, 1000.0] {
+            assert_eq!((ln_mean(nu, 0.0), ln_variance(nu, 0.0)), (0.0, f64::NEG_INFINITY));
+            assert_eq!(ln_mean(nu, f64::INFINITY), f64::NEG_INFINITY);
+            for far in [1e30, 1e299, f64::INFINITY] {
+                assert!((ln_variance(nu, far) - 0.5f64.ln()).abs() < 1e-13, "{nu} {far}");
+            }
+            // For ν > 2 it is nearly a multiple of δ⁴, for ν < 1 of δ^{2ν}: a square of 10⁻²⁰⁰ does not underflow.
+            assert!(ln_variance(nu, 1e-200).is_finite() && ln_mean(nu, 1e-200).abs() < 1e-12);
+        }
+    }
+}
