@@ -5,10 +5,15 @@ use std::process::Command;
 
 use random_features::workbench;
 
+/// The instruction set that a test program has asked itself to run on.
+pub fn asked() -> Option<String> {
+    std::env::var("RANDOM_FEATURES_ISA").ok()
+}
+
 /// Runs the tests whose names contain one of `filters` and none of `others` on every instruction set but the best one, on which
 /// they run anyway. Sets that the machine lacks are named on the standard error, which no test harness hides.
 pub fn run_on_each(filters: &[&str], others: &[&str]) {
-    if let Ok(asked) = std::env::var("RANDOM_FEATURES_ISA") {
+    if let Some(asked) = asked() {
         assert_eq!(workbench::instruction_set(), asked);
         return;
     }

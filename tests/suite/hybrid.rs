@@ -210,7 +210,6 @@ fn unbiased_and_of_the_closed_form_error() {
     }
 }
 
-/// A Gaussian coefficient whose kernel is estimated by an angular hybrid: a hybrid in a hybrid's coefficient.
 /// Each pair ω, −ω counts once, in the signs of a coefficient and in bases that are even in ω.
 #[test]
 fn antithetic_pairs_count_once() {
@@ -249,6 +248,7 @@ fn antithetic_pairs_count_once() {
     assert_eq!(map.log_variance(&x, &y).unwrap(), None);
 }
 
+/// A Gaussian coefficient whose kernel is estimated by an angular hybrid: a hybrid in a hybrid's coefficient.
 #[test]
 fn nested_coefficients() {
     let (d, m) = (3, 3);
