@@ -112,7 +112,7 @@ fn a_probability_is_kept_and_costs_features() {
         let bounded =
             planner.clone().with_max_error_with_probability(error, probability).unwrap().plan().unwrap();
         let mut compared = 0;
-        for choice in bounded.choices.iter().take(6) {
+        for choice in bounded.choices.iter().take(3) {
             let name = label(choice);
             assert_eq!(choice.forecast.loss.basis, Basis::Bound, "{name}");
             assert!(choice.forecast.loss.value <= error, "{name}");
