@@ -1,11 +1,8 @@
-//! The kernels that can be asked for, and their lengthscales.
+//! The kernel that is asked for, and its lengthscale.
 
 use ndarray::{Array2, Axis, concatenate};
-use random_features::Result;
 use random_features::data::lengthscale;
-use random_features::kernel::{
-    Gaussian, Laplace, Matern, PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
-};
+use random_features::kernel::{Gaussian, Lengthscale, Softmax};
 use random_features::map::AnyKernel;
 
 use crate::data::{Data, Points};
@@ -13,48 +10,27 @@ use crate::data::{Data, Points};
 /// Points of which the median distance is taken.
 const SUBSAMPLE: usize = 2000;
 
-pub fn default_for(data: &Data) -> &'static str {
-    if data.points.keys.is_some() { "softmax" } else { "gaussian" }
+pub fn default_for(data: &Data) -> AnyKernel {
+    if data.points.keys.is_some() { Softmax::default().into() } else { Gaussian::default().into() }
 }
 
-/// Whether the kernel of this name is one of differences x − y.
-pub fn is_shift_invariant(name: &str) -> Result<bool, String> {
-    of(name, 1.0)
-        .map(|_| !name.contains("softmax"))
-        .ok_or_else(|| format!("--kernel {name} is not known: --help lists the names"))
-}
-
-/// The kernel of this name with a lengthscale, and where that comes from.
-pub fn named(
-    name: &str,
+/// The kernel with a lengthscale, and where that comes from.
+pub fn scaled(
+    kernel: AnyKernel,
     ell: Option<f64>,
     points: &Points,
     seed: u64,
 ) -> Result<(AnyKernel, String), String> {
+    let stated = *kernel.lengthscale() != Lengthscale::default();
     let (ell, origin) = match ell {
+        Some(_) if stated => return Err("the kernel states a lengthscale, and --lengthscale another".into()),
+        None if stated => return Ok((kernel, "lengthscale as asked for".into())),
         Some(ell) => (ell, "as asked for"),
-        None if is_shift_invariant(name)? => (median(points, seed)?, "the median distance"),
+        None if kernel.is_shift_invariant() => (median(points, seed)?, "the median distance"),
         None => (1.0, "unless another is asked for"),
     };
-    let target = of(name, ell).unwrap_or_else(|| Ok(Softmax::default().into()));
-    Ok((target.map_err(|error| error.to_string())?, format!("lengthscale {ell:.4}, {origin}")))
-}
-
-/// `None` for an unknown name.
-fn of(name: &str, ell: f64) -> Option<Result<AnyKernel>> {
-    let matern = |smoothness| Matern::new(smoothness, ell).map(AnyKernel::from);
-    Some(match name {
-        "softmax" => Softmax::new(ell).map(AnyKernel::from),
-        "gaussian" => Gaussian::new(ell).map(AnyKernel::from),
-        "regularised-softmax" => RegularisedSoftmax::new(ell).map(AnyKernel::from),
-        "matern-1/2" => matern(Smoothness::Half),
-        "matern-3/2" => matern(Smoothness::ThreeHalves),
-        "matern-5/2" => matern(Smoothness::FiveHalves),
-        "laplace" => Laplace::new(ell).map(AnyKernel::from),
-        "powered-exponential" => PoweredExponential::new(1.5, ell).map(AnyKernel::from),
-        "rational-quadratic" => RationalQuadratic::new(1.0, ell).map(AnyKernel::from),
-        _ => return None,
-    })
+    let kernel = kernel.with_lengthscale(ell).map_err(|error| error.to_string())?;
+    Ok((kernel, format!("lengthscale {ell:.4}, {origin}")))
 }
 
 fn median(points: &Points, seed: u64) -> Result<f64, String> {

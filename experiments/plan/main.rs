@@ -31,6 +31,7 @@ use std::process::ExitCode;
 use data::Data;
 use experiments::command::{self, Command, Request};
 use experiments::progress;
+use random_features::map::AnyKernel;
 use random_features::planner::{Plan, Planner};
 use verification::Verified;
 
@@ -91,13 +92,16 @@ fn run(request: &Request) -> Result<bool, String> {
 
 /// The planner for the data and the kernel that are asked for, and what they are in words.
 fn planner(request: &Request, data: &Data, seed: u64) -> Result<(Planner, String), String> {
-    let name = request.text("--kernel").unwrap_or_else(|| kernel::default_for(data).into());
-    let (points, treatment) = data.prepared(kernel::is_shift_invariant(&name)?);
+    let kernel = match request.text("--kernel") {
+        Some(text) => text.parse::<AnyKernel>().map_err(|error| format!("--kernel: {error}"))?,
+        None => kernel::default_for(data),
+    };
+    let (points, treatment) = data.prepared(kernel.is_shift_invariant());
     let ell = match request.text("--lengthscale") {
         Some(_) => Some(request.number("--lengthscale", 1.0, (1e-6, 1e6))?),
         None => None,
     };
-    let (target, origin) = kernel::named(&name, ell, &points, seed)?;
+    let (target, origin) = kernel::scaled(kernel, ell, &points, seed)?;
     let planner = points.planner().map_err(|error| format!("{}: {error}", data.name))?;
     let about = format!("{}{treatment}; {origin}", data.name);
     Ok((planner.with_kernel(target).with_loss(loss::requested(request)?).with_seed(seed), about))
