@@ -291,11 +291,6 @@ impl Law {
         })
     }
 
-    /// Whether no block has radii of [`Unstated`](Radius::Unstated) law.
-    pub fn is_stated(&self) -> bool {
-        self.each().all(|block| block.radius != Radius::Unstated)
-    }
-
     /// Whether a block is stated to follow its law only [approximately](Dependence::Approximate), so that estimates have a
     /// small bias. In this crate these are the couplings with Hadamard products, and with plane rotations unless d = 2.
     ///
