@@ -29,10 +29,12 @@ use crate::error::{Error, Result};
 ///
 /// The Gaussian kernel of these points is exp(−2 sin²(π(t−t′)/p)/ℓ²), the periodic kernel, times the Gaussian kernel of the
 /// other columns. For a locally periodic kernel, append the column t itself too. Search a lengthscale as for other points.
+/// Where the data cover a part of the circle only, search
+/// [without standardisation](crate::apply::RidgeSearch::without_standardisation), which would make an ellipse of it.
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if a period is not a positive number, [`Unsupported`](Error::Unsupported) if x has no such
-/// column or a column is named twice, [`NotFinite`](Error::NotFinite) if a number in a named column is not finite.
+/// [`Parameter`](Error::Parameter) if a period is not a positive number, x has no such column or a column is named twice,
+/// [`NotFinite`](Error::NotFinite) if a number in a named column is not finite.
 ///
 /// # References
 /// MacKay, *Introduction to Gaussian Processes* (1998), section 5.2.
@@ -44,10 +46,18 @@ pub fn periodic<T: Real>(x: &ArrayRef2<T>, periods: &[(usize, f64)]) -> Result<A
             return Err(Error::Parameter { name: "a period", value: *period, domain: "a positive number" });
         }
         let Some(place) = period_of.get_mut(*column) else {
-            return Err(Error::Unsupported { what: "a period of a column that the points do not have" });
+            return Err(Error::Parameter {
+                name: "the column of a period",
+                value: *column as f64,
+                domain: "below the number of columns",
+            });
         };
         if place.replace(*period).is_some() {
-            return Err(Error::Unsupported { what: "two periods of one column" });
+            return Err(Error::Parameter {
+                name: "the column of a period",
+                value: *column as f64,
+                domain: "named once",
+            });
         }
     }
     let mut result = Array2::zeros((x.nrows(), d + periods.len()));

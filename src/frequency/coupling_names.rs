@@ -189,14 +189,8 @@ fn law(words: &mut UnreadWords<'_>) -> Result<Radius> {
             let smoothness = Smoothness::read(&mut words)?;
             Radius::Matern(smoothness.ok_or_else(|| words.refused("it needs a smoothness: 3/2, or ν = 0.8"))?)
         }
-        "rational quadratic" => {
-            let alpha = words.number().ok_or_else(|| words.refused("it needs a number α"))?;
-            Radius::RationalQuadratic { alpha }
-        }
-        "powered exponential" => {
-            let alpha = words.number().ok_or_else(|| words.refused("it needs a number α"))?;
-            Radius::PoweredExponential { alpha }
-        }
+        "rational quadratic" => Radius::RationalQuadratic { alpha: alpha(&mut words)? },
+        "powered exponential" => Radius::PoweredExponential { alpha: alpha(&mut words)? },
         "cauchy" => Radius::Cauchy,
         "other" => Radius::Other,
         "other product" => Radius::OtherProduct,
@@ -204,7 +198,17 @@ fn law(words: &mut UnreadWords<'_>) -> Result<Radius> {
         _ => return Err(words.refused("this law has no text")),
     };
     words.finish()?;
+    if law.names_radii() {
+        // Its parameters are in their domain.
+        law.radii()?;
+    }
     Ok(law)
+}
+
+/// α, with its name or without.
+fn alpha(words: &mut UnreadWords<'_>) -> Result<f64> {
+    let named = if let Some(alpha) = words.behind("alpha")? { Some(alpha) } else { words.behind("α")? };
+    named.or_else(|| words.number()).ok_or_else(|| words.refused("it needs a number α"))
 }
 
 #[cfg(test)]

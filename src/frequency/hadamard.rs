@@ -41,7 +41,8 @@ use crate::theory::{BlockLaw, Dependence};
 /// reduces the difference. The bias also decreases with N, which is why N is at least 16: with three rounds the mean of
 /// cos ω·z at ‖z‖ = 2 should be e⁻² = 0.135, but is 0.362 for N = 2 and off by 0.032 for N = 8; the error is below
 /// 0.005 for N = 16 and below 0.001 for N = 64. These numbers are for radii χ. Laws with heavy tails have larger errors:
-/// with three rounds and N = 16 a Matérn kernel of smoothness 1/2 is off by up to 0.04, of 3/2 by up to 0.012.
+/// with three rounds and N = 16 a Matérn kernel of smoothness 1/2 is off by up to 0.04, of 3/2 by up to 0.012, of 0.05
+/// by 0.12.
 ///
 /// # Cost
 /// O(m) to draw and to store; O(k m log d) per point for k rounds. No matrix is formed.

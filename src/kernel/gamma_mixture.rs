@@ -1,30 +1,34 @@
 //! Matérn kernels of any smoothness, as means of Gaussian kernels.
 //!
 //! k(δ) = E exp(−‖δ‖²/(2G)) with a gamma-distributed G of shape ν and mean 1. In u = ln G the density is proportional to
-//! exp(ν(u − eᵘ)), which is analytic and falls off fast: the trapezoidal rule is exact up to rounding. All terms are positive, so that
+//! exp(ν(u + 1 − eᵘ)), which is analytic and falls off fast: the trapezoidal rule is exact up to rounding. All terms are positive, so that
 //! nothing cancels, neither in k far away nor in 1 − k nearby.
 
-use crate::numeric::special::ln_gamma;
+use std::f64::consts::TAU;
+
+use crate::numeric::special::stirling_rest;
 
 /// Terms below the largest by this much in ln are nothing beside it.
 const NEGLIGIBLE: f64 = 45.0;
 
-/// The largest ‖δ‖² for which sums do not overflow. Beyond it kernels are 0.
+/// The largest ‖δ‖² for which sums of a variance do not overflow. Beyond it kernels are 0.
 const FAR: f64 = 1e300;
 
 /// The trapezoidal rule over ln G.
 struct Rule {
     nu: f64,
-    /// The distance of nodes: a part of the width of the density, for which the error of the rule is below 1e-16.
+    /// The distance of nodes: a part of the width of the integrand, for which the error of the rule is below 1e-16: it is
+    /// 2|Γ(ν + 2πi/step)|/Γ(ν).
     step: f64,
     /// ln of the step over the integral of the density.
     ln_norm: f64,
 }
 
 impl Rule {
-    fn new(nu: f64) -> Self {
-        let step = 0.2f64.min(0.6 / nu.sqrt());
-        Rule { nu, step, ln_norm: step.ln() + nu * nu.ln() - ln_gamma(nu) }
+    /// For integrands whose logarithm has at most this curvature at its top.
+    fn new(nu: f64, curvature: f64) -> Self {
+        let step = 0.15f64.min(0.55 / curvature.sqrt());
+        Rule { nu, step, ln_norm: step.ln() + 0.5 * (nu / TAU).ln() - stirling_rest(nu) }
     }
 
     /// u of a node.
@@ -34,31 +38,29 @@ impl Rule {
 
     /// ln of the weight of a node.
     fn ln_weight(&self, u: f64) -> f64 {
-        self.ln_norm + self.nu * (u - u.exp())
+        self.ln_norm + self.nu * (u - u.exp_m1())
     }
 }
 
 /// ln k at ‖δ‖² = `square`.
 pub fn ln_mean(nu: f64, square: f64) -> f64 {
-    match square {
-        0.0 => return 0.0,
-        FAR.. => return f64::NEG_INFINITY,
-        _ => {}
-    }
-    let rule = Rule::new(nu);
-    let term = |index| {
-        let u = rule.node(index);
-        rule.ln_weight(u) - 0.5 * square * (-u).exp()
-    };
-    // The exponent is concave in u; its slope is 0 where νG² − νG = ½‖δ‖².
+    // The exponent ν(u + 1 − eᵘ) − ½‖δ‖²e⁻ᵘ is concave; its slope is 0 where νG² − νG = ½‖δ‖².
     let largest = 0.5 + 0.5 * (1.0 + 2.0 * square / nu).sqrt();
-    let centre = (largest.ln() / rule.step).round() as i32;
-    let (top, mut sum) = (term(centre), 1.0);
-    for direction in [1, -1] {
-        let others = (1..).map(|k| term(centre + k * direction) - top);
-        sum += others.take_while(|below| *below > -NEGLIGIBLE).map(f64::exp).sum::<f64>();
+    if square == 0.0 || largest.is_infinite() {
+        return if square == 0.0 { 0.0 } else { f64::NEG_INFINITY };
     }
-    top + sum.ln()
+    let (of_weight, of_kernel) = (nu * largest, 0.5 * square / largest);
+    let rule = Rule::new(nu, of_weight + of_kernel);
+    // Nodes on both sides of the top, by the distance from it: the slope there is ν − νG + ½‖δ‖²/G = 0.
+    let below = |k: i32| {
+        let v = f64::from(k) * rule.step;
+        -of_weight * exp_excess(v) - of_kernel * exp_excess(-v)
+    };
+    let side = |sign: i32| -> f64 {
+        (1..).map(|k| below(sign * k)).take_while(|below| *below > -NEGLIGIBLE).map(f64::exp).sum()
+    };
+    let top = rule.ln_weight(largest.ln()) - of_kernel;
+    (top + (1.0 + side(1) + side(-1)).ln()).min(0.0)
 }
 
 /// ln ½(1 + k(2δ) − 2k(δ)²) at ‖δ‖² = `square`.
@@ -70,7 +72,7 @@ pub fn ln_variance(nu: f64, square: f64) -> f64 {
         FAR.. => return 0.5f64.ln(),
         _ => {}
     }
-    let rule = Rule::new(nu);
+    let rule = Rule::new(nu, nu);
     let (mut first, mut second) = (LnSum::default(), LnSum::default());
     // Adds a node to E(1 − q) and to the other mean; whether it matters to either.
     let mut add = |u: f64| {
@@ -96,6 +98,15 @@ pub fn ln_variance(nu: f64, square: f64) -> f64 {
     }
     let (first, second) = (first.ln(), second.ln());
     second + (-2.0 * (2.0 * first - second).exp()).ln_1p() - std::f64::consts::LN_2
+}
+
+/// eᵛ − 1 − v, by its series where it would cancel.
+fn exp_excess(v: f64) -> f64 {
+    if v.abs() > 0.1 {
+        return v.exp_m1() - v;
+    }
+    let rest = (3..=9).rev().fold(1.0, |rest, k| 1.0 + v / f64::from(k) * rest);
+    0.5 * v * v * rest
 }
 
 /// A sum of exponentials.
@@ -139,7 +150,7 @@ mod tests {
     /// ν = ½ and 3/2 have closed forms.
     #[test]
     fn half_integers_are_their_closed_forms() {
-        for distance in [1e-140f64, 1e-9, 1e-3, 0.1, 1.0, 7.0, 300.0, 1e140] {
+        for distance in [1e-140f64, 1e-9, 1e-3, 0.1, 1.0, 7.0, 300.0, 1e14, 1e36, 1e140] {
             let square = distance * distance;
             let half = -distance;
             let scaled = 3f64.sqrt() * distance;
@@ -178,8 +189,10 @@ mod tests {
             for far in [1e30, 1e299, f64::INFINITY] {
                 assert!((ln_variance(nu, far) - 0.5f64.ln()).abs() < 1e-13, "{nu} {far}");
             }
-            // For ν > 2 it is nearly a multiple of δ⁴, for ν < 1 of δ^{2ν}: a square of 10⁻²⁰⁰ does not underflow.
-            assert!(ln_variance(nu, 1e-200).is_finite() && ln_mean(nu, 1e-200).abs() < 1e-12);
+            // 1 − k is nearly a multiple of δ^{2ν} for ν < 1, else of δ², and the variance of its square or of it: nothing underflows.
+            let (ln_k, share) = (ln_mean(nu, 1e-200), 1e-200f64.powf(nu.min(1.0)));
+            assert!(ln_k <= 0.0 && -ln_k < 10.0 * share.max(1e-15), "{nu}: {ln_k}");
+            assert!(ln_variance(nu, 1e-200).is_finite());
         }
     }
 }

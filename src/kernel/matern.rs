@@ -24,7 +24,8 @@ pub enum Smoothness {
     /// ν = 5/2: (1 + √5 δ + 5δ²/3) e^{−√5 δ}.
     FiveHalves,
     /// Any other ν, made by [`Smoothness::of`]: k = 2^{1−ν} t^ν K_ν(t)/Γ(ν) with t = √(2ν) δ. Each value of the kernel is a sum of
-    /// some thirty exponentials.
+    /// some forty exponentials, and of hundreds if ν is below ½ and points are near.
+    #[non_exhaustive]
     Nu(f64),
 }
 
@@ -63,7 +64,7 @@ impl Smoothness {
     /// [`Text`](Error::Text) if no number follows the name; [`Parameter`](Error::Parameter) if it is outside its domain.
     pub(crate) fn read(words: &mut UnreadWords<'_>) -> Result<Option<Self>> {
         for name in ["ν", "nu"] {
-            if let Some(nu) = words.behind(name)? {
+            if let Some(Number(nu)) = words.behind(name)? {
                 return Smoothness::of(nu).map(Some);
             }
         }
@@ -99,10 +100,10 @@ impl std::str::FromStr for Smoothness {
     /// # Errors
     /// [`Text`](Error::Text) with what is known, [`Parameter`](Error::Parameter) if ν is outside its domain.
     fn from_str(text: &str) -> Result<Self> {
-        let number = ["ν", "nu"].iter().find_map(|name| text.trim().strip_prefix(name));
-        if let Some(number) = number.and_then(|rest| rest.trim().trim_start_matches('=').trim().parse().ok())
-        {
-            return Smoothness::of(number);
+        let plain = text.trim().to_lowercase();
+        let number = ["ν", "nu"].iter().find_map(|name| plain.strip_prefix(name));
+        if let Some(Ok(Number(nu))) = number.map(|rest| rest.trim_start_matches([' ', '=', ':']).parse()) {
+            return Smoothness::of(nu);
         }
         match text.trim() {
             "1/2" | "0.5" => Ok(Smoothness::Half),
@@ -113,6 +114,20 @@ impl std::str::FromStr for Smoothness {
                 Err(Error::Text { what: "a smoothness", text: text.into(), reason })
             }
         }
+    }
+}
+
+/// A decimal, or a fraction such as 3/2.
+struct Number(f64);
+
+impl std::str::FromStr for Number {
+    type Err = std::num::ParseFloatError;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        Ok(Number(match text.split_once('/') {
+            Some((above, below)) => above.parse::<f64>()? / below.parse::<f64>()?,
+            None => text.parse()?,
+        }))
     }
 }
 
@@ -133,8 +148,8 @@ impl std::str::FromStr for Smoothness {
 /// A function of δ = ‖(x−y)/ℓ‖, 1 at δ = 0. Each [`Smoothness`] gives its formula.
 ///
 /// # Spectrum
-/// ω has a multivariate t distribution; its radii are those of the [`Smoothness`]. P(‖ω‖ > r) falls as r^{−2ν}: with ν below 0.2
-/// a frequency may overflow in `f32`, and then the map is refused.
+/// ω has a multivariate t distribution; its radii are those of the [`Smoothness`]. P(‖ω‖ > r) falls as r^{−2ν}: with ν below 0.2,
+/// or with small ℓ, a frequency may overflow in `f32`, and then the map is refused.
 ///
 /// # References
 /// Rasmussen and Williams, *Gaussian Processes for Machine Learning*, section 4.2.
@@ -205,7 +220,8 @@ impl ShiftInvariant for Matern {
     /// Nothing cancels: 1 + k(2δ) − 2k(δ)² is the tail P(n, t) = e⁻ᵗ Σ_{j≥n} tʲ/j!, plus e⁻ᵗ t⁴/36 for ν = 5/2.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let square = delta.iter().map(|v| v * v).sum::<f64>();
-        let t = 2.0 * (2.0 * self.smoothness.nu() * square).sqrt();
+        // Beyond the bound all kernels are 0.
+        let t = 2.0 * (2.0 * self.smoothness.nu() * square).sqrt().min(1e300);
         let excess = match self.smoothness {
             Smoothness::Half => ln_tail(1, t),
             Smoothness::ThreeHalves => ln_tail(3, t),

@@ -16,8 +16,8 @@
 //! | data | kernel |
 //! |---|---|
 //! | tables, smooth functions | [`Gaussian`] |
-//! | functions with kinks, or rougher ones | [`Matern`], [`Laplace`] |
-//! | functions between rough and smooth | [`PoweredExponential`] |
+//! | functions with kinks, with one derivative, with two, … | [`Matern`] of smoothness ½, 3/2, 5/2, … |
+//! | rough functions, and functions that are rough in each coordinate | [`PoweredExponential`], [`Laplace`] |
 //! | several scales at once | [`RationalQuadratic`] |
 //! | hours, days, angles | [`Gaussian`] of [`periodic`](crate::data::periodic) points |
 //! | queries and keys of attention | [`Softmax`], [`RegularisedSoftmax`] |

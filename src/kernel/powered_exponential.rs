@@ -13,7 +13,7 @@ use crate::SignedLog;
 use crate::digest::identified;
 use crate::error::{Error, Result};
 
-/// The powered exponential kernel exp(−(‖x−y‖/ℓ)^α), for any roughness between kinks and smooth functions.
+/// The powered exponential kernel exp(−(‖x−y‖/ℓ)^α), for rough functions of any roughness.
 ///
 /// ```
 /// use random_features::kernel::{Kernel, PoweredExponential};
@@ -29,7 +29,8 @@ use crate::error::{Error, Result};
 ///
 /// # Definition
 /// k(δ) = exp(−‖δ‖^α) with α from 0.2 to 2. It is the Matérn kernel of smoothness ½ for α = 1, and the Gaussian kernel of
-/// lengthscale ℓ/√2 for α = 2.
+/// lengthscale ℓ/√2 for α = 2. Functions of a Gaussian process with this kernel have derivatives only for α = 2; below 1 they are
+/// rougher than with the Laplace kernel. For functions with some derivatives take [`Matern`](super::Matern) kernels with ν above 1.
 ///
 /// # Spectrum
 /// ω = √(2τ) z with z ~ N(0, I) and a positive stable τ of index α/2, in polar form with radii χ_d √(2τ). Their tails are heavy:
@@ -106,8 +107,9 @@ impl Radii for PoweredExponential {
     fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         let normal = chi(d as f64, count, rng)?;
         let scaled = |radius: f64| {
-            // Numbers in the middle of 2⁵³ intervals; an exponential number below the bound has probability 1e-20.
-            let (u, e): (f64, f64) = (rng.uniform() + f64::EPSILON / 4.0, Exp1.sample(rng));
+            // Neither 0 nor 1; an exponential number below the bound has probability 1e-20.
+            let u = (rng.uniform() + f64::EPSILON / 4.0).min(1.0 - f64::EPSILON / 2.0);
+            let e: f64 = Exp1.sample(rng);
             radius * (0.5 * (LN_2 + ln_stable(0.5 * self.alpha, u, e.max(1e-20)))).exp()
         };
         Ok(normal.into_iter().map(scaled).collect())

@@ -19,9 +19,10 @@ macro_rules! kernels {
         /// The law of the frequencies determines which kernels are possible. Kernels of the same law, such as softmax and
         /// Gaussian, differ only by a factor for each point.
         ///
-        /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `rational quadratic, α = 1`, `powered exponential, α = 1.5`, `regularised
-        /// softmax`, `regularised softmax in dimension 64`, `angular` or `activation relu, offset 0.1`. The lengthscale, 1 by default, follows: `gaussian 0.5` or `gaussian,
-        /// lengthscale 0.5`, and one for each dimension `gaussian, lengthscales [0.5, 2]`. `Display` writes texts that can be read.
+        /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `matern, ν = 0.8`, `rational quadratic, α = 1`,
+        /// `powered exponential, α = 1.5`, `regularised softmax`, `regularised softmax in dimension 64`, `angular` or `activation
+        /// relu, offset 0.1`. The lengthscale, 1 by default, follows: `gaussian 0.5` or `gaussian, lengthscale 0.5`, and one for
+        /// each dimension `gaussian, lengthscales [0.5, 2]`. `Display` writes texts that can be read.
         ///
         /// ```
         /// use random_features::kernel::{Gaussian, Matern, Smoothness};

@@ -47,7 +47,8 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if d or m is 0, [`Shape`](Error::Shape) if the kernel has lengthscales for another dimension, or
     /// is a regularised softmax kernel of another dimension, [`Unsupported`](Error::Unsupported) for
-    /// [`AnyKernel::implied`], which names no kernel, [`Memory`](Error::Memory) if the frequencies do not fit in memory.
+    /// [`AnyKernel::implied`], which names no kernel, [`Memory`](Error::Memory) if the frequencies do not fit in memory,
+    /// [`NotFinite`](Error::NotFinite) if a frequency of a law with heavy tails, divided by ℓ, overflows `f32`: take `f64`.
     pub fn for_kernel(kernel: impl Into<AnyKernel>, d: usize, m: usize, seed: u64) -> Result<Self> {
         Self::of_kernel(&kernel.into(), d, m, seed)
     }

@@ -248,7 +248,12 @@ mod tests {
         maps().iter().for_each(mutations::check);
         // What has a name is read before what has none, in any order.
         let matern = |smoothness, scale: f64| Ok(AnyKernel::from(Matern::new(smoothness, scale).unwrap()));
-        for text in ["matern, lengthscale 0.5, 1.5", "matern 1.5, lengthscale 0.5", "matern 3/2 0.5"] {
+        for text in [
+            "matern, ν = 3/2, 0.5",
+            "matern, lengthscale 0.5, 1.5",
+            "matern 1.5, lengthscale 0.5",
+            "matern 3/2 0.5",
+        ] {
             assert_eq!(text.parse(), matern(Smoothness::ThreeHalves, 0.5), "{text}");
         }
         assert_eq!("matern-2.5".parse(), matern(Smoothness::FiveHalves, 1.0));

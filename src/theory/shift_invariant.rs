@@ -34,6 +34,7 @@ mod tests {
     use crate::kernel::{
         Gaussian, Laplace, Lengthscale, Matern, PoweredExponential, RationalQuadratic, Smoothness, Spectrum,
     };
+    use crate::numeric::special::ln_gamma;
     use crate::theory::{Pair, Radius, trigonometric};
 
     /// A kernel with every default method.
@@ -113,14 +114,26 @@ mod tests {
     fn nothing_cancels_near_zero() {
         let delta = 1e-6f64;
         let half = |nu: f64| 2.0 * (2.0 * nu).sqrt() * delta;
+        // 1 − k for ν = 0.3: Γ(1−ν)/Γ(1+ν) (t/2)^{2ν}.
+        let rough = (ln_gamma(0.7) - ln_gamma(1.3)).exp() * (0.25 * half(0.3)).powf(0.6);
+        let powered = |alpha: f64| {
+            let power = delta.powf(alpha);
+            (-2f64.powf(alpha) * power).exp_m1() - 2.0 * (-2.0 * power).exp_m1()
+        };
         let leading = [
             delta.powi(4),
             half(0.5),
             half(1.5).powi(3) / 6.0,
             half(2.5).powi(4) / 36.0,
+            4.0 * rough - 4f64.powf(0.3) * rough - 2.0 * rough * rough,
+            (2.0 * 4.2f64 * delta * delta).powi(2) / (8.0 * 3.2) * (3.0 / 2.2 - 1.0 / 3.2),
             // (α² + 3α/2) δ⁴/α², the variance of τ and of the Gaussian kernels in the mixture.
             delta.powi(4) * (1.0 + 1.5 / 0.4),
             delta.powi(4) * (1.0 + 1.5 / 3.0),
+            powered(0.4),
+            powered(1.0),
+            powered(1.9),
+            4.0 * delta.powi(4),
             2.0 * delta,
         ];
         for (kernel, leading) in kernels().iter().zip(leading) {

@@ -15,7 +15,7 @@ use random_features::frequency::{
     SimplexPlus, Sobol,
 };
 use random_features::kernel::{
-    Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+    Gaussian, Laplace, Matern, PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::recipe::{AnyCoupling, Draw};
 use random_features::theory::{BlockLaw, Dependence, Law};
@@ -128,6 +128,22 @@ fn draws_are_pinned() {
     }
 }
 
+/// First entries of draws of other laws with seed 42.
+#[test]
+fn laws_are_pinned() {
+    let golden: [(Radius, [f64; 3]); 3] = [
+        (Radius::Matern(Smoothness::of(0.8).unwrap()), [0.0; 3]),
+        (Radius::RationalQuadratic { alpha: 1.5 }, [0.0; 3]),
+        (Radius::PoweredExponential { alpha: 1.5 }, [0.0; 3]),
+    ];
+    for (law, golden) in golden {
+        let omega = Orthogonal.with_radii(law).draw(3, 4, 42).unwrap();
+        for (value, golden) in omega.rows().iter().zip(golden) {
+            assert_abs_diff_eq!(*value, golden, epsilon = 1e-13);
+        }
+    }
+}
+
 /// The words of the crate's generator are those of ChaCha8 in `rand`, whole and in parts.
 #[test]
 fn generators_give_the_words_of_chacha() {
@@ -163,6 +179,8 @@ fn kernels_draw_frequencies_of_their_own_law() {
     assert_eq!(matern.draw(&Sobol, 5, 9, 7), Ok(drawn(Sobol.into(), &Smoothness::ThreeHalves)));
     let rational = RationalQuadratic::new(1.5, 2.0).unwrap();
     assert_eq!(rational.draw(&Orthogonal, 5, 9, 7), Ok(drawn(Orthogonal.into(), &rational)));
+    let powered = PoweredExponential::new(1.5, 2.0).unwrap();
+    assert_eq!(powered.draw(&Orthogonal, 5, 9, 7), Ok(drawn(Orthogonal.into(), &powered)));
     let regularised = RegularisedSoftmax::default();
     assert_eq!(regularised.draw(&Independent, 5, 9, 7), Ok(drawn(Independent.into(), &RootDim)));
     let laplace = Laplace::new(2.0).unwrap();

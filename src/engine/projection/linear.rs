@@ -115,7 +115,7 @@ impl<T: Real> Projection<T> {
         }
         match first_overflow::<T>(&frequencies, &lengthscale) {
             None => Ok(Self::pack(frequencies, &lengthscale, method)),
-            Some(row) => Err(Error::NotFinite { what: "the frequencies divided by the lengthscale", row }),
+            Some(row) => Err(Error::NotFinite { what: overflowing::<T>(), row }),
         }
     }
 
@@ -349,6 +349,14 @@ fn check_inverse<T: Real>(lengthscale: &Lengthscale, dim: usize) -> Result<()> {
     match (0..dim).map(|k| lengthscale.at(k)).find(lost) {
         None => Ok(()),
         Some(value) => Err(Error::Parameter { name: "the lengthscale", value, domain }),
+    }
+}
+
+/// The name of frequencies that overflow, with what helps.
+fn overflowing<T>() -> &'static str {
+    match size_of::<T>() {
+        4 => "the frequencies divided by the lengthscale in f32, where f64 may hold them",
+        _ => "the frequencies divided by the lengthscale",
     }
 }
 

@@ -1,18 +1,25 @@
 //! ln Γ, logarithms of hyperbolic cosines, and the largest of some logarithms.
 
-use std::f64::consts::LN_2;
+use std::f64::consts::{LN_2, TAU};
 
 /// ln |Γ(x)|.
 pub fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// The least argument for which Stirling's series is accurate to rounding.
+/// The least argument for which four terms of Stirling's series are accurate to rounding.
 pub(super) const STIRLING: f64 = 30.0;
 
-/// ln Γ(x + 1) − (x + ½) ln x + x − ½ ln 2π for x ≥ 30.
-pub(super) fn stirling_rest(x: f64) -> f64 {
+/// ln Γ(x + 1) − (x + ½) ln x + x − ½ ln 2π, whose parts cancel for large x.
+pub fn stirling_rest(x: f64) -> f64 {
+    if x < 10.0 {
+        return ln_gamma(x) - (x - 0.5) * x.ln() + x - 0.5 * TAU.ln();
+    }
     let u = (x * x).recip();
+    if x < STIRLING {
+        let more = 1.0 / 1680.0 - u * (1.0 / 1188.0 - u * (691.0 / 360_360.0));
+        return (1.0 / 12.0 - u * (1.0 / 360.0 - u * (1.0 / 1260.0 - u * more))) / x;
+    }
     (1.0 / 12.0 - u * (1.0 / 360.0 - u * (1.0 / 1260.0 - u / 1680.0))) / x
 }
 
@@ -44,6 +51,23 @@ mod tests {
         close(ln_gamma(3.7), 1.42807232666538813, 1e-14);
         close(ln_gamma(171.5), 709.143163030928242, 1e-14);
         close(ln_gamma(100000.0), 1.05128770897365689e+6, 1e-14);
+    }
+
+    /// On both sides of the arguments where longer and shorter series begin.
+    #[test]
+    #[allow(clippy::excessive_precision)]
+    fn the_rest_of_stirlings_series() {
+        for (x, rest) in [
+            (0.05, 0.75186114474776213653),
+            (1.0, 0.08106146679532725822),
+            (9.99, 0.0083388967977343302689),
+            (10.0, 0.0083305634333628712565),
+            (29.9, 0.0027869641212798201808),
+            (30.0, 0.0027776749297526936036),
+            (1000.0, 0.000083333330555556349206),
+        ] {
+            assert!((stirling_rest(x) - rest).abs() < 1e-14, "{x}");
+        }
     }
 
     #[test]

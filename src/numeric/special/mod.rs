@@ -18,7 +18,7 @@ pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i};
 pub use chi::{chi_quantile, chi_tails};
 pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};
-pub use elementary::{largest, ln_cosh, ln_gamma};
+pub use elementary::{largest, ln_cosh, ln_gamma, stirling_rest};
 pub use log_space::{
     expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh, ln_sum_exp, real_part_excess, relative_deviation,
     scaled_sum,

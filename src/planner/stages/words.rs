@@ -1,7 +1,7 @@
 //! The title of a plan, and why each of its recipes stands where it does.
 
 use super::ranking::Scored;
-use crate::kernel::Lengthscale;
+use crate::kernel::{Lengthscale, ShiftInvariant};
 use crate::map::AnyKernel;
 use crate::planner::costs::Measure;
 use crate::planner::forecasts::Expected;
@@ -45,7 +45,14 @@ fn kernel(kernel: &AnyKernel) -> String {
             format!("ℓ from {} to {}", number(least), number(most))
         }
     };
-    format!("{}, {lengthscale}", kernel.tag())
+    let name = match kernel {
+        AnyKernel::Matern(kernel) => kernel.name(),
+        AnyKernel::RationalQuadratic(kernel) => kernel.name(),
+        AnyKernel::PoweredExponential(kernel) => kernel.name(),
+        AnyKernel::Own(kernel) => kernel.name(),
+        _ => kernel.tag().into(),
+    };
+    format!("{name}, {lengthscale}")
 }
 
 /// Why each recipe stands where it does, as a sentence.

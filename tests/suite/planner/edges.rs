@@ -7,7 +7,8 @@ use random_features::data::Reservoir;
 use random_features::extend::{ShiftInvariant, Spectrum};
 use random_features::frequency::{Antithetic, Independent, Orthogonal};
 use random_features::kernel::{
-    Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+    Gaussian, Laplace, Lengthscale, Matern, PoweredExponential, RationalQuadratic, RegularisedSoftmax,
+    Smoothness, Softmax,
 };
 use random_features::map::AnyKernel;
 use random_features::planner::{Loss, Measure, Plan, Planner};
@@ -201,8 +202,10 @@ impl ShiftInvariant for Own {
 #[test]
 fn other_kernels_have_plans() {
     let x = normal(40, 3, 0.6, 1);
-    let targets: [AnyKernel; 6] = [
+    let targets: [AnyKernel; 8] = [
         Matern::new(Smoothness::ThreeHalves, 1.0).unwrap().into(),
+        Matern::new(Smoothness::of(0.8).unwrap(), 1.0).unwrap().into(),
+        PoweredExponential::new(1.5, 1.0).unwrap().into(),
         RationalQuadratic::new(1.5, 1.0).unwrap().into(),
         Laplace::new(1.0).unwrap().into(),
         RegularisedSoftmax::default().into(),
