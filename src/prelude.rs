@@ -20,7 +20,7 @@ pub use crate::apply::{Criterion, Glm, RidgeSearch};
 pub use crate::frequency::{Hadamard, Independent, Orthogonal, Simplex, Sobol};
 pub use crate::kernel::{
     Gaussian, Kernel, Laplace, Matern, PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness,
-    Softmax,
+    Softmax, SpectralMixture,
 };
 pub use crate::map::{
     AnyKernel, Features, Gerf, Hyperbolic, Map, Nonlinear, Positive, Recipe, Side, Sign, Trigonometric,

@@ -14,7 +14,9 @@ pub(crate) fn can_tell(omega: &Frequencies) -> bool {
 /// than 3/√m + 0.05 are told apart, and equal ones are with probability 10⁻⁶ at most.
 pub(crate) fn agrees(reference: &Reference, kernel: &dyn ShiftInvariant, omega: &Frequencies) -> bool {
     let found = sorted(&match kernel.spectrum() {
-        Spectrum::Polar(_) => omega.squared_norms().into_iter().map(f64::sqrt).collect::<Vec<f64>>(),
+        Spectrum::Polar(_) | Spectrum::Mixture(_) => {
+            omega.squared_norms().into_iter().map(f64::sqrt).collect::<Vec<f64>>()
+        }
         Spectrum::Product(_) => omega.rows().iter().take(SAMPLE).map(|v| v.abs()).collect(),
     });
     let independent = independent(reference, omega, &found);

@@ -167,7 +167,7 @@ mod tests {
             (with(Radius::Matern(Smoothness::FiveHalves)), "41844768e26639fa"),
             (with(Radius::Matern(Smoothness::Nu(0.8))), "75711d9111b72a84"),
             (with(Radius::RationalQuadratic { alpha: 1.5 }), "3a103a18f8c590fe"),
-            (with(Radius::PoweredExponential { alpha: 1.5 }), "?"),
+            (with(Radius::PoweredExponential { alpha: 1.5 }), "c56db044fca0da14"),
             (with(Radius::Cauchy), "6c8d1922bcebebce"),
             (with(Radius::Other), "16f0fabc35e5dba4"),
             (with(Radius::OtherProduct), "95b26123e72192e5"),

@@ -1,12 +1,14 @@
 //! Draws of the kernels: the law of the frequencies comes from the kernel, and the coupling adds how they depend on each other.
 
-use super::draw::draw_with;
-use super::{AnyCoupling, Coupling, Frequencies, Halton, PlainCoupling, Product, Sobol};
+use super::draw::{draw_with, generator};
+use super::shape::{check_memory, check_shape};
+use super::{AnyCoupling, Coupling, Draw, Frequencies, Halton, Independent, PlainCoupling, Product, Sobol};
 use crate::error::{Error, Result};
 use crate::kernel::{
     Chi, Gaussian, Laplace, Marginal, Matern, PoweredExponential, Radius, RationalQuadratic,
-    RegularisedSoftmax, RootDim, ShiftInvariant, Softmax, Spectrum,
+    RegularisedSoftmax, RootDim, ShiftInvariant, Softmax, SpectralMixture, Spectrum,
 };
+use crate::theory::Law;
 
 macro_rules! draws {
     ($($Kernel:ty: $example:literal, |$kernel:ident| $spectrum:expr;)*) => {$(
@@ -44,6 +46,8 @@ let omega = matern.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
 let omega = RationalQuadratic::new(1.0, 2.0)?.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
     PoweredExponential: "use random_features::{frequency::Orthogonal, kernel::PoweredExponential};
 let omega = PoweredExponential::new(1.5, 2.0)?.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
+    SpectralMixture: "use random_features::{frequency::Independent, kernel::SpectralMixture};
+let omega = SpectralMixture::periodic(vec![1.0; 4], 0.7)?.draw(&Independent, 4, 32, 7)?;", |kernel| kernel.spectrum();
     Laplace: "use random_features::{frequency::Sobol, kernel::Laplace};
 let omega = Laplace::new(2.0)?.draw(&Sobol, 4, 32, 7)?;", |kernel| kernel.spectrum();
 }
@@ -95,7 +99,28 @@ pub(crate) fn draw(
             }
         }
         Spectrum::Product(marginal) => draw_product(marginal, coupling, d, m, seed),
+        Spectrum::Mixture(mixture) => draw_mixture(mixture, coupling, d, m, seed),
     }
+}
+
+/// Draws independent frequencies of a mixture.
+fn draw_mixture(
+    mixture: &SpectralMixture,
+    coupling: &dyn Coupling,
+    d: usize,
+    m: usize,
+    seed: u64,
+) -> Result<Frequencies> {
+    let Some(AnyCoupling::Plain(PlainCoupling::Independent)) = coupling.recipe() else {
+        return Err(Error::Unsupported {
+            what: "frequencies of a mixture from another coupling than Independent",
+        });
+    };
+    check_shape(d, m)?;
+    check_memory(d, m)?;
+    let law = mixture.law();
+    let mut rng = generator(seed, "mixture", &Draw { radii: law, ..Draw::new(d, m, Independent) });
+    Frequencies::from_parts(mixture.rows(d, m, &mut rng)?, Law::independent(m).with_radius(law))
 }
 
 /// Draws frequencies whose coordinates have this law.

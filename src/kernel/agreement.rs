@@ -100,6 +100,10 @@ fn numbers(spectrum: Spectrum<'_>, dim: usize) -> Result<Vec<f64>> {
             let step = 0.5 / SAMPLE as f64;
             Ok((0..SAMPLE).map(|k| marginal.lower_quantile((k as f64 + 0.5) * step).abs()).collect())
         }
+        Spectrum::Mixture(mixture) => {
+            let rows = mixture.rows(dim, SAMPLE, &mut crate::rng(0))?;
+            Ok(rows.rows().into_iter().map(|row| row.dot(&row).sqrt()).collect())
+        }
     }
 }
 

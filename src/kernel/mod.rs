@@ -19,6 +19,7 @@
 //! | functions with kinks, with one derivative, with two, … | [`Matern`] of smoothness ½, 3/2, 5/2, … |
 //! | rough functions, and functions that are rough in each coordinate | [`PoweredExponential`], [`Laplace`] |
 //! | several scales at once | [`RationalQuadratic`] |
+//! | sums and products of kernels, waves that repeat | [`SpectralMixture`] |
 //! | hours, days, angles | [`Gaussian`] of [`periodic`](crate::data::periodic) points |
 //! | queries and keys of attention | [`Softmax`], [`RegularisedSoftmax`] |
 //! | directions without lengths | [`Angular`] |
@@ -40,6 +41,7 @@ mod rational_quadratic;
 pub(crate) mod regularised;
 pub(crate) mod shift_invariant;
 mod softmax;
+mod spectral_mixture;
 pub(crate) mod spectrum;
 
 pub use activation::Activation;
@@ -59,6 +61,7 @@ pub use regularised::RegularisedSoftmax;
 pub(crate) use regularised::RootDim;
 pub(crate) use shift_invariant::{OwnKernel, ShiftInvariant};
 pub use softmax::Softmax;
+pub use spectral_mixture::SpectralMixture;
 pub(crate) use spectrum::{Marginal, Radii, Radius, Spectrum};
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2};

@@ -87,7 +87,7 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
     fn spectrum(&self) -> Spectrum<'_>;
 
     /// k as a function of ‖δ‖² if the spectrum is polar; the factor of one coordinate as a function of its square if the
-    /// spectrum is a product.
+    /// spectrum is a product; k along the first coordinate if it is a mixture.
     fn of_square(&self, square: f64) -> SignedLog;
 
     /// ln of the variance of cos(ω·δ), ½(1 + k(2δ) − 2k(δ)²), for δ = (x − y)/ℓ.
@@ -95,8 +95,8 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
     /// The relative error of the default is about eps/(1 − k(δ)). A kernel that can compute k(2δ)/k(δ)⁴ without
     /// cancellation should override it.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
-        let at = |factor: f64| of_squares(self, delta.iter().map(|v| (factor * v) * (factor * v)));
-        let (once, twice) = (at(1.0), at(2.0));
+        let times = |factor: f64| at(self, delta.len(), |l| factor * delta[l]);
+        let (once, twice) = (times(1.0), times(2.0));
         if twice.sign > 0.0 && once.sign != 0.0 {
             return ln_variance(once.ln_abs, twice.ln_abs - 4.0 * once.ln_abs);
         }
@@ -114,17 +114,19 @@ pub(super) fn ln_variance(ln: f64, gap: f64) -> f64 {
     (0.5 * (below * below + rest).max(0.0)).ln()
 }
 
-/// k from the squares of the coordinates of δ.
-fn of_squares<K: ShiftInvariant + ?Sized>(kernel: &K, squares: impl Iterator<Item = f64>) -> SignedLog {
+/// k at the difference whose coordinate l is `delta(l)`, l < d.
+pub(super) fn at<K: ShiftInvariant + ?Sized>(
+    kernel: &K,
+    d: usize,
+    delta: impl Fn(usize) -> f64,
+) -> SignedLog {
+    let squares = (0..d).map(&delta).map(|v| v * v);
     match kernel.spectrum() {
         Spectrum::Polar(_) => kernel.of_square(squares.sum()),
         Spectrum::Product(_) => {
-            squares.map(|square| kernel.of_square(square)).fold(SignedLog::from(1.0), |product, factor| {
-                let zero = product.sign == 0.0 || factor.sign == 0.0;
-                let product = SignedLog { sign: product.sign * factor.sign, ..product };
-                if zero { SignedLog::from(0.0) } else { product.scaled(factor.ln_abs) }
-            })
+            squares.fold(SignedLog::from(1.0), |product, square| product.times(kernel.of_square(square)))
         }
+        Spectrum::Mixture(mixture) => mixture.at(d, &delta),
     }
 }
 
@@ -148,13 +150,7 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
         let square = |x: f64, y: f64| (x - y) * (x - y);
         match self.spectrum() {
             Spectrum::Polar(_) => self.of_square(self.lengthscale().sum(x, y, square)),
-            Spectrum::Product(_) => {
-                let scaled = |(k, (x, y)): (usize, (&T, &T))| {
-                    let delta = (x.widen() - y.widen()) / self.lengthscale().at(k);
-                    delta * delta
-                };
-                of_squares(self, x.iter().zip(y).enumerate().map(scaled))
-            }
+            _ => at(self, x.len(), |l| (x[l].widen() - y[l].widen()) / self.lengthscale().at(l)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::generator::Generator;
 use rand_distr::{ChiSquared, Distribution};
 
-use super::{Cauchy, Chi, PoweredExponential, RationalQuadratic, RootDim, Smoothness};
+use super::{Cauchy, Chi, PoweredExponential, RationalQuadratic, RootDim, Smoothness, SpectralMixture};
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::tagged::tagged;
@@ -18,6 +18,8 @@ pub enum Spectrum<'a> {
     Polar(&'a dyn Radii),
     /// The coordinates of ω are independent and identically distributed: k is a product over the coordinates of δ.
     Product(&'a dyn Marginal),
+    /// ω is drawn from one of several sums of independent frequencies.
+    Mixture(&'a SpectralMixture),
 }
 
 impl Spectrum<'_> {
@@ -26,6 +28,7 @@ impl Spectrum<'_> {
         match self {
             Spectrum::Polar(radii) => radii.law(),
             Spectrum::Product(marginal) => marginal.law(),
+            Spectrum::Mixture(mixture) => mixture.law(),
         }
     }
 }
@@ -139,6 +142,8 @@ pub enum Radius {
     },
     /// Independent coordinates with the Cauchy distribution: spectral law of the Laplace kernel.
     Cauchy,
+    /// The law of a [`SpectralMixture`], which draws its frequencies itself, by a hash of its parameters.
+    Mixture(u64),
     /// Uniform directions, with a law of the norm that has no name here.
     Other,
     /// Independent coordinates, with a law that has no name here.
@@ -154,6 +159,7 @@ tagged!(Radius, "a law of frequencies" {
     "rational quadratic" => RationalQuadratic { alpha: f64 },
     "powered exponential" => PoweredExponential { alpha: f64 },
     "cauchy" => Cauchy,
+    "mixture" => Mixture(hash: u64),
     "other" => Other,
     "other product" => OtherProduct,
     "unstated" => Unstated,
@@ -202,7 +208,8 @@ impl Radius {
 
     /// Whether directions are stated to be uniform.
     pub(crate) fn is_polar(self) -> bool {
-        self.named_marginal().is_none() && !matches!(self, Radius::OtherProduct | Radius::Unstated)
+        self.named_marginal().is_none()
+            && !matches!(self, Radius::Mixture(_) | Radius::OtherProduct | Radius::Unstated)
     }
 }
 
@@ -245,6 +252,7 @@ impl std::fmt::Display for Radius {
                 write!(f, "frequencies for the kernel powered exponential, α = {alpha}")
             }
             Radius::Cauchy => write!(f, "frequencies for the kernel Laplace"),
+            Radius::Mixture(_) => write!(f, "frequencies for a spectral mixture"),
             Radius::Other => write!(f, "frequencies of radii whose law has no name"),
             Radius::OtherProduct => write!(f, "frequencies of coordinates whose law has no name"),
             Radius::Unstated => write!(f, "frequencies of radii whose law is not stated"),

@@ -4,7 +4,7 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::{
     ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, PoweredExponential,
-    RationalQuadratic, RegularisedSoftmax, ShiftInvariant, Softmax,
+    RationalQuadratic, RegularisedSoftmax, ShiftInvariant, Softmax, SpectralMixture,
 };
 use crate::once::once;
 use crate::tagged::tagged;
@@ -20,7 +20,7 @@ macro_rules! kernels {
         /// Gaussian, differ only by a factor for each point.
         ///
         /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `matern, ν = 0.8`, `rational quadratic, α = 1`,
-        /// `powered exponential, α = 1.5`, `regularised softmax`, `regularised softmax in dimension 64`, `angular` or `activation
+        /// `powered exponential, α = 1.5`, `spectral mixture (0.3 × gaussian 2 × cosine [1.5] + 0.7 × laplace)`, `regularised softmax`, `regularised softmax in dimension 64`, `angular` or `activation
         /// relu, offset 0.1`. The lengthscale, 1 by default, follows: `gaussian 0.5` or `gaussian, lengthscale 0.5`, and one for
         /// each dimension `gaussian, lengthscales [0.5, 2]`. `Display` writes texts that can be read.
         ///
@@ -116,6 +116,8 @@ kernels! {
     "rational quadratic" => RationalQuadratic: shift_invariant,
     /// exp(−(‖x−y‖/ℓ)^α); the radii of its spectral law.
     "powered exponential" => PoweredExponential: shift_invariant,
+    /// Sums of products of kernels, cosines and periodic kernels; frequencies of its own.
+    "spectral mixture" => SpectralMixture: shift_invariant,
     /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
     "laplace" => Laplace: shift_invariant,
     /// 1 − 2θ/π with the angle θ between x and y; uniform directions.
@@ -168,6 +170,7 @@ impl AnyKernel {
             AnyKernel::PoweredExponential(kernel) => {
                 PoweredExponential::new(kernel.alpha(), lengthscale)?.into()
             }
+            AnyKernel::SpectralMixture(kernel) => kernel.with_lengthscale(lengthscale)?.into(),
             AnyKernel::Laplace(_) => Laplace::new(lengthscale)?.into(),
             AnyKernel::ActivationKernel(kernel) => kernel.with_lengthscale(lengthscale)?.into(),
             AnyKernel::Implied(_) => AnyKernel::Implied(lengthscale),

@@ -126,7 +126,7 @@ impl MapConfig {
             Mechanism::Sketched(_) => return Err(self.refused("its sketch is made by a program")),
             _ => {
                 let m = self.m.ok_or_else(|| self.refused("it needs m, the number of frequencies"))?;
-                return Ok(self.draw(m, kernel).into());
+                return Ok(self.draw(m, kernel)?.into());
             }
         };
         let law = law.ok_or_else(|| {
@@ -149,9 +149,12 @@ impl MapConfig {
     }
 
     /// The draw whose law is the kernel's.
-    fn draw(&self, m: usize, kernel: &AnyKernel) -> Draw {
+    ///
+    /// # Errors
+    /// [`Sampler`](Error::Sampler) for a spectral mixture, whose frequencies are drawn by the kernel.
+    fn draw(&self, m: usize, kernel: &AnyKernel) -> Result<Draw> {
         let law = kernel.radius().unwrap_or(Radius::Chi);
-        draw_of_law(self.d, m, self.coupling, law).with_stream(self.stream)
+        Ok(draw_of_law(self.d, m, self.coupling, law)?.with_stream(self.stream))
     }
 
     fn refused(&self, reason: impl Into<String>) -> Error {

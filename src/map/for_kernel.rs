@@ -37,6 +37,7 @@ impl<T: Real> Map<T> {
     /// | [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax) | [`Positive`], m features | [`Simplex`] | as for softmax |
     /// | [`Gaussian`](crate::kernel::Gaussian), [`Matern`](crate::kernel::Matern), [`RationalQuadratic`](crate::kernel::RationalQuadratic), [`PoweredExponential`](crate::kernel::PoweredExponential) | [`Trigonometric`], 2m features | [`Orthogonal`] | errors are bounded, and orthogonal frequencies have the lower variance for points at distances of some lengthscales |
     /// | [`Laplace`](crate::kernel::Laplace) | [`Trigonometric`], 2m features | [`Product`](crate::frequency::Product) | coordinates of a frequency must be independent |
+    /// | [`SpectralMixture`](crate::kernel::SpectralMixture) | [`Trigonometric`], 2m features | [`Independent`] | rows are sums of frequencies of several laws |
     /// | [`Angular`](crate::kernel::Angular) | [`Sign`], m features | [`Orthogonal`] | signs on orthogonal frequencies repeat each other less |
     /// | [`ActivationKernel`](crate::kernel::ActivationKernel) | [`Nonlinear`], m features | [`Orthogonal`] | as for angles |
     /// | [`AnyKernel::own`] | [`Trigonometric`], 2m features | [`Orthogonal`], or independent coordinates if its spectrum is a product | as for the Gaussian kernel |
@@ -83,10 +84,7 @@ impl Recipe {
         let kernel = kernel.into();
         let best = Best::of(&kernel, d)?;
         let law = kernel.spectrum()?.law();
-        if !law.is_named() {
-            return Err(Error::Sampler { what: "frequencies", law: law.to_string() });
-        }
-        let draw = draw_of_law(d, m, Some(best.coupling).filter(|_| law.is_polar()), law);
+        let draw = draw_of_law(d, m, Some(best.coupling).filter(|_| law.is_polar()), law)?;
         if let AnyKernel::RegularisedSoftmax(kernel) = &kernel {
             kernel.check_padded(d, draw.padded_dim())?;
         }
@@ -141,12 +139,18 @@ impl AnyKernel {
 }
 
 /// The draw of this law, whose coupling is orthogonal, or one of independent coordinates, unless stated.
-pub(super) fn draw_of_law(d: usize, m: usize, coupling: Option<AnyCoupling>, law: Radius) -> Draw {
+///
+/// # Errors
+/// [`Sampler`](Error::Sampler) for a law that a name alone does not draw.
+pub(super) fn draw_of_law(d: usize, m: usize, coupling: Option<AnyCoupling>, law: Radius) -> Result<Draw> {
+    if !law.is_named() || matches!(law, Radius::Mixture(_)) {
+        return Err(Error::Sampler { what: "frequencies", law: law.to_string() });
+    }
     let default: AnyCoupling =
         if law.is_polar() { Orthogonal.into() } else { PlainCoupling::Product(law).into() };
     let draw = Draw::new(d, m, coupling.unwrap_or(default));
     // A coupling of independent coordinates holds their law itself.
-    if law.is_polar() { Draw { radii: law, ..draw } } else { draw }
+    Ok(if law.is_polar() { Draw { radii: law, ..draw } } else { draw })
 }
 
 /// The map and the coupling that are best for a kernel.
@@ -177,7 +181,9 @@ impl Best {
                 itself(Positive.into(), Orthogonal.into())
             }
             (_, Spectrum::Polar(_)) => itself(Trigonometric.into(), Orthogonal.into()),
-            (_, Spectrum::Product(_)) => itself(Trigonometric.into(), Independent.into()),
+            (_, Spectrum::Product(_) | Spectrum::Mixture(_)) => {
+                itself(Trigonometric.into(), Independent.into())
+            }
         })
     }
 }

@@ -13,13 +13,17 @@ use crate::error::{Error, Result};
 use crate::frequency::{Rates, check_probability};
 use crate::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Laplace, Lengthscale, Matern, PoweredExponential,
-    RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+    RationalQuadratic, RegularisedSoftmax, ShiftInvariant, Smoothness, Softmax, SpectralMixture,
 };
 use crate::names::{Named, UnreadWords, plain};
 use crate::theory::gerf::GerfSign;
 
 /// The name of a lengthscale without a kernel in messages.
 const IMPLIED: &str = "a lengthscale without a kernel";
+
+/// What the text of a spectral mixture needs.
+const MIXTURE: &str = "its terms stand in parentheses: “spectral mixture (0.3 × gaussian 2 × cosine [1.5] + 0.7 × laplace)”, \
+                       of kernels that are functions of x − y";
 
 impl FromStr for AnyKernel {
     type Err = Error;
@@ -32,7 +36,7 @@ impl FromStr for AnyKernel {
     /// [`Text`](Error::Text) with the names that are known, or with the fault; [`Parameter`](Error::Parameter) if a
     /// number is outside its domain.
     fn from_str(text: &str) -> Result<Self> {
-        let text = plain(text);
+        let (mixture, text) = mixture(plain(text))?;
         let Named { name, words } = Named::read("a kernel", &text, AnyKernel::TAGS, &[(IMPLIED, "implied")])?;
         let mut words = words.joined();
         // Named options are read first, then parameters, then the lengthscale as the number that is left.
@@ -45,6 +49,7 @@ impl FromStr for AnyKernel {
             "matern" => Matern::new(smoothness(&mut words)?, 1.0)?.into(),
             "rational quadratic" => RationalQuadratic::new(alpha(&mut words)?, 1.0)?.into(),
             "powered exponential" => PoweredExponential::new(alpha(&mut words)?, 1.0)?.into(),
+            "spectral mixture" => mixture.ok_or_else(|| words.refused(MIXTURE))?.into(),
             "angular" => Angular.into(),
             "activation" => activation(&mut words)?.into(),
             "implied" => AnyKernel::Implied(Lengthscale::default()),
@@ -56,6 +61,49 @@ impl FromStr for AnyKernel {
         words.finish()?;
         Ok(kernel)
     }
+}
+
+/// Takes the terms of a spectral mixture, which stand in parentheses, out of a text.
+fn mixture(text: String) -> Result<(Option<SpectralMixture>, String)> {
+    let found = text.starts_with("spectral mixture").then(|| text.split_once('(')).flatten();
+    let Some((name, (terms, rest))) = found.and_then(|(name, rest)| Some((name, rest.rsplit_once(')')?)))
+    else {
+        return Ok((None, text));
+    };
+    let terms = terms.split(" + ").map(term).collect::<Result<Vec<_>>>()?;
+    let terms: Vec<(f64, &dyn ShiftInvariant)> =
+        terms.iter().map(|(weight, product)| (*weight, product as &dyn ShiftInvariant)).collect();
+    Ok((Some(SpectralMixture::sum(&terms)?), format!("{name}{rest}")))
+}
+
+/// A term of a mixture: factors, and a weight before them.
+fn term(text: &str) -> Result<(f64, SpectralMixture)> {
+    let mut factors: Vec<&str> = text.split(['×', '*']).map(str::trim).collect();
+    let weight = factors[0].parse();
+    if weight.is_ok() {
+        factors.remove(0);
+    }
+    let factors = factors.into_iter().map(factor).collect::<Result<Vec<_>>>()?;
+    let factors = factors.iter().map(AnyKernel::shift_invariant).collect::<Option<Vec<_>>>();
+    let refused = || Error::Text { what: "a kernel", text: text.into(), reason: MIXTURE.into() };
+    Ok((weight.unwrap_or(1.0), SpectralMixture::product(&factors.ok_or_else(refused)?)?))
+}
+
+/// A factor of a term: a cosine, a periodic kernel, or the name of another kernel.
+fn factor(text: &str) -> Result<AnyKernel> {
+    let Ok(Named { name, mut words }) = Named::read("a kernel", text, &["cosine", "periodic"], &[]) else {
+        return text.parse();
+    };
+    let numbers = words.list()?.ok_or_else(|| words.refused("it needs a list: “cosine [1, 2]”"))?;
+    let kernel = match name {
+        "cosine" => SpectralMixture::cosine(numbers)?,
+        _ => {
+            let named = words.behind("lengthscale")?;
+            SpectralMixture::periodic(numbers, named.or_else(|| words.number()).unwrap_or(1.0))?
+        }
+    };
+    words.finish()?;
+    Ok(kernel.into())
 }
 
 fn regularised(words: &mut UnreadWords<'_>) -> Result<RegularisedSoftmax> {

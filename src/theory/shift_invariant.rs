@@ -85,6 +85,7 @@ mod tests {
             let k = |delta: &[f64]| match kernel.spectrum() {
                 Spectrum::Polar(_) => kernel.of_square(delta.iter().map(|v| v * v).sum()).value(),
                 Spectrum::Product(_) => delta.iter().map(|v| kernel.of_square(v * v).value()).product(),
+                Spectrum::Mixture(_) => unreachable!("no mixture is among them"),
             };
             for size in [0.3, 0.5, 0.9, 1.3, 2.0, 5.0, 40.0f64] {
                 let (delta, twice) = ([0.6 * size, -0.8 * size], [1.2 * size, -1.6 * size]);

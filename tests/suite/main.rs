@@ -54,6 +54,7 @@ mod smoother;
 mod softmax_sampling;
 #[cfg(feature = "sparse")]
 mod sparse;
+mod spectral_mixture;
 mod standing;
 mod statistics;
 mod stopped;

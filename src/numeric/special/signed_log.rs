@@ -42,6 +42,14 @@ impl SignedLog {
         SignedLog::from(terms.map(|term| term.scaled(-top).value()).sum::<f64>()).scaled(top)
     }
 
+    /// The product of two numbers; 0 if one of them is.
+    pub(crate) fn times(self, other: Self) -> Self {
+        if self.sign == 0.0 || other.sign == 0.0 {
+            return SignedLog::from(0.0);
+        }
+        SignedLog { sign: self.sign * other.sign, ..self }.scaled(other.ln_abs)
+    }
+
     /// The number times e^`ln`; NaN for 0 times ∞ and ∞ times 0.
     pub fn scaled(self, ln: f64) -> Self {
         let ln_abs = self.ln_abs + ln;

@@ -3,7 +3,7 @@
 use super::goal::{Goal, Loss};
 use super::planner::Planner;
 use crate::error::{Error, Result, checked_positive};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Radius};
 
 /// Refuses questions that have no answer, and gives the exact kernel.
 pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
@@ -42,6 +42,10 @@ pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     }
     let kernel =
         planner.kernel.kernel().ok_or(Error::Unsupported { what: "a plan for a kernel without a name" })?;
+    if let Some(Radius::Mixture(_)) = planner.kernel.radius() {
+        let what = "a plan for a spectral mixture, whose frequencies are independent with any map";
+        return Err(Error::Unsupported { what });
+    }
     if planner.kernel.radius().is_none() {
         return Err(Error::Unsupported { what: "a plan for a kernel of functions of projections" });
     }

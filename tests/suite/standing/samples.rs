@@ -17,7 +17,7 @@ use random_features::frequency::{
 };
 use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern,
-    PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
+    PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax, SpectralMixture,
 };
 use random_features::map::{AnyKernel, Importance, Shift, Transform};
 use random_features::planner::{Calibration, Measure, Plan, Planner};
@@ -180,6 +180,14 @@ fn use_kernel(kernel: impl Kernel<f64>) -> Result<Vec<f64>, Error> {
     Ok(all)
 }
 
+fn mixture() -> SpectralMixture {
+    let wave = SpectralMixture::cosine(vec![0.5, -1.0]).unwrap();
+    let periodic = SpectralMixture::periodic(vec![1.0, 0.5], 0.7).unwrap();
+    let product =
+        SpectralMixture::product(&[&wave, &periodic, &Laplace::new(vec![0.7, 1.3]).unwrap()]).unwrap();
+    SpectralMixture::sum(&[(0.3, &product), (0.7, &Gaussian::new(0.7).unwrap())]).unwrap()
+}
+
 fn small_draw(draw: &Draw) -> Result<Vec<f64>, Error> {
     if draw.d.max(draw.m) > 1000 {
         return Err(Error::Unsupported { what: "so many frequencies, in a test" });
@@ -263,6 +271,7 @@ fn laws() -> Vec<Sample> {
         Sample::new("Matern", &Matern::new(Smoothness::FiveHalves, 0.7).unwrap(), use_kernel),
         Sample::new("RationalQuadratic", &RationalQuadratic::new(1.5, 0.7).unwrap(), use_kernel),
         Sample::new("PoweredExponential", &PoweredExponential::new(1.5, 0.7).unwrap(), use_kernel),
+        Sample::new("SpectralMixture", &mixture(), use_kernel),
         Sample::new(
             "RegularisedSoftmax",
             &RegularisedSoftmax::in_dimension(2).with_lengthscale(each()).unwrap(),

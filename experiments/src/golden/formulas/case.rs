@@ -39,6 +39,12 @@ impl Case<'_> {
         values.iter().map(decimal).collect()
     }
 
+    /// A list of numbers among the parameters.
+    pub fn list(&self, name: &str) -> Result<Vec<f64>, String> {
+        let values = self.json["params"][name].as_array().ok_or(format!("{name} is missing"))?;
+        values.iter().map(decimal).collect()
+    }
+
     pub fn points(&self) -> Result<(Array1<f64>, Array1<f64>), String> {
         let (x, y) = (self.point("x")?, self.point("y")?);
         let d = self.json["d"].as_u64().map_or(x.len(), |d| d as usize);
