@@ -57,6 +57,11 @@ fn the_evidence_is_a_criterion_of_counts() {
     // 120 and 80 rows have no whole weights that balance them.
     let refused = model.search_by(&Criterion::LogEvidence, &x, Targets::from(&labels).balanced().unwrap());
     assert!(refused.unwrap_err().to_string().contains("whole numbers"));
+    // Nor are half rows of the class 0 counts of it.
+    let halves = Array1::from_iter(labels.iter().map(|label| if *label == 0 { 0.5 } else { 1.0 }));
+    let targets = Targets::from(&labels).with_weights(&halves).unwrap();
+    let refused = model.search_by(&Criterion::LogEvidence, &x, targets);
+    assert!(refused.unwrap_err().to_string().contains("whole numbers"));
 }
 
 #[test]
@@ -142,6 +147,60 @@ fn groups_and_blocks_are_left_out_by_refits() {
         }
         let fit = model.search_by(&Criterion::Folds(6), x, labels).unwrap();
         assert!(fit.errors().iter().all(|(_, error)| error.is_finite()));
+    }
+}
+
+/// Rows of each class are dealt to folds in turn, those of the next class from the next fold on; one that is alone is in every fit.
+#[test]
+fn folds_are_dealt_class_by_class() {
+    let (x, mut labels) = labelled::<f64>(90, 3);
+    labels[40] = 3;
+    let model = Glm::logistic(trigonometric(4, 1.2), 4).unwrap();
+    let fit = model.search_by(&Criterion::Folds(4), &x, &labels).unwrap();
+    let mut next = [0; 4];
+    let deal = |class: &usize| {
+        next[*class] += 1;
+        (*class < 3).then_some((next[*class] + class) % 4)
+    };
+    let folds: Vec<Option<usize>> = labels.iter().map(deal).collect();
+    let of =
+        |inside: &dyn Fn(Option<usize>) -> bool| (0..90).filter(|i| inside(folds[*i])).collect::<Vec<_>>();
+    let parts: Vec<_> = (0..4).map(|k| (of(&|fold| fold != Some(k)), of(&|fold| fold == Some(k)))).collect();
+    let data = (x, labels);
+    assert!(fit.errors().len() >= 5);
+    for (lambda, error) in fit.errors() {
+        let expected = by_parts(&model, &data, &parts, *lambda);
+        assert!((error / expected - 1.0).abs() < 1e-6, "λ = {lambda}: {error}, {expected}");
+    }
+}
+
+/// λ falls from the trace of the second derivatives at equal probabilities, in the mean over classes: points have features of length 1.
+#[test]
+fn lambda_falls_from_the_trace() {
+    for classes in [3, 4] {
+        let (x, labels) = labelled::<f64>(120, classes);
+        let fit = Glm::logistic(trigonometric(6, 1.2), classes).unwrap().search(&x, &labels).unwrap();
+        let k = classes as f64;
+        let top = 120.0 * (k - 1.0) / (k * k);
+        for (lambda, _) in fit.errors() {
+            let place = 2.0 * (lambda / top).log10();
+            assert!((place - place.round()).abs() < 1e-9, "{classes}: {lambda} of {top}");
+        }
+    }
+}
+
+/// Which of two classes comes first changes nothing, however small losses are.
+#[test]
+fn small_losses_keep_their_digits() {
+    let x = Array2::from_shape_fn((80, 1), |(i, _)| i as f64 / 20.0 + if i < 40 { 0.0 } else { 2.0 });
+    let errors = |first: usize| {
+        let labels: Vec<usize> = (0..80).map(|i| if i < 40 { first } else { 1 - first }).collect();
+        Glm::logistic(line_map(2.0), 2).unwrap().search(&x, &labels).unwrap().errors().to_vec()
+    };
+    let (one, other) = (errors(0), errors(1));
+    assert!(one.iter().any(|(_, error)| *error < 1e-9), "{one:?}");
+    for ((lambda, a), (same, b)) in one.iter().zip(&other) {
+        assert!(lambda == same && (a / b - 1.0).abs() < 1e-6, "λ = {lambda}: {a}, {b}");
     }
 }
 

@@ -1,16 +1,16 @@
 //! Plans for attention, with heads, values and grouped keys.
 
 use super::data::{keys, normal, queries};
-use super::{couplings, label};
-use ndarray::{Array4, Axis, s};
+use super::{couplings, label, near};
+use ndarray::{Array2, Array4, Axis, s};
 use random_features::Error;
-use random_features::apply::attention::{Attention, ExactAttention, Heads};
+use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, TokenSample};
 use random_features::frequency::Independent;
 use random_features::kernel::Softmax;
 use random_features::planner::{Loss, Planner};
 use random_features::recipe::Draw;
 use random_features::theory::Basis;
-use random_features::{Positive, Recipe};
+use random_features::{Map, Positive, Recipe};
 
 /// Tokens of batch × heads × length × dim.
 fn tokens(shape: [usize; 4], deviation: f64, seed: u64) -> Array4<f64> {
@@ -66,6 +66,52 @@ fn forecasts_of_outputs_are_what_attention_is_off() {
         bases.push(stated.basis);
     }
     assert!(bases.iter().any(|basis| matches!(basis, Basis::Approximate | Basis::Simulation(_))));
+}
+
+/// The error of weights and its standard error: of eight parts of the queries, each with its share of Σ p², and of the draws.
+#[test]
+fn errors_of_weights_by_hand() {
+    let draws = 12;
+    let (q, k) = (tokens([1, 1, 16, 3], 0.4, 1), tokens([1, 1, 20, 3], 0.4, 2));
+    let recipe: Recipe = Positive.recipe(Draw::new(3, 256, Independent), Softmax::default());
+    let planner = Planner::of_heads(&q, &k, None).unwrap();
+    let [q, k] = [q, k].map(|x| x.slice(s![0, 0, .., ..]).to_owned());
+    let [x, y]: [Array2<f64>; 2] = [&q, &k].map(|x| x * 3f64.powf(-0.25));
+    let kernel = x.dot(&y.t()).mapv(f64::exp);
+    let normalisers = kernel.sum_axis(Axis(1)).insert_axis(Axis(1));
+    let p = kernel / &normalisers;
+    let size = |x: &Array2<f64>| x.iter().map(|v| v * v).sum::<f64>();
+    let attention = Attention::new(recipe.draw(1).unwrap()).unwrap();
+    let pooled = |report: &dyn Fn(&TokenSample<'_, f64>) -> ErrorReport| {
+        let of_part = |part: usize| {
+            let rows = [part, part + 8];
+            let report = report(&TokenSample::new(&q.select(Axis(0), &rows), &k));
+            (size(&p.select(Axis(0), &rows)) / size(&p), report.weight_error().unwrap().powi(2))
+        };
+        let parts: Vec<(f64, f64)> = (0..8).map(of_part).collect();
+        let mean: f64 = parts.iter().map(|(share, square)| share * square).sum();
+        let spread: f64 = parts.iter().map(|(share, square)| (share * (square - mean)).powi(2)).sum();
+        (mean.sqrt(), 0.5 * (8.0 / 7.0 * spread).sqrt() / mean.sqrt())
+    };
+    let (value, error) = pooled(&|sample| attention.error_report(sample).unwrap());
+    let stated = planner.forecast(&recipe).unwrap().unwrap().loss;
+    near(stated.value, value, "value");
+    near(stated.standard_error, error, "standard error");
+    let (value, of_tokens) = pooled(&|sample| attention.simulated_report(&recipe, draws, sample).unwrap());
+    let square = |seed: u64| {
+        let map: Map<f64> = recipe.draw(seed).unwrap();
+        let estimates = map.gram(&x, &y).unwrap() / &normalisers;
+        let totals = estimates.sum_axis(Axis(1)).insert_axis(Axis(1));
+        size(&(estimates - &p * &totals)) / size(&p)
+    };
+    let squares: Vec<f64> = (0..draws as u64).map(square).collect();
+    let mean = squares.iter().sum::<f64>() / draws as f64;
+    let variance = squares.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (draws - 1) as f64;
+    let largest = squares.iter().copied().fold(0.0, f64::max) / draws as f64;
+    let of_draws = 0.5 * (variance / draws as f64).sqrt().max(largest) / mean * value;
+    let measured = planner.measure(&recipe, draws, 0).unwrap().loss;
+    near(measured.value, value, "value of draws");
+    near(measured.standard_error, of_tokens.hypot(of_draws), "standard error of draws");
 }
 
 /// Points that are scaled by hand have the plan of one head.

@@ -2,7 +2,7 @@
 
 use super::data::{half, normal};
 use super::{couplings, label, quick};
-use ndarray::{Array2, array, s};
+use ndarray::{Array2, Axis, array, s};
 use random_features::data::Reservoir;
 use random_features::extend::{ShiftInvariant, Spectrum};
 use random_features::frequency::{Antithetic, Independent, Orthogonal};
@@ -411,6 +411,13 @@ fn lengthscales_of_medians() {
     let mut constant = x.clone();
     constant.column_mut(1).fill(3.0);
     assert!(of(&constant).is_finite());
+    let title = |x: &Array2<f64>| {
+        let planner = Planner::of_one_set(x).unwrap().with_gaussian_of_medians().unwrap();
+        let plan = planner.with_couplings([Independent.into()]).with_max_features(8).plan().unwrap();
+        plan.title[..plan.title.find(':').unwrap()].to_string()
+    };
+    // So that it is within them.
+    assert_eq!(title(&constant), title(&constant.select(Axis(1), &[0, 2])));
     refused(
         Planner::of_one_set(&Array2::<f64>::ones((10, 2))).unwrap().with_gaussian_of_median().map(drop),
         "",

@@ -1,7 +1,7 @@
 //! Plans are the same each time, are stored, shown and cut down to those that no other beats.
 
 use super::data::{half, normal};
-use super::{couplings, quick};
+use super::{couplings, label, quick};
 use crate::threads::on_threads;
 use random_features::data::Reservoir;
 use random_features::frequency::{Halton, Independent, Orthogonal};
@@ -39,6 +39,23 @@ fn plans() -> Vec<Plan> {
         all.push(small.clone().with_loss(loss).with_max_features(24).plan().unwrap());
     }
     all
+}
+
+/// What is known of some pairs only is near to what holds at all of them, also of quantiles.
+#[test]
+fn some_pairs_are_like_all() {
+    let x = normal(240, 4, 0.4, 3);
+    let planner = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_couplings(couplings());
+    let planner = planner.with_loss(Loss::RelativeMedian).with_max_features(32);
+    let plan = planner.plan().unwrap();
+    let mut compared = 0;
+    for choice in plan.choices.iter().filter(|choice| choice.why.contains("at some of the pairs")) {
+        let all = planner.forecast(&choice.recipe).unwrap().unwrap().loss.value;
+        let ratio = choice.loss() / all;
+        assert!((0.7..1.4).contains(&ratio), "{}: {ratio}", label(choice));
+        compared += 1;
+    }
+    assert!(compared > 0, "{plan}");
 }
 
 #[test]

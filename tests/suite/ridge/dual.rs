@@ -1,6 +1,6 @@
 //! Searches with fewer rows than features: against the definition, for which rows are deleted and refitted.
 
-use ndarray::{Array1, Array2, Axis, s};
+use ndarray::{Array1, Array2, Axis, concatenate, s};
 use random_features::apply::{Criterion, RidgeFit, RidgeSearch, RidgeStatistics};
 use random_features::linalg::Backend;
 use random_features::{Error, Map, Real, Targets};
@@ -192,6 +192,11 @@ fn few_rows_agree_with_their_sums() {
                 let errors = [few, &sums].map(|s| s.errors(&criterion, &[lambda]).unwrap()[0]);
                 near(errors[0], errors[1], 0.0, 1e-6);
             }
+            // Also where landmarks are far, so that the variance of the intercept stands alone.
+            let at = concatenate![Axis(0), x, &x + 20.0];
+            let [mended, other] =
+                [&a, &b].map(|p| p.clone().with_landmarks(&x).unwrap().predict(&at).unwrap());
+            all_near(&mended.variance, &other.variance, 1e-6);
             let (a, b) = (a.predict(&x).unwrap(), b.predict(&x).unwrap());
             all_near(&a.variance, &b.variance, 1e-6);
         }

@@ -1,9 +1,11 @@
 //! How lengthscales are tried: the grid that grows, waves along coordinates, scales of coordinates.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::Error;
+use random_features::apply::{RidgeFit, RidgeSearch, RidgeTrial};
+use random_features::kernel::Lengthscale;
 use random_features::linalg::Backend;
 use random_features::workbench::search::{End, Growth, own_scales, wave_shares};
 
@@ -48,6 +50,27 @@ fn grids_keep_their_bounds() {
         assert!(seed % 4 != 2 || budget < 16 || best == Some(limits[0]), "{seed}: {best:?}");
         assert!(growth.next().is_empty());
     }
+}
+
+/// Places between two are halves, away from the best, on both sides alike.
+#[test]
+fn both_ends_are_searched_alike() {
+    let tried = |sign: i32| {
+        let mut growth = Growth::new([-1, 1], [-11, 11], 16);
+        let mut batches = Vec::new();
+        loop {
+            let mut next = growth.next();
+            if next.is_empty() {
+                return batches;
+            }
+            next.iter().for_each(|k| growth.tell(*k, (f64::from(sign * k) - 8.9).abs()));
+            next.iter_mut().for_each(|k| *k *= sign);
+            next.sort_unstable();
+            batches.push(next);
+        }
+    };
+    assert_eq!(tried(1), tried(-1));
+    assert_eq!(tried(1)[4..], [vec![11], vec![6, 10], vec![7, 9]]);
 }
 
 /// What is better than each place ends the search.
@@ -132,10 +155,44 @@ fn scales_of_coordinates_are_medians_of_pairs() {
     assert!(matches!(own_scales(&Array2::<f64>::ones((1, 2))), Err(Error::Parameter { .. })));
 }
 
+/// The lengthscales of a search, of which the fifth is the median distance.
+fn lengthscales(fit: &RidgeFit<f64>) -> Vec<f64> {
+    let of = |trial: &RidgeTrial| match trial.lengthscale {
+        Some(Lengthscale::Isotropic(ell)) => ell,
+        _ => panic!("{trial}"),
+    };
+    fit.trials().iter().map(of).collect()
+}
+
+/// A wave that is weak beside the noise is one beyond chance in one coordinate, but not in one of 200.
+#[test]
+fn more_coordinates_have_more_chances() {
+    let wide = Array2::from_shape_fn((100, 200), |(i, k)| if k == 0 { number(i, 1) } else { 3.0 });
+    let x = wide.slice(s![.., ..1]).to_owned();
+    let y = Array2::from_shape_fn((100, 1), |(i, _)| ((i * i) as f64).sin() + 0.6 * (40.0 * x[[i, 0]]).sin());
+    let tries_waves = |x: &Array2<f64>| {
+        let all = lengthscales(&RidgeSearch::gaussian(x.ncols(), 4, 1).unwrap().fit(x, &y).unwrap());
+        let places = all.iter().map(|ell| 2.0 * (ell / all[4]).log2());
+        places.into_iter().any(|k: f64| (k - k.round()).abs() > 1e-9)
+    };
+    assert!(tries_waves(&x) && !tries_waves(&wide));
+}
+
+/// Of four waves in as many targets the three that explain most are tried.
+#[test]
+fn the_strongest_waves_are_tried() {
+    let x = Array2::from_shape_fn((200, 1), |(i, _)| number(i, 1));
+    let y = Array2::from_shape_fn((200, 4), |(i, j)| {
+        ((40 + 20 * j) as f64 * x[[i, 0]]).sin() + 0.3 * j as f64 * number(i, 5 + j)
+    });
+    let fit = RidgeSearch::<f64>::gaussian(1, 4, 1).unwrap().without_standardisation().fit(&x, &y).unwrap();
+    let tries = |omega: f64| lengthscales(&fit).iter().any(|ell| (ell * omega - 1.0).abs() < 0.02);
+    assert_eq!([40.0, 60.0, 80.0, 100.0].map(tries), [true, true, true, false], "{fit}");
+}
+
 /// Noise makes no start: in 40 sets of three coordinates none is expected more often than with a probability of 0.01 each.
 #[test]
 fn noise_is_no_wave() {
-    use random_features::apply::RidgeSearch;
     let mut generator = random_features::rng(5);
     let mut found = 0;
     for seed in 0..40 {

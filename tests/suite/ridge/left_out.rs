@@ -313,6 +313,35 @@ fn searches_leave_groups_out() {
     assert!(matches!(wrong, Error::Shape { expected: 180, found: 179, .. }), "{wrong}");
 }
 
+/// Rows of weight 0 are absent with their groups, and of few rows there are two groups all the same.
+#[test]
+fn groups_are_those_of_the_rows_that_count() {
+    let (x, y) = data::<f64>(90);
+    let groups: Vec<usize> = (0..90).map(|i| i * i % 11).collect();
+    let search = |groups| {
+        let search = RidgeSearch::gaussian(3, 8, 5).unwrap().with_lengthscales([1.0]);
+        search.with_criterion(Criterion::LeaveGroupsOut(groups))
+    };
+    let w = Array1::from_shape_fn(90, |i| f64::from(u8::from(i >= 30)));
+    let absent = search(&groups).fit(&x, Targets::from(&y).with_weights(&w).unwrap()).unwrap();
+    let without = search(&groups[30..]).fit(x.slice(s![30.., ..]), y.slice(s![30.., ..])).unwrap();
+    near(absent.error(), without.error(), 1e-9, "rows of weight 0");
+    let thirds: Vec<usize> = (0..90).map(|i| i % 3).collect();
+    assert!(search(&thirds).with_rows(10).fit(&x, &y).unwrap().error().is_finite());
+}
+
+/// A λ that is chosen by some of the rows is at least the one that all of them are told to need.
+#[test]
+fn all_rows_need_a_larger_lambda() {
+    let (x, y) = data::<f64>(200);
+    let search = |lambda: f64| {
+        let search = RidgeSearch::gaussian(3, 8, 5).unwrap().with_lengthscales([30.0]).with_lambdas([lambda]);
+        search.with_criterion(Criterion::HeldOutShare(0.5)).fit(&x, &y)
+    };
+    let Err(Error::Singular { least, .. }) = search(1e-300) else { panic!("λ is hidden by rounding") };
+    near(search(0.7 * least).unwrap().lambda(), least, 1e-12, "least");
+}
+
 #[test]
 fn searches_take_folds_blocks_and_rows_of_the_user() {
     let (x, y) = data::<f64>(240);

@@ -11,6 +11,16 @@ use crate::common::weigh;
 const LAMBDAS: [f64; 4] = [10.0, 1e-1, 1e-3, 1e-4];
 const OWN: [f64; 4] = [1e-3, 10.0, 0.1, 1.0];
 
+/// A target that does not vary is best predicted by its mean: of all λ it has the largest.
+#[test]
+fn constant_targets_have_the_largest_lambda() {
+    let (x, y, _) = data::<f64>(60);
+    let search = RidgeSearch::gaussian(3, 8, 5).unwrap().with_lengthscales([1.0]);
+    let fit = search.with_lambdas([1e-3, 10.0, 0.1]).fit(&x, &y).unwrap();
+    assert_eq!(fit.lambdas()[2], 10.0);
+    assert!(fit.lambdas()[0] < 10.0, "{fit}");
+}
+
 /// Targets with an offset, of another unit, constant, and noisy.
 fn data<T: Real>(n: usize) -> (Array2<T>, Array2<T>, Array1<f64>) {
     let (x, first) = super::data::<T>(n);

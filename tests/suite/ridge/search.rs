@@ -8,7 +8,8 @@ use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::apply::{
-    Criterion, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeWarning, Standardisation,
+    Criterion, KernelRidge, RidgeFit, RidgeGrid, RidgeSearch, RidgeStatistics, RidgeTrial, RidgeWarning,
+    Standardisation,
 };
 use random_features::data::{Statistics, lengthscale};
 use random_features::frequency::{Frequencies, Orthogonal};
@@ -696,6 +697,49 @@ fn a_map_that_cannot_be_fitted_ends_no_search() {
     assert!(matches!(found.warnings(), [RidgeWarning::Mean { .. }, ..]), "{found}");
     // In one coordinate after the other.
     assert!(search().with_lengthscales([0.3]).with_lengthscale_per_dimension(2).fit(&x, &y).is_ok());
+}
+
+/// On noise no lengthscale is promising, least of all one whose map fails: none beyond it is tried for its sake.
+#[test]
+fn a_map_that_fails_is_no_best() {
+    let mut generator = rng(3);
+    let mut normal = |d| Array2::from_shape_fn((100, d), |_| generator.sample::<f64, _>(StandardNormal));
+    let (x, y) = (normal(3), normal(1));
+    let search = |broken: f64| {
+        let search = RidgeSearch::<f64>::of(move |ell| match ell {
+            Lengthscale::Isotropic(own) if own == broken => Err(Error::NoData { what: "this lengthscale" }),
+            _ => Trigonometric.gaussian(Orthogonal.draw(3, 4, 1)?, ell),
+        });
+        search.fit(&x, &y).unwrap()
+    };
+    let longest = |fit: &RidgeFit<f64>| {
+        let of = |trial: &RidgeTrial| match trial.lengthscale {
+            Some(Lengthscale::Isotropic(ell)) => ell,
+            _ => panic!("{trial}"),
+        };
+        fit.trials().iter().map(of).fold(0.0, f64::max)
+    };
+    let whole = search(f64::MAX);
+    assert!(matches!(whole.warnings(), [RidgeWarning::Mean { .. }, ..]), "{whole}");
+    let failed = search(longest(&whole));
+    assert!(longest(&failed) < longest(&whole), "{failed}");
+}
+
+/// Noise of several targets has as many chances: what their mean is to be beaten by grows with the logarithm of their number.
+#[test]
+fn more_targets_need_more_nats() {
+    let mut generator = rng(4);
+    let mut normal = |d| Array2::from_shape_fn((100, d), |_| generator.sample::<f64, _>(StandardNormal));
+    let (x, y) = (normal(3), normal(5));
+    let needed = |targets: usize| {
+        let fit = search::<f64>(4).with_lengthscales([1.0]).fit(&x, y.slice(s![.., ..targets])).unwrap();
+        let of = |warning: &RidgeWarning| match warning {
+            RidgeWarning::Mean { needed, .. } => Some(*needed),
+            _ => None,
+        };
+        fit.warnings().iter().find_map(of).unwrap()
+    };
+    assert!((needed(5) - needed(1) - 5f64.ln()).abs() < 1e-12);
 }
 
 /// Every map predicts the same of constant targets: no advice can be better than another.

@@ -117,6 +117,42 @@ fn classes_that_are_never_drawn_are_not_forgotten() {
     assert!(reliable >= 80 && 100 * held >= 76 * reliable, "{held} of {reliable}");
 }
 
+/// Without a bound each class that was not drawn is taken to have the mean share of those that were, and to be drawn as rarely as what is
+/// left says: a draw of it may change the estimate by a fifth of its error.
+#[test]
+fn unseen_classes_are_weighed_by_hand() {
+    let mut decided = [0; 2];
+    for seed in 0..12 {
+        for (norm, k) in [0.5, 1.0, 2.0].into_iter().flat_map(|norm| [100, 300, 1000].map(|k| (norm, k))) {
+            let setting = Setting { map: positive, uniform: 0.0, norm, k, d: 4, m: 256, ..CLIPPED };
+            let (sampler, h, vectors, _) = setting.drawn(seed);
+            let (draws, z) =
+                (sampler.sample_of(&h, k, 1).unwrap(), sampler.partition(&h, &vectors, k, 1).unwrap());
+            let logit = |class: usize| vectors.row(class).dot(&h) - z.log_value();
+            let mut seen: Vec<(usize, f64)> =
+                draws.classes.iter().copied().zip(draws.log_probabilities.iter().copied()).collect();
+            let off = seen.iter().map(|(class, ln_q)| (logit(*class) - ln_q).exp() - 1.0);
+            let (squares, cubes) =
+                off.fold((0.0, 0.0), |(squares, cubes), d| (squares + d * d, cubes + d.abs().powi(3)));
+            seen.sort_by_key(|(class, _)| *class);
+            seen.dedup_by_key(|(class, _)| *class);
+            let probability: f64 = seen.iter().map(|(_, ln_q)| ln_q.exp()).sum();
+            let mean = seen.iter().map(|(class, _)| logit(*class).exp()).sum::<f64>() / seen.len() as f64;
+            let left = (setting.classes - seen.len()) as f64;
+            let k = k as f64;
+            let error = (squares / (k - 1.0) / k).sqrt();
+            let is_even = cubes / squares.powf(1.5) <= (2.85 / k.sqrt()).min(0.1);
+            let reliable =
+                |single: f64| k / (1.0 + squares / k) >= 30.0 && is_even && (single - 1.0) / k <= 0.2 * error;
+            let single = if left > 0.0 { left * mean / (1.0 - probability) } else { 0.0 };
+            assert_eq!(z.is_reliable(), reliable(single), "{seed}, {norm}, {k}: {single}");
+            decided[0] += usize::from(z.is_reliable());
+            decided[1] += usize::from(reliable(left * mean) && !z.is_reliable());
+        }
+    }
+    assert!(decided.iter().all(|n| *n > 0), "{decided:?}");
+}
+
 #[test]
 fn the_least_probability_is_stated_and_checked() {
     let (sampler, h, vectors, _) = CLIPPED.drawn(1);

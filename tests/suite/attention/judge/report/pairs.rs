@@ -2,7 +2,7 @@
 
 use crate::attention::judge::report::{conditioning, maps, shaped};
 use crate::attention::judge::{four, normal};
-use ndarray::{Array2, Array4, Axis, s};
+use ndarray::{Array2, Array4, Axis, concatenate, s};
 use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, TokenSample};
 use random_features::frequency::Independent;
 use random_features::kernel::Softmax;
@@ -180,6 +180,48 @@ fn keys_behind_a_place_change_nothing() {
                 assert!((a - b).abs() <= 1e-9 * a, "{name}, {before}: {reports:?}");
             }
         }
+    }
+}
+
+/// Each head chooses its heaviest keys by the lengthscale of its own map.
+#[test]
+fn heads_choose_their_own_keys() {
+    let (q, k) = (normal(20, 4, 0.6, 1), normal(20, 4, 1.5, 2));
+    let map = |ell: f64| -> Map<f64> {
+        Positive.build(Independent.draw(4, 4096, 5).unwrap(), Softmax::new(ell).unwrap()).unwrap()
+    };
+    let of = |ells: &[f64]| {
+        let maps = ells.iter().map(|ell| map(*ell)).collect();
+        let attention = Attention::signed(maps).unwrap().with_heaviest_keys_exact(5).unwrap();
+        attention.error_report(&TokenSample::new(&q, &k).with_values(&k).with_head(ells.len() - 1)).unwrap()
+    };
+    let alone = of(&[1.2]);
+    assert!(alone.weight_error().is_some(), "{alone}");
+    for other in [0.3, 4.0] {
+        assert_eq!(of(&[other, 1.2]), alone);
+    }
+}
+
+/// A key whose weights are tiny and whose squared weights are 0 counts for nothing, though its variance is infinite.
+#[test]
+fn keys_without_weight_have_no_variance() {
+    let [mut q, k] = [1, 2].map(|seed| normal(12, 4, 0.3, seed));
+    q.column_mut(0).fill(1.0);
+    let mut far = Array2::zeros((1, 4));
+    far[[0, 0]] = -900.0;
+    let v = normal(13, 3, 1.0, 3);
+    let all = concatenate![Axis(0), k, far];
+    let own = v.slice(s![..12, ..]);
+    let attention = Attention::new(maps(4, 256, 5)[0].clone()).unwrap();
+    let [one, other] =
+        [TokenSample::new(&q, &all).with_values(&v), TokenSample::new(&q, &k).with_values(&own)]
+            .map(|sample| attention.error_report(&sample).unwrap());
+    for (a, b) in [
+        (one.weight_error(), other.weight_error()),
+        (one.output_error(), other.output_error()),
+        (Some(one.normaliser_variance), Some(other.normaliser_variance)),
+    ] {
+        assert!((a.unwrap() / b.unwrap() - 1.0).abs() < 1e-9, "{one}, {other}");
     }
 }
 
