@@ -79,6 +79,7 @@ fn write_law(law: &Radius, f: &mut Formatter<'_>) -> std::fmt::Result {
     match law {
         Radius::Matern(smoothness) => write!(f, " {smoothness}"),
         Radius::RationalQuadratic { alpha } | Radius::PoweredExponential { alpha } => write!(f, " {alpha}"),
+        Radius::Mixture(hash) => write!(f, " {hash}"),
         _ => Ok(()),
     }
 }
@@ -192,6 +193,9 @@ fn law(words: &mut UnreadWords<'_>) -> Result<Radius> {
         "rational quadratic" => Radius::RationalQuadratic { alpha: alpha(&mut words)? },
         "powered exponential" => Radius::PoweredExponential { alpha: alpha(&mut words)? },
         "cauchy" => Radius::Cauchy,
+        "mixture" => {
+            Radius::Mixture(words.number().ok_or_else(|| words.refused("it needs the hash of a mixture"))?)
+        }
         "other" => Radius::Other,
         "other product" => Radius::OtherProduct,
         "unstated" => Radius::Unstated,
@@ -246,6 +250,7 @@ mod tests {
             Radius::RationalQuadratic { alpha: 0.1 + 0.2 },
             Radius::PoweredExponential { alpha: 0.1 + 0.2 },
             Radius::Cauchy,
+            Radius::Mixture(12),
             Radius::Other,
             Radius::OtherProduct,
             Radius::Unstated,

@@ -11,10 +11,12 @@ use crate::SignedLog;
 use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::generator::Generator;
-use crate::memory::check_memory;
 
-use factor::Factor;
-use term::Term;
+use factor::{Factor, Moments};
+use term::{Term, check_weight};
+
+/// The most terms of a product of sums.
+const MOST: usize = 100_000;
 
 /// A weighted sum of products of shift-invariant kernels, cosines and periodic kernels.
 ///
@@ -49,7 +51,8 @@ use term::Term;
 /// A single cosine: every frequency is the same up to its sign.
 ///
 /// # References
-/// Wilson and Adams, *Gaussian Process Kernels for Pattern Discovery and Extrapolation*.
+/// Wilson and Adams, *Gaussian Process Kernels for Pattern Discovery and Extrapolation*, in one dimension. In several they multiply
+/// cosines of the coordinates, which is a [`product`](SpectralMixture::product) of cosines here.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -88,6 +91,9 @@ impl SpectralMixture {
         check_size("the number of means", weights.len(), means.nrows())?;
         check_size("the number of deviations", weights.len(), deviations.nrows())?;
         check_size("the dimension of deviations", means.ncols(), deviations.ncols())?;
+        if let Some(value) = deviations.iter().copied().find(|v| !(*v > 0.0 && v.recip().is_finite())) {
+            return Err(Error::Parameter { name: "a deviation", value, domain: "positive and finite" });
+        }
         let rows = means.rows().into_iter().zip(deviations.rows());
         let term = |(weight, (mean, deviations)): (
             &f64,
@@ -128,6 +134,7 @@ impl SpectralMixture {
     pub fn sum(kernels: &[(f64, &dyn ShiftInvariant)]) -> Result<Self> {
         let mut all = Vec::new();
         for (weight, kernel) in kernels {
+            check_weight(*weight)?;
             all.extend(terms(*kernel)?.into_iter().map(|term| Term { weight: weight * term.weight, ..term }));
         }
         Self::of_terms(all)
@@ -137,25 +144,25 @@ impl SpectralMixture {
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) for a kernel of your own, [`Shape`](Error::Shape) if kernels are for different dimensions or
-    /// there is none; [`Memory`](Error::Memory) if a product of sums has more than 10⁶ terms.
+    /// there is none; [`Parameter`](Error::Parameter) if a product of sums has more than 100,000 terms.
     pub fn product(kernels: &[&dyn ShiftInvariant]) -> Result<Self> {
         check_positive("the number of kernels", kernels.len())?;
         let mut all = vec![Term::one()];
         for kernel in kernels {
             let others = terms(*kernel)?;
-            check_memory(
-                "terms of a product of sums",
-                all.len().saturating_mul(others.len()),
-                size_of::<Term>(),
-            )?;
+            let count = all.len().saturating_mul(others.len());
+            if count > MOST {
+                let (name, value) = ("the number of terms of a product of sums", count as f64);
+                return Err(Error::Parameter { name, value, domain: "at most 100,000" });
+            }
             all = all.iter().flat_map(|term| others.iter().map(|other| term.times(other))).collect();
         }
         Self::of_terms(all)
     }
 
-    /// Divides weights by their sum.
+    /// Divides weights by their sum; leaves out terms of no weight beside others.
     fn of_terms(mut terms: Vec<Term>) -> Result<Self> {
-        terms.iter().try_for_each(Term::check)?;
+        terms.iter().try_for_each(|term| check_weight(term.weight))?;
         let total = |terms: &[Term]| terms.iter().map(|term| term.weight).sum::<f64>();
         // Weights whose sum is 1 up to rounding stay, so that a text or a part is read as what it was.
         if (total(&terms) - 1.0).abs() > 1e-14 {
@@ -163,6 +170,7 @@ impl SpectralMixture {
             terms.iter_mut().for_each(|term| term.weight /= largest);
             let total = total(&terms);
             terms.iter_mut().for_each(|term| term.weight /= total);
+            terms.retain(|term| term.weight > 0.0);
         }
         Self::checked(terms, Lengthscale::default())
     }
@@ -170,9 +178,9 @@ impl SpectralMixture {
     /// Checks weights and dimensions.
     fn checked(terms: Vec<Term>, lengthscale: Lengthscale) -> Result<Self> {
         check_positive("the number of terms", terms.len())?;
-        terms.iter().try_for_each(Term::check)?;
+        let terms = terms.into_iter().map(Term::checked).collect::<Result<Vec<_>>>()?;
         let total = terms.iter().map(|term| term.weight).sum::<f64>();
-        if (total - 1.0).abs() > 1e-9 {
+        if (total - 1.0).abs() > 1e-12 {
             return Err(Error::Parameter { name: "the sum of the weights", value: total, domain: "1" });
         }
         let mut dims = terms.iter().flat_map(|term| &term.factors).filter_map(Factor::dim);
@@ -277,14 +285,17 @@ impl ShiftInvariant for SpectralMixture {
         self.at(d, &|l| if l == 0 { square.sqrt() } else { 0.0 })
     }
 
-    /// With a = 1 − k(δ) and b = 1 − k(2δ) it is ln ½(4a − b − 2a²).
+    /// ln of the mean over terms of their variances and of the squares (k_q − k)²; NaN if δ is of another dimension.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
-        let deficit = |factor: f64| -> f64 {
-            let of = |term: &Term| term.weight * term.deficit(delta.len(), &|l| factor * delta[l]);
-            self.terms.iter().map(of).sum()
-        };
-        let (a, b) = (deficit(1.0), deficit(2.0));
-        (0.5 * (4.0 * a - b - 2.0 * a * a)).max(0.0).ln()
+        if self.lengthscale.check_dim(delta.len()).is_err() {
+            return f64::NAN;
+        }
+        let of = |term: &Term| (term.weight, term.moments(delta.len(), &|l| delta[l]));
+        let all: Vec<(f64, Moments)> = self.terms.iter().map(of).collect();
+        let deficit: f64 = all.iter().map(|(weight, term)| weight * term.deficit).sum();
+        let variance =
+            |(weight, term): &(f64, Moments)| weight * (term.variance + (term.deficit - deficit).powi(2));
+        all.iter().map(variance).sum::<f64>().ln()
     }
 }
 

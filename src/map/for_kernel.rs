@@ -79,7 +79,7 @@ impl Recipe {
     ///
     /// # Errors
     /// The errors of [`Map::for_kernel`] that are known before a draw; [`Sampler`](Error::Sampler) for a kernel of your own whose law
-    /// has no name.
+    /// has no name, and for a spectral mixture, whose recipes hold frequencies that are drawn.
     pub fn for_kernel(kernel: impl Into<AnyKernel>, d: usize, m: usize) -> Result<Self> {
         let kernel = kernel.into();
         let best = Best::of(&kernel, d)?;

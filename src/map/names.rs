@@ -29,7 +29,8 @@ impl FromStr for AnyKernel {
     type Err = Error;
 
     /// Reads the name of a kernel with its parameters and its lengthscale: `softmax`, `gaussian 0.5`, `matern 3/2, lengthscale 0.5`,
-    /// `rational quadratic, α = 1, lengthscales [0.5, 2]`. Options with a name stand in any order. Among numbers without a name
+    /// `rational quadratic, α = 1, lengthscales [0.5, 2]`. The terms of a spectral mixture stand in parentheses, between them ` + `,
+    /// and between factors `×` or `*`: `spectral mixture (0.3 × gaussian 2 × cosine [1.5] + 0.7 × periodic [24] 0.5)`. Options with a name stand in any order. Among numbers without a name
     /// the smoothness comes before the lengthscale.
     ///
     /// # Errors
@@ -65,27 +66,32 @@ impl FromStr for AnyKernel {
 
 /// Takes the terms of a spectral mixture, which stand in parentheses, out of a text.
 fn mixture(text: String) -> Result<(Option<SpectralMixture>, String)> {
-    let found = text.starts_with("spectral mixture").then(|| text.split_once('(')).flatten();
-    let Some((name, (terms, rest))) = found.and_then(|(name, rest)| Some((name, rest.rsplit_once(')')?)))
-    else {
+    let is_mixture = text.replace(['-', '_'], " ").starts_with("spectral mixture");
+    let found = is_mixture.then(|| text.split_once('(')).flatten();
+    let Some((terms, rest)) = found.and_then(|(_, rest)| rest.rsplit_once(')')) else {
         return Ok((None, text));
     };
-    let terms = terms.split(" + ").map(term).collect::<Result<Vec<_>>>()?;
+    let words: Vec<&str> = terms.split_whitespace().collect();
+    let terms = words.join(" ").split(" + ").map(term).collect::<Result<Vec<_>>>()?;
     let terms: Vec<(f64, &dyn ShiftInvariant)> =
         terms.iter().map(|(weight, product)| (*weight, product as &dyn ShiftInvariant)).collect();
-    Ok((Some(SpectralMixture::sum(&terms)?), format!("{name}{rest}")))
+    Ok((Some(SpectralMixture::sum(&terms)?), format!("spectral mixture{rest}")))
 }
 
 /// A term of a mixture: factors, and a weight before them.
 fn term(text: &str) -> Result<(f64, SpectralMixture)> {
+    let refused = || Error::Text { what: "a kernel", text: text.into(), reason: MIXTURE.into() };
     let mut factors: Vec<&str> = text.split(['×', '*']).map(str::trim).collect();
     let weight = factors[0].parse();
     if weight.is_ok() {
         factors.remove(0);
     }
+    // Parentheses within parentheses are never written.
+    if factors.is_empty() || text.contains(['(', ')']) {
+        return Err(refused());
+    }
     let factors = factors.into_iter().map(factor).collect::<Result<Vec<_>>>()?;
     let factors = factors.iter().map(AnyKernel::shift_invariant).collect::<Option<Vec<_>>>();
-    let refused = || Error::Text { what: "a kernel", text: text.into(), reason: MIXTURE.into() };
     Ok((weight.unwrap_or(1.0), SpectralMixture::product(&factors.ok_or_else(refused)?)?))
 }
 
@@ -94,7 +100,8 @@ fn factor(text: &str) -> Result<AnyKernel> {
     let Ok(Named { name, mut words }) = Named::read("a kernel", text, &["cosine", "periodic"], &[]) else {
         return text.parse();
     };
-    let numbers = words.list()?.ok_or_else(|| words.refused("it needs a list: “cosine [1, 2]”"))?;
+    let numbers =
+        words.list()?.ok_or_else(|| words.refused("it needs a list: “cosine [1, 2]”, “periodic [24]”"))?;
     let kernel = match name {
         "cosine" => SpectralMixture::cosine(numbers)?,
         _ => {
@@ -279,13 +286,21 @@ mod tests {
             all.push(Angular.into());
             all.push(AnyKernel::Implied(scale));
         }
-        assert!(AnyKernel::TAGS.iter().all(|tag| all.iter().any(|kernel: &AnyKernel| kernel.tag() == *tag)));
+        // Words of a mixture have another meaning in another order.
+        let others: Vec<&str> = AnyKernel::TAGS
+            .iter()
+            .copied()
+            .filter(|tag| all.iter().all(|kernel: &AnyKernel| kernel.tag() != *tag))
+            .collect();
+        assert_eq!(others, ["spectral mixture"]);
         all
     }
 
     #[test]
     fn every_kernel_is_read_from_its_text() {
-        for kernel in kernels() {
+        let wave = SpectralMixture::cosine(vec![0.1 + 0.2, -1e-7]).unwrap();
+        let mixture = SpectralMixture::sum(&[(0.1, &wave), (0.7, &Laplace::new(1.0 / 3.0).unwrap())]);
+        for kernel in kernels().into_iter().chain([mixture.unwrap().into()]) {
             assert_eq!(kernel.to_string().parse::<AnyKernel>(), Ok(kernel.clone()), "{kernel}");
         }
     }

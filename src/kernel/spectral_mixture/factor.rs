@@ -54,6 +54,26 @@ pub(super) struct Periodic {
     lengthscale: f64,
 }
 
+/// What is known of cos(ω·δ) of a frequency ω.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moments {
+    /// 1 minus the mean.
+    pub deficit: f64,
+    pub variance: f64,
+}
+
+impl Moments {
+    /// The moments for the sum of two independent frequencies. With s = 1 − k² each, it is v + v′ + ss′ − 2sv′ − 2s′v + 2vv′.
+    pub fn times(self, other: Self) -> Self {
+        let [s, t] = [self, other].map(|Moments { deficit, .. }| deficit * (2.0 - deficit));
+        let (v, w) = (self.variance, other.variance);
+        Moments {
+            deficit: self.deficit + other.deficit - self.deficit * other.deficit,
+            variance: v + w + s * t - 2.0 * s * w - 2.0 * t * v + 2.0 * v * w,
+        }
+    }
+}
+
 /// Adds a frequency of a factor to a row.
 pub(super) type Sampler<'a> = Box<dyn Fn(&mut Generator, &mut ArrayViewMut1<'_, f64>) -> Result<()> + 'a>;
 
@@ -70,34 +90,35 @@ impl Factor {
         Factor::Periodic(Periodic { periods, lengthscale }).checked()
     }
 
-    /// Rejects parameters outside their domain.
+    /// The factor in its one form; rejects parameters outside their domain.
     pub fn checked(self) -> Result<Self> {
         let first = |values: &[f64], fits: &dyn Fn(f64) -> bool| values.iter().copied().find(|v| !fits(*v));
-        match &self {
+        Ok(match self {
             Factor::Named(Named { law, lengthscale }) => {
-                lengthscale.clone().checked()?;
-                if visit(*law, |_| ()).is_none() {
-                    return Err(Error::Unsupported { what: "a sum or product with a kernel of your own" });
-                }
+                // A smoothness may have been stored in another form.
+                let law = visit(law, |kernel| kernel.spectrum().law())?;
+                Factor::Named(Named { law, lengthscale: lengthscale.checked()? })
             }
             Factor::Cosine(frequency) => {
                 check_positive("the number of frequencies of a cosine", frequency.len())?;
-                if let Some(value) = first(frequency, &f64::is_finite) {
+                if let Some(value) = first(&frequency, &f64::is_finite) {
                     return Err(Error::Parameter { name: "a frequency", value, domain: "finite" });
                 }
+                // Without −0.
+                Factor::Cosine(frequency.into_iter().map(|v| v + 0.0).collect())
             }
             Factor::Periodic(Periodic { periods, lengthscale }) => {
                 check_positive("the number of periods", periods.len())?;
-                if let Some(value) = first(periods, &|p| p > 0.0 && p.is_finite() && p.recip().is_finite()) {
+                if let Some(value) = first(&periods, &|p| p > 0.0 && p.is_finite() && p.recip().is_finite()) {
                     return Err(Error::Parameter { name: "a period", value, domain: "a positive number" });
                 }
-                if !(0.01..=1e6).contains(lengthscale) {
+                if !(0.01..=1e6).contains(&lengthscale) {
                     let (name, domain) = ("the lengthscale of a periodic kernel", "from 0.01 to 1e6");
-                    return Err(Error::Parameter { name, value: *lengthscale, domain });
+                    return Err(Error::Parameter { name, value: lengthscale, domain });
                 }
+                Factor::Periodic(Periodic { periods, lengthscale })
             }
-        }
-        Ok(self)
+        })
     }
 
     /// The dimension of the points, if the factor is for one only.
@@ -112,13 +133,20 @@ impl Factor {
 
     /// The factor of points divided by ℓ.
     pub fn stretched(&self, ell: &Lengthscale) -> Result<Self> {
+        // One ℓ for all coordinates leaves one, in whichever form it is stated.
+        let same = match ell {
+            Lengthscale::PerDimension(scales) if scales.iter().all(|scale| *scale == scales[0]) => {
+                Some(Lengthscale::Isotropic(scales[0]))
+            }
+            _ => None,
+        };
         let each = |values: &[f64], of: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
             values.iter().enumerate().map(|(l, v)| of(*v, ell.at(l))).collect()
         };
         self.dim().map_or(Ok(()), |d| ell.check_dim(d))?;
         match self {
             Factor::Named(Named { law, lengthscale }) => {
-                let lengthscale = match (lengthscale, ell) {
+                let lengthscale = match (lengthscale, same.as_ref().unwrap_or(ell)) {
                     (Lengthscale::Isotropic(own), Lengthscale::Isotropic(other)) => (own * other).into(),
                     (Lengthscale::Isotropic(own), Lengthscale::PerDimension(scales)) => {
                         scales.iter().map(|scale| own * scale).collect::<Vec<f64>>().into()
@@ -140,20 +168,33 @@ impl Factor {
             Factor::Named(Named { law, lengthscale }) => {
                 let scaled = |l| delta(l) / lengthscale.at(l);
                 let value = visit(*law, |kernel| shift_invariant::at(kernel, d, scaled));
-                value.unwrap_or(SignedLog::from(f64::NAN))
+                value.unwrap_or_else(|_| SignedLog::from(f64::NAN))
             }
             Factor::Cosine(frequency) => SignedLog::from(angle(frequency, delta).cos()),
-            Factor::Periodic(kernel) => SignedLog::positive(kernel.ln_at(delta)),
+            Factor::Periodic(kernel) => SignedLog::positive(kernel.exponents(delta)[0]),
         }
     }
 
-    /// 1 minus the value, without cancellation.
-    pub fn deficit(&self, d: usize, delta: &dyn Fn(usize) -> f64) -> f64 {
+    /// 1 − E cos(ω·δ), without cancellation, and the variance of cos(ω·δ).
+    pub fn moments(&self, d: usize, delta: &dyn Fn(usize) -> f64) -> Moments {
+        let of_ln =
+            |ln: f64, ln_variance: f64| Moments { deficit: -ln.exp_m1(), variance: ln_variance.exp() };
         match self {
-            Factor::Cosine(frequency) => 2.0 * (0.5 * angle(frequency, delta)).sin().powi(2),
-            _ => {
+            Factor::Named(Named { law, lengthscale }) => {
+                let scaled: Vec<f64> = (0..d).map(|l| delta(l) / lengthscale.at(l)).collect();
                 let value = self.at(d, delta);
-                if value.sign > 0.0 { -value.ln_abs.exp_m1() } else { 1.0 - value.value() }
+                let ln_variance = visit(*law, |kernel| kernel.ln_variance(&scaled)).unwrap_or(f64::NAN);
+                match value.sign > 0.0 {
+                    true => of_ln(value.ln_abs, ln_variance),
+                    false => Moments { deficit: 1.0 - value.value(), variance: ln_variance.exp() },
+                }
+            }
+            Factor::Cosine(frequency) => {
+                Moments { deficit: 2.0 * (0.5 * angle(frequency, delta)).sin().powi(2), variance: 0.0 }
+            }
+            Factor::Periodic(kernel) => {
+                let [ln, gap] = kernel.exponents(delta);
+                of_ln(ln, shift_invariant::ln_variance(ln, gap))
             }
         }
     }
@@ -162,8 +203,8 @@ impl Factor {
     pub fn sampler(&self, d: usize) -> Result<Sampler<'_>> {
         Ok(match self {
             Factor::Named(Named { law, lengthscale }) => {
-                match visit(*law, |kernel| kernel.spectrum().law()) {
-                    Some(law) if law.is_polar() => {
+                match law.is_polar() {
+                    true => {
                         let radii = law.radii()?;
                         Box::new(move |rng, row| {
                             let direction: Vec<f64> = (0..d).map(|_| rng.normal()).collect();
@@ -175,7 +216,7 @@ impl Factor {
                             Ok(())
                         })
                     }
-                    _ => {
+                    false => {
                         let marginal = law.marginal()?;
                         Box::new(move |rng, row| {
                             for (l, v) in row.iter_mut().enumerate() {
@@ -212,11 +253,13 @@ impl Factor {
 }
 
 impl Periodic {
-    fn ln_at(&self, delta: &dyn Fn(usize) -> f64) -> f64 {
+    /// ln k(δ) = −2 Σ sin²/ℓ² and ln k(2δ) − 4 ln k(δ) = 8 Σ sin⁴/ℓ².
+    fn exponents(&self, delta: &dyn Fn(usize) -> f64) -> [f64; 2] {
         // The remainder is exact, however many periods δ has.
         let square = |(l, period): (usize, &f64)| (PI * (delta(l) % period / period)).sin().powi(2);
-        let sum: f64 = self.periods.iter().enumerate().map(square).sum();
-        -2.0 * sum / (self.lengthscale * self.lengthscale)
+        let squares = || self.periods.iter().enumerate().map(square);
+        let scale = self.lengthscale * self.lengthscale;
+        [-2.0 * squares().sum::<f64>() / scale, 8.0 * squares().map(|v| v * v).sum::<f64>() / scale]
     }
 }
 
@@ -228,15 +271,15 @@ fn sign(rng: &mut Generator) -> f64 {
     if rng.next_u64() >> 63 == 0 { 1.0 } else { -1.0 }
 }
 
-/// Applies a function to the kernel of a law with lengthscale 1; `None` if there is none.
-fn visit<R>(law: Radius, f: impl FnOnce(&dyn ShiftInvariant) -> R) -> Option<R> {
-    Some(match law {
+/// Applies a function to the kernel of a law with lengthscale 1.
+fn visit<R>(law: Radius, f: impl FnOnce(&dyn ShiftInvariant) -> R) -> Result<R> {
+    Ok(match law {
         Radius::Chi => f(&Gaussian::default()),
-        Radius::Matern(smoothness) => f(&Matern::new(smoothness, 1.0).ok()?),
-        Radius::RationalQuadratic { alpha } => f(&RationalQuadratic::new(alpha, 1.0).ok()?),
-        Radius::PoweredExponential { alpha } => f(&PoweredExponential::new(alpha, 1.0).ok()?),
+        Radius::Matern(smoothness) => f(&Matern::new(smoothness, 1.0)?),
+        Radius::RationalQuadratic { alpha } => f(&RationalQuadratic::new(alpha, 1.0)?),
+        Radius::PoweredExponential { alpha } => f(&PoweredExponential::new(alpha, 1.0)?),
         Radius::Cauchy => f(&Laplace::default()),
-        _ => return None,
+        _ => return Err(Error::Unsupported { what: "a sum or product with a kernel of your own" }),
     })
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::{Display, Formatter};
 
-use super::factor::{Factor, Sampler};
+use super::factor::{Factor, Moments, Sampler};
 use crate::SignedLog;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_positive};
 use crate::kernel::Lengthscale;
 
 /// A weighted product of factors.
@@ -38,15 +38,11 @@ impl Term {
     }
 
     /// Rejects weights and parameters outside their domain.
-    pub fn check(&self) -> Result<()> {
-        if !(self.weight > 0.0 && self.weight.is_finite()) {
-            return Err(Error::Parameter {
-                name: "a weight",
-                value: self.weight,
-                domain: "positive and finite",
-            });
-        }
-        self.factors.iter().try_for_each(|factor| factor.clone().checked().map(drop))
+    pub fn checked(self) -> Result<Self> {
+        check_weight(self.weight)?;
+        check_positive("the number of factors", self.factors.len())?;
+        let factors = self.factors.into_iter().map(Factor::checked).collect::<Result<_>>()?;
+        Ok(Term { weight: self.weight, factors })
     }
 
     /// The product of the factors at a difference.
@@ -54,15 +50,23 @@ impl Term {
         self.factors.iter().map(|factor| factor.at(d, delta)).fold(SignedLog::from(1.0), SignedLog::times)
     }
 
-    /// 1 minus the product of the factors, without cancellation.
-    pub fn deficit(&self, d: usize, delta: &dyn Fn(usize) -> f64) -> f64 {
-        self.factors.iter().map(|factor| factor.deficit(d, delta)).fold(0.0, |a, b| a + b - a * b)
+    /// The moments of cos(ω·δ).
+    pub fn moments(&self, d: usize, delta: &dyn Fn(usize) -> f64) -> Moments {
+        let one = Moments { deficit: 0.0, variance: 0.0 };
+        self.factors.iter().map(|factor| factor.moments(d, delta)).fold(one, Moments::times)
     }
 
     /// Draws the frequencies of the factors.
     pub fn sampler(&self, d: usize) -> Result<Vec<Sampler<'_>>> {
         self.factors.iter().map(|factor| factor.sampler(d)).collect()
     }
+}
+
+pub(super) fn check_weight(weight: f64) -> Result<()> {
+    if weight > 0.0 && weight.is_finite() {
+        return Ok(());
+    }
+    Err(Error::Parameter { name: "a weight", value: weight, domain: "positive and finite" })
 }
 
 impl Display for Term {
