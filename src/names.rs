@@ -117,6 +117,16 @@ impl<'a> UnreadWords<'a> {
         }
     }
 
+    /// Takes the first of some spellings of a word and the value behind it, if one of them is there.
+    pub fn behind_any<T: std::str::FromStr>(&mut self, spellings: &[&str]) -> Result<Option<T>> {
+        for word in spellings {
+            if let Some(value) = self.behind(word)? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
     /// Takes a word and the list of numbers behind it, in brackets or not, if the word is there.
     pub fn list_behind(&mut self, word: &str) -> Result<Option<Vec<f64>>> {
         let Some(place) = self.left.iter().position(|other| *other == word) else { return Ok(None) };

@@ -211,7 +211,7 @@ fn law(words: &mut UnreadWords<'_>) -> Result<Radius> {
 
 /// α, with its name or without.
 fn alpha(words: &mut UnreadWords<'_>) -> Result<f64> {
-    let named = if let Some(alpha) = words.behind("alpha")? { Some(alpha) } else { words.behind("α")? };
+    let named = words.behind_any(&["alpha", "α"])?;
     named.or_else(|| words.number()).ok_or_else(|| words.refused("it needs a number α"))
 }
 

@@ -46,8 +46,11 @@ impl Rule {
 pub fn ln_mean(nu: f64, square: f64) -> f64 {
     // The exponent ν(u + 1 − eᵘ) − ½‖δ‖²e⁻ᵘ is concave; its slope is 0 where νG² − νG = ½‖δ‖².
     let largest = 0.5 + 0.5 * (1.0 + 2.0 * square / nu).sqrt();
-    if square == 0.0 || largest.is_infinite() {
-        return if square == 0.0 { 0.0 } else { f64::NEG_INFINITY };
+    if square == 0.0 {
+        return 0.0;
+    }
+    if largest.is_infinite() {
+        return f64::NEG_INFINITY;
     }
     let (of_weight, of_kernel) = (nu * largest, 0.5 * square / largest);
     let rule = Rule::new(nu, of_weight + of_kernel);

@@ -63,10 +63,8 @@ impl Smoothness {
     /// # Errors
     /// [`Text`](Error::Text) if no number follows the name; [`Parameter`](Error::Parameter) if it is outside its domain.
     pub(crate) fn read(words: &mut UnreadWords<'_>) -> Result<Option<Self>> {
-        for name in ["ν", "nu"] {
-            if let Some(Number(nu)) = words.behind(name)? {
-                return Smoothness::of(nu).map(Some);
-            }
+        if let Some(Number(nu)) = words.behind_any(&["ν", "nu"])? {
+            return Smoothness::of(nu).map(Some);
         }
         Ok(words.take_if(|word| word.parse().ok()))
     }

@@ -12,7 +12,7 @@ use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::generator::Generator;
 
-use factor::{Factor, Moments};
+use factor::{Factor, Moments, chosen};
 use term::{Term, check_weight};
 
 /// The most terms of a product of sums.
@@ -224,20 +224,12 @@ impl SpectralMixture {
 
     /// m independent frequencies of the kernel with ℓ = 1, m × d.
     pub(crate) fn rows(&self, d: usize, m: usize, rng: &mut Generator) -> Result<Array2<f64>> {
-        let samplers =
-            self.terms.iter().map(|term| Ok((term.weight, term.sampler(d)?))).collect::<Result<Vec<_>>>()?;
+        let samplers = self.terms.iter().map(|term| term.sampler(d)).collect::<Result<Vec<_>>>()?;
         let mut rows = Array2::zeros((m, d));
         for mut row in rows.rows_mut() {
-            let mut left = rng.uniform();
-            // Rounding may leave a rest beyond the last weight.
-            let chosen = samplers.iter().find(|(weight, _)| {
-                left -= weight;
-                left < 0.0
-            });
-            if let Some((_, sampler)) = chosen.or(samplers.last()) {
-                for factor in sampler {
-                    factor(rng, &mut row)?;
-                }
+            let term = chosen(self.terms.iter().map(|term| term.weight), rng).unwrap_or(samplers.len() - 1);
+            for factor in &samplers[term] {
+                factor(rng, &mut row)?;
             }
         }
         Ok(rows)

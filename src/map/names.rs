@@ -133,7 +133,7 @@ fn smoothness(words: &mut UnreadWords<'_>) -> Result<Smoothness> {
 }
 
 fn alpha(words: &mut UnreadWords<'_>) -> Result<f64> {
-    let found = if let Some(alpha) = words.behind("alpha")? { Some(alpha) } else { words.behind("α")? };
+    let found = words.behind_any(&["alpha", "α"])?;
     found.ok_or_else(|| words.refused("it needs α: add “α = 1” to it"))
 }
 

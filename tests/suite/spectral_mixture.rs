@@ -28,7 +28,7 @@ fn mixture() -> SpectralMixture {
     SpectralMixture::sum(&[(2.0, &first), (3.0, &second), (5.0, &Laplace::new(3.0).unwrap())]).unwrap()
 }
 
-/// Its value by the definition.
+/// The value of the mixture by the definition.
 fn plain(delta: [f64; D]) -> f64 {
     let sum = |of: &dyn Fn(usize) -> f64| (0..D).map(of).sum::<f64>();
     let norm = sum(&|l| delta[l] * delta[l]).sqrt();

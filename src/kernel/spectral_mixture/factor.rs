@@ -238,12 +238,8 @@ impl Factor {
                 let shares = harmonics(lengthscale.powi(-2));
                 Box::new(move |rng, row| {
                     for (v, period) in row.iter_mut().zip(periods) {
-                        let mut left = rng.uniform();
-                        let chosen = shares.iter().position(|share| {
-                            left -= share;
-                            left < 0.0
-                        });
-                        *v += sign(rng) * TAU * chosen.unwrap_or(0) as f64 / period;
+                        let harmonic = chosen(shares.iter().copied(), rng).unwrap_or(0);
+                        *v += sign(rng) * TAU * harmonic as f64 / period;
                     }
                     Ok(())
                 })
@@ -265,6 +261,15 @@ impl Periodic {
 
 fn angle(frequency: &[f64], delta: &dyn Fn(usize) -> f64) -> f64 {
     frequency.iter().enumerate().map(|(l, v)| v * delta(l)).sum()
+}
+
+/// The place of a random share, each with its own size as probability; `None` for a rest that rounding leaves beyond the last.
+pub(super) fn chosen(mut shares: impl Iterator<Item = f64>, rng: &mut Generator) -> Option<usize> {
+    let mut left = rng.uniform();
+    shares.position(|share| {
+        left -= share;
+        left < 0.0
+    })
 }
 
 fn sign(rng: &mut Generator) -> f64 {

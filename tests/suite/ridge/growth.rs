@@ -178,7 +178,7 @@ fn more_coordinates_have_more_chances() {
     assert!(tries_waves(&x) && !tries_waves(&wide));
 }
 
-/// Of four waves in as many targets the three that explain most are tried.
+/// A search tries the three that explain most of four waves in as many targets.
 #[test]
 fn the_strongest_waves_are_tried() {
     let x = Array2::from_shape_fn((200, 1), |(i, _)| number(i, 1));
