@@ -4,9 +4,10 @@
     python benches/compare.py [--threads T] [--rounds 5] [--repeat 7] [--cases SUBSTRING] [--quick]
         [--out FILE]
 
-Needs Python 3.10, cargo, and the packages that are to be compared: numpy, torch, jax, scikit-learn, performer-pytorch. Those that are
-not installed are left out; without NumPy, which makes the points, only draws are compared. Writes a Markdown table
-to standard output and to FILE.
+Needs Python 3.10, cargo, threadpoolctl, and the packages that are to be compared: numpy, torch, jax, scikit-learn, performer-pytorch.
+Those that are not installed are left out; without NumPy, which makes the points, only draws are compared. Writes a Markdown table
+to standard output and to FILE, after the kernels and the threads of each library. Environment variables that keep a library from its
+fastest kernels are unset. It refuses to compare where a library has another number of threads.
 
 In every round each case runs here first and then in each peer, R times after a warm-up, on the same T cores (where
 the system can pin processes; else JAX takes all of them unless T is 1). Times are the least of all, the median of
@@ -50,6 +51,7 @@ from types import ModuleType
 from typing import Any
 
 import attention_peers
+import fairness
 import ridge_peers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -391,6 +393,7 @@ def confine(threads: int) -> None:
     """Gives this process and its children as many cores and threads; before any peer is imported."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    fairness.release()
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = str(threads)
     os.environ["JAX_PLATFORMS"] = "cpu"
@@ -441,9 +444,9 @@ def heading(modules: Modules, binary: str, options: argparse.Namespace) -> str:
     version = lambda module: getattr(module, "__version__", "")
     versions = [f"{PACKAGES[name]} {version(module)}".strip() for name, module in modules.items()]
     missing = [title for name, title in PACKAGES.items() if name not in modules]
-    threads = f"{options.threads} thread{'s' if options.threads > 1 else ''}"
-    text = f"{machine()}; {threads}; {', '.join([rustc.strip(), *versions])}"
+    text = f"{machine()}; {fairness.counted(options.threads)}; {', '.join([rustc.strip(), *versions])}"
     text += f"; not installed: {', '.join(missing)}\n" if missing else "\n"
+    text += fairness.kernels(modules, options.threads)
     for dtype in ("f32", "f64"):
         arguments = ["--case", "peak", "--dtype", dtype, "--threads", str(options.threads)]
         peak = throughput(binary, arguments)
@@ -502,5 +505,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, subprocess.CalledProcessError, fairness.Unfair) as error:
         sys.exit(str(error))
