@@ -61,7 +61,7 @@
 //! lengthscales in [`data`]; the [`planner`]; [`progress`], which watches and stops long work. The [`prelude`] has what
 //! programs need most. The [`manual`] has guides and measurements.
 //!
-//! **To extend**: [`extend`] has the traits for maps, kernels and couplings of your own; [`testing`] verifies them.
+//! **To extend**: [`extend`] has the traits for maps, kernels and couplings of your own; the Cargo feature `testing` verifies them.
 //!
 //! **To store and compare**: [`recipe`] has the parts of recipes; [`reduce`] has sums that machines exchange.
 //!

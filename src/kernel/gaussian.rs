@@ -28,7 +28,7 @@ use crate::numeric::special::chi_quantile;
 /// each point, exp(−½‖x‖²) exp(x·y) exp(−½‖y‖²), so maps for one kernel serve both.
 ///
 /// # Spectrum
-/// ω ~ N(0, I), with the radii [`Chi`].
+/// ω ~ N(0, I), with the radii [`Radius::Chi`](crate::extend::Radius::Chi).
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.

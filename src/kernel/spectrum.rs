@@ -60,8 +60,8 @@ impl Spectrum<'_> {
 /// ```
 ///
 /// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
-/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`] belongs to the
-/// Gaussian and the softmax kernel, [`RootDim`] to the regularised softmax kernel, a
+/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Radius::Chi`] belongs to the
+/// Gaussian and the softmax kernel, [`Radius::RootDim`] to the regularised softmax kernel, a
 /// [`Smoothness`] to a Matérn kernel, [`RationalQuadratic`] and [`PoweredExponential`] to the kernels of these names.
 /// Implement this trait for another isotropic kernel.
 pub trait Radii: std::fmt::Debug + Send + Sync {
@@ -89,7 +89,7 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
 
 /// The law of one coordinate of ω, symmetric about 0, if coordinates are independent.
 ///
-/// [`Cauchy`](super::Cauchy) belongs to the [`Laplace`](super::Laplace) kernel. [`Product`](crate::frequency::Product)
+/// [`Radius::Cauchy`] belongs to the [`Laplace`](super::Laplace) kernel. [`Product`](crate::frequency::Product)
 /// draws independent frequencies of such a law, [`Sobol::with_marginal`](crate::frequency::Sobol::with_marginal) evenly
 /// spread ones.
 pub trait Marginal: std::fmt::Debug + Send + Sync {

@@ -51,7 +51,7 @@ use crate::{ComplexExponential, Real};
 /// The variance of P̂ᵢⱼ for the clusters of x and y. Estimates are unbiased if the clusters do not depend on the frequencies.
 ///
 /// # Exact where
-/// At the centres, for any draw, with [`Formula::Complex`](super::Formula::Complex) and if no entry of A had to be
+/// At the centres, for any draw, with [`Diagonal::complex`](super::Diagonal::complex) and if no entry of A had to be
 /// limited.
 ///
 /// # Cost
