@@ -142,7 +142,7 @@ impl Recipe {
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) if the lengthscales of parts differ, the errors of
-    /// [`AnyKernel::with_lengthscale`](super::AnyKernel::with_lengthscale).
+    /// [`AnyKernel::with_lengthscale`](super::AnyKernel::with_lengthscale) and of maps that do not serve such a kernel.
     #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
     pub(crate) fn with_lengthscale(&self, lengthscale: &Lengthscale) -> Result<Recipe> {
         let leaves = self.leaves();
@@ -152,12 +152,21 @@ impl Recipe {
                 what: "another lengthscale of parts whose lengthscales differ",
             });
         }
+        let is_fitted = |plain: &PlainRecipe| matches!(&plain.omega, Omega::Sketch(draw) if draw.landmark_count().is_some());
+        if leaves.into_iter().any(is_fitted) {
+            return Err(crate::Error::Unsupported {
+                what: "another lengthscale of Nyström features, which are fitted to one kernel",
+            });
+        }
         let (mut recipe, mut changed) = (self.clone(), Ok(()));
         recipe.each_leaf_mut(&mut |plain| match plain.kernel.clone().with_lengthscale(lengthscale.clone()) {
             Ok(kernel) => plain.kernel = kernel,
             Err(error) => changed = Err(error),
         });
-        changed.map(|()| recipe)
+        changed?;
+        // A sketch may serve one kernel alone.
+        recipe.check()?;
+        Ok(recipe)
     }
 
     fn each_leaf_mut(&mut self, each: &mut dyn FnMut(&mut PlainRecipe)) {

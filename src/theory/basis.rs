@@ -13,6 +13,8 @@ pub enum Basis {
     Bound,
     /// A closed form that holds approximately: to first order, or for frequencies that are coupled less.
     Approximate,
+    /// Errors at held-out points, to which features were not fitted.
+    HeldOut,
     /// Redraws of all frequencies: their number.
     Simulation(usize),
 }
@@ -23,6 +25,7 @@ impl fmt::Display for Basis {
             Basis::ClosedForm => f.pad("closed form"),
             Basis::Bound => f.pad("bound"),
             Basis::Approximate => f.pad("approximate"),
+            Basis::HeldOut => f.pad("held-out points"),
             Basis::Simulation(draws) => f.pad(&format!("{draws} draws")),
         }
     }

@@ -74,6 +74,7 @@ use values::{Landmarks, check_points, valued};
 /// and tumours, errors of `fit` were 5 to 70 times smaller than those of orthogonal frequencies, with D = 64 and ℓ the median distance
 /// or half of it. Where the spectrum decays slowly, a regression may do better on as many random features. Take random features also
 /// where data are not known, estimates must be unbiased, machines share no landmarks, or MD a point is too dear.
+/// A plan [compares both](crate::planner::Planner::with_nystroem) on points.
 ///
 /// # References
 /// Williams and Seeger, *Using the Nyström Method to Speed Up Kernel Machines*; Chen, Epperly, Tropp and Webber, *Randomly Pivoted

@@ -43,6 +43,11 @@ impl NystroemSketch {
         }
         Ok(NystroemSketch { landmarks, factor, kernel })
     }
+
+    /// M, the number of landmarks.
+    pub fn landmark_count(&self) -> usize {
+        self.landmarks.nrows()
+    }
 }
 
 /// Rejects numbers of features that are not between 1 and `most`, which the domain says.

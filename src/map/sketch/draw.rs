@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::map::Facts;
 use crate::map::check::check;
+use crate::map::nystroem::NystroemSketch;
 use crate::{Real, rng_of_step};
 
 /// A [`Sketch`], which of its streams to draw from, and, once it is drawn, the seed.
@@ -94,6 +95,11 @@ impl SketchDraw {
     /// m, the number of independent terms of an estimate.
     pub(in crate::map) fn m(&self) -> usize {
         self.sketch.m()
+    }
+
+    /// The number of landmarks, if these are Nyström features.
+    pub(crate) fn landmark_count(&self) -> Option<usize> {
+        self.sketch::<NystroemSketch>().map(NystroemSketch::landmark_count)
     }
 
     /// Rejects impossible sizes.

@@ -74,13 +74,27 @@ pub(crate) fn same(a: f64, b: f64) -> bool {
 
 impl Cost {
     pub(crate) fn of(recipe: &Recipe, scalar: usize, calibration: Option<&Calibration>) -> Self {
-        let work = Work::of(recipe);
         let (features, scales) = (recipe.feature_dim(), recipe.block_count());
+        Cost::of_work(&Work::of(recipe), features, scales, scalar, calibration)
+    }
+
+    /// The cost of D Nyström features of M landmarks in ℝᵈ. Its time is not known: features are computed in `f64` for any scalar.
+    pub(crate) fn of_nystroem(d: usize, landmarks: usize, features: usize, scalar: usize) -> Self {
+        Cost::of_work(&Work::of_nystroem(d, landmarks, features), features, 1, scalar, None)
+    }
+
+    fn of_work(
+        work: &Work,
+        features: usize,
+        scales: usize,
+        scalar: usize,
+        calibration: Option<&Calibration>,
+    ) -> Self {
         Cost {
             features,
             multiplications: work.multiplications(),
             bytes: features as f64 * scalar as f64 + scales as f64 * size_of::<f64>() as f64,
-            nanoseconds: calibration.map_or(f64::NAN, |calibration| calibration.nanoseconds(&work)),
+            nanoseconds: calibration.map_or(f64::NAN, |calibration| calibration.nanoseconds(work)),
         }
     }
 

@@ -54,6 +54,15 @@ impl Work {
         }
     }
 
+    /// The work of D Nyström features: the kernel at M landmarks in ℝᵈ, and a product with a D × M matrix.
+    pub fn of_nystroem(d: usize, landmarks: usize, features: usize) -> Self {
+        let (d, landmarks, features) = (d as f64, landmarks as f64, features as f64);
+        Work::default()
+            .and(Operation::Part, 1.0)
+            .and(Operation::Exponential, landmarks)
+            .and(Operation::Dense, landmarks * (d + features))
+    }
+
     pub fn count(&self, operation: Operation) -> f64 {
         self.0[operation as usize]
     }
@@ -108,6 +117,11 @@ impl Work {
     }
 
     fn of_plain(plain: &PlainRecipe) -> Self {
+        if let Omega::Sketch(draw) = &plain.omega
+            && let Some(landmarks) = draw.landmark_count()
+        {
+            return Work::of_nystroem(draw.dim(), landmarks, draw.feature_dim());
+        }
         let (d, m) = (plain.omega.dim() as f64, plain.omega.m() as f64);
         let lifted = match (&plain.omega, plain.mechanism.lift()) {
             (Omega::Counts(_) | Omega::DrawCounts(_), _) => Operation::Power,

@@ -8,6 +8,7 @@ use rand::seq::SliceRandom;
 
 use super::expected::or_infinite;
 use super::groups::{Group, groups};
+use crate::SignedLog;
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::map::Map;
@@ -187,6 +188,23 @@ impl Pairs {
         Ok(relative)
     }
 
+    /// ln (K̂ − K)² of a map at the pairs whose points, by their numbers, are wanted; each with the number of the pair.
+    pub fn ln_squares(
+        &self,
+        map: &Map<f64>,
+        wanted: impl Fn(&[usize; 2]) -> bool,
+    ) -> Result<Vec<(usize, f64)>> {
+        let pairs: Vec<usize> = (0..self.len()).filter(|pair| wanted(&self.points[*pair])).collect();
+        let side = |x: &Array2<f64>, of: fn(&(usize, usize)) -> usize| {
+            x.select(Axis(0), &pairs.iter().map(|pair| of(&self.rows[*pair])).collect::<Vec<_>>())
+        };
+        let estimates =
+            map.log_estimate_rows(&side(&self.x, |rows| rows.0), &side(&self.y, |rows| rows.1))?;
+        let of =
+            |(pair, estimate): (&usize, &SignedLog)| (*pair, ln_square(*estimate, self.ln_kernel[*pair]));
+        Ok(pairs.iter().zip(&estimates).map(of).collect())
+    }
+
     pub fn len(&self) -> usize {
         self.weights.len()
     }
@@ -215,4 +233,14 @@ impl Pairs {
         let (x, y) = (&self.x * factor, &self.y * factor);
         Pairs { x, y, blocks: Vec::new(), ..self.clone() }.with_kernel(kernel)
     }
+}
+
+/// ln (K̂ − K)² of an estimate and a positive kernel value; ∞ if the estimate is NaN.
+fn ln_square(estimate: SignedLog, ln_kernel: f64) -> f64 {
+    let top = estimate.ln_abs.max(ln_kernel);
+    if top == f64::NEG_INFINITY {
+        return top;
+    }
+    let difference = estimate.scaled(-top).value() - (ln_kernel - top).exp();
+    or_infinite(2.0 * (difference.abs().ln() + top))
 }

@@ -68,6 +68,11 @@ impl RidgeLoss {
         Ok(RidgeLoss { train, train_targets, test, test_targets, lambda, exact, mean, variance })
     }
 
+    /// The points that the regression is fitted to.
+    pub fn training_points(&self) -> &Array2<f64> {
+        &self.train
+    }
+
     /// Whether the exact kernel predicts no better than the mean of the targets.
     pub fn is_hopeless(&self) -> bool {
         self.exact.is_nan() || self.exact >= self.mean

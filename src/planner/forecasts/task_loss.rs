@@ -1,5 +1,8 @@
 //! [`TaskLoss`]: losses of a task for which the features are meant.
 
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+use ndarray::Array2;
+
 use super::attention_loss::AttentionLoss;
 use super::expected::Expected;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
@@ -56,6 +59,15 @@ impl TaskLoss {
                 let loss = pilot.excess(recipe, draws, first)?;
                 Ok((loss, loss.standard_error))
             }
+        }
+    }
+
+    /// The points that a regression is fitted to; `None` for other losses.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn training_points(&self) -> Option<&Array2<f64>> {
+        match self {
+            TaskLoss::Attention(..) => None,
+            TaskLoss::Ridge(pilot) => Some(pilot.training_points()),
         }
     }
 

@@ -32,6 +32,11 @@ impl MapFamily {
         MapFamily { coupled: false, ..MapFamily::coupled(name, move |m, _| make(m)) }
     }
 
+    /// One recipe, of one size.
+    pub fn fitted(name: impl Into<String>, recipe: Recipe) -> Self {
+        MapFamily::counts(name, move |_| Ok(recipe.clone()))
+    }
+
     /// The recipe with m frequencies, in each of its bases if it has several.
     ///
     /// # Errors

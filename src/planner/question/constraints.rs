@@ -11,6 +11,8 @@ pub(crate) struct Constraints {
     pub symmetric: bool,
     pub unbiased: bool,
     pub no_structured: bool,
+    /// Whether Nyström features are proposed, too.
+    pub nystroem: bool,
     pub couplings: Option<Vec<AnyCoupling>>,
 }
 

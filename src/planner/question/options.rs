@@ -189,6 +189,33 @@ impl Planner {
         self
     }
 
+    /// Proposes Nyström features of the points, too.
+    ///
+    /// They often have far smaller errors than random features, but are fitted to these points, biased and not random: all seeds give
+    /// one map, whose own [kernel](crate::Map::kernel) is what it estimates. The plan has at most 512 of them, fitted to all points
+    /// that it keeps (4,096 unless a [`Reservoir`](crate::data::Reservoir) says otherwise). Its errors are those at held-out points, with features
+    /// fitted to half of the points; [`forecast`](Planner::forecast) and [`measure`](Planner::measure) have the smaller ones at the fitted points.
+    /// A [`RidgeSearch`](crate::apply::RidgeSearch), which tries other lengthscales, does not take them.
+    ///
+    /// The plan says why it leaves them out: for two sets of points, losses of attention, a budget of time, and a maximal error.
+    ///
+    /// ```
+    /// # use random_features::ndarray::Array2;
+    /// use random_features::planner::Planner;
+    /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+    /// let planner = Planner::of_one_set(&x)?.with_max_features(32);
+    /// let random = planner.plan()?.best()?.loss();
+    /// let plan = planner.with_nystroem().plan()?;
+    /// assert_eq!(plan.best()?.map, "Nyström");
+    /// assert!(plan.best()?.loss() < 0.5 * random);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    pub fn with_nystroem(mut self) -> Self {
+        self.constraints.nystroem = true;
+        self
+    }
+
     /// Leaves out couplings by fast transforms.
     pub fn without_structured(mut self) -> Self {
         self.constraints.no_structured = true;

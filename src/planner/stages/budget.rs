@@ -47,7 +47,11 @@ impl Problem<'_> {
         let are_one = |a: &Scored, b: &Scored| a.candidate.map == b.candidate.map && a.is_as(b);
         let scored = self.settled(self.merged(best_of_each_kind(scored), are_one), &mut open)?;
         let simulated = self.pilots(&scored, open)?;
-        self.tried(scored.into_iter().chain(best_of_each_kind(simulated)).collect())
+        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+        let fitted = self.nystroem(measure, most)?;
+        #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
+        let fitted = None;
+        self.tried(scored.into_iter().chain(best_of_each_kind(simulated)).chain(fitted).collect())
     }
 
     /// Candidates of each kind that fit the budget.

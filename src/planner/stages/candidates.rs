@@ -27,9 +27,16 @@ pub(crate) struct Candidate {
     pub recipe: Recipe,
     pub cost: Cost,
     pub biased: bool,
+    /// The recipe that is tried in place of one that was fitted to the held-out points of the task, too.
+    pub trial: Option<Box<Recipe>>,
 }
 
 impl Candidate {
+    /// The recipe whose loss of a task is that of this one.
+    pub fn tried(&self) -> &Recipe {
+        self.trial.as_deref().unwrap_or(&self.recipe)
+    }
+
     pub fn kind(&self) -> (usize, AnyCoupling) {
         (self.map, self.coupling)
     }
@@ -98,7 +105,7 @@ impl SearchSpace {
         let recipe = self.maps[map].recipe(m, coupling)?;
         let cost = Cost::of(&recipe, planner.data.scalar, calibration);
         let biased = is_biased(&recipe, &planner.kernel);
-        Ok(Candidate { map, coupling, m, recipe, cost, biased })
+        Ok(Candidate { map, coupling, m, recipe, cost, biased, trial: None })
     }
 
     /// The candidates of a kind within a budget: with the most frequencies, and with the most that make whole blocks, whose errors may be

@@ -6,6 +6,8 @@ mod advising;
 mod budget;
 mod candidates;
 mod max_error;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod nystroem;
 mod pilots;
 mod planning;
 mod problem;

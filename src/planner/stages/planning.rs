@@ -42,6 +42,9 @@ fn plan(planner: &Planner) -> Result<Plan> {
     let scored = match planner.goal {
         Goal::Budget { measure, most } => problem.within(measure, most)?,
         Goal::MaxError { error, probability, measure } => {
+            // Their reason to be left out.
+            #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+            problem.nystroem(measure, error)?;
             max_error::reach(&mut problem, error, probability, measure)?
         }
     };
@@ -88,7 +91,7 @@ impl Problem<'_> {
     fn is_uncertain(&self, one: &Scored) -> bool {
         let loss = one.forecast.loss;
         let is_all = self.task_loss.as_ref().map_or(self.pairs.is_all(), TaskLoss::is_of_all);
-        let sampled = !is_all || one.is_of_some_pairs();
+        let sampled = !is_all || one.is_of_some_pairs() || loss.basis == Basis::HeldOut;
         let error = if sampled { loss.standard_error } else { one.draws };
         // Few draws may have missed what rules a quantile.
         let missed = loss.basis != Basis::ClosedForm && loss.standard_error > MISSED * loss.value.abs();

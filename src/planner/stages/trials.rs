@@ -4,6 +4,7 @@ use super::problem::Problem;
 use super::ranking::{Scored, rank};
 use super::steps::steps;
 use crate::error::Result;
+use crate::planner::forecasts::Expected;
 use crate::theory::Basis;
 
 /// Recipes that are tried: TRIED with the least errors of the Gram matrix, and TRIED with the least median errors. Each map has at most
@@ -44,9 +45,14 @@ impl Problem<'_> {
         let few = task.draws();
         let tried = steps("recipes tried", wanted, |one| {
             let Ok(one) = self.at_all_pairs(one)? else { return Ok(None) };
-            let recipe = &one.candidate.recipe;
+            let recipe = one.candidate.tried();
             let (loss, draws) = match task.closed(recipe)? {
                 Some(closed) => closed,
+                // Nothing is random.
+                None if one.candidate.trial.is_some() => {
+                    let (loss, draws) = task.simulated(recipe, 1, 0)?;
+                    (Expected { basis: Basis::HeldOut, ..loss }, draws)
+                }
                 None => task.simulated(recipe, few, self.seed_of(3))?,
             };
             Ok(Some(Scored { forecast: one.forecast.with_loss(loss), draws, ..one }))
@@ -63,7 +69,7 @@ impl Problem<'_> {
             tried = steps("recipes tried again", tried, |one| match is_noisy(&one) {
                 false => Ok(one),
                 true => {
-                    let recipe = &one.candidate.recipe;
+                    let recipe = one.candidate.tried();
                     let (loss, draws) = task.simulated(recipe, MORE * few, self.seed_of(4))?;
                     Ok(Scored { forecast: one.forecast.with_loss(loss), draws, ..one })
                 }

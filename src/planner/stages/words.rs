@@ -144,6 +144,7 @@ impl Basis {
             Basis::ClosedForm => "closed form".into(),
             Basis::Bound => "a bound".into(),
             Basis::Approximate => "closed forms to first order, for independent frequencies".into(),
+            Basis::HeldOut => "errors at held-out points".into(),
             Basis::Simulation(draws) => format!("{draws} draws"),
         }
     }

@@ -7,6 +7,7 @@ mod data;
 mod edges;
 mod forecasts;
 mod honesty;
+mod nystroem;
 mod plans;
 mod problems;
 mod proposals;

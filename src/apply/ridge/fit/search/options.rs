@@ -179,7 +179,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     ///
     /// # Errors
     /// The errors of [`Recipe::drawn`]; [`Unsupported`](crate::Error::Unsupported) if a kernel of the recipe has no lengthscale, or
-    /// kernels have different ones.
+    /// kernels have different ones; [`Unsupported`](crate::Error::Unsupported) for Nyström features, which serve one lengthscale alone.
     pub fn of_recipe(recipe: &Recipe, seed: u64) -> Result<Self> {
         let recipe = recipe.drawn(seed)?;
         // A kernel without a lengthscale has the lengthscale 1.

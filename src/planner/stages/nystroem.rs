@@ -1,0 +1,121 @@
+//! Nyström features of the points, with their errors at held-out points.
+
+use ndarray::Axis;
+use rand::seq::SliceRandom;
+
+use super::candidates::Candidate;
+use super::problem::Problem;
+use super::ranking::Scored;
+use super::steps::steps;
+use crate::error::Result;
+use crate::frequency::Independent;
+use crate::map::Nystroem;
+use crate::planner::costs::{Cost, Measure};
+use crate::planner::forecasts::{TaskLoss, forecast};
+use crate::planner::plan::LeftOut;
+use crate::planner::proposals::MapFamily;
+use crate::planner::question::Goal;
+use crate::progress;
+use crate::theory::Basis;
+
+/// The name of the map.
+const NAME: &str = "Nyström";
+/// The most features that are fitted: an eigendecomposition takes O(D³).
+const MOST: usize = 512;
+/// Parts of the points: a pair of points is evaluated with features that were fitted to parts with neither of them.
+const PARTS: usize = 4;
+
+impl Problem<'_> {
+    /// The Nyström features within a budget, if they are asked for; none, with the reason, where they cannot be had.
+    pub fn nystroem(&mut self, measure: Measure, most: f64) -> Result<Option<Scored>> {
+        if !self.planner.constraints.nystroem {
+            return Ok(None);
+        }
+        let fitted = match self.without_nystroem(measure) {
+            Some(why) => Err(why.to_string()),
+            None => self.fitted(measure, most).map_err(|error| error.to_string()),
+        };
+        // Features whose fit was stopped are not some that cannot be had.
+        progress::check()?;
+        Ok(fitted.map_err(|why| self.space.left_out.push(LeftOut { what: NAME.into(), why })).ok().flatten())
+    }
+
+    /// The reason why the question has no Nyström features.
+    fn without_nystroem(&self, measure: Measure) -> Option<&'static str> {
+        let (data, constraints) = (&self.planner.data, &self.planner.constraints);
+        match () {
+            () if matches!(self.planner.goal, Goal::MaxError { .. }) => Some("they are fitted in one size"),
+            () if self.planner.loss.is_of_attention() => {
+                Some("normalisers of attention must not be negative")
+            }
+            () if !data.one_set => Some("they are fitted to one set of points"),
+            () if constraints.unbiased => Some("they are biased"),
+            () if constraints.non_negative => Some("their features have any sign"),
+            () if measure == Measure::Nanoseconds => Some("no calibration has their time"),
+            () => None,
+        }
+    }
+
+    /// The most features within a budget, fitted to all points, with their errors; `None` if one costs more.
+    fn fitted(&mut self, measure: Measure, most: f64) -> Result<Option<Scored>> {
+        let (data, kernel) = (&self.planner.data, &self.planner.kernel);
+        let points = &data.sides[0].points;
+        let (n, d) = points.dim();
+        let cost = |features: usize| Cost::of_nystroem(d, n.min(2 * features), features, data.scalar);
+        let features = (1..=n.min(MOST)).rev().find(|features| cost(*features).in_measure(measure) <= most);
+        let Some(features) = features else { return Ok(None) };
+        let fitted = Nystroem::fit(kernel.clone(), points, features, self.planner.seed)?;
+        let trial = match self.task_loss.as_ref().and_then(TaskLoss::training_points) {
+            Some(points) => {
+                let features = features.min(points.nrows());
+                let fitted = Nystroem::fit(kernel.clone(), points, features, self.planner.seed)?;
+                Some(Box::new(fitted.recipe()))
+            }
+            None => None,
+        };
+        let candidate = Candidate {
+            map: self.space.maps.len(),
+            coupling: Independent.into(),
+            m: fitted.feature_dim(),
+            recipe: fitted.recipe(),
+            cost: Cost::of_nystroem(d, fitted.landmarks().nrows(), fitted.feature_dim(), data.scalar),
+            biased: true,
+            trial,
+        };
+        let ln_squares = self.held_out(features)?;
+        let forecast = forecast(&self.pairs, self.planner.loss, &ln_squares, Basis::HeldOut);
+        self.space.maps.push(MapFamily::fitted(NAME, candidate.recipe.clone()));
+        Ok(Some(Scored { candidate, ln_squares: Some(ln_squares), draws: 0.0, forecast, also: Vec::new() }))
+    }
+
+    /// ln (K̂ − K)² of each pair, with at most so many features that were fitted to neither of its points.
+    fn held_out(&self, features: usize) -> Result<Vec<f64>> {
+        let points = &self.planner.data.sides[0].points;
+        let part_of = parts(points.nrows(), self.seed_of(5));
+        let held: Vec<[usize; 2]> = (0..PARTS).flat_map(|a| (a + 1..PARTS).map(move |b| [a, b])).collect();
+        let evaluated = steps("Nyström features fitted", &held, |held| {
+            let rest = (0..points.nrows()).filter(|row| !held.contains(&part_of[*row]));
+            let rest = points.select(Axis(0), &rest.collect::<Vec<_>>());
+            let features = features.min(rest.nrows());
+            let fitted = Nystroem::fit(self.planner.kernel.clone(), &rest, features, self.planner.seed)?;
+            let of_held = |rows: &[usize; 2]| parts_without(rows.map(|row| part_of[row])) == *held;
+            self.pairs.ln_squares(&fitted.map()?, of_held)
+        })?;
+        let mut ln_squares = vec![f64::INFINITY; self.pairs.len()];
+        evaluated.into_iter().flatten().for_each(|(pair, ln_square)| ln_squares[pair] = ln_square);
+        Ok(ln_squares)
+    }
+}
+
+/// The part of each point, at random, since an order of points may have a period.
+fn parts(points: usize, seed: u64) -> Vec<usize> {
+    let mut parts: Vec<usize> = (0..points).map(|row| row % PARTS).collect();
+    parts.shuffle(&mut crate::rng(seed));
+    parts
+}
+
+/// The two parts that are held out for a pair of points of these parts.
+fn parts_without([a, b]: [usize; 2]) -> [usize; 2] {
+    let b = if a == b { (a + 1) % PARTS } else { b };
+    [a.min(b), a.max(b)]
+}

@@ -1,0 +1,189 @@
+//! Nyström features in plans: their errors at held-out points, what they cost, and where there are none.
+#![cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+
+use super::data::{half, kinds, normal};
+use super::{couplings, near};
+use ndarray::{Array2, Axis};
+use random_features::apply::RidgeSearch;
+use random_features::kernel::{Gaussian, Kernel, Softmax};
+use random_features::map::Nystroem;
+use random_features::planner::{Loss, Measure, Plan, Planner, RankedRecipe};
+use random_features::theory::Basis;
+use random_features::{Error, Map, Recipe};
+
+/// The plan with Nyström features among few couplings.
+fn planned(planner: &Planner) -> Plan {
+    planner.clone().with_couplings(couplings()).with_nystroem().plan().unwrap()
+}
+
+fn nystroem(plan: &Plan) -> Option<&RankedRecipe> {
+    plan.choices.iter().find(|choice| choice.map == "Nyström")
+}
+
+/// ‖K̂ − K‖/‖K‖ over all pairs of points, by loops.
+fn error(map: &Map<f64>, kernel: &dyn Kernel<f64>, x: &Array2<f64>) -> f64 {
+    let features = map.transform(x).unwrap();
+    let (mut squares, mut all) = (0.0, 0.0);
+    for (i, x_i) in x.rows().into_iter().enumerate() {
+        for (j, x_j) in x.rows().into_iter().enumerate() {
+            let exact = kernel.value(&x_i, &x_j).unwrap();
+            let estimate: f64 = features.row(i).iter().zip(features.row(j)).map(|(a, b)| a * b).sum();
+            squares += (estimate - exact).powi(2);
+            all += exact * exact;
+        }
+    }
+    (squares / all).sqrt()
+}
+
+/// Errors that a plan states are those at points of the same kind that features were not fitted to: a little larger, since it fits them
+/// to half of the points, and far larger than at the points themselves.
+#[test]
+fn errors_are_those_at_held_out_points() {
+    for kind in kinds().into_iter().filter(|kind| ["small", "equal-norms", "counts"].contains(&kind.name)) {
+        // Points may be in the order of their clusters.
+        let every_other = |first: usize| kind.queries.slice(ndarray::s![first..; 2, ..]).to_owned();
+        let (x, fresh) = (every_other(0), every_other(1));
+        let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_max_features(24);
+        let plan = planned(&planner);
+        let one = nystroem(&plan).unwrap();
+        let map: Map<f64> = one.recipe.draw(1).unwrap();
+        let [new, old] = [&fresh, &x].map(|x| error(&map, &Gaussian::default(), x));
+        let stated = one.forecast.gram.value;
+        assert!(stated > 0.7 * new && stated < 1.7 * new, "{}: {stated}, at new points {new}", kind.name);
+        assert!(stated > old, "{}: {stated}, at the fitted points {old}", kind.name);
+        assert!(one.forecast.relative_median().value > 0.0 && one.forecast.gram.standard_error > 0.0);
+    }
+}
+
+/// A row of the plan is what `Nystroem::fit` makes of the points, whatever the seed of the draw.
+#[test]
+fn its_recipe_is_the_fit_of_the_points() {
+    let x = normal(120, 3, 1.0, 1);
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::new(1.5).unwrap()).with_seed(5);
+    let planner = planner.with_max_features(24);
+    let plan = planned(&planner);
+    let one = nystroem(&plan).unwrap();
+    let fitted = Nystroem::fit(Gaussian::new(1.5).unwrap(), &x, 24, 5).unwrap();
+    assert_eq!(one.recipe, fitted.recipe());
+    assert!(one.biased && one.coupling == "–" && one.m == 24);
+    let [a, b] = [1, 2].map(|seed| one.recipe.draw::<f64>(seed).unwrap().transform(&x).unwrap());
+    assert_eq!(a, b);
+    assert_eq!(one.forecast.gram.basis, Basis::HeldOut);
+    assert!(one.why.contains("held-out points"), "{}", one.why);
+    // Without the option there is none.
+    let plain = planner.with_couplings(couplings()).plan().unwrap();
+    assert!(nystroem(&plain).is_none() && plain.left_out().all(|(what, _)| what != "Nyström"));
+    // Others are as they are without it.
+    let others = |plan: &Plan| {
+        let others = plan.choices.iter().filter(|choice| choice.map != "Nyström");
+        others.map(|choice| (choice.recipe.clone(), choice.forecast)).collect::<Vec<_>>()
+    };
+    assert_eq!(others(&plan), others(&plain));
+}
+
+/// M kernel values at landmarks, each d multiplications and an exponential, and a product with a D × M matrix.
+#[test]
+fn its_cost_is_within_the_budget() {
+    let x = normal(300, 5, 1.0, 1);
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::new(2.0).unwrap());
+    let multiplications = |features: usize| (2 * features * (5 + 1 + features)) as f64;
+    for (measure, most, features) in [
+        (Measure::Features, 40.0, 40),
+        (Measure::Bytes, 8.0 * 33.0, 32),
+        (Measure::Bytes, 8.0 * 33.0 - 1.0, 31),
+        (Measure::Multiplications, multiplications(20), 20),
+        (Measure::Multiplications, multiplications(20) - 1.0, 19),
+    ] {
+        let plan = planned(&planner.clone().with_budget(measure, most));
+        let one = nystroem(&plan).unwrap();
+        assert_eq!((one.m, one.recipe.feature_dim()), (features, features), "{most} {measure}");
+        assert!(one.cost(measure) <= most);
+        assert_eq!(one.cost(Measure::Multiplications), multiplications(features));
+        assert_eq!(planner.cost(&one.recipe, Measure::Multiplications), multiplications(features));
+        assert_eq!(one.cost(Measure::Bytes), 8.0 * (features + 1) as f64);
+    }
+    // No more than points, and no more than 512.
+    let plan = planned(&Planner::of_one_set(&normal(9, 1, 1.0, 1)).unwrap().with_max_features(64));
+    assert!(nystroem(&plan).unwrap().m <= 9);
+    // One feature of two landmarks is too dear.
+    let plan = planned(&planner.with_budget(Measure::Multiplications, 13.0));
+    assert!(nystroem(&plan).is_none());
+}
+
+/// All questions without Nyström features say why.
+#[test]
+fn plans_say_why_there_is_none() {
+    let x = normal(60, 2, 0.5, 1);
+    let one_set = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_max_features(16);
+    let two_sets = Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().with_max_features(16);
+    for (planner, why) in [
+        (two_sets.clone(), "one set of points"),
+        (two_sets.with_loss(Loss::AttentionWeights), "normalisers"),
+        (one_set.clone().only_unbiased(), "biased"),
+        (one_set.clone().only_non_negative(), "any sign"),
+        (
+            one_set.clone().with_calibration(super::calibration()).with_budget(Measure::Nanoseconds, 1e4),
+            "no calibration has their time",
+        ),
+        (one_set.clone().with_max_error(0.5).unwrap(), "one size"),
+    ] {
+        let plan = planned(&planner);
+        assert!(nystroem(&plan).is_none());
+        let found: Vec<_> = plan.left_out().filter(|(what, _)| *what == "Nyström").collect();
+        assert!(found.len() == 1 && found[0].1.contains(why), "{why}: {found:?}");
+        assert!(plan.to_string().contains(why), "{why}");
+    }
+    // Values K(x, x) beyond the range of numbers: the plan has other recipes.
+    let large = Planner::of_one_set(&(x * 60.0)).unwrap().with_kernel(Softmax::default());
+    let plan = planned(&large.with_max_features(16));
+    assert!(nystroem(&plan).is_none() && !plan.choices.is_empty());
+    assert!(plan.left_out().any(|(what, why)| what == "Nyström" && why.contains("finite")), "{plan}");
+}
+
+/// A pair of points that are far from all others: features at held-out points estimate 0, so that its error is all of K = 1 on the
+/// diagonal, which the features of all points would hide.
+#[test]
+fn points_that_no_landmark_is_near_are_not_estimated() {
+    let x = Array2::from_shape_fn((16, 1), |(i, _)| 100.0 * i as f64);
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default()).with_max_features(16);
+    let plan = planned(&planner);
+    let one = nystroem(&plan).unwrap();
+    // K is the identity: each point for itself.
+    near(one.loss(), 1.0, "the loss");
+    near(planner.measure(&one.recipe, 2, 0).unwrap().gram.value + 1.0, 1.0, "the loss at the fitted points");
+    // Copies of all points are near each other.
+    let twice = ndarray::concatenate(Axis(0), &[x.view(), x.view(), x.view(), x.view(), x.view(), x.view()]);
+    let planner = Planner::of_one_set(&twice.unwrap()).unwrap().with_kernel(Gaussian::default());
+    let plan = planned(&planner.with_max_features(16));
+    assert!(nystroem(&plan).unwrap().loss() < 0.5, "{plan}");
+}
+
+/// A regression on as many features as training points is that of the exact kernel: nothing is left to be lost, and a part of the
+/// points is held out. On few features something is.
+#[test]
+fn regressions_are_tried_on_features_of_the_training_points() {
+    let x = normal(90, 3, 1.0, 1);
+    let y = x.column(0).mapv(|v| (2.0 * v).sin());
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::new(1.5).unwrap());
+    let planner = planner.with_ridge_targets(&y).unwrap();
+    let [many, few] = [512, 4].map(|features| planned(&planner.clone().with_max_features(features)));
+    let [many, few] = [&many, &few].map(|plan| nystroem(plan).unwrap().forecast.loss);
+    assert!(many.value.abs() < 1e-6, "{many:?}");
+    assert!(few.value > 0.01, "{few:?}");
+    assert_eq!((many.basis, few.basis), (Basis::HeldOut, Basis::HeldOut));
+    // A search would try lengthscales that their factor is not for.
+    let recipe = Nystroem::fit(Gaussian::new(1.5).unwrap(), &x, 8, 0).unwrap().recipe();
+    let refused = RidgeSearch::<f64>::of_recipe(&recipe, 0).map(drop);
+    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn plans_with_it_are_stored() {
+    let x = normal(60, 2, 1.0, 1);
+    let plan = planned(&Planner::of_one_set(&x).unwrap().with_max_features(12));
+    let again: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    assert_eq!(again, plan);
+    let recipe: &Recipe = &nystroem(&again).unwrap().recipe;
+    assert_eq!(recipe.identity(), nystroem(&plan).unwrap().recipe.identity());
+}
