@@ -74,6 +74,52 @@ use crate::{Real, SignedLog};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
+/// A product over coordinates states one factor and the law of one coordinate of ω. This example is Π 1/cosh δₖ, whose law has the
+/// density 1/(2 cosh(πω/2)):
+///
+/// ```
+/// use random_features::extend::{Marginal, ShiftInvariant, Spectrum};
+/// use random_features::kernel::{Kernel, Lengthscale};
+/// use random_features::map::AnyKernel;
+/// use random_features::ndarray::arr1;
+/// use random_features::{Map, Result, SignedLog};
+/// use std::f64::consts::{FRAC_PI_2, LN_2};
+///
+/// #[derive(Debug, Default)]
+/// struct Sech(Lengthscale);
+///
+/// impl Marginal for Sech {
+///     fn lower_quantile(&self, u: f64) -> f64 {
+///         (FRAC_PI_2 * u).tan().ln() / FRAC_PI_2
+///     }
+/// }
+///
+/// impl ShiftInvariant for Sech {
+///     fn name(&self) -> String {
+///         "sech".into()
+///     }
+///
+///     fn lengthscale(&self) -> &Lengthscale {
+///         &self.0
+///     }
+///
+///     fn spectrum(&self) -> Spectrum<'_> {
+///         Spectrum::Product(self)
+///     }
+///
+///     fn of_square(&self, square: f64) -> SignedLog {
+///         let size = square.sqrt();
+///         SignedLog::positive(LN_2 - size - (-2.0 * size).exp().ln_1p())
+///     }
+/// }
+///
+/// let kernel = AnyKernel::own(Sech::default());
+/// let map: Map<f64> = Map::for_kernel(kernel, 2, 1000, 7)?;
+/// let (x, y) = (arr1(&[0.5, 1.0]), arr1(&[-0.5, 0.0]));
+/// assert!((map.estimate(&x, &y)? - 1.0 / 1f64.cosh().powi(2)).abs() < 0.05);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.
 pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {

@@ -20,12 +20,14 @@ pub enum RidgeWarning {
         /// The narrowest range above 0, in lengthscales.
         narrow_range: f64,
     },
-    /// All ranges are below 0.01 lengthscales, so that kernel values of all pairs of points are nearly equal.
+    /// All ranges are below 0.01 lengthscales, so that kernel values of all pairs of points are nearly equal. A search whose longest
+    /// lengthscale has the least error does not warn.
     NarrowInputs {
         /// The widest range, in lengthscales.
         range: f64,
     },
-    /// All ranges are above 1000 lengthscales, so that kernel values of nearly all pairs of points vanish.
+    /// All ranges are above 1000 lengthscales, so that kernel values of nearly all pairs of points vanish. A search whose shortest
+    /// lengthscale has the least error does not warn.
     WideInputs {
         /// The narrowest range, in lengthscales.
         range: f64,

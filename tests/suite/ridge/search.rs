@@ -53,6 +53,31 @@ fn has_scale<T: Real>(found: &RidgeFit<T>) -> bool {
     })
 }
 
+/// A line is best on the longest lengthscale, in which inputs hardly range: a shorter one was worse, and no warning recommends it. Where
+/// no other lengthscale was tried, the warning stands.
+#[test]
+fn advice_that_errors_refute_is_not_given() {
+    let mut rng = rng(5);
+    let x = Array2::from_shape_simple_fn((150, 3), || rng.sample::<f64, _>(StandardNormal));
+    let y = x.column(0).mapv(|v| v + 0.1 * rng.sample::<f64, _>(StandardNormal));
+    let of = |scales: &[f64]| {
+        search(60).without_standardisation().with_lengthscales(scales.to_vec()).fit(&x, &y).unwrap()
+    };
+    let found = of(&[0.3, 1e3]);
+    let is_longest =
+        |warning: &RidgeWarning| matches!(warning, RidgeWarning::Lengthscale { longest: true, .. });
+    assert!(found.warnings().iter().any(is_longest), "{:?}", found.warnings());
+    assert!(!has_scale(&found), "{:?}", found.warnings());
+    // A grid says no more.
+    let maps = [0.3, 1e3].map(|ell| trigonometric(60, ell)).to_vec();
+    let mut grid = RidgeGrid::new(maps, 1).unwrap();
+    grid.update(&x, &y).unwrap();
+    let found = grid.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
+    assert!(found.warnings().iter().any(is_longest) && !has_scale(&found), "{:?}", found.warnings());
+    // One lengthscale is compared with no other.
+    assert!(has_scale(&of(&[1e3])));
+}
+
 /// The numbers of maps that a watcher is told to be tried, of so many.
 type Reports = Arc<Mutex<Vec<(usize, usize)>>>;
 

@@ -70,7 +70,9 @@ impl ErrorReport {
             (Some(weights), Some(output)) => {
                 let [weights, output, mean] = [weights, output, self.mean_error].map(two_digits);
                 write!(f, " Roughly, to first order, weights err by {weights}, outputs by {output}, ")?;
-                write!(f, "the mean of the values by {mean}.")
+                write!(f, "the mean of the values by {mean}")?;
+                let nearer = self.mean_error < self.rough_output_error().unwrap_or(0.0);
+                f.write_str(if nearer { ": equal weights are nearer than that." } else { "." })
             }
             (Some(weights), None) => {
                 write!(f, " Roughly, to first order, weights err by {}.", two_digits(weights))
@@ -89,7 +91,8 @@ impl ErrorReport {
             None => {
                 write!(
                     f,
-                    " No other map of the softmax kernel does better than that bound: use exact attention."
+                    " With no other plain features is it below {RELIABLE}: use exact attention, or shape the features by the tokens \
+                     (Attention::shaped), which may err less."
                 )
             }
         }

@@ -38,6 +38,7 @@ impl<T: Real> Search<'_, '_, T> {
         warnings.extend(warning::failed(failed));
         if !trial.is_constant() {
             warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales(), at_limit));
+            warning::refute(&mut warnings);
         }
         if !self.options.criterion.is_evidence() {
             warnings.extend(repeated(&self.all, self.labels.as_deref())?);

@@ -423,6 +423,7 @@ impl<'s, T: Real> Tried<'s, T> {
             let alike = trials.iter().filter(|other| other.m == trial.m);
             let alike = alike.filter_map(|trial| trial.lengthscale.as_ref());
             warnings.extend(warning::lengthscales(own, alike, [false; 2]));
+            warning::refute(&mut warnings);
         }
         if let (true, Some(rows)) = (criterion.names_training(), criterion.rows(spectrum.rotated.ncols())?) {
             warnings.extend(repeated(&rows, criterion.labels())?);

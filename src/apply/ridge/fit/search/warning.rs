@@ -179,6 +179,21 @@ pub(super) fn lengthscales<'a>(
         .collect()
 }
 
+/// Drops advice that errors refute: a shorter lengthscale where the longest one has the least error, and a longer one where the
+/// shortest one has.
+pub(super) fn refute(warnings: &mut Vec<RidgeWarning>) {
+    let is_best = |end: bool| {
+        let is = |warning: &RidgeWarning| matches!(warning, RidgeWarning::Lengthscale { longest, .. } if *longest == end);
+        warnings.iter().any(is)
+    };
+    let (longest, shortest) = (is_best(true), is_best(false));
+    warnings.retain(|warning| match warning {
+        RidgeWarning::NarrowInputs { .. } => !longest,
+        RidgeWarning::WideInputs { .. } => !shortest,
+        _ => true,
+    });
+}
+
 /// Warns if another λ among those tried would be much better for a target than the common λ.
 pub(super) fn targets<T: Real>(
     spectrum: &RidgeSpectrum<T>,
