@@ -91,8 +91,8 @@ impl ErrorReport {
             None => {
                 write!(
                     f,
-                    " With no other plain features is it below {RELIABLE}: use exact attention, or shape the features by the tokens \
-                     (Attention::shaped), which may err less."
+                    " With no other plain features is it below {RELIABLE}: use exact attention, or features of \
+                     Attention::shaped, which may err less."
                 )
             }
         }
