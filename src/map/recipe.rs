@@ -142,7 +142,7 @@ impl Recipe {
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) if the lengthscales of parts differ, the errors of
-    /// [`AnyKernel::with_lengthscale`](super::AnyKernel::with_lengthscale) and of maps that do not serve such a kernel.
+    /// [`AnyKernel::with_lengthscale`](super::AnyKernel::with_lengthscale).
     #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
     pub(crate) fn with_lengthscale(&self, lengthscale: &Lengthscale) -> Result<Recipe> {
         let leaves = self.leaves();
@@ -163,10 +163,7 @@ impl Recipe {
             Ok(kernel) => plain.kernel = kernel,
             Err(error) => changed = Err(error),
         });
-        changed?;
-        // A sketch may serve one kernel alone.
-        recipe.check()?;
-        Ok(recipe)
+        changed.map(|()| recipe)
     }
 
     fn each_leaf_mut(&mut self, each: &mut dyn FnMut(&mut PlainRecipe)) {

@@ -2,6 +2,7 @@
 
 use super::expected::{Forecast, or_infinite};
 use super::pairs::Pairs;
+use crate::SignedLog;
 use crate::error::Result;
 use crate::map::{AnyKernel, Recipe};
 use crate::numeric::special::ln_add_exp;
@@ -24,19 +25,22 @@ pub(crate) fn closed(recipe: &Recipe, target: &AnyKernel, pairs: &Pairs) -> Resu
         let variance = or_infinite(variance);
         out.push(match same {
             true => variance,
-            false => {
-                let estimated = own.log_value(&x, &y)?.ln_abs;
-                ln_add_exp(variance, 2.0 * ln_difference(estimated, *ln_kernel))
-            }
+            false => ln_add_exp(variance, ln_square(own.log_value(&x, &y)?, *ln_kernel)),
         });
     }
     Ok(Some(out))
 }
 
-/// ln |eᵃ − eᵇ|.
-fn ln_difference(a: f64, b: f64) -> f64 {
-    let (high, low) = (a.max(b), a.min(b));
-    if high == low { f64::NEG_INFINITY } else { high + (-(low - high).exp_m1()).ln() }
+/// ln (K̂ − K)² of an estimate and a positive kernel value; ∞ if the estimate is NaN.
+pub(super) fn ln_square(estimate: SignedLog, ln_kernel: f64) -> f64 {
+    let (high, low) = (estimate.ln_abs.max(ln_kernel), estimate.ln_abs.min(ln_kernel));
+    let ln_difference = match estimate.sign {
+        sign if sign.is_nan() => f64::NAN,
+        sign if sign < 0.0 => ln_add_exp(high, low),
+        _ if high == low => f64::NEG_INFINITY,
+        _ => high + (-(low - high).exp_m1()).ln(),
+    };
+    or_infinite(2.0 * ln_difference)
 }
 
 /// The forecast from ln E(K̂ − K)² of each pair; the loss of a recipe whose loss is not one of pairs is that of the Gram matrix.

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayView1, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
+use super::closed_forms::ln_square;
 use super::expected::or_infinite;
 use super::groups::{Group, groups};
 use crate::SignedLog;
@@ -165,12 +166,7 @@ impl Pairs {
             let rows = self.x.nrows().min(self.len()) + self.y.nrows().min(self.len());
             let estimates = match numbers(rows) <= HELD_OF_PAIRS {
                 true => map.log_estimate_pairs(&self.x, &self.y, &self.rows)?,
-                false => {
-                    let side = |x: &Array2<f64>, of: fn(&(usize, usize)) -> usize| {
-                        x.select(Axis(0), &self.rows.iter().map(of).collect::<Vec<_>>())
-                    };
-                    map.log_estimate_rows(&side(&self.x, |pair| pair.0), &side(&self.y, |pair| pair.1))?
-                }
+                false => self.log_estimates(map, &self.rows)?,
             };
             let relative = estimates.iter().zip(&self.ln_kernel).map(|(k, ln)| square(k.scaled(-ln).value()));
             return Ok(relative.collect());
@@ -195,14 +191,17 @@ impl Pairs {
         wanted: impl Fn(&[usize; 2]) -> bool,
     ) -> Result<Vec<(usize, f64)>> {
         let pairs: Vec<usize> = (0..self.len()).filter(|pair| wanted(&self.points[*pair])).collect();
-        let side = |x: &Array2<f64>, of: fn(&(usize, usize)) -> usize| {
-            x.select(Axis(0), &pairs.iter().map(|pair| of(&self.rows[*pair])).collect::<Vec<_>>())
-        };
-        let estimates =
-            map.log_estimate_rows(&side(&self.x, |rows| rows.0), &side(&self.y, |rows| rows.1))?;
-        let of =
-            |(pair, estimate): (&usize, &SignedLog)| (*pair, ln_square(*estimate, self.ln_kernel[*pair]));
-        Ok(pairs.iter().zip(&estimates).map(of).collect())
+        let rows: Vec<(usize, usize)> = pairs.iter().map(|pair| self.rows[*pair]).collect();
+        let estimates = self.log_estimates(map, &rows)?;
+        let squares = pairs.iter().zip(estimates);
+        Ok(squares.map(|(pair, estimate)| (*pair, ln_square(estimate, self.ln_kernel[*pair]))).collect())
+    }
+
+    /// The estimates of a map at pairs of these rows, point by point.
+    fn log_estimates(&self, map: &Map<f64>, rows: &[(usize, usize)]) -> Result<Array1<SignedLog>> {
+        let [x, y]: [Vec<usize>; 2] =
+            [rows.iter().map(|row| row.0).collect(), rows.iter().map(|row| row.1).collect()];
+        map.log_estimate_rows(&self.x.select(Axis(0), &x), &self.y.select(Axis(0), &y))
     }
 
     pub fn len(&self) -> usize {
@@ -233,14 +232,4 @@ impl Pairs {
         let (x, y) = (&self.x * factor, &self.y * factor);
         Pairs { x, y, blocks: Vec::new(), ..self.clone() }.with_kernel(kernel)
     }
-}
-
-/// ln (K̂ − K)² of an estimate and a positive kernel value; ∞ if the estimate is NaN.
-fn ln_square(estimate: SignedLog, ln_kernel: f64) -> f64 {
-    let top = estimate.ln_abs.max(ln_kernel);
-    if top == f64::NEG_INFINITY {
-        return top;
-    }
-    let difference = estimate.scaled(-top).value() - (ln_kernel - top).exp();
-    or_infinite(2.0 * (difference.abs().ln() + top))
 }

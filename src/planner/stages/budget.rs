@@ -48,7 +48,7 @@ impl Problem<'_> {
         let scored = self.settled(self.merged(best_of_each_kind(scored), are_one), &mut open)?;
         let simulated = self.pilots(&scored, open)?;
         #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-        let fitted = self.nystroem(measure, most)?;
+        let fitted = self.nystroem()?;
         #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
         let fitted = None;
         self.tried(scored.into_iter().chain(best_of_each_kind(simulated)).chain(fitted).collect())

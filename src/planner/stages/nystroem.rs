@@ -1,20 +1,20 @@
 //! Nyström features of the points, with their errors at held-out points.
 
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 
 use super::candidates::Candidate;
 use super::problem::Problem;
 use super::ranking::Scored;
 use super::steps::steps;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frequency::Independent;
 use crate::map::Nystroem;
 use crate::planner::costs::{Cost, Measure};
 use crate::planner::forecasts::{TaskLoss, forecast};
 use crate::planner::plan::LeftOut;
 use crate::planner::proposals::MapFamily;
-use crate::planner::question::Goal;
+use crate::planner::question::{Goal, Planner};
 use crate::progress;
 use crate::theory::Basis;
 
@@ -27,65 +27,65 @@ const PARTS: usize = 4;
 
 impl Problem<'_> {
     /// The Nyström features within a budget, if they are asked for; none, with the reason, where they cannot be had.
-    pub fn nystroem(&mut self, measure: Measure, most: f64) -> Result<Option<Scored>> {
+    pub fn nystroem(&mut self) -> Result<Option<Scored>> {
         if !self.planner.constraints.nystroem {
             return Ok(None);
         }
-        let fitted = match self.without_nystroem(measure) {
-            Some(why) => Err(why.to_string()),
-            None => self.fitted(measure, most).map_err(|error| error.to_string()),
+        let fitted = match self.nystroem_budget() {
+            Ok((measure, most)) => self.fitted(measure, most).map_err(|error| error.to_string()),
+            Err(why) => Err(why.to_string()),
         };
         // Features whose fit was stopped are not some that cannot be had.
         progress::check()?;
         Ok(fitted.map_err(|why| self.space.left_out.push(LeftOut { what: NAME.into(), why })).ok().flatten())
     }
 
-    /// The reason why the question has no Nyström features.
-    fn without_nystroem(&self, measure: Measure) -> Option<&'static str> {
+    /// The budget of Nyström features, or the reason why the question has none.
+    fn nystroem_budget(&self) -> std::result::Result<(Measure, f64), &'static str> {
         let (data, constraints) = (&self.planner.data, &self.planner.constraints);
-        match () {
-            () if matches!(self.planner.goal, Goal::MaxError { .. }) => Some("they are fitted in one size"),
-            () if self.planner.loss.is_of_attention() => {
-                Some("normalisers of attention must not be negative")
-            }
-            () if !data.one_set => Some("they are fitted to one set of points"),
-            () if constraints.unbiased => Some("they are biased"),
-            () if constraints.non_negative => Some("their features have any sign"),
-            () if measure == Measure::Nanoseconds => Some("no calibration has their time"),
-            () => None,
+        match self.planner.goal {
+            Goal::MaxError { .. } => Err("they are fitted in one size"),
+            _ if self.planner.loss.is_of_attention() => Err("normalisers of attention must not be negative"),
+            _ if !data.one_set => Err("they are fitted to one set of points"),
+            _ if constraints.unbiased => Err("they are biased"),
+            _ if constraints.non_negative => Err("their features have any sign"),
+            Goal::Budget { measure: Measure::Nanoseconds, .. } => Err("no calibration has their time"),
+            Goal::Budget { measure, most } => Ok((measure, most)),
         }
     }
 
     /// The most features within a budget, fitted to all points, with their errors; `None` if one costs more.
     fn fitted(&mut self, measure: Measure, most: f64) -> Result<Option<Scored>> {
-        let (data, kernel) = (&self.planner.data, &self.planner.kernel);
+        let data = &self.planner.data;
         let points = &data.sides[0].points;
         let (n, d) = points.dim();
         let cost = |features: usize| Cost::of_nystroem(d, n.min(2 * features), features, data.scalar);
         let features = (1..=n.min(MOST)).rev().find(|features| cost(*features).in_measure(measure) <= most);
         let Some(features) = features else { return Ok(None) };
-        let fitted = Nystroem::fit(kernel.clone(), points, features, self.planner.seed)?;
-        let trial = match self.task_loss.as_ref().and_then(TaskLoss::training_points) {
-            Some(points) => {
-                let features = features.min(points.nrows());
-                let fitted = Nystroem::fit(kernel.clone(), points, features, self.planner.seed)?;
-                Some(Box::new(fitted.recipe()))
-            }
-            None => None,
-        };
+        let fitted = self.fit(points, features)?;
+        let training = self.task_loss.as_ref().and_then(TaskLoss::training_points);
+        let trial = training.map(|points| Ok::<_, Error>(Box::new(self.fit(points, features)?.recipe())));
+        let recipe = fitted.recipe();
         let candidate = Candidate {
             map: self.space.maps.len(),
             coupling: Independent.into(),
             m: fitted.feature_dim(),
-            recipe: fitted.recipe(),
-            cost: Cost::of_nystroem(d, fitted.landmarks().nrows(), fitted.feature_dim(), data.scalar),
+            // No calibration has its time.
+            cost: Cost::of(&recipe, data.scalar, None),
+            recipe,
             biased: true,
-            trial,
+            trial: trial.transpose()?,
         };
         let ln_squares = self.held_out(features)?;
         let forecast = forecast(&self.pairs, self.planner.loss, &ln_squares, Basis::HeldOut);
         self.space.maps.push(MapFamily::fitted(NAME, candidate.recipe.clone()));
         Ok(Some(Scored { candidate, ln_squares: Some(ln_squares), draws: 0.0, forecast, also: Vec::new() }))
+    }
+
+    /// Features of these points, of which there may be fewer.
+    fn fit(&self, points: &Array2<f64>, features: usize) -> Result<Nystroem> {
+        let Planner { kernel, seed, .. } = self.planner;
+        Nystroem::fit(kernel.clone(), points, features.min(points.nrows()), *seed)
     }
 
     /// ln (K̂ − K)² of each pair, with at most so many features that were fitted to neither of its points.
@@ -96,8 +96,7 @@ impl Problem<'_> {
         let evaluated = steps("Nyström features fitted", &held, |held| {
             let rest = (0..points.nrows()).filter(|row| !held.contains(&part_of[*row]));
             let rest = points.select(Axis(0), &rest.collect::<Vec<_>>());
-            let features = features.min(rest.nrows());
-            let fitted = Nystroem::fit(self.planner.kernel.clone(), &rest, features, self.planner.seed)?;
+            let fitted = self.fit(&rest, features)?;
             let of_held = |rows: &[usize; 2]| parts_without(rows.map(|row| part_of[row])) == *held;
             self.pairs.ln_squares(&fitted.map()?, of_held)
         })?;

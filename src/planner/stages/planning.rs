@@ -44,7 +44,7 @@ fn plan(planner: &Planner) -> Result<Plan> {
         Goal::MaxError { error, probability, measure } => {
             // Their reason to be left out.
             #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-            problem.nystroem(measure, error)?;
+            problem.nystroem()?;
             max_error::reach(&mut problem, error, probability, measure)?
         }
     };

@@ -81,6 +81,19 @@ fn its_recipe_is_the_fit_of_the_points() {
     assert_eq!(others(&plan), others(&plain));
 }
 
+/// Estimates of few features are negative at far points: forecasts at the fitted points are those of a loop, with their signs.
+#[test]
+fn forecasts_at_the_fitted_points_have_the_signs_of_estimates() {
+    let x = normal(40, 3, 1.0, 3);
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default());
+    let recipe = Nystroem::fit(Gaussian::default(), &x, 6, 0).unwrap().recipe();
+    let map: Map<f64> = recipe.draw(0).unwrap();
+    assert!(map.gram(&x, &x).unwrap().iter().any(|estimate| *estimate < -1e-3));
+    let expected = error(&map, &Gaussian::default(), &x);
+    near(planner.forecast(&recipe).unwrap().unwrap().gram.value, expected, "the forecast");
+    near(planner.measure(&recipe, 2, 0).unwrap().gram.value, expected, "the measured error");
+}
+
 /// M kernel values at landmarks, each d multiplications and an exponential, and a product with a D × M matrix.
 #[test]
 fn its_cost_is_within_the_budget() {

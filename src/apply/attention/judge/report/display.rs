@@ -68,10 +68,10 @@ impl ErrorReport {
     fn write_rough(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.rough_weight_error(), self.rough_output_error()) {
             (Some(weights), Some(output)) => {
+                let nearer = self.mean_error < output;
                 let [weights, output, mean] = [weights, output, self.mean_error].map(two_digits);
                 write!(f, " Roughly, to first order, weights err by {weights}, outputs by {output}, ")?;
                 write!(f, "the mean of the values by {mean}")?;
-                let nearer = self.mean_error < self.rough_output_error().unwrap_or(0.0);
                 f.write_str(if nearer { ": equal weights are nearer than that." } else { "." })
             }
             (Some(weights), None) => {

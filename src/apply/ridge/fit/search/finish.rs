@@ -37,8 +37,8 @@ impl<T: Real> Search<'_, '_, T> {
         warnings.extend(GramIntake::spacing_warnings(self.all.x.view(), self.inputs.as_ref()));
         warnings.extend(warning::failed(failed));
         if !trial.is_constant() {
-            warnings.extend(warning::lengthscales(&candidate.lengthscale, attempts.lengthscales(), at_limit));
-            warning::refute(&mut warnings);
+            let (best, tried) = (&candidate.lengthscale, attempts.lengthscales());
+            warning::add_lengthscales(&mut warnings, best, tried, at_limit);
         }
         if !self.options.criterion.is_evidence() {
             warnings.extend(repeated(&self.all, self.labels.as_deref())?);

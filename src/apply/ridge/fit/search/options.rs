@@ -183,7 +183,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     pub fn of_recipe(recipe: &Recipe, seed: u64) -> Result<Self> {
         let recipe = recipe.drawn(seed)?;
         // A kernel without a lengthscale has the lengthscale 1.
-        recipe.with_lengthscale(&Lengthscale::from(2.0))?;
+        recipe.with_lengthscale(&Lengthscale::from(2.0))?.check()?;
         Ok(Self::over(Maps::Recipe(Box::new(recipe))))
     }
 

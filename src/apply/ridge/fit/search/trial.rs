@@ -422,8 +422,7 @@ impl<'s, T: Real> Tried<'s, T> {
         if let Some(own) = trial.lengthscale.as_ref().filter(|_| !trial.is_constant()) {
             let alike = trials.iter().filter(|other| other.m == trial.m);
             let alike = alike.filter_map(|trial| trial.lengthscale.as_ref());
-            warnings.extend(warning::lengthscales(own, alike, [false; 2]));
-            warning::refute(&mut warnings);
+            warning::add_lengthscales(&mut warnings, own, alike, [false; 2]);
         }
         if let (true, Some(rows)) = (criterion.names_training(), criterion.rows(spectrum.rotated.ncols())?) {
             warnings.extend(repeated(&rows, criterion.labels())?);

@@ -148,13 +148,14 @@ pub(super) fn failed(errors: &[Error]) -> Option<RidgeWarning> {
     errors.first().map(|error| RidgeWarning::Failed { maps: errors.len(), error: error.clone() })
 }
 
-/// Warns if the best lengthscales are the shortest or the longest of their kind that were tried. `at_limit` says whether the
-/// default grid ended at its limit, for the shortest and for the longest.
-pub(super) fn lengthscales<'a>(
+/// Warns if the best lengthscales are the shortest or the longest of their kind that were tried, and drops advice that this refutes.
+/// `at_limit` says whether the default grid ended at its limit, for the shortest and for the longest.
+pub(super) fn add_lengthscales<'a>(
+    warnings: &mut Vec<RidgeWarning>,
     best: &Lengthscale,
     tried: impl Iterator<Item = &'a Lengthscale> + Clone,
     at_limit: [bool; 2],
-) -> Vec<RidgeWarning> {
+) {
     let (count, isotropic) = match best {
         Lengthscale::Isotropic(_) => (1, true),
         Lengthscale::PerDimension(scales) => (scales.len(), false),
@@ -169,29 +170,21 @@ pub(super) fn lengthscales<'a>(
         };
         (0..count).filter(is_end).collect::<Vec<usize>>()
     };
-    let found = ends.map(|(longest, sign)| (longest, at(sign))).into_iter();
-    let warnings = found.filter(|(_, coordinates)| !coordinates.is_empty());
-    warnings
-        .map(|(longest, coordinates)| {
-            let coordinates = if isotropic { Vec::new() } else { coordinates };
-            RidgeWarning::Lengthscale { longest, coordinates, at_limit: at_limit[usize::from(longest)] }
-        })
-        .collect()
-}
-
-/// Drops advice that errors refute: a shorter lengthscale where the longest one has the least error, and a longer one where the
-/// shortest one has.
-pub(super) fn refute(warnings: &mut Vec<RidgeWarning>) {
-    let is_best = |end: bool| {
-        let is = |warning: &RidgeWarning| matches!(warning, RidgeWarning::Lengthscale { longest, .. } if *longest == end);
-        warnings.iter().any(is)
-    };
-    let (longest, shortest) = (is_best(true), is_best(false));
-    warnings.retain(|warning| match warning {
-        RidgeWarning::NarrowInputs { .. } => !longest,
-        RidgeWarning::WideInputs { .. } => !shortest,
-        _ => true,
-    });
+    for (longest, sign) in ends {
+        let coordinates = at(sign);
+        if coordinates.is_empty() {
+            continue;
+        }
+        // A shorter lengthscale is no advice where the longest has the least error, nor a longer one where the shortest has.
+        warnings.retain(|warning| match warning {
+            RidgeWarning::NarrowInputs { .. } => !longest,
+            RidgeWarning::WideInputs { .. } => longest,
+            _ => true,
+        });
+        let coordinates = if isotropic { Vec::new() } else { coordinates };
+        let at_limit = at_limit[usize::from(longest)];
+        warnings.push(RidgeWarning::Lengthscale { longest, coordinates, at_limit });
+    }
 }
 
 /// Warns if another λ among those tried would be much better for a target than the common λ.
