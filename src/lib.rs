@@ -106,10 +106,13 @@
 //! [`Hybrid`]: compose::Hybrid
 //! [`Planner`]: planner::Planner
 
-// Every layer has items that only one application uses. Features only add code, so that an item that is dead with all
-// applications is dead in every build. The compiler looks for such items in that build only, and no item needs a list of the
-// applications that use it.
-#![cfg_attr(not(all(feature = "planner", feature = "sampling")), allow(dead_code, unused_imports))]
+// Every layer has items that only one application uses, or a linear algebra alone. Features only add code, so that an item that is
+// dead with all of them is dead in every build. The compiler looks for such items in that build only, and no item needs a list of
+// what uses it.
+#![cfg_attr(
+    not(all(feature = "planner", feature = "sampling", any(feature = "faer", feature = "ndarray-linalg"))),
+    allow(dead_code, unused_imports)
+)]
 // The documentation on docs.rs says which feature an item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

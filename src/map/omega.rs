@@ -112,7 +112,8 @@ impl Omega {
         })
     }
 
-    /// A draw of `count(m)` frequencies instead of m; `None` if these were not drawn by name, or if there is no such number.
+    /// A draw of `count(m)` frequencies, or terms of a sketch, instead of m; `None` if these were not drawn by name, if the sketch has
+    /// one size, or if there is no such number.
     pub(crate) fn with_count(&self, count: &dyn Fn(usize) -> Option<usize>) -> Option<Omega> {
         let real = |draw: &Draw| Some(Draw { m: count(draw.m)?, ..draw.clone() }.into());
         let counts = |draw: &DrawCounts| Some(DrawCounts { m: count(draw.m)?, ..draw.clone() }.into());
@@ -121,7 +122,8 @@ impl Omega {
             Omega::Counts(omega) => counts(omega.drawn_from()?.0),
             Omega::Draw(draw) => real(draw),
             Omega::DrawCounts(draw) => counts(draw),
-            Omega::Sketch(_) | Omega::None(_) => None,
+            Omega::Sketch(draw) => Some(draw.with_m(count(draw.m())?)?.into()),
+            Omega::None(_) => None,
         }
     }
 

@@ -97,6 +97,12 @@ impl SketchDraw {
         self.sketch.m()
     }
 
+    /// A draw of the sketch with m independent terms, from the stream of this one; `None` for a sketch of one size.
+    pub(in crate::map) fn with_m(&self, m: usize) -> Option<Self> {
+        let resized = SketchDraw::of_any(self.sketch.with_m(m)?).with_stream(self.stream);
+        (resized.dim() == self.dim() && resized.m() == m).then_some(resized)
+    }
+
     /// The number of landmarks, if these are Nyström features.
     pub(crate) fn landmark_count(&self) -> Option<usize> {
         self.sketch::<NystroemSketch>().map(NystroemSketch::landmark_count)

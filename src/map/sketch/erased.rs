@@ -24,6 +24,7 @@ pub(super) trait AnySketch: std::fmt::Debug + Send + Sync + Any {
     fn kernel(&self, kernel: &AnyKernel) -> Option<Arc<dyn Kernel<f64>>>;
     fn log_variance(&self, kernel: &AnyKernel, u: &[f64], v: &[f64]) -> Option<f64>;
     fn m(&self) -> usize;
+    fn with_m(&self, m: usize) -> Option<Arc<dyn AnySketch>>;
 }
 
 impl<S: Sketch> AnySketch for S {
@@ -66,6 +67,10 @@ impl<S: Sketch> AnySketch for S {
 
     fn m(&self) -> usize {
         self.m()
+    }
+
+    fn with_m(&self, m: usize) -> Option<Arc<dyn AnySketch>> {
+        self.with_m(m).map(|sketch| Arc::new(sketch) as _)
     }
 }
 

@@ -249,6 +249,12 @@ pub trait Sketch: std::fmt::Debug + Send + Sync + Sized + 'static {
     fn m(&self) -> usize {
         self.feature_dim()
     }
+
+    /// The sketch with m independent terms, by which a [`Planner`](crate::planner::Planner::with_recipe) changes its size; `None`, as by
+    /// default, for a sketch of one size. A sketch of another dimension or number counts as none.
+    fn with_m(&self, _m: usize) -> Option<Self> {
+        None
+    }
 }
 
 /// The parameters of a [`Sketch`] as plain data, which are stored, compared and identified to the bit.

@@ -18,6 +18,24 @@ use crate::planner::forecasts::Forecast;
 /// let map: Map<f32> = best.recipe.draw(42)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
+///
+/// # Names
+/// A plan names the maps that it fits to the points:
+///
+/// | name | map |
+/// |---|---|
+/// | trigonometric, positive, hyperbolic | [`Trigonometric`](crate::Trigonometric), [`Positive`](crate::Positive), [`Hyperbolic`](crate::Hyperbolic), which have no parameters |
+/// | …, regularised | the map for frequencies of norm √d; biased |
+/// | OPRF, A = …; GERF, s = −1, A = … | [`Gerf`](crate::Gerf) with s = 1 and the A that is best for one, two or four times the mean of ‖x+y‖², or with s = −1 |
+/// | real exponential; …, ±ω | [`ComplexExponential`](crate::ComplexExponential) with a real diagonal; with the frequencies ±ω |
+/// | complex exponential | the map with an imaginary entry where the means of both sides agree in sign |
+/// | dense exponential; …, 2φ | [`DenseExponential`](crate::DenseExponential) with the coefficients that are best for the mean squares φ of the coordinates of x + y; for twice these |
+/// | Poisson; …, one λ; geometric; …, shifted | [`Poisson`](crate::Poisson) with a rate for each coordinate or one for all, [`Geometric`](crate::Geometric); for points that are shifted to be positive |
+/// | angular hybrid, n = …; Gaussian hybrid, n = … | [`Hybrid`](crate::compose::Hybrid) with a coefficient of n frequencies |
+/// | clustered k × l | [`Clustered`](crate::compose::Clustered): a map for each pair of clusters of both sides |
+/// | Gaussian k × l, c = … | a [`Hybrid`](crate::compose::Hybrid) of maps for pairs of clusters, weighted by Gaussians of width c |
+/// | shaped; truncated, rank r of d | a map fitted by [`Shaping`](crate::data::Shaping), in all directions or in r of them |
+/// | Nyström | [`Nystroem`](crate::map::Nystroem) features |
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

@@ -8,9 +8,19 @@ use crate::map::Recipe;
 pub(crate) struct MapFamily {
     /// The name of the map and its parameters in words.
     pub name: String,
-    /// Whether frequencies can be coupled; else they are counts.
-    pub coupled: bool,
+    pub couplings: Couplings,
     make: Box<Make>,
+}
+
+/// The couplings of the frequencies of a map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Couplings {
+    /// Any of the plan's.
+    Planned,
+    /// The coupling that a recipe states, if it has one.
+    Stated(Option<AnyCoupling>),
+    /// None: the map has counts, or one size.
+    None,
 }
 
 type Make = dyn Fn(usize, AnyCoupling) -> Result<Recipe> + Send + Sync;
@@ -21,7 +31,16 @@ impl MapFamily {
         name: impl Into<String>,
         make: impl Fn(usize, AnyCoupling) -> Result<Recipe> + Send + Sync + 'static,
     ) -> Self {
-        MapFamily { name: name.into(), coupled: true, make: Box::new(make) }
+        MapFamily::of_couplings(name, Couplings::Planned, make)
+    }
+
+    /// Recipes from a number of frequencies, with these couplings.
+    pub fn of_couplings(
+        name: impl Into<String>,
+        couplings: Couplings,
+        make: impl Fn(usize, AnyCoupling) -> Result<Recipe> + Send + Sync + 'static,
+    ) -> Self {
+        MapFamily { name: name.into(), couplings, make: Box::new(make) }
     }
 
     /// Recipes from a number of counts.
@@ -29,7 +48,7 @@ impl MapFamily {
         name: impl Into<String>,
         make: impl Fn(usize) -> Result<Recipe> + Send + Sync + 'static,
     ) -> Self {
-        MapFamily { coupled: false, ..MapFamily::coupled(name, move |m, _| make(m)) }
+        MapFamily::of_couplings(name, Couplings::None, move |m, _| make(m))
     }
 
     /// One recipe, of one size.

@@ -12,10 +12,6 @@ use crate::theory::Radius;
 
 /// What parameters of maps are fitted to: the kernel, and points of both sides.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    not(any(feature = "faer", feature = "ndarray-linalg")),
-    allow(dead_code, reason = "shapes alone need some of it, with eigendecompositions")
-)]
 pub(crate) struct FitInput<'a> {
     /// The kernel.
     pub kernel: &'a AnyKernel,

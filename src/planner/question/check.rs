@@ -8,6 +8,7 @@ use crate::kernel::{Kernel, Radius};
 /// Refuses questions that have no answer, and gives the exact kernel.
 pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     planner.kernel.check(planner.data.dim())?;
+    planner.stated.iter().try_for_each(|stated| stated.check(planner.data.dim()))?;
     if let Some(calibration) = &planner.calibration {
         calibration.check()?;
     }

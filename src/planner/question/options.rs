@@ -10,9 +10,10 @@ use super::planner::Planner;
 use crate::error::{Error, Result, check_finite, checked_positive};
 use crate::frequency::AnyCoupling;
 use crate::kernel::Gaussian;
-use crate::map::AnyKernel;
+use crate::map::{AnyKernel, Recipe};
 use crate::once::once;
 use crate::planner::costs::{Calibration, Measure};
+use crate::planner::proposals::StatedRecipe;
 use crate::{Real, Targets};
 
 /// # Options: the kernel
@@ -213,6 +214,34 @@ impl Planner {
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub fn with_nystroem(mut self) -> Self {
         self.constraints.nystroem = true;
+        self
+    }
+
+    /// Proposes a recipe of your own, too, under this name, such as one with a [`Sketch`](crate::extend::Sketch) or a coupling of yours.
+    ///
+    /// The plan changes its size: the draws that have the most frequencies get as many as the goal allows, others keep theirs. A sketch
+    /// states how by [`with_m`](crate::extend::Sketch::with_m). Its coupling stays as it is, whatever couplings the plan takes. Errors
+    /// of a recipe without a closed form are simulated. A recipe for another kernel is ranked by its error for the plan's kernel.
+    ///
+    /// A recipe for another dimension, or of one size, is an error of the [plan](Planner::plan).
+    ///
+    /// ```
+    /// # use random_features::ndarray::Array2;
+    /// use random_features::Gerf;
+    /// use random_features::frequency::Orthogonal;
+    /// use random_features::kernel::Gaussian;
+    /// use random_features::planner::Planner;
+    /// use random_features::recipe::Draw;
+    /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+    /// let kernel = Gaussian::new(1.0)?;
+    /// let own = Gerf::optimal(4, 8.0)?.recipe(Draw::new(4, 64, Orthogonal), kernel.clone());
+    /// let planner = Planner::of_one_set(&x)?.with_kernel(kernel);
+    /// let plan = planner.with_recipe("my OPRF", own).plan()?;
+    /// assert!(plan.choices.iter().any(|choice| choice.map == "my OPRF"));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn with_recipe(mut self, name: impl Into<String>, recipe: Recipe) -> Self {
+        self.stated.push(StatedRecipe { name: name.into(), recipe });
         self
     }
 

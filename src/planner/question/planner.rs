@@ -16,6 +16,7 @@ use crate::kernel::{Gaussian, Softmax};
 use crate::map::{AnyKernel, Recipe};
 use crate::once::once;
 use crate::planner::costs::{Calibration, Cost, Measure};
+use crate::planner::proposals::StatedRecipe;
 
 /// The number of features unless a budget is stated.
 const FEATURES: usize = 256;
@@ -66,6 +67,8 @@ pub struct Planner {
     pub(crate) goal: Goal,
     pub(crate) loss: Loss,
     pub(crate) constraints: Constraints,
+    /// Recipes of the caller, which are ranked among those of the crate.
+    pub(crate) stated: Vec<StatedRecipe>,
     pub(crate) calibration: Option<Calibration>,
     /// What was measured, once it was.
     pub(super) measured: OnceLock<Calibration>,
@@ -186,6 +189,7 @@ impl Planner {
             goal: Goal::Budget { measure: Measure::Features, most: FEATURES as f64 },
             loss: Loss::default(),
             constraints: Constraints::default(),
+            stated: Vec::new(),
             calibration: None,
             measured: OnceLock::new(),
             targets: None,

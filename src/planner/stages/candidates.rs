@@ -5,7 +5,7 @@ use crate::frequency::{AnyCoupling, Coupling, Independent, PlainCoupling};
 use crate::map::{Omega, Recipe};
 use crate::planner::costs::{Calibration, Cost, Measure};
 use crate::planner::plan::LeftOut;
-use crate::planner::proposals::{MapFamily, Proposals};
+use crate::planner::proposals::{Couplings, MapFamily, Proposals};
 use crate::planner::question::{Planner, is_biased};
 
 /// The most frequencies that are considered.
@@ -75,6 +75,9 @@ impl SearchSpace {
             let small = map.recipe(2, first);
             match small.and_then(|small| planner.constraints.allow(&small, &planner.kernel)) {
                 Ok(true) => usable.push(map),
+                Ok(false) if matches!(map.couplings, Couplings::Stated(_)) => {
+                    left_out.push(LeftOut { what: map.name, why: "options of the plan exclude it".into() });
+                }
                 Ok(false) => {}
                 Err(error) => left_out.push(LeftOut { what: map.name, why: error.to_string() }),
             }
@@ -85,9 +88,10 @@ impl SearchSpace {
     /// All kinds of candidates: the index of a map with each of its couplings.
     pub fn kinds(&self) -> Vec<(usize, AnyCoupling)> {
         let of = |(i, map): (usize, &MapFamily)| {
-            let couplings = match map.coupled {
-                true => self.couplings.clone(),
-                false => vec![Independent.into()],
+            let couplings = match map.couplings {
+                Couplings::Planned => self.couplings.clone(),
+                Couplings::Stated(Some(coupling)) => vec![coupling],
+                Couplings::Stated(None) | Couplings::None => vec![Independent.into()],
             };
             couplings.into_iter().map(move |coupling| (i, coupling))
         };

@@ -7,7 +7,7 @@ use crate::kernel::Kernel;
 use crate::planner::costs::{Calibration, Measure};
 use crate::planner::forecasts::{Pairs, TaskLoss};
 use crate::planner::plan::LeftOut;
-use crate::planner::proposals::{FitInput, proposals};
+use crate::planner::proposals::{Couplings, FitInput, StatedRecipe, proposals};
 use crate::planner::question::{Goal, Planner};
 use crate::progress;
 
@@ -46,7 +46,9 @@ impl<'a> Problem<'a> {
             },
             seed: planner.seed,
         };
-        let space = SearchSpace::new(planner, proposals(input))?;
+        let mut maps = proposals(input);
+        maps.usable.extend(planner.stated.iter().map(StatedRecipe::family));
+        let space = SearchSpace::new(planner, maps)?;
         // A map that was stopped is not one that could not be made.
         progress::check()?;
         if space.maps.is_empty() || space.couplings.is_empty() {
@@ -80,7 +82,10 @@ impl<'a> Problem<'a> {
     /// The names of the map and of the coupling.
     pub fn names(&self, candidate: &Candidate) -> (String, String) {
         let map = &self.space.maps[candidate.map];
-        let coupling = if map.coupled { coupling_name(&candidate.coupling) } else { "–".into() };
+        let coupling = match map.couplings {
+            Couplings::Planned | Couplings::Stated(Some(_)) => coupling_name(&candidate.coupling),
+            Couplings::Stated(None) | Couplings::None => "–".into(),
+        };
         (map.name.clone(), coupling)
     }
 }

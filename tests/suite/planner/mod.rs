@@ -15,6 +15,7 @@ mod regret;
 mod reservoir;
 mod review;
 mod ridge;
+mod stated;
 mod targets;
 mod truth;
 

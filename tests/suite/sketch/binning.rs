@@ -46,6 +46,10 @@ impl Sketch for RandomBinning {
         self.grids
     }
 
+    fn with_m(&self, m: usize) -> Option<Self> {
+        Some(RandomBinning { grids: m, ..*self })
+    }
+
     fn numbers(&self) -> SketchNumbers {
         let integers = [self.d, self.grids, self.buckets].map(|v| v as u64).to_vec();
         SketchNumbers { integers, reals: Vec::new() }

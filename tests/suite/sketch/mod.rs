@@ -1,6 +1,6 @@
 //! Maps whose draw is not a matrix of frequencies are drawn, combined, planned and, with `serde`, stored as others are.
 
-mod binning;
+pub mod binning;
 mod faulty;
 #[cfg(feature = "serde")]
 mod stored;
