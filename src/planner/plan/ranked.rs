@@ -34,7 +34,7 @@ use crate::planner::forecasts::Forecast;
 /// | angular hybrid, n = …; Gaussian hybrid, n = … | [`Hybrid`](crate::compose::Hybrid) with a coefficient of n frequencies |
 /// | clustered k × l | [`Clustered`](crate::compose::Clustered): a map for each pair of clusters of both sides |
 /// | Gaussian k × l, c = … | a [`Hybrid`](crate::compose::Hybrid) of maps for pairs of clusters, weighted by Gaussians of width c |
-/// | shaped; truncated, rank r of d | a map fitted by [`Shaping`](crate::data::Shaping), in all directions or in r of them |
+/// | shaped; truncated, rank r of d | a map fitted by [`Shaping`](crate::data::shaping::Shaping), in all directions or in r of them |
 /// | Nyström | [`Nystroem`](crate::map::Nystroem) features |
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -180,7 +180,9 @@ fn couplings_and_small_draws_stay() {
     let plan = planner.clone().with_recipe(OWN, simplex).plan().unwrap();
     let one = own(&plan).unwrap();
     assert_eq!(one.coupling, "simplex");
-    assert!(one.m % 3 == 0 && one.m > 40 && plan.choices.iter().any(|one| one.coupling == "independent"));
+    assert!(
+        one.m.is_multiple_of(3) && one.m > 40 && plan.choices.iter().any(|one| one.coupling == "independent")
+    );
 
     let draw = |m, stream| Draw::new(3, m, Orthogonal).with_stream(stream);
     let coefficient = Coefficient::angular(draw(2, 2)).unwrap();
