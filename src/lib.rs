@@ -106,7 +106,7 @@
 //! [`Hybrid`]: compose::Hybrid
 //! [`Planner`]: planner::Planner
 
-// Every layer has items that only one application uses, or a linear algebra alone. Features only add code, so that an item that is
+// Every layer has items that only one application uses, or that only a linear algebra uses. Features only add code, so that an item that is
 // dead with all of them is dead in every build. The compiler looks for such items in that build only, and no item needs a list of
 // what uses it.
 #![cfg_attr(

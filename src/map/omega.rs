@@ -112,8 +112,8 @@ impl Omega {
         })
     }
 
-    /// A draw of `count(m)` frequencies, or terms of a sketch, instead of m; `None` if these were not drawn by name, if the sketch has
-    /// one size, or if there is no such number.
+    /// A draw of `count(m)` frequencies or terms of a sketch instead of m. The result is `None` if these were not drawn by name, if the
+    /// sketch has one size, or if there is no such number.
     pub(crate) fn with_count(&self, count: &dyn Fn(usize) -> Option<usize>) -> Option<Omega> {
         let real = |draw: &Draw| Some(Draw { m: count(draw.m)?, ..draw.clone() }.into());
         let counts = |draw: &DrawCounts| Some(DrawCounts { m: count(draw.m)?, ..draw.clone() }.into());

@@ -31,8 +31,8 @@
 //! grows with e^(‖x+y‖²), so that a mean over pairs depends on its few worst pairs, and says little of the others.
 //!
 //! # What a plan does not know
-//! A plan leaves out maps of your own and kernels without a name, and knows nothing of points that it has not seen. Nyström features,
-//! which are biased and fitted to the points, are in it only [where they are asked for](Planner::with_nystroem).
+//! A plan leaves out kernels without a name, and knows nothing of points that it has not seen. [Maps of your own](Planner::with_recipe)
+//! are in it only where they are asked for, and so are [Nyström features](Planner::with_nystroem), which are biased and fitted to the points.
 
 // A plan is made in a line, and each room imports only rooms before it: costs (what features cost), question (what is asked),
 // proposals (maps that are fitted to the data), forecasts (the errors of one recipe), plan (the answer) and stages, which compare recipes.

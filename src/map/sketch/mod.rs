@@ -250,8 +250,9 @@ pub trait Sketch: std::fmt::Debug + Send + Sync + Sized + 'static {
         self.feature_dim()
     }
 
-    /// The sketch with m independent terms, by which a [`Planner`](crate::planner::Planner::with_recipe) changes its size; `None`, as by
-    /// default, for a sketch of one size. A sketch of another dimension or number counts as none.
+    /// The sketch with m independent terms, for any m from 1 on: a [`Planner`](crate::planner::Planner::with_recipe) asks for up to 2²⁴.
+    /// D must grow with m. The result is `None`, as by default, for a sketch of one size. A result of another dimension or with another
+    /// m counts as `None`.
     fn with_m(&self, _m: usize) -> Option<Self> {
         None
     }

@@ -20,20 +20,23 @@ use crate::planner::forecasts::Forecast;
 /// ```
 ///
 /// # Names
-/// A plan names the maps that it fits to the points:
+/// These are the names of the maps of a plan. Parameters are for points divided by the lengthscale.
 ///
 /// | name | map |
 /// |---|---|
 /// | trigonometric, positive, hyperbolic | [`Trigonometric`](crate::Trigonometric), [`Positive`](crate::Positive), [`Hyperbolic`](crate::Hyperbolic), which have no parameters |
-/// | …, regularised | the map for frequencies of norm √d; biased |
-/// | OPRF, A = …; GERF, s = −1, A = … | [`Gerf`](crate::Gerf) with s = 1 and the A that is best for one, two or four times the mean of ‖x+y‖², or with s = −1 |
-/// | real exponential; …, ±ω | [`ComplexExponential`](crate::ComplexExponential) with a real diagonal; with the frequencies ±ω |
-/// | complex exponential | the map with an imaginary entry where the means of both sides agree in sign |
-/// | dense exponential; …, 2φ | [`DenseExponential`](crate::DenseExponential) with the coefficients that are best for the mean squares φ of the coordinates of x + y; for twice these |
-/// | Poisson; …, one λ; geometric; …, shifted | [`Poisson`](crate::Poisson) with a rate for each coordinate or one for all, [`Geometric`](crate::Geometric); for points that are shifted to be positive |
+/// | positive, regularised; hyperbolic, regularised | [`Positive`](crate::Positive), [`Hyperbolic`](crate::Hyperbolic) with frequencies of norm √d, which is a bias |
+/// | OPRF, A = … | [`Gerf`](crate::Gerf) with s = 1 and the A that is best for one, two or four times the mean of ‖x+y‖² |
+/// | GERF, s = −1, A = … | [`Gerf`](crate::Gerf) with s = −1 and the A that is best for the mean of ‖x−y‖² |
+/// | real exponential; real exponential, ±ω | [`ComplexExponential`](crate::ComplexExponential) with a real diagonal; with the frequencies ±ω |
+/// | complex exponential | [`ComplexExponential`](crate::ComplexExponential), imaginary where the means of both sides agree in sign |
+/// | dense exponential; dense exponential, 2φ | [`DenseExponential`](crate::DenseExponential) with the best coefficients for the mean squares φ of the coordinates of x + y; for 2φ |
+/// | Poisson; Poisson, one λ | [`Poisson`](crate::Poisson) with a rate for each coordinate; with one rate |
+/// | geometric | [`Geometric`](crate::Geometric) |
+/// | Poisson, shifted; geometric, shifted | these maps of points that are shifted to be positive |
 /// | angular hybrid, n = …; Gaussian hybrid, n = … | [`Hybrid`](crate::compose::Hybrid) with a coefficient of n frequencies |
-/// | clustered k × l | [`Clustered`](crate::compose::Clustered): a map for each pair of clusters of both sides |
-/// | Gaussian k × l, c = … | a [`Hybrid`](crate::compose::Hybrid) of maps for pairs of clusters, weighted by Gaussians of width c |
+/// | clustered k × k, complex; …, real | [`Clustered`](crate::compose::Clustered), with a complex or real diagonal for each pair of clusters |
+/// | Gaussian k × k, c = … | [`Hybrid`](crate::compose::Hybrid) of maps for pairs of clusters, weighted by Gaussians of width c |
 /// | shaped; truncated, rank r of d | a map fitted by [`Shaping`](crate::data::shaping::Shaping), in all directions or in r of them |
 /// | Nyström | [`Nystroem`](crate::map::Nystroem) features |
 #[derive(Clone, Debug, PartialEq)]

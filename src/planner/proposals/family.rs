@@ -15,11 +15,11 @@ pub(crate) struct MapFamily {
 /// The couplings of the frequencies of a map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Couplings {
-    /// Any of the plan's.
+    /// All couplings of the plan are tried.
     Planned,
-    /// The coupling that a recipe states, if it has one.
+    /// A recipe of the caller's states its coupling, if it has one.
     Stated(Option<AnyCoupling>),
-    /// None: the map has counts, or one size.
+    /// The map has counts, or one size.
     None,
 }
 

@@ -13,7 +13,7 @@ mod stated;
 
 pub(crate) use self::family::{Couplings, MapFamily, Proposals};
 pub(crate) use self::input::FitInput;
-pub(crate) use self::stated::StatedRecipe;
+pub(crate) use self::stated::stated;
 
 /// All maps of this crate that serve the kernel. Maps that cannot be fitted to these data are left out, with the reason.
 pub(crate) fn proposals(input: FitInput<'_>) -> Proposals {

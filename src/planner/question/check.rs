@@ -4,11 +4,48 @@ use super::goal::{Goal, Loss};
 use super::planner::Planner;
 use crate::error::{Error, Result, checked_positive};
 use crate::kernel::{Kernel, Radius};
+use crate::map::Recipe;
+use crate::planner::costs::Measure;
+
+/// Refuses recipes of the caller's that a plan cannot rank.
+pub(crate) fn check_stated(planner: &Planner) -> Result<()> {
+    let measure = match planner.goal {
+        Goal::Budget { measure, .. } | Goal::MaxError { measure, .. } => measure,
+    };
+    for (i, stated) in planner.stated.iter().enumerate() {
+        stated.check(planner.data.dim())?;
+        check_attention(planner, &stated.recipe)?;
+        if planner.stated[..i].iter().any(|other| other.name == stated.name) {
+            return Err(Error::Unsupported { what: "a plan with two recipes of one name" });
+        }
+        if measure == Measure::Nanoseconds && stated.is_sketch() {
+            return Err(Error::Unsupported { what: "the time of a sketch: no calibration has it" });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses errors of attention by a recipe for another kernel: they would be those of other weights.
+pub(crate) fn check_attention(planner: &Planner, recipe: &Recipe) -> Result<()> {
+    if !planner.loss.is_of_attention() {
+        return Ok(());
+    }
+    let own = recipe.kernel().and_then(|kernel| kernel.exponential());
+    let exact = planner.kernel.kernel::<f64>().and_then(|kernel| kernel.exponential());
+    let is_same = match (own, exact) {
+        (Some(own), Some(exact)) => own == exact,
+        _ => recipe.leaves().iter().all(|plain| plain.kernel.lengthscale() == planner.kernel.lengthscale()),
+    };
+    if is_same {
+        Ok(())
+    } else {
+        Err(Error::Unsupported { what: "errors of attention by a recipe for another kernel" })
+    }
+}
 
 /// Refuses questions that have no answer, and gives the exact kernel.
 pub(crate) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     planner.kernel.check(planner.data.dim())?;
-    planner.stated.iter().try_for_each(|stated| stated.check(planner.data.dim()))?;
     if let Some(calibration) = &planner.calibration {
         calibration.check()?;
     }

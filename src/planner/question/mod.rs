@@ -9,10 +9,12 @@ mod lengthscales;
 mod options;
 mod planner;
 mod points;
+mod stated;
 
-pub(crate) use self::check::check;
+pub(crate) use self::check::{check, check_attention, check_stated};
 pub(crate) use self::constraints::is_biased;
 pub(crate) use self::goal::Goal;
 pub use self::goal::Loss;
 pub use self::planner::Planner;
 pub(crate) use self::points::{HeadTokens, PlannedPoints};
+pub(crate) use self::stated::StatedRecipe;

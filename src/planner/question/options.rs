@@ -7,13 +7,13 @@ use ndarray::{Array2, ArrayRef2};
 use super::goal::{Goal, Loss};
 use super::lengthscales;
 use super::planner::Planner;
+use super::stated::StatedRecipe;
 use crate::error::{Error, Result, check_finite, checked_positive};
 use crate::frequency::AnyCoupling;
 use crate::kernel::Gaussian;
 use crate::map::{AnyKernel, Recipe};
 use crate::once::once;
 use crate::planner::costs::{Calibration, Measure};
-use crate::planner::proposals::StatedRecipe;
 use crate::{Real, Targets};
 
 /// # Options: the kernel
@@ -217,13 +217,16 @@ impl Planner {
         self
     }
 
-    /// Proposes a recipe of your own, too, under this name, such as one with a [`Sketch`](crate::extend::Sketch) or a coupling of yours.
+    /// Proposes a plain map of your own, too, under this name: a map with your parameters, a coupling of your choice, or a
+    /// [`Sketch`](crate::extend::Sketch).
     ///
-    /// The plan changes its size: the draws that have the most frequencies get as many as the goal allows, others keep theirs. A sketch
-    /// states how by [`with_m`](crate::extend::Sketch::with_m). Its coupling stays as it is, whatever couplings the plan takes. Errors
-    /// of a recipe without a closed form are simulated. A recipe for another kernel is ranked by its error for the plan's kernel.
+    /// The plan draws it anew, with as many frequencies as the goal allows. [`Sketch::with_m`](crate::extend::Sketch::with_m) says how a
+    /// sketch grows. Its coupling stays, whatever couplings the plan takes. Within a budget, errors without a closed form are simulated.
+    /// A recipe for another kernel is biased, and ranked by its error for the plan's kernel.
     ///
-    /// A recipe for another dimension, or of one size, is an error of the [plan](Planner::plan).
+    /// These are errors of the [plan](Planner::plan): a recipe for another dimension, with several parts or given numbers, a sketch that
+    /// cannot have any number of terms, and a name that is empty, taken or longer than 60 letters. A loss of attention refuses
+    /// recipes for another kernel, and a budget of time refuses sketches. A draw that fails ends the plan with its error.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;
@@ -245,14 +248,14 @@ impl Planner {
         self
     }
 
-    /// Leaves out couplings by fast transforms.
+    /// Leaves out couplings by fast transforms, but for those of [stated recipes](Planner::with_recipe).
     pub fn without_structured(mut self) -> Self {
         self.constraints.no_structured = true;
         self
     }
 
     /// Takes only these couplings, such as `[Independent.into(), Orthogonal.into()]`. Maps over counts, which are always independent,
-    /// stay.
+    /// and [stated recipes](Planner::with_recipe) stay.
     pub fn with_couplings(mut self, couplings: impl IntoIterator<Item = AnyCoupling>) -> Self {
         self.constraints.couplings = Some(couplings.into_iter().collect());
         self

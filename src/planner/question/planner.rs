@@ -8,6 +8,7 @@ use ndarray::{Array2, ArrayRef2, ArrayRef4};
 use super::constraints::Constraints;
 use super::goal::{Goal, Loss};
 use super::points::PlannedPoints;
+use super::stated::StatedRecipe;
 use crate::Real;
 use crate::apply::attention::TokenScale;
 use crate::data::Reservoir;
@@ -16,7 +17,6 @@ use crate::kernel::{Gaussian, Softmax};
 use crate::map::{AnyKernel, Recipe};
 use crate::once::once;
 use crate::planner::costs::{Calibration, Cost, Measure};
-use crate::planner::proposals::StatedRecipe;
 
 /// The number of features unless a budget is stated.
 const FEATURES: usize = 256;

@@ -85,6 +85,11 @@ impl SearchSpace {
         Ok(SearchSpace { maps: usable, couplings, left_out })
     }
 
+    /// Whether the map is a recipe of the caller's.
+    pub fn is_stated(&self, map: usize) -> bool {
+        matches!(self.maps[map].couplings, Couplings::Stated(_))
+    }
+
     /// All kinds of candidates: the index of a map with each of its couplings.
     pub fn kinds(&self) -> Vec<(usize, AnyCoupling)> {
         let of = |(i, map): (usize, &MapFamily)| {

@@ -6,7 +6,7 @@ use super::{max_error, words};
 use crate::error::Result;
 use crate::planner::forecasts::TaskLoss;
 use crate::planner::plan::{LeftOut, Plan, RankedRecipe};
-use crate::planner::question::{Goal, Planner, check};
+use crate::planner::question::{Goal, Planner, check, check_stated};
 use crate::theory::Basis;
 
 /// The relative standard error from which on a loss is called uncertain.
@@ -38,7 +38,9 @@ impl Planner {
 }
 
 fn plan(planner: &Planner) -> Result<Plan> {
-    let mut problem = Problem::new(planner, check(planner)?)?;
+    let kernel = check(planner)?;
+    check_stated(planner)?;
+    let mut problem = Problem::new(planner, kernel)?;
     let scored = match planner.goal {
         Goal::Budget { measure, most } => problem.within(measure, most)?,
         Goal::MaxError { error, probability, measure } => {
@@ -70,7 +72,13 @@ impl Problem<'_> {
             // The cheapest come first.
             Goal::MaxError { measure, .. } => measure,
         };
-        let scored = self.merged(scored, Scored::is_as);
+        // A recipe of the caller's keeps its row unless it is a recipe of the crate.
+        let is_stated = |one: &Scored| self.space.is_stated(one.candidate.map);
+        let scored = self.merged(scored, |a, b| match is_stated(a) || is_stated(b) {
+            true => a.candidate.recipe == b.candidate.recipe,
+            false => a.is_as(b),
+        });
+        self.say_what_is_missing(&scored);
         let advice = self.advice(&scored)?;
         let whys = words::sentences(&scored, self.planner, measure);
         let choices = scored.into_iter().zip(whys).map(|(one, why)| self.choice(one, why)).collect();
@@ -84,6 +92,29 @@ impl Problem<'_> {
             pairs: self.pairs.len(),
             calibration: self.calibration,
         })
+    }
+
+    /// Says of which recipes of the caller's there is no row.
+    fn say_what_is_missing(&mut self, scored: &[Scored]) {
+        let rows = |name: &str| {
+            let is_row = |one: &Scored| self.space.maps[one.candidate.map].name == name;
+            scored
+                .iter()
+                .any(|one| is_row(one) || one.also.iter().any(|also| also.starts_with(&format!("{name}, "))))
+        };
+        let is_said = |name: &str| {
+            let with_coupling = format!("{name}: ");
+            self.space.left_out.iter().any(|left| left.what == name || left.what.starts_with(&with_coupling))
+        };
+        let missing: Vec<String> = (self.planner.stated.iter().map(|stated| &stated.name))
+            .filter(|name| !rows(name) && !is_said(name))
+            .cloned()
+            .collect();
+        let why = match self.planner.goal {
+            Goal::Budget { .. } => "one frequency is too dear, or others are far better at pairs of points",
+            Goal::MaxError { .. } => "it has no closed form, or others reach the error at far less cost",
+        };
+        self.space.left_out.extend(missing.into_iter().map(|what| LeftOut { what, why: why.into() }));
     }
 
     /// Whether a sample of pairs, draws or an approximation leaves the loss uncertain by a factor, or nothing is known of it. Where all pairs of all points

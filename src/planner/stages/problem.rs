@@ -7,7 +7,7 @@ use crate::kernel::Kernel;
 use crate::planner::costs::{Calibration, Measure};
 use crate::planner::forecasts::{Pairs, TaskLoss};
 use crate::planner::plan::LeftOut;
-use crate::planner::proposals::{Couplings, FitInput, StatedRecipe, proposals};
+use crate::planner::proposals::{Couplings, FitInput, proposals, stated};
 use crate::planner::question::{Goal, Planner};
 use crate::progress;
 
@@ -47,11 +47,14 @@ impl<'a> Problem<'a> {
             seed: planner.seed,
         };
         let mut maps = proposals(input);
-        maps.usable.extend(planner.stated.iter().map(StatedRecipe::family));
+        if maps.usable.iter().any(|map| planner.stated.iter().any(|own| own.name == map.name)) {
+            return Err(Error::Unsupported { what: "a plan with a recipe under a name of the plan's own" });
+        }
+        maps.usable.extend(planner.stated.iter().map(stated));
         let space = SearchSpace::new(planner, maps)?;
         // A map that was stopped is not one that could not be made.
         progress::check()?;
-        if space.maps.is_empty() || space.couplings.is_empty() {
+        if space.kinds().is_empty() {
             let what = "map: none of this crate serves this kernel under these constraints";
             return Err(Error::Unsupported { what });
         }
@@ -71,11 +74,12 @@ impl<'a> Problem<'a> {
 
     pub fn leave_out(&mut self, (map, coupling): (usize, AnyCoupling), why: String) {
         let (name, coupling) = (&self.space.maps[map].name, coupling_name(&coupling));
+        let of_map = format!("{name}: ");
         let known =
-            self.space.left_out.iter_mut().find(|left| left.why == why && left.what.starts_with(name));
+            self.space.left_out.iter_mut().find(|left| left.why == why && left.what.starts_with(&of_map));
         match known {
             Some(left) => left.what.push_str(&format!(", {coupling}")),
-            None => self.space.left_out.push(LeftOut { what: format!("{name}: {coupling}"), why }),
+            None => self.space.left_out.push(LeftOut { what: of_map + &coupling, why }),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::map::Recipe;
 use crate::planner::forecasts::{Forecast, Pairs, Simulated, TaskLoss, closed, forecast, simulate};
-use crate::planner::question::{Planner, check};
+use crate::planner::question::{Planner, check, check_attention};
 use crate::theory::Basis;
 
 impl Planner {
@@ -100,6 +100,7 @@ fn split(draws: usize) -> Vec<Range<usize>> {
 fn pairs(planner: &Planner, recipe: &Recipe) -> Result<(Box<dyn Kernel<f64>>, Pairs)> {
     let kernel = check(planner)?;
     check_size("the dimension of the recipe", planner.data.dim(), recipe.dim())?;
+    check_attention(planner, recipe)?;
     let pairs = Pairs::draw(&planner.data, kernel.as_ref(), planner.seed)?;
     Ok((kernel, pairs))
 }

@@ -1,6 +1,6 @@
 //! Recipes that the caller states: their sizes, couplings and errors in a plan, and which are refused.
 
-use super::{couplings, near};
+use super::{calibration, couplings, near};
 use crate::common::points;
 use crate::sketch::binning::{Grids, RandomBinning};
 use ndarray::Axis;
@@ -155,8 +155,18 @@ fn errors_without_a_closed_form_are_simulated() {
         "{stated:?} {:?}",
         one.forecast.gram
     );
-    // An error to reach is one of closed forms.
-    assert!(own(&planner.with_max_error(0.4).unwrap().plan().unwrap()).is_none());
+    // An error to reach is one of closed forms, which the plan says.
+    let plan = planner.with_max_error(0.4).unwrap().plan().unwrap();
+    let why = plan.left_out().find(|(what, _)| *what == OWN).map(|(_, why)| why.to_string());
+    assert!(own(&plan).is_none() && why.unwrap().starts_with("it has no closed form"));
+}
+
+/// A recipe whose smallest size is too dear is said to be missing.
+#[test]
+fn what_is_too_dear_is_said() {
+    let plan = planner().with_max_features(7).with_recipe(OWN, binning()).plan().unwrap();
+    let why = plan.left_out().find(|(what, _)| *what == OWN).map(|(_, why)| why.to_string());
+    assert!(own(&plan).is_none() && why.unwrap().starts_with("one frequency is too dear"));
 }
 
 /// The excess risk of a regression is a loss of sketches, too.
@@ -170,28 +180,36 @@ fn a_sketch_is_tried_at_a_regression() {
     assert!(one.loss().is_finite() && one.recipe.draw::<f64>(1).is_ok());
 }
 
-/// The coupling of a recipe stays, whatever couplings the plan takes; of several draws the largest grow.
+/// The coupling of a recipe stays, whatever couplings the plan takes.
 #[test]
-fn couplings_and_small_draws_stay() {
+fn couplings_stay() {
     let x = points::<f64>(100, 3, 0.5);
     let planner = Planner::of_one_set(&x).unwrap().with_kernel(Softmax::default());
-    let planner = planner.with_couplings([Independent.into()]).with_max_features(60);
     let simplex = Positive.recipe(Draw::new(3, 7, Simplex::default()), Softmax::default());
-    let plan = planner.clone().with_recipe(OWN, simplex).plan().unwrap();
+    let planner = planner.with_max_features(60).with_recipe(OWN, simplex);
+    let plan = planner.clone().with_couplings([Independent.into()]).plan().unwrap();
     let one = own(&plan).unwrap();
     assert_eq!(one.coupling, "simplex");
-    assert!(
-        one.m.is_multiple_of(3) && one.m > 40 && plan.choices.iter().any(|one| one.coupling == "independent")
-    );
+    assert!(one.m.is_multiple_of(3) && one.m > 40);
+    assert!(plan.choices.iter().any(|one| one.coupling == "independent"));
+    let plan = planner.with_couplings([]).plan().unwrap();
+    assert!(plan.choices.iter().all(|one| one.map == OWN || one.coupling == "–"));
+    assert!(own(&plan).is_some());
+}
 
-    let draw = |m, stream| Draw::new(3, m, Orthogonal).with_stream(stream);
-    let coefficient = Coefficient::angular(draw(2, 2)).unwrap();
-    let bases = Bases::independent(draw(9, 0), draw(9, 1));
-    let hybrid = Hybrid::bipolar(bases, coefficient, Softmax::default()).unwrap();
-    let plan = planner.with_recipe(OWN, hybrid).plan().unwrap();
-    let sizes: Vec<usize> = own(&plan).unwrap().recipe.draws().iter().map(|omega| omega.m()).collect();
-    let m = own(&plan).unwrap().m;
-    assert!(m > 2 && sizes.iter().filter(|size| **size == m).count() == 2 && sizes.contains(&2), "{sizes:?}");
+/// A recipe of the crate under another name has one row, and a recipe that only has its errors has its own.
+#[test]
+fn only_equal_recipes_are_one() {
+    let x = points::<f64>(100, 3, 0.5);
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::new(1.0).unwrap());
+    let planner = planner.with_couplings([Orthogonal.into()]).with_max_features(60);
+    let of = |stream| {
+        let draw = Draw::new(3, 8, Orthogonal).with_stream(stream);
+        let recipe = Trigonometric.recipe(draw, Gaussian::new(1.0).unwrap());
+        planner.clone().with_recipe(OWN, recipe).plan().unwrap()
+    };
+    assert!(own(&of(0)).is_none() && own(&of(1)).is_some());
+    assert!(of(0).left_out().all(|(what, _)| what != OWN));
 }
 
 /// A recipe for another kernel is biased, and its bias is part of its error.
@@ -221,9 +239,30 @@ fn what_cannot_be_planned_is_said() {
     let numbers = Independent.draw(3, 8, 1).unwrap();
     let unnamed = random_features::frequency::Frequencies::from_rows(numbers.rows().into_owned()).unwrap();
     let recipe = Trigonometric.recipe(unnamed, Gaussian::default());
-    assert!(refused(recipe).to_string().contains("a recipe of one size"));
+    assert!(refused(recipe).to_string().contains("of given numbers"));
     let liar = Unstated { binning: RandomBinning { d: 3, grids: 5, buckets: 8 }, lies: true };
-    assert!(refused(Sketched.recipe(liar, laplace())).to_string().contains("a recipe of one size"));
+    assert!(refused(Sketched.recipe(liar, laplace())).to_string().contains("of few sizes"));
+    let draw = |stream| Draw::new(3, 9, Orthogonal).with_stream(stream);
+    let coefficient = Coefficient::angular(draw(2)).unwrap();
+    let hybrid = Hybrid::bipolar(Bases::independent(draw(0), draw(1)), coefficient, Softmax::default());
+    assert!(refused(hybrid.unwrap()).to_string().contains("of several parts"));
+    // Other recipes are evaluated as before.
+    let bad = planner().with_recipe("", binning());
+    assert!(bad.plan().unwrap_err().to_string().contains("whose name is not a line"));
+    assert!(bad.forecast(&binning()).unwrap().is_some());
+    for (name, words) in [
+        ("two\nlines", "whose name is not a line"),
+        (&"x".repeat(61), "whose name is not a line"),
+        ("trigonometric", "a name of the plan's own"),
+    ] {
+        let error = planner().with_recipe(name, binning()).plan().unwrap_err().to_string();
+        assert!(error.contains(words), "{name}: {error}");
+    }
+    let twice = planner().with_recipe(OWN, binning()).with_recipe(OWN, binning());
+    assert!(twice.plan().unwrap_err().to_string().contains("two recipes of one name"));
+    let timed = planner().with_budget(Measure::Nanoseconds, 1e6).with_calibration(calibration());
+    let error = timed.with_recipe(OWN, binning()).plan().unwrap_err().to_string();
+    assert!(error.contains("the time of a sketch"), "{error}");
     // Signs of cells are negative.
     let plan = Planner::of_one_set(&points::<f64>(200, 3, 0.5)).unwrap().with_kernel(laplace());
     let plan = plan.only_symmetric().with_recipe(OWN, binning()).plan().unwrap();
@@ -236,4 +275,24 @@ fn what_cannot_be_planned_is_said() {
     let why = plan.left_out().find(|(what, _)| *what == OWN).map(|(_, why)| why.to_string());
     assert_eq!(why.as_deref(), Some("options of the plan exclude it"));
     assert_eq!(planner().cost(&binning(), Measure::Features), 40.0);
+}
+
+/// Weights of attention by another kernel are other weights: no error of a plan is about them.
+#[test]
+fn errors_of_attention_are_those_of_its_kernel() {
+    let [q, k] =
+        [0.3, 0.4].map(|scale| points::<f64>(40, 3, scale).into_shape_with_order((1, 1, 40, 3)).unwrap());
+    let planner = Planner::of_heads(&q, &k, None).unwrap().with_couplings(couplings()).with_max_features(32);
+    let of = |kernel: AnyKernel| Positive.recipe(Draw::new(3, 8, Orthogonal), kernel);
+    let [wide, gaussian] = [of(Softmax::new(1.2).unwrap().into()), of(Gaussian::default().into())];
+    for recipe in [wide, gaussian] {
+        for error in [
+            planner.measure(&recipe, 8, 1).unwrap_err(),
+            planner.forecast(&recipe).unwrap_err(),
+            planner.clone().with_recipe(OWN, recipe.clone()).plan().unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("a recipe for another kernel"), "{error}");
+        }
+    }
+    assert!(planner.measure(&of(Softmax::default().into()), 8, 1).is_ok());
 }
