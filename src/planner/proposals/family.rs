@@ -56,6 +56,11 @@ impl MapFamily {
         MapFamily::counts(name, move |_| Ok(recipe.clone()))
     }
 
+    /// Whether the map is a recipe of the caller's.
+    pub fn is_stated(&self) -> bool {
+        matches!(self.couplings, Couplings::Stated(_))
+    }
+
     /// The recipe with m frequencies, in each of its bases if it has several.
     ///
     /// # Errors

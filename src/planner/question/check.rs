@@ -9,16 +9,13 @@ use crate::planner::costs::Measure;
 
 /// Refuses recipes of the caller's that a plan cannot rank.
 pub(crate) fn check_stated(planner: &Planner) -> Result<()> {
-    let measure = match planner.goal {
-        Goal::Budget { measure, .. } | Goal::MaxError { measure, .. } => measure,
-    };
     for (i, stated) in planner.stated.iter().enumerate() {
         stated.check(planner.data.dim())?;
         check_attention(planner, &stated.recipe)?;
         if planner.stated[..i].iter().any(|other| other.name == stated.name) {
             return Err(Error::Unsupported { what: "a plan with two recipes of one name" });
         }
-        if measure == Measure::Nanoseconds && stated.is_sketch() {
+        if planner.goal.measure() == Measure::Nanoseconds && stated.is_sketch() {
             return Err(Error::Unsupported { what: "the time of a sketch: no calibration has it" });
         }
     }

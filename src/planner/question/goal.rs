@@ -11,6 +11,15 @@ pub(crate) enum Goal {
     MaxError { error: f64, probability: Option<f64>, measure: Measure },
 }
 
+impl Goal {
+    /// The measure in which costs are limited or kept low.
+    pub fn measure(&self) -> Measure {
+        match self {
+            Goal::Budget { measure, .. } | Goal::MaxError { measure, .. } => *measure,
+        }
+    }
+}
+
 /// The error that a plan minimises. All are relative, and all count bias² + variance.
 ///
 /// ```

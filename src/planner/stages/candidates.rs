@@ -75,7 +75,7 @@ impl SearchSpace {
             let small = map.recipe(2, first);
             match small.and_then(|small| planner.constraints.allow(&small, &planner.kernel)) {
                 Ok(true) => usable.push(map),
-                Ok(false) if matches!(map.couplings, Couplings::Stated(_)) => {
+                Ok(false) if map.is_stated() => {
                     left_out.push(LeftOut { what: map.name, why: "options of the plan exclude it".into() });
                 }
                 Ok(false) => {}
@@ -83,11 +83,6 @@ impl SearchSpace {
             }
         }
         Ok(SearchSpace { maps: usable, couplings, left_out })
-    }
-
-    /// Whether the map is a recipe of the caller's.
-    pub fn is_stated(&self, map: usize) -> bool {
-        matches!(self.maps[map].couplings, Couplings::Stated(_))
     }
 
     /// All kinds of candidates: the index of a map with each of its couplings.

@@ -64,16 +64,13 @@ impl Problem<'_> {
             };
             self.space.left_out.push(LeftOut { what: "all recipes".into(), why: why.into() });
         }
-        let measure = match self.planner.goal {
-            Goal::Budget { measure, .. } => {
-                rank(&mut scored);
-                measure
-            }
-            // The cheapest come first.
-            Goal::MaxError { measure, .. } => measure,
-        };
+        // With an error to reach the cheapest come first.
+        if matches!(self.planner.goal, Goal::Budget { .. }) {
+            rank(&mut scored);
+        }
+        let measure = self.planner.goal.measure();
         // A recipe of the caller's keeps its row unless it is a recipe of the crate.
-        let is_stated = |one: &Scored| self.space.is_stated(one.candidate.map);
+        let is_stated = |one: &Scored| self.space.maps[one.candidate.map].is_stated();
         let scored = self.merged(scored, |a, b| match is_stated(a) || is_stated(b) {
             true => a.candidate.recipe == b.candidate.recipe,
             false => a.is_as(b),

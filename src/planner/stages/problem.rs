@@ -58,9 +58,7 @@ impl<'a> Problem<'a> {
             let what = "map: none of this crate serves this kernel under these constraints";
             return Err(Error::Unsupported { what });
         }
-        let timed = match planner.goal {
-            Goal::Budget { measure, .. } | Goal::MaxError { measure, .. } => measure == Measure::Nanoseconds,
-        };
+        let timed = planner.goal.measure() == Measure::Nanoseconds;
         let calibration = if timed { Some(planner.calibration()?) } else { planner.calibration };
         let pairs = Pairs::draw(data, kernel.as_ref(), planner.seed)?;
         let task_loss = TaskLoss::new(planner, kernel.as_ref())?;
