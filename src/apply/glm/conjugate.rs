@@ -7,7 +7,8 @@ use ndarray::{Array1, Array2, Axis};
 
 use super::Step;
 use super::curvature::centred;
-use super::descent::{Descent, ROUNDING, not_found};
+use super::descent::{Descent, not_found};
+use super::newton::ROUNDING;
 use crate::Real;
 use crate::error::{Error, Result, singular};
 use crate::linalg::{Backend, Cholesky};

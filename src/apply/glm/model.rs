@@ -210,6 +210,13 @@ impl<T: Real> Glm<T> {
         Glm { linear, ..self }
     }
 
+    /// The model of other features of the same rows, with these weights and intercepts.
+    pub(super) fn on<U: Real>(&self, map: Map<U>, parameters: Step) -> Glm<U> {
+        let zero = Ridge::new(map, None, Array2::zeros((0, 0)), Array1::zeros(0));
+        let Glm { loss, intercept, classes, ref present, .. } = *self;
+        Glm { linear: zero, loss, intercept, classes, present: present.clone() }.with_parameters(parameters)
+    }
+
     /// The weights and intercepts.
     pub(super) fn parameters(&self) -> Step {
         Step { weights: self.linear.weights.to_owned(), intercepts: self.linear.intercepts.clone() }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::conjugate::centred_products;
 use super::descent::Descent;
+use super::few_rows::FewRows;
 use super::posterior::NO_EVIDENCE;
 use super::{Curvature, Glm, GlmFit, GlmLoss, Response};
 use crate::apply::ridge::{block_of, check_parts, folds_of, labels_of, repeated_rows};
@@ -35,8 +36,8 @@ impl<T: Real> Glm<T> {
     /// λ falls from the trace of the second derivatives, two values for each decade, until four have been worse than the best.
     /// Each fit begins at the model of the λ before. The error of a λ is the mean loss at each row of the model without the row,
     /// after one step of Newton's method. For several classes with K (D + 1) above 2048 it is the mean loss over five folds
-    /// instead, to which the rows of each class are dealt in turn; the only row of a class is in no fold. The search also ends at
-    /// a λ for which the iteration does not converge.
+    /// instead, to which the rows of each class are dealt in turn; the only row of a class is in no fold. If D ≥ 2n, n takes the
+    /// place of D in this. The search also ends at a λ for which the iteration does not converge.
     ///
     /// If rows are copies of each other, errors at left-out rows are too small, and [`warnings`](GlmFit::warnings) says so. Leave
     /// copies out together, by [`search_by`](Glm::search_by) with `LeaveGroupsOut`.
@@ -45,8 +46,8 @@ impl<T: Real> Glm<T> {
     /// fit of a [`RidgeSearch`](crate::apply::RidgeSearch), as in `Glm::logistic(&fit, 2)`.
     ///
     /// # Cost
-    /// Each λ takes about 4 to 17 steps of O(n D² + D³) time and 12 D² bytes, also for fewer rows than features. On two cores 60
-    /// rows with D = 2048 took 27 s.
+    /// Each λ takes about 4 to 17 steps of O(n D² + D³) time and 12 D² bytes. If D ≥ 2n, it takes steps of O(n³) after one
+    /// decomposition of O(n² D), and one step of O(D³) at the end.
     ///
     /// # Errors
     /// The errors of [`fit`](Glm::fit); [`NoData`](Error::NoData) if folds are needed and each class has one row,
@@ -114,13 +115,50 @@ impl<T: Real> Glm<T> {
         let groups = labels_of(criterion, x.nrows())?;
         let repeated = if by == By::LeftOut { repeated_rows(x, response.y.view(), groups)? } else { None };
         let warnings = model.scale_warning(x).into_iter().chain(repeated);
-        let mut descent = Descent::at(model, x, &response)?;
-        let fit = match division {
-            Some(division) => by_splits(descent, &division)?,
-            None if descent.model.is_large() => by_splits(descent, &Division::Folds(FOLDS))?,
-            None => by_rows(&mut descent, by)?,
+        let fit = match FewRows::of(&model, x)? {
+            Some(few) => few.found(&model, x, &response, (division, by))?,
+            None => found(Descent::at(model, x, &response)?, (division, by))?,
         };
         Ok(fit.with_warnings(warnings))
+    }
+}
+
+/// The search from a model.
+fn found<T: Real>(
+    mut descent: Descent<'_, '_, T>,
+    (division, by): (Option<Division<'_>>, By),
+) -> Result<GlmFit<T>> {
+    match division {
+        Some(division) => by_splits(descent, &division),
+        None if descent.model.is_large() => by_splits(descent, &Division::Folds(FOLDS)),
+        None => by_rows(&mut descent, by),
+    }
+}
+
+impl FewRows {
+    /// The search in the coordinates of the rows. It ends with the second derivatives of all features, if rounding does not hide them.
+    fn found<T: Real>(
+        &self,
+        model: &Glm<T>,
+        x: PointsView<'_, T>,
+        response: &Response,
+        by: (Option<Division<'_>>, By),
+    ) -> Result<GlmFit<T>> {
+        let descent = Descent::at(self.model.clone(), self.coordinates.view().into(), response)?;
+        let fit = found(descent, by)?;
+        let (has_posterior, lambda) = (fit.curvature.is_some(), fit.lambda());
+        let lifted = self.lifted(model, fit.model());
+        let fit = fit.with_model(lifted);
+        if !has_posterior || fit.model().is_large() {
+            return Ok(fit);
+        }
+        let mut descent = Descent::at(fit.model().clone(), x, response)?;
+        let terms = descent.model.loss.terms(&descent.eta, response);
+        match Curvature::of(&descent.sums(&terms)?, lambda).and_then(|curvature| curvature.exact(lambda)) {
+            Ok(curvature) => Ok(fit.with_curvature(curvature)),
+            Err(Error::Singular { .. }) => Ok(fit),
+            Err(error) => Err(error),
+        }
     }
 }
 

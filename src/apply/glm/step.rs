@@ -49,6 +49,13 @@ impl Step {
         self.intercepts.scaled_add(factor, &other.intercepts);
     }
 
+    /// The step times a factor.
+    pub fn times(mut self, factor: f64) -> Self {
+        self.weights *= factor;
+        self.intercepts *= factor;
+        self
+    }
+
     /// Subtracts the mean of the intercepts of several classes, which changes no probability.
     pub fn centre(&mut self) {
         if self.intercepts.len() > 1 {

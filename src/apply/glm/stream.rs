@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2};
 
 use super::curvature::{Hessian, factorised};
-use super::descent::{ARMIJO, ROUNDING};
+use super::newton::{ARMIJO, ROUNDING};
 use super::response::Given;
 use super::sample::{ClassSample, SampledRow, WeightedRows};
 use super::{Glm, GlmSums, Response, Step};

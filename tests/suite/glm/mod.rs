@@ -1,8 +1,10 @@
 //! Generalised linear models: minima by their definition, merging to the bit, leave-one-out by refits, refusals.
 
 mod classifier;
+mod few_rows;
 mod inputs;
 mod leave_out;
+mod many_rows;
 mod merging;
 mod minima;
 mod reach;
