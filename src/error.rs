@@ -67,6 +67,8 @@ pub enum Error {
         what: &'static str,
         /// The first such row, from 0.
         row: usize,
+        /// The first such column of the row, from 0; `None` where the number follows from several columns.
+        column: Option<usize>,
     },
     /// Frequencies were drawn for a different kernel.
     #[non_exhaustive]
@@ -216,8 +218,15 @@ impl fmt::Display for Error {
             Error::Entry { what, row, value, domain } => {
                 write!(f, "row {row} of {what} is {}, but must be {domain}", short(*value))
             }
-            Error::NotFinite { what, row } => {
+            Error::NotFinite { what, row, column: None } => {
                 write!(f, "row {row} of {what}, counted from 0, holds a number that is not finite")
+            }
+            Error::NotFinite { what, row, column: Some(column) } => {
+                let counted = "both counted from 0";
+                write!(
+                    f,
+                    "row {row}, column {column} of {what}, {counted}, holds a number that is not finite"
+                )
             }
             Error::Kernel { map, frequencies, kernel } => {
                 write!(f, "the {map} map with {frequencies} does not estimate {kernel}")
@@ -322,8 +331,17 @@ pub(crate) fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Res
     for (run, first) in x.axis_chunks_iter(Axis(0), rows).zip((0..).step_by(rows)) {
         progress::check()?;
         if let Some(row) = run.rows().into_iter().position(|row| !is_finite(row)) {
-            return Err(Error::NotFinite { what, row: first + row });
+            let column = run.row(row).iter().position(|v| !v.is_finite());
+            return Err(Error::NotFinite { what, row: first + row, column });
         }
     }
     Ok(())
+}
+
+/// Rejects rows of `what` with results, computed from the whole row, that are not finite.
+pub(crate) fn check_results<T: Real>(what: &'static str, results: &ArrayRef2<T>) -> Result<()> {
+    check_finite(what, results).map_err(|error| match error {
+        Error::NotFinite { what, row, .. } => Error::NotFinite { what, row, column: None },
+        other => other,
+    })
 }

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView1};
 
 use crate::Real;
-use crate::error::{Error, Result, check_finite};
+use crate::error::{Error, Result, check_results};
 use crate::memory::{check_addressable, check_memory};
 
 /// Labels as indicators, rows × classes.
@@ -45,7 +45,7 @@ pub(crate) fn check_classes(classes: usize) -> Result<()> {
 /// training is left out: its score of 0 says nothing, and may be above all other scores.
 pub(crate) fn best_classes(scores: &Array2<f64>, occurs: impl Fn(usize) -> bool) -> Result<Vec<usize>> {
     check_classes(scores.ncols())?;
-    check_finite("x", scores)?;
+    check_results("x", scores)?;
     let candidates = occurring(scores.ncols(), occurs);
     let largest = |row: ArrayView1<'_, f64>| {
         let better = |best: usize, j: &usize| if row[*j] > row[best] { *j } else { best };

@@ -221,7 +221,7 @@ mod checks {
         let mut v = Array1::zeros(4);
         for wrong in [T::nan(), T::infinity()] {
             v[2] = wrong;
-            let expected = Error::NotFinite { what: "v", row: 2 };
+            let expected = Error::NotFinite { what: "v", row: 2, column: None };
             assert_eq!(factor.downdate(&v), Err(expected.clone()));
             assert_eq!(factor.update(&v), Err(expected));
         }
@@ -430,10 +430,10 @@ mod checks {
         for wrong in [T::nan(), T::infinity(), -T::infinity()] {
             let mut a = definite::<T>(3);
             a[[2, 0]] = wrong;
-            let lower = Error::NotFinite { what: "the lower triangle of the matrix", row: 2 };
+            let lower = Error::NotFinite { what: "the lower triangle of the matrix", row: 2, column: None };
             assert_eq!(backend.cholesky(&a), Err(lower.clone()));
             assert_eq!(backend.eigen(&a), Err(lower));
-            let all = Error::NotFinite { what: "the matrix", row: 2 };
+            let all = Error::NotFinite { what: "the matrix", row: 2, column: Some(0) };
             assert_eq!(backend.svd(&a), Err(all.clone()));
             assert_eq!(backend.singular_values(&a), Err(all));
         }
@@ -442,7 +442,10 @@ mod checks {
         assert!(shape(factor.solve_vector(&Array1::zeros(4))));
         let mut rhs = Array2::zeros((3, 2));
         rhs[[1, 1]] = T::nan();
-        assert_eq!(factor.solve(&rhs), Err(Error::NotFinite { what: "the right-hand side", row: 1 }));
+        assert_eq!(
+            factor.solve(&rhs),
+            Err(Error::NotFinite { what: "the right-hand side", row: 1, column: None })
+        );
     }
 
     /// With the default backend: factors, values, and vectors of values that are far apart.

@@ -177,7 +177,9 @@ impl<T: Real> Smoother<T> {
                     sums.replace(batch, form, program.blocks(), targets, buffers);
                     Ok(sums)
                 }
-                Some(row) => Err(Error::NotFinite { what: "the features of x", row: run.start + row }),
+                Some(row) => {
+                    Err(Error::NotFinite { what: "the features of x", row: run.start + row, column: None })
+                }
             }
         };
         let mut sums: Result<WeightedSums<T>> = Ok(WeightedSums::in_rows(width, targets_count)?);

@@ -168,8 +168,8 @@ impl Clustering {
     #[inline(never)]
     pub fn nearest<T: Real>(&self, point: &ArrayRef1<T>) -> Result<usize> {
         check_size("the dimension of the point", self.dim(), point.len())?;
-        if point.iter().any(|v| !v.is_finite()) {
-            return Err(Error::NotFinite { what: "the point", row: 0 });
+        if let Some(column) = point.iter().position(|v| !v.is_finite()) {
+            return Err(Error::NotFinite { what: "the point", row: 0, column: Some(column) });
         }
         Ok(self.nearest_to(&point.to_vec()))
     }
@@ -185,7 +185,7 @@ fn check_rows<'a>(what: &'static str, mut rows: impl Iterator<Item = &'a [f64]>)
     // ‖x − y‖² ≤ 4 max(‖x‖², ‖y‖²)
     match rows.position(|row| !(4.0 * squared_norm(Isa::best(), row, 1.0, &[])).is_finite()) {
         None => Ok(()),
-        Some(row) => Err(Error::NotFinite { what, row }),
+        Some(row) => Err(Error::NotFinite { what, row, column: None }),
     }
 }
 

@@ -62,7 +62,7 @@ pub fn periodic<T: Real>(x: &ArrayRef2<T>, periods: &[(usize, f64)]) -> Result<A
     }
     let mut result = Array2::zeros((x.nrows(), d + periods.len()));
     let mut place = 0;
-    for (column, period) in x.columns().into_iter().zip(period_of) {
+    for ((k, column), period) in x.columns().into_iter().enumerate().zip(period_of) {
         let Some(period) = period else {
             result.column_mut(place).assign(&column);
             place += 1;
@@ -70,7 +70,7 @@ pub fn periodic<T: Real>(x: &ArrayRef2<T>, periods: &[(usize, f64)]) -> Result<A
         };
         for (row, t) in column.iter().enumerate() {
             if !t.is_finite() {
-                return Err(Error::NotFinite { what: "a column with a period", row });
+                return Err(Error::NotFinite { what: "x", row, column: Some(k) });
             }
             // The remainder is exact up to one rounding, however many periods t is from 0.
             let (sin, cos) = (TAU * (t.widen().rem_euclid(period) / period)).sin_cos();

@@ -317,7 +317,11 @@ mod stored {
                     return Err(Error::Row { row, reason: "is kept, but was not read" });
                 }
                 if !point.iter().all(|v| v.is_finite()) {
-                    return Err(Error::NotFinite { what: "a row that is kept", row: row as usize });
+                    return Err(Error::NotFinite {
+                        what: "a row that is kept",
+                        row: row as usize,
+                        column: None,
+                    });
                 }
                 reservoir.kept.insert((reservoir.hash(row), row), point);
             }

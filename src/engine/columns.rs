@@ -45,9 +45,10 @@ impl<'a, T: Real> ColumnPoints<'a, T> {
         self.columns.iter().map(move |column| &column[rows.clone()])
     }
 
-    /// The first row that holds NaN or an infinity.
-    pub fn first_not_finite(&self) -> Option<usize> {
-        self.columns().filter_map(|column| column.iter().position(|v| !v.is_finite())).min()
+    /// The row and the column of the first NaN or infinity.
+    pub fn first_not_finite(&self) -> Option<(usize, usize)> {
+        let first = |(k, column): (usize, &[T])| Some((column.iter().position(|v| !v.is_finite())?, k));
+        self.columns().enumerate().filter_map(first).min()
     }
 
     /// Copies of some rows.

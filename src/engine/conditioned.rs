@@ -222,7 +222,7 @@ impl<T: Real> PointChange<T> {
         let (r, d) = if absorbed.is_some() { (0, 0) } else { affine.matrix.dim() };
         let fits = |row: ArrayView1<'_, f64>| row.iter().all(|v| T::narrow(*v).is_finite());
         if let Some(row) = affine.matrix.rows().into_iter().take(r).position(|row| !fits(row)) {
-            return Err(Error::NotFinite { what: "the matrix of a conditioning", row });
+            return Err(Error::NotFinite { what: "the matrix of a conditioning", row, column: None });
         }
         let matrix = Packed::new(r, d, |k, l| T::saturated(affine.matrix[[k, l]]));
         let shift = affine.shift.iter().map(|c| T::saturated(*c)).collect();

@@ -104,17 +104,20 @@ impl<'a, T: Real> PointsView<'a, T> {
         self.rows(i * len..self.nrows().min((i + 1) * len))
     }
 
-    /// The first row that holds NaN or an infinity.
-    pub fn first_not_finite(&self) -> Option<usize> {
+    /// The row and the column of the first NaN or infinity.
+    pub fn first_not_finite(&self) -> Option<(usize, usize)> {
         let finite = |v: &T| v.is_finite();
         match self {
             PointsView::Dense(x) => {
                 let x = without_repeats(*x);
                 // Reads all of them first, which the compiler vectorises.
                 let all = x.fold(true, |all, v| all & finite(v));
-                if all { None } else { x.rows().into_iter().position(|row| !row.iter().all(finite)) }
+                if all { None } else { x.indexed_iter().find(|(_, v)| !finite(v)).map(|(place, _)| place) }
             }
-            PointsView::Sparse(x) => (0..self.nrows()).position(|i| !x.row(i).1.iter().all(finite)),
+            PointsView::Sparse(x) => (0..self.nrows()).find_map(|i| {
+                let (columns, values) = x.row(i);
+                columns.iter().zip(values).find(|(_, v)| !finite(v)).map(|(k, _)| (i, k))
+            }),
             PointsView::Columns(x) => x.first_not_finite(),
         }
     }

@@ -65,9 +65,9 @@ impl FrequencyForm {
         check_size("the number of rows in the law", self.m(), law.len())?;
         law.check()?;
         let FrequencyForm::Dense(rows) = self else { return Ok(()) };
-        match rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+        match rows.indexed_iter().find(|(_, v)| !v.is_finite()) {
             None => Ok(()),
-            Some(row) => Err(Error::NotFinite { what: "the frequencies", row }),
+            Some(((row, k), _)) => Err(Error::NotFinite { what: "the frequencies", row, column: Some(k) }),
         }
     }
 }

@@ -111,7 +111,7 @@ impl Rotation {
                     ));
                 }
                 match rotations.iter().position(|r| !r.angle.is_finite()) {
-                    Some(row) => Err(Error::NotFinite { what: "the angles", row }),
+                    Some(row) => Err(Error::NotFinite { what: "the angles", row, column: None }),
                     None => Ok(()),
                 }
             }

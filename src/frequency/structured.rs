@@ -54,7 +54,7 @@ impl Rotated {
             ));
         }
         match self.radii.iter().position(|radius| !radius.is_finite()) {
-            Some(row) => Err(Error::NotFinite { what: "the radii", row }),
+            Some(row) => Err(Error::NotFinite { what: "the radii", row, column: None }),
             None => Ok(()),
         }
     }

@@ -194,7 +194,7 @@ fn upper<T: Real>(a: &ArrayRef2<T>, copies: usize) -> Result<Array2<T>> {
     }
     let finite = |column: ArrayView1<'_, T>| column.iter().all(|entry| entry.is_finite());
     let row = upper.columns().into_iter().position(|column| !finite(column)).unwrap_or(0);
-    Err(Error::NotFinite { what: "the lower triangle of the matrix", row })
+    Err(Error::NotFinite { what: "the lower triangle of the matrix", row, column: None })
 }
 
 /// `a` in standard layout.
@@ -202,8 +202,8 @@ fn rectangular<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
     check_positive("the number of rows of the matrix", a.nrows())?;
     check_positive("the number of columns of the matrix", a.ncols())?;
     check_room(a, COPIES)?;
-    match a.rows().into_iter().position(|row| !row.iter().all(|entry| entry.is_finite())) {
-        Some(row) => Err(Error::NotFinite { what: "the matrix", row }),
+    match a.indexed_iter().find(|(_, entry)| !entry.is_finite()) {
+        Some(((row, column), _)) => Err(Error::NotFinite { what: "the matrix", row, column: Some(column) }),
         None => Ok(a.as_standard_layout().into_owned()),
     }
 }

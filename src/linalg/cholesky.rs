@@ -103,7 +103,7 @@ impl<T: Real> Cholesky<T> {
     pub fn solve_inplace(&self, rhs: &mut ArrayRef2<T>) -> Result<()> {
         check_size(RHS_ROWS, self.dim(), rhs.nrows())?;
         if let Some(row) = rhs.rows().into_iter().position(|row| !row.iter().all(|entry| entry.is_finite())) {
-            return Err(Error::NotFinite { what: "the right-hand side", row });
+            return Err(Error::NotFinite { what: "the right-hand side", row, column: None });
         }
         forward(&self.upper, rhs);
         backward(&self.upper, rhs);
@@ -140,7 +140,7 @@ impl<T: Real> Cholesky<T> {
             row[i] > T::zero() && row.iter().all(|entry| entry.is_finite())
         };
         match changed.lower().rows().into_iter().enumerate().position(|row| !fits(row)) {
-            Some(row) => Err(Error::NotFinite { what: "the factor after the update", row }),
+            Some(row) => Err(Error::NotFinite { what: "the factor after the update", row, column: None }),
             None => {
                 *self = changed;
                 Ok(())
@@ -197,7 +197,7 @@ impl<T: Real> Cholesky<T> {
     fn checked(&self, v: &ArrayRef1<T>) -> Result<Array1<T>> {
         check_size("the dimension of v", self.dim(), v.len())?;
         match v.iter().position(|entry| !entry.is_finite()) {
-            Some(row) => Err(Error::NotFinite { what: "v", row }),
+            Some(row) => Err(Error::NotFinite { what: "v", row, column: None }),
             // A copy in the order of memory would be one from the last entry to the first, where v is.
             None => Ok(v.iter().copied().collect()),
         }

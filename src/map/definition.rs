@@ -312,7 +312,9 @@ pub(super) fn finite_norms(omega: &Frequencies) -> Result<Vec<f64>> {
     let norms = omega.squared_norms();
     match norms.iter().position(|norm| !norm.is_finite()) {
         None => Ok(norms),
-        Some(row) => Err(Error::NotFinite { what: "the squared norms of the frequencies", row }),
+        Some(row) => {
+            Err(Error::NotFinite { what: "the squared norms of the frequencies", row, column: None })
+        }
     }
 }
 

@@ -138,7 +138,7 @@ impl Definition for DenseExponential {
         omega.check_rows()?;
         let weights: Vec<Complex64> = omega.rows().rows().into_iter().map(|row| weight(row).into()).collect();
         if let Some(row) = weights.iter().position(|weight| !weight.is_finite()) {
-            return Err(Error::NotFinite { what: "the squares of the frequencies", row });
+            return Err(Error::NotFinite { what: "the squares of the frequencies", row, column: None });
         }
         Ok(NormalForm {
             weights: Some(weights),

@@ -99,9 +99,9 @@ impl PlainRecipe {
         }
         check_size("the number of rows of M", self.omega.dim(), m.nrows())?;
         check_size("the number of columns of M", self.omega.dim(), m.ncols())?;
-        match m.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+        match m.indexed_iter().find(|(_, v)| !v.is_finite()) {
             None => Ok(()),
-            Some(row) => Err(Error::NotFinite { what: "the matrix M", row }),
+            Some(((row, k), _)) => Err(Error::NotFinite { what: "the matrix M", row, column: Some(k) }),
         }
     }
 

@@ -23,7 +23,8 @@ pub(crate) fn check_training<T: Real>(
 
 /// Rejects points that are not finite.
 pub(crate) fn check_points<T: Real>(x: PointsView<'_, T>) -> Result<()> {
-    x.first_not_finite().map_or(Ok(()), |row| Err(Error::NotFinite { what: "x", row }))
+    let faulty = |(row, column)| Err(Error::NotFinite { what: "x", row, column: Some(column) });
+    x.first_not_finite().map_or(Ok(()), faulty)
 }
 
 /// Checks that a matrix of targets × `width` can exist.

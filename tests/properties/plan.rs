@@ -369,13 +369,16 @@ fn refusals_leave_nothing_behind() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut y = x.clone();
         y[[150, 1]] = bad;
-        assert_eq!(statistics.update(&y), Err(Error::NotFinite { what: "x", row: 150 }));
+        assert_eq!(statistics.update(&y), Err(Error::NotFinite { what: "x", row: 150, column: Some(1) }));
         let mut weights = Array1::ones(200);
         weights[150] = 0.0;
-        assert_eq!(statistics.update_weighted(&y, &weights), Err(Error::NotFinite { what: "x", row: 150 }));
+        assert_eq!(
+            statistics.update_weighted(&y, &weights),
+            Err(Error::NotFinite { what: "x", row: 150, column: Some(1) })
+        );
     }
     let error = statistics.update(&arr2(&[[0.0, 0.0], [1e154, 1e154]])).unwrap_err();
-    assert_eq!(error, Error::NotFinite { what: "the squared norms of x", row: 1 });
+    assert_eq!(error, Error::NotFinite { what: "the squared norms of x", row: 1, column: None });
     for bad in [-1.0, f64::INFINITY, f64::NAN] {
         let mut weights = Array1::ones(200);
         weights[130] = bad;
@@ -505,7 +508,10 @@ fn medians_of_degenerate_points() {
     assert!(lengthscale::median(&points::<f64>(4, 2, 1.0), 1, 1).is_err());
     let mut x = points::<f64>(6, 2, 1.0);
     x[[4, 0]] = f64::NAN;
-    assert_eq!(lengthscale::median(&x, 2, 1), Err(Error::NotFinite { what: "the points", row: 4 }));
+    assert_eq!(
+        lengthscale::median(&x, 2, 1),
+        Err(Error::NotFinite { what: "the points", row: 4, column: Some(0) })
+    );
     for size in [1e160, 1e-160] {
         assert!(matches!(median(&(points::<f64>(6, 2, 1.0) * size)), Err(Error::Parameter { .. })), "{size}");
     }

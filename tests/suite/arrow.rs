@@ -225,7 +225,7 @@ fn rows_that_are_not_finite() {
         assert!(row.iter().all(|v| v.is_nan() == [8, 33].contains(&i)), "row {i}");
     }
     let y = Array2::zeros((40, 1));
-    let not_finite = Err(Error::NotFinite { what: "x", row: 8 });
+    let not_finite = Err(Error::NotFinite { what: "x", row: 8, column: Some(4) });
     assert_eq!(Smoother::new(map.clone(), 1).unwrap().update(&x, &y), not_finite);
     assert_eq!(RidgeStatistics::new(map, 1).unwrap().update(&x, &y), not_finite);
 }

@@ -540,7 +540,10 @@ fn refusals_are_sentences() {
     assert!(matches!(Frequencies::from_rows(Array2::zeros((0, 3))), Err(Error::Parameter { .. })));
     assert!(matches!(Frequencies::from_rows(Array2::zeros((3, 0))), Err(Error::Parameter { .. })));
     let nan = Array2::from_shape_fn((3, 2), |(i, _)| if i == 1 { f64::NAN } else { 0.0 });
-    assert_eq!(Frequencies::from_rows(nan), Err(Error::NotFinite { what: "the frequencies", row: 1 }));
+    assert_eq!(
+        Frequencies::from_rows(nan),
+        Err(Error::NotFinite { what: "the frequencies", row: 1, column: Some(0) })
+    );
     let block = |size| BlockLaw::new(size, Dependence::Independent, Radius::Chi);
     let laws = [
         Law::independent(4),

@@ -223,8 +223,11 @@ fn refusals() {
         assert!(matches!(error(&a, &b), Err(Error::Shape { expected: 5, found: 4, .. })));
         assert!(matches!(error(&a, &none), Err(Error::Shape { expected: 0, found: 3, .. })));
         assert!(matches!(error(&none, &none), Err(Error::Parameter { .. })));
-        assert_eq!(error(&bad, &a), Err(Error::NotFinite { what: "the estimate", row: 2 }));
-        assert_eq!(error(&a, &infinite), Err(Error::NotFinite { what: "the exact values", row: 1 }));
+        assert_eq!(error(&bad, &a), Err(Error::NotFinite { what: "the estimate", row: 2, column: None }));
+        assert_eq!(
+            error(&a, &infinite),
+            Err(Error::NotFinite { what: "the exact values", row: 1, column: None })
+        );
     }
     for error in [frobenius_error, spectral_error] {
         let sentence = error(&a, &zero).unwrap_err().to_string();
@@ -240,7 +243,7 @@ fn refusals() {
         let none = Array1::<f64>::zeros(0);
         assert!(matches!(distance(&none, &none), Err(Error::Parameter { .. })));
         let bad = arr1(&[1.0, f64::NEG_INFINITY]);
-        assert_eq!(distance(&bad, &q), Err(Error::NotFinite { what: "p", row: 1 }));
+        assert_eq!(distance(&bad, &q), Err(Error::NotFinite { what: "p", row: 1, column: None }));
         let clipped = arr1(&[-1.0, -0.5]);
         let sentence = distance(&p, &clipped).unwrap_err().to_string();
         assert_eq!(sentence, "the largest weight of q is -0.5, but must be above 0");

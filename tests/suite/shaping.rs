@@ -377,7 +377,7 @@ fn heavy_keys_are_found() {
     let mut wrong = y.clone();
     wrong[[7, 1]] = f64::NAN;
     let error = shaping.heaviest_keys(&x, &wrong, 9, 1).unwrap_err();
-    assert!(matches!(error, Error::NotFinite { row: 7, what: "the keys" }), "{error}");
+    assert!(matches!(error, Error::NotFinite { row: 7, what: "the keys", column: Some(1) }), "{error}");
     wrong[[7, 1]] = 1e200;
     let error = shaping.choose(&wrong, &y, 9, 1).unwrap_err();
     assert_eq!(

@@ -152,7 +152,10 @@ fn arrays_that_are_no_compressed_rows_are_refused() {
     let x = Points::of_csr(&[f64::NAN, 1.0], &[0, 1], &[0, 1, 2], 5).unwrap();
     let map = Trigonometric.gaussian::<f64>(frequencies(5, 8, &Orthogonal, 1), 1.0).unwrap();
     let mut smoother = Smoother::new(map, 1).unwrap();
-    assert_eq!(smoother.update(&x, &arr2(&[[0.0], [1.0]])), Err(Error::NotFinite { what: "x", row: 0 }));
+    assert_eq!(
+        smoother.update(&x, &arr2(&[[0.0], [1.0]])),
+        Err(Error::NotFinite { what: "x", row: 0, column: Some(0) })
+    );
 }
 
 #[test]
@@ -298,7 +301,7 @@ fn refusals() {
     let mut x = sparse::<f64>(4, 5, 2, 1.0);
     assert!(matches!(smoother.predict(x.view()), Err(Error::NoData { .. })));
     *x.get_mut(2, 2).unwrap() = f64::NAN;
-    let not_finite = Err(Error::NotFinite { what: "x", row: 2 });
+    let not_finite = Err(Error::NotFinite { what: "x", row: 2, column: Some(2) });
     assert_eq!(smoother.update(x.view(), &y), not_finite);
     assert_eq!(ridge.update(x.view(), &y), not_finite);
     assert!(matches!(ridge.update(x.view(), y.slice(s![..3, ..])), Err(Error::Shape { .. })));

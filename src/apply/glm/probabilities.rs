@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2};
 
 use super::{Glm, GlmLoss};
 use crate::engine::PointsView;
-use crate::error::{Error, Result, check_finite, check_size};
+use crate::error::{Error, Result, check_results, check_size};
 use crate::numeric;
 use crate::once::once;
 use crate::{Points, Real, labels};
@@ -61,7 +61,7 @@ impl<T: Real> Glm<T> {
     fn classes_of(&self, x: PointsView<'_, T>) -> Result<Vec<usize>> {
         self.check_classes("classes from a model of counts")?;
         let eta = self.linear.scores(x)?;
-        check_finite("x", &eta)?;
+        check_results("x", &eta)?;
         let best = |row: ndarray::ArrayView1<'_, f64>| match self.present[..] {
             [only] => only,
             [smaller, larger] => {

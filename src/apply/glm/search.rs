@@ -36,8 +36,8 @@ impl<T: Real> Glm<T> {
     /// λ falls from the trace of the second derivatives, two values for each decade, until four have been worse than the best.
     /// Each fit begins at the model of the λ before. The error of a λ is the mean loss at each row of the model without the row,
     /// after one step of Newton's method. For several classes with K (D + 1) above 2048 it is the mean loss over five folds
-    /// instead, to which the rows of each class are dealt in turn; the only row of a class is in no fold. If D ≥ 2n, n takes the
-    /// place of D in this. The search also ends at a λ for which the iteration does not converge.
+    /// instead, to which the rows of each class are dealt in turn; the only row of a class is in no fold. The search also ends at
+    /// a λ for which the iteration does not converge.
     ///
     /// If rows are copies of each other, errors at left-out rows are too small, and [`warnings`](GlmFit::warnings) says so. Leave
     /// copies out together, by [`search_by`](Glm::search_by) with `LeaveGroupsOut`.
@@ -116,8 +116,11 @@ impl<T: Real> Glm<T> {
         let repeated = if by == By::LeftOut { repeated_rows(x, response.y.view(), groups)? } else { None };
         let warnings = model.scale_warning(x).into_iter().chain(repeated);
         let fit = match FewRows::of(&model, x)? {
-            Some(few) => few.found(&model, x, &response, (division, by))?,
-            None => found(Descent::at(model, x, &response)?, (division, by))?,
+            // The criterion of several classes depends on the number of their weights.
+            Some(few) if few.model.is_large() == model.is_large() => {
+                few.found(&model, x, &response, (division, by))?
+            }
+            _ => found(Descent::at(model, x, &response)?, (division, by))?,
         };
         Ok(fit.with_warnings(warnings))
     }

@@ -8,7 +8,7 @@ use super::response::Given;
 use super::sample::{ClassSample, SampledRow, WeightedRows};
 use super::{Glm, GlmSums, Response, Step};
 use crate::engine::PointsView;
-use crate::error::{Error, Result, check_finite, check_size, checked_positive, singular};
+use crate::error::{Error, Result, check_results, check_size, checked_positive, singular};
 use crate::once::once;
 use crate::reduce::{GramSums, check_points};
 use crate::{Points, Real, Targets, progress};
@@ -159,7 +159,7 @@ impl<T: Real> GlmStream<T> {
         }
         let least = BATCH.max(self.sums.right.len());
         if self.pending.len() + x.nrows() < least {
-            check_finite("the features of x", &self.model.linear.scores(x)?)?;
+            check_results("the features of x", &self.model.linear.scores(x)?)?;
             self.pending.append(x, &response)?;
             self.latest = None;
             return Ok(());

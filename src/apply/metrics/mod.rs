@@ -170,7 +170,7 @@ fn check_entries<T: Real, D: Dimension>(what: &'static str, entries: &ArrayRef<T
     check_positive("the number of entries", entries.len())?;
     let in_row = entries.len() / entries.shape().first().copied().unwrap_or(1);
     match entries.iter().position(|entry| !entry.is_finite()) {
-        Some(index) => Err(Error::NotFinite { what, row: index / in_row }),
+        Some(index) => Err(Error::NotFinite { what, row: index / in_row, column: None }),
         None => Ok(()),
     }
 }

@@ -74,8 +74,10 @@ impl<T: Real> BufferedRidge<T> {
         check_size("the dimension of x", self.statistics.map().dim(), x.len())?;
         check_size("the number of targets", self.statistics.targets(), targets.len())?;
         let finite = [("x", x), ("the targets", targets)];
-        if let Some((what, _)) = finite.into_iter().find(|(_, row)| row.iter().any(|v| !v.is_finite())) {
-            return Err(Error::NotFinite { what, row: 0 });
+        for (what, row) in finite {
+            if let Some(column) = row.iter().position(|v| !v.is_finite()) {
+                return Err(Error::NotFinite { what, row: 0, column: Some(column) });
+            }
         }
         check_weights(Some(&aview1(&[weight])), 1)?;
         let next = self.statistics.intake.check_next(self.pending())?;

@@ -147,7 +147,7 @@ impl<T: Real> ExactClasses<T> {
         let Buffers { logits, weights, ends } = buffers;
         let logits = &logits[i * classes..][..classes];
         if !logits.iter().all(|logit| logit.is_finite()) {
-            return Err(Error::NotFinite { what: "the logits of h", row });
+            return Err(Error::NotFinite { what: "the logits of h", row, column: None });
         }
         weights.clear();
         weights.extend_from_slice(logits);

@@ -181,7 +181,7 @@ fn of_row(
     let effective = effective(&logits[1..]);
     let log_sum = ln_sum_exp(&logits);
     if !log_sum.is_finite() || logits.iter().any(|o| !o.is_finite()) {
-        return Err(Error::NotFinite { what: "the corrected logits", row });
+        return Err(Error::NotFinite { what: "the corrected logits", row, column: None });
     }
     slopes.extend(classes.into_iter().zip(&logits).enumerate().map(|(j, (class, o))| {
         let slope = (o - log_sum).exp() - f64::from(u8::from(j == 0));

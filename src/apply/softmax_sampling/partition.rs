@@ -303,7 +303,7 @@ impl Partition {
         let corrected: Vec<f64> =
             logits.iter().zip(log_probabilities).map(|(o, ln_q)| o - (ln_k + ln_q)).collect();
         match corrected.iter().position(|o| !o.is_finite()) {
-            Some(row) => Err(Error::NotFinite { what: "the corrected logits", row }),
+            Some(row) => Err(Error::NotFinite { what: "the corrected logits", row, column: None }),
             None => Ok(corrected),
         }
     }
@@ -333,7 +333,7 @@ fn check(logits: &[f64], log_probabilities: &[f64]) -> Result<()> {
     check_size("the number of probabilities", logits.len(), log_probabilities.len())?;
     for (what, numbers) in [("the logits", logits), ("the logarithms of probabilities", log_probabilities)] {
         if let Some(row) = numbers.iter().position(|v| !v.is_finite()) {
-            return Err(Error::NotFinite { what, row });
+            return Err(Error::NotFinite { what, row, column: None });
         }
     }
     log_probabilities.iter().enumerate().try_for_each(|(row, ln_q)| check_log_probability(row, *ln_q))

@@ -101,7 +101,7 @@ impl Softmaxes {
                 logs.extend(classes.iter().map(|class| dot(h, vectors.row(*class))));
             }
             if !logs.iter().all(|logit| logit.is_finite()) {
-                return Err(Error::NotFinite { what: "the logits of h", row: *row });
+                return Err(Error::NotFinite { what: "the logits of h", row: *row, column: None });
             }
             let log_z = ln_sum_exp(&logs);
             logs.iter_mut().for_each(|log| *log -= log_z);

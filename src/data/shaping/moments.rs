@@ -252,7 +252,7 @@ mod stored {
             }
             let finite = |row: usize| mean[row].is_finite() && second.row(row).iter().all(|v| v.is_finite());
             if let Some(row) = (0..mean.len()).find(|row| !finite(*row)) {
-                return Err(Error::NotFinite { what: "the moments", row });
+                return Err(Error::NotFinite { what: "the moments", row, column: None });
             }
             let mut variances = second.diag().into_iter().copied().enumerate();
             match variances.find(|(_, value)| *value < 0.0) {

@@ -224,7 +224,7 @@ mod stored {
             };
             match (0..d).find(|row| !finite(row)) {
                 None => Ok(()),
-                Some(row) => Err(Error::NotFinite { what: "the cross covariance", row }),
+                Some(row) => Err(Error::NotFinite { what: "the cross covariance", row, column: None }),
             }
         }
     }

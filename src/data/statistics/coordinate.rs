@@ -68,7 +68,7 @@ impl Coordinate {
     #[cfg(feature = "serde")]
     pub fn check(&self, row: usize) -> Result<()> {
         if !self.is_finite() {
-            return Err(Error::NotFinite { what: "the coordinates", row });
+            return Err(Error::NotFinite { what: "the coordinates", row, column: None });
         }
         if self.mean + self.rest != self.mean {
             let domain = "below half a place of the mean";

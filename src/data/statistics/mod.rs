@@ -220,8 +220,9 @@ pub(in crate::data) fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
     if squared_norm(Isa::best(), row, 1.0, &[]).is_finite() {
         return Ok(());
     }
-    let what = if row.iter().all(|v| v.is_finite()) { "the squared norms of x" } else { "x" };
-    Err(Error::NotFinite { what, row: i })
+    let column = row.iter().position(|v| !v.is_finite());
+    let what = if column.is_some() { "x" } else { "the squared norms of x" };
+    Err(Error::NotFinite { what, row: i, column })
 }
 
 /// The weight of row `row`, or an error if it is negative or not finite.

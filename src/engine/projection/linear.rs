@@ -115,7 +115,7 @@ impl<T: Real> Projection<T> {
         }
         match first_overflow::<T>(&frequencies, &lengthscale) {
             None => Ok(Self::pack(frequencies, &lengthscale, method)),
-            Some(row) => Err(Error::NotFinite { what: overflowing::<T>(), row }),
+            Some(row) => Err(Error::NotFinite { what: overflowing::<T>(), row, column: None }),
         }
     }
 

@@ -70,7 +70,7 @@ impl<N: Net, M: Marginal> Coupling for WithMarginal<N, M> {
         let quantile = |cell| from_cell(cell, |u| self.marginal.lower_quantile(u));
         let rows = self.net.rows(size, d, &quantile, rng)?;
         if let Some(row) = rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
-            return Err(Error::NotFinite { what: "the quantiles of the marginal law", row });
+            return Err(Error::NotFinite { what: "the quantiles of the marginal law", row, column: None });
         }
         Ok(Rows::Dense(rows))
     }

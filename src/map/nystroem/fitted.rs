@@ -199,7 +199,11 @@ impl Nystroem {
         for (run, x) in x.axis_chunks_iter(Axis(0), RUN).enumerate() {
             let phi = map.transform(x)? / unit;
             if let Some(row) = phi.rows().into_iter().position(|row| !row.iter().all(|v| v.is_finite())) {
-                return Err(Error::NotFinite { what: "the features of the points", row: run * RUN + row });
+                return Err(Error::NotFinite {
+                    what: "the features of the points",
+                    row: run * RUN + row,
+                    column: None,
+                });
             }
             let blocks = sum.axis_chunks_iter_mut(Axis(0), ROWS).zip((0..).step_by(ROWS));
             threads::for_each(blocks, |(mut block, first)| {

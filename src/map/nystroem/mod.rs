@@ -209,7 +209,9 @@ fn diagonal(kernel: &AnyKernel, x: &Array2<f64>) -> Result<Vec<f64>> {
     let values: Vec<f64> = rows.map(|x| kernel.log_of_slices(x, x).value()).collect();
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(values),
-        Some(row) => Err(Error::NotFinite { what: "the kernel values K(x, x) of the points", row }),
+        Some(row) => {
+            Err(Error::NotFinite { what: "the kernel values K(x, x) of the points", row, column: None })
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn check_points(what: &'static str, x: &Array2<f64>, lengthscale: &Le
         .position(|x| !(4.0 * scaled_squared_norm(x, lengthscale)).is_finite())
     {
         None => Ok(()),
-        Some(row) => Err(Error::NotFinite { what, row }),
+        Some(row) => Err(Error::NotFinite { what, row, column: None }),
     }
 }
 

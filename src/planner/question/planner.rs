@@ -247,8 +247,8 @@ impl Planner {
 fn read<T: Real>(name: &'static str, x: &ArrayRef2<T>) -> Result<Reservoir> {
     check_positive("the dimension d", x.ncols())?;
     Reservoir::of(x).map_err(|error| match error {
-        Error::NotFinite { row, .. } if x.row(row).iter().any(|v| !v.is_finite()) => {
-            Error::NotFinite { what: name, row }
+        Error::NotFinite { row, column: Some(column), .. } => {
+            Error::NotFinite { what: name, row, column: Some(column) }
         }
         other => other,
     })

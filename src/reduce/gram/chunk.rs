@@ -138,8 +138,13 @@ impl<T: Real> FeatureChunk<T> {
         let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
             progress::check()?;
             let features = pools.features.take().unwrap_or_default();
-            PackedRun::new(source.program, batch, data.rows(run.clone()), &references, features)
-                .map_err(|row| Error::NotFinite { what: "the features of x", row: first + run.start + row })
+            PackedRun::new(source.program, batch, data.rows(run.clone()), &references, features).map_err(
+                |row| Error::NotFinite {
+                    what: "the features of x",
+                    row: first + run.start + row,
+                    column: None,
+                },
+            )
         };
         // All runs are kept, so that none is a reason to have fewer at a time.
         let (shape, mut runs) = (Runs { rows: RUN, bytes: 0 }, Vec::new());

@@ -111,10 +111,10 @@ fn arrays_that_are_no_points() {
         bad[[5, 1]] = wrong;
         refused(
             Planner::of_one_set(&bad),
-            "row 5 of the points, counted from 0, holds a number that is not finite",
+            "row 5, column 1 of the points, both counted from 0, holds a number that is not finite",
         );
-        refused(Planner::new(&bad, &x), "row 5 of the queries");
-        refused(Planner::new(&x, &bad), "row 5 of the keys");
+        refused(Planner::new(&bad, &x), "row 5, column 1 of the queries");
+        refused(Planner::new(&x, &bad), "row 5, column 1 of the keys");
     }
     let mut large = x.clone();
     large[[6, 0]] = 1e200;

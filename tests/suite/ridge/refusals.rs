@@ -182,7 +182,7 @@ fn kernel_ridge_names_a_lambda() {
     assert!(KernelRidge::fit(&indefinite, &arr2(&[[1.0], [2.0]]), least).is_ok());
     assert!(KernelRidge::fit(&arr2(&[[f64::NAN]]), &arr2(&[[1.0]]), 1.0).is_err());
     let nan = KernelRidge::fit(&arr2(&[[1.0]]), &arr2(&[[f64::NAN]]), 1.0).unwrap_err();
-    assert_eq!(nan, Error::NotFinite { what: "the targets", row: 0 });
+    assert_eq!(nan, Error::NotFinite { what: "the targets", row: 0, column: Some(0) });
     assert!(KernelRidge::fit(&Array2::<f64>::zeros((0, 0)), &Array2::zeros((0, 1)), 1.0).is_err());
     assert!(KernelRidge::fit(&arr2(&[[1.0]]), &arr2(&[[1.0], [2.0]]), 1.0).is_err());
 }
@@ -242,11 +242,14 @@ fn a_refused_update_changes_nothing() {
     let mut far = x.clone();
     far[[n - 1, 0]] = 1e200;
     let error = all.update(&far, &(&y * 1e120)).unwrap_err();
-    assert_eq!(error, Error::NotFinite { what: "the features of x", row: n - 1 });
+    assert_eq!(error, Error::NotFinite { what: "the features of x", row: n - 1, column: None });
     assert_eq!(format!("{all:?}"), before);
     let mut nan = y.clone();
     nan[[3, 1]] = f64::NAN;
-    assert_eq!(all.update(&x, &nan).unwrap_err(), Error::NotFinite { what: "the targets", row: 3 });
+    assert_eq!(
+        all.update(&x, &nan).unwrap_err(),
+        Error::NotFinite { what: "the targets", row: 3, column: Some(1) }
+    );
     assert!(all.update(x.slice(s![.., ..2]), &y).is_err());
     assert!(all.update(&x, y.slice(s![1.., ..])).is_err());
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
@@ -274,7 +277,7 @@ fn a_refused_downdate_changes_nothing() {
     later.slice_mut(s![5000.., ..]).mapv_inplace(|v| v * 1e120);
     for y in [&y, &(&y * 1e120), &later] {
         let error = all.downdate(0, &far, y).unwrap_err();
-        assert_eq!(error, Error::NotFinite { what: "the features of x", row: n - 1 });
+        assert_eq!(error, Error::NotFinite { what: "the features of x", row: n - 1, column: None });
         assert_eq!(format!("{all:?}"), before);
     }
     assert!(matches!(all.downdate(1, &x, &y), Err(Error::Row { .. })));
@@ -312,7 +315,7 @@ fn scales_of_any_size() {
     }
     let mut statistics = RidgeStatistics::new(scaled(f64::INFINITY), 2).unwrap();
     let error = statistics.update(&x, &y).unwrap_err();
-    assert_eq!(error, Error::NotFinite { what: "the features of x", row: 0 });
+    assert_eq!(error, Error::NotFinite { what: "the features of x", row: 0, column: None });
     let mut statistics = RidgeStatistics::new(scaled(1e4), 2).unwrap();
     assert!(statistics.update(&x, &y).unwrap_err().to_string().contains("below 1e288"));
 }
@@ -354,7 +357,7 @@ fn no_data_no_model() {
     let mut nan = x.slice(s![..2, ..]).to_owned();
     nan[[1, 0]] = f64::NAN;
     let error = RidgeClassifier::new(model).unwrap().with_calibration(&nan, &[0, 1]).unwrap_err();
-    assert_eq!(error, Error::NotFinite { what: "the predictions", row: 1 });
+    assert_eq!(error, Error::NotFinite { what: "the predictions", row: 1, column: Some(0) });
 }
 
 /// One class alone, and a class without a point.

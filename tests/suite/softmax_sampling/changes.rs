@@ -108,10 +108,13 @@ fn changes_are_made_as_a_whole_or_not_at_all() {
         let before = sampler.sample(&h, 50, 1).unwrap();
         let mut wrong = c.slice(s![..9, ..]).to_owned();
         wrong[[5, 1]] = f64::NAN;
-        assert!(matches!(sampler.add(&wrong), Err(Error::NotFinite { what: "the vectors", row: 5 })));
+        assert!(matches!(
+            sampler.add(&wrong),
+            Err(Error::NotFinite { what: "the vectors", row: 5, column: Some(1) })
+        ));
         wrong.row_mut(5).assign(&far.row(5));
         if exact == 0 {
-            let error = Error::NotFinite { what: "the features of the vectors", row: 5 };
+            let error = Error::NotFinite { what: "the features of the vectors", row: 5, column: None };
             assert_eq!(sampler.add(&wrong), Err(error.clone()));
             assert_eq!(sampler.replace(&[1, 2, 3, 4, 5, 6, 0, 8, 9], &wrong), Err(error));
         }

@@ -97,7 +97,10 @@ fn logits_beyond_the_range_are_refused() {
     let c = Array2::from_elem((5, 2), 1e200);
     let sampler = Proposal::new(non_negative::<f64>(2, 8).remove(0)).build(&c).unwrap();
     let h = ndarray::arr2(&[[1.0, 0.0], [1e200, 0.0]]);
-    assert_eq!(sampler.sample(&h, 3, 1), Err(Error::NotFinite { what: "the logits of h", row: 1 }));
+    assert_eq!(
+        sampler.sample(&h, 3, 1),
+        Err(Error::NotFinite { what: "the logits of h", row: 1, column: None })
+    );
     assert!(matches!(sampler.log_probabilities(&h.row(1), &[0]), Err(Error::NotFinite { row: 0, .. })));
     // One class has all of it.
     let mut c = c;

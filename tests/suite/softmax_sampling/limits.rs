@@ -143,7 +143,7 @@ fn what_is_wrong_is_refused() {
     let mut wrong = h.clone();
     wrong[[2, 0]] = f64::NAN;
     assert!(matches!(sampler.sample(&wrong, 2, 1), Err(Error::NotFinite { row: 2, .. })));
-    let sentence = "row 2 of h, counted from 0, holds a number that is not finite";
+    let sentence = "row 2, column 0 of h, both counted from 0, holds a number that is not finite";
     assert_eq!(sampler.sample(&wrong, 2, 1).unwrap_err().to_string(), sentence);
     wrong[[2, 0]] = 1e300;
     assert!(matches!(sampler.sample(&wrong, 2, 1), Err(Error::NotFinite { row: 2, .. })));

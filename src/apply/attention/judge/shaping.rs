@@ -209,8 +209,8 @@ fn points_of<T: Real>(
     match points.rows().into_iter().position(|row| !row.dot(&row).is_finite()) {
         None => Ok(points),
         Some(row) => {
-            let finite = tokens.row(row).iter().all(|v| v.is_finite());
-            Err(Error::NotFinite { what: if finite { squares } else { name }, row })
+            let column = tokens.row(row).iter().position(|v| !v.is_finite());
+            Err(Error::NotFinite { what: if column.is_some() { name } else { squares }, row, column })
         }
     }
 }

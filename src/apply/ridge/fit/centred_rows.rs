@@ -68,7 +68,7 @@ impl CentredRows {
         Pool::default().for_each(features.axis_chunks_iter_mut(Axis(0), ROWS).enumerate(), write);
         progress::check()?;
         if let Some(row) = features.rows().into_iter().position(|row| !row.iter().all(|v| v.is_finite())) {
-            return Err(Error::NotFinite { what: "the features of x", row });
+            return Err(Error::NotFinite { what: "the features of x", row, column: None });
         }
         let shares = &weights / weight;
         let mean = if centred { shares.dot(&features) } else { Array1::zeros(width) };

@@ -7,6 +7,7 @@ use super::threshold::{ScoredRow, best_threshold};
 use super::{Ridge, check_classes, check_finite};
 use crate::apply::glm::log_ratios;
 use crate::engine::PointsView;
+use crate::error::check_results;
 use crate::error::{Error, Result, check_size};
 use crate::labels::best_classes;
 use crate::numeric;
@@ -233,7 +234,7 @@ impl<T: Real> RidgeClassifier<T> {
         let (Some(threshold), [smaller, larger]) = (self.threshold, &occurring[..]) else {
             return best_classes(&scores, |class| occurring.contains(&class));
         };
-        check_finite("x", &scores)?;
+        check_results("x", &scores)?;
         let above = |score: &f64| if *score > threshold { *larger } else { *smaller };
         Ok(scores.column(*larger).iter().map(above).collect())
     }

@@ -121,7 +121,11 @@ impl<T: Real> RidgeSpectrum<T> {
         progress::check()?;
         let row = unknown.into_inner();
         if row < usize::MAX {
-            return Err(Error::NotFinite { what: "the features of points at which errors are taken", row });
+            return Err(Error::NotFinite {
+                what: "the features of points at which errors are taken",
+                row,
+                column: None,
+            });
         }
         Ok(PointErrors::table(&parts, (targets, self.rotated.ncols()), total))
     }

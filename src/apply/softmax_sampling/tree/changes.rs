@@ -140,7 +140,7 @@ impl<T: Real> Tree<T> {
 
 /// The error that a row of points has features that are not finite.
 fn not_finite(row: usize) -> Error {
-    Error::NotFinite { what: "the features of the vectors", row }
+    Error::NotFinite { what: "the features of the vectors", row, column: None }
 }
 
 fn copy<T: Real>(points: ArrayView2<'_, T>, row: usize, out: &mut [T]) {

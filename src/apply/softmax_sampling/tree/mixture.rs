@@ -86,7 +86,7 @@ impl<T: Real> TreeMixture<'_, T> {
         if walker.query.fill(program, &self.tree.reference, h.view(), &mut walker.scratch) {
             return Ok(());
         }
-        Err(Error::NotFinite { what: "the features of h", row: i })
+        Err(Error::NotFinite { what: "the features of h", row: i, column: None })
     }
 
     /// Takes the walker's walks to their classes, and calls `each` with them, in order.

@@ -60,7 +60,7 @@ impl<T: Real> Tree<T> {
         let write = |class: usize, out: &mut [T]| {
             out.iter_mut().zip(points.row(class)).for_each(|(out, v)| *out = *v);
         };
-        let faulty = |row| Error::NotFinite { what: "the features of the classes", row };
+        let faulty = |row| Error::NotFinite { what: "the features of the classes", row, column: None };
         let leaves = sum_leaves(program, &reference, (&classes, leaf), &places, write, faulty)?;
         let points = match leaf {
             1 => Array2::zeros((0, points.ncols())),

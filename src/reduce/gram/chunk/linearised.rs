@@ -66,7 +66,11 @@ impl<T: Real> FeatureChunk<T> {
         let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
             progress::check()?;
             if let Some(row) = first_without_features(batch) {
-                return Err(Error::NotFinite { what: "the features of x", row: first + run.start + row });
+                return Err(Error::NotFinite {
+                    what: "the features of x",
+                    row: first + run.start + row,
+                    column: None,
+                });
             }
             let own = rows.rows(run);
             let sums = Differences::linearised(source.program, batch, &own);
