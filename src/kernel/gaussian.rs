@@ -74,6 +74,10 @@ impl ShiftInvariant for Gaussian {
         SignedLog::positive(-0.5 * square)
     }
 
+    fn slope(&self, distance: f64) -> Option<SignedLog> {
+        Some(SignedLog::from(-distance).scaled(-0.5 * distance * distance))
+    }
+
     /// ½(1 − e^{−‖δ‖²})².
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         ln_variance(-0.5 * delta.iter().map(|v| v * v).sum::<f64>(), 0.0)

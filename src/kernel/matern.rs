@@ -215,6 +215,16 @@ impl ShiftInvariant for Matern {
         })
     }
 
+    fn slope(&self, distance: f64) -> Option<SignedLog> {
+        let (r, root) = (distance, (2.0 * self.smoothness.nu()).sqrt());
+        Some(match self.smoothness {
+            Smoothness::Half => SignedLog::from(-1.0).scaled(-r),
+            Smoothness::ThreeHalves => SignedLog::from(-3.0 * r).scaled(-root * r),
+            Smoothness::FiveHalves => SignedLog::from(-5.0 / 3.0 * r).scaled((root * r).ln_1p() - root * r),
+            Smoothness::Nu(nu) => SignedLog::from(-r).scaled(gamma_mixture::ln_inverse_mean(nu, r)),
+        })
+    }
+
     /// Nothing cancels: 1 + k(2δ) − 2k(δ)² is the tail P(n, t) = e⁻ᵗ Σ_{j≥n} tʲ/j!, plus e⁻ᵗ t⁴/36 for ν = 5/2.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let square = delta.iter().map(|v| v * v).sum::<f64>();

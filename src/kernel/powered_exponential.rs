@@ -92,6 +92,11 @@ impl ShiftInvariant for PoweredExponential {
         SignedLog::positive(-square.powf(0.5 * self.alpha))
     }
 
+    fn slope(&self, distance: f64) -> Option<SignedLog> {
+        let ln_rise = (self.alpha - 1.0) * distance.ln();
+        Some(SignedLog::from(-self.alpha).scaled(ln_rise - distance.powf(self.alpha)))
+    }
+
     /// ln k(2δ) − 4 ln k(δ) is (4 − 2^α)‖δ‖^α.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let square: f64 = delta.iter().map(|v| v * v).sum();

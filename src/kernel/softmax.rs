@@ -1,5 +1,6 @@
 //! The softmax kernel.
 
+use super::angular::max_abs;
 use super::{Exponential, Kernel, Lengthscale};
 use crate::digest::{Identity, identified};
 use crate::error::Result;
@@ -50,6 +51,18 @@ impl<T: Real> Kernel<T> for Softmax {
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         SignedLog::positive(self.lengthscale.sum(x, y, |x, y| x * y))
+    }
+
+    /// K(x, y) y/ℓ².
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        // Entries over the largest, so that they do not overflow.
+        let largest = max_abs(y.iter().map(|y| y.widen()));
+        let unit = if largest > 0.0 { largest } else { 1.0 };
+        for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
+            let scale = self.lengthscale.at(l);
+            *out = y.widen() / unit / (scale * scale);
+        }
+        Some(self.lengthscale.sum(x, y, |x, y| x * y) + unit.ln())
     }
 
     fn exponential(&self) -> Option<Exponential> {

@@ -6,6 +6,7 @@ mod term;
 
 use ndarray::{Array2, ArrayRef2};
 
+use super::gradient::ScaledSum;
 use super::{Lengthscale, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
 use crate::digest::{Digest, Identify};
@@ -220,6 +221,14 @@ impl SpectralMixture {
         let terms: Vec<SignedLog> =
             self.terms.iter().map(|term| term.at(d, delta).scaled(term.weight.ln())).collect();
         SignedLog::sum(terms.iter().copied())
+    }
+
+    /// Replaces the difference δ of points that are divided by ℓ by a vector g for which the gradient of k is eˢ g, and returns s.
+    pub(super) fn gradient(&self, delta: &mut [f64]) -> f64 {
+        let mut sum = ScaledSum::new(delta.len());
+        self.terms.iter().for_each(|term| term.add_gradient(delta, &mut sum));
+        delta.copy_from_slice(&sum.numbers);
+        sum.ln_scale
     }
 
     /// m independent frequencies of the kernel with ℓ = 1, m × d.

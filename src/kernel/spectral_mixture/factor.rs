@@ -9,6 +9,7 @@ use super::harmonics::harmonics;
 use crate::SignedLog;
 use crate::error::{Error, Result, check_positive};
 use crate::generator::Generator;
+use crate::kernel::gradient::{self, ScaledSum};
 use crate::kernel::shift_invariant;
 use crate::kernel::{
     Gaussian, Laplace, Lengthscale, Matern, PoweredExponential, Radius, RationalQuadratic, ShiftInvariant,
@@ -175,6 +176,27 @@ impl Factor {
         }
     }
 
+    /// Adds the gradient at a difference without NaN, times a number.
+    pub fn add_gradient(&self, delta: &[f64], times: SignedLog, sum: &mut ScaledSum) {
+        match self {
+            Factor::Named(Named { law, lengthscale }) => {
+                let mut vector: Vec<f64> = lengthscale.divide(delta).collect();
+                let found = visit(*law, |kernel| gradient::at(kernel, &mut vector));
+                let ln_scale = found.ok().flatten().unwrap_or(f64::NAN);
+                sum.add(&lengthscale.divide(&vector).collect::<Vec<f64>>(), times.scaled(ln_scale));
+            }
+            Factor::Cosine(frequency) => {
+                let sin = angle(frequency, &|l| delta[l]).sin();
+                sum.add(frequency, times.times(SignedLog::from(-sin)));
+            }
+            Factor::Periodic(kernel) => {
+                let [ln_value, _] = kernel.exponents(&|l| delta[l]);
+                let ln_factor = (TAU / (kernel.lengthscale * kernel.lengthscale)).ln();
+                sum.add(&kernel.slopes(delta), times.times(SignedLog::positive(ln_value)).scaled(ln_factor));
+            }
+        }
+    }
+
     /// 1 − E cos(ω·δ), without cancellation, and the variance of cos(ω·δ).
     pub fn moments(&self, d: usize, delta: &dyn Fn(usize) -> f64) -> Moments {
         let of_ln =
@@ -256,6 +278,12 @@ impl Periodic {
         let squares = || self.periods.iter().enumerate().map(square);
         let scale = self.lengthscale * self.lengthscale;
         [-2.0 * squares().sum::<f64>() / scale, 8.0 * squares().map(|v| v * v).sum::<f64>() / scale]
+    }
+
+    /// The gradient of ln k over 2π/ℓ²: −sin(2πδₗ/pₗ)/pₗ for each coordinate.
+    fn slopes(&self, delta: &[f64]) -> Vec<f64> {
+        let slope = |(v, period): (&f64, &f64)| -(TAU * (v % period / period)).sin() / period;
+        delta.iter().zip(&self.periods).map(slope).collect()
     }
 }
 

@@ -80,20 +80,26 @@ impl Projected {
         crate::SignedLog::from(product).scaled(x.log_scales[0] + y.log_scales[0])
     }
 
-    /// Writes the gradient of Σ c_f φ_f(x)/e^s with the scale s of the features held fixed.
-    fn pull_back_row(&self, x: &[f64], cotangents: &[f64], out: &mut [f64]) {
-        let ScaledFeatures { kernels, largest, log_scales, .. } = self.features(x);
-        let mut weighted = vec![0.0; kernels.len()];
+    /// Writes the gradient of Σ c_f φ_f(x)/e^s with the scale s of the features held fixed, and returns s.
+    pub(super) fn pull_back_row(&self, x: &[f64], cotangents: &[f64], out: &mut [f64]) -> f64 {
+        let ScaledFeatures { mut kernels, largest, log_scales, .. } = self.features(x);
+        let mut weights = vec![0.0; kernels.len()];
         for (row, cotangent) in self.factor.rows().into_iter().zip(cotangents) {
-            add_scaled(Isa::best(), &mut weighted, *cotangent, slice_of(&row));
+            add_scaled(Isa::best(), &mut weights, *cotangent, slice_of(&row));
         }
-        // Where all features are 0 they are so near x, too.
-        let divisor = if largest[0] > 0.0 { largest[0] } else { f64::INFINITY };
-        weighted.iter_mut().zip(&kernels).for_each(|(weight, kernel)| *weight *= kernel / divisor);
-        self.landmarks.pull_back(x, &weighted, out);
-        if log_scales[0].is_nan() {
-            out.fill(f64::NAN);
+        // Features that are all 0 have the scale of the kernel values.
+        let divisor = if largest[0] > 0.0 { largest[0] } else { 1.0 };
+        kernels.iter_mut().for_each(|kernel| *kernel /= divisor);
+        match log_scales[0].is_nan() {
+            true => out.fill(f64::NAN),
+            false => self.landmarks.pull_back(x, &weights, &kernels, log_scales[0], out),
         }
+        log_scales[0]
+    }
+
+    /// Whether the kernel has gradients, and the features by it.
+    pub(super) fn has_gradients(&self) -> bool {
+        self.landmarks.has_gradients()
     }
 }
 
@@ -129,7 +135,7 @@ impl<T: Real> FeatureMap<T> for Projected {
         cotangents: ArrayView2<'_, T>,
         mut out: ArrayViewMut2<'_, T>,
     ) -> bool {
-        if !self.landmarks.has_gradients() {
+        if !self.has_gradients() {
             return false;
         }
         let mut gradient = vec![0.0; self.dim()];

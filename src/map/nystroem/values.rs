@@ -2,7 +2,9 @@
 
 use ndarray::Array2;
 
+use crate::SignedLog;
 use crate::error::{Error, Result, check_positive};
+use crate::kernel::gradient::ScaledSum;
 use crate::kernel::{Kernel, Lengthscale};
 use crate::map::AnyKernel;
 use crate::numeric::{self, Isa, Packed, product, slice_of, squared_norm};
@@ -101,20 +103,48 @@ impl Landmarks {
         top
     }
 
-    /// Writes Σⱼ wⱼ ∂K(x, zⱼ)/∂x for the values wⱼ K(x, zⱼ) of a Gaussian kernel; for others returns `false`.
-    pub fn pull_back(&self, x: &[f64], weighted: &[f64], out: &mut [f64]) -> bool {
-        let Some(centred) = &self.centred else { return false };
+    /// Writes e^(−s) Σⱼ wⱼ ∂K(x, zⱼ)/∂x for the `values` e^(−s) K(x, zⱼ) at a point x.
+    pub fn pull_back(&self, x: &[f64], weights: &[f64], values: &[f64], ln_scale: f64, out: &mut [f64]) {
+        match &self.centred {
+            Some(centred) => {
+                let weighted = weights.iter().zip(values).map(|(weight, value)| weight * value);
+                self.pull_back_gaussian(centred, x, weighted, out);
+            }
+            None => self.pull_back_directly(x, weights, ln_scale, out),
+        }
+    }
+
+    /// Sums (zⱼ − x)/ℓ² by the weights wⱼ e^(−s) K(x, zⱼ).
+    fn pull_back_gaussian(
+        &self,
+        centred: &Centred,
+        x: &[f64],
+        weighted: impl Iterator<Item = f64>,
+        out: &mut [f64],
+    ) {
         out.fill(0.0);
         for (z, weight) in slice_of(&self.points).chunks_exact(self.dim()).zip(weighted) {
             out.iter_mut().zip(z).zip(x).for_each(|((out, z), x)| *out += weight * (z - x));
         }
         out.iter_mut().zip(&centred.scales).for_each(|(out, scale)| *out /= scale * scale);
-        true
     }
 
-    /// Whether the kernel has gradients here.
+    /// Sums the gradients of the kernel itself, which may be of another size than its values.
+    fn pull_back_directly(&self, x: &[f64], weights: &[f64], ln_scale: f64, out: &mut [f64]) {
+        let mut sum = ScaledSum::new(self.dim());
+        for (z, weight) in slice_of(&self.points).chunks_exact(self.dim()).zip(weights) {
+            let found = self.kernel.gradient_of_slices(x, z, out);
+            sum.add(out, SignedLog::from(*weight).scaled(found.unwrap_or(f64::NAN)));
+        }
+        for (out, number) in out.iter_mut().zip(&sum.numbers) {
+            *out = SignedLog::from(*number).scaled(sum.ln_scale - ln_scale).value();
+        }
+    }
+
+    /// Whether the kernel has gradients: all of them or none.
     pub fn has_gradients(&self) -> bool {
-        self.centred.is_some()
+        let z = &slice_of(&self.points)[..self.dim()];
+        self.centred.is_some() || self.kernel.gradient_of_slices(z, z, &mut vec![0.0; self.dim()]).is_some()
     }
 }
 
