@@ -14,6 +14,9 @@ const NEGLIGIBLE: f64 = 45.0;
 /// The largest ‖δ‖² for which sums of a variance do not overflow. Beyond it kernels are 0.
 const FAR: f64 = 1e300;
 
+/// The curvature of an exponent above which a factor e⁻ᵘ hardly moves its top.
+const NARROW: f64 = 100.0;
+
 /// A size below which e⁷⁰⁰ times it is nothing.
 const TINY: f64 = 1e-290;
 
@@ -54,17 +57,32 @@ impl Rule {
     }
 }
 
+/// Where the integrand of k is largest: its exponent ν(u + 1 − eᵘ) − ½‖δ‖²e⁻ᵘ is concave, and its slope is 0 where νG² − νG = ½‖δ‖².
+struct Top {
+    /// G.
+    largest: f64,
+    /// νG.
+    of_weight: f64,
+    /// ½‖δ‖²/G.
+    of_kernel: f64,
+}
+
+impl Top {
+    fn new(nu: f64, square: f64) -> Self {
+        let largest = 0.5 + 0.5 * (1.0 + 2.0 * square / nu).sqrt();
+        Top { largest, of_weight: nu * largest, of_kernel: 0.5 * square / largest }
+    }
+}
+
 /// ln k at ‖δ‖² = `square`.
 pub fn ln_mean(nu: f64, square: f64) -> f64 {
-    // The exponent ν(u + 1 − eᵘ) − ½‖δ‖²e⁻ᵘ is concave; its slope is 0 where νG² − νG = ½‖δ‖².
-    let largest = 0.5 + 0.5 * (1.0 + 2.0 * square / nu).sqrt();
+    let Top { largest, of_weight, of_kernel } = Top::new(nu, square);
     if square == 0.0 {
         return 0.0;
     }
     if largest.is_infinite() {
         return f64::NEG_INFINITY;
     }
-    let (of_weight, of_kernel) = (nu * largest, 0.5 * square / largest);
     let rule = Rule::new(nu, of_weight + of_kernel);
     // Nodes by the distance from the top: the slope there is ν − νG + ½‖δ‖²/G = 0.
     let below = |v: f64| -of_weight * exp_excess(v) - of_kernel * exp_excess(-v);
@@ -72,15 +90,25 @@ pub fn ln_mean(nu: f64, square: f64) -> f64 {
     (top + rule.relative_sum(below).ln()).min(0.0)
 }
 
-/// ln E exp(−‖δ‖²/(2G))/G at ‖δ‖ = `distance`, finite and above 0: minus the derivative of k by ½‖δ‖².
-pub fn ln_inverse_mean(nu: f64, distance: f64) -> f64 {
+/// E\[exp(−‖δ‖²/(2G))/G\]/k at ‖δ‖ = `distance`, finite and above 0: minus the derivative of ln k by ½‖δ‖².
+pub fn inverse_mean(nu: f64, distance: f64) -> f64 {
+    let square = distance * distance;
+    let Top { largest, of_weight, of_kernel } = Top::new(nu, square);
+    if of_weight + of_kernel < NARROW {
+        return (ln_inverse_mean(nu, distance) - ln_mean(nu, square)).exp();
+    }
+    // Both means have nearly the same narrow integrand, and ln k may be large.
+    let rule = Rule::new(nu, of_weight + of_kernel);
+    let below = |v: f64| -of_weight * exp_excess(v) - of_kernel * exp_excess(-v);
+    rule.relative_sum(|v| below(v) - v) / rule.relative_sum(below) / largest
+}
+
+/// ln E exp(−‖δ‖²/(2G))/G at ‖δ‖ = `distance`.
+fn ln_inverse_mean(nu: f64, distance: f64) -> f64 {
     // The exponent ν(u + 1 − eᵘ) − u − ½‖δ‖²e⁻ᵘ is concave; its slope is 0 where νG − ½‖δ‖²/G = ν − 1. These two sizes have the product
     // ½ν‖δ‖²: the smaller one may be below the range of numbers.
     let gap = (nu - 1.0).abs();
     let larger = 0.5 * (gap + gap.hypot((2.0 * nu).sqrt() * distance));
-    if larger.is_infinite() {
-        return f64::NEG_INFINITY;
-    }
     let larger = Size { value: larger, ln: larger.ln() };
     let value = 0.5 * nu * distance * (distance / larger.value);
     let smaller = Size { value, ln: (0.5 * nu).ln() + 2.0 * distance.ln() - larger.ln };
@@ -210,17 +238,14 @@ mod tests {
         }
     }
 
-    /// ν = ½ and 3/2 have closed forms: minus the derivative by ½‖δ‖² is e^{−δ}/δ and 3e^{−√3 δ}.
+    /// ν = ½ and 3/2 have closed forms: minus the derivative of ln k by ½‖δ‖² is 1/δ and 3/(1 + √3 δ).
     #[test]
     fn derivatives_of_half_integers_are_their_closed_forms() {
-        for distance in [1e-300f64, 1e-140, 1e-9, 1e-3, 0.1, 1.0, 7.0, 300.0, 1e14, 1e140] {
-            let (half, three_halves) = (-distance - distance.ln(), 3f64.ln() - 3f64.sqrt() * distance);
-            for (nu, exact) in [(0.5, half), (1.5, three_halves)] {
-                let found = ln_inverse_mean(nu, distance);
-                assert!(
-                    (found - exact).abs() <= 2e-14 * exact.abs().max(1.0),
-                    "{nu} {distance}: {found} {exact}"
-                );
+        for distance in [1e-300f64, 1e-140, 1e-9, 1e-3, 0.1, 1.0, 7.0, 60.0, 300.0, 1e14, 1e140] {
+            let three_halves = 3.0 / (1.0 + 3f64.sqrt() * distance);
+            for (nu, exact) in [(0.5, distance.recip()), (1.5, three_halves)] {
+                let found = inverse_mean(nu, distance);
+                assert!((found / exact - 1.0).abs() <= 2e-13, "{nu} {distance}: {found} {exact}");
             }
         }
     }

@@ -74,8 +74,8 @@ impl ShiftInvariant for Gaussian {
         SignedLog::positive(-0.5 * square)
     }
 
-    fn slope(&self, distance: f64) -> Option<SignedLog> {
-        Some(SignedLog::from(-distance).scaled(-0.5 * distance * distance))
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        Some(-distance)
     }
 
     /// ½(1 − e^{−‖δ‖²})².

@@ -4,38 +4,36 @@ use super::angular::max_abs;
 use super::{ShiftInvariant, Spectrum};
 use crate::SignedLog;
 
-/// Replaces the difference δ by a vector g for which the gradient of k at δ is eˢ g, and returns s; `None` for a kernel that does not
-/// state its slope.
-pub(super) fn at<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &mut [f64]) -> Option<f64> {
-    let unknown = delta.iter().any(|v| v.is_nan());
+/// Replaces the difference δ, at which the kernel has this value, by a vector g for which the gradient of k is eˢ g. Returns s, or `None`
+/// for a kernel that does not state its slope.
+pub(super) fn at<K: ShiftInvariant + ?Sized>(kernel: &K, value: SignedLog, delta: &mut [f64]) -> Option<f64> {
+    let value = if delta.iter().any(|v| v.is_nan()) { SignedLog::from(f64::NAN) } else { value };
     match kernel.spectrum() {
-        Spectrum::Polar(_) => radial(kernel, delta),
-        Spectrum::Product(_) if unknown => {
-            delta.fill(f64::NAN);
-            slope_at(kernel, f64::NAN).map(|slope| slope.ln_abs)
+        Spectrum::Polar(_) => {
+            let slope = log_slope(kernel, normalise(delta))?;
+            delta.iter_mut().for_each(|v| *v *= slope);
         }
-        Spectrum::Product(_) => product(kernel, delta),
-        Spectrum::Mixture(_) if unknown => {
-            delta.fill(f64::NAN);
-            Some(f64::NAN)
+        Spectrum::Product(_) => {
+            for v in delta.iter_mut() {
+                *v = log_slope(kernel, v.abs())? * v.signum();
+            }
         }
-        Spectrum::Mixture(mixture) => Some(mixture.gradient(delta)),
+        Spectrum::Mixture(_) if value.sign.is_nan() => {}
+        Spectrum::Mixture(mixture) => return Some(mixture.gradient(delta)),
     }
+    match value.sign {
+        0.0 => delta.fill(0.0),
+        sign => delta.iter_mut().for_each(|v| *v *= sign),
+    }
+    Some(value.ln_abs)
 }
 
-/// The slope of a kernel at any distance: 0 for equal points, where there may be a kink, and infinitely far away.
-fn slope_at<K: ShiftInvariant + ?Sized>(kernel: &K, distance: f64) -> Option<SignedLog> {
+/// The slope of ln |k| at any distance: 0 for equal points, where there may be a kink, and infinitely far away.
+fn log_slope<K: ShiftInvariant + ?Sized>(kernel: &K, distance: f64) -> Option<f64> {
     if distance > 0.0 && distance.is_finite() {
-        return kernel.slope(distance);
+        return kernel.log_slope(distance);
     }
-    kernel.slope(1.0).map(|_| SignedLog::from(if distance.is_nan() { f64::NAN } else { 0.0 }))
-}
-
-/// The slope times the direction of δ.
-fn radial<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &mut [f64]) -> Option<f64> {
-    let slope = slope_at(kernel, normalise(delta))?;
-    delta.iter_mut().for_each(|v| *v *= slope.sign);
-    Some(slope.ln_abs)
+    kernel.log_slope(1.0).map(|_| if distance.is_nan() { f64::NAN } else { 0.0 })
 }
 
 /// Divides a vector by its norm, which is returned; a norm of 0, ∞ or NaN leaves the vector 0.
@@ -50,26 +48,6 @@ fn normalise(v: &mut [f64]) -> f64 {
     let rest = v.iter().map(|v| v * v).sum::<f64>().sqrt();
     v.iter_mut().for_each(|v| *v /= rest);
     largest * rest
-}
-
-/// The slope of each factor times all other factors, none of which is divided by: a factor may be 0.
-fn product<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &mut [f64]) -> Option<f64> {
-    let factors: Vec<SignedLog> = delta.iter().map(|v| kernel.of_square(v * v)).collect();
-    let mut behind = vec![SignedLog::from(1.0); delta.len() + 1];
-    for (l, factor) in factors.iter().enumerate().rev() {
-        behind[l] = behind[l + 1].times(*factor);
-    }
-    let mut before = SignedLog::from(1.0);
-    let mut entries = Vec::with_capacity(delta.len());
-    for (l, (v, factor)) in delta.iter().zip(&factors).enumerate() {
-        let slope = slope_at(kernel, v.abs())?.times(SignedLog::from(v.signum()));
-        entries.push(slope.times(before).times(behind[l + 1]));
-        before = before.times(*factor);
-    }
-    let ln_scale = entries.iter().map(|entry| entry.ln_abs).fold(f64::NEG_INFINITY, f64::max);
-    let relative = |entry: &SignedLog| if entry.sign == 0.0 { 0.0 } else { entry.scaled(-ln_scale).value() };
-    delta.iter_mut().zip(&entries).for_each(|(v, entry)| *v = relative(entry));
-    Some(ln_scale)
 }
 
 /// A sum of vectors of any size.

@@ -74,8 +74,8 @@ impl ShiftInvariant for Laplace {
         SignedLog::positive(-square.sqrt())
     }
 
-    fn slope(&self, distance: f64) -> Option<SignedLog> {
-        Some(SignedLog::from(-1.0).scaled(-distance))
+    fn log_slope(&self, _: f64) -> Option<f64> {
+        Some(-1.0)
     }
 
     /// ½(1 − e^{−2‖δ‖₁}).

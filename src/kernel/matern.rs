@@ -215,13 +215,13 @@ impl ShiftInvariant for Matern {
         })
     }
 
-    fn slope(&self, distance: f64) -> Option<SignedLog> {
-        let (r, root) = (distance, (2.0 * self.smoothness.nu()).sqrt());
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        let t = (2.0 * self.smoothness.nu()).sqrt() * distance;
         Some(match self.smoothness {
-            Smoothness::Half => SignedLog::from(-1.0).scaled(-r),
-            Smoothness::ThreeHalves => SignedLog::from(-3.0 * r).scaled(-root * r),
-            Smoothness::FiveHalves => SignedLog::from(-5.0 / 3.0 * r).scaled((root * r).ln_1p() - root * r),
-            Smoothness::Nu(nu) => SignedLog::from(-r).scaled(gamma_mixture::ln_inverse_mean(nu, r)),
+            Smoothness::Half => -1.0,
+            Smoothness::ThreeHalves => -3.0 * distance / (1.0 + t),
+            Smoothness::FiveHalves => -5.0 / 3.0 * distance / (1.0 + t / 3.0 * (t / (1.0 + t))),
+            Smoothness::Nu(nu) => -distance * gamma_mixture::inverse_mean(nu, distance),
         })
     }
 

@@ -14,7 +14,7 @@
 //! rounds once at the end. Maps, tests and examples take these values as the reference.
 //!
 //! All kernels here but [`ActivationKernel`] give the [gradient](Kernel::gradient) of their value with respect to x, too. So does a
-//! kernel of your own that states its [slope](crate::extend::ShiftInvariant::slope).
+//! kernel of your own that states its [slope](crate::extend::ShiftInvariant::log_slope).
 //!
 //! | data | kernel |
 //! |---|---|
@@ -147,7 +147,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) for a kernel without gradients: an [`ActivationKernel`], a kernel of your own that
-    /// states no [slope](crate::extend::ShiftInvariant::slope), and the estimate of a map other than of Nyström features;
+    /// states no [slope](crate::extend::ShiftInvariant::log_slope), and the estimate of a map other than of Nyström features;
     /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
     fn gradient(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Array1<T>> {
         check_size("the dimension of y", x.len(), y.len())?;

@@ -92,9 +92,8 @@ impl ShiftInvariant for PoweredExponential {
         SignedLog::positive(-square.powf(0.5 * self.alpha))
     }
 
-    fn slope(&self, distance: f64) -> Option<SignedLog> {
-        let ln_rise = (self.alpha - 1.0) * distance.ln();
-        Some(SignedLog::from(-self.alpha).scaled(ln_rise - distance.powf(self.alpha)))
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        Some(-self.alpha * distance.powf(self.alpha - 1.0))
     }
 
     /// ln k(2δ) − 4 ln k(δ) is (4 − 2^α)‖δ‖^α.

@@ -88,9 +88,8 @@ impl ShiftInvariant for RationalQuadratic {
         SignedLog::positive(-self.alpha * (square / (2.0 * self.alpha)).ln_1p())
     }
 
-    fn slope(&self, distance: f64) -> Option<SignedLog> {
-        let ln_base = (distance * distance / (2.0 * self.alpha)).ln_1p();
-        Some(SignedLog::from(-distance).scaled(-(self.alpha + 1.0) * ln_base))
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        Some(-distance / (1.0 + distance * distance / (2.0 * self.alpha)))
     }
 
     fn ln_variance(&self, delta: &[f64]) -> f64 {

@@ -63,9 +63,8 @@ use crate::{Real, SignedLog};
 ///         SignedLog::positive(-0.25 * square)
 ///     }
 ///
-///     fn slope(&self, distance: f64) -> Option<SignedLog> {
-///         let ln_value = -0.25 * distance * distance;
-///         Some(SignedLog::from(-0.5 * distance).scaled(ln_value))
+///     fn log_slope(&self, distance: f64) -> Option<f64> {
+///         Some(-0.5 * distance)
 ///     }
 /// }
 ///
@@ -142,12 +141,12 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
     /// spectrum is a product; k along the first coordinate if it is a mixture.
     fn of_square(&self, square: f64) -> SignedLog;
 
-    /// The slope at a finite distance above 0: the derivative of k by ‖δ‖ if the spectrum is polar, that of the factor of one
-    /// coordinate by |δₖ| if it is a product. A mixture is not asked.
+    /// The slope k′/k of ln |k| at a finite distance above 0: by ‖δ‖ if the spectrum is polar, of the factor of one coordinate by |δₖ|
+    /// if it is a product. A mixture is not asked.
     ///
-    /// [Gradients](Kernel::gradient) of the kernel follow from it. The default is `None` at every distance: the kernel then has no
-    /// gradients.
-    fn slope(&self, _distance: f64) -> Option<SignedLog> {
+    /// [Gradients](Kernel::gradient) of the kernel follow from it; they are taken to be 0 where k is exactly 0. The default is `None` at
+    /// every distance: the kernel then has no gradients.
+    fn log_slope(&self, _distance: f64) -> Option<f64> {
         None
     }
 
@@ -219,7 +218,7 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
         let scale = |l| self.lengthscale().at(l);
         let pairs = out.iter_mut().zip(x.iter().zip(y)).enumerate();
         pairs.for_each(|(l, (out, (x, y)))| *out = (x.widen() - y.widen()) / scale(l));
-        let ln_scale = gradient::at(self, out)?;
+        let ln_scale = gradient::at(self, self.log_of_slices(x, y), out)?;
         out.iter_mut().enumerate().for_each(|(l, out)| *out /= scale(l));
         Some(ln_scale)
     }
@@ -292,8 +291,8 @@ impl ShiftInvariant for OwnKernel {
         self.kernel.of_square(square)
     }
 
-    fn slope(&self, distance: f64) -> Option<SignedLog> {
-        self.kernel.slope(distance)
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        self.kernel.log_slope(distance)
     }
 
     fn ln_variance(&self, delta: &[f64]) -> f64 {

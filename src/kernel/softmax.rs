@@ -55,14 +55,21 @@ impl<T: Real> Kernel<T> for Softmax {
 
     /// K(x, y) y/ℓ².
     fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
-        // Entries over the largest, so that they do not overflow.
-        let largest = max_abs(y.iter().map(|y| y.widen()));
-        let unit = if largest > 0.0 { largest } else { 1.0 };
-        for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
-            let scale = self.lengthscale.at(l);
-            *out = y.widen() / unit / (scale * scale);
+        let mut write = |unit: f64| {
+            for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
+                let scale = self.lengthscale.at(l);
+                *out = y.widen() / unit / (scale * scale);
+            }
+            max_abs(out.iter().copied())
+        };
+        let ln_value = self.lengthscale.sum(x, y, |x, y| x * y);
+        if write(1.0) < f64::INFINITY {
+            return Some(ln_value);
         }
-        Some(self.lengthscale.sum(x, y, |x, y| x * y) + unit.ln())
+        // Entries over the largest do not overflow.
+        let largest = max_abs(y.iter().map(|y| y.widen()));
+        write(largest);
+        Some(ln_value + largest.ln())
     }
 
     fn exponential(&self) -> Option<Exponential> {

@@ -176,23 +176,23 @@ impl Factor {
         }
     }
 
-    /// Adds the gradient at a difference without NaN, times a number.
-    pub fn add_gradient(&self, delta: &[f64], times: SignedLog, sum: &mut ScaledSum) {
+    /// Adds the gradient at a difference, where the factor has this value, times a number.
+    pub fn add_gradient(&self, value: SignedLog, delta: &[f64], times: SignedLog, sum: &mut ScaledSum) {
         match self {
             Factor::Named(Named { law, lengthscale }) => {
                 let mut vector: Vec<f64> = lengthscale.divide(delta).collect();
-                let found = visit(*law, |kernel| gradient::at(kernel, &mut vector));
+                let found = visit(*law, |kernel| gradient::at(kernel, value, &mut vector));
                 let ln_scale = found.ok().flatten().unwrap_or(f64::NAN);
-                sum.add(&lengthscale.divide(&vector).collect::<Vec<f64>>(), times.scaled(ln_scale));
+                let vector: Vec<f64> = lengthscale.divide(&vector).collect();
+                sum.add(&vector, times.times(SignedLog::positive(ln_scale)));
             }
             Factor::Cosine(frequency) => {
                 let sin = angle(frequency, &|l| delta[l]).sin();
                 sum.add(frequency, times.times(SignedLog::from(-sin)));
             }
             Factor::Periodic(kernel) => {
-                let [ln_value, _] = kernel.exponents(&|l| delta[l]);
                 let ln_factor = (TAU / (kernel.lengthscale * kernel.lengthscale)).ln();
-                sum.add(&kernel.slopes(delta), times.times(SignedLog::positive(ln_value)).scaled(ln_factor));
+                sum.add(&kernel.slopes(delta), times.times(value).scaled(ln_factor));
             }
         }
     }

@@ -57,7 +57,8 @@ impl Term {
         let values: Vec<SignedLog> = self.factors.iter().map(|factor| factor.at(delta.len(), &at)).collect();
         for (j, factor) in self.factors.iter().enumerate() {
             let others = values.iter().enumerate().filter(|(i, _)| *i != j).map(|(_, value)| *value);
-            factor.add_gradient(delta, others.fold(SignedLog::from(self.weight), SignedLog::times), sum);
+            let others = others.fold(SignedLog::from(self.weight), SignedLog::times);
+            factor.add_gradient(values[j], delta, others, sum);
         }
     }
 

@@ -103,42 +103,35 @@ impl Landmarks {
         top
     }
 
-    /// Writes e^(−s) Σⱼ wⱼ ∂K(x, zⱼ)/∂x for the `values` e^(−s) K(x, zⱼ) at a point x.
-    pub fn pull_back(&self, x: &[f64], weights: &[f64], values: &[f64], ln_scale: f64, out: &mut [f64]) {
-        match &self.centred {
-            Some(centred) => {
-                let weighted = weights.iter().zip(values).map(|(weight, value)| weight * value);
-                self.pull_back_gaussian(centred, x, weighted, out);
-            }
-            None => self.pull_back_directly(x, weights, ln_scale, out),
-        }
-    }
-
-    /// Sums (zⱼ − x)/ℓ² by the weights wⱼ e^(−s) K(x, zⱼ).
-    fn pull_back_gaussian(
-        &self,
-        centred: &Centred,
-        x: &[f64],
-        weighted: impl Iterator<Item = f64>,
-        out: &mut [f64],
-    ) {
+    /// Writes Σⱼ wⱼ vⱼ ∂ln K(x, zⱼ)/∂x for weights w and values v of a Gaussian kernel; for others 0.
+    pub fn pull_back_gaussian(&self, x: &[f64], weights: &[f64], values: &[f64], out: &mut [f64]) {
         out.fill(0.0);
-        for (z, weight) in slice_of(&self.points).chunks_exact(self.dim()).zip(weighted) {
+        let Some(centred) = &self.centred else { return };
+        let rows = slice_of(&self.points).chunks_exact(self.dim());
+        for (z, (weight, value)) in rows.zip(weights.iter().zip(values)) {
+            let weight = weight * value;
             out.iter_mut().zip(z).zip(x).for_each(|((out, z), x)| *out += weight * (z - x));
         }
         out.iter_mut().zip(&centred.scales).for_each(|(out, scale)| *out /= scale * scale);
     }
 
-    /// Sums the gradients of the kernel itself, which may be of another size than its values.
-    fn pull_back_directly(&self, x: &[f64], weights: &[f64], ln_scale: f64, out: &mut [f64]) {
+    /// Writes Σⱼ wⱼ ∂K(x, zⱼ)/∂x over e^t for a sum t of logarithms, which are subtracted one after the other. Gradients may be of another
+    /// size than values.
+    pub fn pull_back(&self, x: &[f64], weights: &[f64], logarithms: [f64; 2], out: &mut [f64]) {
         let mut sum = ScaledSum::new(self.dim());
         for (z, weight) in slice_of(&self.points).chunks_exact(self.dim()).zip(weights) {
-            let found = self.kernel.gradient_of_slices(x, z, out);
-            sum.add(out, SignedLog::from(*weight).scaled(found.unwrap_or(f64::NAN)));
+            let ln_scale = self.kernel.gradient_of_slices(x, z, out).unwrap_or(f64::NAN);
+            let [top, divisor] = logarithms;
+            sum.add(out, SignedLog::from(*weight).scaled(ln_scale - top - divisor));
         }
         for (out, number) in out.iter_mut().zip(&sum.numbers) {
-            *out = SignedLog::from(*number).scaled(sum.ln_scale - ln_scale).value();
+            *out = SignedLog::from(*number).scaled(sum.ln_scale).value();
         }
+    }
+
+    /// Whether the kernel is the Gaussian one.
+    pub fn is_gaussian(&self) -> bool {
+        self.centred.is_some()
     }
 
     /// Whether the kernel has gradients: all of them or none.
