@@ -254,7 +254,7 @@ mod tests {
     /// ν = 1, K₀(√2 δ) · 2.
     #[test]
     fn derivatives_have_their_limits() {
-        for (nu, distance) in [(1.3, 0.4f64), (2.7, 3.0), (30.0, 0.01), (1000.0, 1.0)] {
+        for (nu, distance) in [(1.3f64, 0.4f64), (2.7, 3.0), (30.0, 0.01), (1000.0, 1.0)] {
             let exact = (nu / (nu - 1.0)).ln() + ln_mean(nu - 1.0, distance * distance * nu / (nu - 1.0));
             assert!((ln_inverse_mean(nu, distance) - exact).abs() < 1e-12, "{nu} {distance}");
         }

@@ -20,7 +20,8 @@
 //! |---|---|
 //! | tables, smooth functions | [`Gaussian`] |
 //! | functions with kinks, with one derivative, with two, … | [`Matern`] of smoothness ½, 3/2, 5/2, … |
-//! | rough functions, and functions that are rough in each coordinate | [`PoweredExponential`], [`Laplace`] |
+//! | rough functions | [`PoweredExponential`] |
+//! | functions that are rough in each coordinate | [`Laplace`], [`SpectralMixture::powered_exponential`] |
 //! | several scales at once | [`RationalQuadratic`] |
 //! | sums and products of kernels, waves that repeat | [`SpectralMixture`] |
 //! | hours, days, angles | [`Gaussian`] of [`periodic`](crate::data::periodic) points |
@@ -130,7 +131,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
         Ok(T::narrow(self.log_value(x, y)?.value()))
     }
 
-    /// The gradient ∂K(x, y)/∂x, d numbers; 0 or ±∞ where `T` underflows or overflows. Cost O(d) beyond that of a value.
+    /// The gradient ∂K(x, y)/∂x, d numbers; 0 or ±∞ where `T` underflows or overflows. Cost O(d) and about two values.
     ///
     /// ```
     /// use random_features::kernel::{Gaussian, Kernel};

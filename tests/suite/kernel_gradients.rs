@@ -29,6 +29,10 @@ fn quadratic(alpha: f64, scale: impl Into<Lengthscale>) -> AnyKernel {
     RationalQuadratic::new(alpha, scale).unwrap().into()
 }
 
+fn by_coordinates(alpha: f64) -> AnyKernel {
+    SpectralMixture::powered_exponential(alpha, each()).unwrap().into()
+}
+
 fn mixture() -> SpectralMixture {
     let wave = SpectralMixture::cosine(vec![0.7, -1.5, 0.4]).unwrap();
     let periodic = SpectralMixture::periodic(vec![3.0, 5.0, 2.0], 0.9).unwrap();
@@ -66,6 +70,8 @@ fn kernels() -> Vec<(AnyKernel, Smooth)> {
         (Laplace::new(each()).unwrap().into(), Smooth::OffCoordinates),
         (Angular.into(), Smooth::OffRays),
         (mixture().into(), Smooth::OffCoordinates),
+        (by_coordinates(0.6), Smooth::OffCoordinates),
+        (by_coordinates(1.4), Smooth::OffCoordinates),
         (AnyKernel::own(Triangle::default()), Smooth::OffCoordinates),
     ];
     for nu in [0.3, 0.5, 0.8, 1.0, 1.5, 1.7, 2.5, 7.5] {
@@ -224,8 +230,12 @@ fn near_points_have_the_leading_term() {
         }
     }
     let laplace = Laplace::new(vec![0.5, 1.0, 2.0]).unwrap();
-    for r in [1e-9, 1e-170, 1e-300] {
-        let found = laplace.gradient(&arr1(&[r, 0.0, -r]), &y).unwrap();
+    let powered = SpectralMixture::powered_exponential(1.0, vec![0.5, 1.0, 2.0]).unwrap();
+    for (r, kernel) in [1e-9, 1e-170, 1e-300].into_iter().flat_map(|r| {
+        let kernels: [&dyn Kernel<f64>; 2] = [&laplace, &powered];
+        kernels.map(|kernel| (r, kernel))
+    }) {
+        let found = kernel.gradient(&arr1(&[r, 0.0, -r]), &y).unwrap();
         assert!((&found - &arr1(&[-2.0, 0.0, 0.5])).iter().all(|v| v.abs() < 1e-8), "{found}");
     }
 }

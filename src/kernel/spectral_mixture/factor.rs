@@ -6,6 +6,7 @@ use std::fmt::{Display, Formatter};
 use ndarray::ArrayViewMut1;
 
 use super::harmonics::harmonics;
+use super::powered::Powered;
 use crate::SignedLog;
 use crate::error::{Error, Result, check_positive};
 use crate::generator::Generator;
@@ -25,12 +26,15 @@ pub(super) enum Factor {
     Cosine(Vec<f64>),
     /// exp(−2 Σₗ sin²(πδₗ/pₗ)/ℓ²).
     Periodic(Periodic),
+    /// exp(−Σₗ |δₗ/ℓₗ|^α).
+    Powered(Powered),
 }
 
 tagged!(Factor, "a factor of a kernel" {
     "named" => Named(kernel: Named),
     "cosine" => Cosine[frequency: Vec<f64>],
     "periodic" => Periodic(kernel: Periodic),
+    "powered exponential by coordinates" => Powered(kernel: Powered),
 });
 
 /// A kernel by its spectral law.
@@ -91,6 +95,10 @@ impl Factor {
         Factor::Periodic(Periodic { periods, lengthscale }).checked()
     }
 
+    pub fn powered(alpha: f64, lengthscale: Lengthscale) -> Result<Self> {
+        Factor::Powered(Powered { alpha, lengthscale }).checked()
+    }
+
     /// The factor in its one form; rejects parameters outside their domain.
     pub fn checked(self) -> Result<Self> {
         let first = |values: &[f64], fits: &dyn Fn(f64) -> bool| values.iter().copied().find(|v| !fits(*v));
@@ -119,14 +127,19 @@ impl Factor {
                 }
                 Factor::Periodic(Periodic { periods, lengthscale })
             }
+            Factor::Powered(kernel) => Factor::Powered(kernel.checked()?),
         })
     }
 
     /// The dimension of the points, if the factor is for one only.
     pub fn dim(&self) -> Option<usize> {
         match self {
-            Factor::Named(Named { lengthscale: Lengthscale::Isotropic(_), .. }) => None,
-            Factor::Named(Named { lengthscale: Lengthscale::PerDimension(scales), .. }) => Some(scales.len()),
+            Factor::Named(Named { lengthscale, .. }) | Factor::Powered(Powered { lengthscale, .. }) => {
+                match lengthscale {
+                    Lengthscale::Isotropic(_) => None,
+                    Lengthscale::PerDimension(scales) => Some(scales.len()),
+                }
+            }
             Factor::Cosine(frequency) => Some(frequency.len()),
             Factor::Periodic(Periodic { periods, .. }) => Some(periods.len()),
         }
@@ -145,16 +158,19 @@ impl Factor {
             values.iter().enumerate().map(|(l, v)| of(*v, ell.at(l))).collect()
         };
         self.dim().map_or(Ok(()), |d| ell.check_dim(d))?;
+        let stretched = |own: &Lengthscale| -> Lengthscale {
+            match (own, same.as_ref().unwrap_or(ell)) {
+                (Lengthscale::Isotropic(own), Lengthscale::Isotropic(other)) => (own * other).into(),
+                (Lengthscale::Isotropic(own), Lengthscale::PerDimension(scales)) => {
+                    scales.iter().map(|scale| own * scale).collect::<Vec<f64>>().into()
+                }
+                (Lengthscale::PerDimension(scales), _) => each(scales, &|own, other| own * other).into(),
+            }
+        };
         match self {
-            Factor::Named(Named { law, lengthscale }) => {
-                let lengthscale = match (lengthscale, same.as_ref().unwrap_or(ell)) {
-                    (Lengthscale::Isotropic(own), Lengthscale::Isotropic(other)) => (own * other).into(),
-                    (Lengthscale::Isotropic(own), Lengthscale::PerDimension(scales)) => {
-                        scales.iter().map(|scale| own * scale).collect::<Vec<f64>>().into()
-                    }
-                    (Lengthscale::PerDimension(scales), _) => each(scales, &|own, other| own * other).into(),
-                };
-                Factor::of_law(*law, lengthscale)
+            Factor::Named(Named { law, lengthscale }) => Factor::of_law(*law, stretched(lengthscale)),
+            Factor::Powered(Powered { alpha, lengthscale }) => {
+                Factor::powered(*alpha, stretched(lengthscale))
             }
             Factor::Cosine(frequency) => Factor::cosine(each(frequency, &|own, other| own / other)),
             Factor::Periodic(Periodic { periods, lengthscale }) => {
@@ -173,6 +189,7 @@ impl Factor {
             }
             Factor::Cosine(frequency) => SignedLog::from(angle(frequency, delta).cos()),
             Factor::Periodic(kernel) => SignedLog::positive(kernel.exponents(delta)[0]),
+            Factor::Powered(kernel) => SignedLog::positive(kernel.exponents(d, delta)[0]),
         }
     }
 
@@ -194,6 +211,7 @@ impl Factor {
                 let ln_factor = (TAU / (kernel.lengthscale * kernel.lengthscale)).ln();
                 sum.add(&kernel.slopes(delta), times.times(value).scaled(ln_factor));
             }
+            Factor::Powered(kernel) => sum.add(&kernel.slopes(delta), times.times(value)),
         }
     }
 
@@ -216,6 +234,10 @@ impl Factor {
             }
             Factor::Periodic(kernel) => {
                 let [ln, gap] = kernel.exponents(delta);
+                of_ln(ln, shift_invariant::ln_variance(ln, gap))
+            }
+            Factor::Powered(kernel) => {
+                let [ln, gap] = kernel.exponents(d, delta);
                 of_ln(ln, shift_invariant::ln_variance(ln, gap))
             }
         }
@@ -266,6 +288,10 @@ impl Factor {
                     Ok(())
                 })
             }
+            Factor::Powered(kernel) => Box::new(move |rng, row| {
+                kernel.add_frequency(rng, row);
+                Ok(())
+            }),
         })
     }
 }
@@ -331,6 +357,7 @@ impl Display for Factor {
             Factor::Periodic(Periodic { periods, lengthscale }) => {
                 write!(f, "periodic {periods:?}, lengthscale {lengthscale}")
             }
+            Factor::Powered(kernel) => kernel.fmt(f),
         }
     }
 }
