@@ -148,7 +148,8 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) for a kernel without gradients: an [`ActivationKernel`], a kernel of your own that
-    /// states no [slope](crate::extend::ShiftInvariant::log_slope), and the estimate of a map other than of Nyström features;
+    /// states no [slope](crate::extend::ShiftInvariant::log_slope), and the kernel of a truncated
+    /// [conditioned](crate::compose::Conditioning) map;
     /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
     fn gradient(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Array1<T>> {
         check_size("the dimension of y", x.len(), y.len())?;
@@ -157,7 +158,11 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
         let mut gradient = vec![0.0; x.len()];
         let found = self.gradient_of_slices(slice_of(&x), slice_of(&y), &mut gradient);
         let ln_scale = found.ok_or(Error::Unsupported { what: "gradients of this kernel" })?;
-        Ok(gradient.into_iter().map(|v| T::narrow(SignedLog::from(v).scaled(ln_scale).value())).collect())
+        let entry = |v: f64| match v == 0.0 && !ln_scale.is_nan() {
+            true => 0.0,
+            false => SignedLog::from(v).scaled(ln_scale).value(),
+        };
+        Ok(gradient.into_iter().map(|v| T::narrow(entry(v))).collect())
     }
 
     /// The matrix of K(xᵢ, yⱼ) for points in rows, n × l. Cost O(n l d).
