@@ -196,13 +196,16 @@ fn gradients_are_slopes() {
     }
 }
 
+/// The size of a gradient by the distance.
+type Leading = Box<dyn Fn(f64) -> f64>;
+
 /// Near y the gradient has the size of its leading term, also where squares of differences are below the range.
 #[test]
 fn near_points_have_the_leading_term() {
-    let linear = |factor: f64| Box::new(move |r: f64| factor * r) as Box<dyn Fn(f64) -> f64>;
-    let power = |alpha: f64| Box::new(move |r: f64| alpha * r.powf(alpha - 1.0)) as Box<dyn Fn(f64) -> f64>;
+    let linear = |factor: f64| Box::new(move |r: f64| factor * r) as Leading;
+    let power = |alpha: f64| Box::new(move |r: f64| alpha * r.powf(alpha - 1.0)) as Leading;
     let shared = SpectralMixture::product(&[&Gaussian::default(), &Gaussian::default()]).unwrap();
-    let cases: Vec<(AnyKernel, Box<dyn Fn(f64) -> f64>)> = vec![
+    let cases: Vec<(AnyKernel, Leading)> = vec![
         (Gaussian::default().into(), linear(1.0)),
         (quadratic(0.3, 1.0), linear(1.0)),
         (matern(0.5, 1.0), power(1.0)),
