@@ -131,7 +131,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
         Ok(T::narrow(self.log_value(x, y)?.value()))
     }
 
-    /// The gradient ∂K(x, y)/∂x, d numbers; 0 or ±∞ where `T` underflows or overflows. Cost O(d) and about two values.
+    /// The gradient ∂K(x, y)/∂x, d numbers; 0 or ±∞ where `T` underflows or overflows. Cost O(d) and two or three values.
     ///
     /// ```
     /// use random_features::kernel::{Gaussian, Kernel};
