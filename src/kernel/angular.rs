@@ -83,8 +83,13 @@ struct Norm {
     rest: f64,
 }
 
+/// The largest magnitude, NaN if there is one; 0 for no numbers.
+pub(super) fn max_abs(x: impl Iterator<Item = f64>) -> f64 {
+    x.fold(0.0, |a: f64, v| if v.abs() > a || v.is_nan() { v.abs() } else { a })
+}
+
 fn norm(x: impl Iterator<Item = f64> + Clone) -> Norm {
-    let largest = x.clone().fold(0.0, |a: f64, v| if v.abs() > a || v.is_nan() { v.abs() } else { a });
+    let largest = max_abs(x.clone());
     Norm { largest, rest: x.map(|v| (v / largest) * (v / largest)).sum::<f64>().sqrt() }
 }
 
@@ -147,6 +152,25 @@ impl<T: Real> Kernel<T> for Angular {
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         let angle = Angle::between(x.iter().zip(y).map(|(x, y)| (x.widen(), y.widen())));
         SignedLog::from(FRAC_2_PI * angle.complement())
+    }
+
+    /// 2/(π‖x‖) in the direction in which the angle falls; 0 where it is 0 or π up to rounding, and if a point is 0.
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        let coordinates = x.iter().zip(y).map(|(x, y)| (x.widen(), y.widen()));
+        let (x, y) = (norm(coordinates.clone().map(|(x, _)| x)), norm(coordinates.clone().map(|(_, y)| y)));
+        let angle = Angle::between(coordinates.clone());
+        if x.is_zero() || y.is_zero() || angle.sin() < 4.0 * f64::EPSILON {
+            out.fill(0.0);
+            return Some(f64::NEG_INFINITY);
+        }
+        // ŷ − cos θ x̂ without the parts that cancel at θ = 0 and at π.
+        let near = if angle.cos < 0.0 { -1.0 } else { 1.0 };
+        let rest = 0.5 * near * angle.difference.min(angle.sum).powi(2);
+        for (out, (a, b)) in out.iter_mut().zip(coordinates) {
+            let (a, b) = (x.unit(a), y.unit(b));
+            *out = (b - near * a + rest * a) / angle.sin();
+        }
+        Some(FRAC_2_PI.ln() - x.ln())
     }
 
     fn identity(&self) -> Option<Identity> {

@@ -14,6 +14,12 @@ const NEGLIGIBLE: f64 = 45.0;
 /// The largest ‖δ‖² for which sums of a variance do not overflow. Beyond it kernels are 0.
 const FAR: f64 = 1e300;
 
+/// The curvature of an exponent above which a factor e⁻ᵘ hardly moves its top.
+const NARROW: f64 = 100.0;
+
+/// A size below which e⁷⁰⁰ times it is nothing.
+const TINY: f64 = 1e-290;
+
 /// The trapezoidal rule over ln G.
 struct Rule {
     nu: f64,
@@ -40,30 +46,90 @@ impl Rule {
     fn ln_weight(&self, u: f64) -> f64 {
         self.ln_norm + self.nu * (u - u.exp_m1())
     }
+
+    /// The sum over all nodes relative to the largest, from ln of a node relative to it by the distance in u.
+    fn relative_sum(&self, below: impl Fn(f64) -> f64) -> f64 {
+        let side = |sign: i32| -> f64 {
+            let terms = (1..).map(|k: i32| below(f64::from(sign * k) * self.step));
+            terms.take_while(|below| *below > -NEGLIGIBLE).map(f64::exp).sum()
+        };
+        1.0 + side(1) + side(-1)
+    }
+}
+
+/// Where the integrand of k is largest: its exponent ν(u + 1 − eᵘ) − ½‖δ‖²e⁻ᵘ is concave, and its slope is 0 where νG² − νG = ½‖δ‖².
+struct Top {
+    /// G.
+    largest: f64,
+    /// νG.
+    of_weight: f64,
+    /// ½‖δ‖²/G.
+    of_kernel: f64,
+}
+
+impl Top {
+    fn new(nu: f64, square: f64) -> Self {
+        let largest = 0.5 + 0.5 * (1.0 + 2.0 * square / nu).sqrt();
+        Top { largest, of_weight: nu * largest, of_kernel: 0.5 * square / largest }
+    }
 }
 
 /// ln k at ‖δ‖² = `square`.
 pub fn ln_mean(nu: f64, square: f64) -> f64 {
-    // The exponent ν(u + 1 − eᵘ) − ½‖δ‖²e⁻ᵘ is concave; its slope is 0 where νG² − νG = ½‖δ‖².
-    let largest = 0.5 + 0.5 * (1.0 + 2.0 * square / nu).sqrt();
+    let Top { largest, of_weight, of_kernel } = Top::new(nu, square);
     if square == 0.0 {
         return 0.0;
     }
     if largest.is_infinite() {
         return f64::NEG_INFINITY;
     }
-    let (of_weight, of_kernel) = (nu * largest, 0.5 * square / largest);
     let rule = Rule::new(nu, of_weight + of_kernel);
-    // Nodes on both sides of the top, by the distance from it: the slope there is ν − νG + ½‖δ‖²/G = 0.
-    let below = |k: i32| {
-        let v = f64::from(k) * rule.step;
-        -of_weight * exp_excess(v) - of_kernel * exp_excess(-v)
-    };
-    let side = |sign: i32| -> f64 {
-        (1..).map(|k| below(sign * k)).take_while(|below| *below > -NEGLIGIBLE).map(f64::exp).sum()
-    };
+    // Nodes by the distance from the top: the slope there is ν − νG + ½‖δ‖²/G = 0.
+    let below = |v: f64| -of_weight * exp_excess(v) - of_kernel * exp_excess(-v);
     let top = rule.ln_weight(largest.ln()) - of_kernel;
-    (top + (1.0 + side(1) + side(-1)).ln()).min(0.0)
+    (top + rule.relative_sum(below).ln()).min(0.0)
+}
+
+/// E\[exp(−‖δ‖²/(2G))/G\]/k at ‖δ‖ = `distance`, finite and above 0: minus the derivative of ln k by ½‖δ‖².
+pub fn inverse_mean(nu: f64, distance: f64) -> f64 {
+    let square = distance * distance;
+    let Top { largest, of_weight, of_kernel } = Top::new(nu, square);
+    if of_weight + of_kernel < NARROW {
+        return (ln_inverse_mean(nu, distance) - ln_mean(nu, square)).exp();
+    }
+    // Both means have nearly the same narrow integrand, and ln k may be large.
+    let rule = Rule::new(nu, of_weight + of_kernel);
+    let below = |v: f64| -of_weight * exp_excess(v) - of_kernel * exp_excess(-v);
+    rule.relative_sum(|v| below(v) - v) / rule.relative_sum(below) / largest
+}
+
+/// ln E exp(−‖δ‖²/(2G))/G at ‖δ‖ = `distance`.
+fn ln_inverse_mean(nu: f64, distance: f64) -> f64 {
+    // The exponent ν(u + 1 − eᵘ) − u − ½‖δ‖²e⁻ᵘ is concave; its slope is 0 where νG − ½‖δ‖²/G = ν − 1. These two sizes have the product
+    // ½ν‖δ‖²: the smaller one may be below the range of numbers.
+    let gap = (nu - 1.0).abs();
+    let larger = 0.5 * (gap + gap.hypot((2.0 * nu).sqrt() * distance));
+    let larger = Size { value: larger, ln: larger.ln() };
+    let value = 0.5 * nu * distance * (distance / larger.value);
+    let smaller = Size { value, ln: (0.5 * nu).ln() + 2.0 * distance.ln() - larger.ln };
+    let (of_weight, of_kernel) = if nu < 1.0 { (smaller, larger) } else { (larger, smaller) };
+    let rule = Rule::new(nu, of_weight.value + of_kernel.value);
+    let below = |v: f64| -of_weight.times_excess(v) - of_kernel.times_excess(-v);
+    let u = of_weight.ln - nu.ln();
+    rule.ln_weight(u) - u - of_kernel.value + rule.relative_sum(below).ln()
+}
+
+/// The size of an exponential in an exponent.
+struct Size {
+    value: f64,
+    ln: f64,
+}
+
+impl Size {
+    /// The size times eᵛ − 1 − v; of a tiny one only what grows matters.
+    fn times_excess(&self, v: f64) -> f64 {
+        if self.value > TINY { self.value * exp_excess(v) } else { (self.ln + v).exp() }
+    }
 }
 
 /// ln ½(1 + k(2δ) − 2k(δ)²) at ‖δ‖² = `square`.
@@ -169,6 +235,44 @@ mod tests {
             let exact = (-0.5 * (-2.0 * distance).exp_m1()).ln();
             let found = ln_variance(0.5, square);
             assert!((found - exact).abs() <= 1e-13 * exact.abs().max(1.0), "{distance}: {found} {exact}");
+        }
+    }
+
+    /// ν = ½ and 3/2 have closed forms: minus the derivative of ln k by ½‖δ‖² is 1/δ and 3/(1 + √3 δ).
+    #[test]
+    fn derivatives_of_half_integers_are_their_closed_forms() {
+        for distance in [1e-300f64, 1e-140, 1e-9, 1e-3, 0.1, 1.0, 7.0, 60.0, 300.0, 1e14, 1e140] {
+            let three_halves = 3.0 / (1.0 + 3f64.sqrt() * distance);
+            for (nu, exact) in [(0.5, distance.recip()), (1.5, three_halves)] {
+                let found = inverse_mean(nu, distance);
+                assert!((found / exact - 1.0).abs() <= 2e-13, "{nu} {distance}: {found} {exact}");
+            }
+        }
+    }
+
+    /// For ν > 1 it is ν/(ν − 1) times the kernel of ν − 1 at a larger distance; near δ = 0 a power of δ for ν < 1, and a logarithm for
+    /// ν = 1, K₀(√2 δ) · 2.
+    #[test]
+    fn derivatives_have_their_limits() {
+        for (nu, distance) in [(1.3f64, 0.4f64), (2.7, 3.0), (30.0, 0.01), (1000.0, 1.0)] {
+            let exact = (nu / (nu - 1.0)).ln() + ln_mean(nu - 1.0, distance * distance * nu / (nu - 1.0));
+            assert!((ln_inverse_mean(nu, distance) - exact).abs() < 1e-12, "{nu} {distance}");
+        }
+        let euler = 0.577_215_664_901_532_9;
+        for distance in [1e-300f64, 1e-160, 1e-20, 1e-9] {
+            let exact = (2.0 * (-(0.5f64.sqrt() * distance).ln() - euler)).ln();
+            for nu in [1.0 - 1e-16, 1.0, 1.0 + 3e-16] {
+                let found = ln_inverse_mean(nu, distance);
+                assert!((found - exact).abs() < 1e-12, "{nu} {distance}: {found} {exact}");
+            }
+            // 1 − k is nearly (½ν)^ν Γ(1−ν)/Γ(1+ν) δ^{2ν}.
+            for nu in [0.05, 0.3, 0.8] {
+                let ratio =
+                    crate::numeric::special::ln_gamma(1.0 - nu) - crate::numeric::special::ln_gamma(nu);
+                let exact = nu * (0.5 * nu).ln() + ratio + 2f64.ln() + (2.0 * nu - 2.0) * distance.ln();
+                let found = ln_inverse_mean(nu, distance);
+                assert!((found - exact).abs() < 1e-2, "{nu} {distance}: {found} {exact}");
+            }
         }
     }
 

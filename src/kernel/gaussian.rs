@@ -74,6 +74,10 @@ impl ShiftInvariant for Gaussian {
         SignedLog::positive(-0.5 * square)
     }
 
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        Some(-distance)
+    }
+
     /// ½(1 − e^{−‖δ‖²})².
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         ln_variance(-0.5 * delta.iter().map(|v| v * v).sum::<f64>(), 0.0)

@@ -74,6 +74,10 @@ impl ShiftInvariant for Laplace {
         SignedLog::positive(-square.sqrt())
     }
 
+    fn log_slope(&self, _: f64) -> Option<f64> {
+        Some(-1.0)
+    }
+
     /// ½(1 − e^{−2‖δ‖₁}).
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         (-0.5 * (-2.0 * delta.iter().map(|v| v.abs()).sum::<f64>()).exp_m1()).ln()

@@ -215,6 +215,16 @@ impl ShiftInvariant for Matern {
         })
     }
 
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        let t = (2.0 * self.smoothness.nu()).sqrt() * distance;
+        Some(match self.smoothness {
+            Smoothness::Half => -1.0,
+            Smoothness::ThreeHalves => -3.0 * distance / (1.0 + t),
+            Smoothness::FiveHalves => -5.0 / 3.0 * distance / (1.0 + t / 3.0 * (t / (1.0 + t))),
+            Smoothness::Nu(nu) => -distance * gamma_mixture::inverse_mean(nu, distance),
+        })
+    }
+
     /// Nothing cancels: 1 + k(2δ) − 2k(δ)² is the tail P(n, t) = e⁻ᵗ Σ_{j≥n} tʲ/j!, plus e⁻ᵗ t⁴/36 for ν = 5/2.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let square = delta.iter().map(|v| v * v).sum::<f64>();

@@ -13,11 +13,15 @@
 //! A kernel gives its value and its logarithm, for one pair of points or for all pairs of two sets. It computes in `f64` and
 //! rounds once at the end. Maps, tests and examples take these values as the reference.
 //!
+//! All kernels here but [`ActivationKernel`] give the [gradient](Kernel::gradient) of their value with respect to x, too. So does a
+//! kernel of your own that states its [slope](crate::extend::ShiftInvariant::log_slope).
+//!
 //! | data | kernel |
 //! |---|---|
 //! | tables, smooth functions | [`Gaussian`] |
 //! | functions with kinks, with one derivative, with two, … | [`Matern`] of smoothness ½, 3/2, 5/2, … |
-//! | rough functions, and functions that are rough in each coordinate | [`PoweredExponential`], [`Laplace`] |
+//! | rough functions | [`PoweredExponential`] |
+//! | functions that are rough in each coordinate | [`Laplace`], [`SpectralMixture::powered_exponential`] |
 //! | several scales at once | [`RationalQuadratic`] |
 //! | sums and products of kernels, waves that repeat | [`SpectralMixture`] |
 //! | hours, days, angles | [`Gaussian`] of [`periodic`](crate::data::periodic) points |
@@ -33,6 +37,7 @@ pub(crate) mod agreement;
 mod angular;
 mod gamma_mixture;
 pub(crate) mod gaussian;
+pub(crate) mod gradient;
 pub(crate) mod laplace;
 pub(crate) mod lengthscale;
 mod matern;
@@ -64,10 +69,10 @@ pub use softmax::Softmax;
 pub use spectral_mixture::SpectralMixture;
 pub(crate) use spectrum::{Marginal, Radii, Radius, Spectrum};
 
-use ndarray::{Array2, ArrayRef1, ArrayRef2};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2};
 
 use crate::digest::Identity;
-use crate::error::{Result, check_size};
+use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::{Real, SignedLog, progress};
@@ -86,6 +91,14 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
 
     /// ln K(x, y) for two slices of equal length that [`check_dim`](Kernel::check_dim) accepts.
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog;
+
+    /// Writes numbers g, one for each coordinate, for which the gradient ∂K(x, y)/∂x is eˢ g, and returns s. Slices are those of
+    /// [`log_of_slices`](Kernel::log_of_slices).
+    ///
+    /// The default is `None` at all points: the kernel then has no gradients.
+    fn gradient_of_slices(&self, _x: &[T], _y: &[T], _out: &mut [f64]) -> Option<f64> {
+        None
+    }
 
     /// The kernel as exp(x·y/ℓ²) times a factor of each point, if it is the softmax or the Gaussian kernel. Maps for
     /// these kernels can be [conditioned](crate::compose::Conditioning).
@@ -116,6 +129,40 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
     fn value(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<T> {
         Ok(T::narrow(self.log_value(x, y)?.value()))
+    }
+
+    /// The gradient ∂K(x, y)/∂x, d numbers; 0 or ±∞ where `T` underflows or overflows. Cost O(d) and two or three values.
+    ///
+    /// ```
+    /// use random_features::kernel::{Gaussian, Kernel};
+    /// use random_features::ndarray::arr1;
+    /// let (x, y) = (arr1(&[1.0, 2.0]), arr1(&[0.0, 2.0]));
+    /// let gradient = Gaussian::new(1.0)?.gradient(&x, &y)?;
+    /// assert!((gradient[0] + (-0.5f64).exp()).abs() < 1e-15);
+    /// assert_eq!(gradient[1], 0.0);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// It is 0 at x = y for functions of x − y, also where they have a kink, and along each coordinate in which a product over
+    /// coordinates has one. Kernels here are symmetric: ∂K(x, y)/∂y is the gradient at (y, x). NaN in a point gives NaN.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) for a kernel without gradients: an [`ActivationKernel`], a kernel of your own that
+    /// states no [slope](crate::extend::ShiftInvariant::log_slope), and the kernel of a truncated
+    /// [conditioned](crate::compose::Conditioning) map;
+    /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
+    fn gradient(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Array1<T>> {
+        check_size("the dimension of y", x.len(), y.len())?;
+        self.check_dim(x.len())?;
+        let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
+        let mut gradient = vec![0.0; x.len()];
+        let found = self.gradient_of_slices(slice_of(&x), slice_of(&y), &mut gradient);
+        let ln_scale = found.ok_or(Error::Unsupported { what: "gradients of this kernel" })?;
+        let entry = |v: f64| match v == 0.0 && !ln_scale.is_nan() {
+            true => 0.0,
+            false => SignedLog::from(v).scaled(ln_scale).value(),
+        };
+        Ok(gradient.into_iter().map(|v| T::narrow(entry(v))).collect())
     }
 
     /// The matrix of K(xᵢ, yⱼ) for points in rows, n × l. Cost O(n l d).

@@ -28,7 +28,8 @@ use crate::error::{Error, Result};
 /// ```
 ///
 /// # Definition
-/// k(δ) = exp(−‖δ‖^α) with α from 0.2 to 2. It is the Matérn kernel of smoothness ½ for α = 1, and the Gaussian kernel of
+/// k(δ) = exp(−‖δ‖^α) with α from 0.2 to 2. [`SpectralMixture::powered_exponential`](super::SpectralMixture::powered_exponential) is the
+/// product exp(−Σₗ |δₗ|^α) over coordinates. It is the Matérn kernel of smoothness ½ for α = 1, and the Gaussian kernel of
 /// lengthscale ℓ/√2 for α = 2. Functions of a Gaussian process with this kernel have derivatives only for α = 2; below 1 they are
 /// rougher than with the Laplace kernel. For functions with some derivatives take [`Matern`](super::Matern) kernels with ν above 1.
 ///
@@ -71,6 +72,14 @@ impl PoweredExponential {
     pub fn lengthscale(&self) -> &Lengthscale {
         &self.lengthscale
     }
+
+    /// A random √(2τ).
+    pub(super) fn draw_scale(alpha: f64, rng: &mut Generator) -> f64 {
+        // Neither 0 nor 1; an exponential number below the bound has probability 1e-20.
+        let u = (rng.uniform() + f64::EPSILON / 4.0).min(1.0 - f64::EPSILON / 2.0);
+        let e: f64 = Exp1.sample(rng);
+        (0.5 * (LN_2 + ln_stable(0.5 * alpha, u, e.max(1e-20)))).exp()
+    }
 }
 
 identified! { PoweredExponential { alpha, lengthscale } }
@@ -92,6 +101,10 @@ impl ShiftInvariant for PoweredExponential {
         SignedLog::positive(-square.powf(0.5 * self.alpha))
     }
 
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        Some(-self.alpha * distance.powf(self.alpha - 1.0))
+    }
+
     /// ln k(2δ) − 4 ln k(δ) is (4 − 2^α)‖δ‖^α.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let square: f64 = delta.iter().map(|v| v * v).sum();
@@ -106,13 +119,7 @@ impl Radii for PoweredExponential {
     /// The radii of the kernel with ℓ = 1.
     fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         let normal = chi(d as f64, count, rng)?;
-        let scaled = |radius: f64| {
-            // Neither 0 nor 1; an exponential number below the bound has probability 1e-20.
-            let u = (rng.uniform() + f64::EPSILON / 4.0).min(1.0 - f64::EPSILON / 2.0);
-            let e: f64 = Exp1.sample(rng);
-            radius * (0.5 * (LN_2 + ln_stable(0.5 * self.alpha, u, e.max(1e-20)))).exp()
-        };
-        Ok(normal.into_iter().map(scaled).collect())
+        Ok(normal.into_iter().map(|radius| radius * Self::draw_scale(self.alpha, rng)).collect())
     }
 
     fn law(&self) -> Radius {

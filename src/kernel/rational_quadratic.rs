@@ -88,6 +88,10 @@ impl ShiftInvariant for RationalQuadratic {
         SignedLog::positive(-self.alpha * (square / (2.0 * self.alpha)).ln_1p())
     }
 
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        Some(-distance / (1.0 + distance * distance / (2.0 * self.alpha)))
+    }
+
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let t = delta.iter().map(|v| v * v).sum::<f64>() / (2.0 * self.alpha);
         // (1+t)⁴/(1+4t) − 1 without the terms of order 0 and 1, which cancel.

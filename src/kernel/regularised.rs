@@ -104,6 +104,19 @@ impl<T: Real> Kernel<T> for RegularisedSoftmax {
         SignedLog::positive(ln_0f1(0.5 * d, 0.25 * d * sum) - 0.5 * norms)
     }
 
+    /// K(x, y) (ρ(x + y) − x)/ℓ with ρ = ₀F₁(; d/2 + 1; t)/₀F₁(; d/2; t) and t = d‖x+y‖²/4, at points divided by ℓ.
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        let d = self.dim.unwrap_or(x.len()) as f64;
+        let t = 0.25 * d * self.lengthscale.sum(x, y, |x, y| (x + y) * (x + y));
+        let ln_rho = ln_0f1(0.5 * d + 1.0, t) - ln_0f1(0.5 * d, t);
+        let (rho, rest) = (ln_rho.exp(), -ln_rho.exp_m1());
+        for (l, (out, (x, y))) in out.iter_mut().zip(x.iter().zip(y)).enumerate() {
+            let scale = self.lengthscale.at(l);
+            *out = (rho * (y.widen() / scale) - rest * (x.widen() / scale)) / scale;
+        }
+        Some(self.log_of_slices(x, y).ln_abs)
+    }
+
     fn identity(&self) -> Option<Identity> {
         Some(Identity::of(&("regularised softmax", self)))
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::agreement::Reference;
-use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum};
+use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum, gradient};
 use crate::digest::{Digest, Identify, Identity};
 use crate::error::Result;
 use crate::{Real, SignedLog};
@@ -62,15 +62,20 @@ use crate::{Real, SignedLog};
 ///     fn of_square(&self, square: f64) -> SignedLog {
 ///         SignedLog::positive(-0.25 * square)
 ///     }
+///
+///     fn log_slope(&self, distance: f64) -> Option<f64> {
+///         Some(-0.5 * distance)
+///     }
 /// }
 ///
 /// let kernel = AnyKernel::own(Wide::default());
 /// let omega = kernel.draw(&Orthogonal, 2, 1000, 7)?;
 /// let map: Map<f64> = Trigonometric.build(omega, kernel)?;
 /// let (x, y) = (arr1(&[0.5, 1.0]), arr1(&[-0.5, 0.0]));
-/// assert!(
-///     (map.estimate(&x, &y)? - Wide::default().value(&x, &y)?).abs() < 0.05
-/// );
+/// let exact = Wide::default().value(&x, &y)?;
+/// assert!((map.estimate(&x, &y)? - exact).abs() < 0.05);
+/// let gradient = Wide::default().gradient(&x, &y)?;
+/// assert!((gradient[0] + 0.5 * exact).abs() < 1e-15);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -136,6 +141,15 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
     /// spectrum is a product; k along the first coordinate if it is a mixture.
     fn of_square(&self, square: f64) -> SignedLog;
 
+    /// The slope k′/k of ln |k| at a finite distance above 0: by ‖δ‖ if the spectrum is polar, of the factor of one coordinate by |δₖ|
+    /// if it is a product. A mixture is not asked.
+    ///
+    /// [Gradients](Kernel::gradient) of the kernel follow from it; they are taken to be 0 where k is exactly 0. The default is `None` at
+    /// every distance: the kernel then has no gradients.
+    fn log_slope(&self, _distance: f64) -> Option<f64> {
+        None
+    }
+
     /// ln of the variance of cos(ω·δ), ½(1 + k(2δ) − 2k(δ)²), for δ = (x − y)/ℓ.
     ///
     /// The relative error of the default is about eps/(1 − k(δ)). A kernel that can compute k(2δ)/k(δ)⁴ without
@@ -198,6 +212,15 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
             Spectrum::Polar(_) => self.of_square(self.lengthscale().sum(x, y, square)),
             _ => at(self, x.len(), |l| (x[l].widen() - y[l].widen()) / self.lengthscale().at(l)),
         }
+    }
+
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        let scale = |l| self.lengthscale().at(l);
+        let pairs = out.iter_mut().zip(x.iter().zip(y)).enumerate();
+        pairs.for_each(|(l, (out, (x, y)))| *out = (x.widen() - y.widen()) / scale(l));
+        let ln_scale = gradient::at(self, self.log_of_slices(x, y), out)?;
+        out.iter_mut().enumerate().for_each(|(l, out)| *out /= scale(l));
+        Some(ln_scale)
     }
 }
 
@@ -266,6 +289,10 @@ impl ShiftInvariant for OwnKernel {
 
     fn of_square(&self, square: f64) -> SignedLog {
         self.kernel.of_square(square)
+    }
+
+    fn log_slope(&self, distance: f64) -> Option<f64> {
+        self.kernel.log_slope(distance)
     }
 
     fn ln_variance(&self, delta: &[f64]) -> f64 {

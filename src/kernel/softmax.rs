@@ -1,5 +1,6 @@
 //! The softmax kernel.
 
+use super::angular::max_abs;
 use super::{Exponential, Kernel, Lengthscale};
 use crate::digest::{Identity, identified};
 use crate::error::Result;
@@ -50,6 +51,25 @@ impl<T: Real> Kernel<T> for Softmax {
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         SignedLog::positive(self.lengthscale.sum(x, y, |x, y| x * y))
+    }
+
+    /// K(x, y) y/ℓ².
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        let mut write = |unit: f64| {
+            for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
+                let scale = self.lengthscale.at(l);
+                *out = y.widen() / unit / (scale * scale);
+            }
+            max_abs(out.iter().copied())
+        };
+        let ln_value = self.lengthscale.sum(x, y, |x, y| x * y);
+        if write(1.0) < f64::INFINITY {
+            return Some(ln_value);
+        }
+        // Entries over the largest do not overflow.
+        let largest = max_abs(y.iter().map(|y| y.widen()));
+        write(largest);
+        Some(ln_value + largest.ln())
     }
 
     fn exponential(&self) -> Option<Exponential> {

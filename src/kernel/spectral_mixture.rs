@@ -2,10 +2,12 @@
 
 mod factor;
 mod harmonics;
+mod powered;
 mod term;
 
 use ndarray::{Array2, ArrayRef2};
 
+use super::gradient::ScaledSum;
 use super::{Lengthscale, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
 use crate::digest::{Digest, Identify};
@@ -40,7 +42,8 @@ const MOST: usize = 100_000;
 ///
 /// # Definition
 /// k(δ) = Σ_q w_q Π_j k_qj(δ), where the weights w_q are divided by their sum, so that k(0) = 1. Each k_qj is a named
-/// shift-invariant kernel, a [cosine](SpectralMixture::cosine) or a [periodic kernel](SpectralMixture::periodic).
+/// shift-invariant kernel, a [cosine](SpectralMixture::cosine), a [periodic kernel](SpectralMixture::periodic) or a [powered exponential
+/// one by coordinates](SpectralMixture::powered_exponential).
 /// [`SpectralMixture::new`] is the spectral mixture kernel of Gaussian components.
 ///
 /// # Spectrum
@@ -124,6 +127,31 @@ impl SpectralMixture {
     /// [`Parameter`](Error::Parameter) unless all periods are positive and finite, and ℓ from 0.01 to 10⁶.
     pub fn periodic(periods: Vec<f64>, lengthscale: f64) -> Result<Self> {
         Self::of_terms(vec![Term::of(Factor::periodic(periods, lengthscale)?)])
+    }
+
+    /// The powered exponential kernel by coordinates, exp(−Σₗ |δₗ/ℓₗ|^α): rough along each of them. It is the Laplace kernel for α = 1.
+    ///
+    /// ```
+    /// use random_features::Map;
+    /// use random_features::kernel::{Kernel, SpectralMixture};
+    /// use random_features::ndarray::arr1;
+    /// let kernel = SpectralMixture::powered_exponential(1.5, 1.0)?;
+    /// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
+    /// let exact = (-2.0f64).exp();
+    /// assert!((kernel.value(&x, &y)? - exact).abs() < 1e-15);
+    /// let map: Map<f64> = Map::for_kernel(kernel, 2, 1000, 7)?;
+    /// assert!((map.estimate(&x, &y)? - exact).abs() < 0.1);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Spectrum
+    /// The coordinates of a frequency are independent, with a symmetric stable law of index α. The isotropic kernel is
+    /// [`PoweredExponential`](super::PoweredExponential).
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless α is from 0.2 to 2, and if an ℓ is outside its domain.
+    pub fn powered_exponential(alpha: f64, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        Self::of_terms(vec![Term::of(Factor::powered(alpha, lengthscale.into())?)])
     }
 
     /// The sum of kernels with weights, which are divided by their sum.
@@ -220,6 +248,14 @@ impl SpectralMixture {
         let terms: Vec<SignedLog> =
             self.terms.iter().map(|term| term.at(d, delta).scaled(term.weight.ln())).collect();
         SignedLog::sum(terms.iter().copied())
+    }
+
+    /// Replaces the difference δ of points that are divided by ℓ by a vector g for which the gradient of k is eˢ g, and returns s.
+    pub(super) fn gradient(&self, delta: &mut [f64]) -> f64 {
+        let mut sum = ScaledSum::new(delta.len());
+        self.terms.iter().for_each(|term| term.add_gradient(delta, &mut sum));
+        delta.copy_from_slice(&sum.numbers);
+        sum.ln_scale
     }
 
     /// m independent frequencies of the kernel with ℓ = 1, m × d.

@@ -49,7 +49,7 @@ impl FromStr for AnyKernel {
             "regularised softmax" => regularised(&mut words)?.into(),
             "matern" => Matern::new(smoothness(&mut words)?, 1.0)?.into(),
             "rational quadratic" => RationalQuadratic::new(alpha(&mut words)?, 1.0)?.into(),
-            "powered exponential" => PoweredExponential::new(alpha(&mut words)?, 1.0)?.into(),
+            "powered exponential" => powered(&mut words)?,
             "spectral mixture" => mixture.ok_or_else(|| words.refused(MIXTURE))?.into(),
             "angular" => Angular.into(),
             "activation" => activation(&mut words)?.into(),
@@ -135,6 +135,18 @@ fn smoothness(words: &mut UnreadWords<'_>) -> Result<Smoothness> {
 fn alpha(words: &mut UnreadWords<'_>) -> Result<f64> {
     let found = words.behind_any(&["alpha", "α"])?;
     found.ok_or_else(|| words.refused("it needs α: add “α = 1” to it"))
+}
+
+/// The isotropic kernel, or the product over coordinates.
+fn powered(words: &mut UnreadWords<'_>) -> Result<AnyKernel> {
+    let alpha = alpha(words)?;
+    if !words.take("by") {
+        return Ok(PoweredExponential::new(alpha, 1.0)?.into());
+    }
+    match words.take("coordinates") {
+        true => Ok(SpectralMixture::powered_exponential(alpha, 1.0)?.into()),
+        false => Err(words.refused("“by” needs “coordinates” behind it")),
+    }
 }
 
 /// The lengthscales that are named, or a list in brackets.
@@ -351,6 +363,7 @@ mod tests {
     fn kernels_have_short_texts() {
         let matern = AnyKernel::from(Matern::new(Smoothness::FiveHalves, 0.5).unwrap());
         let rational = AnyKernel::from(RationalQuadratic::new(2.0, 3.0).unwrap());
+        let by_coordinates = SpectralMixture::powered_exponential(1.5, 1.0).unwrap();
         for (text, kernel) in [
             ("softmax", Softmax::default().into()),
             ("Gaussian 0.5", Gaussian::new(0.5).unwrap().into()),
@@ -362,6 +375,8 @@ mod tests {
             ("rational-quadratic alpha 2 3", rational.clone()),
             ("rational quadratic, lengthscale 3, α = 2", rational),
             ("regularised-softmax", RegularisedSoftmax::default().into()),
+            ("powered-exponential by coordinates, alpha 1.5", by_coordinates.clone().into()),
+            ("spectral mixture (powered exponential by coordinates, α = 1.5)", by_coordinates.into()),
         ] {
             assert_eq!(text.parse::<AnyKernel>(), Ok(kernel), "{text}");
         }
@@ -374,6 +389,7 @@ mod tests {
             ("matern", "it needs a smoothness: “matern 3/2”, or “matern, ν = 0.8”".into()),
             ("rational quadratic 1", "it needs α: add “α = 1” to it".into()),
             ("powered exponential", "it needs α: add “α = 1” to it".into()),
+            ("powered exponential by, α = 1", "“by” needs “coordinates” behind it".into()),
             ("gaussian 1 2", "“2” has no meaning there".into()),
             ("gaussian lengthscale", "“lengthscale” needs a number behind it".into()),
             ("gaussian [0.5, 2", "“[” needs a “]” behind it".into()),

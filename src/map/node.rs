@@ -365,8 +365,8 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
-    /// a [`FeatureMap`] without gradients, [`Memory`](Error::Memory) if the result does not fit in memory,
-    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// a [`FeatureMap`] without gradients, such as Nyström features of a kernel without them, [`Memory`](Error::Memory) if the
+    /// result does not fit in memory, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     #[doc(alias = "vjp")]
     #[doc(alias = "gradient")]
     #[inline(never)]

@@ -203,15 +203,25 @@ struct Turned<T> {
     matrix: Array2<f64>,
 }
 
+impl<T: Real> Turned<T> {
+    /// My.
+    fn turned(&self, y: &[T]) -> Vec<T> {
+        let wide: Vec<f64> = y.iter().map(|v| v.widen()).collect();
+        matrix_times(&self.matrix, &wide).into_iter().map(T::narrow).collect()
+    }
+}
+
 impl<T: Real> Kernel<T> for Turned<T> {
     fn check_dim(&self, d: usize) -> Result<()> {
         check_size("the dimension of the points", self.matrix.ncols(), d)
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        let wide: Vec<f64> = y.iter().map(|v| v.widen()).collect();
-        let turned: Vec<T> = matrix_times(&self.matrix, &wide).into_iter().map(T::narrow).collect();
-        self.kernel.log_of_slices(x, &turned)
+        self.kernel.log_of_slices(x, &self.turned(y))
+    }
+
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        self.kernel.gradient_of_slices(x, &self.turned(y), out)
     }
 
     fn identity(&self) -> Option<Identity> {

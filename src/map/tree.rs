@@ -141,6 +141,10 @@ impl<T: Real> Kernel<T> for KernelOf<T> {
         self.0.kernel().map_or(SignedLog::from(f64::NAN), |kernel| kernel.log_of_slices(x, y))
     }
 
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        self.0.kernel()?.gradient_of_slices(x, y, out)
+    }
+
     fn exponential(&self) -> Option<Exponential> {
         self.0.kernel()?.exponential()
     }

@@ -26,6 +26,7 @@ mod glm;
 mod guards;
 mod hybrid;
 mod identity;
+mod kernel_gradients;
 mod kernels;
 #[cfg(any(feature = "arrow", feature = "sparse"))]
 mod layouts;

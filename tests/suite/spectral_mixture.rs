@@ -205,9 +205,11 @@ fn texts_are_read_as_what_was_written() {
         mixture().with_lengthscale(vec![0.1, 0.2, 1.0 / 3.0]).unwrap(),
         SpectralMixture::sum(&[(0.1, &Gaussian::new(0.3).unwrap()), (0.7, &Laplace::default())]).unwrap(),
         SpectralMixture::cosine(vec![-1e-7]).unwrap(),
+        SpectralMixture::powered_exponential(4.0 / 3.0, vec![0.1, 7.0]).unwrap(),
         SpectralMixture::product(&[
             &Gaussian::new(2.0).unwrap(),
             &SpectralMixture::cosine(vec![1.5, -0.0]).unwrap(),
+            &SpectralMixture::powered_exponential(0.7, 3.0).unwrap(),
         ])
         .unwrap(),
     ] {

@@ -6,9 +6,11 @@ use std::fmt::{Display, Formatter};
 use ndarray::ArrayViewMut1;
 
 use super::harmonics::harmonics;
+use super::powered::Powered;
 use crate::SignedLog;
 use crate::error::{Error, Result, check_positive};
 use crate::generator::Generator;
+use crate::kernel::gradient::{self, ScaledSum};
 use crate::kernel::shift_invariant;
 use crate::kernel::{
     Gaussian, Laplace, Lengthscale, Matern, PoweredExponential, Radius, RationalQuadratic, ShiftInvariant,
@@ -24,12 +26,15 @@ pub(super) enum Factor {
     Cosine(Vec<f64>),
     /// exp(−2 Σₗ sin²(πδₗ/pₗ)/ℓ²).
     Periodic(Periodic),
+    /// exp(−Σₗ |δₗ/ℓₗ|^α).
+    Powered(Powered),
 }
 
 tagged!(Factor, "a factor of a kernel" {
     "named" => Named(kernel: Named),
     "cosine" => Cosine[frequency: Vec<f64>],
     "periodic" => Periodic(kernel: Periodic),
+    "powered exponential by coordinates" => Powered(kernel: Powered),
 });
 
 /// A kernel by its spectral law.
@@ -90,6 +95,10 @@ impl Factor {
         Factor::Periodic(Periodic { periods, lengthscale }).checked()
     }
 
+    pub fn powered(alpha: f64, lengthscale: Lengthscale) -> Result<Self> {
+        Factor::Powered(Powered { alpha, lengthscale }).checked()
+    }
+
     /// The factor in its one form; rejects parameters outside their domain.
     pub fn checked(self) -> Result<Self> {
         let first = |values: &[f64], fits: &dyn Fn(f64) -> bool| values.iter().copied().find(|v| !fits(*v));
@@ -118,14 +127,19 @@ impl Factor {
                 }
                 Factor::Periodic(Periodic { periods, lengthscale })
             }
+            Factor::Powered(kernel) => Factor::Powered(kernel.checked()?),
         })
     }
 
     /// The dimension of the points, if the factor is for one only.
     pub fn dim(&self) -> Option<usize> {
         match self {
-            Factor::Named(Named { lengthscale: Lengthscale::Isotropic(_), .. }) => None,
-            Factor::Named(Named { lengthscale: Lengthscale::PerDimension(scales), .. }) => Some(scales.len()),
+            Factor::Named(Named { lengthscale, .. }) | Factor::Powered(Powered { lengthscale, .. }) => {
+                match lengthscale {
+                    Lengthscale::Isotropic(_) => None,
+                    Lengthscale::PerDimension(scales) => Some(scales.len()),
+                }
+            }
             Factor::Cosine(frequency) => Some(frequency.len()),
             Factor::Periodic(Periodic { periods, .. }) => Some(periods.len()),
         }
@@ -144,16 +158,19 @@ impl Factor {
             values.iter().enumerate().map(|(l, v)| of(*v, ell.at(l))).collect()
         };
         self.dim().map_or(Ok(()), |d| ell.check_dim(d))?;
+        let stretched = |own: &Lengthscale| -> Lengthscale {
+            match (own, same.as_ref().unwrap_or(ell)) {
+                (Lengthscale::Isotropic(own), Lengthscale::Isotropic(other)) => (own * other).into(),
+                (Lengthscale::Isotropic(own), Lengthscale::PerDimension(scales)) => {
+                    scales.iter().map(|scale| own * scale).collect::<Vec<f64>>().into()
+                }
+                (Lengthscale::PerDimension(scales), _) => each(scales, &|own, other| own * other).into(),
+            }
+        };
         match self {
-            Factor::Named(Named { law, lengthscale }) => {
-                let lengthscale = match (lengthscale, same.as_ref().unwrap_or(ell)) {
-                    (Lengthscale::Isotropic(own), Lengthscale::Isotropic(other)) => (own * other).into(),
-                    (Lengthscale::Isotropic(own), Lengthscale::PerDimension(scales)) => {
-                        scales.iter().map(|scale| own * scale).collect::<Vec<f64>>().into()
-                    }
-                    (Lengthscale::PerDimension(scales), _) => each(scales, &|own, other| own * other).into(),
-                };
-                Factor::of_law(*law, lengthscale)
+            Factor::Named(Named { law, lengthscale }) => Factor::of_law(*law, stretched(lengthscale)),
+            Factor::Powered(Powered { alpha, lengthscale }) => {
+                Factor::powered(*alpha, stretched(lengthscale))
             }
             Factor::Cosine(frequency) => Factor::cosine(each(frequency, &|own, other| own / other)),
             Factor::Periodic(Periodic { periods, lengthscale }) => {
@@ -172,6 +189,29 @@ impl Factor {
             }
             Factor::Cosine(frequency) => SignedLog::from(angle(frequency, delta).cos()),
             Factor::Periodic(kernel) => SignedLog::positive(kernel.exponents(delta)[0]),
+            Factor::Powered(kernel) => SignedLog::positive(kernel.exponents(d, delta)[0]),
+        }
+    }
+
+    /// Adds the gradient at a difference, where the factor has this value, times a number.
+    pub fn add_gradient(&self, value: SignedLog, delta: &[f64], times: SignedLog, sum: &mut ScaledSum) {
+        match self {
+            Factor::Named(Named { law, lengthscale }) => {
+                let mut vector: Vec<f64> = lengthscale.divide(delta).collect();
+                let found = visit(*law, |kernel| gradient::at(kernel, value, &mut vector));
+                let ln_scale = found.ok().flatten().unwrap_or(f64::NAN);
+                let vector: Vec<f64> = lengthscale.divide(&vector).collect();
+                sum.add(&vector, times.times(SignedLog::positive(ln_scale)));
+            }
+            Factor::Cosine(frequency) => {
+                let sin = angle(frequency, &|l| delta[l]).sin();
+                sum.add(frequency, times.times(SignedLog::from(-sin)));
+            }
+            Factor::Periodic(kernel) => {
+                let ln_factor = (TAU / (kernel.lengthscale * kernel.lengthscale)).ln();
+                sum.add(&kernel.slopes(delta), times.times(value).scaled(ln_factor));
+            }
+            Factor::Powered(kernel) => sum.add(&kernel.slopes(delta), times.times(value)),
         }
     }
 
@@ -194,6 +234,10 @@ impl Factor {
             }
             Factor::Periodic(kernel) => {
                 let [ln, gap] = kernel.exponents(delta);
+                of_ln(ln, shift_invariant::ln_variance(ln, gap))
+            }
+            Factor::Powered(kernel) => {
+                let [ln, gap] = kernel.exponents(d, delta);
                 of_ln(ln, shift_invariant::ln_variance(ln, gap))
             }
         }
@@ -244,6 +288,10 @@ impl Factor {
                     Ok(())
                 })
             }
+            Factor::Powered(kernel) => Box::new(move |rng, row| {
+                kernel.add_frequency(rng, row);
+                Ok(())
+            }),
         })
     }
 }
@@ -256,6 +304,12 @@ impl Periodic {
         let squares = || self.periods.iter().enumerate().map(square);
         let scale = self.lengthscale * self.lengthscale;
         [-2.0 * squares().sum::<f64>() / scale, 8.0 * squares().map(|v| v * v).sum::<f64>() / scale]
+    }
+
+    /// The gradient of ln k over 2π/ℓ²: −sin(2πδₗ/pₗ)/pₗ for each coordinate.
+    fn slopes(&self, delta: &[f64]) -> Vec<f64> {
+        let slope = |(v, period): (&f64, &f64)| -(TAU * (v % period / period)).sin() / period;
+        delta.iter().zip(&self.periods).map(slope).collect()
     }
 }
 
@@ -303,6 +357,7 @@ impl Display for Factor {
             Factor::Periodic(Periodic { periods, lengthscale }) => {
                 write!(f, "periodic {periods:?}, lengthscale {lengthscale}")
             }
+            Factor::Powered(kernel) => kernel.fmt(f),
         }
     }
 }

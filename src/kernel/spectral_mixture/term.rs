@@ -6,6 +6,7 @@ use super::factor::{Factor, Moments, Sampler};
 use crate::SignedLog;
 use crate::error::{Error, Result, check_positive};
 use crate::kernel::Lengthscale;
+use crate::kernel::gradient::ScaledSum;
 
 /// A weighted product of factors.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,17 @@ impl Term {
     /// The product of the factors at a difference.
     pub fn at(&self, d: usize, delta: &dyn Fn(usize) -> f64) -> SignedLog {
         self.factors.iter().map(|factor| factor.at(d, delta)).fold(SignedLog::from(1.0), SignedLog::times)
+    }
+
+    /// Adds the gradient at a difference without NaN, by the product rule.
+    pub fn add_gradient(&self, delta: &[f64], sum: &mut ScaledSum) {
+        let at = |l: usize| delta[l];
+        let values: Vec<SignedLog> = self.factors.iter().map(|factor| factor.at(delta.len(), &at)).collect();
+        for (j, factor) in self.factors.iter().enumerate() {
+            let others = values.iter().enumerate().filter(|(i, _)| *i != j).map(|(_, value)| *value);
+            let others = others.fold(SignedLog::from(self.weight), SignedLog::times);
+            factor.add_gradient(values[j], delta, others, sum);
+        }
     }
 
     /// The moments of cos(ω·δ).

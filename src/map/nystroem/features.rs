@@ -28,6 +28,8 @@ pub(super) struct ScaledFeatures {
     kernels: Vec<f64>,
     /// The features divided by the largest of a point, n × D.
     pub values: Vec<f64>,
+    /// t of each point.
+    tops: Vec<f64>,
     /// The largest A e^(−t) k(x) in magnitude of each point.
     largest: Vec<f64>,
     /// ln of the divisors of the features; NaN for a point that is not finite.
@@ -57,10 +59,12 @@ impl Projected {
         let mut all = ScaledFeatures {
             kernels: vec![0.0; n * m],
             values: vec![0.0; n * self.feature_dim()],
+            tops: vec![0.0; n],
             largest: vec![0.0; n],
             log_scales: vec![0.0; n],
         };
-        self.landmarks.values(x, &mut all.kernels, &mut all.log_scales);
+        self.landmarks.values(x, &mut all.kernels, &mut all.tops);
+        all.log_scales.copy_from_slice(&all.tops);
         product(isa, &all.kernels, m, self.packed.all(), &mut all.values, self.feature_dim());
         let rows = all.values.chunks_exact_mut(self.feature_dim()).zip(&mut all.largest);
         for ((values, largest), scale) in rows.zip(&mut all.log_scales) {
@@ -80,20 +84,31 @@ impl Projected {
         crate::SignedLog::from(product).scaled(x.log_scales[0] + y.log_scales[0])
     }
 
-    /// Writes the gradient of Σ c_f φ_f(x)/e^s with the scale s of the features held fixed.
-    fn pull_back_row(&self, x: &[f64], cotangents: &[f64], out: &mut [f64]) {
-        let ScaledFeatures { kernels, largest, log_scales, .. } = self.features(x);
-        let mut weighted = vec![0.0; kernels.len()];
+    /// Writes the gradient of Σ c_f φ_f(x)/e^s with the scale s of the features held fixed, and returns s.
+    pub(super) fn pull_back_row(&self, x: &[f64], cotangents: &[f64], out: &mut [f64]) -> f64 {
+        let ScaledFeatures { mut kernels, tops, largest, log_scales, .. } = self.features(x);
+        let mut weights = vec![0.0; kernels.len()];
         for (row, cotangent) in self.factor.rows().into_iter().zip(cotangents) {
-            add_scaled(Isa::best(), &mut weighted, *cotangent, slice_of(&row));
+            add_scaled(Isa::best(), &mut weights, *cotangent, slice_of(&row));
         }
-        // Where all features are 0 they are so near x, too.
-        let divisor = if largest[0] > 0.0 { largest[0] } else { f64::INFINITY };
-        weighted.iter_mut().zip(&kernels).for_each(|(weight, kernel)| *weight *= kernel / divisor);
-        self.landmarks.pull_back(x, &weighted, out);
+        // Features that are all 0 have the scale of the kernel values.
+        let divisor = if largest[0] > 0.0 { largest[0] } else { 1.0 };
+        match self.landmarks.is_gaussian() {
+            true => {
+                kernels.iter_mut().for_each(|kernel| *kernel /= divisor);
+                self.landmarks.pull_back_gaussian(x, &weights, &kernels, out);
+            }
+            false => self.landmarks.pull_back(x, &weights, [tops[0], divisor.ln()], out),
+        }
         if log_scales[0].is_nan() {
             out.fill(f64::NAN);
         }
+        log_scales[0]
+    }
+
+    /// Whether the kernel has gradients, and the features by it.
+    pub(super) fn has_gradients(&self) -> bool {
+        self.landmarks.has_gradients()
     }
 }
 
@@ -129,7 +144,7 @@ impl<T: Real> FeatureMap<T> for Projected {
         cotangents: ArrayView2<'_, T>,
         mut out: ArrayViewMut2<'_, T>,
     ) -> bool {
-        if !self.landmarks.has_gradients() {
+        if !self.has_gradients() {
             return false;
         }
         let mut gradient = vec![0.0; self.dim()];

@@ -62,11 +62,16 @@ use values::{Landmarks, check_points, valued};
 /// is K̂. [`trace_error`](Nystroem::trace_error) is its relative distance from K on the diagonal. Estimate it on points that the
 /// features were not fitted to, where it is larger.
 ///
+/// # Gradients
+/// [`Map::pull_back`] gives gradients for every kernel that has [gradients](crate::kernel::Kernel::gradient): all but activation kernels,
+/// and kernels of your own that state no [slope](crate::extend::ShiftInvariant::log_slope). So does the kernel K̂ of the map. At a landmark
+/// where K has a kink, that landmark adds 0.
+///
 /// # Exact where
 /// x or y is a landmark, before a [truncation](Nystroem::truncated).
 ///
 /// # Cost
-/// A point takes M kernel values and O(MD). Fitting costs O(M³) for the eigenvalues, and O(nM(d + M)) for `fit`, `pivoted` and `greedy`.
+/// A point takes M kernel values and O(MD), its gradient about as much again. Fitting costs O(M³) for the eigenvalues, and O(nM(d + M)) for `fit`, `pivoted` and `greedy`.
 /// Fitting needs the Cargo feature `faer` or `ndarray-linalg`.
 ///
 /// # When

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use super::features::Projected;
+use super::features::{Projected, ScaledFeatures};
 use crate::SignedLog;
 use crate::digest::{Digest, Identity};
 use crate::error::{Error, Result, check_positive, check_size};
@@ -128,6 +128,14 @@ impl Kernel<f64> for NystroemKernel {
 
     fn log_of_slices(&self, x: &[f64], y: &[f64]) -> SignedLog {
         self.features.log_product(x, y)
+    }
+
+    fn gradient_of_slices(&self, x: &[f64], y: &[f64], out: &mut [f64]) -> Option<f64> {
+        if !self.features.has_gradients() {
+            return None;
+        }
+        let ScaledFeatures { values, log_scales, .. } = self.features.features(y);
+        Some(self.features.pull_back_row(x, &values, out) + log_scales[0])
     }
 
     fn identity(&self) -> Option<Identity> {

@@ -2,7 +2,9 @@
 
 use ndarray::Array2;
 
+use crate::SignedLog;
 use crate::error::{Error, Result, check_positive};
+use crate::kernel::gradient::ScaledSum;
 use crate::kernel::{Kernel, Lengthscale};
 use crate::map::AnyKernel;
 use crate::numeric::{self, Isa, Packed, product, slice_of, squared_norm};
@@ -101,20 +103,41 @@ impl Landmarks {
         top
     }
 
-    /// Writes Σⱼ wⱼ ∂K(x, zⱼ)/∂x for the values wⱼ K(x, zⱼ) of a Gaussian kernel; for others returns `false`.
-    pub fn pull_back(&self, x: &[f64], weighted: &[f64], out: &mut [f64]) -> bool {
-        let Some(centred) = &self.centred else { return false };
+    /// Writes Σⱼ wⱼ vⱼ ∂ln K(x, zⱼ)/∂x for weights w and values v of a Gaussian kernel; for others 0.
+    pub fn pull_back_gaussian(&self, x: &[f64], weights: &[f64], values: &[f64], out: &mut [f64]) {
         out.fill(0.0);
-        for (z, weight) in slice_of(&self.points).chunks_exact(self.dim()).zip(weighted) {
+        let Some(centred) = &self.centred else { return };
+        let rows = slice_of(&self.points).chunks_exact(self.dim());
+        for (z, (weight, value)) in rows.zip(weights.iter().zip(values)) {
+            let weight = weight * value;
             out.iter_mut().zip(z).zip(x).for_each(|((out, z), x)| *out += weight * (z - x));
         }
         out.iter_mut().zip(&centred.scales).for_each(|(out, scale)| *out /= scale * scale);
-        true
     }
 
-    /// Whether the kernel has gradients here.
-    pub fn has_gradients(&self) -> bool {
+    /// Writes Σⱼ wⱼ ∂K(x, zⱼ)/∂x over e^t for a sum t of logarithms, which are subtracted one after the other. Gradients may be of another
+    /// size than values.
+    pub fn pull_back(&self, x: &[f64], weights: &[f64], logarithms: [f64; 2], out: &mut [f64]) {
+        let mut sum = ScaledSum::new(self.dim());
+        for (z, weight) in slice_of(&self.points).chunks_exact(self.dim()).zip(weights) {
+            let ln_scale = self.kernel.gradient_of_slices(x, z, out).unwrap_or(f64::NAN);
+            let [top, divisor] = logarithms;
+            sum.add(out, SignedLog::from(*weight).scaled(ln_scale - top - divisor));
+        }
+        for (out, number) in out.iter_mut().zip(&sum.numbers) {
+            *out = SignedLog::from(*number).scaled(sum.ln_scale).value();
+        }
+    }
+
+    /// Whether the kernel is the Gaussian one.
+    pub fn is_gaussian(&self) -> bool {
         self.centred.is_some()
+    }
+
+    /// Whether the kernel has gradients: all of them or none.
+    pub fn has_gradients(&self) -> bool {
+        let z = &slice_of(&self.points)[..self.dim()];
+        self.centred.is_some() || self.kernel.gradient_of_slices(z, z, &mut vec![0.0; self.dim()]).is_some()
     }
 }
 

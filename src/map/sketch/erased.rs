@@ -100,6 +100,11 @@ impl<T: Real> Kernel<T> for Widened {
         self.0.log_of_slices(&x, &y)
     }
 
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        let [x, y] = [x, y].map(|x| x.iter().map(|v| v.widen()).collect::<Vec<_>>());
+        self.0.gradient_of_slices(&x, &y, out)
+    }
+
     fn exponential(&self) -> Option<Exponential> {
         self.0.exponential()
     }

@@ -6,9 +6,10 @@ mod refusals;
 #[cfg(feature = "serde")]
 mod stored;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis, arr1, arr2, concatenate, s};
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Laplace, Matern, RationalQuadratic, Smoothness, Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Laplace, Matern, PoweredExponential, RationalQuadratic,
+    RegularisedSoftmax, Smoothness, Softmax, SpectralMixture,
 };
 use random_features::map::{AnyKernel, Nystroem};
 use random_features::testing::conform;
@@ -198,28 +199,111 @@ fn narrow_features_are_near_wide_ones() {
     }
 }
 
-/// Gradients of the Gaussian kernel against differences; other kernels have none.
+/// Kernels with gradients beside those of [`kernels`].
+fn smooth_kernels() -> Vec<AnyKernel> {
+    let wave = SpectralMixture::cosine(vec![1.0, 0.5, -2.0]).unwrap();
+    let mixture = SpectralMixture::sum(&[(0.3, &wave), (0.7, &Laplace::new(2.0).unwrap())]).unwrap();
+    let mut all = kernels();
+    all.retain(|kernel| !matches!(kernel, AnyKernel::ActivationKernel(_)));
+    all.extend([
+        RegularisedSoftmax::new(vec![1.0, 2.0, 1.5]).unwrap().into(),
+        Matern::new(Smoothness::of(0.8).unwrap(), vec![0.5, 1.0, 2.0]).unwrap().into(),
+        PoweredExponential::new(1.3, 1.5).unwrap().into(),
+        mixture.into(),
+    ]);
+    all
+}
+
+/// Gradients of every kernel that has them, against differences.
 #[test]
 fn gradients_are_slopes() {
-    let (z, x) = (points::<f64>(8, 3, 1.0), points::<f64>(5, 3, 3.0));
-    let features = Nystroem::new(Gaussian::new(vec![0.6, 1.0, 2.0]).unwrap(), &z).unwrap();
-    let map = features.map::<f64>().unwrap();
-    let cotangents = points::<f64>(5, features.feature_dim(), 1.0);
-    let found = map.pull_back(Side::X, &x, &cotangents).unwrap();
-    let scales = map.features(Side::X, &x).unwrap().log_scales().to_owned();
-    let sum = |x: &Array2<f64>, i: usize| {
-        let phi = map.transform(x).unwrap();
-        cotangents.row(i).dot(&phi.row(i)) * (-scales[[i, 0]]).exp()
-    };
-    for ((i, k), gradient) in found.indexed_iter() {
-        let [above, below] = [1e-5, -1e-5].map(|step| {
-            let mut x = x.clone();
-            x[[i, k]] += step;
-            sum(&x, i)
-        });
-        let slope = (above - below) / 2e-5;
-        assert!((gradient - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{gradient} {slope}");
+    // The angular kernel has kinks at multiples of landmarks.
+    let (z, x) = (points::<f64>(8, 3, 1.0), points::<f64>(13, 3, 3.0).slice(s![8.., ..]).to_owned());
+    for kernel in smooth_kernels() {
+        let features = Nystroem::new(kernel.clone(), &z).unwrap();
+        let map = features.map::<f64>().unwrap();
+        let cotangents = points::<f64>(5, features.feature_dim(), 1.0);
+        let found = map.pull_back(Side::X, &x, &cotangents).unwrap();
+        let scales = map.features(Side::X, &x).unwrap().log_scales().to_owned();
+        let sum = |x: &Array2<f64>, i: usize| {
+            let phi = map.transform(x).unwrap();
+            cotangents.row(i).dot(&phi.row(i)) * (-scales[[i, 0]]).exp()
+        };
+        for ((i, k), gradient) in found.indexed_iter() {
+            let [above, below] = [1e-5, -1e-5].map(|step| {
+                let mut x = x.clone();
+                x[[i, k]] += step;
+                sum(&x, i)
+            });
+            let slope = (above - below) / 2e-5;
+            assert!((gradient - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{kernel}: {gradient} {slope}");
+        }
+        let narrow = features.map::<f32>().unwrap().pull_back(
+            Side::X,
+            &x.mapv(|v| v as f32),
+            &cotangents.mapv(|v| v as f32),
+        );
+        let most = found.iter().fold(1.0, |most: f64, v| most.max(v.abs()));
+        let off = narrow.unwrap().mapv(f64::from) - found;
+        assert!(off.iter().all(|v| v.abs() < 1e-4 * most), "{kernel}: {off}");
     }
-    let other = Nystroem::new(Laplace::new(1.0).unwrap(), &z).unwrap().map::<f64>().unwrap();
-    assert!(matches!(other.pull_back(Side::X, &x, &cotangents), Err(Error::Unsupported { .. })));
+    let relu = ActivationKernel::new(Activation::Relu).unwrap();
+    let other = Nystroem::new(relu, &z).unwrap();
+    let (map, cotangents) = (other.map::<f64>().unwrap(), points::<f64>(5, other.feature_dim(), 1.0));
+    assert!(matches!(map.pull_back(Side::X, &x, &cotangents), Err(Error::Unsupported { .. })));
+    let (x, y) = (x.row(0).to_owned(), x.row(1).to_owned());
+    assert!(matches!(map.kernel().unwrap().gradient(&x, &y), Err(Error::Unsupported { .. })));
+}
+
+/// The kernel K̂ of the map has gradients where K has.
+#[test]
+fn estimates_have_gradients() {
+    let z = points::<f64>(8, 3, 1.0);
+    let (x, y) = (points::<f64>(1, 3, 0.7).row(0).to_owned(), points::<f64>(5, 3, 1.3).row(4).to_owned());
+    for kernel in smooth_kernels() {
+        let map = Nystroem::new(kernel.clone(), &z).unwrap().map::<f64>().unwrap();
+        let own = map.kernel().unwrap();
+        let found = own.gradient(&x, &y).unwrap();
+        for (k, found) in found.iter().enumerate() {
+            let [above, below] = [1e-5, -1e-5].map(|step| {
+                let mut x = x.clone();
+                x[k] += step;
+                own.value(&x, &y).unwrap()
+            });
+            let slope = (above - below) / 2e-5;
+            assert!((found - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{kernel}: {found} {slope}");
+        }
+    }
+}
+
+/// Two landmarks with values of one size and other signs: the feature is 0 between them, its slope is not.
+#[test]
+fn features_of_0_have_their_slope() {
+    let z = arr2(&[[-1.0], [1.0]]);
+    let laplace: AnyKernel = Laplace::new(1.0).unwrap().into();
+    for (kernel, slope) in [(gaussian(1.0).into(), 2.0), (laplace, 2.0)] {
+        let features = Nystroem::from_parts(kernel.clone(), z.clone(), arr2(&[[-1.0, 1.0]])).unwrap();
+        let map = features.map::<f64>().unwrap();
+        let (x, ones) = (arr2(&[[0.0]]), arr2(&[[1.0]]));
+        assert_eq!(map.transform(&x).unwrap(), arr2(&[[0.0]]));
+        let scale = map.features(Side::X, &x).unwrap().log_scales()[[0, 0]];
+        let found = map.pull_back(Side::X, &x, &ones).unwrap()[[0, 0]] * scale.exp();
+        let value: f64 = kernel.kernel().unwrap().value(&arr1(&[0.0]), &arr1(&[1.0])).unwrap();
+        assert!((found - slope * value).abs() < 1e-14, "{kernel}: {found}");
+    }
+}
+
+/// Slopes may be far larger than values: near a kink, at a landmark beside it, and far from all landmarks.
+#[test]
+fn gradients_near_and_far() {
+    let powered = PoweredExponential::new(0.5, 1.0).unwrap();
+    let features = Nystroem::from_parts(powered, arr2(&[[0.0]]), arr2(&[[1.0]])).unwrap();
+    let map = features.map::<f64>().unwrap();
+    let x = arr2(&[[0.0], [1e-150], [-1e-12], [1e4], [1e100], [f64::NAN]]);
+    let found = map.pull_back(Side::X, &x, &Array2::ones((6, 1))).unwrap();
+    // The features are their own scale, so that gradients are those of logarithms.
+    for (found, expected) in found.iter().zip([0.0, -0.5e75, 0.5e6, -0.5e-2, -0.5e-50]) {
+        assert!((found - expected).abs() <= 1e-9 * f64::abs(expected), "{found} {expected}");
+    }
+    assert!(found[[5, 0]].is_nan());
 }
