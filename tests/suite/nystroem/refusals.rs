@@ -83,7 +83,7 @@ fn numbers_without_a_kernel_value_are_refused() {
     // Softmax at norms of 100, and a kernel that is 0.
     let large = arr2(&[[1.0, 0.0], [100.0, 0.0]]);
     let found = message(Nystroem::new(Softmax::default(), &large));
-    assert!(found.starts_with("row 1 of the kernel values of the landmarks"), "{found}");
+    assert!(found.starts_with("row 1, column 1 of the kernel values of the landmarks"), "{found}");
     let found = message(Nystroem::greedy(Softmax::default(), &large, 1));
     assert!(found.starts_with("row 1 of the kernel values K(x, x) of the points"), "{found}");
     let relu = ActivationKernel::new(Activation::Relu).unwrap();
