@@ -42,6 +42,9 @@ impl Softmax {
     }
 }
 
+/// ln of the largest entry of a gradient that is divided by its scale.
+const LARGEST: f64 = 600.0;
+
 identified! { Softmax { lengthscale } }
 
 impl<T: Real> Kernel<T> for Softmax {
@@ -53,7 +56,7 @@ impl<T: Real> Kernel<T> for Softmax {
         SignedLog::positive(self.lengthscale.sum(x, y, |x, y| x * y))
     }
 
-    /// Writes y/ℓ² over its largest entry if that overflows.
+    /// Writes y/ℓ², or if that overflows, its quotient by a number that leaves the largest entry within the range.
     fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
         let ln_value = self.lengthscale.sum(x, y, |x, y| x * y);
         for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
@@ -63,11 +66,11 @@ impl<T: Real> Kernel<T> for Softmax {
             return Some(ln_value);
         }
         let ln = |(l, y): (usize, &T)| y.widen().abs().ln() - 2.0 * self.lengthscale.at(l).ln();
-        let largest = y.iter().enumerate().map(ln).fold(f64::NEG_INFINITY, f64::max);
+        let unit = y.iter().enumerate().map(ln).fold(f64::NEG_INFINITY, f64::max) - LARGEST;
         for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
-            *out = (ln((l, y)) - largest).exp().copysign(y.widen());
+            *out = (ln((l, y)) - unit).exp().copysign(y.widen());
         }
-        Some(ln_value + largest)
+        Some(ln_value + unit)
     }
 
     fn exponential(&self) -> Option<Exponential> {
