@@ -67,7 +67,7 @@ pub enum Error {
         what: &'static str,
         /// The first such row, from 0.
         row: usize,
-        /// The first such column of the row, from 0; `None` where the number follows from several columns.
+        /// The first such column of the row, from 0; `None` where the number follows from several columns or is not sought.
         column: Option<usize>,
     },
     /// Frequencies were drawn for a different kernel.

@@ -33,7 +33,14 @@ pub fn circumstances() -> String {
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim()).to_owned();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{model}, {threads} threads, {}, version {}", today(), env!("CARGO_PKG_VERSION"))
+    format!("{model}, {threads} threads, {}, version {}", today(), version())
+}
+
+/// The version of the library.
+fn version() -> &'static str {
+    let mut lines = include_str!("../../Cargo.toml").lines();
+    let version = lines.find_map(|line| line.strip_prefix("version = "));
+    version.unwrap_or_default().trim_matches('"')
 }
 
 /// The day in universal time, as year-month-day.

@@ -60,18 +60,19 @@ pub fn periodic<T: Real>(x: &ArrayRef2<T>, periods: &[(usize, f64)]) -> Result<A
             });
         }
     }
+    let has_period = |column: usize| period_of[column].is_some();
+    if let Some(((row, k), _)) = x.indexed_iter().find(|((_, k), v)| has_period(*k) && !v.is_finite()) {
+        return Err(Error::NotFinite { what: "x", row, column: Some(k) });
+    }
     let mut result = Array2::zeros((x.nrows(), d + periods.len()));
     let mut place = 0;
-    for ((k, column), period) in x.columns().into_iter().enumerate().zip(period_of) {
+    for (column, period) in x.columns().into_iter().zip(period_of) {
         let Some(period) = period else {
             result.column_mut(place).assign(&column);
             place += 1;
             continue;
         };
         for (row, t) in column.iter().enumerate() {
-            if !t.is_finite() {
-                return Err(Error::NotFinite { what: "x", row, column: Some(k) });
-            }
             // The remainder is exact up to one rounding, however many periods t is from 0.
             let (sin, cos) = (TAU * (t.widen().rem_euclid(period) / period)).sin_cos();
             (result[[row, place]], result[[row, place + 1]]) = (T::narrow(cos), T::narrow(sin));

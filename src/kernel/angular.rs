@@ -41,7 +41,7 @@ pub(super) struct Angle {
 impl Angle {
     pub fn between(coordinates: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
         let (x, y) = (norm(coordinates.clone().map(|(x, _)| x)), norm(coordinates.clone().map(|(_, y)| y)));
-        if x.is_zero() || y.is_zero() {
+        if is_nothing(x, y) {
             let right = std::f64::consts::SQRT_2;
             return Angle { sum: right, difference: right, cos: 0.0, ln_norms: f64::NEG_INFINITY };
         }
@@ -91,6 +91,11 @@ pub(super) fn max_abs(x: impl Iterator<Item = f64>) -> f64 {
 fn norm(x: impl Iterator<Item = f64> + Clone) -> Norm {
     let largest = max_abs(x.clone());
     Norm { largest, rest: x.map(|v| (v / largest) * (v / largest)).sum::<f64>().sqrt() }
+}
+
+/// Whether a point is 0, and no number of the other is NaN.
+fn is_nothing(x: Norm, y: Norm) -> bool {
+    (x.is_zero() && !y.largest.is_nan()) || (y.is_zero() && !x.largest.is_nan())
 }
 
 /// ln ‖x‖; −∞ for 0.
@@ -154,12 +159,12 @@ impl<T: Real> Kernel<T> for Angular {
         SignedLog::from(FRAC_2_PI * angle.complement())
     }
 
-    /// 2/(π‖x‖) in the direction in which the angle falls; 0 where it is 0 or π up to rounding, and if a point is 0.
+    /// Writes 2/(π‖x‖) in the direction in which the angle falls; 0 where it is 0 or π up to rounding, and if a point is 0.
     fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
         let coordinates = x.iter().zip(y).map(|(x, y)| (x.widen(), y.widen()));
         let (x, y) = (norm(coordinates.clone().map(|(x, _)| x)), norm(coordinates.clone().map(|(_, y)| y)));
         let angle = Angle::between(coordinates.clone());
-        if x.is_zero() || y.is_zero() || angle.sin() < 4.0 * f64::EPSILON {
+        if is_nothing(x, y) || angle.sin() < 4.0 * f64::EPSILON {
             out.fill(0.0);
             return Some(f64::NEG_INFINITY);
         }

@@ -17,7 +17,7 @@ const FAR: f64 = 1e300;
 /// The curvature of an exponent above which a factor e⁻ᵘ hardly moves its top.
 const NARROW: f64 = 100.0;
 
-/// A size below which e⁷⁰⁰ times it is nothing.
+/// The size below which the part of an exponential that is linear in v is nothing.
 const TINY: f64 = 1e-290;
 
 /// The trapezoidal rule over ln G.
@@ -57,7 +57,7 @@ impl Rule {
     }
 }
 
-/// Where the integrand of k is largest: its exponent ν(u + 1 − eᵘ) − ½‖δ‖²e⁻ᵘ is concave, and its slope is 0 where νG² − νG = ½‖δ‖².
+/// The place at which the integrand of k is largest: its exponent ν(u + 1 − eᵘ) − ½‖δ‖²e⁻ᵘ is concave, and its slope is 0 where νG² − νG = ½‖δ‖².
 struct Top {
     /// G.
     largest: f64,
@@ -90,17 +90,20 @@ pub fn ln_mean(nu: f64, square: f64) -> f64 {
     (top + rule.relative_sum(below).ln()).min(0.0)
 }
 
-/// E\[exp(−‖δ‖²/(2G))/G\]/k at ‖δ‖ = `distance`, finite and above 0: minus the derivative of ln k by ½‖δ‖².
-pub fn inverse_mean(nu: f64, distance: f64) -> f64 {
+/// Minus the slope of ln k at ‖δ‖ = `distance`, finite and above 0: ‖δ‖ E\[exp(−‖δ‖²/(2G))/G\]/k.
+pub fn steepness(nu: f64, distance: f64) -> f64 {
     let square = distance * distance;
     let Top { largest, of_weight, of_kernel } = Top::new(nu, square);
     if of_weight + of_kernel < NARROW {
-        return (ln_inverse_mean(nu, distance) - ln_mean(nu, square)).exp();
+        let ln_mean = ln_inverse_mean(nu, distance) - ln_mean(nu, square);
+        let mean = ln_mean.exp();
+        // Near 0 the mean may exceed the range of numbers while its product with a tiny distance does not.
+        return if mean.is_finite() { distance * mean } else { (distance.ln() + ln_mean).exp() };
     }
     // Both means have nearly the same narrow integrand, and ln k may be large.
     let rule = Rule::new(nu, of_weight + of_kernel);
     let below = |v: f64| -of_weight * exp_excess(v) - of_kernel * exp_excess(-v);
-    rule.relative_sum(|v| below(v) - v) / rule.relative_sum(below) / largest
+    distance / largest * (rule.relative_sum(|v| below(v) - v) / rule.relative_sum(below))
 }
 
 /// ln E exp(−‖δ‖²/(2G))/G at ‖δ‖ = `distance`.
@@ -108,7 +111,7 @@ fn ln_inverse_mean(nu: f64, distance: f64) -> f64 {
     // The exponent ν(u + 1 − eᵘ) − u − ½‖δ‖²e⁻ᵘ is concave; its slope is 0 where νG − ½‖δ‖²/G = ν − 1. These two sizes have the product
     // ½ν‖δ‖²: the smaller one may be below the range of numbers.
     let gap = (nu - 1.0).abs();
-    let larger = 0.5 * (gap + gap.hypot((2.0 * nu).sqrt() * distance));
+    let larger = (0.5 * (gap + gap.hypot((2.0 * nu).sqrt() * distance))).max(f64::MIN_POSITIVE);
     let larger = Size { value: larger, ln: larger.ln() };
     let value = 0.5 * nu * distance * (distance / larger.value);
     let smaller = Size { value, ln: (0.5 * nu).ln() + 2.0 * distance.ln() - larger.ln };
@@ -244,8 +247,17 @@ mod tests {
         for distance in [1e-300f64, 1e-140, 1e-9, 1e-3, 0.1, 1.0, 7.0, 60.0, 300.0, 1e14, 1e140] {
             let three_halves = 3.0 / (1.0 + 3f64.sqrt() * distance);
             for (nu, exact) in [(0.5, distance.recip()), (1.5, three_halves)] {
-                let found = inverse_mean(nu, distance);
+                let (found, exact) = (steepness(nu, distance), distance * exact);
                 assert!((found / exact - 1.0).abs() <= 2e-13, "{nu} {distance}: {found} {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_distances_have_slopes() {
+        for nu in [0.05, 0.3, 0.5, 1.0, 1.7] {
+            for distance in [5e-324, 1e-310, f64::MIN_POSITIVE] {
+                assert!(steepness(nu, distance).is_finite(), "{nu} {distance}");
             }
         }
     }
@@ -272,6 +284,8 @@ mod tests {
                 let exact = nu * (0.5 * nu).ln() + ratio + 2f64.ln() + (2.0 * nu - 2.0) * distance.ln();
                 let found = ln_inverse_mean(nu, distance);
                 assert!((found - exact).abs() < 1e-2, "{nu} {distance}: {found} {exact}");
+                let slope = (exact + distance.ln()).exp();
+                assert!((steepness(nu, distance) / slope - 1.0).abs() < 2e-2, "{nu} {distance}");
             }
         }
     }

@@ -64,9 +64,10 @@ impl ScaledSum {
         ScaledSum { numbers: vec![0.0; d], ln_scale: f64::NEG_INFINITY }
     }
 
-    /// Adds a vector of d numbers times a factor; nothing if the factor is 0.
+    /// Adds a vector of d numbers times a factor; nothing if one of them is 0.
     pub fn add(&mut self, vector: &[f64], factor: SignedLog) {
-        if factor.sign == 0.0 {
+        let is_nothing = factor.sign == 0.0 || (vector.iter().all(|v| *v == 0.0) && !factor.ln_abs.is_nan());
+        if is_nothing {
             return;
         }
         if factor.ln_abs > self.ln_scale {

@@ -221,7 +221,7 @@ impl ShiftInvariant for Matern {
             Smoothness::Half => -1.0,
             Smoothness::ThreeHalves => -3.0 * distance / (1.0 + t),
             Smoothness::FiveHalves => -5.0 / 3.0 * distance / (1.0 + t / 3.0 * (t / (1.0 + t))),
-            Smoothness::Nu(nu) => -distance * gamma_mixture::inverse_mean(nu, distance),
+            Smoothness::Nu(nu) => -gamma_mixture::steepness(nu, distance),
         })
     }
 

@@ -92,10 +92,11 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// ln K(x, y) for two slices of equal length that [`check_dim`](Kernel::check_dim) accepts.
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog;
 
-    /// Writes numbers g, one for each coordinate, for which the gradient ∂K(x, y)/∂x is eˢ g, and returns s. Slices are those of
-    /// [`log_of_slices`](Kernel::log_of_slices).
+    /// Writes numbers g, one for each of the d coordinates, for which the gradient ∂K(x, y)/∂x is eˢ g, and returns s. Slices have
+    /// equal lengths that [`check_dim`](Kernel::check_dim) accepts.
     ///
-    /// The default is `None` at all points: the kernel then has no gradients.
+    /// s may be infinite: where g is 0, the gradient is 0 nevertheless. A point with NaN has NaN in g or in s. `None` must be
+    /// returned at all points or at none, and the default returns it: the kernel then has no gradients.
     fn gradient_of_slices(&self, _x: &[T], _y: &[T], _out: &mut [f64]) -> Option<f64> {
         None
     }
@@ -144,11 +145,13 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// ```
     ///
     /// It is 0 at x = y for functions of x − y, also where they have a kink, and along each coordinate in which a product over
-    /// coordinates has one. Kernels here are symmetric: ∂K(x, y)/∂y is the gradient at (y, x). NaN in a point gives NaN.
+    /// coordinates has one. Kernels of this module are symmetric: their ∂K(x, y)/∂y is the gradient at (y, x). The kernel of a
+    /// map with a matrix is not. NaN in a point gives NaN.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) for a kernel without gradients: an [`ActivationKernel`], a kernel of your own that
-    /// states no [slope](crate::extend::ShiftInvariant::log_slope), and the kernel of a truncated
+    /// states no [slope](crate::extend::ShiftInvariant::log_slope) or has no
+    /// [`gradient_of_slices`](Kernel::gradient_of_slices), a Nyström kernel of one of these, and the kernel of a truncated
     /// [conditioned](crate::compose::Conditioning) map;
     /// [`Shape`](crate::Error::Shape) if the dimensions differ; the errors of [`check_dim`](Kernel::check_dim).
     fn gradient(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Array1<T>> {

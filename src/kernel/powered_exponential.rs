@@ -28,10 +28,12 @@ use crate::error::{Error, Result};
 /// ```
 ///
 /// # Definition
-/// k(δ) = exp(−‖δ‖^α) with α from 0.2 to 2. [`SpectralMixture::powered_exponential`](super::SpectralMixture::powered_exponential) is the
-/// product exp(−Σₗ |δₗ|^α) over coordinates. It is the Matérn kernel of smoothness ½ for α = 1, and the Gaussian kernel of
+/// k(δ) = exp(−‖δ‖^α) with α from 0.2 to 2. It is the Matérn kernel of smoothness ½ for α = 1, and the Gaussian kernel of
 /// lengthscale ℓ/√2 for α = 2. Functions of a Gaussian process with this kernel have derivatives only for α = 2; below 1 they are
 /// rougher than with the Laplace kernel. For functions with some derivatives take [`Matern`](super::Matern) kernels with ν above 1.
+///
+/// [`SpectralMixture::powered_exponential`](super::SpectralMixture::powered_exponential) is the product exp(−Σₗ |δₗ|^α) over
+/// coordinates.
 ///
 /// # Spectrum
 /// ω = √(2τ) z with z ~ N(0, I) and a positive stable τ of index α/2, in polar form with radii χ_d √(2τ). Their tails are heavy:

@@ -53,23 +53,21 @@ impl<T: Real> Kernel<T> for Softmax {
         SignedLog::positive(self.lengthscale.sum(x, y, |x, y| x * y))
     }
 
-    /// K(x, y) y/ℓ².
+    /// Writes y/ℓ² over its largest entry if that overflows.
     fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
-        let mut write = |unit: f64| {
-            for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
-                let scale = self.lengthscale.at(l);
-                *out = y.widen() / unit / (scale * scale);
-            }
-            max_abs(out.iter().copied())
-        };
         let ln_value = self.lengthscale.sum(x, y, |x, y| x * y);
-        if write(1.0) < f64::INFINITY {
+        for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
+            *out = y.widen() / self.lengthscale.at(l) / self.lengthscale.at(l);
+        }
+        if max_abs(out.iter().copied()) < f64::INFINITY || y.iter().any(|y| !y.is_finite()) {
             return Some(ln_value);
         }
-        // Entries over the largest do not overflow.
-        let largest = max_abs(y.iter().map(|y| y.widen()));
-        write(largest);
-        Some(ln_value + largest.ln())
+        let ln = |(l, y): (usize, &T)| y.widen().abs().ln() - 2.0 * self.lengthscale.at(l).ln();
+        let largest = y.iter().enumerate().map(ln).fold(f64::NEG_INFINITY, f64::max);
+        for (l, (out, y)) in out.iter_mut().zip(y).enumerate() {
+            *out = (ln((l, y)) - largest).exp().copysign(y.widen());
+        }
+        Some(ln_value + largest)
     }
 
     fn exponential(&self) -> Option<Exponential> {

@@ -20,7 +20,8 @@ macro_rules! kernels {
         /// Gaussian, differ only by a factor for each point.
         ///
         /// It is read from text: `softmax`, `gaussian`, `laplace`, `matern 3/2`, `matern, ν = 0.8`, `rational quadratic, α = 1`,
-        /// `powered exponential, α = 1.5`, `powered exponential by coordinates, α = 1.5`, `spectral mixture (0.3 × gaussian 2 × cosine [1.5] + 0.7 × laplace)`, `regularised softmax`, `regularised softmax in dimension 64`, `angular` or `activation
+        /// `powered exponential, α = 1.5`, `powered exponential by coordinates, α = 1.5`, `spectral mixture (0.3 × gaussian 2 ×
+        /// cosine [1.5] + 0.7 × laplace)`, `regularised softmax`, `regularised softmax in dimension 64`, `angular` or `activation
         /// relu, offset 0.1`. The lengthscale, 1 by default, follows: `gaussian 0.5` or `gaussian, lengthscale 0.5`, and one for
         /// each dimension `gaussian, lengthscales [0.5, 2]`. `Display` writes texts that can be read.
         ///

@@ -204,7 +204,7 @@ struct Turned<T> {
 }
 
 impl<T: Real> Turned<T> {
-    /// My.
+    /// The point M y.
     fn turned(&self, y: &[T]) -> Vec<T> {
         let wide: Vec<f64> = y.iter().map(|v| v.widen()).collect();
         matrix_times(&self.matrix, &wide).into_iter().map(T::narrow).collect()

@@ -321,7 +321,7 @@ fn narrow_gradients_are_wide_ones() {
     }
 }
 
-/// The kernel that a map estimates gives gradients as it does itself, also that of turned points.
+/// The kernel that a map estimates gives gradients as it does itself.
 #[test]
 fn kernels_of_maps_have_gradients() {
     let kernel = Gaussian::new(0.8).unwrap();
@@ -347,4 +347,38 @@ fn what_has_no_gradients_says_so() {
     shape(Gaussian::new(vec![1.0, 2.0]).unwrap().gradient(&x, &y));
     let rows = arr2(&[[0.5, -0.2], [0.1, 0.4]]);
     assert_eq!(Gaussian::default().gradient(&rows.column(0), &rows.column(1)).unwrap().len(), 2);
+}
+
+/// Numbers at the ends of their range: powers that overflow, steep Matérn kernels, NaN beside a point that is 0, and ℓ far apart.
+#[test]
+fn ends_of_the_range() {
+    let zero = Array1::<f64>::zeros(1);
+    for (alpha, scale, x) in [(2.0, 0.8, 1e308), (2.0, 1e-10, 1e300), (1.5, 1.0, f64::INFINITY)] {
+        let kernel = SpectralMixture::powered_exponential(alpha, scale).unwrap();
+        assert_eq!(kernel.gradient(&arr1(&[x]), &zero).unwrap()[0], 0.0, "{alpha} {x}");
+    }
+    for nu in [0.05, 0.3, 0.4] {
+        let kernel = matern(nu, 1.0).kernel::<f64>().unwrap();
+        let found = |x: f64| kernel.gradient(&arr1(&[x]), &zero).unwrap()[0];
+        // The slope is a power of δ.
+        let power = (found(1e-290) / found(1e-280)).ln() / (1e-10f64).ln();
+        assert!((power / (2.0 * nu - 1.0) - 1.0).abs() < 1e-2, "{nu}: {power}");
+    }
+    let [nothing, bad] = [arr1(&[0.0, 0.0]), arr1(&[f64::NAN, 1.0])];
+    for (x, y) in [(&nothing, &bad), (&bad, &nothing)] {
+        assert!(Angular.gradient(x, y).unwrap().iter().any(|v| v.is_nan()));
+        assert!(Kernel::<f64>::value(&Angular, x, y).unwrap().is_nan());
+    }
+    let kernel = Softmax::new(vec![1e-10, 1e-150]).unwrap();
+    let gradient = kernel.gradient(&arr1(&[0.0, 0.0]), &arr1(&[1e300, 1e-300])).unwrap();
+    assert!(gradient[0] == f64::INFINITY && (gradient[1] - 1.0).abs() < 1e-9, "{gradient}");
+}
+
+/// Equal lengthscales are one, and the text is read back.
+#[test]
+fn texts_of_products_over_coordinates_are_read_back() {
+    for scales in [vec![2.0, 2.0], vec![1.5], vec![1.0, 3.0]] {
+        let kernel: AnyKernel = SpectralMixture::powered_exponential(1.5, scales).unwrap().into();
+        assert_eq!(kernel.to_string().parse::<AnyKernel>().unwrap(), kernel);
+    }
 }

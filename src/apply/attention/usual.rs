@@ -163,7 +163,9 @@ fn statistics<T: Real>(side: &'static str, tokens: &Array2<T>) -> Result<Statist
         return Err(Error::NoData { what: "the choice of A for the tokens of a head" });
     }
     Statistics::of(tokens).map_err(|error| match error {
-        Error::NotFinite { row, column, .. } => Error::NotFinite { what: side, row, column },
+        Error::NotFinite { row, column: column @ Some(_), .. } => {
+            Error::NotFinite { what: side, row, column }
+        }
         other => other,
     })
 }

@@ -41,7 +41,7 @@ impl<T: Real> Descent<'_, '_, T> {
                 let row = batch.row(i);
                 let blocks = program.blocks().iter().zip(row.log_scales);
                 let parts =
-                    blocks.filter(|(_, scale)| **scale > f64::NEG_INFINITY).map(|(columns, scale)| {
+                    blocks.filter(|(_, scale)| **scale != f64::NEG_INFINITY).map(|(columns, scale)| {
                         let (values, along) = (&row.values[columns.clone()], &along[columns.clone()]);
                         scale.exp() * numeric::dot(Isa::best(), values, along)
                     });

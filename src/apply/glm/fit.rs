@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::descent::Descent;
-use super::few_rows::FewRows;
+use super::few_rows::{FEW_FOR_FIT, FewRows};
 use super::response::Given;
 use super::{Curvature, Glm, GlmLoss, GlmSums, Response};
 use crate::apply::RidgeWarning;
@@ -52,15 +52,20 @@ impl<T: Real> Glm<T> {
     ///
     /// Two classes, counts and the hinge are fitted by Newton's method, in about 4 to 17 steps of O(n D²). From 2048 rows on,
     /// second derivatives serve several steps of O(n D), corrected by the changes of the gradient (L-BFGS). If there are many rows,
-    /// these derivatives are those of a sample. The penalised loss is above its minimum by some 10⁻¹⁴ of itself then. Several
-    /// classes are fitted by Newton's method for K (D + 1) ≤ 2048. Beyond, they are fitted by conjugate gradients with Böhning's
-    /// bound as preconditioner, in about 45 to 250 passes of O(n D K). If D ≥ 2n, features are replaced by n coordinates with
-    /// the same inner products, in O(n² D). Results have the same bits on any number of threads.
+    /// these derivatives are those of a sample. The penalised loss is above its minimum by some 10⁻¹⁴ of itself then; for counts,
+    /// of Σ a (y + e^η).
+    ///
+    /// Several classes are fitted by Newton's method for K (D + 1) ≤ 2048. Beyond, they are fitted by conjugate gradients with
+    /// Böhning's bound as preconditioner, in about 45 to 250 passes of O(n D K).
+    ///
+    /// If D ≥ 8n and no weight is 0, features are replaced by n coordinates with the same inner products. This takes O(n² D) time
+    /// and 60 n D bytes, and n takes the place of D in the other figures. Results have the same bits on any number of threads.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if λ is not positive and finite (without a penalty, classes that can be separated
     /// have no minimum), [`NoData`](crate::Error::NoData) without rows of positive weight,
-    /// [`Factorisation`](crate::Error::Factorisation) if the iteration does not converge, and the errors of
+    /// [`Factorisation`](crate::Error::Factorisation) if the iteration does not converge,
+    /// [`Memory`](crate::Error::Memory) if there is none for what it keeps, and the errors of
     /// [`GlmSums::update`](super::GlmSums::update).
     pub fn fit<'a, 't>(
         &self,
@@ -79,7 +84,7 @@ impl<T: Real> Glm<T> {
             return Ok(GlmFit::new((model, lambda, 0.0), 0.0, 0));
         };
         let warning = model.scale_warning(x);
-        let fit = match FewRows::of(&model, x)? {
+        let fit = match FewRows::of(&model, x, &response, FEW_FOR_FIT)? {
             Some(few) => {
                 let fit = few.model.clone().fit_response(few.coordinates.view().into(), &response, lambda)?;
                 let found = few.lifted(&model, fit.model());
@@ -206,7 +211,7 @@ impl<T: Real> GlmFit<T> {
         self.loss
     }
 
-    /// The number of passes over the rows.
+    /// The number of passes over all rows, or over their coordinates where these take the place of features.
     pub fn passes(&self) -> usize {
         self.passes
     }

@@ -180,7 +180,12 @@ impl<T: Real> Glm<T> {
 
     /// Whether second derivatives are too large to be computed: several classes with K (D + 1) above 2048.
     pub(super) fn is_large(&self) -> bool {
-        self.values() > 1 && self.values().saturating_mul(self.map().feature_dim() + 1) > LARGEST
+        self.is_large_for(self.map().feature_dim())
+    }
+
+    /// Whether second derivatives would be too large for this number of features.
+    pub(super) fn is_large_for(&self, width: usize) -> bool {
+        self.values() > 1 && self.values().saturating_mul(width.saturating_add(1)) > LARGEST
     }
 
     /// Empty sums over rows, with `values` targets.

@@ -94,7 +94,8 @@ impl Newton {
                 return Err(not_found());
             }
             match &mut self.second {
-                Some(second) if moved == 1.0 && keeps => second.stepped(step, gradient, promise),
+                // Rows may still move although the loss hardly falls; new second derivatives move them faster.
+                Some(second) if moved == 1.0 && keeps && !is_last => second.stepped(step, gradient, promise),
                 _ => self.second = None,
             }
             self.last = promise;

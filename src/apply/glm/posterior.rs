@@ -111,7 +111,7 @@ impl<T: Real> GlmFit<T> {
         Ok(means)
     }
 
-    fn single(&self) -> Result<&Single> {
+    pub(super) fn single(&self) -> Result<&Single> {
         match self.curvature.as_ref().map(|curvature| &curvature.kind) {
             Some(CurvatureKind::Single(single)) if self.model().loss != super::GlmLoss::SquaredHinge => {
                 Ok(single)

@@ -10,8 +10,8 @@ const REMEMBERED: usize = 12;
 /// The least share of the predicted decrease that the product of a step and its change of the gradient has. Rounding errors leave
 /// less of it.
 const LEAST: f64 = 1e-3;
-/// The number of steps by known second derivatives that may be left, and the number of features for each step more: new ones take
-/// as long as a pass over the rows for each so many features.
+/// The number of steps by known second derivatives that may be left, and the number of features for which it is one more. New second
+/// derivatives take as long as a pass over the rows for each so many features.
 const STEPS: f64 = 3.0;
 const FEATURES_A_STEP: f64 = 64.0;
 
@@ -84,8 +84,8 @@ impl QuasiNewton {
     }
 }
 
-/// Whether new second derivatives take less time than the steps by known ones that are left until the predicted decrease, which is
-/// `promise` now and falls by `rate` in each step, is `enough`. There are `width` features.
+/// Whether new second derivatives take less time than the steps by known ones that are left. The predicted decrease is `promise` now,
+/// falls by `rate` in each step, and has to become `enough`. There are `width` features.
 pub(super) fn is_slow(promise: f64, rate: f64, enough: f64, width: usize) -> bool {
     let most = STEPS + width as f64 / FEATURES_A_STEP;
     promise > enough && !(rate < 1.0 && (enough / promise).ln() / rate.ln() <= most)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::conjugate::centred_products;
 use super::descent::Descent;
-use super::few_rows::FewRows;
+use super::few_rows::{FEW_FOR_SEARCH, FewRows};
 use super::posterior::NO_EVIDENCE;
 use super::{Curvature, Glm, GlmFit, GlmLoss, Response};
 use crate::apply::ridge::{block_of, check_parts, folds_of, labels_of, repeated_rows};
@@ -46,8 +46,9 @@ impl<T: Real> Glm<T> {
     /// fit of a [`RidgeSearch`](crate::apply::RidgeSearch), as in `Glm::logistic(&fit, 2)`.
     ///
     /// # Cost
-    /// Each λ takes about 4 to 17 steps of O(n D² + D³) time and 12 D² bytes. If D ≥ 2n, it takes steps of O(n³) after one
-    /// decomposition of O(n² D), and one step of O(D³) at the end.
+    /// Each λ takes about 4 to 17 steps of O(n D² + D³) time and 12 D² bytes. If D ≥ 2n and no weight is 0, it takes
+    /// steps of O(n³) after one decomposition of O(n² D) time and 60 n D bytes. One step of O(D³) at the end gives a posterior, if
+    /// λ is above the rounding error of sums of features. For several classes this holds if K (D + 1) ≤ 2048 or K (n + 1) > 2048.
     ///
     /// # Errors
     /// The errors of [`fit`](Glm::fit); [`NoData`](Error::NoData) if folds are needed and each class has one row,
@@ -115,12 +116,14 @@ impl<T: Real> Glm<T> {
         let groups = labels_of(criterion, x.nrows())?;
         let repeated = if by == By::LeftOut { repeated_rows(x, response.y.view(), groups)? } else { None };
         let warnings = model.scale_warning(x).into_iter().chain(repeated);
-        let fit = match FewRows::of(&model, x)? {
-            // The criterion of several classes depends on the number of their weights.
-            Some(few) if few.model.is_large() == model.is_large() => {
-                few.found(&model, x, &response, (division, by))?
-            }
-            _ => found(Descent::at(model, x, &response)?, (division, by))?,
+        // The criterion of several classes depends on the number of their weights, which coordinates would change.
+        let few = match model.is_large() == model.is_large_for(x.nrows()) {
+            true => FewRows::of(&model, x, &response, FEW_FOR_SEARCH)?,
+            false => None,
+        };
+        let fit = match few {
+            Some(few) => few.found(&model, x, &response, (division, by))?,
+            None => found(Descent::at(model, x, &response)?, (division, by))?,
         };
         Ok(fit.with_warnings(warnings))
     }
@@ -139,7 +142,7 @@ fn found<T: Real>(
 }
 
 impl FewRows {
-    /// The search in the coordinates of the rows. It ends with the second derivatives of all features, if rounding does not hide them.
+    /// The search in the coordinates of the rows. It ends with a posterior of all features, if rounding and memory allow it.
     fn found<T: Real>(
         &self,
         model: &Glm<T>,
@@ -149,17 +152,19 @@ impl FewRows {
     ) -> Result<GlmFit<T>> {
         let descent = Descent::at(self.model.clone(), self.coordinates.view().into(), response)?;
         let fit = found(descent, by)?;
-        let (has_posterior, lambda) = (fit.curvature.is_some(), fit.lambda());
+        let lambda = fit.lambda();
+        let has_posterior = fit.single().is_ok();
         let lifted = self.lifted(model, fit.model());
         let fit = fit.with_model(lifted);
-        if !has_posterior || fit.model().is_large() {
+        if !has_posterior {
             return Ok(fit);
         }
         let mut descent = Descent::at(fit.model().clone(), x, response)?;
         let terms = descent.model.loss.terms(&descent.eta, response);
-        match Curvature::of(&descent.sums(&terms)?, lambda).and_then(|curvature| curvature.exact(lambda)) {
+        let curvature = descent.sums(&terms).and_then(|sums| Curvature::of(&sums, lambda)?.exact(lambda));
+        match curvature {
             Ok(curvature) => Ok(fit.with_curvature(curvature)),
-            Err(Error::Singular { .. }) => Ok(fit),
+            Err(Error::Singular { .. } | Error::Memory { .. }) => Ok(fit),
             Err(error) => Err(error),
         }
     }

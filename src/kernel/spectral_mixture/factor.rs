@@ -82,6 +82,17 @@ impl Moments {
 /// Adds a frequency of a factor to a row.
 pub(super) type Sampler<'a> = Box<dyn Fn(&mut Generator, &mut ArrayViewMut1<'_, f64>) -> Result<()> + 'a>;
 
+/// The one ℓ of all coordinates, if they are stated one by one.
+fn one_for_all(ell: &Lengthscale) -> Option<Lengthscale> {
+    match ell {
+        Lengthscale::PerDimension(scales) => {
+            let first = scales.first()?;
+            scales.iter().all(|scale| scale == first).then_some(Lengthscale::Isotropic(*first))
+        }
+        Lengthscale::Isotropic(_) => None,
+    }
+}
+
 impl Factor {
     pub fn of_law(law: Radius, lengthscale: Lengthscale) -> Result<Self> {
         Factor::Named(Named { law, lengthscale }).checked()
@@ -96,6 +107,8 @@ impl Factor {
     }
 
     pub fn powered(alpha: f64, lengthscale: Lengthscale) -> Result<Self> {
+        // Its text has one form, so that it is read back as it was.
+        let lengthscale = one_for_all(&lengthscale).unwrap_or(lengthscale);
         Factor::Powered(Powered { alpha, lengthscale }).checked()
     }
 
@@ -148,12 +161,7 @@ impl Factor {
     /// The factor of points divided by ℓ.
     pub fn stretched(&self, ell: &Lengthscale) -> Result<Self> {
         // One ℓ for all coordinates leaves one, in whichever form it is stated.
-        let same = match ell {
-            Lengthscale::PerDimension(scales) if scales.iter().all(|scale| *scale == scales[0]) => {
-                Some(Lengthscale::Isotropic(scales[0]))
-            }
-            _ => None,
-        };
+        let same = one_for_all(ell);
         let each = |values: &[f64], of: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
             values.iter().enumerate().map(|(l, v)| of(*v, ell.at(l))).collect()
         };

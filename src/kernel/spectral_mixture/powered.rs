@@ -43,13 +43,13 @@ impl Powered {
         [-power, -4.0 * ((self.alpha - 2.0) * LN_2).exp_m1() * power]
     }
 
-    /// The gradient of ln k, 0 along a coordinate in which δ is 0.
+    /// The gradient of ln k, 0 along a coordinate in which δ is 0 or so large that k is 0.
     pub fn slopes(&self, delta: &[f64]) -> Vec<f64> {
         let slope = |(l, v): (usize, &f64)| {
             let scale = self.lengthscale.at(l);
             let size = (v / scale).abs();
             let steep = self.alpha * size.powf(self.alpha - 1.0) / scale;
-            if size == 0.0 { 0.0 } else { -steep * v.signum() }
+            if size == 0.0 || size.powf(self.alpha) >= FAR { 0.0 } else { -steep * v.signum() }
         };
         delta.iter().enumerate().map(slope).collect()
     }

@@ -68,17 +68,17 @@ use values::{Landmarks, check_points, valued};
 /// where they are larger.
 ///
 /// # Gradients
-/// [`Map::pull_back`] gives gradients for every kernel that has [gradients](crate::kernel::Kernel::gradient): all but activation kernels,
-/// and kernels of your own that state no [slope](crate::extend::ShiftInvariant::log_slope). So does the kernel K̂ of the map. At a landmark
-/// where K has a kink, that landmark adds 0.
+/// [`Map::pull_back`] gives gradients for every kernel that has [gradients](crate::kernel::Kernel::gradient).
+/// Activation kernels have none, nor have kernels of your own that state no [slope](crate::extend::ShiftInvariant::log_slope).
+/// The kernel K̂ of the map has them too. At a landmark where K has a kink, that landmark adds 0.
 ///
 /// # Exact where
 /// x or y is a landmark, before a [truncation](Nystroem::truncated).
 ///
 /// # Cost
-/// A point takes M kernel values and O(MD), its gradient about as much again. Fitting costs O(M³) for the eigenvalues, and O(nM(d + M)) for `fit`, `pivoted`, `greedy` and
-/// `leverage`.
-/// Fitting needs the Cargo feature `faer` or `ndarray-linalg`.
+/// A point takes M kernel values and O(MD). Its gradient takes about twice as much for the Gaussian kernel, and three to four times
+/// as much for others. Fitting costs O(M³) for the eigenvalues, and O(nM(d + M)) for `fit`, `pivoted`, `greedy` and `leverage`. Fitting
+/// needs the Cargo feature `faer` or `ndarray-linalg`.
 ///
 /// # When
 /// Nyström features have the smaller error wherever the spectrum of K on the data decays fast. On handwritten digits, wines

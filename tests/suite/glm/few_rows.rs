@@ -35,9 +35,9 @@ fn fit<T: Real>(
 }
 
 fn agrees<T: Real>(tolerance: f64) {
-    let n = 20;
+    let n = 14;
     let (map, x) = (trigonometric::<T>(60, 1.2), labelled::<T>(n, 2).0);
-    let weights = Array1::from_shape_fn(n, |i| (i % 4) as f64);
+    let weights = Array1::from_shape_fn(n, |i| 1.0 + (i % 4) as f64);
     let rows: Vec<usize> = (0..n).flat_map(|i| std::iter::repeat_n(i, COPIES)).collect();
     let copies = x.select(Axis(0), &rows);
     for (place, (model, y)) in models(&map, n).into_iter().enumerate() {
@@ -148,9 +148,34 @@ fn repeated_rows_are_few_directions() {
     let rows: Vec<usize> = (0..16).map(|i| i / 2).collect();
     let copies = x.select(Axis(0), &rows);
     let twice: Vec<usize> = rows.iter().map(|i| labels[*i]).collect();
-    let model = Glm::logistic(trigonometric::<f64>(60, 1.2), 2).unwrap();
+    let model = Glm::logistic(trigonometric::<f64>(80, 1.2), 2).unwrap();
     let once = model.fit(&x, Targets::from(&labels).with_weights(&Array1::from_elem(8, 2.0)).unwrap(), 0.1);
     let difference =
         &model.fit(&copies, &twice, 0.1).unwrap().model().weights() - &once.unwrap().model().weights();
+    assert!(difference.iter().all(|d| d.abs() < 1e-7));
+}
+
+/// A single row, whose target is a distribution over classes, has a model in its one direction.
+#[test]
+fn one_row_is_enough() {
+    let (x, y) = (labelled::<f64>(1, 2).0, ndarray::arr2(&[[0.2, 0.3, 0.5]]));
+    let map = trigonometric::<f64>(20, 1.2);
+    let fit = Glm::logistic(map.clone(), 3).unwrap().fit(&x, &y, 1e-3).unwrap();
+    let p = fit.model().probabilities(&x).unwrap();
+    assert!((&p - &y).iter().all(|d| d.abs() < 1e-6), "{p}");
+    let phi = features(&map, &x);
+    let again = scores(fit.model(), &phi).mapv(f64::exp);
+    assert!((&again / again.sum() - &p).iter().all(|d| d.abs() < 1e-9));
+}
+
+/// Rows that do not count change nothing, though coordinates are not taken then.
+#[test]
+fn rows_of_weight_0_change_nothing() {
+    let ((x, labels), map) = (labelled::<f64>(14, 2), trigonometric::<f64>(80, 1.2));
+    let model = Glm::logistic(map, 2).unwrap();
+    let weights = Array1::from_shape_fn(14, |i| if i < 10 { 1.0 } else { 0.0 });
+    let weighted = model.fit(&x, Targets::from(&labels).with_weights(&weights).unwrap(), 0.1).unwrap();
+    let rest = model.fit(x.slice(ndarray::s![..10, ..]), &labels[..10], 0.1).unwrap();
+    let difference = &weighted.model().weights() - &rest.model().weights();
     assert!(difference.iter().all(|d| d.abs() < 1e-7));
 }

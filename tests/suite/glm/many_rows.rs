@@ -1,8 +1,8 @@
 //! Many rows: fits that begin with a sample, and whose second derivatives serve several steps, are at their minimum.
 
 use ndarray::{Array1, Array2, Axis};
-use random_features::Targets;
 use random_features::apply::{Glm, GlmFit};
+use random_features::{Error, Targets};
 
 use super::{features, labelled, scores, slope, trigonometric};
 
@@ -72,4 +72,43 @@ fn many_counts_and_hinges_are_at_their_minimum() {
     let sign = |i: usize| 2.0 * labels[i] as f64 - 1.0;
     let flat = slope_of(&fit, &phi, &ones, |i, eta| -2.0 * sign(i) * (1.0 - sign(i) * eta).max(0.0));
     assert!(flat < FLAT, "hinge: {flat:e}");
+}
+
+/// A point that has no features is named, wherever it is and whatever its weight is: in a sample, in none, and last.
+#[test]
+fn points_without_features_are_named() {
+    let n = 33_000;
+    let ((x, labels), map) = (labelled::<f64>(n, 2), trigonometric::<f64>(10, 1.2));
+    for row in [0, 700, 1500, n - 1] {
+        let mut far = x.clone();
+        far[[row, 0]] = 1e200;
+        for weight in [1.0, 0.0] {
+            let mut weights = Array1::ones(n);
+            weights[row] = weight;
+            let targets = Targets::from(&labels).with_weights(&weights).unwrap();
+            let error = Glm::logistic(map.clone(), 2).unwrap().fit(&far, targets, 1.0).unwrap_err();
+            assert!(matches!(error, Error::NotFinite { row: found, .. } if found == row), "{row}: {error}");
+        }
+    }
+}
+
+/// Samples without a class, or with a class only in a row of weight 0, or of nearly no weight, do not decide.
+#[test]
+fn samples_that_say_nothing_are_left_out() {
+    let (n, map) = (33_000, trigonometric::<f64>(10, 1.2));
+    let (x, mut labels) = labelled::<f64>(n, 2);
+    let phi = features(&map, &x);
+    // The second class is outside all blocks of samples: each has 512 rows, and the larger one has a block for each 2100 rows.
+    labels.iter_mut().enumerate().for_each(|(i, label)| *label *= usize::from((1000..1600).contains(&i)));
+    labels[0] = 1;
+    let mut weights = Array1::ones(n);
+    weights[0] = 0.0;
+    let mut heavy = Array1::ones(n);
+    heavy[1200] = 1e20;
+    for weights in [weights, heavy] {
+        let targets = Targets::from(&labels).with_weights(&weights).unwrap();
+        let fit = Glm::logistic(map.clone(), 2).unwrap().fit(&x, targets, 1.0).unwrap();
+        let flat = slope_of(&fit, &phi, &weights, |i, eta| 1.0 / (1.0 + (-eta).exp()) - labels[i] as f64);
+        assert!(flat < FLAT, "{flat:e}");
+    }
 }
