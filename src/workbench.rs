@@ -43,6 +43,22 @@ pub mod search {
     }
 }
 
+/// λ, and the estimates of ridge leverage scores of the rows of x by which `Nystroem::leverage` draws m landmarks.
+///
+/// # Errors
+/// The errors of `Nystroem::leverage` for values of the kernel.
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub fn leverage_scores(
+    kernel: &crate::map::AnyKernel,
+    x: &Array2<f64>,
+    m: usize,
+    seed: u64,
+) -> Result<(f64, Vec<f64>)> {
+    use crate::map::nystroem::leverage::Scores;
+    let Scores { lambda, values } = Scores::estimate(kernel, x, m, &mut crate::rng(seed))?;
+    Ok((lambda, values))
+}
+
 /// The instruction sets of this machine that the crate's loops are compiled for, in increasing order: `portable`, the
 /// baseline of the target, and on x86-64 `avx2` and `avx512`.
 ///

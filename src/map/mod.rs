@@ -49,7 +49,7 @@ mod gerf;
 mod hyperbolic;
 mod importance;
 mod nonlinear;
-mod nystroem;
+pub(crate) mod nystroem;
 mod poisson;
 mod positive;
 mod sign;

@@ -4,6 +4,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayRef2, Axis, s};
 
 use super::landmarks::{greedy, pivoted, spread, uniform};
+use super::leverage::leverage;
 use super::sketch::check_features;
 use super::{Nystroem, RUN, diagonal, points};
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
@@ -90,6 +91,29 @@ impl Nystroem {
     /// The errors of [`pivoted`](Nystroem::pivoted).
     pub fn greedy<T: Real>(kernel: impl Into<AnyKernel>, x: &ArrayRef2<T>, m: usize) -> Result<Self> {
         Nystroem::of_choice(kernel.into(), x, m, &greedy)
+    }
+
+    /// The features of at most m of the points x, n × d, drawn by ridge leverage scores: how little of K at a point others determine.
+    ///
+    /// The scores are τᵢ = [K(K + λI)⁻¹]ᵢᵢ, where kλ is the sum of all but the k = m/4 largest eigenvalues of K. A recursion over
+    /// halves of the points estimates τ and λ by samples of m points (Musco and Musco 2017, algorithm 3). Landmarks are drawn
+    /// without replacement, with probabilities proportional to these estimates. Cost O(nm(d + m)) and O(m³).
+    ///
+    /// Rare points are found beside many that resemble each other. On handwritten digits, wines and tumours, errors were no smaller
+    /// than with [`uniform`](Nystroem::uniform). λ is at least 10⁻¹⁰ of the largest eigenvalue. There are fewer than m landmarks
+    /// where fewer points have a score above 0.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without points, [`Parameter`](Error::Parameter) if m is 0 or above n; the errors of
+    /// [`new`](Nystroem::new), for points, and of [`Backend::cholesky`].
+    pub fn leverage<T: Real>(
+        kernel: impl Into<AnyKernel>,
+        x: &ArrayRef2<T>,
+        m: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let choice = |kernel: &AnyKernel, x: &Array2<f64>, m| leverage(kernel, x, m, &mut rng(seed));
+        Nystroem::of_choice(kernel.into(), x, m, &choice)
     }
 
     /// The best D features for the points x, n × d: no estimates of rank D are nearer to the present ones on these points.

@@ -1,22 +1,25 @@
 //! [`Nystroem`]: Nyström features, which are kernel values at landmarks.
 
+mod errors;
 mod features;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod fitted;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod landmarks;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) mod leverage;
 mod sketch;
 mod values;
 
-use ndarray::{Array2, ArrayRef2, Axis};
+use ndarray::{Array2, ArrayRef2};
 
 use super::{AnyKernel, Map, Recipe, SketchDraw, Sketched};
+use crate::Real;
 use crate::digest::Digest;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result};
 use crate::memory::check_memory;
-use crate::numeric::{self, Isa, matrix_of, slice_of};
+use crate::numeric::{matrix_of, slice_of};
 use crate::once::once;
-use crate::{Real, Side};
 pub(super) use sketch::NystroemSketch;
 use values::{Landmarks, check_points, valued};
 
@@ -48,6 +51,7 @@ use values::{Landmarks, check_points, valued};
 /// | [`fit`](Nystroem::fit) | 2D points, spread out or pivoted, then the best D features: the usual choice |
 /// | [`uniform`](Nystroem::uniform) | points at random, which costs least |
 /// | [`pivoted`](Nystroem::pivoted) | points drawn by what is left of K: randomly pivoted Cholesky |
+/// | [`leverage`](Nystroem::leverage) | points drawn by ridge leverage scores, which say how little others determine a point |
 /// | [`greedy`](Nystroem::greedy) | the point at which most of K is left, which takes outliers first |
 /// | [`new`](Nystroem::new) | your own |
 /// | [`from_parts`](Nystroem::from_parts) | your own, with a factor A of your own |
@@ -59,8 +63,9 @@ use values::{Landmarks, check_points, valued};
 ///
 /// # Error
 /// Nothing is random once the landmarks are chosen: the variance is 0 (its logarithm −∞), and the [kernel](Map::kernel) of the map
-/// is K̂. [`trace_error`](Nystroem::trace_error) is its relative distance from K on the diagonal. Estimate it on points that the
-/// features were not fitted to, where it is larger.
+/// is K̂. [`trace_error`](Nystroem::trace_error) is its relative distance from K on the diagonal, and
+/// [`frobenius_error`](Nystroem::frobenius_error) that of all pairs. Estimate both on points that the features were not fitted to,
+/// where they are larger.
 ///
 /// # Gradients
 /// [`Map::pull_back`] gives gradients for every kernel that has [gradients](crate::kernel::Kernel::gradient).
@@ -72,7 +77,8 @@ use values::{Landmarks, check_points, valued};
 ///
 /// # Cost
 /// A point takes M kernel values and O(MD). Its gradient takes about twice as much for the Gaussian kernel, and three to four times
-/// as much for others. Fitting costs O(M³) for the eigenvalues, and O(nM(d + M)) for `fit`, `pivoted` and `greedy`. Fitting needs the Cargo feature `faer` or `ndarray-linalg`.
+/// as much for others. Fitting costs O(M³) for the eigenvalues, and O(nM(d + M)) for `fit`, `pivoted`, `greedy` and `leverage`. Fitting
+/// needs the Cargo feature `faer` or `ndarray-linalg`.
 ///
 /// # When
 /// Nyström features have the smaller error wherever the spectrum of K on the data decays fast. On handwritten digits, wines
@@ -83,7 +89,7 @@ use values::{Landmarks, check_points, valued};
 ///
 /// # References
 /// Williams and Seeger, *Using the Nyström Method to Speed Up Kernel Machines*; Chen, Epperly, Tropp and Webber, *Randomly Pivoted
-/// Cholesky* (`pivoted`).
+/// Cholesky* (`pivoted`); Musco and Musco, *Recursive Sampling for the Nyström Method*, NIPS 2017 (`leverage`).
 #[doc(alias = "Nystrom")]
 #[doc(alias = "Nyström")]
 #[doc(alias = "landmarks")]
@@ -153,46 +159,6 @@ impl Nystroem {
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
         self.recipe().build()
     }
-
-    /// The mean of K(x, x) − K̂(x, x) over the rows of x, divided by the mean of K(x, x). Cost O(nM(d + D)).
-    ///
-    /// It is NaN if K(x, x) is 0 at all points, and 0 where a factor of your own makes K̂ larger than K.
-    ///
-    /// # Errors
-    /// [`Shape`](Error::Shape) if x does not have d columns, [`NoData`](Error::NoData) without points,
-    /// [`NotFinite`](Error::NotFinite) with the first row that is not finite, has a squared norm that overflows, or a kernel value
-    /// that does; [`Memory`](Error::Memory) if a copy of x does not fit in memory, [`Cancelled`](Error::Cancelled) if a
-    /// [watcher](crate::progress::watch) stops it.
-    #[inline(never)]
-    pub fn trace_error<T: Real>(&self, x: &ArrayRef2<T>) -> Result<f64> {
-        check_size("the number of columns of x", self.dim(), x.ncols())?;
-        self.trace_error_of(&points(&self.kernel, x)?)
-    }
-
-    fn trace_error_of(&self, x: &Array2<f64>) -> Result<f64> {
-        if x.nrows() == 0 {
-            return Err(Error::NoData { what: "a trace error" });
-        }
-        let own = diagonal(&self.kernel, x)?;
-        // Values are divided by the largest K(x, x), since their sum may overflow.
-        let unit = own.iter().copied().fold(0.0, f64::max);
-        let (mut rest, mut total) = (0.0, 0.0);
-        let map = self.map::<f64>()?;
-        for (x, own) in x.axis_chunks_iter(Axis(0), RUN).zip(own.chunks(RUN)) {
-            let (values, scales) = map.features(Side::X, x)?.into_parts();
-            let rows = slice_of(&values).chunks_exact(self.feature_dim()).zip(&scales);
-            for ((values, scale), own) in rows.zip(own) {
-                let square = numeric::squared_norm(Isa::best(), values, 1.0, &[]);
-                // The scale of features that are all 0 may be of any size.
-                let kept = if square == 0.0 { 0.0 } else { (2.0 * scale - unit.ln()).exp() * square };
-                rest += own / unit - kept;
-                total += own / unit;
-            }
-        }
-        // Rounding, or a factor of one's own, may leave less than nothing.
-        let rest = if rest < 0.0 { 0.0 } else { rest };
-        Ok(rest / total)
-    }
 }
 
 /// The number of points whose features are held at once.
@@ -220,4 +186,4 @@ fn diagonal(kernel: &AnyKernel, x: &Array2<f64>) -> Result<Vec<f64>> {
     }
 }
 
-once!(Nystroem::map::<T>, Nystroem::trace_error::<T>);
+once!(Nystroem::map::<T>);

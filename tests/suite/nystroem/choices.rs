@@ -11,13 +11,13 @@ use random_features::map::Nystroem;
 use random_features::{Map, Real, Trigonometric, rng};
 
 /// The rows of x that are landmarks, in their order.
-fn rows(features: &Nystroem, x: &Array2<f64>) -> Vec<usize> {
+pub fn rows(features: &Nystroem, x: &Array2<f64>) -> Vec<usize> {
     let row = |z: ndarray::ArrayView1<'_, f64>| x.rows().into_iter().position(|x| x == z).unwrap();
     features.landmarks().rows().into_iter().map(row).collect()
 }
 
 /// Points on a plane with two clouds of different sizes.
-fn clouds(n: usize) -> Array2<f64> {
+pub fn clouds(n: usize) -> Array2<f64> {
     let mut rng = rng(5);
     let cloud = |i: usize| if i.is_multiple_of(5) { (4.0, 0.3) } else { (0.0, 1.0) };
     Array2::from_shape_fn((n, 2), |(i, _)| cloud(i).0 + cloud(i).1 * rng.normal())
@@ -117,6 +117,7 @@ fn choices_do_not_depend_on_threads() {
             Nystroem::fit(gaussian(1.0), &x, 40, 1).unwrap(),
             Nystroem::pivoted(gaussian(1.0), &x, 40, 1).unwrap(),
             Nystroem::uniform(gaussian(1.0), &x, 40, 1).unwrap(),
+            Nystroem::leverage(gaussian(1.0), &x, 40, 1).unwrap(),
         ]
     };
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(all);
@@ -133,6 +134,9 @@ fn points_may_have_any_layout() {
     let fitted = Nystroem::fit(gaussian(1.0), &x, 10, 1).unwrap();
     assert_eq!(Nystroem::fit(gaussian(1.0), &columns, 10, 1).unwrap(), fitted);
     assert_eq!(Nystroem::fit(gaussian(1.0), &wide, 10, 1).unwrap(), fitted);
+    let by_leverage = Nystroem::leverage(gaussian(1.0), &x, 10, 1).unwrap();
+    assert_eq!(Nystroem::leverage(gaussian(1.0), &columns, 10, 1).unwrap(), by_leverage);
+    assert_eq!(Nystroem::leverage(gaussian(1.0), &wide, 10, 1).unwrap(), by_leverage);
     assert_eq!(
         Nystroem::from_parts(gaussian(1.0), fitted.landmarks().clone(), fitted.factor().clone()),
         Ok(fitted)

@@ -142,6 +142,7 @@ fn rows_and_zeros_are_named() {
         Nystroem::fit(Angular, &zeros, 2, 1),
         Nystroem::pivoted(Angular, &zeros, 2, 1),
         Nystroem::greedy(Angular, &zeros, 2),
+        Nystroem::leverage(Angular, &zeros, 2, 1),
         Nystroem::new(Angular, &zeros),
     ] {
         let error = found.unwrap_err().to_string();

@@ -1,7 +1,9 @@
-//! Nyström features: against plain loops, between 0 and the kernel, the best ones on data, landmarks, refusals, applications.
+//! Nyström features: against plain loops, between 0 and the kernel, the best ones on data, landmarks, errors, refusals, applications.
 
 mod choices;
+mod errors;
 mod extremes;
+mod leverage;
 mod refusals;
 #[cfg(feature = "serde")]
 mod stored;

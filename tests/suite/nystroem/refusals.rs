@@ -26,6 +26,7 @@ fn sizes_are_checked() {
         parameter(Nystroem::uniform(gaussian(1.0), &x, m, 1));
         parameter(Nystroem::pivoted(gaussian(1.0), &x, m, 1));
         parameter(Nystroem::greedy(gaussian(1.0), &x, m));
+        parameter(Nystroem::leverage(gaussian(1.0), &x, m, 1));
         parameter(Nystroem::new(gaussian(1.0), &x).unwrap().truncated(&x, m));
     }
     assert_eq!(
@@ -42,10 +43,13 @@ fn sizes_are_checked() {
     let features = Nystroem::new(gaussian(1.0), &x).unwrap();
     let no_data = |found: Result<(), Error>| assert!(matches!(found, Err(Error::NoData { .. })), "{found:?}");
     no_data(Nystroem::fit(gaussian(1.0), &none, 1, 1).map(drop));
+    no_data(Nystroem::leverage(gaussian(1.0), &none, 1, 1).map(drop));
     no_data(features.trace_error(&none).map(drop));
+    no_data(features.frobenius_error(&none, 1).map(drop));
     no_data(features.clone().truncated(&none, 1).map(drop));
     let shape = |found: Result<(), Error>| assert!(matches!(found, Err(Error::Shape { .. })), "{found:?}");
     shape(features.trace_error(&points::<f64>(5, 3, 1.0)).map(drop));
+    shape(features.frobenius_error(&points::<f64>(5, 3, 1.0), 1).map(drop));
     shape(features.clone().truncated(&points::<f64>(5, 3, 1.0), 1).map(drop));
     shape(Nystroem::new(Gaussian::new(vec![1.0; 3]).unwrap(), &x).map(drop));
     shape(Nystroem::from_parts(gaussian(1.0), x.clone(), Array2::zeros((3, 19))).map(drop));
@@ -76,7 +80,9 @@ fn numbers_without_a_kernel_value_are_refused() {
         refused(Nystroem::fit(gaussian(1.0), &x, 3, 1).map(drop));
         refused(Nystroem::uniform(gaussian(1.0), &x, 3, 1).map(drop));
         refused(Nystroem::pivoted(gaussian(1.0), &x, 3, 1).map(drop));
+        refused(Nystroem::leverage(gaussian(1.0), &x, 3, 1).map(drop));
         refused(features.trace_error(&x).map(drop));
+        refused(features.frobenius_error(&x, 1).map(drop));
         refused(features.clone().truncated(&x, 2).map(drop));
         refused(Nystroem::from_parts(gaussian(1.0), x, Array2::eye(20)).map(drop));
     }
@@ -86,10 +92,14 @@ fn numbers_without_a_kernel_value_are_refused() {
     assert!(found.starts_with("row 1, column 1 of the kernel values of the landmarks"), "{found}");
     let found = message(Nystroem::greedy(Softmax::default(), &large, 1));
     assert!(found.starts_with("row 1 of the kernel values K(x, x) of the points"), "{found}");
+    let found = message(Nystroem::leverage(Softmax::default(), &large, 1, 1));
+    assert!(found.starts_with("row 1 of the kernel values K(x, x) of the points"), "{found}");
     let relu = ActivationKernel::new(Activation::Relu).unwrap();
     let found = message(Nystroem::new(relu, &Array2::<f64>::zeros((3, 2))));
     assert_eq!(found, "not available: landmarks at all of which the kernel is 0");
     let found = message(Nystroem::new(AnyKernel::implied(1.0), &large));
+    assert!(found.contains("a lengthscale without a kernel"), "{found}");
+    let found = message(Nystroem::leverage(AnyKernel::implied(1.0), &large, 1, 1));
     assert!(found.contains("a lengthscale without a kernel"), "{found}");
 }
 
@@ -110,6 +120,8 @@ fn long_work_stops_when_it_is_told() {
     assert_eq!(stopped(|| Nystroem::new(gaussian(1.0), &x)), cancelled);
     assert_eq!(stopped(|| Nystroem::fit(gaussian(1.0), &x, 30, 1)), cancelled);
     assert_eq!(stopped(|| Nystroem::pivoted(gaussian(1.0), &x, 30, 1)), cancelled);
+    assert_eq!(stopped(|| Nystroem::leverage(gaussian(1.0), &x, 30, 1)), cancelled);
     assert_eq!(stopped(|| features.trace_error(&x)), cancelled);
+    assert_eq!(stopped(|| features.frobenius_error(&x, 1)), cancelled);
     assert_eq!(stopped(|| features.clone().truncated(&x, 10)), cancelled);
 }
