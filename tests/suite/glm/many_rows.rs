@@ -24,7 +24,7 @@ fn slope_of(
 /// Two classes, the second of them in one row of a hundred.
 fn rare(n: usize) -> (Array2<f64>, Vec<usize>) {
     let (x, labels) = labelled::<f64>(n, 2);
-    let is_rare = |i: usize| labels[i] * usize::from(i % 50 == 0);
+    let is_rare = |i: usize| labels[i] * usize::from(i.is_multiple_of(50));
     (x, (0..n).map(is_rare).collect())
 }
 
