@@ -284,7 +284,7 @@ mod tests {
                 let exact = nu * (0.5 * nu).ln() + ratio + 2f64.ln() + (2.0 * nu - 2.0) * distance.ln();
                 let found = ln_inverse_mean(nu, distance);
                 assert!((found - exact).abs() < 1e-2, "{nu} {distance}: {found} {exact}");
-                let slope = (exact + distance.ln()).exp();
+                let slope = (exact + distance.ln() - ln_mean(nu, distance * distance)).exp();
                 assert!((steepness(nu, distance) / slope - 1.0).abs() < 2e-2, "{nu} {distance}");
             }
         }
