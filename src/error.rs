@@ -319,6 +319,17 @@ pub(crate) fn checked_positive(name: &'static str, value: f64) -> Result<f64> {
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
 }
 
+#[cfg(feature = "attention")]
+impl Error {
+    /// Names the array that holds a number that is not finite; other errors, also those of what follows from a row, stay.
+    pub(crate) fn of_array(self, what: &'static str) -> Self {
+        match self {
+            Error::NotFinite { row, column: column @ Some(_), .. } => Error::NotFinite { what, row, column },
+            other => other,
+        }
+    }
+}
+
 /// The count of numbers between two checks for cancellation.
 const NUMBERS: usize = 1 << 22;
 

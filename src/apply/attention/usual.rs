@@ -162,12 +162,7 @@ fn statistics<T: Real>(side: &'static str, tokens: &Array2<T>) -> Result<Statist
     if tokens.is_empty() {
         return Err(Error::NoData { what: "the choice of A for the tokens of a head" });
     }
-    Statistics::of(tokens).map_err(|error| match error {
-        Error::NotFinite { row, column: column @ Some(_), .. } => {
-            Error::NotFinite { what: side, row, column }
-        }
-        other => other,
-    })
+    Statistics::of(tokens).map_err(|error| error.of_array(side))
 }
 
 impl<E> Heads<'_, E> {

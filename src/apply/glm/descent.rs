@@ -40,10 +40,9 @@ impl<'x, 'r, T: Real> Descent<'x, 'r, T> {
         check_memory("rows of decision values", x.nrows(), bytes)?;
         let is_flat = model.linear.weights.iter().all(|weight| *weight == 0.0);
         let eta = match is_flat {
-            true => model.linear.intercepts.broadcast((x.nrows(), model.values())).map(|eta| eta.to_owned()),
-            false => None,
+            true => Array2::from_shape_fn((x.nrows(), model.values()), |(_, k)| model.linear.intercepts[k]),
+            false => model.linear.scores(x)?,
         };
-        let eta = eta.map_or_else(|| model.linear.scores(x), Ok)?;
         Ok(Descent { model, x, response, eta, known: None, passes: 0 })
     }
 

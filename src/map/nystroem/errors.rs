@@ -37,7 +37,7 @@ impl Nystroem {
 
     /// The relative Frobenius error ‖K̂ − K‖_F / ‖K‖_F of the Gram matrices of x, n × d: exact for at most 2048 points.
     ///
-    /// Of more points, 2048 are drawn by the seed. Their pairs estimate both squared norms without bias. Hold points out: where
+    /// If there are more points, the seed draws 2048 of them. Their pairs estimate both squared norms without bias. Hold points out: where
     /// features were fitted, the error is smaller. It is NaN if K is 0 at all pairs.
     ///
     /// ```

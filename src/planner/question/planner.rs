@@ -12,7 +12,7 @@ use super::stated::StatedRecipe;
 use crate::Real;
 use crate::apply::attention::TokenScale;
 use crate::data::Reservoir;
-use crate::error::{Error, Result, check_positive};
+use crate::error::{Result, check_positive};
 use crate::kernel::{Gaussian, Softmax};
 use crate::map::{AnyKernel, Recipe};
 use crate::once::once;
@@ -246,12 +246,7 @@ impl Planner {
 /// All rows, of which some are kept.
 fn read<T: Real>(name: &'static str, x: &ArrayRef2<T>) -> Result<Reservoir> {
     check_positive("the dimension d", x.ncols())?;
-    Reservoir::of(x).map_err(|error| match error {
-        Error::NotFinite { row, column: Some(column), .. } => {
-            Error::NotFinite { what: name, row, column: Some(column) }
-        }
-        other => other,
-    })
+    Reservoir::of(x).map_err(|error| error.of_array(name))
 }
 
 once!(Planner::new::<T>, Planner::of_one_set::<T>, Planner::of_heads::<T>);
