@@ -94,8 +94,8 @@ impl Planner {
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) for fewer than 8 points of a side, [`Shape`](Error::Shape) if the dimensions differ,
-    /// [`NotFinite`](Error::NotFinite) with the first row whose squared norm is not finite.
+    /// [`Parameter`](crate::Error::Parameter) for fewer than 8 points of a side, [`Shape`](crate::Error::Shape) if the dimensions differ,
+    /// [`NotFinite`](crate::Error::NotFinite) with the first row whose squared norm is not finite.
     #[inline(never)]
     pub fn new<T: Real>(queries: &ArrayRef2<T>, keys: &ArrayRef2<T>) -> Result<Self> {
         let (queries, keys) = (read("the queries", queries)?, read("the keys", keys)?);
@@ -115,7 +115,7 @@ impl Planner {
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) for fewer than 8 points, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
+    /// [`Parameter`](crate::Error::Parameter) for fewer than 8 points, [`NotFinite`](crate::Error::NotFinite) with the first row whose squared norm
     /// is not finite. A median of 0 is an error of the [plan](Planner::plan).
     #[inline(never)]
     pub fn of_one_set<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
@@ -143,7 +143,7 @@ impl Planner {
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) for fewer than 8 points of a side, [`Shape`](Error::Shape) if the dimensions differ.
+    /// [`Parameter`](crate::Error::Parameter) for fewer than 8 points of a side, [`Shape`](crate::Error::Shape) if the dimensions differ.
     pub fn of_reservoirs(queries: &Reservoir, keys: Option<&Reservoir>) -> Result<Self> {
         Ok(Self::over(PlannedPoints::new(queries, keys, size_of::<f64>())?))
     }
@@ -164,8 +164,8 @@ impl Planner {
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) for fewer than 8 queries or keys, [`Shape`](Error::Shape) if shapes do not fit,
-    /// [`NotFinite`](Error::NotFinite) with the first row whose squared norm is not finite, [`Multiple`](Error::Multiple) if heads of
+    /// [`Parameter`](crate::Error::Parameter) for fewer than 8 queries or keys, [`Shape`](crate::Error::Shape) if shapes do not fit,
+    /// [`NotFinite`](crate::Error::NotFinite) with the first row whose squared norm is not finite, [`Multiple`](crate::Error::Multiple) if heads of
     /// the keys do not divide those of the queries.
     #[inline(never)]
     pub fn of_heads<T: Real>(
@@ -210,7 +210,7 @@ impl Planner {
     /// now and kept.
     ///
     /// # Errors
-    /// [`Memory`](Error::Memory) if there is none for some thousand points.
+    /// [`Memory`](crate::Error::Memory) if there is none for some thousand points.
     pub fn calibration(&self) -> Result<Calibration> {
         if let Some(known) = self.calibration.or(self.measured.get().copied()) {
             return Ok(known);
