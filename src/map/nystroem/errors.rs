@@ -27,7 +27,7 @@ impl Nystroem {
     /// # Errors
     /// [`Shape`](Error::Shape) if x does not have d columns, [`NoData`](Error::NoData) without points,
     /// [`NotFinite`](Error::NotFinite) with the first row that is not finite, has a squared norm that overflows, or a kernel value
-    /// that does; [`Memory`](Error::Memory) if a copy of x does not fit in memory, [`Cancelled`](Error::Cancelled) if a
+    /// or features that do; [`Memory`](Error::Memory) if a copy of x does not fit in memory, [`Cancelled`](Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it.
     #[inline(never)]
     pub fn trace_error<T: Real>(&self, x: &ArrayRef2<T>) -> Result<f64> {
@@ -37,8 +37,9 @@ impl Nystroem {
 
     /// The relative Frobenius error ‖K̂ − K‖_F / ‖K‖_F of the Gram matrices of x, n × d: exact for at most 2048 points.
     ///
-    /// If there are more points, the seed draws 2048 of them. Their pairs estimate both squared norms without bias. Hold points out: where
-    /// features were fitted, the error is smaller. It is NaN if K is 0 at all pairs.
+    /// If there are more points, the seed draws 2048 of them. Their pairs estimate both squared norms without bias, but see nothing of a few
+    /// large K(x, x) among those left out. Hold points out: where features were fitted, the error is smaller. It is NaN if K is 0 at all
+    /// pairs that are compared.
     ///
     /// ```
     /// use random_features::kernel::Gaussian;
@@ -53,11 +54,11 @@ impl Nystroem {
     /// ```
     ///
     /// # Cost
-    /// With s = min(n, 2048), the features take O(sM(d + D)), and the pairs O(s²(d + D)).
+    /// With s = min(n, 2048), the features take O(sM(d + D)), the pairs O(s²(d + D)), and a copy of all points O(nd).
     ///
     /// # Errors
     /// The errors of [`trace_error`](Nystroem::trace_error); [`NotFinite`](Error::NotFinite) too for a row at which a factor of your
-    /// own makes K̂(x, x) more than 10¹⁴⁰ times the largest K(x, x).
+    /// own makes K̂(x, x) more than 10¹⁴⁰ times the largest K(x, x) of those compared.
     #[inline(never)]
     pub fn frobenius_error<T: Real>(&self, x: &ArrayRef2<T>, seed: u64) -> Result<f64> {
         check_size("the number of columns of x", self.dim(), x.ncols())?;
@@ -71,15 +72,27 @@ impl Nystroem {
         let own = diagonal(&self.kernel, x)?;
         // Values are divided by the largest K(x, x), since their sum may overflow.
         let unit = own.iter().copied().fold(0.0, f64::max);
-        let rest: f64 = self.residuals(x, &own, unit)?.iter().sum();
+        let mut residuals = Vec::with_capacity(own.len());
+        self.residuals(x, &own, unit, &mut residuals)?;
+        let not_finite = || residuals.iter().position(|rest| !rest.is_finite());
+        if let Some(row) = not_finite().filter(|_| unit > 0.0) {
+            return Err(Error::NotFinite { what: "the features of the points", row, column: None });
+        }
+        let rest: f64 = residuals.iter().sum();
         // Rounding, or a factor of one's own, may leave less than nothing.
         let rest = if rest < 0.0 { 0.0 } else { rest };
         Ok(rest / own.iter().map(|own| own / unit).sum::<f64>())
     }
 
-    /// (K(x, x) − K̂(x, x))/u for a number u and the rows of x, whose K(x, x) are given.
-    pub(super) fn residuals(&self, x: &Array2<f64>, own: &[f64], unit: f64) -> Result<Vec<f64>> {
-        let (map, mut all) = (self.map::<f64>()?, Vec::with_capacity(own.len()));
+    /// Appends (K(x, x) − K̂(x, x))/u for a number u and the rows of x, whose K(x, x) are given.
+    pub(super) fn residuals(
+        &self,
+        x: &Array2<f64>,
+        own: &[f64],
+        unit: f64,
+        all: &mut Vec<f64>,
+    ) -> Result<()> {
+        let map = self.map::<f64>()?;
         for (x, own) in x.axis_chunks_iter(Axis(0), RUN).zip(own.chunks(RUN)) {
             let (values, scales) = map.features(Side::X, x)?.into_parts();
             let rows = slice_of(&values).chunks_exact(self.feature_dim()).zip(&scales);
@@ -90,7 +103,7 @@ impl Nystroem {
                 own / unit - kept
             }));
         }
-        Ok(all)
+        Ok(())
     }
 
     fn frobenius_error_of(&self, x: &Array2<f64>, seed: u64) -> Result<f64> {
@@ -98,11 +111,13 @@ impl Nystroem {
         if n == 0 {
             return Err(Error::NoData { what: "a Frobenius error" });
         }
-        let unit = diagonal(&self.kernel, x)?.into_iter().fold(0.0, f64::max);
+        // Of all points, so that errors name any row.
+        let own = diagonal(&self.kernel, x)?;
+        let rows = choose(n, n.min(MOST), &mut rng(seed));
+        let unit = rows.iter().map(|row| own[*row]).fold(0.0, f64::max);
         if unit == 0.0 {
             return Ok(f64::NAN);
         }
-        let rows = choose(n, n.min(MOST), &mut rng(seed));
         let x = x.select(Axis(0), &rows);
         let pairs = Pairs {
             kernel: valued(&self.kernel, x.ncols())?,

@@ -73,7 +73,7 @@ fn pivots(
     let mut residuals = diagonal(kernel, x)?;
     let (kernel, d) = (valued(kernel, x.ncols())?, x.ncols());
     let floors: Vec<f64> = residuals.iter().map(|start| ROUNDING * start).collect();
-    let mut factors: Vec<Factor> = residuals.chunks(ROWS).map(|run| Factor::new(run.len())).collect();
+    let mut factors = vec![Factor::default(); residuals.len().div_ceil(ROWS)];
     let mut chosen = Vec::new();
     while let Some(pivot) = choose(&residuals).filter(|_| chosen.len() < m) {
         let column = Pivot {
@@ -101,19 +101,14 @@ struct Pivot<'a> {
 }
 
 /// Some rows of a Cholesky factor.
+#[derive(Clone, Default)]
 struct Factor {
-    rows: usize,
-    /// The columns of the factor, one after the other.
-    columns: Vec<f64>,
+    columns: Vec<Vec<f64>>,
 }
 
 impl Factor {
-    fn new(rows: usize) -> Self {
-        Factor { rows, columns: Vec::new() }
-    }
-
     fn row(&self, i: usize) -> Vec<f64> {
-        self.columns.chunks_exact(self.rows).map(|column| column[i]).collect()
+        self.columns.iter().map(|column| column[i]).collect()
     }
 
     /// Appends the column of a pivot, and subtracts its squares from the residuals of these points.
@@ -128,13 +123,13 @@ impl Factor {
         let points = x.chunks_exact(pivot.point.len());
         let mut next: Vec<f64> =
             points.map(|x| kernel.log_of_slices(x, pivot.point).value() / pivot.root).collect();
-        for (column, factor) in self.columns.chunks_exact(self.rows).zip(&pivot.row) {
+        for (column, factor) in self.columns.iter().zip(&pivot.row) {
             add_scaled(Isa::best(), &mut next, -factor / pivot.root, column);
         }
         for ((residual, next), floor) in residuals.iter_mut().zip(&next).zip(floors) {
             let left = *residual - next * next;
             *residual = if left > *floor { left } else { 0.0 };
         }
-        self.columns.extend(next);
+        self.columns.push(next);
     }
 }

@@ -8,11 +8,16 @@ use super::{Nystroem, diagonal};
 use crate::data::clustering::drawn;
 use crate::error::Result;
 use crate::generator::Generator;
-use crate::linalg::Backend;
+use crate::linalg::{Backend, Eigen};
 use crate::map::AnyKernel;
+use crate::progress;
 
 /// The least λ over the largest eigenvalue: below it, scores would be rounding errors.
 const LEAST: f64 = 1e-10;
+/// The least size of samples.
+const FEWEST: usize = 8;
+/// The number of points whose scores are computed at a time.
+const PART: usize = 4096;
 
 /// At most m rows without replacement, drawn with probabilities proportional to their scores.
 pub(super) fn leverage(
@@ -22,12 +27,13 @@ pub(super) fn leverage(
     rng: &mut Generator,
 ) -> Result<Vec<usize>> {
     let mut scores = Scores::estimate(kernel, x, m, rng)?.values;
-    let next = || {
-        let row = drawn(&scores, rng)?;
+    let mut chosen = Vec::with_capacity(m);
+    while let Some(row) = drawn(&scores, rng).filter(|_| chosen.len() < m) {
+        progress::step("landmarks", chosen.len(), m)?;
         scores[row] = 0.0;
-        Some(row)
-    };
-    Ok(std::iter::from_fn(next).take(m).collect())
+        chosen.push(row);
+    }
+    Ok(chosen)
 }
 
 /// Estimates of ridge leverage scores.
@@ -42,7 +48,8 @@ pub(crate) struct Scores {
 impl Scores {
     /// Estimates for the rows of x by samples of m points, where they are more than 2m.
     ///
-    /// Musco and Musco 2017, algorithm 3, with k = m/4, and samples of m points in place of independent draws.
+    /// Musco and Musco 2017, algorithm 3, with k = max(1, m/4), and samples of max(m, 8) points in place of independent draws. Where all
+    /// scores are 0 by rounding, they are K(x, x) over the largest.
     pub fn estimate(kernel: &AnyKernel, x: &Array2<f64>, m: usize, rng: &mut Generator) -> Result<Self> {
         let own = diagonal(kernel, x)?;
         let unit = own.iter().copied().fold(0.0, f64::max);
@@ -50,9 +57,13 @@ impl Scores {
             return Ok(Scores { lambda: 0.0, values: own });
         }
         let order = uniform(x.nrows(), x.nrows(), rng);
-        let found = Recursion { kernel, x, own, unit, m }.scores(&order, rng)?;
+        let recursion = Recursion { kernel, x, own, unit, m: m.max(FEWEST), k: (m / 4).max(1) };
+        let found = recursion.scores(&order, rng)?;
         let mut values = vec![0.0; order.len()];
         order.into_iter().zip(found.values).for_each(|(row, value)| values[row] = value);
+        if values.iter().all(|value| *value == 0.0) {
+            values = recursion.own.iter().map(|own| own / unit).collect();
+        }
         Ok(Scores { lambda: found.lambda * unit, values })
     }
 }
@@ -68,6 +79,8 @@ struct Recursion<'a> {
     unit: f64,
     /// The size of samples.
     m: usize,
+    /// The number of eigenvalues that λ leaves out.
+    k: usize,
 }
 
 impl Recursion<'_> {
@@ -94,7 +107,10 @@ impl Recursion<'_> {
             let values = own.iter().map(|own| if *own > 0.0 { 1.0 } else { 0.0 }).collect();
             return Ok(Scores { lambda: 0.0, values });
         };
-        let left = features.residuals(&self.x.select(Axis(0), rows), &own, self.unit)?;
+        let mut left = Vec::with_capacity(rows.len());
+        for (rows, own) in rows.chunks(PART).zip(own.chunks(PART)) {
+            features.residuals(&self.x.select(Axis(0), rows), own, self.unit, &mut left)?;
+        }
         Ok(Scores { lambda, values: left.into_iter().map(|left| (left / lambda).clamp(0.0, 1.0)).collect() })
     }
 
@@ -105,25 +121,26 @@ impl Recursion<'_> {
         let mut weighted = valued(self.kernel, z.ncols())?.gram(&z, &z)? / self.unit;
         weighted *= &weights;
         weighted *= &weights.view().insert_axis(Axis(1));
-        let lambda = self.ridge(&weighted)?;
+        if weighted.is_empty() {
+            return Ok(None);
+        }
+        let Eigen { values, vectors, .. } = Backend::default().eigen(&weighted)?;
+        let lambda = self.ridge(&values.to_vec());
         if lambda == 0.0 {
             return Ok(None);
         }
-        weighted.diag_mut().mapv_inplace(|own| own + lambda);
-        let factor = Backend::default().cholesky(&weighted)?.lower_inverse() * (weights / self.unit.sqrt());
+        // The rows of (Λ + λI)^(−½)Vᵀ; an eigenvalue below 0 is rounding.
+        let roots = values.mapv(|value| (value.max(0.0) + lambda).sqrt().recip());
+        let factor = vectors.t().to_owned() * &roots.insert_axis(Axis(1)) * (weights / self.unit.sqrt());
         Ok(Some((lambda, Nystroem::of_parts(self.kernel.clone(), z, factor)?)))
     }
 
-    /// λ = (tr A − the sum of the k largest eigenvalues)/k of a weighted Gram matrix A, with k = m/4.
-    fn ridge(&self, weighted: &Array2<f64>) -> Result<f64> {
-        if weighted.is_empty() {
-            return Ok(0.0);
-        }
-        // The singular values of a positive semidefinite matrix are its eigenvalues.
-        let values = Backend::default().singular_values(weighted)?;
-        let k = (self.m / 4).max(1);
-        let left = values.iter().skip(k).sum::<f64>() / k as f64;
-        Ok(left.max(LEAST * values[0]))
+    /// λ = (tr A − the sum of the k largest eigenvalues)/k of a weighted Gram matrix A with these eigenvalues, ascending. It is not below
+    /// the size of eigenvalues that rounding makes negative.
+    fn ridge(&self, values: &[f64]) -> f64 {
+        let (least, most) = (values[0], values[values.len() - 1]);
+        let left = values.iter().rev().skip(self.k).map(|value| value.max(0.0)).sum::<f64>() / self.k as f64;
+        left.max(LEAST * most).max(-least)
     }
 }
 

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use super::{WeightedSums, limit};
 use crate::Real;
-use crate::numeric::special::largest;
 use crate::numeric::{
-    Isa, add_rows, dot, dots, exp_minus, max_sum, panel_width, raise_scale, raise_scales, scale_and_add_rows,
+    Isa, add_rows, dot, dots, exp_minus, max_sum, panel_width, raise_scales, scale_and_add_rows,
 };
 
 /// A point's features by their logarithms: factor\[f\] · e^log\[f\].
@@ -27,20 +26,6 @@ impl LogRow {
     pub fn clear(&mut self) {
         self.logs.clear();
         self.factors.clear();
-    }
-
-    /// The largest logarithm.
-    pub fn top(&self) -> f64 {
-        largest(self.logs.iter().copied())
-    }
-
-    /// Adds e^log to every feature; a feature that is NaN stays NaN.
-    pub fn add(&mut self, log: f64) {
-        let known = |log: &f64| !log.is_nan();
-        for (own, factor) in self.logs.iter_mut().zip(&mut self.factors).filter(|(own, _)| known(own)) {
-            let (keep, add) = raise_scale(own, log);
-            *factor = *factor * keep + add;
-        }
     }
 
     /// Appends the feature factor · e^log. A feature that is 0 gets the logarithm −∞, so that it raises no reference.

@@ -2,7 +2,7 @@
 
 use super::{gaussian, kernels};
 use crate::common::points;
-use ndarray::{Array2, Axis, arr2, s};
+use ndarray::{Array2, Axis, arr1, arr2, s};
 use random_features::Error;
 use random_features::kernel::{Activation, ActivationKernel, Gaussian, Laplace, Softmax, SpectralMixture};
 use random_features::map::{AnyKernel, Nystroem};
@@ -109,4 +109,28 @@ fn errors_reach_to_the_end_of_the_range() {
         let found = huge.frobenius_error(&arr2(&[[60.0], [0.0]]), 1);
         assert!(matches!(found, Err(Error::NotFinite { row: 1, .. })), "{factor}: {found:?}");
     }
+}
+
+/// A point whose kernel value is far above all others counts only where it is drawn, and never makes the error NaN.
+#[test]
+fn a_huge_point_that_is_not_drawn_is_no_harm() {
+    let mut x = points::<f64>(4096, 2, 0.5);
+    x.row_mut(1000).assign(&arr1(&[20.0, 0.0]));
+    let few = x.slice(s![..50, ..]);
+    let features = Nystroem::uniform(Softmax::new(1.0).unwrap(), &few, 10, 1).unwrap();
+    for seed in 0..6 {
+        let error = features.frobenius_error(&x, seed).unwrap();
+        assert!(error > 0.0 && error <= 1.0 + 1e-9, "{seed}: {error}");
+    }
+}
+
+/// Features that overflow are an error of the row, in both reports.
+#[test]
+fn features_that_overflow_are_refused() {
+    let kernel = Gaussian::new(1.0).unwrap();
+    let z = arr2(&[[0.0], [0.1]]);
+    let features = Nystroem::from_parts(kernel, z.clone(), arr2(&[[1e308, 1e308]])).unwrap();
+    let expected = Error::NotFinite { what: "the features of the points", row: 0, column: None };
+    assert_eq!(features.trace_error(&z), Err(expected.clone()));
+    assert_eq!(features.frobenius_error(&z, 1), Err(expected));
 }

@@ -166,3 +166,32 @@ fn large_values_are_no_harm() {
     let [own, uniform] = [features, uniform].map(|features| features.trace_error(&x).unwrap());
     assert!(own < 1.5 * uniform, "{own} {uniform}");
 }
+
+/// Kernel values that are differences of larger numbers have eigenvalues below 0 by rounding, and scores that are all 0 by it.
+#[test]
+fn rounded_kernels_have_landmarks() {
+    let kernel = ActivationKernel::new(Activation::Cos).unwrap().with_offset(-1.0).unwrap();
+    for (n, size) in [(500, 1e-3), (60, 1e-5)] {
+        let x = points::<f64>(n, 2, size);
+        for seed in 0..5 {
+            let features = Nystroem::leverage(kernel.clone(), &x, 40, seed).unwrap();
+            assert_eq!(features.landmarks().nrows(), 40, "{n}, {seed}");
+        }
+    }
+}
+
+/// One landmark is drawn by scores too: eight large points among 400 have most of a softmax kernel and half of a linear one with a kink.
+#[test]
+fn one_landmark_is_drawn_by_its_score() {
+    let mut x = points::<f64>(400, 2, 0.2);
+    x.slice_mut(s![..8, 0]).fill(3.0);
+    let relu: AnyKernel = ActivationKernel::new(Activation::Relu).unwrap().into();
+    // Of 40 draws, with probabilities of some .9 and .5: the false-alarm rates are below 1e-4.
+    for (kernel, least) in [(Softmax::default().into(), 24), (relu, 8)] {
+        let heavy = (0..40).filter(|seed| {
+            Nystroem::leverage(kernel.clone(), &x, 1, *seed).unwrap().landmarks()[[0, 0]] == 3.0
+        });
+        let heavy = heavy.count();
+        assert!(heavy >= least, "{kernel}: {heavy}");
+    }
+}

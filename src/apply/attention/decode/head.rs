@@ -4,9 +4,11 @@
 use ndarray::{Array1, ArrayViewMut1, Axis};
 
 use super::super::features::Setup;
-use super::super::input::{Attention, KeyChoice, KeyRows, KeyRun, NonPositive, Reading, Window};
+use super::super::input::{
+    Attention, Job, KeyChoice, KeyRows, KeyRun, NonPositive, Reading, SeenValues, Window,
+};
 use super::super::linear::{
-    JobWithOutputs, Outputs, Request, Scan, Sequence, Visible, Worker, continue_sequence,
+    JobWithOutputs, Outputs, Request, Scan, Sequence, Shrinking, Visible, Worker, continue_sequence,
 };
 use super::super::pairs::{ExactKeys, Neighbours};
 use crate::Real;
@@ -18,6 +20,10 @@ pub(super) struct Head<T: Real> {
     pub sequence: Sequence<T>,
     recent: Recent<T>,
     exact: ExactKeys<T>,
+    /// The share of the mean of the values in outputs.
+    share: f64,
+    /// The values so far, if the share is above 0.
+    seen: SeenValues,
 }
 
 /// Which pairs of a head of keys have exact weights, causally.
@@ -84,12 +90,14 @@ impl<T: Real> Recent<T> {
 }
 
 impl<T: Real> Head<T> {
-    /// Without tokens, of so many features and targets.
-    pub fn new(features: usize, targets: usize) -> Self {
+    /// Without tokens, of so many features and targets, for outputs with a `share` of the mean of the values.
+    pub fn new([features, targets]: [usize; 2], share: f64) -> Self {
         Head {
             sequence: Sequence::new(features, targets),
             recent: Recent::default(),
             exact: ExactKeys::default(),
+            share,
+            seen: SeenValues::default(),
         }
     }
 
@@ -104,6 +112,13 @@ impl<T: Real> Head<T> {
         let (rows, reading) = pairs.keys?;
         self.exact.take(rows, &reading, tokens.reborrow(), first);
         self.exact.rest(&tokens, first)
+    }
+
+    /// Sees the value of a token, row `i` of some, for the mean.
+    pub fn see(&mut self, tokens: &KeyRun<'_, T>, i: usize) {
+        if self.share > 0.0 {
+            self.seen.see(tokens, i, &mut Vec::new());
+        }
     }
 
     /// Takes in a token. True where one leaves the window for it, which is appended to `leaving`.
@@ -128,12 +143,30 @@ impl<T: Real> Head<T> {
         &mut self,
         setup: Setup<'_, T>,
         pairs: CausalPairs<'_>,
-        (job, outputs): JobWithOutputs<'_, T>,
+        (job, mut outputs): JobWithOutputs<'_, T>,
+        threads: usize,
+    ) -> NonPositive {
+        let shrinking = Shrinking::of_job(self.share, &job, true);
+        let views = outputs.iter_mut().map(Outputs::view).collect();
+        let non_positive = self.scan(setup, pairs, job, views, threads);
+        if let Some(shrinking) = shrinking {
+            shrinking.apply(&mut self.seen, outputs, &non_positive);
+        }
+        non_positive
+    }
+
+    /// As [`prefill`](Head::prefill), without the share of the mean.
+    fn scan(
+        &mut self,
+        setup: Setup<'_, T>,
+        pairs: CausalPairs<'_>,
+        job: Job<'_, T>,
+        outputs: Vec<Outputs<'_, T>>,
         threads: usize,
     ) -> NonPositive {
         let (first, held) = (self.length(), self.recent.len());
         let rest = self.take_exact(pairs, job.keys.reborrow());
-        let Head { sequence, recent, exact } = self;
+        let Head { sequence, recent, exact, .. } = self;
         let mask = rest.as_ref().map(|rest| rest.view()).or(job.keys.mask);
         let job = job.masked(mask);
         let mut rows = KeyRows::default();
@@ -173,9 +206,9 @@ impl<T: Real> Head<T> {
         out: &mut [T],
     ) -> bool {
         let (length, first) = (self.length(), self.sequence.length());
-        let Head { sequence, recent, exact } = self;
+        let Head { sequence, recent, exact, .. } = self;
         let near = pairs.near.map(|near| Neighbours::new(near, recent.tokens(), first));
-        let rows = ArrayViewMut1::from(out).insert_axis(Axis(0));
+        let rows = ArrayViewMut1::from(&mut *out).insert_axis(Axis(0));
         let mut positive = true;
         let request = Request {
             queries: i..i + 1,
@@ -187,6 +220,9 @@ impl<T: Real> Head<T> {
         };
         let exact = pairs.keys.map(|_| &*exact);
         sequence.answer(setup.beside(exact, near.as_ref()), request, worker);
+        if self.share > 0.0 {
+            self.seen.draw(if positive { self.share } else { 1.0 }, out.into());
+        }
         positive
     }
 }
@@ -205,13 +241,14 @@ pub(super) mod stored {
         sequence: StoredSequence<T>,
         recent: StoredKeyRows,
         exact: StoredExactKeys,
+        seen: SeenValues,
     }
 
     impl<T: Real> From<&Head<T>> for StoredHead<T> {
         fn from(head: &Head<T>) -> Self {
-            let Head { sequence, recent, exact } = head;
+            let Head { sequence, recent, exact, seen, .. } = head;
             let recent = StoredKeyRows::of(recent.tokens());
-            StoredHead { sequence: sequence.into(), recent, exact: exact.into() }
+            StoredHead { sequence: sequence.into(), recent, exact: exact.into(), seen: seen.clone() }
         }
     }
 
@@ -221,22 +258,24 @@ pub(super) mod stored {
             [self.sequence.length, self.recent.len()]
         }
 
-        /// The head; `None` if sizes are not those of the map, of these pairs and of so many targets.
+        /// The head; `None` if sizes are not those of the map, of these pairs and of so many targets, for a share of the mean.
         pub fn restored(
             self,
             setup: Setup<'_, T>,
             pairs: CausalPairs<'_>,
-            targets: usize,
+            (targets, share): (usize, f64),
         ) -> Option<Head<T>> {
             let ([before, held], window) = (self.length(), pairs.window());
-            let StoredHead { sequence, recent, exact } = self;
+            let StoredHead { sequence, recent, exact, seen } = self;
             let dims = [setup.program.facts().dim, targets];
             // Nothing leaves a window before it is full.
             let full = if before == 0 { held <= window } else { held == window };
             let keys = pairs.keys.as_ref().map_or((&[][..], None), |(rows, reading)| (*rows, Some(reading)));
-            let exact = exact.restored(keys, dims, before.saturating_add(held))?;
+            let length = before.saturating_add(held);
+            let exact = exact.restored(keys, dims, length)?;
+            let seen = Some(seen).filter(|seen| seen.fits(targets, if share > 0.0 { length } else { 0 }))?;
             let recent = Recent { rows: recent.restored(dims).filter(|_| full)?, left: 0 };
-            Some(Head { sequence: sequence.restored(setup, targets)?, recent, exact })
+            Some(Head { sequence: sequence.restored(setup, targets)?, recent, exact, share, seen })
         }
     }
 }

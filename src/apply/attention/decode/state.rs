@@ -72,8 +72,8 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
     /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with the [heaviest
-    /// keys](Attention::with_heaviest_keys_exact), which later tokens choose, [`Memory`](crate::Error::Memory) if there is no memory
-    /// for the state.
+    /// keys](Attention::with_heaviest_keys_exact), which later tokens choose, or a share of the mean without normalisers,
+    /// [`Memory`](crate::Error::Memory) if there is no memory for the state.
     #[inline(never)]
     pub fn state(&self, batch: usize, heads_of_keys: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
@@ -82,7 +82,11 @@ impl<T: Real> Attention<T> {
             check_size(HEADS_WITH_MAPS, self.maps.len(), heads_of_keys)?;
         }
         self.check_room([batch, heads_of_keys, d_v])?;
-        let head = |i: usize| Head::new(self.setup(i % heads_of_keys).program.width(), d_v);
+        self.check_shrinkage(heads_of_keys)?;
+        let head = |i: usize| {
+            let i = i % heads_of_keys;
+            Head::new([self.setup(i).program.width(), d_v], self.shrinkage.of(i))
+        };
         let all = (0..batch * heads_of_keys).map(head).collect();
         Ok(CausalState {
             attention: self.clone(),
@@ -116,8 +120,10 @@ impl<T: Real> Attention<T> {
         // Rows that have left a window are dropped when they are as many as those in it.
         let rows = near.saturating_mul(2).saturating_add(self.exact.count());
         let exact = rows.saturating_mul(dims[0].saturating_add(d_v));
+        let seen = if self.shrinkage.is_none() { 0 } else { d_v.saturating_mul(size_of::<f64>()) };
         Sequence::<T>::bytes(width, dims)
             .saturating_add(exact.saturating_mul(size_of::<T>()))
+            .saturating_add(seen)
             .saturating_add(size_of::<Head<T>>())
     }
 }
@@ -198,12 +204,13 @@ mod stored {
             let ([batch, count, d_v], maps) = (shape, attention.maps.len());
             let whole = d_v > 0
                 && (maps == 1 || maps == count)
+                && attention.check_shrinkage(count).is_ok()
                 && attention.check_room(shape).is_ok()
                 && batch.checked_mul(count) == Some(heads.len())
                 && heads.chunk_by(|a, b| a.length() == b.length()).all(|same| same.len() % count == 0);
             let restored = |(i, head): (usize, StoredHead<T>)| {
                 let i = i % count;
-                head.restored(attention.setup(i), attention.causal_pairs(i), d_v)
+                head.restored(attention.setup(i), attention.causal_pairs(i), (d_v, attention.shrinkage.of(i)))
             };
             let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
             match heads {

@@ -187,6 +187,7 @@ fn push<T: Real>(
     tokens: KeyRun<'_, T>,
     worker: &mut Worker<T>,
 ) {
+    heads.iter_mut().enumerate().for_each(|(i, head)| head.see(&tokens, i));
     if pairs.are_none() {
         worker.read_keys(setup, tokens);
         for (i, head) in heads.iter_mut().enumerate() {

@@ -131,13 +131,7 @@ impl<T: Real> Tokens<T> {
     }
 
     /// The features of `n` points.
-    fn lift(
-        &mut self,
-        Setup { program, reading, .. }: Setup<'_, T>,
-        side: Side,
-        n: usize,
-        scratch: &mut Scratch<T>,
-    ) {
+    fn lift(&mut self, Setup { program, .. }: Setup<'_, T>, side: Side, n: usize, scratch: &mut Scratch<T>) {
         self.precision.clear();
         self.shifts.clear();
         self.logged = 0..0;
@@ -147,9 +141,6 @@ impl<T: Real> Tokens<T> {
         for i in 0..n {
             let precision = self.flatten(program, own, i);
             self.precision.push(precision);
-            if reading.epsilon > 0.0 {
-                self.add_epsilon(side, i, reading.epsilon);
-            }
         }
     }
 
@@ -215,25 +206,6 @@ impl<T: Real> Tokens<T> {
         Precision { scale, has_zeros, is_representable }
     }
 
-    /// φ ← φ + ε for keys, φ + ε max φ for queries.
-    fn add_epsilon(&mut self, side: Side, i: usize, epsilon: f64) {
-        let Precision { scale, is_representable, .. } = self.precision[i];
-        let ln = match side {
-            Side::X => epsilon.ln() + scale + numeric::max_abs(Isa::best(), self.row(i)).widen().ln(),
-            Side::Y => epsilon.ln(),
-        };
-        let top = scale.max(ln);
-        if top.is_finite() {
-            let (keep, add) = (T::narrow((scale - top).exp()), T::narrow((ln - top).exp()));
-            let values = self.features.row_mut(i).values;
-            values.iter_mut().for_each(|v| *v = *v * keep + add);
-            let is_representable =
-                is_representable && numeric::min_abs(Isa::best(), values).widen() >= least::<T>(false);
-            // A row that is not representable is computed again from logarithms, without this scale.
-            self.precision[i] = Precision { scale: top, has_zeros: false, is_representable };
-        }
-    }
-
     /// Makes all features of row `i` 0.
     pub fn clear_row(&mut self, i: usize) {
         self.features.row_mut(i).values.fill(T::zero());
@@ -243,7 +215,7 @@ impl<T: Real> Tokens<T> {
     /// The features of row `i` by their logarithms.
     pub fn log_row(
         &mut self,
-        Setup { program, reading, .. }: Setup<'_, T>,
+        Setup { program, .. }: Setup<'_, T>,
         side: Side,
         i: usize,
         scratch: &mut Scratch<T>,
@@ -271,9 +243,6 @@ impl<T: Real> Tokens<T> {
                     values.iter().zip(signs).for_each(|(v, sign)| row.push(v.widen() + scale, sign.widen()));
                 }
             }
-        }
-        if reading.epsilon > 0.0 {
-            row.add(reading.epsilon.ln() + if side == Side::X { row.top() } else { 0.0 });
         }
         if let Some(shift) = self.shifts.get(i) {
             row.logs.iter_mut().for_each(|log| *log += shift);

@@ -52,14 +52,15 @@ impl<'a, T: Real> Backward<'a, 'a, T> {
 }
 
 impl<T: Real> Backward<'_, '_, T> {
-    /// Writes the gradients through linear attention, with so many threads; `of_pairs` is how tokens are read for exact logits.
+    /// Writes the gradients through linear attention, with so many threads; `of_pairs` is how tokens are read for exact logits. Gives what
+    /// keys need of each query, for each head.
     pub fn run(
         mut self,
         setup: Setup<'_, T>,
         of_pairs: Option<Reading>,
         threads: usize,
         mut parameters: Option<&mut Parameters<'_, T>>,
-    ) {
+    ) -> Vec<Array2<f64>> {
         let summaries = self.pull_queries(setup, threads, &mut parameters);
         let Backward { job: Job { keys, queries, .. }, upstream, of_keys, of_values, .. } = self;
         let mut sums = KeySums { of_keys, of_values, fresh: true };
@@ -72,6 +73,7 @@ impl<T: Real> Backward<'_, '_, T> {
                 part.through_exact_keys(reading, &mut sums, &mut parameters);
             }
         }
+        summaries
     }
 
     /// Writes the gradients of queries; gives what keys need of each query, for each head.

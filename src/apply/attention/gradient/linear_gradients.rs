@@ -4,10 +4,12 @@ use ndarray::{ArrayRef, Ix4};
 
 use super::super::features::Setup;
 use super::super::input::{Attention, Heads, TokenElement, threads_of_each};
+use super::super::linear::Shrinking;
 use super::super::pairs::{KeySplit, Neighbours};
 use super::backward::Backward;
 use super::gradients::{Gradients, check_upstream};
 use super::residuals::Parameters;
+use super::shrunk::{before_drawing, through_mean};
 use crate::Real;
 use crate::engine::{Side, has_gradients};
 use crate::error::{Error, Result};
@@ -42,10 +44,13 @@ impl<T: Real> Attention<T> {
     /// ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂φ(qᵢ) is Σⱼ ψ(kⱼ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ, and ∂/∂ψ(kⱼ) is Σᵢ φ(qᵢ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ. Features pass theirs on to
     /// points ([`Map::pull_back`]), points to tokens, through lengths too after [`with_cosine`](Attention::with_cosine).
     ///
+    /// With a [share α of the mean](Attention::with_shrinkage) of the values these are times 1 − α, and each value that query i sees gets α
+    /// gᵢ/nᵢ for its nᵢ keys. A query whose normaliser is not positive has the share 1.
+    ///
     /// [Without normalisers](Attention::without_normalisers) Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of
     /// [neighbours](Attention::with_window) and of [exact keys](Attention::with_keys_exact), have exp(q·k·scale) for K̂ and its gradient.
     ///
-    /// A query without an output has no part in any gradient, whether it sees no key or its normaliser is not positive; nor has a key
+    /// A query without an output has no part in any other gradient, whether it sees no key or its normaliser is not positive; nor has a key
     /// that is masked. NaN in a token or in a gradient makes those gradients NaN in which it has a part.
     ///
     /// # Accuracy
@@ -63,9 +68,8 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
-    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]) and with an
-    /// [ε](Attention::with_biased_epsilon). [`Memory`](Error::Memory) if there is none for the gradients,
-    /// [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]). [`Memory`](Error::Memory) if there is none
+    /// for the gradients, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
     ///
     /// # References
     /// The sums from either end: Katharopoulos et al., *Transformers are RNNs*, equations 13 to 15, there without normalisers.
@@ -168,16 +172,8 @@ impl<T: Real> Attention<T> {
     fn check_differentiable(&self) -> Result<()> {
         let sides = [Side::X, Side::Y];
         let known = |map: &Map<T>| sides.iter().all(|side| has_gradients(map.program().plan(), *side));
-        let refused = |what| Err(Error::Unsupported { what });
-        if self.reading.epsilon > 0.0 {
-            refused(
-                "gradients of attention with an ε: leave Attention::with_biased_epsilon out, since nothing here needs it",
-            )
-        } else if !self.maps.iter().all(known) {
-            refused("gradients of attention with a map that does not implement FeatureMap::pull_back")
-        } else {
-            Ok(())
-        }
+        let what = "gradients of attention with a map that does not implement FeatureMap::pull_back";
+        if self.maps.iter().all(known) { Ok(()) } else { Err(Error::Unsupported { what }) }
     }
 
     fn backward<E: TokenElement<T>>(
@@ -239,11 +235,17 @@ impl<T: Real> Attention<T> {
         let threads = threads_of_each(jobs.len());
         threads::for_each(
             jobs,
-            |(Backward { job, upstream, of_queries, of_keys, of_values }, parameters)| {
+            |(Backward { job, upstream, of_queries, of_keys, mut of_values }, parameters)| {
                 if progress::is_stopped() {
                     return;
                 }
                 let head = job.head;
+                let shrinking = Shrinking::of_job(self.shrinkage.of(head), &job, causal);
+                let drawn = shrinking.as_ref().map(|shrinking| before_drawing(shrinking.share, &upstream));
+                let own = match &drawn {
+                    None => upstream.iter().map(|gradients| gradients.view()).collect(),
+                    Some(drawn) => drawn.iter().map(|gradients| gradients.view()).collect(),
+                };
                 // The factors that outputs may do without have gradients like others.
                 let program = self.maps[head % self.maps.len()].program();
                 let of_pairs = self.inverse(head).map(|inverse| self.reading.of_pairs(inverse));
@@ -252,8 +254,13 @@ impl<T: Real> Attention<T> {
                 let near = Neighbours::of_job(self, &job, causal);
                 let setup = Setup { program, causal, ..self.setup(head) };
                 let setup = setup.beside(keys.exact.as_ref(), near.as_ref());
-                let backward = Backward { job, upstream, of_queries, of_keys, of_values };
-                backward.run(setup, of_pairs, threads, parameters);
+                let of_own = of_values.view_mut();
+                let backward = Backward { job, upstream: own, of_queries, of_keys, of_values: of_own };
+                let summaries = backward.run(setup, of_pairs, threads, parameters);
+                if let Some(shrinking) = shrinking {
+                    let has_output = |head: usize, i| summaries[head][[i, 2]] != 0.0;
+                    through_mean(&shrinking, &upstream, has_output, of_values);
+                }
             },
         );
     }

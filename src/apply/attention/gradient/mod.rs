@@ -16,6 +16,7 @@ mod pairs;
 mod residuals;
 mod roles;
 mod rows;
+mod shrunk;
 mod sink;
 
 pub use self::gradients::Gradients;

@@ -4,9 +4,10 @@ use super::exact_pairs::KeyChoice;
 use super::exact_pairs::Window;
 use super::reading::Reading;
 use super::reading::TokenScale;
+use super::shrinkage::Shrinkage;
 use crate::Real;
 use crate::engine::{Program, Side};
-use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
+use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::once::once;
 
@@ -92,6 +93,7 @@ pub struct Attention<T: Real> {
     pub(in super::super) normalised: bool,
     pub(in super::super) exact: KeyChoice,
     pub(in super::super) window: Window,
+    pub(in super::super) shrinkage: Shrinkage,
     /// The maps' programs, without factors of queries that the normaliser cancels.
     pub(in super::super) programs: Vec<Program<T>>,
 }
@@ -151,6 +153,7 @@ impl<T: Real> Attention<T> {
             normalised: true,
             exact: KeyChoice::None,
             window: Window::default(),
+            shrinkage: Shrinkage::default(),
             programs: Vec::new(),
         };
         Ok(attention.prepared())
@@ -181,8 +184,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
     pub fn with_cosine(mut self, temperature: f64) -> Result<Self> {
-        self.reading =
-            Reading { epsilon: self.reading.epsilon, ..Reading::new(TokenScale::of_cosine(temperature)?) };
+        self.reading = Reading::new(TokenScale::of_cosine(temperature)?);
         Ok(self)
     }
 
@@ -192,18 +194,6 @@ impl<T: Real> Attention<T> {
     pub fn without_normalisers(mut self) -> Self {
         self.normalised = false;
         self.prepared()
-    }
-
-    /// Adds ε, which is **biased**, to every feature ψ of a key, with its factor m^(−½), and ε maxⱼ φⱼ(q) to every feature of a query.
-    ///
-    /// Nothing here needs it. The reference code of FAVOR+ adds such an ε against division by 0, for keys relative to the largest
-    /// feature of all keys, future ones included.
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) unless ε is at least 0 and finite.
-    pub fn with_biased_epsilon(mut self, epsilon: f64) -> Result<Self> {
-        self.reading.epsilon = checked_not_negative("ε", epsilon)?;
-        Ok(self)
     }
 
     /// The maps: one, or one for each head of keys.
@@ -216,7 +206,7 @@ impl<T: Real> Attention<T> {
         self.maps.len() == other.maps.len()
             && self.maps.iter().zip(&other.maps).all(|(own, their)| own.same(their))
             && (self.reading, self.normalised, self.window) == (other.reading, other.normalised, other.window)
-            && self.exact == other.exact
+            && (&self.exact, &self.shrinkage) == (&other.exact, &other.shrinkage)
     }
 }
 
@@ -225,7 +215,7 @@ once!(Attention::<T>::signed, Attention::<T>::prepared);
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Attention, KeyChoice, Map, Reading, Real, Window};
+    use super::{Attention, KeyChoice, Map, Reading, Real, Shrinkage, Window};
     use crate::sealed::sealed_fields;
 
     sealed_fields! {
@@ -237,6 +227,7 @@ mod stored {
             normalised: bool,
             exact: KeyChoice,
             window: Window,
+            shrinkage: Shrinkage,
         }
     }
 
@@ -244,16 +235,17 @@ mod stored {
         type Error = String;
 
         fn try_from(stored: StoredAttention<T>) -> Result<Self, String> {
-            let StoredAttention { maps, reading, normalised, exact, window: Window { before, after } } =
-                stored;
+            let StoredAttention { maps, reading, normalised, exact, window, shrinkage } = stored;
+            let Window { before, after } = window;
             let whole = Attention::signed(maps).map_err(|error| error.to_string())?;
             let is_scale = reading.factor > 0.0 && reading.factor <= Reading::MAX_FACTOR;
-            if !(is_scale && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {
-                return Err("a scale that is not positive or overflows, or an ε that is negative".into());
+            if !is_scale {
+                return Err("a scale that is not positive or overflows".into());
             }
             let exactly = Attention { reading, normalised, ..whole }.exactly(exact);
             exactly
                 .and_then(|attention| attention.with_window(before, after))
+                .and_then(|attention| attention.shrunk(shrinkage))
                 .map_err(|error| error.to_string())
         }
     }

@@ -8,13 +8,13 @@ use crate::Real;
 use crate::error::{Result, check_size};
 
 impl<T: Real> Attention<T> {
-    /// Checks that heads have the dimension of the maps and, if there is a map for each head, as many heads of keys as maps.
+    /// Checks that heads have the dimension of the maps and, if there is a map or a share of the mean for each head, as many heads of keys.
     pub(in super::super) fn check_inputs<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
         check_size("the dimension of the queries", self.maps[0].dim(), heads.queries.dim().3)?;
         if self.maps.len() > 1 {
             check_size(HEADS_WITH_MAPS, self.maps.len(), heads.keys.dim().1)?;
         }
-        Ok(())
+        self.check_shrinkage(heads.keys.dim().1)
     }
 }
 

@@ -12,6 +12,7 @@ mod key_rows;
 mod lengthscale;
 mod output;
 mod reading;
+mod shrinkage;
 
 pub use self::attended::Attended;
 pub(super) use self::attended::{NonPositive, in_order};
@@ -29,3 +30,4 @@ pub(super) use self::lengthscale::{estimated_lengthscale, kernel_lengthscale, so
 pub(super) use self::output::Undivided;
 pub(super) use self::reading::Reading;
 pub(crate) use self::reading::TokenScale;
+pub(super) use self::shrinkage::SeenValues;

@@ -37,9 +37,6 @@ pub(in super::super) struct Reading {
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub factor: f64,
     pub unit: bool,
-    /// ε of [`Attention::with_biased_epsilon`](super::super::Attention::with_biased_epsilon).
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
-    pub epsilon: f64,
 }
 
 impl Reading {
@@ -47,9 +44,9 @@ impl Reading {
     #[cfg(feature = "serde")]
     pub const MAX_FACTOR: f64 = 1e162;
 
-    /// A reading without ε.
+    /// The reading of this scaling.
     pub fn new(scale: TokenScale) -> Self {
-        Reading { factor: scale.factor, unit: scale.unit, epsilon: 0.0 }
+        Reading { factor: scale.factor, unit: scale.unit }
     }
 
     /// How keys are read so that their products with the points of queries are logits, for a lengthscale 1/`inverse`.

@@ -59,7 +59,7 @@ impl<T: Real> Attention<T> {
     /// one that is not finite.
     ///
     /// Keys with exact weights, [chosen](Attention::with_keys_exact) ones and [neighbours](Attention::with_window), are not counted: the
-    /// number is NaN where there are no others. The scales of a map's blocks, ε and masks count as in the outputs.
+    /// number is NaN where there are no others. The scales of a map's blocks and masks count as in the outputs.
     ///
     /// # Cost
     /// The cost of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut1, Axis};
 
 use super::super::features::{Setup, Tokens};
 use super::super::input::{Attention, Heads, Job, KeyChoice, Numbers, Reading, TokenElement};
@@ -102,6 +102,7 @@ impl<T: Real> Attention<T> {
         let keys = reading.map(|reading| points(&reading, E::numbers(keys)));
         let points = points(&self.reading, E::numbers(queries.view()));
         let ranges = heads.ranges();
+        let mean = self.shrinkage.of(key_head);
         let mut weights = Array2::zeros((which.rows.len(), right.len()));
         for (i, (row, mut out)) in which.rows.iter().zip(weights.rows_mut()).enumerate() {
             let seen = heads.seen(which.batch, *row, which.causal);
@@ -124,8 +125,14 @@ impl<T: Real> Attention<T> {
             };
             progress::check()?;
             let terms: Vec<(f64, f64)> = (0..right.len()).map(term).collect();
-            if let Some(shares) = shares(&terms) {
-                out.assign(&shares);
+            let own = shares(&terms);
+            // Without an output of its own a query has the mean, if outputs are drawn towards it.
+            let share = if own.is_none() && mean > 0.0 { 1.0 } else { mean };
+            if let Some(own) = own {
+                out.assign(&own);
+            }
+            if mean > 0.0 {
+                draw(share, &seen, out);
             }
         }
         Ok(weights)
@@ -193,6 +200,13 @@ fn shares(terms: &[(f64, f64)]) -> Option<Array1<f64>> {
     let terms: Array1<f64> = terms.iter().map(term).collect();
     let total = terms.sum();
     (total > 0.0 || total.is_nan()).then(|| terms / total)
+}
+
+/// Draws weights towards equal ones of the keys that are seen, which get this share.
+fn draw(share: f64, seen: &[bool], mut weights: ArrayViewMut1<'_, f64>) {
+    let equal = share / seen.iter().filter(|seen| **seen).count() as f64;
+    let pairs = weights.iter_mut().zip(seen);
+    pairs.for_each(|(weight, seen)| *weight = (1.0 - share) * *weight + if *seen { equal } else { 0.0 });
 }
 
 /// The logit of a query and a key.

@@ -62,7 +62,7 @@ impl<T: Real> Attention<T> {
         let exact = ExactAttention::new();
         let exact =
             if self.reading.unit { exact.with_cosine(scale.recip()) } else { exact.with_scale(scale) };
-        exact.ok().filter(|_| same && self.reading.epsilon == 0.0)
+        exact.ok().filter(|_| same)
     }
 
     /// The length from which on bidirectional linear attention is estimated to be faster than the exact one, for as many queries as

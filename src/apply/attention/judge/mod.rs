@@ -6,6 +6,7 @@ mod costs;
 mod report;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shaping;
+mod shrinkage;
 
 pub use self::choice::{AttentionCandidate, AttentionChoice};
 pub(crate) use self::costs::{AttentionCosts, ExactPairs};

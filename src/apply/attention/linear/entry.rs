@@ -4,11 +4,13 @@ use ndarray::{Array4, ArrayRef, Ix4};
 
 use super::super::features::Setup;
 use super::super::input::{
-    Attended, Attention, Heads, Job, NonPositive, TokenElement, check_output, in_order, threads_of_each,
+    Attended, Attention, Heads, Job, NonPositive, SeenValues, TokenElement, check_output, in_order,
+    threads_of_each,
 };
 use super::super::pairs::{KeySplit, Neighbours};
 use super::drive::attend;
 use super::sequence::Sequence;
+use super::shrink::Shrinking;
 use super::sink::{Outputs, bytes_of_estimate};
 use crate::Real;
 use crate::error::Result;
@@ -92,15 +94,22 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     fn attend(&self, jobs: Vec<JobWithOutputs<'_, T>>, causal: bool) -> Result<NonPositive> {
         let threads = threads_of_each(jobs.len());
-        let of_job = |(job, outputs): JobWithOutputs<'_, T>| {
+        let of_job = |(job, mut outputs): JobWithOutputs<'_, T>| {
             if progress::is_stopped() {
                 return NonPositive::new();
             }
+            let shrinking = Shrinking::of_job(self.shrinkage.of(job.head), &job, causal);
             let keys = KeySplit::new(self, &job);
             let job = keys.rest(job);
             let near = Neighbours::of_job(self, &job, causal);
             let setup = Setup { causal, ..self.setup(job.head) };
-            attend(setup.beside(keys.exact.as_ref(), near.as_ref()), job, outputs, threads)
+            let setup = setup.beside(keys.exact.as_ref(), near.as_ref());
+            let views = outputs.iter_mut().map(Outputs::view).collect();
+            let non_positive = attend(setup, job, views, threads);
+            if let Some(shrinking) = shrinking {
+                shrinking.apply(&mut SeenValues::default(), outputs, &non_positive);
+            }
+            non_positive
         };
         let non_positive = in_order(threads::map(jobs, of_job));
         // What was stopped has left out the rest.

@@ -8,6 +8,7 @@ mod request;
 mod scan;
 mod segment;
 mod sequence;
+mod shrink;
 mod sink;
 mod worker;
 
@@ -18,5 +19,6 @@ pub(super) use self::scan::{Reader, Scan, Visible};
 pub(super) use self::sequence::Sequence;
 #[cfg(feature = "serde")]
 pub(super) use self::sequence::stored::StoredSequence;
+pub(super) use self::shrink::Shrinking;
 pub(super) use self::sink::{BoxedSink, ChunkRead, Outputs, Sink};
 pub(super) use self::worker::Worker;

@@ -90,6 +90,13 @@ pub(super) fn bytes_of_estimate(d_v: usize) -> usize {
     d_v.saturating_add(HEAD).saturating_mul(size_of::<f64>())
 }
 
+impl<T> Outputs<'_, T> {
+    /// The outputs for a shorter time.
+    pub fn view(&mut self) -> Outputs<'_, T> {
+        Outputs { rows: self.rows.view_mut(), normalised: self.normalised }
+    }
+}
+
 impl<T: Real> Sink<T> for Outputs<'_, T> {
     fn targets(&self) -> usize {
         self.rows.ncols()

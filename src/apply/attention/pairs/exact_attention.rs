@@ -164,7 +164,7 @@ impl ExactAttention {
 
     /// How queries and keys are read.
     pub(in super::super) fn readings(&self, scale: f64) -> [Reading; 2] {
-        [scale, 1.0].map(|factor| Reading { factor, unit: self.unit, epsilon: 0.0 })
+        [scale, 1.0].map(|factor| Reading { factor, unit: self.unit })
     }
 
     /// Writes the outputs of jobs.

@@ -36,8 +36,10 @@ fn variants<T: Real>() -> Vec<Attention<T>> {
         one().with_keys_exact(&[0, 1, 2, 70, 4000]).unwrap(),
         one().with_keys_exact(&[0, 1, 64, 129]).unwrap().with_window(7, 0).unwrap(),
         each.clone().with_window(100, 0).unwrap().with_keys_exact(&[3, 99]).unwrap(),
-        each.without_normalisers().with_biased_epsilon(1e-3).unwrap(),
-        one().with_cosine(0.2).unwrap().with_window(9, 0).unwrap(),
+        each.clone().with_shrinkage(&[0.3, 0.8]).unwrap(),
+        each.without_normalisers(),
+        one().with_cosine(0.2).unwrap().with_window(9, 0).unwrap().with_shrinkage(&[0.0, 0.4]).unwrap(),
+        one().with_keys_exact(&[0, 70]).unwrap().with_shrinkage(&[1.0]).unwrap(),
     ]
 }
 

@@ -13,14 +13,19 @@ use random_features::{Hyperbolic, Map, Nonlinear, Positive, Trigonometric};
 fn gradients_are_slopes_of_the_forward_pass() {
     let (q, g) = (tokens::<f64>([1, 2, 6, 3], 0.8, 1), tokens::<f64>([1, 2, 6, 2], 1.0, 4));
     let mask = Array2::from_shape_fn((1, 6), |(_, j)| j != 0 && j != 3);
-    for case in 0..64 {
-        let [causal, masked, grouped, ragged, normalised, cosine] =
+    for case in 0..128 {
+        let [causal, masked, grouped, ragged, normalised, cosine, shrunk] =
             std::array::from_fn(|bit| case >> bit & 1 == 1);
+        if shrunk && !normalised {
+            continue;
+        }
         let of_keys = if grouped { 1 } else { 2 };
         let (k, v) = (tokens::<f64>([1, of_keys, 6, 3], 0.8, 2), tokens::<f64>([1, of_keys, 6, 2], 1.0, 3));
         let attention = Attention::new(positive::<f64>(3, 8)).unwrap();
         let attention = if cosine { attention.with_cosine(0.7) } else { attention.with_scale(0.9) }.unwrap();
         let attention = ways::normalised(attention, normalised);
+        let shares = if grouped { vec![0.3] } else { vec![0.3, 0.9] };
+        let attention = if shrunk { attention.with_shrinkage(&shares).unwrap() } else { attention };
         let offsets = if causal { [[0, 2, 2, 6], [0, 2, 2, 6]] } else { [[0, 2, 2, 6], [0, 0, 2, 6]] };
         let run = |[q, k, v]: [&Array4<f64>; 3]| {
             let heads = Heads::new(q, k, v).unwrap();
@@ -32,7 +37,7 @@ fn gradients_are_slopes_of_the_forward_pass() {
         let (_, gradients) = run([&q, &k, &v]);
         let name = |what| {
             format!(
-                "{what}; causal {causal}, masked {masked}, grouped {grouped}, ragged {ragged}, normalised {normalised}, cosine {cosine}"
+                "{what}; causal {causal}, masked {masked}, grouped {grouped}, ragged {ragged}, normalised {normalised}, cosine {cosine}, shrunk {shrunk}"
             )
         };
         check_differences(&name("queries"), &q, &gradients.queries, |q| run([q, &k, &v]).0);

@@ -6,5 +6,6 @@ mod options;
 #[cfg(feature = "half")]
 mod precision;
 mod refusals;
+mod shrinkage;
 #[cfg(feature = "serde")]
 mod stored;

@@ -15,7 +15,7 @@ fn stored_attention_has_all_options() {
         new().with_scale(0.3).unwrap(),
         new().with_cosine(0.3).unwrap(),
         new().without_normalisers(),
-        new().with_biased_epsilon(0.1).unwrap(),
+        new().with_shrinkage(&[0.1]).unwrap(),
         new().with_keys_exact(&[0, 1]).unwrap(),
     ] {
         let read: Attention<f64> = serde_json::from_str(&serde_json::to_string(&attention).unwrap()).unwrap();

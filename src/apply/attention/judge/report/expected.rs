@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2};
 
 use super::covariances::{Covariances, PointProducts, QueryCovariances};
-use super::errors::{ErrorPart, Errors, QueryErrors, known};
+use super::errors::{Errors, QueryErrors, known};
 use super::sample::AttentionSample;
 use crate::error::Result;
 use crate::map::Covariance;
@@ -45,19 +45,15 @@ impl SamplePairs<'_> {
         let bias = biases.dot(&exact.centred);
         // About the output that is estimated.
         exact.centred -= &bias;
-        let about = exact.centred;
+        let about = &exact.centred;
         // What is exact varies with nothing.
         let estimated = self.sample.without_exact(i, p.clone());
-        let sums = CovarianceSums::new(&estimated, &about, covariances)?;
+        let sums = CovarianceSums::new(&estimated, about, covariances)?;
         let normaliser = estimated.dot(&sums.rows);
         let of_key = |(j, p): (usize, &f64)| p * p * (sums.variances[j] - 2.0 * sums.rows[j] + normaliser);
         let weights: f64 = p.iter().enumerate().map(of_key).sum();
-        Ok(QueryErrors {
-            normaliser,
-            weights: ErrorPart { variance: weights, bias: biases.dot(&biases) },
-            output: ErrorPart { variance: sums.of_values, bias: bias.dot(&bias) },
-            sizes,
-        })
+        let [weights, output] = self.sample.drawn(i, [weights, sums.of_values], [biases, bias], &exact);
+        Ok(QueryErrors { normaliser, weights, output, sizes })
     }
 
     /// The worst of these queries, for points times the root of `scale`.

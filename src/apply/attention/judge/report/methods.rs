@@ -30,7 +30,7 @@ impl<T: Real> Attention<T> {
     /// ```
     ///
     /// Pairs that are computed exactly have no error: those with [exact keys](Attention::with_keys_exact), which are rows of the sample's
-    /// keys, and those with [neighbours](Attention::with_window).
+    /// keys, and those with [neighbours](Attention::with_window). A [share of the mean](Attention::with_shrinkage) counts as a bias.
     ///
     /// Closed forms are known for trigonometric, positive, hyperbolic, generalised and dense exponential features of the softmax or the
     /// Gaussian kernel, for positive and hyperbolic ones of the regularised softmax kernel, and for any of these conditioned, truncated or
@@ -43,7 +43,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) for maps without a closed form, and for attention
-    /// [without normalisers](Attention::without_normalisers) or with an [ε](Attention::with_biased_epsilon);
+    /// [without normalisers](Attention::without_normalisers);
     /// [`Shape`](Error::Shape) if sizes do not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
     /// [`Parameter`](Error::Parameter) for an empty sample, a head without a map or a query without a place,
     /// [`Memory`](Error::Memory) for too many tokens, [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it;
@@ -69,6 +69,18 @@ impl<T: Real> Attention<T> {
                 value: head as f64,
                 domain: "less than the number of maps, of which each head has one",
             }),
+        }
+    }
+
+    /// The share of the mean of a head of keys.
+    fn share_of(&self, head: usize) -> Result<f64> {
+        match self.shrinkage.heads() {
+            Some(heads) if head >= heads => Err(Error::Parameter {
+                name: "the head of keys",
+                value: head as f64,
+                domain: "less than the number of shares of the mean, of which each head has one",
+            }),
+            _ => Ok(self.shrinkage.of(head)),
         }
     }
 
@@ -145,8 +157,9 @@ impl<T: Real> Attention<T> {
         }
         let places = if causal || near.is_some() { sample.all_places()? } else { Vec::new() };
         let seen = causal.then(|| places.iter().map(|place| place + 1).collect());
+        let share = self.share_of(head)?;
         if near.is_none() && inverse.is_none() {
-            return Ok(Mask { exact: None, seen });
+            return Ok(Mask { exact: None, seen, share });
         }
         let mut pairs = Array2::from_elem((queries.nrows(), keys.nrows()), false);
         if let Some((window, _)) = near {
@@ -163,15 +176,13 @@ impl<T: Real> Attention<T> {
             let chosen = self.exact.rows((&self.reading, inverse), &Job { head, keys, queries });
             chosen.iter().for_each(|j| pairs.column_mut(*j).fill(true));
         }
-        Ok(Mask { exact: Some(pairs), seen })
+        Ok(Mask { exact: Some(pairs), seen, share })
     }
 
     /// Tokens as points and values, checked; no columns of values if there are none.
     fn scaled_tokens(&self, sample: &TokenSample<'_, T>) -> Result<[Array2<f64>; 3]> {
-        if !self.normalised || self.reading.epsilon != 0.0 {
-            return Err(Error::Unsupported {
-                what: "error reports of attention that is not normalised or has an ε (Attention::with_biased_epsilon)",
-            });
+        if !self.normalised {
+            return Err(Error::Unsupported { what: "error reports of attention that is not normalised" });
         }
         let TokenSample { queries, keys, values, .. } = *sample;
         let d = self.maps[0].dim();

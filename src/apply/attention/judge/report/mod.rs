@@ -213,6 +213,39 @@ impl ErrorReport {
             .map(|error| error > 0.0 && !matches!(error.partial_cmp(&self.mean_error), Some(Ordering::Less)))
     }
 
+    /// The share α of the mean of the values with which [shrunk](super::super::Attention::with_shrinkage) outputs, or weights if the sample
+    /// has no values, are expected to err least.
+    ///
+    /// ```
+    /// use random_features::ndarray::Array2;
+    /// use random_features::rand::RngExt;
+    /// use random_features::apply::attention::{Attention, TokenSample};
+    /// let mut rng = random_features::rng(1);
+    /// let x = Array2::from_shape_simple_fn((40, 8), || 2.0 * rng.random::<f64>() - 1.0);
+    /// let sample = TokenSample::new(&x, &x).with_values(&x);
+    /// let attention = Attention::favor_plus(8, 64, 7)?;
+    /// let report = attention.error_report(&sample)?;
+    /// let shrunk = attention.with_shrinkage(&[report.shrinkage()])?;
+    /// let after = shrunk.error_report(&sample)?;
+    /// assert!(after.output_error() < report.output_error());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// It is e²/(e² + μ²) with the first-order error e of outputs, also where that is hopeless, and the error μ of their
+    /// [mean](ErrorReport::mean_error); 1 where e is not finite. The output is then expected to err by e μ/√(e² + μ²), to first order and
+    /// if biases of features and of the mean have nothing in common. The report must be that of attention without a share.
+    pub fn shrinkage(&self) -> f64 {
+        let part = self.main();
+        let square = part.variance / self.m as f64 + part.bias;
+        let share = square / (square + self.mean_error.powi(2));
+        match share.is_nan() {
+            // Neither errs, or features err beyond all bounds.
+            true if square == 0.0 => 0.0,
+            true => 1.0,
+            false => share,
+        }
+    }
+
     fn knows_nothing(&self) -> bool {
         self.is_hopeless() && matches!(self.basis, Basis::Simulation(_))
     }

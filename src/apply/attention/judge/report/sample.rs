@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, Axis, s};
 
-use super::errors::Sizes;
+use super::errors::{ErrorPart, Sizes};
 use super::tokens::Mask;
 use crate::numeric::special::largest;
 use crate::numeric::{Isa, exp_minus, slice_of_mut};
@@ -120,11 +120,40 @@ impl AttentionSample {
         ExactRow { weights, ratios, output, centred }
     }
 
+    /// The mean of the values that query `i` sees.
+    fn mean(&self, i: usize) -> Array1<f64> {
+        let seen = self.seen(i);
+        self.values.slice(s![..seen, ..]).sum_axis(Axis(0)) / seen as f64
+    }
+
+    /// The errors of query `i` where weights and outputs of these variances, which on average are off by these biases from the exact
+    /// `weights` and `output`, are drawn towards equal weights and the mean of the values.
+    pub fn drawn(
+        &self,
+        i: usize,
+        [of_weights, of_output]: [f64; 2],
+        [biases, bias]: [Array1<f64>; 2],
+        ExactRow { weights, output, .. }: &ExactRow,
+    ) -> [ErrorPart; 2] {
+        let (share, rest, seen) = (self.mask.share, 1.0 - self.mask.share, self.seen(i));
+        let part = |variance: f64, bias: Array1<f64>| ErrorPart {
+            variance: if rest == 0.0 { 0.0 } else { rest * rest * variance },
+            bias: bias.dot(&bias),
+        };
+        if share == 0.0 {
+            return [part(of_weights, biases), part(of_output, bias)];
+        }
+        let equal = |j: usize| if j < seen { (seen as f64).recip() } else { 0.0 };
+        let from_equal: Array1<f64> = weights.iter().enumerate().map(|(j, w)| equal(j) - w).collect();
+        let biases = rest * biases + share * from_equal;
+        let bias = rest * bias + share * (self.mean(i) - output);
+        [part(of_weights, biases), part(of_output, bias)]
+    }
+
     /// The sizes of what is exact for a query.
     pub fn sizes(&self, i: usize, exact: &ExactRow) -> Sizes {
         let seen = self.seen(i);
-        let mean = self.values.slice(s![..seen, ..]).sum_axis(Axis(0)) / seen as f64;
-        let from_mean = &exact.output - &mean;
+        let from_mean = &exact.output - &self.mean(i);
         let weights = exact.weights.dot(&exact.weights);
         Sizes {
             weights,

@@ -216,25 +216,24 @@ impl Query {
         let mean = self.draws.iter().map(|draw| draw.0).sum::<f64>() / count;
         let squares = self.draws.iter().map(|draw| (draw.0 - mean).powi(2)).sum::<f64>();
         let total = self.draws.iter().map(|draw| draw.0 * draw.0).sum::<f64>();
-        let part = |squares: f64, bias: f64| {
-            let variance = squares / (one * mean * mean);
-            // The mean over draws is as far off as they are few.
-            ErrorPart { variance: variance * m, bias: (bias - variance / count).max(0.0) }
+        let variance = |squares: f64| squares / (one * mean * mean);
+        // The mean over draws is as far off as they are few.
+        let part = |ErrorPart { variance, bias }| ErrorPart {
+            variance: variance * m,
+            bias: (bias - variance / count).max(0.0),
         };
         // The error of wⱼ = eⱼ/Σe about p to first order: (eⱼ − pⱼ Σe)/mean Σe.
         let p = &self.estimates / (count * mean);
         let spread = &self.squares - &(2.0 * &p * &self.products) + &p.mapv(|p| p * p * total);
-        let off = &p - &exact.weights;
-        let of_weights = part(spread.sum(), off.dot(&off));
+        let biases = &p - &exact.weights;
         let zero = Array1::<f64>::zeros(exact.output.len());
         let about = self.draws.iter().fold(zero, |sum, draw| sum + &draw.1) / (count * mean);
         let distance = |draw: &(f64, Array1<f64>)| (&draw.1 - &(draw.0 * &about)).mapv(|v| v * v).sum();
-        let off = &about - &exact.output;
-        QueryErrors {
-            normaliser: squares / (one * mean * mean) * m,
-            weights: of_weights,
-            output: part(self.draws.iter().map(distance).sum::<f64>(), off.dot(&off)),
-            sizes: sample.sizes(i, &exact),
-        }
+        let of_output = variance(self.draws.iter().map(distance).sum());
+        let biases = [biases, &about - &exact.output];
+        let [weights, output] =
+            sample.drawn(i, [variance(spread.sum()), of_output], biases, &exact).map(part);
+        let normaliser = variance(squares) * m;
+        QueryErrors { normaliser, weights, output, sizes: sample.sizes(i, &exact) }
     }
 }

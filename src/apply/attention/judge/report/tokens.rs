@@ -88,13 +88,15 @@ impl<'a, T> TokenSample<'a, T> {
     }
 }
 
-/// The pairs of a sample that are not estimated.
+/// What of a sample's outputs is not estimated: pairs with exact weights, and the mean of the values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mask {
     /// Pairs whose weights are computed exactly, if there are any.
     pub exact: Option<Array2<bool>>,
     /// How many of the first keys each query sees, if not all.
     pub seen: Option<Vec<usize>>,
+    /// The share α of the mean of the values in outputs.
+    pub share: f64,
 }
 
 impl Mask {
