@@ -39,6 +39,9 @@ pub(crate) use self::input::TokenScale;
 pub use self::input::{Attended, Attention, Heads, TokenElement};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub use self::judge::AttentionShaping;
-pub use self::judge::{AttentionCandidate, AttentionChoice, ErrorReport, TokenSample};
+pub use self::judge::{
+    AttentionCandidate, AttentionChoice, Calibration, ErrorReport, HeadBudget, HeadCandidate,
+    HeadwiseAttention, TokenSample,
+};
 pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
 pub use self::pairs::ExactAttention;

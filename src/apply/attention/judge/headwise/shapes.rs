@@ -1,0 +1,92 @@
+//! Maps that are shaped by the pairs of a head that features estimate.
+
+use ndarray::{Array2, Axis, s};
+
+use super::super::super::input::TokenElement;
+use super::super::super::pairs::{finite_softmax, heaviest};
+use super::Calibration;
+use super::trials::{HeadTokens, NamedMap, PairOption, concatenated};
+use crate::Real;
+use crate::data::shaping::{Shape, Shaping};
+use crate::data::spread::spread;
+use crate::error::Result;
+use crate::frequency::Orthogonal;
+use crate::kernel::Softmax;
+use crate::map::Map;
+
+/// Queries of a sequence whose exact weights say how a shape is chosen.
+const ROWS: usize = 64;
+/// The most pairs of a head of queries and a sequence from which a shape is chosen.
+const MOST: usize = 8;
+
+impl<T: Real, E: TokenElement<T>> HeadTokens<'_, T, E> {
+    /// Shaped maps for the pairs that are not exact: without a bias, and truncated to the best rank.
+    pub fn shaped_maps(&self, calibration: &Calibration, option: PairOption) -> Result<Vec<NamedMap<T>>> {
+        let mut maps = Vec::new();
+        for shaping in [Shaping::new(), Shaping::new().with_rank_for(calibration.m)?] {
+            let shape = |half| shape(&shaping, &self.points(half), option, calibration.causal);
+            let map = |shape: &Shape| -> Result<Map<T>> {
+                let omega = Orthogonal.draw(shape.rank(), calibration.m, calibration.seed)?;
+                shape.build(omega, Softmax::default())
+            };
+            let whole = shape(None)?;
+            let name = match whole.is_truncated() {
+                true => format!("truncated to {}", whole.rank()),
+                // Of two shapes without truncation one is enough.
+                false if maps.is_empty() => "shaped".into(),
+                false => continue,
+            };
+            let halves = self.halves(|half| map(&shape(half)?))?;
+            maps.push(NamedMap { name, map: map(&whole)?, halves });
+        }
+        Ok(maps)
+    }
+}
+
+/// The shape for pairs of points of queries and keys, without those that are exact.
+fn shape(shaping: &Shaping, points: &[&[Array2<f64>; 2]], option: PairOption, causal: bool) -> Result<Shape> {
+    let points: Vec<_> = spread(points.len(), MOST).into_iter().map(|i| points[i]).collect();
+    let all = |side: usize| concatenated(&Vec::from_iter(points.iter().map(|pair| pair[side].view())));
+    let (queries, keys) = (all(0), all(1));
+    let chosen: Vec<Vec<usize>> = points.iter().map(|pair| spread(pair[0].nrows(), ROWS)).collect();
+    let (mut rows, mut weights) =
+        (Vec::new(), Array2::zeros((chosen.iter().map(Vec::len).sum(), keys.nrows())));
+    let (mut query, mut key) = (0, 0);
+    for (pair, chosen) in points.iter().zip(&chosen) {
+        let own = s![rows.len()..rows.len() + chosen.len(), key..key + pair[1].nrows()];
+        weights.slice_mut(own).assign(&estimated_weights(pair, chosen, option, causal));
+        rows.extend(chosen.iter().map(|i| query + i));
+        (query, key) = (query + pair[0].nrows(), key + pair[1].nrows());
+    }
+    // Where all pairs are exact, or all weights underflow, all count alike.
+    if weights.sum() == 0.0 {
+        weights.fill(1.0);
+    }
+    shaping.of_pairs(&queries, &rows, &keys, &weights)
+}
+
+/// The softmax weights of some queries, 0 for pairs that are not seen or exact.
+fn estimated_weights(
+    [queries, keys]: &[Array2<f64>; 2],
+    rows: &[usize],
+    option: PairOption,
+    causal: bool,
+) -> Array2<f64> {
+    let mut weights = queries.select(Axis(0), rows).dot(&keys.t());
+    for (mut row, place) in weights.rows_mut().into_iter().zip(rows) {
+        if causal {
+            row.slice_mut(s![(place + 1).min(keys.nrows())..]).fill(f64::NEG_INFINITY);
+        }
+        finite_softmax(row);
+    }
+    let exact = match causal {
+        true => Vec::from_iter(0..option.exact_keys.min(keys.nrows())),
+        false => heaviest(&weights.sum_axis(Axis(0)).to_vec(), option.exact_keys),
+    };
+    exact.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
+    for (mut row, place) in weights.rows_mut().into_iter().zip(rows) {
+        let (near, most) = (option.window.places(*place), row.len());
+        row.slice_mut(s![near.start.min(most)..near.end.min(most)]).fill(0.0);
+    }
+    weights
+}
