@@ -3,6 +3,8 @@
 mod auto;
 mod choice;
 mod costs;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod headwise;
 mod report;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shaping;

@@ -10,7 +10,7 @@ use crate::Real;
 use crate::data::shaping::{Shape, Shaping};
 use crate::data::spread::spread;
 use crate::error::Result;
-use crate::frequency::Orthogonal;
+use crate::frequency::{Orthogonal, Sobol};
 use crate::kernel::Softmax;
 use crate::map::Map;
 
@@ -25,9 +25,14 @@ impl<T: Real, E: TokenElement<T>> HeadTokens<'_, T, E> {
         let mut maps = Vec::new();
         for shaping in [Shaping::new(), Shaping::new().with_rank_for(calibration.m)?] {
             let shape = |half| shape(&shaping, &self.points(half), option, calibration.causal);
+            // In few dimensions Sobol' points are better.
             let map = |shape: &Shape| -> Result<Map<T>> {
-                let omega = Orthogonal.draw(shape.rank(), calibration.m, calibration.seed)?;
-                shape.build(omega, Softmax::default())
+                let (rank, Calibration { m, seed, .. }) = (shape.rank(), calibration);
+                let omega = match shape.is_truncated() {
+                    true => Sobol.draw(rank, *m, *seed),
+                    false => Orthogonal.draw(rank, *m, *seed),
+                };
+                shape.build(omega?, Softmax::default())
             };
             let whole = shape(None)?;
             let name = match whole.is_truncated() {
