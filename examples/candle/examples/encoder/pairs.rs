@@ -1,0 +1,96 @@
+//! Pairs of a query and a key whose weights are computed exactly, and attention to these pairs alone.
+
+use random_features::apply::attention::{Attention, AttentionShaping, ExactAttention, Heads};
+use random_features::data::shaping::Shaping;
+use random_features::ndarray::{Array4, ArrayView2, Axis, s};
+
+use crate::outcome::Outcome;
+use crate::tokens::HeadTokens;
+
+/// Queries whose exact weights choose the heaviest keys, as many as [`Attention`] takes.
+pub const ROWS: usize = 64;
+
+/// The pairs of each query with its neighbours and with the heaviest keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pairs {
+    /// Neighbours on either side; the query's own key is one more. `None` if no neighbour is exact.
+    pub near: Option<usize>,
+    /// The heaviest keys.
+    pub keys: usize,
+}
+
+impl Pairs {
+    /// How many keys [`Attention::with_window`] counts before a query, its own among them, and behind it.
+    pub fn window(self) -> [usize; 2] {
+        self.near.map_or([0, 0], |near| [near + 1, near])
+    }
+
+    /// Attention with exact weights for these pairs.
+    pub fn beside(self, attention: Attention<f32>) -> Outcome<Attention<f32>> {
+        let [before, after] = self.window();
+        Ok(attention.with_window(before, after)?.with_heaviest_keys_exact(self.keys)?)
+    }
+
+    /// The keys, ascending, that each query of a text sees exactly.
+    fn seen(self, queries: ArrayView2<'_, f32>, keys: ArrayView2<'_, f32>) -> Outcome<Vec<Vec<usize>>> {
+        let heaviest = self.heaviest(queries, keys)?;
+        let [before, after] = self.window();
+        let of_query = |i: usize| {
+            let near = (i + 1).saturating_sub(before)..(i + 1 + after).min(keys.nrows());
+            let near = if before == 0 { 0..0 } else { near };
+            let mut seen: Vec<usize> = near.chain(heaviest.iter().copied()).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            seen
+        };
+        Ok((0..queries.nrows()).map(of_query).collect())
+    }
+
+    fn heaviest(self, queries: ArrayView2<'_, f32>, keys: ArrayView2<'_, f32>) -> Outcome<Vec<usize>> {
+        let count = self.keys.min(keys.nrows().saturating_sub(1));
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        Ok(AttentionShaping::new(Shaping::new()).heaviest_keys(&queries, &keys, ROWS, count)?)
+    }
+
+    /// The mean number of pairs of a query.
+    pub fn count(self, tokens: &HeadTokens<'_>) -> Outcome<f64> {
+        let (mut pairs, mut queries) = (0, 0);
+        for text in 0..tokens.mask.nrows() {
+            let [q, k, _] = tokens.text(text);
+            pairs += self.seen(q, k)?.iter().map(Vec::len).sum::<usize>();
+            queries += q.nrows();
+        }
+        Ok(pairs as f64 / queries as f64)
+    }
+
+    /// The outputs of attention to these pairs, as if there were no others.
+    pub fn alone(self, tokens: &HeadTokens<'_>) -> Outcome<Array4<f32>> {
+        let mut outputs = Array4::zeros(tokens.values.dim());
+        for text in 0..tokens.mask.nrows() {
+            let [q, k, v] = tokens.text(text);
+            let output = attended(q, k, v, &self.seen(q, k)?)?;
+            outputs.slice_mut(s![text..=text, .., ..q.nrows(), ..]).assign(&output);
+        }
+        Ok(outputs)
+    }
+}
+
+/// Exact attention of each query to keys of its own: every query is a sequence of one query with copies of its keys.
+fn attended(
+    queries: ArrayView2<'_, f32>,
+    keys: ArrayView2<'_, f32>,
+    values: ArrayView2<'_, f32>,
+    seen: &[Vec<usize>],
+) -> Outcome<Array4<f32>> {
+    let heads = |x: ArrayView2<'_, f32>| x.to_owned().insert_axis(Axis(0)).insert_axis(Axis(0));
+    let chosen = seen.concat();
+    let [k, v] = [keys, values].map(|x| heads(x.select(Axis(0), &chosen).view()));
+    let mut ends = vec![0];
+    seen.iter().for_each(|keys| ends.push(ends[ends.len() - 1] + keys.len()));
+    let starts: Vec<usize> = (0..=seen.len()).collect();
+    let q = heads(queries);
+    let heads = Heads::new(&q, &k, &v)?.with_sequences(&starts, &ends)?;
+    Ok(ExactAttention::new().bidirectional(&heads)?.output)
+}
