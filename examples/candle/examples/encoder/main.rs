@@ -24,6 +24,7 @@ mod request;
 mod retrieval;
 mod small;
 mod study;
+mod tables;
 mod text;
 mod timing;
 mod tokens;
@@ -70,8 +71,8 @@ fn run(request: Option<Request>) -> Outcome<()> {
         out.write_all(b"A small model with random weights; --model names the folder of a trained one.\n")?;
     }
     out.write_all(study.heading(&request).as_bytes())?;
-    out.write_all(study.quality()?.as_bytes())?;
-    Ok(out.write_all(study.costs(request.longest)?.as_bytes())?)
+    tables::quality(&study, &mut out)?;
+    tables::costs(&study, &mut out)
 }
 
 fn main() -> ExitCode {

@@ -1,8 +1,8 @@
 //! Pairs of a query and a key whose weights are computed exactly, and attention to these pairs alone.
 
-use random_features::apply::attention::{Attention, AttentionShaping, ExactAttention, Heads};
+use random_features::apply::attention::{Attention, AttentionShaping};
 use random_features::data::shaping::Shaping;
-use random_features::ndarray::{Array4, ArrayView2, Axis, s};
+use random_features::ndarray::{Array2, Array4, ArrayView2, s};
 
 use crate::outcome::Outcome;
 use crate::tokens::HeadTokens;
@@ -70,27 +70,28 @@ impl Pairs {
         let mut outputs = Array4::zeros(tokens.values.dim());
         for text in 0..tokens.mask.nrows() {
             let [q, k, v] = tokens.text(text);
-            let output = attended(q, k, v, &self.seen(q, k)?)?;
-            outputs.slice_mut(s![text..=text, .., ..q.nrows(), ..]).assign(&output);
+            let output = attended(q, k, v, &self.seen(q, k)?);
+            outputs.slice_mut(s![text, 0, ..q.nrows(), ..]).assign(&output);
         }
         Ok(outputs)
     }
 }
 
-/// Exact attention of each query to keys of its own: every query is a sequence of one query with copies of its keys.
+/// Exact attention of each query to keys of its own.
 fn attended(
     queries: ArrayView2<'_, f32>,
     keys: ArrayView2<'_, f32>,
     values: ArrayView2<'_, f32>,
     seen: &[Vec<usize>],
-) -> Outcome<Array4<f32>> {
-    let heads = |x: ArrayView2<'_, f32>| x.to_owned().insert_axis(Axis(0)).insert_axis(Axis(0));
-    let chosen = seen.concat();
-    let [k, v] = [keys, values].map(|x| heads(x.select(Axis(0), &chosen).view()));
-    let mut ends = vec![0];
-    seen.iter().for_each(|keys| ends.push(ends[ends.len() - 1] + keys.len()));
-    let starts: Vec<usize> = (0..=seen.len()).collect();
-    let q = heads(queries);
-    let heads = Heads::new(&q, &k, &v)?.with_sequences(&starts, &ends)?;
-    Ok(ExactAttention::new().bidirectional(&heads)?.output)
+) -> Array2<f32> {
+    let scale = (queries.ncols() as f32).sqrt().recip();
+    let mut outputs = Array2::zeros((queries.nrows(), values.ncols()));
+    for ((query, seen), mut output) in queries.rows().into_iter().zip(seen).zip(outputs.rows_mut()) {
+        let mut weights: Vec<f32> = seen.iter().map(|j| scale * keys.row(*j).dot(&query)).collect();
+        let most = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        weights.iter_mut().for_each(|logit| *logit = (*logit - most).exp());
+        let sum: f32 = weights.iter().sum();
+        seen.iter().zip(weights).for_each(|(j, weight)| output.scaled_add(weight / sum, &values.row(*j)));
+    }
+    outputs
 }

@@ -33,7 +33,7 @@ const EXACT: Pairs = Pairs { near: Some(8), keys: 4 };
 const NONE: Pairs = Pairs { near: None, keys: 0 };
 
 /// Sign frequencies of a hybrid's coefficient.
-const SIGNS: usize = 4;
+const SIGNS: usize = 2;
 
 /// The ridge of shapes that are chosen on one text and used for others.
 const RIDGE: f64 = 0.3;
@@ -78,10 +78,12 @@ fn simplex(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Ou
     Head::linear(Attention::simplex(tokens.dim(), features, seed)?, NONE)
 }
 
-/// Hyperbolic features for opposite tokens and trigonometric ones for similar tokens, which share frequencies.
+/// Hyperbolic features for opposite tokens and trigonometric ones for similar tokens, which share frequencies. Their products with signs
+/// are twice as many features as were asked for, of which half are 0 at each token.
 fn hybrid(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Outcome<Head> {
     let (dim, mut rng) = (tokens.dim(), rng_of_step(seed, 0));
-    let omega = Orthogonal.draw(dim, features, rng.next_u64())?;
+    // Both bases have two features of a frequency, and each is there once for either value of each sign.
+    let omega = Orthogonal.draw(dim, (features / (4 * SIGNS)).max(1), rng.next_u64())?;
     let tau = Independent.draw(dim, SIGNS, rng.next_u64())?;
     let map = Hybrid::angular(Bases::shared(omega), tau)?;
     Head::linear(Attention::signed(vec![map])?, NONE)
