@@ -1,7 +1,7 @@
 //! How the heads of a model attend.
 
 use random_features::apply::attention::{Attention, ExactAttention};
-use random_features::ndarray::{Array4, Axis, concatenate};
+use random_features::ndarray::{Array4, s};
 use rayon::prelude::*;
 
 use crate::outcome::Outcome;
@@ -24,7 +24,7 @@ impl Head {
         Ok(Head::Linear(Box::new(pairs.beside(attention)?), pairs))
     }
 
-    /// The outputs, \[batch, 1, length, dim\].
+    /// The outputs, \[1, 1, length, dim\].
     fn attend(&self, tokens: &HeadTokens<'_>) -> Outcome<Array4<f32>> {
         Ok(match self {
             Head::Exact => ExactAttention::new().bidirectional(&tokens.input()?)?.output,
@@ -50,10 +50,17 @@ impl Head {
     }
 }
 
-/// The outputs of all heads of a layer, \[batch, heads, length, dim\], each on a thread that is free.
+/// The outputs of all heads of a layer, \[batch, heads, length, dim\], each on a thread that is free. They are 0 where a text has ended.
+///
+/// Texts are attended to one by one, so that what fills one up cannot choose its heaviest keys.
 pub fn attend(heads: &[Head], tokens: &Tokens) -> Outcome<Array4<f32>> {
-    let of_head = |(number, head): (usize, &Head)| head.attend(&tokens.head(number));
-    let outputs = heads.par_iter().enumerate().map(of_head).collect::<Outcome<Vec<_>>>()?;
-    let views: Vec<_> = outputs.iter().map(|output| output.view()).collect();
-    Ok(concatenate(Axis(1), &views)?)
+    let all: Vec<(usize, usize)> =
+        (0..tokens.texts()).flat_map(|text| (0..heads.len()).map(move |head| (head, text))).collect();
+    let of_head = |&(head, text): &(usize, usize)| heads[head].attend(&tokens.head(head, text));
+    let parts = all.par_iter().map(of_head).collect::<Outcome<Vec<_>>>()?;
+    let mut outputs = Array4::zeros(tokens.values.dim());
+    for ((head, text), part) in all.into_iter().zip(parts) {
+        outputs.slice_mut(s![text..=text, head..=head, ..part.dim().2, ..]).assign(&part);
+    }
+    Ok(outputs)
 }

@@ -2,7 +2,7 @@
 
 use random_features::apply::attention::{Attention, AttentionShaping};
 use random_features::data::shaping::Shaping;
-use random_features::ndarray::{Array2, Array4, ArrayView2, s};
+use random_features::ndarray::{Array2, Array4, ArrayView2, Axis};
 
 use crate::outcome::Outcome;
 use crate::tokens::HeadTokens;
@@ -56,24 +56,16 @@ impl Pairs {
 
     /// The mean number of pairs of a query.
     pub fn count(self, tokens: &HeadTokens<'_>) -> Outcome<f64> {
-        let (mut pairs, mut queries) = (0, 0);
-        for text in 0..tokens.mask.nrows() {
-            let [q, k, _] = tokens.text(text);
-            pairs += self.seen(q, k)?.iter().map(Vec::len).sum::<usize>();
-            queries += q.nrows();
-        }
-        Ok(pairs as f64 / queries as f64)
+        let [queries, keys, _] = tokens.rows();
+        let pairs: usize = self.seen(queries, keys)?.iter().map(Vec::len).sum();
+        Ok(pairs as f64 / queries.nrows() as f64)
     }
 
     /// The outputs of attention to these pairs, as if there were no others.
     pub fn alone(self, tokens: &HeadTokens<'_>) -> Outcome<Array4<f32>> {
-        let mut outputs = Array4::zeros(tokens.values.dim());
-        for text in 0..tokens.mask.nrows() {
-            let [q, k, v] = tokens.text(text);
-            let output = attended(q, k, v, &self.seen(q, k)?);
-            outputs.slice_mut(s![text, 0, ..q.nrows(), ..]).assign(&output);
-        }
-        Ok(outputs)
+        let [queries, keys, values] = tokens.rows();
+        let outputs = attended(queries, keys, values, &self.seen(queries, keys)?);
+        Ok(outputs.insert_axis(Axis(0)).insert_axis(Axis(0)))
     }
 }
 

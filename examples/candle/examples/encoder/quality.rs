@@ -47,7 +47,7 @@ fn pairs(choice: &Choice, segments: &[Pass]) -> Outcome<Vec<f64>> {
     for pass in segments {
         for (heads, layer) in choice.layers.iter().zip(&pass.layers) {
             for (number, head) in heads.iter().enumerate() {
-                all.push(head.pairs(&layer.tokens.head(number))?);
+                all.push(head.pairs(&layer.tokens.head(number, 0))?);
             }
         }
     }

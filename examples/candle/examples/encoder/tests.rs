@@ -63,8 +63,8 @@ fn texts_side_by_side_have_the_embeddings_of_each_alone() -> Outcome<()> {
     let pairs = Pairs { near: Some(2), keys: 1 };
     let ways = [
         same(heads, || Ok(Head::Exact))?,
-        same(heads, || Ok(Head::Alone(Pairs { keys: 0, ..pairs })))?,
-        same(heads, || Head::linear(Attention::favor_plus(16, 32, 1)?, Pairs { keys: 0, ..pairs }))?,
+        same(heads, || Ok(Head::Alone(pairs)))?,
+        same(heads, || Head::linear(Attention::favor_plus(16, 32, 1)?, pairs))?,
         same(heads, || Head::linear(Attention::simplex(16, 32, 1)?, Pairs::default()))?,
     ];
     for way in &ways {
@@ -100,13 +100,13 @@ fn pairs_are_counted_once() -> Outcome<()> {
     let (_folder, bert, texts) = model("pairs")?;
     let pass = Pass::new(&bert, &texts[1..2])?;
     let tokens: &Tokens = &pass.layers[0].tokens;
-    let count = |near, keys| Pairs { near, keys }.count(&tokens.head(0));
+    let count = |near, keys| Pairs { near, keys }.count(&tokens.head(0, 0));
     // Of seven tokens, five have three neighbours, their own place among them, and two have two.
     assert_eq!(count(Some(1), 0)?, 19.0 / 7.0);
     assert_eq!(count(None, 3)?, 3.0);
     assert_eq!(count(Some(7), 3)?, 7.0);
     assert_eq!(count(None, 0)?, 0.0);
-    assert_eq!(Head::Exact.pairs(&tokens.head(0))?, 7.0);
+    assert_eq!(Head::Exact.pairs(&tokens.head(0, 0))?, 7.0);
     Ok(())
 }
 

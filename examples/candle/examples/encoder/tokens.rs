@@ -21,28 +21,31 @@ impl Tokens {
         self.queries.dim().1
     }
 
-    /// One head, whose arrays have one head.
-    pub fn head(&self, head: usize) -> HeadTokens<'_> {
-        let [queries, keys, values] =
-            [&self.queries, &self.keys, &self.values].map(|x| x.slice(s![.., head..=head, .., ..]));
-        HeadTokens { queries, keys, values, mask: &self.mask }
+    /// The number of texts.
+    pub fn texts(&self) -> usize {
+        self.queries.dim().0
+    }
+
+    /// One head for one text, without what fills the text up.
+    pub fn head(&self, head: usize, text: usize) -> HeadTokens<'_> {
+        let length = self.mask.row(text).iter().filter(|seen| **seen).count();
+        let [queries, keys, values] = [&self.queries, &self.keys, &self.values]
+            .map(|x| x.slice(s![text..=text, head..=head, ..length, ..]));
+        HeadTokens { queries, keys, values }
     }
 }
 
-/// Queries, keys and values of one head, \[batch, 1, length, dim\].
+/// Queries, keys and values of one head for one text, \[1, 1, length, dim\].
 pub struct HeadTokens<'a> {
     pub queries: ArrayView4<'a, f32>,
     pub keys: ArrayView4<'a, f32>,
     pub values: ArrayView4<'a, f32>,
-    pub mask: &'a Array2<bool>,
 }
 
 impl HeadTokens<'_> {
-    /// The input of attention: the mask is stated only where a text has ended.
+    /// The input of attention.
     pub fn input(&self) -> Outcome<Heads<'_, f32>> {
-        let heads = Heads::new(&self.queries, &self.keys, &self.values)?;
-        let whole = self.mask.iter().all(|seen| *seen);
-        Ok(if whole { heads } else { heads.with_mask(self.mask)? })
+        Ok(Heads::new(&self.queries, &self.keys, &self.values)?)
     }
 
     /// The dimension of queries and keys.
@@ -50,10 +53,9 @@ impl HeadTokens<'_> {
         self.queries.dim().3
     }
 
-    /// Queries, keys and values of one text, each \[length, dim\], without what fills it up.
-    pub fn text(&self, text: usize) -> [ArrayView2<'_, f32>; 3] {
-        let length = self.mask.row(text).iter().filter(|seen| **seen).count();
-        [&self.queries, &self.keys, &self.values].map(|x| x.slice(s![text, 0, ..length, ..]))
+    /// Queries, keys and values, each \[length, dim\].
+    pub fn rows(&self) -> [ArrayView2<'_, f32>; 3] {
+        [&self.queries, &self.keys, &self.values].map(|x| x.slice(s![0, 0, .., ..]))
     }
 }
 

@@ -61,7 +61,7 @@ fn each(
 ) -> Outcome<Vec<Head>> {
     let of_head = |number: usize| {
         let seed = rng_of_step(settings.seed, number as u64).next_u64();
-        choose(&tokens.head(number), Settings { seed, ..settings })
+        choose(&tokens.head(number, 0), Settings { seed, ..settings })
     };
     (0..tokens.heads()).into_par_iter().map(of_head).collect()
 }
@@ -104,7 +104,7 @@ fn truncated(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> 
 }
 
 fn shaping(options: Shaping, tokens: &HeadTokens<'_>) -> Outcome<Shape> {
-    let [queries, keys, _] = tokens.text(0);
+    let [queries, keys, _] = tokens.rows();
     let [before, after] = EXACT.window();
     let shaping = AttentionShaping::new(options.with_ridge(RIDGE)?).with_window(before, after);
     Ok(shaping.choose(&queries, &keys, ROWS, EXACT.keys.min(keys.nrows() - 1))?.0)
