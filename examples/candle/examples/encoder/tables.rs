@@ -48,10 +48,15 @@ pub fn costs(study: &Study, out: &mut dyn Write) -> Outcome<()> {
         costs.collect::<Outcome<Vec<Cost>>>()
     };
     let costs = study.choices.iter().map(of_choice).collect::<Outcome<Vec<_>>>()?;
-    let columns: [Column; 3] = [
-        (format!("ms of a pass, least of {REPETITIONS}, over the length{}", tiled(study)), |cost| cost.all),
-        ("ms of attention in it".into(), |cost| cost.attention),
-        ("MB that a pass holds at most beyond the model".into(), |cost| cost.memory),
+    let columns: [Column; 4] = [
+        (format!("ms of a pass, least of {REPETITIONS}, over the length{}", tiled(study)), |cost| {
+            cost.all.milliseconds
+        }),
+        ("ms of attention in it".into(), |cost| cost.attention.milliseconds),
+        ("MB that a pass holds at most beyond the model".into(), |cost| cost.all.megabytes),
+        ("MB that the attention of a layer holds at most beyond its inputs".into(), |cost| {
+            cost.attention.megabytes
+        }),
     ];
     for (title, number) in columns {
         write!(out, "{title}\n{:<18}", "")?;
@@ -59,7 +64,7 @@ pub fn costs(study: &Study, out: &mut dyn Write) -> Outcome<()> {
         writeln!(out)?;
         for (choice, costs) in study.choices.iter().zip(&costs) {
             write!(out, "{:<18}", choice.name)?;
-            costs.iter().try_for_each(|cost| write!(out, "{:>9.1}", number(cost)))?;
+            costs.iter().try_for_each(|cost| write!(out, "{:>9.2}", number(cost)))?;
             writeln!(out)?;
         }
         writeln!(out)?;

@@ -8,47 +8,51 @@ use crate::bert::Bert;
 use crate::choice::Choice;
 use crate::outcome::Outcome;
 
-/// Passes whose least time counts, after one that warms up.
+/// Passes whose least time counts, after those that warm up.
 pub const REPETITIONS: usize = 3;
 
 /// What a pass takes.
 #[derive(Clone, Copy)]
 pub struct Cost {
-    /// The time of the pass, in milliseconds.
-    pub all: f64,
-    /// The time of attention in it.
-    pub attention: f64,
-    /// The most memory that it holds at once beyond the model, in millions of bytes.
-    pub memory: f64,
+    pub all: Part,
+    /// The attention of all layers.
+    pub attention: Part,
 }
 
-/// The cost for one text: the least times, and the memory of the pass that warms up.
+/// What a part of a pass takes.
+#[derive(Clone, Copy, Default)]
+pub struct Part {
+    pub milliseconds: f64,
+    /// The most millions of bytes that it holds at once, beyond what was there before.
+    pub megabytes: f64,
+}
+
+impl Part {
+    /// Does the work, and adds what it takes: times add up, of memory the most counts.
+    fn add<T>(&mut self, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let (before, start) = (MEMORY.current_usage(), Instant::now());
+        MEMORY.reset_peak_usage();
+        let done = work()?;
+        self.milliseconds += 1e3 * start.elapsed().as_secs_f64();
+        let most = MEMORY.peak_usage().saturating_sub(before) as f64 / 1e6;
+        self.megabytes = self.megabytes.max(most);
+        Ok(done)
+    }
+}
+
+/// The cost for one text: the memory of the passes that warm up, and the least times of others.
 pub fn cost(bert: &Bert, choice: &Choice, text: &[u32]) -> Outcome<Cost> {
     let batch = Batch::new(&[text.to_vec()])?;
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
-    pass(bert, choice, &batch)?;
-    let memory = MEMORY.peak_usage().saturating_sub(before) as f64 / 1e6;
-    let mut least = [f64::INFINITY; 2];
+    let (mut all, mut attention) = (Part::default(), Part::default());
+    // Passes are counted apart, since each count of memory begins anew.
+    all.add(|| choice.embed(bert, &batch))?;
+    bert.embed(&batch, &mut |layer, tokens| attention.add(|| choice.attend(layer, &tokens)))?;
+    [all.milliseconds, attention.milliseconds] = [f64::INFINITY; 2];
     for _ in 0..REPETITIONS {
-        let times = pass(bert, choice, &batch)?;
-        least = [least[0].min(times[0]), least[1].min(times[1])];
+        let (mut whole, mut part) = (Part::default(), Part::default());
+        whole.add(|| bert.embed(&batch, &mut |layer, tokens| part.add(|| choice.attend(layer, &tokens))))?;
+        all.milliseconds = all.milliseconds.min(whole.milliseconds);
+        attention.milliseconds = attention.milliseconds.min(part.milliseconds);
     }
-    Ok(Cost { all: least[0], attention: least[1], memory })
-}
-
-/// The milliseconds of a pass, and of attention in it.
-fn pass(bert: &Bert, choice: &Choice, batch: &Batch) -> Outcome<[f64; 2]> {
-    let (start, mut attention) = (Instant::now(), 0.0);
-    bert.embed(batch, &mut |layer, tokens| {
-        let start = Instant::now();
-        let outputs = choice.attend(layer, &tokens);
-        attention += milliseconds(start);
-        outputs
-    })?;
-    Ok([milliseconds(start), attention])
-}
-
-fn milliseconds(since: Instant) -> f64 {
-    1e3 * since.elapsed().as_secs_f64()
+    Ok(Cost { all, attention })
 }
