@@ -1,0 +1,75 @@
+//! The command line.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use pico_args::Arguments;
+
+/// What `--help` prints.
+pub const HELP: &str = "\
+encoder [--model FOLDER] [--features M] [--length LENGTH] [--segments SEGMENTS] [--passages PASSAGES] [--longest LENGTH] [--seed SEED]
+
+Reads texts with a trained encoder whose attention is exact, or linear in one of several ways that are chosen on another text.
+
+  --model FOLDER       reads config.json, tokenizer.json and model.safetensors there, or else makes a small random model
+  --features M         takes this many frequencies, from 2 to 4096 [64]
+  --length LENGTH      reads segments of this many tokens, from 16 to 512 [384]
+  --segments SEGMENTS  judges on this many segments, from 1 to 50 [4]
+  --passages PASSAGES  seeks among this many passages at most, from 20 to 2000 [200]
+  --longest LENGTH     measures times up to this length, from 64 to 8192 [512]
+  --seed SEED          begins the draws of all frequencies, from 0 to 1000000 [1]
+  --help               prints this
+";
+
+/// What was asked.
+pub struct Request {
+    /// The folder of a trained model.
+    pub model: Option<PathBuf>,
+    /// The number of frequencies.
+    pub features: usize,
+    /// Tokens of a segment.
+    pub length: usize,
+    /// Segments that are judged on.
+    pub segments: usize,
+    pub passages: usize,
+    /// The longest text whose times are measured.
+    pub longest: usize,
+    pub seed: u64,
+}
+
+impl Request {
+    /// The request, or `None` for a request for help.
+    pub fn read(mut arguments: Arguments) -> Result<Option<Self>, String> {
+        if arguments.contains(["-h", "--help"]) {
+            return Ok(None);
+        }
+        let folder = arguments.opt_value_from_str("--model").map_err(|error| error.to_string())?;
+        let request = Request {
+            model: folder,
+            features: whole(&mut arguments, "--features", 64, 2..=4096)?,
+            length: whole(&mut arguments, "--length", 384, 16..=512)?,
+            segments: whole(&mut arguments, "--segments", 4, 1..=50)?,
+            passages: whole(&mut arguments, "--passages", 200, 20..=2000)?,
+            longest: whole(&mut arguments, "--longest", 512, 64..=8192)?,
+            seed: whole(&mut arguments, "--seed", 1, 0..=1_000_000)? as u64,
+        };
+        match arguments.finish().first() {
+            None => Ok(Some(request)),
+            Some(other) => Err(format!("'{}' is not understood; --help names the options", other.display())),
+        }
+    }
+}
+
+/// A whole number in a range, or the default.
+fn whole(
+    arguments: &mut Arguments,
+    option: &'static str,
+    default: usize,
+    range: RangeInclusive<usize>,
+) -> Result<usize, String> {
+    let text: Option<String> = arguments.opt_value_from_str(option).map_err(|error| error.to_string())?;
+    let Some(text) = text else { return Ok(default) };
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    let (least, most) = range.into_inner();
+    number.ok_or_else(|| format!("{option} takes a whole number from {least} to {most}, not '{text}'"))
+}

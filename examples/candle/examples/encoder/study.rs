@@ -1,0 +1,69 @@
+//! What is read, and the ways of attending that are chosen on a part of it.
+
+use std::path::Path;
+
+use crate::bert::Bert;
+use crate::choice::{Choice, Pass};
+use crate::outcome::Outcome;
+use crate::reader::Reader;
+use crate::request::Request;
+use crate::text::{Excerpt, Text};
+use crate::ways::WAYS;
+
+/// Characters of text for each token that is needed: there are fewer to a token.
+const CHARACTERS: usize = 8;
+
+/// A model with what it reads, and the ways of attending that were chosen on the first segment.
+pub struct Study {
+    pub bert: Bert,
+    /// The first is exact attention.
+    pub choices: Vec<Choice>,
+    /// Segments that nothing was chosen on.
+    pub segments: Vec<Pass>,
+    pub passages: Vec<Vec<u32>>,
+    /// What times are measured on.
+    pub long: Vec<u32>,
+}
+
+impl Study {
+    pub fn new(folder: &Path, text: &Text, request: &Request) -> Outcome<Self> {
+        let (bert, reader) = (Bert::read(folder)?, Reader::read(folder)?);
+        let positions = bert.config().positions;
+        if request.length > positions {
+            return Err(format!("the model knows {positions} places: --length may not be above").into());
+        }
+        let excerpts = text.segments(request.segments + 1, CHARACTERS * request.length);
+        let pass = |excerpt: &Excerpt| Pass::new(&bert, &[reader.exactly(&excerpt.text, request.length)?]);
+        let mut segments = excerpts.iter().map(pass).collect::<Outcome<Vec<_>>>()?;
+        let calibration = segments.remove(0);
+        let choose = |way| Choice::new(way, &calibration, request.features, request.seed);
+        let passages = text.passages(request.passages, &excerpts[0].verses);
+        Ok(Study {
+            choices: WAYS.iter().map(choose).collect::<Outcome<_>>()?,
+            segments,
+            passages: passages
+                .iter()
+                .map(|passage| reader.tokens(&passage.text, positions))
+                .collect::<Outcome<_>>()?,
+            long: reader.exactly(&text.beginning(CHARACTERS * request.longest).text, request.longest)?,
+            bert,
+        })
+    }
+
+    /// The sizes of the model, of what it reads and of the features.
+    pub fn heading(&self, request: &Request) -> String {
+        let config = self.bert.config();
+        format!(
+            "{} layers, {} heads of dimension {}; {} frequencies, seed {}\n\
+             chosen on one segment of {} tokens, judged on {} others and on {} passages\n\n",
+            config.layers,
+            config.heads,
+            config.hidden / config.heads,
+            request.features,
+            request.seed,
+            request.length,
+            self.segments.len(),
+            self.passages.len()
+        )
+    }
+}

@@ -1,0 +1,73 @@
+//! The bundled text: segments that are read whole, and passages that are sought.
+
+use std::io::Read;
+use std::ops::Range;
+
+use flate2::read::GzDecoder;
+
+use crate::outcome::Outcome;
+
+/// The New Testament in the King James Version, a verse on each line; a page beside it names its source.
+const BUNDLED: &[u8] = include_bytes!("../../../../experiments/data/charlm/new-testament.txt.gz");
+
+/// Verses of a passage.
+const OF_A_PASSAGE: usize = 3;
+
+/// The verses of the text.
+pub struct Text {
+    verses: Vec<String>,
+}
+
+/// Verses that follow each other, one after the other in a line.
+pub struct Excerpt {
+    pub text: String,
+    /// The numbers of its verses.
+    pub verses: Range<usize>,
+}
+
+impl Text {
+    pub fn bundled() -> Outcome<Self> {
+        let mut text = String::new();
+        GzDecoder::new(BUNDLED).read_to_string(&mut text)?;
+        Ok(Text { verses: text.lines().map(str::to_owned).collect() })
+    }
+
+    /// All words as they are printed, in order.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.verses.iter().flat_map(|verse| verse.split(|c: char| !c.is_alphabetic()))
+    }
+
+    /// So many excerpts that begin at even distances, each of at least so many characters, where the text has them.
+    pub fn segments(&self, count: usize, characters: usize) -> Vec<Excerpt> {
+        let first = |number: usize| (2 * number + 1) * self.verses.len() / (2 * count);
+        (0..count).map(|number| self.excerpt(first(number), characters)).collect()
+    }
+
+    /// The first verses, of at least so many characters together, if the text has them.
+    pub fn beginning(&self, characters: usize) -> Excerpt {
+        self.excerpt(0, characters)
+    }
+
+    fn excerpt(&self, first: usize, characters: usize) -> Excerpt {
+        let (mut end, mut sum) = (first, 0);
+        while sum < characters && end < self.verses.len() {
+            sum += self.verses[end].len();
+            end += 1;
+        }
+        self.verses(first..end)
+    }
+
+    fn verses(&self, verses: Range<usize>) -> Excerpt {
+        Excerpt { text: self.verses[verses.clone()].join(" "), verses }
+    }
+
+    /// Up to so many passages that begin at even distances; those that share a verse with `other` are left out.
+    pub fn passages(&self, count: usize, other: &Range<usize>) -> Vec<Excerpt> {
+        let passage = |number: usize| {
+            let first = number * self.verses.len() / count;
+            first..(first + OF_A_PASSAGE).min(self.verses.len())
+        };
+        let apart = |verses: &Range<usize>| verses.end <= other.start || other.end <= verses.start;
+        (0..count).map(passage).filter(apart).map(|verses| self.verses(verses)).collect()
+    }
+}
