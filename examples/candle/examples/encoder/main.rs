@@ -1,7 +1,7 @@
 //! A trained encoder of texts whose attention is replaced by linear attention, without training it again.
 //!
 //! The model is all-MiniLM-L6-v2, or any BERT encoder in the same files; without one, a small model with random weights is made, so that
-//! the program can be tried. Each way of attending is chosen from the queries and keys of one segment of the bundled text, layer by
+//! the program can be tried. Each way of attending is chosen from queries, keys and values of segments of the bundled text, layer by
 //! layer and head by head. It is judged on other segments: by the cosine between its embeddings and those of exact attention, by the
 //! error of each layer's attention, and by how many of the nearest passages are found. Tables of time and memory follow.
 //!

@@ -7,18 +7,19 @@ use pico_args::Arguments;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-encoder [--model FOLDER] [--features M] [--length LENGTH] [--segments SEGMENTS] [--passages PASSAGES] [--longest LENGTH] [--seed SEED]
+encoder [--model FOLDER] [--features M] [--length LENGTH] [--calibration SEGMENTS] [--segments SEGMENTS] [--passages PASSAGES] [--longest LENGTH] [--seed SEED]
 
 Reads texts with a trained encoder whose attention is exact, or linear in one of several ways that are chosen on another text.
 
-  --model FOLDER       reads config.json, tokenizer.json and model.safetensors there, or else makes a small random model
-  --features M         takes this many frequencies, from 2 to 4096 [64]
-  --length LENGTH      reads segments of this many tokens, from 16 to 512 [384]
-  --segments SEGMENTS  judges on this many segments, from 1 to 50 [4]
-  --passages PASSAGES  seeks among this many passages at most, from 20 to 2000 [200]
-  --longest LENGTH     measures times up to this length, from 64 to 8192 [512]
-  --seed SEED          begins the draws of all frequencies, from 0 to 1000000 [1]
-  --help               prints this
+  --model FOLDER          reads config.json, tokenizer.json and model.safetensors there, or else makes a small random model
+  --features M            takes this many frequencies, from 2 to 4096 [64]
+  --length LENGTH         reads segments of this many tokens, from 16 to 512 [384]
+  --calibration SEGMENTS  chooses on this many segments, from 1 to 16 [4]
+  --segments SEGMENTS     judges on this many segments, from 1 to 50 [4]
+  --passages PASSAGES     seeks among this many passages at most, from 20 to 2000 [200]
+  --longest LENGTH        measures times up to this length, from 64 to 8192 [512]
+  --seed SEED             begins the draws of all frequencies, from 0 to 1000000 [1]
+  --help                  prints this
 ";
 
 /// What was asked.
@@ -29,6 +30,8 @@ pub struct Request {
     pub features: usize,
     /// Tokens of a segment.
     pub length: usize,
+    /// Segments that are chosen on.
+    pub calibration: usize,
     /// Segments that are judged on.
     pub segments: usize,
     pub passages: usize,
@@ -48,6 +51,7 @@ impl Request {
             model: folder,
             features: whole(&mut arguments, "--features", 64, 2..=4096)?,
             length: whole(&mut arguments, "--length", 384, 16..=512)?,
+            calibration: whole(&mut arguments, "--calibration", 4, 1..=16)?,
             segments: whole(&mut arguments, "--segments", 4, 1..=50)?,
             passages: whole(&mut arguments, "--passages", 200, 20..=2000)?,
             longest: whole(&mut arguments, "--longest", 512, 64..=8192)?,

@@ -13,7 +13,7 @@ use crate::ways::WAYS;
 /// Characters of text for each token that is needed: there are fewer to a token.
 const CHARACTERS: usize = 8;
 
-/// A model with what it reads, and the ways of attending that were chosen on the first segment.
+/// A model with what it reads, and the ways of attending that were chosen on some segments.
 pub struct Study {
     pub bert: Bert,
     /// The first is exact attention.
@@ -32,12 +32,24 @@ impl Study {
         if request.length > positions {
             return Err(format!("the model knows {positions} places: --length may not be above").into());
         }
-        let excerpts = text.segments(request.segments + 1, CHARACTERS * request.length);
-        let pass = |excerpt: &Excerpt| Pass::new(&bert, &[reader.exactly(&excerpt.text, request.length)?]);
-        let mut segments = excerpts.iter().map(pass).collect::<Outcome<Vec<_>>>()?;
-        let calibration = segments.remove(0);
+        let excerpts = text.segments(request.segments + request.calibration, CHARACTERS * request.length);
+        let pass = |excerpts: &[Excerpt]| {
+            let tokens = excerpts.iter().map(|excerpt| reader.exactly(&excerpt.text, request.length));
+            Pass::new(&bert, &tokens.collect::<Outcome<Vec<_>>>()?)
+        };
+        // Segments to choose on are spread over the text, as the others are.
+        let step = excerpts.len() / request.calibration;
+        let (own, others): (Vec<_>, Vec<_>) = excerpts
+            .into_iter()
+            .enumerate()
+            .partition(|(i, _)| i % step == 0 && i / step < request.calibration);
+        let [own, others] =
+            [own, others].map(|all| all.into_iter().map(|(_, excerpt)| excerpt).collect::<Vec<_>>());
+        let calibration = pass(&own)?;
+        let segments = others.chunks(1).map(pass).collect::<Outcome<Vec<_>>>()?;
         let choose = |way| Choice::new(way, &calibration, request.features, request.seed);
-        let passages = text.passages(request.passages, &excerpts[0].verses);
+        let own: Vec<_> = own.into_iter().map(|excerpt| excerpt.verses).collect();
+        let passages = text.passages(request.passages, &own);
         Ok(Study {
             choices: WAYS.iter().map(choose).collect::<Outcome<_>>()?,
             segments,
@@ -55,12 +67,13 @@ impl Study {
         let config = self.bert.config();
         format!(
             "{} layers, {} heads of dimension {}; {} frequencies, seed {}\n\
-             chosen on one segment of {} tokens, judged on {} others and on {} passages\n\n",
+             chosen on {} segments of {} tokens, judged on {} others and on {} passages\n\n",
             config.layers,
             config.heads,
             config.hidden / config.heads,
             request.features,
             request.seed,
+            request.calibration,
             request.length,
             self.segments.len(),
             self.passages.len()

@@ -61,13 +61,15 @@ impl Text {
         Excerpt { text: self.verses[verses.clone()].join(" "), verses }
     }
 
-    /// Up to so many passages that begin at even distances; those that share a verse with `other` are left out.
-    pub fn passages(&self, count: usize, other: &Range<usize>) -> Vec<Excerpt> {
+    /// Up to so many passages that begin at even distances; those that share a verse with one of `others` are left out.
+    pub fn passages(&self, count: usize, others: &[Range<usize>]) -> Vec<Excerpt> {
         let passage = |number: usize| {
             let first = number * self.verses.len() / count;
             first..(first + OF_A_PASSAGE).min(self.verses.len())
         };
-        let apart = |verses: &Range<usize>| verses.end <= other.start || other.end <= verses.start;
+        let apart = |verses: &Range<usize>| {
+            others.iter().all(|other| verses.end <= other.start || other.end <= verses.start)
+        };
         (0..count).map(passage).filter(apart).map(|verses| self.verses(verses)).collect()
     }
 }

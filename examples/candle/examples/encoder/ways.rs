@@ -1,6 +1,8 @@
 //! The ways of attending that are compared: each is chosen from queries, keys and values of a layer.
 
-use random_features::apply::attention::{Attention, AttentionShaping};
+use random_features::apply::attention::{
+    Attention, AttentionShaping, Calibration, HeadBudget, HeadCandidate, Heads,
+};
 use random_features::compose::{Bases, Hybrid};
 use random_features::data::shaping::{Shape, Shaping};
 use random_features::frequency::{Independent, Orthogonal, Sobol};
@@ -16,7 +18,7 @@ use crate::tokens::{HeadTokens, Tokens};
 /// A way of attending.
 pub struct Way {
     pub name: &'static str,
-    /// How the heads of a layer attend, chosen from the tokens of that layer for one text.
+    /// How the heads of a layer attend, chosen from the tokens of that layer for some texts; most ways take the first text alone.
     pub choose: fn(&Tokens, Settings) -> Outcome<Vec<Head>>,
 }
 
@@ -39,7 +41,7 @@ const SIGNS: usize = 2;
 const RIDGE: f64 = 0.3;
 
 /// All ways; the first is the one that others approximate.
-pub const WAYS: [Way; 8] = [
+pub const WAYS: [Way; 10] = [
     Way { name: "exact", choose: |tokens, _| Ok((0..tokens.heads()).map(|_| Head::Exact).collect()) },
     Way { name: "FAVOR+", choose: |tokens, settings| each(tokens, settings, favor_plus) },
     Way { name: "FAVOR++", choose: |tokens, settings| each(tokens, settings, favor_plus_plus) },
@@ -51,6 +53,8 @@ pub const WAYS: [Way; 8] = [
     },
     Way { name: "shaped, pairs", choose: |tokens, settings| each(tokens, settings, shaped) },
     Way { name: "truncated, pairs", choose: |tokens, settings| each(tokens, settings, truncated) },
+    Way { name: "calibrated, 21", choose: |tokens, settings| calibrated(tokens, settings, 21.0) },
+    Way { name: "calibrated, 80", choose: |tokens, settings| calibrated(tokens, settings, 80.0) },
 ];
 
 /// Chooses for each head by itself, with a seed of its own.
@@ -87,6 +91,21 @@ fn hybrid(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Out
     let tau = Independent.draw(dim, SIGNS, rng.next_u64())?;
     let map = Hybrid::angular(Bases::shared(omega), tau)?;
     Head::linear(Attention::signed(vec![map])?, NONE)
+}
+
+/// What is best for each head with so many exact pairs a query, on average over the heads of the layer.
+fn calibrated(tokens: &Tokens, Settings { features, seed }: Settings, pairs: f64) -> Outcome<Vec<Head>> {
+    let calibration = Calibration::bidirectional().with_m(features).with_seed(seed);
+    let heads = Heads::new(&tokens.queries, &tokens.keys, &tokens.values)?;
+    let layer = calibration.choose::<f32, _>(&[heads], HeadBudget::Pairs(pairs))?;
+    let of_head = |(head, chosen): (usize, &HeadCandidate)| match layer.attention(head) {
+        None => Head::Exact,
+        Some(attention) => {
+            let near = chosen.window[0].checked_sub(1);
+            Head::Linear(Box::new(attention.clone()), Pairs { near, keys: chosen.exact_keys })
+        }
+    };
+    Ok(layer.chosen().enumerate().map(of_head).collect())
 }
 
 /// Features without bias, shaped by the pairs that are not exact.
