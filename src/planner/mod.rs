@@ -47,5 +47,5 @@ pub use costs::{Calibration, Measure};
 pub use forecasts::{Expected, Forecast};
 #[cfg(feature = "testing")]
 pub(crate) use plan::Advice;
-pub use plan::{Plan, RankedRecipe};
+pub use plan::{Limits, Plan, RankedRecipe};
 pub use question::{Loss, Planner};
