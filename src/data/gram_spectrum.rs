@@ -28,9 +28,9 @@ use crate::theory::limits;
 /// ```
 ///
 /// # Definition
-/// σ₁ ≥ σ₂ ≥ … are the singular values of the matrix of K(xᵢ, yⱼ), n × l, divided by its Frobenius norm: their squares sum to 1. Errors are
-/// √(Σ E(K̂ − K)²/Σ K²) over all pairs, as the [Gram](crate::planner::Loss::Gram) loss of a plan is. They are those of these points: for other
-/// points of the same law take many, at least 3D of each side.
+/// σ₁ ≥ σ₂ ≥ … are the singular values of the matrix of K(xᵢ, yⱼ), n × l, divided by its Frobenius norm: their squares sum to 1. Errors
+/// are √(Σ E(K̂ − K)²/Σ K²) over all pairs, as the Gram loss of a plan is. They are for these points.
+/// For all points of which these are a sample, errors of few rows are too low: 13 % from 2D rows of digits, and 2 % from 3D.
 ///
 /// # Cost
 /// O(nld) for the kernel values, and O(nl min(n, l)) for the singular values, in `f64`.

@@ -39,15 +39,19 @@ use crate::progress;
 /// ```
 ///
 /// # Definition
-/// With f(ω, x) = exp(ω·x − ½‖x‖²) for the softmax kernel, and exp(ω·x − ‖x‖²) for the Gaussian kernel, K = E f f over ω ~ N(0, I). The density
-/// of ω is q ∝ N(ω; 0, I) Σᵢ f(ω, xᵢ)², and φⱼ(x) = f(ωⱼ, x) √(N(ωⱼ; 0, I)/(m q(ωⱼ))). Then q is a mixture of N(2xᵢ, I), with weights that are equal for
-/// the Gaussian kernel and ∝ e^{‖xᵢ‖²} for the softmax kernel. Estimates are unbiased at all points, and never negative. Points are divided by the
-/// lengthscale first; features of the Gaussian kernel do not change if all points move. They are computed in `f64` for points of any scalar.
+/// With f(ω, x) = exp(ω·x − ½‖x‖²) for the softmax kernel, and exp(ω·x − ‖x‖²) for the Gaussian kernel, K(x, y) = E f(ω, x) f(ω, y) over
+/// ω ~ N(0, I). The density of ω is q ∝ N(ω; 0, I) Σᵢ f(ω, xᵢ)², and φⱼ(x) = f(ωⱼ, x) √(N(ωⱼ; 0, I)/(m q(ωⱼ))). Then q is a mixture of
+/// N(2xᵢ, I), with equal weights for the Gaussian kernel and weights ∝ e^{‖xᵢ‖²} for the softmax kernel. Estimates are unbiased at all
+/// points and never negative.
+///
+/// Points are divided by the lengthscale first. Features of the Gaussian kernel do not change if all points move. Features are
+/// computed in `f64` for points of any scalar.
 ///
 /// # Variance
-/// The mean over all pairs of the n points, with themselves too, is ((E K(x, x))² − E K(x, y)²)/m, which is [`limits::independent`](crate::theory::limits::independent).
-/// There is no closed form for a pair. At points far from all xᵢ the variance may be larger than K². For new points take many xᵢ.
-/// Pairs of cosines and sines have less error for the Gaussian kernel, (E K(2(x − y)) + 1 − 2 E K²)/(2m) for 2m features.
+/// The mean variance over all pairs of the n points, with themselves too, is ((E K(x, x))² − E K(x, y)²)/m, the least one
+/// by [`limits::independent`](crate::theory::limits::independent). No closed form is known for a pair. At points far from all xᵢ the
+/// variance may be much larger than K²: many xᵢ serve new points. Cosines and sines have a smaller one for the Gaussian
+/// kernel, (1 + E K(2x, 2y) − 2 E K²)/(2m) with 2m features, since a draw has two of them.
 ///
 /// # Exact where
 /// There is one point xᵢ, at x = y = xᵢ.

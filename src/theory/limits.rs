@@ -10,9 +10,9 @@
 //! assert!(independent > unbiased && unbiased > any && any > 0.0);
 //! ```
 //!
-//! A kernel K is an operator T from L²(ν) to L²(μ), with singular values σ₁ ≥ σ₂ ≥ … and the nuclear norm ‖T‖ = Σ σᵢ. Errors are means of
-//! (K̂(x, y) − K(x, y))² over draws and over independent points x ~ μ and y ~ ν, in units of K². For n × l points the σᵢ are the singular values of
-//! the matrix of K(xᵢ, yⱼ), divided by √(nl). `GramSpectrum` in [`data`](crate::data) computes them.
+//! A kernel K is an operator T from L²(ν) to L²(μ), with singular values σ₁ ≥ σ₂ ≥ … and the nuclear norm ‖T‖ = Σ σᵢ. Errors are means
+//! of (K̂(x, y) − K(x, y))² over draws and over independent points x ~ μ and y ~ ν, in units of K². For n × l points the σᵢ are the
+//! singular values of the matrix of K(xᵢ, yⱼ), divided by √(nl). `GramSpectrum` in [`data`](crate::data) computes them.
 //!
 //! Squares leave the range of `f64` for values beyond 10¹⁵⁴, and limits are NaN or 0 there: divide values by the largest before.
 
@@ -22,8 +22,8 @@
 /// for m or t of 0, and for arguments that are negative or NaN.
 ///
 /// [`ImportanceMixture`](crate::map::ImportanceMixture) reaches the limit for one feature a draw. Pairs of cosines and sines have t = 2.
-/// Cost O(1). Source: Sernau, Bonacina and Saurous, *All Random Features Representations are Equivalent*; t > 1 is new, as is the
-/// case of two sets of points: a draw is a matrix X of rank t, so that E‖X‖² ≥ (E‖X‖₁)²/t ≥ ‖T‖²/t.
+/// Cost O(1). Source: Sernau, Bonacina and Saurous, *All Random Features Representations are Equivalent* (2024), for t = 1 and one law.
+/// Other cases are new: a draw X has rank t, so that its mean square is at least that of its nuclear norm, over t.
 pub fn independent(nuclear_norm: f64, mean_square: f64, m: usize, t: usize) -> f64 {
     if m == 0 || t == 0 || !(nuclear_norm >= 0.0 && mean_square >= 0.0) {
         return f64::NAN;
@@ -35,12 +35,12 @@ pub fn independent(nuclear_norm: f64, mean_square: f64, m: usize, t: usize) -> f
 
 /// The least error of D features in all without bias, however their draws depend on each other.
 ///
-/// It is the largest of tⱼ²/(D − j) − Σ_{i>j} σᵢ² with tⱼ = Σ_{i>j} σᵢ, over the j < D that are 0 or have σⱼ ≥ tⱼ/(D − j). The limit is reached by the
-/// first j singular vectors beside D − j others, drawn in proportion to σᵢ. The values must fall; it is NaN if they do not, for D = 0, and
-/// for values that are negative or NaN.
+/// It is the largest of tⱼ²/(D − j) − Σ_{i>j} σᵢ² with tⱼ = Σ_{i>j} σᵢ, over the j < D that are 0 or have σⱼ ≥ tⱼ/(D − j). The first
+/// j singular vectors reach it beside D − j others, drawn in proportion to σᵢ. The values must fall; it is NaN if they do not, for
+/// D = 0, and for values that are negative or NaN.
 ///
-/// Cost O(r) for r values. Source: after Benzing, Gauch and Martinsson's optimal unbiased approximation of low rank (2019), for features
-/// new: ‖X‖² ≥ 2⟨Z, X⟩ − Σ_{i≤D} sᵢ(Z)² holds for X of rank D and any Z.
+/// Cost O(r) for r values. Source: new, after Benzing et al. (2019) on unbiased approximations of low rank. For X of rank D and any Z,
+/// ‖X‖² ≥ 2⟨Z, X⟩ − Σ_{i≤D} sᵢ(Z)²; Z has the singular vectors of K, its first j values, and tⱼ/(D − j) beyond.
 pub fn unbiased(values: &[f64], features: usize) -> f64 {
     if features == 0 || !are_falling(values) {
         return f64::NAN;

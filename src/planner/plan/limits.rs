@@ -2,8 +2,8 @@
 
 use super::number;
 
-/// The least errors of the Gram matrix that the features of a recipe's number can have on the points, relative to the kernel as
-/// [`gram`](crate::planner::Forecast::gram) is; `None` where they are not known.
+/// The least errors that D features can have on the points of a plan, for the D of a recipe. They are errors of the Gram matrix,
+/// relative to the kernel as [`gram`](crate::planner::Forecast::gram) is, and `None` where they are not known.
 ///
 /// ```
 /// # use random_features::ndarray::Array2;
@@ -20,15 +20,16 @@ use super::number;
 ///
 /// # Where they are known
 /// A plan has limits for the loss [`Gram`](crate::planner::Loss::Gram) of points without heads. `unbiased` and `any` come from the
-/// singular values of kernel values, in O(s³), of s rows of each side: 3D, but at least 512 and at most 1536, drawn at random where there are
-/// more. They are known where s is 3D, a few percent low then, or where these are all points. The second condition alone counts for `independent` of
-/// two sets. Singular values need the Cargo feature `faer` or `ndarray-linalg`. A limit that is 0 up to rounding is `None`.
+/// singular values of the kernel values of s rows of each side, in O(s³): s = 3D, but at least 512 and at most 1536, drawn at random.
+/// They are known where these are all points, and where s is at least 3D; the limits of a sample are a few percent low. For two sets
+/// `independent` is known where these are all points. Singular values need the Cargo feature `faer` or `ndarray-linalg`.
+/// A limit that is 0 up to rounding is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Limits {
-    /// √((‖T‖² − E K²)/(D E K²)) with the nuclear norm ‖T‖, which is E K(x, x) for one set of points: the least error of D independent features
-    /// without bias. Pairs of cosines and sines, and frequencies that depend on each other, may have less.
+    /// √((‖T‖² − E K²)/(D E K²)) with the nuclear norm ‖T‖, which is E K(x, x) for one set of points: the least error of D features of
+    /// one independent draw each, without bias. Pairs of cosines and sines, and frequencies of a coupling, may have less.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub independent: Option<f64>,
     /// The root of [`unbiased`](crate::theory::limits::unbiased) over E K²: the least error of D features without bias, however they depend

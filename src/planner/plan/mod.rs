@@ -54,7 +54,8 @@ pub(crate) struct LeftOut {
 /// | 90 %, 99 % | the errors that a tenth and a hundredth of the pairs exceed |
 /// | >100 % | the share of pairs whose error exceeds the kernel |
 ///
-/// Where [limits](RankedRecipe::limits) are known, a line has those of the first recipe, and each sentence says how many times the least errors its error is.
+/// Where [limits](RankedRecipe::limits) are known, a line has those of the first recipe. Each sentence says how many times these least
+/// errors the error of its recipe is.
 ///
 /// With the feature `serde` a plan is stored as plain data, as JSON for example.
 ///
