@@ -1,12 +1,14 @@
 //! Limits in plans.
 
 use crate::common::points;
-use ndarray::Array4;
+use ndarray::{Array2, Array4};
+use rand::RngExt;
 use random_features::data::GramSpectrum;
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::ImportanceMixture;
 use random_features::planner::{Limits, Loss, Plan, Planner};
+use random_features::rng;
 
 const OWN: &str = "best density";
 
@@ -44,7 +46,6 @@ fn a_plan_has_the_limits_of_its_points() {
         text.contains("× least errors: ") && text.contains(" unbiased, ") && text.contains(" any"),
         "{text}"
     );
-    println!("{text}");
 }
 
 /// Two sets of points have the limits of their singular values.
@@ -62,7 +63,9 @@ fn two_sets_have_limits() {
 /// Limits of a sample are near those of all points, and what they do not tell is left out.
 #[test]
 fn limits_of_a_sample_are_near() {
-    let (x, kernel) = (points::<f64>(1200, 3, 1.0), Gaussian::new(0.8).unwrap());
+    let mut rng = rng(4);
+    let x = Array2::from_shape_simple_fn((1200, 5), || rng.random_range(-1.0..1.0));
+    let kernel = Gaussian::default();
     let planner = Planner::of_one_set(&x).unwrap().with_kernel(kernel.clone());
     let plan = planned(planner.clone().with_max_features(32));
     let (limits, spectrum) = (plan.best().unwrap().limits, GramSpectrum::new(&kernel, &x, &x).unwrap());
