@@ -72,7 +72,7 @@ impl RankedRecipe {
     /// Why it stands where it does, and how far its error is from the least ones.
     fn sentence(&self) -> String {
         match self.limits.listed(|limit| self.forecast.gram.value / limit) {
-            Some(ratios) => format!("{}; × least errors: {ratios}", self.why),
+            Some(ratios) => format!("{}; times the least errors: {ratios}", self.why),
             None => self.why.clone(),
         }
     }

@@ -84,11 +84,13 @@ impl Problem<'_> {
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     fn singular_values(&self, most: usize) -> Result<Vec<f64>> {
         let [x, y] = &self.planner.data.sides;
-        let some = |side: &SidePoints| {
+        let some = |side: &SidePoints, stream: u64| {
             let n = side.points.nrows();
-            side.points.select(Axis(0), &choose(n, n.min(most), &mut crate::rng(self.seed_of(6))))
+            side.points.select(Axis(0), &choose(n, n.min(most), &mut crate::rng(self.seed_of(stream))))
         };
-        let found = GramSpectrum::new(self.kernel.as_ref(), &some(x), &some(y));
+        // One set has the same rows on both sides.
+        let streams = if self.planner.data.one_set { [6, 6] } else { [6, 7] };
+        let found = GramSpectrum::new(self.kernel.as_ref(), &some(x, streams[0]), &some(y, streams[1]));
         // What was stopped is not what cannot be had.
         progress::check()?;
         Ok(found.map(|spectrum| spectrum.values().to_vec()).unwrap_or_default())

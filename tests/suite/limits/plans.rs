@@ -43,7 +43,7 @@ fn a_plan_has_the_limits_of_its_points() {
     let text = plan.to_string();
     assert!(text.contains("Least errors with 16 features: "), "{text}");
     assert!(
-        text.contains("× least errors: ") && text.contains(" unbiased, ") && text.contains(" any"),
+        text.contains("times the least errors: ") && text.contains(" unbiased, ") && text.contains(" any"),
         "{text}"
     );
 }
