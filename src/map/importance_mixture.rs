@@ -18,8 +18,8 @@ use crate::numeric::{self, Isa, Packed, matrix_of, product, slice_of};
 use crate::once::once;
 use crate::progress;
 
-/// Positive features on frequencies from the density that is best for given points: no independent features of one draw each have less
-/// error over pairs of these points.
+/// Positive features on frequencies from the density that is best for given points: no features without bias, of an independent draw
+/// each, have less error over all pairs of these points.
 ///
 /// ```
 /// use random_features::data::GramSpectrum;

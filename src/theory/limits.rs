@@ -14,7 +14,7 @@
 //! of (K̂(x, y) − K(x, y))² over draws and over independent points x ~ μ and y ~ ν, in units of K². For n × l points the σᵢ are the
 //! singular values of the matrix of K(xᵢ, yⱼ), divided by √(nl). `GramSpectrum` in [`data`](crate::data) computes them.
 //!
-//! Squares leave the range of `f64` for values beyond 10¹⁵⁴, and limits are NaN or 0 there: divide values by the largest before.
+//! Squares leave the range of `f64` for values beyond 10¹⁵⁴, where limits are NaN, 0 or infinite: divide values by the largest before.
 
 /// The least error of the mean of m independent draws without bias, of t real features each: max(0, (‖T‖²/t − E K²)/m).
 ///
