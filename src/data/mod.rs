@@ -21,6 +21,8 @@
 //! ```
 
 pub(crate) mod clustering;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod gram_spectrum;
 pub mod lengthscale;
 mod pair_statistics;
 mod periodic;
@@ -31,6 +33,8 @@ pub(crate) mod standardisation;
 pub(crate) mod statistics;
 
 pub use clustering::Clustering;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub use gram_spectrum::GramSpectrum;
 pub use pair_statistics::PairStatistics;
 pub use periodic::periodic;
 pub use reservoir::Reservoir;

@@ -40,6 +40,7 @@ use crate::theory::Pair;
 /// kernel, where each ω has the density q on ℝᵈ. Estimates are unbiased if q is positive everywhere and the frequencies
 /// were drawn from it, which the map cannot check. q = N(0, I) gives [`Positive`](super::Positive); another Gaussian density
 /// gives [`DenseExponential`](super::DenseExponential) after a [`Conditioning`](crate::compose::Conditioning).
+/// [`ImportanceMixture`](super::ImportanceMixture) draws the frequencies too, from the density that is best for given points.
 ///
 /// # Variance
 /// K²(∫ N(ω; 0, I)² e^{2ω·w − 2‖w‖²}/q(ω) dω e^{‖w‖²} − 1)/m with w = x + y for independent frequencies; there is no

@@ -4,8 +4,8 @@
 //! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have the same constructors: `build(frequencies,
 //! kernel)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A
 //! [`Recipe`] is a map as plain data; implement [`FeatureMap`] for a map of your own, or [`Sketch`] for one that is drawn from
-//! seeds and stored. [`Nystroem`] has landmarks instead of frequencies, and its estimates are biased. The private engine does the
-//! computations; hybrids and applications are built on maps.
+//! seeds and stored. [`Nystroem`] has landmarks instead of frequencies, and its estimates are biased. [`ImportanceMixture`] draws the
+//! frequencies of positive features for given points. The private engine does the computations; hybrids and applications are built on maps.
 //!
 //! # Scales
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in
@@ -48,6 +48,7 @@ mod geometric;
 mod gerf;
 mod hyperbolic;
 mod importance;
+mod importance_mixture;
 mod nonlinear;
 pub(crate) mod nystroem;
 mod poisson;
@@ -61,6 +62,7 @@ pub use crate::engine::{Shift, Side};
 pub use any_kernel::AnyKernel;
 pub use config::MapConfig;
 pub use features::Features;
+pub use importance_mixture::ImportanceMixture;
 pub use node::Map;
 pub use nystroem::Nystroem;
 pub(crate) use omega::Omega;

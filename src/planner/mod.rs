@@ -30,6 +30,8 @@
 //! the Gram matrix and the distribution of errors relative to the kernel. Both are always given: the variance of exponential features
 //! grows with e^(‖x+y‖²), so that a mean over pairs depends on its few worst pairs, and says little of the others.
 //!
+//! Where the loss is the error of the Gram matrix, a plan says how many times the least error of as many features it is ([`Limits`]).
+//!
 //! # What a plan does not know
 //! A plan leaves out kernels without a name, and knows nothing of points that it has not seen. [Maps of your own](Planner::with_recipe)
 //! are in it only where they are asked for, and so are [Nyström features](Planner::with_nystroem), which are biased and fitted to the points.
@@ -47,5 +49,5 @@ pub use costs::{Calibration, Measure};
 pub use forecasts::{Expected, Forecast};
 #[cfg(feature = "testing")]
 pub(crate) use plan::Advice;
-pub use plan::{Plan, RankedRecipe};
+pub use plan::{Limits, Plan, RankedRecipe};
 pub use question::{Loss, Planner};

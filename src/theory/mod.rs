@@ -39,6 +39,7 @@ mod gaussian;
 pub mod gerf;
 pub mod hybrid;
 pub(crate) mod law;
+pub mod limits;
 mod nonlinear;
 mod pair;
 pub mod relative_error;

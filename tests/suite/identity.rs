@@ -13,7 +13,7 @@ use random_features::frequency::{
 use random_features::kernel::{
     Activation, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax,
 };
-use random_features::map::{AnyKernel, Shift, Transform};
+use random_features::map::{AnyKernel, ImportanceMixture, Shift, Transform};
 use random_features::recipe::{CountLaw, Draw, DrawCounts, Omega, PlainRecipe};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -87,6 +87,7 @@ fn pinned() -> Vec<(&'static str, Recipe)> {
         ("750b217582d8bad1", Sign.recipe(omega(), 1.0)),
         ("62d3194f334687bd", Nonlinear::new(Activation::Relu).with_offset(0.5).unwrap().recipe(omega(), 2.0)),
         ("a6b0972bce61a992", EluPlusOne.recipe(3, vec![1.0, 2.0, 3.0])),
+        ("fcf11e9a5f0ee826", ImportanceMixture::new(&given.rows(), 8).unwrap().recipe(softmax())),
         ("0bb17134e3ef9b02", Positive.recipe(given, softmax())),
         ("88db75d03bf19a87", Positive.recipe(Omega::from(omega()), Gaussian::new(2.0).unwrap())),
         ("9077ea3a7023f732", Positive.recipe(omega(), Softmax::new(vec![1.0, 2.0, 3.0]).unwrap())),

@@ -31,6 +31,7 @@ mod kernels;
 #[cfg(any(feature = "arrow", feature = "sparse"))]
 mod layouts;
 mod lengthscale;
+mod limits;
 mod maps;
 mod metrics;
 mod moments;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::erased::AnySketch;
 use super::{Sketch, SketchNumbers};
 use crate::error::Result;
+use crate::map::ImportanceMixture;
 use crate::map::nystroem::NystroemSketch;
 
 /// How a sketch is made of its numbers.
@@ -56,9 +57,10 @@ thread_local! {
 }
 
 impl SketchKinds {
-    /// The kinds of this crate, which are known everywhere: that of [`Nystroem`](crate::map::Nystroem).
+    /// The kinds of this crate, which are known everywhere: those of [`Nystroem`](crate::map::Nystroem) and
+    /// [`ImportanceMixture`].
     pub fn new() -> Self {
-        SketchKinds(Vec::new()).with::<NystroemSketch>()
+        SketchKinds(Vec::new()).with::<NystroemSketch>().with::<ImportanceMixture>()
     }
 
     /// Adds a kind; the last one of a name counts.

@@ -16,6 +16,13 @@ impl Pairs {
         values.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum()
     }
 
+    /// ln E K².
+    pub fn ln_mean_square(&self) -> f64 {
+        let top = self.top();
+        let squares: Vec<f64> = self.ln_kernel.iter().map(|ln| (2.0 * (ln - top)).exp()).collect();
+        2.0 * top + self.mean(&squares).ln()
+    }
+
     /// Σ (K̂ − K)²/Σ K² from (K̂ − K)²/K² of each pair.
     pub fn gram_of_relative_squares(&self, relative: &[f64]) -> f64 {
         let top = self.top();

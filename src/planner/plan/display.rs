@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Plan, RankedRecipe};
+use crate::planner::costs::Measure;
 
 /// Recipes in a table unless all are asked for.
 const SHOWN: usize = 10;
@@ -31,9 +32,15 @@ impl fmt::Display for Plan {
             )?;
         }
         for (i, choice) in self.choices.iter().take(shown.min(SHOWN)).enumerate() {
-            for line in wrapped(&format!("{}: {}", i + 1, choice.why), "   ") {
+            for line in wrapped(&format!("{}: {}", i + 1, choice.sentence()), "   ") {
                 writeln!(f, "{line}")?;
             }
+        }
+        if let Some((first, limits)) =
+            self.choices.first().and_then(|first| Some((first, first.limits.listed(|limit| limit)?)))
+        {
+            let features = first.cost(Measure::Features);
+            writeln!(f, "Least errors with {features} features: {limits}.")?;
         }
         if self.choices.is_empty() {
             writeln!(f, "No recipe fits the budget or reaches the target.")?;
@@ -62,6 +69,14 @@ impl fmt::Display for Plan {
 }
 
 impl RankedRecipe {
+    /// Why it stands where it does, and how far its error is from the least ones.
+    fn sentence(&self) -> String {
+        match self.limits.listed(|limit| self.forecast.gram.value / limit) {
+            Some(ratios) => format!("{}; times the least errors: {ratios}", self.why),
+            None => self.why.clone(),
+        }
+    }
+
     fn row(&self) -> String {
         let (loss, relative) = (self.forecast.loss, self.forecast.relative);
         let mark = if self.uncertain { "?" } else { "" };

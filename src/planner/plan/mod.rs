@@ -2,11 +2,13 @@
 
 mod advice;
 mod display;
+mod limits;
 mod ranked;
 
 pub use self::advice::Advice;
 pub(crate) use self::advice::{HOPELESS, SMALL, USELESS};
 pub(crate) use self::display::number;
+pub use self::limits::Limits;
 pub use self::ranked::RankedRecipe;
 
 use super::costs::{Calibration, Measure};
@@ -51,6 +53,9 @@ pub(crate) struct LeftOut {
 /// | median | [`relative_error`](RankedRecipe::relative_error): half of the pairs have larger errors, relative to the kernel |
 /// | 90 %, 99 % | the errors that a tenth and a hundredth of the pairs exceed |
 /// | >100 % | the share of pairs whose error exceeds the kernel |
+///
+/// Where [limits](RankedRecipe::limits) are known, a line has those of the first recipe. Each sentence says how many times these least
+/// errors the error of its recipe is.
 ///
 /// With the feature `serde` a plan is stored as plain data, as JSON for example.
 ///

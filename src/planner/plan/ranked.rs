@@ -1,5 +1,6 @@
 //! [`RankedRecipe`]: a row of a plan.
 
+use super::Limits;
 use crate::Recipe;
 use crate::planner::costs::{Cost, Measure};
 use crate::planner::forecasts::Forecast;
@@ -54,6 +55,9 @@ pub struct RankedRecipe {
     pub m: usize,
     /// The errors to expect.
     pub forecast: Forecast,
+    /// The least errors of as many features.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub limits: Limits,
     /// Whether few pairs of a sample, few draws or a rough number for attention rule the loss, so that it may be off by a factor of 1.5
     /// and more. Nothing is known of a loss that is infinite. A plan shows it as `?`.
     #[cfg_attr(feature = "serde", serde(default))]

@@ -5,6 +5,7 @@
 mod advising;
 mod budget;
 mod candidates;
+mod limits;
 mod max_error;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod nystroem;

@@ -1,5 +1,6 @@
 //! How a plan is made.
 
+use super::limits::Bounds;
 use super::problem::Problem;
 use super::ranking::{Scored, rank};
 use super::{max_error, words};
@@ -78,7 +79,9 @@ impl Problem<'_> {
         self.say_what_is_missing(&scored);
         let advice = self.advice(&scored)?;
         let whys = words::sentences(&scored, self.planner, measure);
-        let choices = scored.into_iter().zip(whys).map(|(one, why)| self.choice(one, why)).collect();
+        let features: Vec<usize> = scored.iter().map(|one| one.candidate.cost.features).collect();
+        let bounds = self.bounds(&features)?;
+        let choices = scored.into_iter().zip(whys).map(|(one, why)| self.choice(one, why, &bounds)).collect();
         Ok(Plan {
             title: words::title(self.planner, self.pairs.len()),
             loss: self.planner.loss,
@@ -127,7 +130,7 @@ impl Problem<'_> {
         missed || !is_known
     }
 
-    fn choice(&self, one: Scored, why: String) -> RankedRecipe {
+    fn choice(&self, one: Scored, why: String, bounds: &Bounds) -> RankedRecipe {
         let uncertain = self.is_uncertain(&one);
         let (map, coupling) = self.names(&one.candidate);
         let Scored { candidate, forecast, .. } = one;
@@ -136,6 +139,7 @@ impl Problem<'_> {
             coupling,
             uncertain,
             m: candidate.m,
+            limits: bounds.at(candidate.cost.features),
             recipe: candidate.recipe,
             forecast,
             cost: candidate.cost,

@@ -19,7 +19,7 @@ use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern,
     PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax, SpectralMixture,
 };
-use random_features::map::{AnyKernel, Importance, Shift, Transform};
+use random_features::map::{AnyKernel, Importance, ImportanceMixture, Shift, Transform};
 use random_features::planner::{Calibration, Measure, Plan, Planner};
 use random_features::recipe::{AnyCoupling, CountLaw, Draw, DrawCounts, Rates};
 use random_features::reduce::KernelSums;
@@ -340,6 +340,14 @@ fn maps() -> Vec<Sample> {
             DenseExponential::new(vec![-0.1, -0.2]).unwrap().softmax(omega(3, 1)).unwrap(),
         ),
         map("Map, importance", Importance::new(vec![0.1, -0.2, 0.0]).unwrap().softmax(omega(3, 1)).unwrap()),
+        map(
+            "Map, importance mixture",
+            ImportanceMixture::new(&points::<f64>(3, 2, 0.6), 3)
+                .unwrap()
+                .recipe(Softmax::default())
+                .draw(1)
+                .unwrap(),
+        ),
         map("Map, angular hybrid", Hybrid::angular(Bases::shared(omega(3, 1)), omega(2, 2)).unwrap()),
         map(
             "Map, Gaussian hybrid",

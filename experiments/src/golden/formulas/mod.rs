@@ -7,6 +7,7 @@ mod estimate;
 mod gaussian;
 mod generalised;
 mod hybrid;
+mod limits;
 mod metrics;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod nystroem;
@@ -30,8 +31,8 @@ pub enum Outcome {
     Later,
 }
 
-/// Families of the table of kernels that come later: kernels, limits and sketches.
-const LATER: [&str; 7] = ["additive", "arccos", "limit", "maclaurin", "sketch", "skewed_chi2", "tree"];
+/// Families of the table of kernels that come later: kernels and sketches.
+const LATER: [&str; 6] = ["additive", "arccos", "maclaurin", "sketch", "skewed_chi2", "tree"];
 
 /// Computes a case; `Err` is a sentence about what cannot be.
 pub fn compute(json: &Value) -> Result<Outcome, String> {
@@ -66,6 +67,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "nystrom" => return nystroem::nystroem(&case),
         #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
         "nystrom" => return Ok(Outcome::Later),
+        "limit" => return limits::limits(&case),
         "matern" => shift_invariant::matern(&case)?,
         "periodic" | "locally_periodic" => shift_invariant::periodic(&case)?,
         "spectral_mixture" => shift_invariant::spectral_mixture(&case)?,

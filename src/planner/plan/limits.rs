@@ -1,0 +1,53 @@
+//! [`Limits`]: the least errors that as many features can have.
+
+use super::number;
+
+/// The least errors that D features can have on the points of a plan, for the D of a recipe. They are errors of the Gram matrix,
+/// relative to the kernel as [`gram`](crate::planner::Forecast::gram) is, and `None` where they are not known.
+///
+/// ```
+/// # use random_features::ndarray::Array2;
+/// use random_features::planner::Planner;
+/// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
+/// let plan = Planner::of_one_set(&x)?.with_max_features(64).plan()?;
+/// let best = plan.best()?;
+/// if let Some(limit) = best.limits.any {
+///     println!("{} times the least error of any features", best.loss() / limit);
+///     assert!(limit < best.loss());
+/// }
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Where they are known
+/// A plan has limits for the loss [`Gram`](crate::planner::Loss::Gram) of points without heads. `unbiased` and `any` come from the
+/// singular values of the kernel values of s rows of each side, in O(s³): s = 3D, but at least 512 and at most 1536, drawn at random.
+/// They are known where these are all points, and where s is at least 3D; the limits of a sample are a few percent low. For two sets
+/// `independent` is known where these are all points. Singular values need the Cargo feature `faer` or `ndarray-linalg`.
+/// A limit that is 0 up to rounding is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Limits {
+    /// √((‖T‖² − E K²)/(D E K²)) with the nuclear norm ‖T‖, which is E K(x, x) for one set of points: the least error of D features of
+    /// one independent draw each, without bias. Pairs of cosines and sines, and frequencies of a coupling, may have less.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub independent: Option<f64>,
+    /// The root of [`unbiased`](crate::theory::limits::unbiased) over E K²: the least error of D features without bias, however they depend
+    /// on each other.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub unbiased: Option<f64>,
+    /// √(Σ_{i>D} σᵢ²/E K²) with the singular values σᵢ: the least error of any D features.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub any: Option<f64>,
+}
+
+impl Limits {
+    /// A number of each limit that is known, with its name; `None` if none is.
+    pub(super) fn listed(&self, of: impl Fn(f64) -> f64) -> Option<String> {
+        let all = [(self.independent, "independent"), (self.unbiased, "unbiased"), (self.any, "any")];
+        let known =
+            all.into_iter().filter_map(|(limit, name)| Some(format!("{} {name}", number(of(limit?)))));
+        let known: Vec<String> = known.collect();
+        (!known.is_empty()).then(|| known.join(", "))
+    }
+}
