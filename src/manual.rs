@@ -11,6 +11,7 @@
 //! - [`scale`]: fits in memory, out of core and on many machines
 //! - [`training`]: linear attention in a model that learns; [`serving`]: in a server
 //! - [`shaped`]: features fitted to data of large norms
+//! - [`pretrained`]: a model's attention made linear without training
 //!
 //! # Measurements
 //! - [`cost`]: time and memory of everything, and where exact kernels are better
@@ -68,6 +69,11 @@ pub mod cost {}
 #[doc = ""]
 #[doc = include_str!("doc/shaped.md")]
 pub mod shaped {}
+
+#[doc = "# A pretrained model with linear attention"]
+#[doc = ""]
+#[doc = include_str!("doc/pretrained.md")]
+pub mod pretrained {}
 
 #[doc = "# Attention in a server"]
 #[doc = ""]

@@ -21,7 +21,8 @@
 /// The nuclear norm is E K(x, x) where K is positive definite and both points have one law. `mean_square` is E K(x, y)². Values are NaN
 /// for m or t of 0, and for arguments that are negative or NaN.
 ///
-/// [`ImportanceMixture`](crate::map::ImportanceMixture) reaches the limit for one feature a draw. Pairs of cosines and sines have t = 2.
+/// For the softmax and the Gaussian kernel, [`ImportanceMixture`](crate::map::ImportanceMixture) reaches the limit for one feature a draw on its
+/// own points. Pairs of cosines and sines have t = 2.
 /// Cost O(1). Source: Sernau, Bonacina and Saurous, *All Random Features Representations are Equivalent* (2024), for t = 1 and one law.
 /// Other cases are new: a draw X has rank t, so that its mean square is at least that of its nuclear norm, over t.
 pub fn independent(nuclear_norm: f64, mean_square: f64, m: usize, t: usize) -> f64 {

@@ -40,8 +40,8 @@ pub use self::input::{Attended, Attention, Heads, TokenElement};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub use self::judge::AttentionShaping;
 pub use self::judge::{
-    AttentionCandidate, AttentionChoice, Calibration, ErrorReport, HeadBudget, HeadCandidate,
-    HeadwiseAttention, TokenSample,
+    AttentionCandidate, AttentionChoice, ErrorReport, HeadBudget, HeadCalibration, HeadCandidate,
+    HeadComparison, HeadwiseAttention, TokenSample,
 };
 pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
 pub use self::pairs::ExactAttention;

@@ -40,7 +40,7 @@ impl fmt::Display for Plan {
             self.choices.first().and_then(|first| Some((first, first.limits.listed(|limit| limit)?)))
         {
             let features = first.cost(Measure::Features);
-            writeln!(f, "Least errors with {features} features: {limits}.")?;
+            writeln!(f, "The least errors of {features} features are {limits}.")?;
         }
         if self.choices.is_empty() {
             writeln!(f, "No recipe fits the budget or reaches the target.")?;
@@ -72,7 +72,7 @@ impl RankedRecipe {
     /// Why it stands where it does, and how far its error is from the least ones.
     fn sentence(&self) -> String {
         match self.limits.listed(|limit| self.forecast.gram.value / limit) {
-            Some(ratios) => format!("{}; times the least errors: {ratios}", self.why),
+            Some(ratios) => format!("{}; its error over the least ones is {ratios}", self.why),
             None => self.why.clone(),
         }
     }

@@ -19,11 +19,15 @@ use super::number;
 /// ```
 ///
 /// # Where they are known
-/// A plan has limits for the loss [`Gram`](crate::planner::Loss::Gram) of points without heads. `unbiased` and `any` come from the
-/// singular values of the kernel values of s rows of each side, in O(s³): s = 3D, but at least 512 and at most 1536, drawn at random.
-/// They are known where these are all points, and where s is at least 3D; the limits of a sample are a few percent low. For two sets
-/// `independent` is known where these are all points. Singular values need the Cargo feature `faer` or `ndarray-linalg`.
-/// A limit that is 0 up to rounding is `None`.
+/// A plan has limits for the loss [`Gram`](crate::planner::Loss::Gram) of points without heads. They come from the singular values of the
+/// kernel values of s rows of each side, in O(s³): s is eight times the most features of a recipe, but at least 512 and at most 1536.
+/// Where these are all points, limits are exact for them.
+///
+/// Of more points, s rows are drawn at random. Then limits are known for one set of points with K(x, x) = 1, and `unbiased` and `any` for at
+/// most s/8 features. These are estimates: `unbiased` was up to a tenth too low, and `any` up to a tenth too low or too high. For other
+/// kernels, of which few pairs may be most, nothing is known then.
+///
+/// Singular values need the Cargo feature `faer` or `ndarray-linalg`. A limit that is 0 up to rounding is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -44,9 +48,9 @@ pub struct Limits {
 impl Limits {
     /// A number of each limit that is known, with its name; `None` if none is.
     pub(super) fn listed(&self, of: impl Fn(f64) -> f64) -> Option<String> {
-        let all = [(self.independent, "independent"), (self.unbiased, "unbiased"), (self.any, "any")];
+        let all = [(self.independent, "one-feature draws"), (self.unbiased, "unbiased"), (self.any, "any")];
         let known =
-            all.into_iter().filter_map(|(limit, name)| Some(format!("{} {name}", number(of(limit?)))));
+            all.into_iter().filter_map(|(limit, name)| Some(format!("{} ({name})", number(of(limit?)))));
         let known: Vec<String> = known.collect();
         (!known.is_empty()).then(|| known.join(", "))
     }

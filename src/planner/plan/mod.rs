@@ -54,8 +54,8 @@ pub(crate) struct LeftOut {
 /// | 90 %, 99 % | the errors that a tenth and a hundredth of the pairs exceed |
 /// | >100 % | the share of pairs whose error exceeds the kernel |
 ///
-/// Where [limits](RankedRecipe::limits) are known, a line has those of the first recipe. Each sentence says how many times these least
-/// errors the error of its recipe is.
+/// Where [limits](RankedRecipe::limits) are known, a line states them for the first recipe, and each sentence states the ratio of its
+/// recipe's error to each limit. Cosines and sines, which are two features of a draw, and biased features may have less than the first.
 ///
 /// With the feature `serde` a plan is stored as plain data, as JSON for example.
 ///

@@ -16,5 +16,5 @@ pub(crate) use self::constraints::is_biased;
 pub(crate) use self::goal::Goal;
 pub use self::goal::Loss;
 pub use self::planner::Planner;
-pub(crate) use self::points::{HeadTokens, PlannedPoints, SidePoints};
+pub(crate) use self::points::{HeadTokens, PlannedPoints};
 pub(crate) use self::stated::StatedRecipe;

@@ -1,29 +1,29 @@
-//! How far from the errors of a plan the least ones are.
+//! The least errors that features of a plan can have.
 
 use ndarray::ArrayView1;
 
 use super::problem::Problem;
 use crate::error::Result;
-use crate::numeric::special::ln_sum_exp;
 use crate::planner::plan::Limits;
 use crate::planner::question::Loss;
 use crate::theory::limits;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 use crate::{
     data::{GramSpectrum, lengthscale::choose},
-    planner::question::SidePoints,
     progress,
 };
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
 /// Rows of a side whose singular values are taken: so many for a feature, and at least and at most so many in all.
-const FOR_EACH: usize = 3;
+const FOR_EACH: usize = 8;
 const ROWS: [usize; 2] = [512, 1536];
-/// The size of a relative error that is rounding.
-const ROUNDING: f64 = 1e-12;
+/// The size of a squared error that is rounding, over the squares of which it is a difference.
+const ROUNDING: f64 = 1e-13;
+/// The size of ln K(x, x) at which K(x, x) is 1 up to rounding.
+const ONE: f64 = 1e-9;
 
-/// What limits of every number of features follow from.
+/// The nuclear norm and the singular values from which the limits of every number of features follow.
 #[derive(Default)]
 pub(crate) struct Bounds {
     /// ‖T‖/√(E K²); `None` where it is not known.
@@ -36,18 +36,26 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     pub fn at(&self, features: usize) -> Limits {
-        let known = |square: f64| Some(square.sqrt()).filter(|limit| *limit > ROUNDING && limit.is_finite());
-        let of_values = |limit: fn(&[f64], usize) -> f64| {
-            let is_known = !self.values.is_empty() && features <= self.most;
-            is_known.then(|| limit(&self.values, features)).and_then(known)
+        // A square that is a difference of numbers of this size.
+        let known = |square: f64, size: f64| {
+            Some(square.sqrt()).filter(|limit| square > ROUNDING * size && limit.is_finite())
         };
-        Limits {
-            independent: self
-                .nuclear_norm
-                .and_then(|norm| known(limits::independent(norm, 1.0, features, 1))),
-            unbiased: of_values(limits::unbiased),
-            any: of_values(limits::any),
-        }
+        let independent = self.nuclear_norm.map(|norm| {
+            let square = limits::independent(norm, 1.0, features, 1);
+            (square, norm * norm / features as f64)
+        });
+        let tells = !self.values.is_empty() && features <= self.most;
+        let sum: f64 = self.values.iter().rev().sum();
+        let unbiased = tells.then(|| {
+            // The bound without singular vectors, which needs no more than the norm: a sample may be too small to see it.
+            let norm = self.nuclear_norm.unwrap_or(sum);
+            let size = norm * norm / features as f64;
+            (limits::unbiased(&self.values, features).max(size - 1.0), size)
+        });
+        let any = tells.then(|| (limits::any(&self.values, features), 1.0));
+        let [independent, unbiased, any] =
+            [independent, unbiased, any].map(|limit| limit.and_then(|(square, size)| known(square, size)));
+        Limits { independent, unbiased, any }
     }
 }
 
@@ -61,36 +69,43 @@ impl Problem<'_> {
         let wanted = features.iter().max().map_or(0, |most| FOR_EACH.saturating_mul(*most));
         let wanted = wanted.clamp(ROWS[0], ROWS[1]);
         let kept = || data.sides.iter().map(|side| side.rows.len());
-        let is_all = data.are_all_kept() && kept().all(|kept| kept <= wanted);
-        let most = if is_all { usize::MAX } else { kept().fold(wanted, usize::min) / FOR_EACH };
+        if data.are_all_kept() && kept().all(|kept| kept <= wanted) {
+            let values = self.singular_values(wanted)?;
+            let nuclear_norm = (!values.is_empty()).then(|| values.iter().rev().sum());
+            return Ok(Bounds { nuclear_norm, values, most: usize::MAX });
+        }
+        // A sample says little of kernels of which few pairs may be most, or of two sets.
+        let Some(nuclear_norm) = self.relative_trace()? else { return Ok(Bounds::default()) };
+        let most = kept().fold(wanted, usize::min) / FOR_EACH;
         let is_asked = features.iter().any(|features| *features <= most);
         let values = if is_asked { self.singular_values(wanted)? } else { Vec::new() };
-        let nuclear_norm = match data.one_set {
-            true => Some(self.relative_trace()?),
-            false => (is_all && !values.is_empty()).then(|| values.iter().rev().sum()),
-        };
-        Ok(Bounds { nuclear_norm, values, most })
+        Ok(Bounds { nuclear_norm: Some(nuclear_norm), values, most })
     }
 
-    /// E K(x, x)/√(E K²).
-    fn relative_trace(&self) -> Result<f64> {
+    /// 1/√(E K²), if there is one set of points at which K(x, x) is 1.
+    fn relative_trace(&self) -> Result<Option<f64>> {
         let points = &self.planner.data.sides[0].points;
-        let of_point = |x: ArrayView1<'_, f64>| Ok(self.kernel.log_value(&x, &x)?.ln_abs);
-        let logs = points.rows().into_iter().map(of_point).collect::<Result<Vec<f64>>>()?;
-        Ok((ln_sum_exp(&logs) - (logs.len() as f64).ln() - 0.5 * self.pairs.ln_mean_square()).exp())
+        let is_one = |x: ArrayView1<'_, f64>| Ok(self.kernel.log_value(&x, &x)?.ln_abs.abs() < ONE);
+        let ones = points.rows().into_iter().map(is_one).collect::<Result<Vec<bool>>>()?;
+        let bounded = self.planner.data.one_set && ones.into_iter().all(|one| one);
+        Ok(bounded.then(|| (-0.5 * self.pairs.ln_mean_square()).exp()))
     }
 
     /// σᵢ/√(E K²) of at most so many rows of each side; none where kernel values overflow.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     fn singular_values(&self, most: usize) -> Result<Vec<f64>> {
         let [x, y] = &self.planner.data.sides;
-        let some = |side: &SidePoints, stream: u64| {
-            let n = side.points.nrows();
-            side.points.select(Axis(0), &choose(n, n.min(most), &mut crate::rng(self.seed_of(stream))))
+        let some = |points: &Array2<f64>, stream: u64| {
+            let n = points.nrows();
+            points.select(Axis(0), &choose(n, n.min(most), &mut crate::rng(self.seed_of(stream))))
         };
         // One set has the same rows on both sides.
         let streams = if self.planner.data.one_set { [6, 6] } else { [6, 7] };
-        let found = GramSpectrum::new(self.kernel.as_ref(), &some(x, streams[0]), &some(y, streams[1]));
+        let found = GramSpectrum::new(
+            self.kernel.as_ref(),
+            &some(&x.points, streams[0]),
+            &some(&y.points, streams[1]),
+        );
         // What was stopped is not what cannot be had.
         progress::check()?;
         Ok(found.map(|spectrum| spectrum.values().to_vec()).unwrap_or_default())

@@ -41,9 +41,11 @@ fn a_plan_has_the_limits_of_its_points() {
     let ratio = own.forecast.gram.value / own.limits.independent.unwrap();
     assert!(own.recipe.feature_dim() == 16 && (0.85..1.15).contains(&ratio), "{ratio}: {plan}");
     let text = plan.to_string();
-    assert!(text.contains("Least errors with 16 features: "), "{text}");
+    assert!(text.contains("The least errors of 16 features are "), "{text}");
     assert!(
-        text.contains("times the least errors: ") && text.contains(" unbiased, ") && text.contains(" any"),
+        text.contains("its error over the least ones is ")
+            && text.contains(" (unbiased), ")
+            && text.contains(" (any)"),
         "{text}"
     );
 }
@@ -74,10 +76,39 @@ fn limits_of_a_sample_are_near() {
     for (found, exact) in all.iter().zip(exact) {
         assert!((found / exact - 1.0).abs() < 0.1, "{all:?} {exact:?}");
     }
-    // One set has the first limit without singular values, two sets have none without all points.
-    let halves = Planner::new(&x, &x).unwrap().with_kernel(kernel);
-    let limits = planned(halves.with_max_features(32)).best().unwrap().limits;
-    assert!(limits.independent.is_none() && limits.any.is_some());
+    // Two sets have no limits without all points, and neither have kernels of which few pairs may be most.
+    for planner in [
+        Planner::new(&x, &x).unwrap().with_kernel(kernel),
+        Planner::of_one_set(&x).unwrap().with_kernel(Softmax::default()),
+    ] {
+        let limits = planned(planner.with_loss(Loss::Gram).with_max_features(32)).best().unwrap().limits;
+        assert_eq!(limits, Limits::default());
+    }
+}
+
+/// Points with heavy tails have exact limits where they are all known, in order.
+#[test]
+fn heavy_tails_have_exact_limits() {
+    let x = points::<f64>(400, 8, 1.0);
+    let kernel = Softmax::default();
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(kernel.clone()).with_loss(Loss::Gram);
+    let plan = planned(planner.with_max_features(48));
+    let spectrum = GramSpectrum::new(&kernel, &x, &x).unwrap();
+    let (limits, features) = (plan.best().unwrap().limits, plan.best().unwrap().recipe.feature_dim());
+    near(limits.independent, spectrum.independent_error(features));
+    near(limits.unbiased, spectrum.unbiased_error(features));
+    near(limits.any, spectrum.least_error(features));
+}
+
+/// Equal points have one singular value: what is left of it is rounding.
+#[test]
+fn equal_points_have_no_limits() {
+    for n in [30, 300, 1000] {
+        let x = Array2::from_shape_fn((n, 2), |(_, k)| 0.3 + k as f64);
+        let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default());
+        let plan = planned(planner.with_max_features(16));
+        assert!(plan.choices.iter().all(|choice| choice.limits == Limits::default()), "{n}: {plan}");
+    }
 }
 
 #[test]
@@ -91,7 +122,7 @@ fn what_is_not_known_is_not_said() {
     // As many features as points may be exact.
     let (limits, text) = of(planner.clone());
     assert!(limits.independent.is_some() && limits.unbiased.is_none() && limits.any.is_none());
-    assert!(text.contains(" independent.") && !text.contains(" any"), "{text}");
+    assert!(text.contains(" (one-feature draws).") && !text.contains("(any)"), "{text}");
     for planner in [
         planner.clone().with_loss(Loss::RelativeMedian),
         planner.with_ridge_targets(&x.column(0).to_owned()).unwrap(),
@@ -99,7 +130,7 @@ fn what_is_not_known_is_not_said() {
     ] {
         let (limits, text) = of(planner);
         assert_eq!(limits, Limits::default());
-        assert!(!text.contains("least errors") && !text.contains("Least errors"), "{text}");
+        assert!(!text.contains("least errors") && !text.contains("least ones"), "{text}");
     }
     let tokens = Array4::from_shape_fn((1, 2, 20, 3), |(_, h, i, k)| ((h + 3 * i + 7 * k) as f64).sin());
     let (limits, _) = of(Planner::of_heads(&tokens, &tokens, None).unwrap().with_loss(Loss::Gram));

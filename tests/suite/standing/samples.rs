@@ -4,7 +4,9 @@ use std::fmt::{Debug, Display};
 
 use ndarray::{Array2, Array4, ArrayRef, Axis, Dimension, arr1, s};
 use num_complex::Complex64;
-use random_features::apply::attention::{Attention, CausalState, Heads};
+use random_features::apply::attention::{
+    Attention, CausalState, HeadBudget, HeadCalibration, Heads, HeadwiseAttention,
+};
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Conditioning, Diagonal, Hybrid};
@@ -443,9 +445,12 @@ fn applications() -> Vec<Sample> {
     exact.update(&x, &y).unwrap();
     let attention =
         Attention::new(positive()).unwrap().with_window(2, 0).unwrap().with_keys_exact(&[0, 3]).unwrap();
+    let shrunk = Attention::new(positive()).unwrap().with_shrinkage(&[0.3, 0.0]).unwrap();
+    let mut shrunk = shrunk.state(1, 2, 2).unwrap();
     let mut state = attention.state(1, 2, 2).unwrap();
     let prompt = tokens::<f64>([1, 2, 7, 2], 0.6, 1);
     state.prefill(&Heads::new(&prompt, &prompt, &prompt).unwrap()).unwrap();
+    shrunk.prefill(&Heads::new(&prompt, &prompt, &prompt).unwrap()).unwrap();
     let layer = |leaf, exact| {
         let proposal = Proposal::new(positive()).with_uniform(0.1).unwrap().with_leaf_size(leaf).unwrap();
         let mut layer = SampledSoftmax::new(proposal.with_exact_below(exact), &x).unwrap();
@@ -467,6 +472,8 @@ fn applications() -> Vec<Sample> {
         }),
         Sample::new("Attention", &attention, use_attention),
         Sample::new("CausalState", &state, use_state).of_tokens(),
+        Sample::new("CausalState, shrunk", &shrunk, use_state).of_tokens(),
+        Sample::new("HeadwiseAttention", &headwise(), use_headwise),
         Sample::new("SoftmaxSampler, nodes", layer(1, 0).sampler(), use_sampler),
         Sample::new("SoftmaxSampler, leaves", layer(4, 0).sampler(), use_sampler),
         Sample::new("SoftmaxSampler, exact", layer(1, 99).sampler(), use_sampler),
@@ -495,6 +502,19 @@ fn use_attention(attention: Attention<f64>) -> Result<Vec<f64>, Error> {
     attention.causal_backward(&heads, &x)?;
     attention.causal_auto(&heads)?;
     Ok(all)
+}
+
+fn headwise() -> HeadwiseAttention<f64> {
+    let x: Array4<f64> = tokens([1, 2, 12, 2], 1.5, 1);
+    let heads = Heads::new(&x, &x, &x).unwrap();
+    // One head is linear with a share of the mean, the other may stay exact.
+    HeadCalibration::bidirectional().with_m(3).choose(&[heads], HeadBudget::Pairs(7.0)).unwrap()
+}
+
+fn use_headwise(layer: HeadwiseAttention<f64>) -> Result<Vec<f64>, Error> {
+    words(&layer)?;
+    let x: Array4<f64> = tokens([1, layer.heads(), 9, 2], 0.6, 1);
+    Ok(numbers(&layer.attend(&Heads::new(&x, &x, &x)?)?.output))
 }
 
 fn use_state(mut state: CausalState<f64>) -> Result<Vec<f64>, Error> {

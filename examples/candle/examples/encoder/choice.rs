@@ -17,10 +17,10 @@ pub struct Choice {
 
 impl Choice {
     /// Chooses for each layer by its tokens in a pass with exact attention.
-    pub fn new(way: &Way, calibration: &Pass, features: usize, seed: u64) -> Outcome<Self> {
+    pub fn new(way: &Way, calibration: &Pass, settings: Settings) -> Outcome<Self> {
         let of_layer = |(number, layer): (usize, &Attended)| {
-            let seed = random_features::rng_of_step(seed, number as u64).next_u64();
-            (way.choose)(&layer.tokens, Settings { features, seed })
+            let seed = random_features::rng_of_step(settings.seed, number as u64).next_u64();
+            (way.choose)(&layer.tokens, Settings { seed, ..settings })
         };
         let layers = calibration.layers.iter().enumerate().map(of_layer);
         let layers = layers.collect::<Outcome<_>>().map_err(|error| format!("{}: {error}", way.name))?;

@@ -7,12 +7,13 @@ use pico_args::Arguments;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-encoder [--model FOLDER] [--features M] [--length LENGTH] [--calibration SEGMENTS] [--segments SEGMENTS] [--passages PASSAGES] [--longest LENGTH] [--seed SEED]
+encoder [--model FOLDER] [--features M] [--pairs PAIRS] [--length LENGTH] [--calibration SEGMENTS] [--segments SEGMENTS] [--passages PASSAGES] [--longest LENGTH] [--seed SEED]
 
 Reads texts with a trained encoder whose attention is exact, or linear in one of several ways that are chosen on another text.
 
   --model FOLDER          reads config.json, tokenizer.json and model.safetensors there, or else makes a small random model
   --features M            takes this many frequencies, from 2 to 4096 [64]
+  --pairs PAIRS           gives queries of the calibrated way this many exact pairs, from 0 to 512 [21]
   --length LENGTH         reads segments of this many tokens, from 16 to 512 [384]
   --calibration SEGMENTS  chooses on this many segments, from 1 to 16 [4]
   --segments SEGMENTS     judges on this many segments, from 1 to 50 [4]
@@ -28,6 +29,8 @@ pub struct Request {
     pub model: Option<PathBuf>,
     /// The number of frequencies.
     pub features: usize,
+    /// Exact pairs of a query of the calibrated way, on average over the heads of a layer.
+    pub pairs: usize,
     /// Tokens of a segment.
     pub length: usize,
     /// Segments that are chosen on.
@@ -50,6 +53,7 @@ impl Request {
         let request = Request {
             model: folder,
             features: whole(&mut arguments, "--features", 64, 2..=4096)?,
+            pairs: whole(&mut arguments, "--pairs", 21, 0..=512)?,
             length: whole(&mut arguments, "--length", 384, 16..=512)?,
             calibration: whole(&mut arguments, "--calibration", 4, 1..=16)?,
             segments: whole(&mut arguments, "--segments", 4, 1..=50)?,

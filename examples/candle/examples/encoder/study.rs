@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::reader::Reader;
 use crate::request::Request;
 use crate::text::{Excerpt, Text};
-use crate::ways::WAYS;
+use crate::ways::{Settings, WAYS};
 
 /// Characters of text for each token that is needed: there are fewer to a token.
 const CHARACTERS: usize = 8;
@@ -47,7 +47,8 @@ impl Study {
             [own, others].map(|all| all.into_iter().map(|(_, excerpt)| excerpt).collect::<Vec<_>>());
         let calibration = pass(&own)?;
         let segments = others.chunks(1).map(pass).collect::<Outcome<Vec<_>>>()?;
-        let choose = |way| Choice::new(way, &calibration, request.features, request.seed);
+        let Request { features, pairs, seed, .. } = *request;
+        let choose = |way| Choice::new(way, &calibration, Settings { features, pairs, seed });
         let own: Vec<_> = own.into_iter().map(|excerpt| excerpt.verses).collect();
         let passages = text.passages(request.passages, &own);
         Ok(Study {

@@ -1,7 +1,7 @@
 //! The ways of attending that are compared: each is chosen from queries, keys and values of a layer.
 
 use random_features::apply::attention::{
-    Attention, AttentionShaping, Calibration, HeadBudget, HeadCandidate, Heads,
+    Attention, AttentionShaping, HeadBudget, HeadCalibration, HeadCandidate, Heads,
 };
 use random_features::compose::{Bases, Hybrid};
 use random_features::data::shaping::{Shape, Shaping};
@@ -27,6 +27,8 @@ pub struct Way {
 pub struct Settings {
     /// The number of frequencies.
     pub features: usize,
+    /// Exact pairs of a query where their number is chosen, on average over heads.
+    pub pairs: usize,
     pub seed: u64,
 }
 
@@ -41,7 +43,7 @@ const SIGNS: usize = 2;
 const RIDGE: f64 = 0.3;
 
 /// All ways; the first is the one that others approximate.
-pub const WAYS: [Way; 10] = [
+pub const WAYS: [Way; 9] = [
     Way { name: "exact", choose: |tokens, _| Ok((0..tokens.heads()).map(|_| Head::Exact).collect()) },
     Way { name: "FAVOR+", choose: |tokens, settings| each(tokens, settings, favor_plus) },
     Way { name: "FAVOR++", choose: |tokens, settings| each(tokens, settings, favor_plus_plus) },
@@ -53,8 +55,7 @@ pub const WAYS: [Way; 10] = [
     },
     Way { name: "shaped, pairs", choose: |tokens, settings| each(tokens, settings, shaped) },
     Way { name: "truncated, pairs", choose: |tokens, settings| each(tokens, settings, truncated) },
-    Way { name: "calibrated, 21", choose: |tokens, settings| calibrated(tokens, settings, 21.0) },
-    Way { name: "calibrated, 80", choose: |tokens, settings| calibrated(tokens, settings, 80.0) },
+    Way { name: "calibrated", choose: calibrated },
 ];
 
 /// Chooses for each head by itself, with a seed of its own.
@@ -70,21 +71,21 @@ fn each(
     (0..tokens.heads()).into_par_iter().map(of_head).collect()
 }
 
-fn favor_plus(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Outcome<Head> {
+fn favor_plus(tokens: &HeadTokens<'_>, Settings { features, seed, .. }: Settings) -> Outcome<Head> {
     Head::linear(Attention::favor_plus(tokens.dim(), features, seed)?, NONE)
 }
 
-fn favor_plus_plus(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Outcome<Head> {
+fn favor_plus_plus(tokens: &HeadTokens<'_>, Settings { features, seed, .. }: Settings) -> Outcome<Head> {
     Head::linear(Attention::favor_plus_plus(&tokens.input()?, features, seed)?, NONE)
 }
 
-fn simplex(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Outcome<Head> {
+fn simplex(tokens: &HeadTokens<'_>, Settings { features, seed, .. }: Settings) -> Outcome<Head> {
     Head::linear(Attention::simplex(tokens.dim(), features, seed)?, NONE)
 }
 
 /// Hyperbolic features for opposite tokens and trigonometric ones for similar tokens, which share frequencies. Their products with signs
 /// are twice as many features as were asked for, of which half are 0 at each token.
-fn hybrid(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Outcome<Head> {
+fn hybrid(tokens: &HeadTokens<'_>, Settings { features, seed, .. }: Settings) -> Outcome<Head> {
     let (dim, mut rng) = (tokens.dim(), rng_of_step(seed, 0));
     // Both bases have two features of a frequency, and each is there once for either value of each sign.
     let omega = Orthogonal.draw(dim, (features / (4 * SIGNS)).max(1), rng.next_u64())?;
@@ -94,10 +95,10 @@ fn hybrid(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Out
 }
 
 /// What is best for each head with so many exact pairs a query, on average over the heads of the layer.
-fn calibrated(tokens: &Tokens, Settings { features, seed }: Settings, pairs: f64) -> Outcome<Vec<Head>> {
-    let calibration = Calibration::bidirectional().with_m(features).with_seed(seed);
+fn calibrated(tokens: &Tokens, Settings { features, pairs, seed }: Settings) -> Outcome<Vec<Head>> {
+    let calibration = HeadCalibration::bidirectional().with_m(features).with_seed(seed);
     let heads = Heads::new(&tokens.queries, &tokens.keys, &tokens.values)?;
-    let layer = calibration.choose::<f32, _>(&[heads], HeadBudget::Pairs(pairs))?;
+    let layer = calibration.choose::<f32, _>(&[heads], HeadBudget::Pairs(pairs as f64))?;
     let of_head = |(head, chosen): (usize, &HeadCandidate)| match layer.attention(head) {
         None => Head::Exact,
         Some(attention) => {
@@ -109,14 +110,14 @@ fn calibrated(tokens: &Tokens, Settings { features, seed }: Settings, pairs: f64
 }
 
 /// Features without bias, shaped by the pairs that are not exact.
-fn shaped(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Outcome<Head> {
+fn shaped(tokens: &HeadTokens<'_>, Settings { features, seed, .. }: Settings) -> Outcome<Head> {
     let shape = shaping(Shaping::new(), tokens)?;
     let map = shape.build(Orthogonal.draw(tokens.dim(), features, seed)?, Softmax::default())?;
     Head::linear(Attention::new(map)?, EXACT)
 }
 
 /// Features of the leading coordinates alone, whose number is chosen too: they are biased.
-fn truncated(tokens: &HeadTokens<'_>, Settings { features, seed }: Settings) -> Outcome<Head> {
+fn truncated(tokens: &HeadTokens<'_>, Settings { features, seed, .. }: Settings) -> Outcome<Head> {
     let shape = shaping(Shaping::new().with_rank_for(features)?, tokens)?;
     let map = shape.build(Sobol.draw(shape.rank(), features, seed)?, Softmax::default())?;
     Head::linear(Attention::new(map)?, EXACT)

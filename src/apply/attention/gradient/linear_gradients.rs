@@ -50,8 +50,8 @@ impl<T: Real> Attention<T> {
     /// [Without normalisers](Attention::without_normalisers) Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of
     /// [neighbours](Attention::with_window) and of [exact keys](Attention::with_keys_exact), have exp(q·k·scale) for K̂ and its gradient.
     ///
-    /// A query without an output has no part in any other gradient, whether it sees no key or its normaliser is not positive; nor has a key
-    /// that is masked. NaN in a token or in a gradient makes those gradients NaN in which it has a part.
+    /// A query without an output of its own has no part in gradients but for that of the mean, whether it sees no key or its normaliser is
+    /// not positive. A key that is masked has no part in any. NaN in a token or in a gradient makes those gradients NaN in which it has a part.
     ///
     /// # Accuracy
     /// Errors are relative to the largest terms of a sum: gᵢ·vⱼ and gᵢ·oᵢ cancel where values have a large mean. Queries and keys for

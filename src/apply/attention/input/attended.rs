@@ -13,7 +13,8 @@ pub(in super::super) type NonPositive = Vec<[usize; 3]>;
 pub struct Attended<T, D: Dimension = Ix4> {
     /// The outputs, \[batch, heads, queries, d_v\]; \[batch, heads, d_v\] of a step.
     pub output: Array<T, D>,
-    /// Batch, head and row of the queries whose normaliser was not positive, in order; the row is 0 in a step. Their output is 0.
+    /// Batch, head and row of the queries whose normaliser was not positive, in order; the row is 0 in a step. Their output is 0 or,
+    /// with a [share](super::super::Attention::with_shrinkage) of the mean of the values above 0, that mean.
     pub non_positive: Vec<[usize; 3]>,
     /// The [effective number of features](super::super::Attention::bidirectional_diagnosed) behind each normaliser,
     /// \[batch, heads, queries\], if it was asked for.

@@ -66,8 +66,8 @@ use crate::once::once;
 /// estimate the other pairs.
 ///
 /// # Normalisers
-/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is
-/// [reported](super::super::Attended::non_positive). With non-negative features that happens only where all weights are 0. A query
+/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0, or the mean of the values if it
+/// [has a share](Attention::with_shrinkage), and is [reported](super::super::Attended::non_positive). With non-negative features that happens only where all weights are 0. A query
 /// that sees no key gets 0 and is not reported. [Effective features](Attention::bidirectional_diagnosed) say on how many features a
 /// normaliser rests.
 ///

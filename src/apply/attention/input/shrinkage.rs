@@ -19,6 +19,7 @@ pub(in super::super) struct Shrinkage {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct SeenValues {
+    /// Σ v, d_v; empty before the first.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     sums: Vec<f64>,
     count: usize,
@@ -47,8 +48,8 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Where features are too few for queries and keys, outputs are worse than the mean of the values. With the share
-    /// α = e²/(e² + v̄'s e²) of squared errors they are better than both. [`bidirectional_shrinkage`](Attention::bidirectional_shrinkage) and
+    /// Where features are too few for queries and keys, outputs are worse than the mean of the values. With α = e²/(e² + μ²), for errors e of
+    /// outputs and μ of the mean that have nothing in common, they are better than both. [`bidirectional_shrinkage`](Attention::bidirectional_shrinkage) and
     /// [`causal_shrinkage`](Attention::causal_shrinkage) choose shares from tokens,
     /// [`ErrorReport::shrinkage`](super::super::ErrorReport::shrinkage) from closed forms.
     ///

@@ -41,7 +41,8 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// A row sums to 1 where the normaliser is positive, and is 0 elsewhere. Where a batch holds
+    /// A row sums to 1 where the normaliser is positive. Elsewhere it is 0, or the equal weights of the mean if outputs
+    /// [have a share](Attention::with_shrinkage) of it. Where a batch holds
     /// [several sequences](Heads::with_sequences), keys of other sequences have no weight. The cost is O(rows · l · m) exponentials.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Definition
     /// α = Σ (eᵢ − oᵢ)·(v̄ᵢ − oᵢ) / Σ ‖v̄ᵢ − oᵢ‖² over the queries i of all batches, within 0 and 1, where oᵢ is this attention's output
-    /// without a share, eᵢ the exact one and v̄ᵢ the mean of the values that the query sees. On these tokens the squared error is then at
+    /// without a share, eᵢ the exact one and v̄ᵢ the mean of the values that the query sees. Queries without an output of their own count as v̄ᵢ. On these tokens the squared error is then at
     /// most the smaller of the errors of oᵢ and of v̄ᵢ. On others it is as far as they are alike. Keys with exact weights count as they are.
     ///
     /// # Cost
@@ -38,8 +38,8 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// The errors of [`bidirectional`](Attention::bidirectional); [`Unsupported`](Error::Unsupported) unless every map estimates, at least
-    /// approximately, the softmax kernel with the same lengthscale in all coordinates; [`NotFinite`](Error::NotFinite) with the first
-    /// query whose output is not finite.
+    /// approximately, the softmax kernel with the same lengthscale in all coordinates; [`NotFinite`](Error::NotFinite) if an output is
+    /// not finite, with its number among the queries of a head of keys.
     pub fn bidirectional_shrinkage<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Vec<f64>> {
         let exact = self.exact_for_shrinkage()?.bidirectional(heads)?;
         let own = self.without_shrinkage().bidirectional(heads)?;

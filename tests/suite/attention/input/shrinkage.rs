@@ -270,7 +270,7 @@ fn reports_know_the_share() {
 /// A bias of features and that of the mean add up as vectors: what a report expects of truncated features is what many redraws show.
 #[test]
 fn reports_add_biases_as_vectors() {
-    let [q, k, v] = [1, 2, 3].map(|seed| normal([1, 1, 30, 4], 0.5, seed).slice(s![0, 0, .., ..]).to_owned());
+    let [q, k, v] = [1, 2, 3].map(|seed| normal([1, 1, 30, 4], 0.3, seed).slice(s![0, 0, .., ..]).to_owned());
     let sample = TokenSample::new(&q, &k).with_values(&v);
     let plain = Positive.recipe(Draw::new(3, 64, Independent), Softmax::default());
     let turned = Conditioning::new(Array2::eye(4)).unwrap().truncated(3).unwrap();
@@ -280,8 +280,7 @@ fn reports_add_biases_as_vectors() {
         let shrunk = attention.clone().with_shrinkage(&[share]).unwrap();
         let closed = shrunk.error_report(&sample).unwrap().output_error().unwrap();
         let redrawn = shrunk.simulated_report(&recipe, 1000, &sample).unwrap().output_error().unwrap();
-        println!("{share}: {closed} {redrawn}");
-        assert!((closed / redrawn - 1.0).abs() < 0.09, "{share}: {closed} {redrawn}");
+        assert!((closed / redrawn - 1.0).abs() < 0.05, "{share}: {closed} {redrawn}");
     }
 }
 

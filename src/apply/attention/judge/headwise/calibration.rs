@@ -1,4 +1,4 @@
-//! [`Calibration`]: the choice of an attention for each head.
+//! [`HeadCalibration`]: the choice of an attention for each head.
 
 use super::super::super::input::{Heads, TokenElement};
 use super::super::costs::Lengths;
@@ -16,13 +16,13 @@ use crate::{progress, threads};
 /// ```
 /// use random_features::ndarray::Array4;
 /// use random_features::rand::RngExt;
-/// use random_features::apply::attention::{Calibration, HeadBudget, Heads};
+/// use random_features::apply::attention::{HeadCalibration, HeadBudget, Heads};
 /// let mut rng = random_features::rng(1);
 /// // Queries, keys and values of two texts, as a layer of two heads has them.
 /// let mut tokens = || Array4::from_shape_simple_fn((2, 2, 64, 8), || 4.0 * rng.random::<f32>() - 2.0);
 /// let [q, k, v] = [tokens(), tokens(), tokens()];
 /// let texts = Heads::new(&q, &k, &v)?;
-/// let layer = Calibration::bidirectional()
+/// let layer = HeadCalibration::bidirectional()
 ///     .with_m(32)
 ///     .choose(&[texts.clone()], HeadBudget::Pairs(8.0))?;
 /// println!("{layer}");
@@ -35,31 +35,32 @@ use crate::{progress, threads};
 /// # Ways that are compared
 /// - Features: positive ones, generalised ones (FAVOR++), and features that are [shaped](crate::manual::shaped) by the head's pairs, without
 ///   a bias or truncated to the best rank. The latter two need a linear algebra (feature `faer` or `ndarray-linalg`).
-/// - Windows: 0, 2, 4, 8, 16, 32 or 64 neighbours on either side of a query and its own key; causally twice as many before it. None is wider
+/// - Windows: 0, 4, 8, 16, 32 or 64 neighbours on either side of a query and its own key; causally twice as many before it. None is wider
 ///   than a quarter of the keys.
 /// - Keys with exact weights: 0, 4 or 16 heaviest ones; causally, the first ones.
-/// - The [share of the mean](super::super::Attention::with_shrinkage) of the values that is best.
+/// - The [share of the mean](crate::apply::attention::Attention::with_shrinkage) of the values that is best.
 /// - Exact attention.
 ///
 /// # Errors of heads
 /// The output of each way is compared with that of exact attention on the calibration sequences. Where there are several, features and shares
 /// are chosen from every other one and judged by the rest, and the other way round; those that are returned are chosen from all. **With one
 /// sequence the errors are those of the tokens that made the choice**, and too small for other texts. Budgets of pairs and of operations are
-/// shared so that the sum of all squared errors is least: heads with large outputs count for more.
+/// shared so that the sum of all squared errors is small: heads with large outputs count for more. A query without an output of its own counts as
+/// the mean.
 ///
 /// Take sequences like those to come, without padding: some 400 tokens of each kind of text are enough. Features of a head depend on the
 /// calibration sequences alone, so that causal outputs of other texts depend on no later token.
 ///
 /// # Cost
-/// Exact attention, and for each of up to 21 choices of pairs four shapes and maps, on every sequence; with several sequences twice that. A
-/// head of three sequences of 384 tokens, d = 32, m = 64, takes about a second.
+/// Exact attention, and up to 18 choices of pairs for each of four kinds of features, on every sequence. With several sequences, shaped features
+/// are chosen and run three times.
 ///
 /// # References
 /// The choice: new.
 #[doc(alias = "linearise")]
 #[doc(alias = "pretrained")]
 #[derive(Clone, Debug, PartialEq)]
-pub struct Calibration {
+pub struct HeadCalibration {
     pub(super) causal: bool,
     pub(super) scale: Option<f64>,
     pub(super) m: usize,
@@ -67,24 +68,47 @@ pub struct Calibration {
     length: Option<usize>,
 }
 
+/// The ways in which each head of a layer may attend, compared on calibration sequences by [`HeadCalibration::compare`]: for several budgets.
+///
+/// ```
+/// use random_features::ndarray::Array4;
+/// use random_features::rand::RngExt;
+/// use random_features::apply::attention::{HeadCalibration, HeadBudget, Heads};
+/// let mut rng = random_features::rng(1);
+/// let x = Array4::from_shape_simple_fn((1, 2, 64, 8), || 4.0 * rng.random::<f32>() - 2.0);
+/// let ways = HeadCalibration::bidirectional()
+///     .with_m(16)
+///     .compare::<f32, _>(&[Heads::new(&x, &x, &x)?])?;
+/// for pairs in [0.0, 8.0, 64.0] {
+///     println!("{}", ways.choose(HeadBudget::Pairs(pairs))?);
+/// }
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct HeadComparison<T: Real> {
+    heads: Vec<Vec<Trial<T>>>,
+    causal: bool,
+    scale: Option<f64>,
+}
+
 /// The number of frequencies unless it is stated.
 const FREQUENCIES: usize = 64;
 
-impl Calibration {
+impl HeadCalibration {
     /// The choice for heads in which queries attend to all keys, with 64 frequencies and logits q·k/√d.
     pub fn bidirectional() -> Self {
-        Calibration { causal: false, scale: None, m: FREQUENCIES, seed: 0, length: None }
+        HeadCalibration { causal: false, scale: None, m: FREQUENCIES, seed: 0, length: None }
     }
 
     /// The choice for heads in which queries attend to the keys up to their own place, with 64 frequencies and logits q·k/√d.
     pub fn causal() -> Self {
-        Calibration { causal: true, ..Self::bidirectional() }
+        HeadCalibration { causal: true, ..Self::bidirectional() }
     }
 
     /// Sets the number m of frequencies of each linear head.
     #[must_use]
     pub fn with_m(self, m: usize) -> Self {
-        Calibration { m, ..self }
+        HeadCalibration { m, ..self }
     }
 
     /// Sets the scale: logits are q·k·`scale` instead of q·k/√d.
@@ -92,55 +116,64 @@ impl Calibration {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
     pub fn with_scale(self, scale: f64) -> Result<Self> {
-        Ok(Calibration { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
+        Ok(HeadCalibration { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
     }
 
     /// Sets the seed of all frequencies, which is 0 unless stated.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        Calibration { seed, ..self }
+        HeadCalibration { seed, ..self }
     }
 
     /// Sets the length of sequences for which operations and pairs are counted: the mean length of the calibration sequences unless stated.
-    /// Errors are those of the calibration sequences.
+    /// Errors, and the windows that are tried, are those of the calibration sequences.
     #[must_use]
     pub fn with_length(self, length: usize) -> Self {
-        Calibration { length: Some(length), ..self }
+        HeadCalibration { length: Some(length), ..self }
     }
 
-    /// The attention of each head of keys for these calibration sequences, each batch of which is one, and this budget.
+    /// The attention of each head of keys for these calibration sequences and this budget. Each batch is a sequence:
+    /// [`compare`](HeadCalibration::compare) and [`HeadComparison::choose`] in one call.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without sequences or with one that is empty, [`Shape`](Error::Shape) if heads or dimensions of sequences differ,
-    /// or, causally, a sequence has another number of keys than of queries; [`Parameter`](Error::Parameter) if m is 0, or a budget is negative, not
-    /// finite or below the operations of the cheapest ways; [`NotFinite`](Error::NotFinite) if a token or an output is not finite; the errors of
-    /// [`Attention::bidirectional`](super::super::Attention::bidirectional), of [`Shaping::of_pairs`](crate::data::shaping::Shaping::of_pairs)
-    /// and of a draw. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    /// The errors of both.
     pub fn choose<T: Real, E: TokenElement<T>>(
         &self,
         sequences: &[Heads<'_, E>],
         budget: HeadBudget,
     ) -> Result<HeadwiseAttention<T>> {
-        check_positive("the number of frequencies", self.m)?;
         budget.check()?;
+        self.compare(sequences)?.choose(budget)
+    }
+
+    /// Compares the ways of each head of keys on these calibration sequences, for any budget.
+    ///
+    /// Each batch counts as one sequence for the two halves, also where [several](Heads::with_sequences) are packed in it.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without sequences or with one that is empty, [`Shape`](Error::Shape) if heads or dimensions of sequences differ,
+    /// or, causally, a sequence has another number of keys than of queries; [`Parameter`](Error::Parameter) if m is 0;
+    /// [`NotFinite`](Error::NotFinite) if a token or an output is not finite; the errors of
+    /// [`Attention::bidirectional`](crate::apply::attention::Attention::bidirectional), of [`Shaping::of_pairs`](crate::data::shaping::Shaping::of_pairs)
+    /// and of a draw. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
+    #[inline(never)]
+    pub fn compare<T: Real, E: TokenElement<T>>(
+        &self,
+        sequences: &[Heads<'_, E>],
+    ) -> Result<HeadComparison<T>> {
+        check_positive("the number of frequencies", self.m)?;
         let lengths = self.lengths(sequences)?;
-        let count = sequences[0].keys.dim().1;
         let of_head = |head| {
             progress::check()?;
-            HeadTokens::new(sequences, head, self)?.trials(self, budget, lengths)
+            HeadTokens::new(sequences, head, self)?.trials(self, lengths)
         };
+        let count = sequences[0].keys.dim().1;
         let heads: Vec<Vec<Trial<T>>> = threads::map(0..count, of_head).into_iter().collect::<Result<_>>()?;
         let largest = heads.iter().flatten().map(Trial::largest).fold(0.0, f64::max);
         let in_unit =
             |trials: Vec<Trial<T>>| trials.into_iter().map(|trial| trial.in_unit(largest)).collect();
-        let heads: Vec<Vec<Trial<T>>> = heads.into_iter().map(in_unit).collect();
-        let chosen = budget.select(&heads)?;
-        let heads = heads.into_iter().zip(chosen).map(|(trials, i)| ChosenHead {
-            attention: trials[i].attention.clone(),
-            chosen: trials[i].candidate.clone(),
-            alternatives: trials.into_iter().map(|trial| trial.candidate).collect(),
-        });
-        Ok(HeadwiseAttention { heads: heads.collect(), causal: self.causal, scale: self.scale })
+        let heads = heads.into_iter().map(in_unit).collect();
+        Ok(HeadComparison { heads, causal: self.causal, scale: self.scale })
     }
 
     /// The lengths for which costs are counted; refuses sequences that do not fit together.
@@ -166,6 +199,7 @@ impl Calibration {
             keys += batch * heads.keys.dim().2;
         }
         check_positive("the number of heads of the keys", of_keys)?;
+        check_positive("the number of heads of the queries", h)?;
         check_positive("the dimension of the queries", d)?;
         let mean = |total: usize| self.length.unwrap_or(total.div_ceil(count)).max(1);
         Ok(Lengths { queries: mean(queries), keys: mean(keys), causal: self.causal })
@@ -177,4 +211,23 @@ impl Calibration {
     }
 }
 
-once!(Calibration::choose::<T, T>);
+impl<T: Real> HeadComparison<T> {
+    /// The attention of each head of keys for this budget.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if the budget is negative, not finite or below the operations of the cheapest ways.
+    #[inline(never)]
+    pub fn choose(&self, budget: HeadBudget) -> Result<HeadwiseAttention<T>> {
+        budget.check()?;
+        let fronts: Vec<Vec<&Trial<T>>> = self.heads.iter().map(|trials| budget.front(trials)).collect();
+        let chosen = budget.select(&fronts)?;
+        let heads = fronts.into_iter().zip(chosen).map(|(ways, i)| ChosenHead {
+            attention: ways[i].attention.clone(),
+            chosen: ways[i].candidate.clone(),
+            alternatives: ways.into_iter().map(|way| way.candidate.clone()).collect(),
+        });
+        Ok(HeadwiseAttention { heads: heads.collect(), causal: self.causal, scale: self.scale })
+    }
+}
+
+once!(HeadCalibration::compare::<T, T>, HeadComparison::<T>::choose);

@@ -27,8 +27,11 @@ impl<T: Real> fmt::Display for HeadwiseAttention<T> {
 /// A row of the table.
 impl fmt::Display for HeadCandidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HeadCandidate { features, m, window: [before, after], exact_keys, share, pairs, .. } = self;
-        let window = if *before + *after == 0 { "–".into() } else { format!("{before} + {after}") };
+        let HeadCandidate { features, m, window, exact_keys, share, pairs, .. } = self;
+        let window = match window {
+            [0, 0] => "–".into(),
+            [before, after] => format!("{before} + {after}"),
+        };
         write!(f, "{features:15} {m:>5} {window:>11} {exact_keys:>5} {share:>6.3} {pairs:>8.1}")?;
         write!(f, " {:>11.2e} {:>8.1e}", self.operations, self.error)
     }

@@ -102,8 +102,11 @@ impl Fit {
         self.largest
     }
 
-    /// The error with a share, relative to the norm of the exact outputs; 0 if nothing errs.
+    /// The error with a share, relative to the norm of the exact outputs; 0 if nothing errs, and infinite if an output is not finite.
     pub fn error(&self, share: f64) -> f64 {
+        if self.not_finite.is_some() {
+            return f64::INFINITY;
+        }
         let square = self.square(share);
         if square == 0.0 { 0.0 } else { (square / self.outputs).sqrt() }
     }

@@ -1,4 +1,4 @@
-//! [`HeadwiseAttention`]: an attention for each head, chosen by [`Calibration`] from tokens and a budget.
+//! [`HeadwiseAttention`]: an attention for each head, chosen by [`HeadCalibration`] from tokens and a budget.
 
 mod budget;
 mod calibration;
@@ -11,7 +11,7 @@ mod trials;
 use ndarray::{Array4, ArrayViewMut4, Axis};
 
 pub use self::budget::HeadBudget;
-pub use self::calibration::Calibration;
+pub use self::calibration::{HeadCalibration, HeadComparison};
 pub(super) use self::fit::{Fit, completed, means};
 use super::super::input::{Attended, Attention, Heads, TokenElement, in_order};
 use super::super::pairs::ExactAttention;
@@ -21,7 +21,7 @@ use crate::once::once;
 use crate::threads;
 
 /// An attention for each head of a layer: linear with features, window, exact keys and a share of the mean of its own, or exact.
-/// Approximate. [`Calibration`] chooses it from tokens and has an example.
+/// Approximate. [`HeadCalibration`] chooses it from tokens and has an example.
 ///
 /// The [`Display`](std::fmt::Display) is a table with a row for each head of keys.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(super) struct ChosenHead<T: Real> {
     pub alternatives: Vec<HeadCandidate>,
 }
 
-/// A way in which a head may attend, as a [`Calibration`] compares them.
+/// A way in which a head may attend, as a [`HeadCalibration`] compares them.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -73,6 +73,7 @@ impl<T: Real> HeadwiseAttention<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) unless there are as many heads of keys as were calibrated; else the errors of
     /// [`Attention::causal`] and [`Attention::bidirectional`].
+    #[inline(never)]
     pub fn attend<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         check_size("the number of heads of the keys", self.heads.len(), heads.keys.dim().1)?;
         heads.check_output::<T>(0)?;
@@ -178,6 +179,18 @@ mod stored {
 
         fn try_from(StoredHeadwise { heads, causal, scale }: StoredHeadwise<T>) -> Result<Self, String> {
             exact_of(scale).map_err(|error| error.to_string())?;
+            let mut linear = heads.iter().filter_map(|(attention, ..)| attention.as_ref());
+            let d = linear.clone().next().map(|attention| attention.maps[0].dim());
+            let fits = |attention: &Attention<T>| {
+                attention.maps.len() == 1
+                    && attention.normalised
+                    && Some(attention.maps[0].dim()) == d
+                    && attention.check_shrinkage(1).is_ok()
+                    && (!causal || attention.check_causal().is_ok())
+            };
+            if heads.is_empty() || !linear.all(fits) {
+                return Err("heads that no calibration gives".into());
+            }
             let head = |(attention, chosen, alternatives)| ChosenHead { attention, chosen, alternatives };
             Ok(HeadwiseAttention { heads: heads.into_iter().map(head).collect(), causal, scale })
         }

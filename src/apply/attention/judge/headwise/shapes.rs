@@ -4,8 +4,8 @@ use ndarray::{Array2, Axis, s};
 
 use super::super::super::input::TokenElement;
 use super::super::super::pairs::{finite_softmax, heaviest};
-use super::Calibration;
-use super::trials::{HeadTokens, NamedMap, PairOption, concatenated};
+use super::HeadCalibration;
+use super::trials::{HeadTokens, NamedMap, PairOption, PairPoints, concatenated};
 use crate::Real;
 use crate::data::shaping::{Shape, Shaping};
 use crate::data::spread::spread;
@@ -21,13 +21,13 @@ const MOST: usize = 8;
 
 impl<T: Real, E: TokenElement<T>> HeadTokens<'_, T, E> {
     /// Shaped maps for the pairs that are not exact: without a bias, and truncated to the best rank.
-    pub fn shaped_maps(&self, calibration: &Calibration, option: PairOption) -> Result<Vec<NamedMap<T>>> {
+    pub fn shaped_maps(&self, calibration: &HeadCalibration, option: PairOption) -> Result<Vec<NamedMap<T>>> {
         let mut maps = Vec::new();
         for shaping in [Shaping::new(), Shaping::new().with_rank_for(calibration.m)?] {
             let shape = |half| shape(&shaping, &self.points(half), option, calibration.causal);
             // In few dimensions Sobol' points are better.
             let map = |shape: &Shape| -> Result<Map<T>> {
-                let (rank, Calibration { m, seed, .. }) = (shape.rank(), calibration);
+                let (rank, HeadCalibration { m, seed, .. }) = (shape.rank(), calibration);
                 let omega = match shape.is_truncated() {
                     true => Sobol.draw(rank, *m, *seed),
                     false => Orthogonal.draw(rank, *m, *seed),
@@ -37,7 +37,7 @@ impl<T: Real, E: TokenElement<T>> HeadTokens<'_, T, E> {
             let whole = shape(None)?;
             let name = match whole.is_truncated() {
                 true => format!("truncated to {}", whole.rank()),
-                // Of two shapes without truncation one is enough.
+                // One of two shapes without truncation is enough.
                 false if maps.is_empty() => "shaped".into(),
                 false => continue,
             };
@@ -49,19 +49,19 @@ impl<T: Real, E: TokenElement<T>> HeadTokens<'_, T, E> {
 }
 
 /// The shape for pairs of points of queries and keys, without those that are exact.
-fn shape(shaping: &Shaping, points: &[&[Array2<f64>; 2]], option: PairOption, causal: bool) -> Result<Shape> {
+fn shape(shaping: &Shaping, points: &[&PairPoints], option: PairOption, causal: bool) -> Result<Shape> {
     let points: Vec<_> = spread(points.len(), MOST).into_iter().map(|i| points[i]).collect();
-    let all = |side: usize| concatenated(&Vec::from_iter(points.iter().map(|pair| pair[side].view())));
-    let (queries, keys) = (all(0), all(1));
-    let chosen: Vec<Vec<usize>> = points.iter().map(|pair| spread(pair[0].nrows(), ROWS)).collect();
+    let queries = concatenated(&Vec::from_iter(points.iter().map(|pair| pair.queries.view())));
+    let keys = concatenated(&Vec::from_iter(points.iter().map(|pair| pair.keys.view())));
+    let chosen: Vec<Vec<usize>> = points.iter().map(|pair| spread(pair.queries.nrows(), ROWS)).collect();
     let (mut rows, mut weights) =
         (Vec::new(), Array2::zeros((chosen.iter().map(Vec::len).sum(), keys.nrows())));
     let (mut query, mut key) = (0, 0);
     for (pair, chosen) in points.iter().zip(&chosen) {
-        let own = s![rows.len()..rows.len() + chosen.len(), key..key + pair[1].nrows()];
+        let own = s![rows.len()..rows.len() + chosen.len(), key..key + pair.keys.nrows()];
         weights.slice_mut(own).assign(&estimated_weights(pair, chosen, option, causal));
         rows.extend(chosen.iter().map(|i| query + i));
-        (query, key) = (query + pair[0].nrows(), key + pair[1].nrows());
+        (query, key) = (query + pair.queries.nrows(), key + pair.keys.nrows());
     }
     // Where all pairs are exact, or all weights underflow, all count alike.
     if weights.sum() == 0.0 {
@@ -72,16 +72,16 @@ fn shape(shaping: &Shaping, points: &[&[Array2<f64>; 2]], option: PairOption, ca
 
 /// The softmax weights of some queries, 0 for pairs that are not seen or exact.
 fn estimated_weights(
-    [queries, keys]: &[Array2<f64>; 2],
+    PairPoints { queries, keys, seen }: &PairPoints,
     rows: &[usize],
     option: PairOption,
     causal: bool,
 ) -> Array2<f64> {
     let mut weights = queries.select(Axis(0), rows).dot(&keys.t());
     for (mut row, place) in weights.rows_mut().into_iter().zip(rows) {
-        if causal {
-            row.slice_mut(s![(place + 1).min(keys.nrows())..]).fill(f64::NEG_INFINITY);
-        }
+        let sees = |j: usize| seen[j] && (!causal || j <= *place);
+        let logits = row.iter_mut().enumerate().filter(|(j, _)| !sees(*j));
+        logits.for_each(|(_, logit)| *logit = f64::NEG_INFINITY);
         finite_softmax(row);
     }
     let exact = match causal {

@@ -1,23 +1,29 @@
 //! [`Trial`]: a way in which a head may attend, with its error on the calibration sequences; [`HeadTokens`]: these.
 
-use ndarray::{Array2, Array4, ArrayView2, s};
+use ndarray::{Array2, Array4, ArrayView2, Axis, s};
 
-use super::super::super::input::{Attention, Heads, Job, Numbers, TokenElement, Window};
+use super::super::super::input::{Attention, Heads, Job, Numbers, QueryRun, TokenElement, Window};
 use super::super::costs::{AttentionCosts, ExactPairs, Lengths};
 use super::fit::{Fit, completed, means};
-use super::{Calibration, HeadBudget, HeadCandidate, exact_of};
+use super::{HeadCalibration, HeadCandidate, exact_of};
 use crate::Real;
+use crate::data::spread::spread;
 use crate::data::{PairStatistics, Statistics};
 use crate::error::Result;
 use crate::frequency::Orthogonal;
 use crate::map::Map;
+use crate::memory::check_memory;
 use crate::numeric::matrix_of;
 use crate::progress;
 use crate::theory::gerf::GerfSign;
 use crate::{Gerf, Positive};
 
 /// Neighbours on either side of a query with exact weights; causally, twice as many before it.
-const WINDOWS: [usize; 7] = [0, 2, 4, 8, 16, 32, 64];
+const WINDOWS: [usize; 6] = [0, 4, 8, 16, 32, 64];
+/// Numbers of weights that a shape keeps for each key at most.
+const WEIGHTS: usize = 1024;
+/// The most places of queries whose pairs are counted.
+const PLACES: usize = 10_000;
 /// Numbers of keys with exact weights.
 const EXACT_KEYS: [usize; 3] = [0, 4, 16];
 
@@ -33,6 +39,16 @@ pub(super) struct Trial<T: Real> {
     fit: Fit,
 }
 
+/// Points of queries and keys.
+pub(super) struct PairPoints {
+    /// n × d.
+    pub queries: Array2<f64>,
+    /// l × d; masked keys are 0.
+    pub keys: Array2<f64>,
+    /// Which keys are not masked.
+    pub seen: Vec<bool>,
+}
+
 /// A map by name, with the maps that are chosen from either half of the sequences, if it depends on them and there are several.
 pub(super) struct NamedMap<T: Real> {
     pub name: String,
@@ -44,7 +60,7 @@ pub(super) struct NamedMap<T: Real> {
 pub(super) struct HeadTokens<'a, T, E> {
     sequences: Vec<Sequence<'a, T, E>>,
     /// Points of the queries of a head and of the keys of a sequence, with the number of the calibration sequence.
-    points: Vec<(usize, [Array2<f64>; 2])>,
+    points: Vec<(usize, PairPoints)>,
     /// Dimensions of queries and values.
     dims: [usize; 2],
 }
@@ -56,7 +72,7 @@ struct Sequence<'a, T, E> {
     means: Array4<T>,
 }
 
-/// What pairs of a head have exact weights.
+/// Which pairs of a head have exact weights.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PairOption {
     pub window: Window,
@@ -73,7 +89,7 @@ impl<T: Real> Trial<T> {
             window: [0, 0],
             exact_keys: 0,
             share: 0.0,
-            pairs: lengths.mean_pairs(PairOption::all(lengths)),
+            pairs: lengths.mean_pairs(PairOption::all()),
             operations,
             error: 0.0,
         };
@@ -93,32 +109,36 @@ impl<T: Real> Trial<T> {
 
 impl PairOption {
     /// All pairs.
-    fn all(lengths: Lengths) -> Self {
-        PairOption { window: Window { before: lengths.keys, after: lengths.keys }, exact_keys: 0 }
+    fn all() -> Self {
+        PairOption { window: Window { before: usize::MAX, after: usize::MAX }, exact_keys: 0 }
     }
 
-    /// The options for sequences of these lengths: windows up to a quarter of the keys.
-    pub fn ladder(lengths: Lengths) -> Vec<Self> {
-        let window = |side: usize| match (side, lengths.causal) {
+    /// The options for sequences of at least so many keys, which stand beside their queries or not: windows up to a quarter of the keys.
+    fn ladder(keys: usize, side_by_side: bool, causal: bool) -> Vec<Self> {
+        let window = |side: usize| match (side, causal) {
             (0, _) => Window::default(),
             (side, true) => Window { before: 2 * side + 1, after: 0 },
             (side, false) => Window { before: side + 1, after: side },
         };
         // Neighbours have places in common.
-        let fits = |side: &usize| *side == 0 || lengths.queries == lengths.keys && 8 * side <= lengths.keys;
-        let keys = || EXACT_KEYS.into_iter().filter(|keys| 4 * keys <= lengths.keys);
-        let with_keys = |side| keys().map(move |exact_keys| PairOption { window: window(side), exact_keys });
+        let fits = |side: &usize| *side == 0 || side_by_side && 8 * side <= keys;
+        let exact_keys = move || EXACT_KEYS.into_iter().filter(move |count| 4 * count <= keys);
+        let with_keys =
+            |side| exact_keys().map(move |exact_keys| PairOption { window: window(side), exact_keys });
         WINDOWS.into_iter().filter(fits).flat_map(with_keys).collect()
     }
 
     /// Attention of a map with these exact pairs.
-    fn attention<T: Real>(self, map: Map<T>, calibration: &Calibration) -> Result<Attention<T>> {
+    fn attention<T: Real>(self, map: Map<T>, calibration: &HeadCalibration) -> Result<Attention<T>> {
         let attention = Attention::new(map)?.with_window(self.window.before, self.window.after)?;
         let attention = match calibration.causal {
             true => attention.with_keys_exact(&Vec::from_iter(0..self.exact_keys))?,
             false => attention.with_heaviest_keys_exact(self.exact_keys)?,
         };
-        calibration.scale.map_or(Ok(attention.clone()), |scale| attention.with_scale(scale))
+        match calibration.scale {
+            Some(scale) => attention.with_scale(scale),
+            None => Ok(attention),
+        }
     }
 }
 
@@ -130,16 +150,19 @@ impl Lengths {
             let places = window.places(i);
             places.end.min(end(i)).saturating_sub(places.start)
         };
-        let of_query = |i: usize| (near(i) + exact_keys).min(end(i));
-        (0..self.queries).map(of_query).sum::<usize>() as f64 / self.queries as f64
+        let of_query = |i: usize| near(i).saturating_add(exact_keys).min(end(i)) as f64;
+        // Evenly spaced queries stand for all of long sequences.
+        let queries = spread(self.queries, PLACES);
+        queries.iter().map(|i| of_query(*i)).sum::<f64>() / queries.len() as f64
     }
 }
 
 impl<'a, T: Real, E: TokenElement<T>> HeadTokens<'a, T, E> {
     /// The tokens of a head of keys.
-    pub fn new(all: &'a [Heads<'_, E>], head: usize, calibration: &Calibration) -> Result<Self> {
+    pub fn new(all: &'a [Heads<'_, E>], head: usize, calibration: &HeadCalibration) -> Result<Self> {
         let (mut sequences, mut points, mut dims) = (Vec::new(), Vec::new(), [0; 2]);
         let exact = exact_of(calibration.scale)?;
+        check_room(all)?;
         for heads in all {
             let ((.., d), (.., d_v)) = (heads.queries.dim(), heads.values.dim());
             dims = [d, d_v];
@@ -155,30 +178,35 @@ impl<'a, T: Real, E: TokenElement<T>> HeadTokens<'a, T, E> {
         Ok(HeadTokens { sequences, points, dims })
     }
 
-    /// The ways of this head that nothing cheaper betters, the cheapest first: the last is exact.
-    pub fn trials(
-        &self,
-        calibration: &Calibration,
-        budget: HeadBudget,
-        lengths: Lengths,
-    ) -> Result<Vec<Trial<T>>> {
+    /// The ways of this head, without those that another betters in pairs, operations and error.
+    pub fn trials(&self, calibration: &HeadCalibration, lengths: Lengths) -> Result<Vec<Trial<T>>> {
         let mut trials = vec![Trial::exact(lengths, self.dims)];
         let fixed = self.fixed_maps(calibration)?;
-        for option in PairOption::ladder(lengths) {
+        let (keys, side_by_side) = self.shape_of_sequences();
+        for option in PairOption::ladder(keys, side_by_side, calibration.causal) {
             for map in &fixed {
                 trials.push(self.trial(calibration, lengths, option, map)?);
             }
+            #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
             for map in &self.shaped_maps(calibration, option)? {
                 trials.push(self.trial(calibration, lengths, option, map)?);
             }
         }
-        Ok(front(trials, |trial| budget.cost(trial)))
+        Ok(undominated(trials))
+    }
+
+    /// The least number of keys of a sequence, and whether all have as many keys as queries.
+    fn shape_of_sequences(&self) -> (usize, bool) {
+        let ranges = self.sequences.iter().flat_map(|sequence| sequence.heads.ranges());
+        ranges.fold((usize::MAX, true), |(keys, side_by_side), (own_queries, own_keys)| {
+            (keys.min(own_keys.len()), side_by_side && own_queries.len() == own_keys.len())
+        })
     }
 
     /// A way, with the share that is best on all sequences, and the error on those that had no part in the choice.
     fn trial(
         &self,
-        calibration: &Calibration,
+        calibration: &HeadCalibration,
         lengths: Lengths,
         option: PairOption,
         NamedMap { name, map, halves }: &NamedMap<T>,
@@ -227,20 +255,14 @@ impl<'a, T: Real, E: TokenElement<T>> HeadTokens<'a, T, E> {
     }
 
     /// Maps that are alike for all exact pairs.
-    fn fixed_maps(&self, calibration: &Calibration) -> Result<Vec<NamedMap<T>>> {
+    fn fixed_maps(&self, calibration: &HeadCalibration) -> Result<Vec<NamedMap<T>>> {
         let omega = || Orthogonal.draw(self.dims[0], calibration.m, calibration.seed);
         let positive = Positive.softmax(omega()?)?;
-        let generalised = |half: Option<usize>| {
-            let sum = self.mean_squared_sum(half)?;
-            Gerf::optimal(self.dims[0], sum)?.softmax(omega()?)
-        };
+        // One number is chosen from the tokens, which hardly depends on the sequence.
+        let generalised = Gerf::optimal(self.dims[0], self.mean_squared_sum()?)?.softmax(omega()?)?;
         Ok(vec![
             NamedMap { name: "positive".into(), map: positive, halves: None },
-            NamedMap {
-                name: "generalised".into(),
-                map: generalised(None)?,
-                halves: self.halves(generalised)?,
-            },
+            NamedMap { name: "generalised".into(), map: generalised, halves: None },
         ])
     }
 
@@ -253,20 +275,38 @@ impl<'a, T: Real, E: TokenElement<T>> HeadTokens<'a, T, E> {
     }
 
     /// Points of queries and keys, of all sequences or one half of them.
-    pub fn points(&self, half: Option<usize>) -> Vec<&[Array2<f64>; 2]> {
+    pub fn points(&self, half: Option<usize>) -> Vec<&PairPoints> {
         let is_own = |sequence: usize| half.is_none_or(|half| sequence % 2 == half);
         self.points.iter().filter(|(sequence, _)| is_own(*sequence)).map(|(_, points)| points).collect()
     }
 
-    /// The mean of ‖x + y‖² over pairs of a query and a key.
-    fn mean_squared_sum(&self, half: Option<usize>) -> Result<f64> {
-        let points = self.points(half);
-        let of_side = |side: usize| -> Result<Statistics> {
-            let views: Vec<ArrayView2<'_, f64>> = points.iter().map(|pair| pair[side].view()).collect();
-            Statistics::of(&concatenated(&views))
+    /// The mean of ‖x + y‖² over pairs of a query and a key that is not masked.
+    fn mean_squared_sum(&self) -> Result<f64> {
+        let points = self.points(None);
+        let queries = Vec::from_iter(points.iter().map(|pair| pair.queries.view()));
+        let seen = |pair: &&PairPoints| {
+            let rows = Vec::from_iter((0..pair.seen.len()).filter(|j| pair.seen[*j]));
+            pair.keys.select(Axis(0), &rows)
         };
-        Ok(PairStatistics::new(&of_side(0)?, &of_side(1)?)?.mean_squared_sum(GerfSign::Plus))
+        let keys = Vec::from_iter(points.iter().map(seen));
+        let keys = Vec::from_iter(keys.iter().map(|keys| keys.view()));
+        let statistics = [queries, keys].map(|side| Statistics::of(&concatenated(&side)));
+        let [x, y] = statistics;
+        Ok(PairStatistics::new(&x?, &y?)?.mean_squared_sum(GerfSign::Plus))
     }
+}
+
+/// Refuses sequences for which there is no memory: for points of queries and of the keys of each head of queries, exact outputs, means of
+/// values, and weights of some queries.
+fn check_room<E>(all: &[Heads<'_, E>]) -> Result<()> {
+    let tokens = |heads: &Heads<'_, E>| {
+        let ((b, h, n, _), (.., l, _)) = (heads.queries.dim(), heads.keys.dim());
+        b.saturating_mul(h).saturating_mul(n.saturating_add(l))
+    };
+    let tokens = all.iter().map(tokens).fold(0, usize::saturating_add);
+    let widest = all.iter().map(|heads| heads.queries.dim().3.saturating_add(heads.values.dim().3));
+    let numbers = widest.fold(0, usize::max).saturating_mul(2).saturating_add(WEIGHTS);
+    check_memory("points of calibration sequences", tokens, numbers.saturating_mul(size_of::<f64>()))
 }
 
 /// The sum over some sequences.
@@ -281,36 +321,44 @@ fn judged(fits: &[Fit], half: usize) -> Result<Fit> {
     Ok(sum(fits, |i| i % 2 != half).at(share))
 }
 
-/// The ways that nothing cheaper betters, the cheapest first.
-fn front<T: Real>(mut trials: Vec<Trial<T>>, cost: impl Fn(&Trial<T>) -> f64) -> Vec<Trial<T>> {
-    let key = |trial: &Trial<T>| (cost(trial), trial.candidate.error);
-    trials.sort_by(|a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
-    let mut least = f64::INFINITY;
-    trials.retain(|trial| {
-        let better = trial.candidate.error < least;
-        least = least.min(trial.candidate.error);
-        better
-    });
-    trials
+/// The ways that no other is as good as in all respects, of equal ones the first.
+fn undominated<T: Real>(trials: Vec<Trial<T>>) -> Vec<Trial<T>> {
+    let key = |trial: &Trial<T>| {
+        let HeadCandidate { pairs, operations, error, .. } = trial.candidate;
+        [pairs, operations, error]
+    };
+    let keys: Vec<[f64; 3]> = trials.iter().map(key).collect();
+    let is_left = |i: usize| {
+        !keys.iter().enumerate().any(|(j, other)| {
+            let as_good = other.iter().zip(&keys[i]).all(|(other, own)| other <= own);
+            as_good && (*other != keys[i] || j < i)
+        })
+    };
+    trials.into_iter().enumerate().filter(|(i, _)| is_left(*i)).map(|(_, trial)| trial).collect()
 }
 
-/// Points of the queries of each head and of the keys of each sequence; masked keys are 0.
+/// Points of the queries of each head and of the keys of each sequence.
 fn points_of<T: Real, E: TokenElement<T>>(
     heads: &Heads<'_, E>,
     factor: f64,
-) -> impl Iterator<Item = [Array2<f64>; 2]> {
+) -> impl Iterator<Item = PairPoints> {
     let points = |x: Numbers<'_, T>| {
         let mut own = Vec::new();
         x.read(T::one(), &mut own);
         matrix_of(x.nrows(), x.ncols(), own.iter().map(|v| v.widen() * factor).collect())
     };
-    let of_job = |job: Job<'_, T>| -> Vec<[Array2<f64>; 2]> {
-        let mut keys = points(job.keys.keys);
-        (0..job.keys.len()).filter(|j| !job.keys.sees(*j)).for_each(|j| keys.row_mut(j).fill(0.0));
-        job.queries.iter().map(|queries| [points(queries.rows), keys.clone()]).collect()
+    let of_job = |job: Job<'_, T>| -> Vec<PairPoints> {
+        let (mut keys, seen) = (points(job.keys.keys), (0..job.keys.len()).map(|j| job.keys.sees(j)));
+        let seen: Vec<bool> = seen.collect();
+        (0..seen.len()).filter(|j| !seen[*j]).for_each(|j| keys.row_mut(j).fill(0.0));
+        let of_head = |queries: &QueryRun<'_, T>| PairPoints {
+            queries: points(queries.rows),
+            keys: keys.clone(),
+            seen: seen.clone(),
+        };
+        job.queries.iter().map(of_head).collect()
     };
-    let all: Vec<_> = heads.jobs().into_iter().flat_map(of_job).collect();
-    all.into_iter().filter(|[queries, keys]| !queries.is_empty() && !keys.is_empty())
+    heads.jobs().into_iter().flat_map(of_job).collect::<Vec<_>>().into_iter()
 }
 
 /// All rows, one after the other.
