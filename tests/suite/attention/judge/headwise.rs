@@ -71,8 +71,8 @@ fn errors_of_one_sequence_are_those_of_its_outputs() {
     let [q, k, v] = layer(1, 96, 1);
     let heads = Heads::new(&q, &k, &v).unwrap();
     for causal in [false, true] {
-        let layer = choose(causal, 16, &[heads.clone()], HeadBudget::Pairs(12.0));
-        let found = errors(&layer, &[heads.clone()], causal);
+        let layer = choose(causal, 16, std::slice::from_ref(&heads), HeadBudget::Pairs(12.0));
+        let found = errors(&layer, std::slice::from_ref(&heads), causal);
         for ((chosen, found), of_keys) in layer.chosen().zip(found).zip(0..) {
             assert!((chosen.error - found).abs() < 1e-9, "{chosen:?} {found}");
             let attention = layer.attention(of_keys).unwrap();
@@ -171,7 +171,8 @@ fn layers_are_stored() {
     let [q, k, v] = layer(1, 64, 1);
     let heads = Heads::new(&q, &k, &v).unwrap();
     let layer = HeadCalibration::bidirectional().with_m(8).with_scale(0.3).unwrap();
-    let layer: HeadwiseAttention<f64> = layer.choose(&[heads.clone()], HeadBudget::Pairs(40.0)).unwrap();
+    let layer: HeadwiseAttention<f64> =
+        layer.choose(std::slice::from_ref(&heads), HeadBudget::Pairs(40.0)).unwrap();
     let read: HeadwiseAttention<f64> = serde_json::from_str(&serde_json::to_string(&layer).unwrap()).unwrap();
     assert_eq!(read.attend(&heads).unwrap(), layer.attend(&heads).unwrap());
     assert_eq!((read.to_string(), read.alternatives(1)), (layer.to_string(), layer.alternatives(1)));
@@ -184,7 +185,7 @@ fn scales_are_those_of_queries() {
     let (heads, half) = (Heads::new(&q, &k, &v).unwrap(), &q * 0.5);
     let half = Heads::new(&half, &k, &v).unwrap();
     let of = |calibration: HeadCalibration, heads: &Heads<'_, f64>| -> HeadwiseAttention<f64> {
-        calibration.with_m(16).choose(&[heads.clone()], HeadBudget::Pairs(10.0)).unwrap()
+        calibration.with_m(16).choose(std::slice::from_ref(heads), HeadBudget::Pairs(10.0)).unwrap()
     };
     let scaled = of(HeadCalibration::bidirectional().with_scale(0.5 / 6f64.sqrt()).unwrap(), &heads);
     let plain = of(HeadCalibration::bidirectional(), &half);
@@ -221,7 +222,7 @@ fn what_does_not_fit_is_refused() {
     ));
     let short = k.slice(s![.., .., ..9, ..]).to_owned();
     let uneven = Heads::new(&q, &short, &short).unwrap();
-    assert!(choose(&[uneven.clone()], pairs).is_ok());
+    assert!(choose(std::slice::from_ref(&uneven), pairs).is_ok());
     let causal = HeadCalibration::causal().with_m(4).choose::<f64, _>(&[uneven], pairs);
     assert!(matches!(causal, Err(Error::Shape { .. })));
     for wrong in [f64::NAN, f64::INFINITY] {
