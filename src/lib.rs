@@ -8,7 +8,7 @@
 //! | task | take | guide |
 //! |---|---|---|
 //! | regression and classification, with intervals | [`RidgeSearch`](apply::RidgeSearch) | [regression](manual::regression) |
-//! | attention: train, serve, decode token by token | [`Attention`](apply::attention::Attention) | [training](manual::training), [serving](manual::serving) |
+//! | attention: train, serve, decode token by token | [`Attention`](apply::attention::Attention) | [training](manual::training), [serving](manual::serving), [pretrained](manual::pretrained) |
 //! | features as an array, for another model | [`Map`] | [first hour](manual::first_hour) |
 //! | principal components of a kernel, in batches | [`PcaStatistics`](apply::pca::PcaStatistics) | [regression](manual::regression) |
 //! | training with a softmax over very many classes | [`SampledSoftmax`](apply::softmax_sampling::SampledSoftmax) | its page |
