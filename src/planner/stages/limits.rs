@@ -20,6 +20,8 @@ const FOR_EACH: usize = 8;
 const ROWS: [usize; 2] = [512, 1536];
 /// The size of a squared error that is rounding, over the squares of which it is a difference.
 const ROUNDING: f64 = 1e-13;
+/// The size of a sum of squares of singular values that are rounding.
+const SMALLEST: f64 = 1e-24;
 /// The size of ln K(x, x) at which K(x, x) is 1 up to rounding.
 const ONE: f64 = 1e-9;
 
@@ -36,26 +38,25 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     pub fn at(&self, features: usize) -> Limits {
-        // A square that is a difference of numbers of this size.
-        let known = |square: f64, size: f64| {
-            Some(square.sqrt()).filter(|limit| square > ROUNDING * size && limit.is_finite())
+        let known = |square: f64, rounding: f64| {
+            Some(square.sqrt()).filter(|limit| square > rounding && limit.is_finite())
         };
-        let independent = self.nuclear_norm.map(|norm| {
-            let square = limits::independent(norm, 1.0, features, 1);
-            (square, norm * norm / features as f64)
-        });
-        let tells = !self.values.is_empty() && features <= self.most;
-        let sum: f64 = self.values.iter().rev().sum();
-        let unbiased = tells.then(|| {
-            // The bound without singular vectors, which needs no more than the norm: a sample may be too small to see it.
-            let norm = self.nuclear_norm.unwrap_or(sum);
-            let size = norm * norm / features as f64;
-            (limits::unbiased(&self.values, features).max(size - 1.0), size)
-        });
-        let any = tells.then(|| (limits::any(&self.values, features), 1.0));
-        let [independent, unbiased, any] =
-            [independent, unbiased, any].map(|limit| limit.and_then(|(square, size)| known(square, size)));
-        Limits { independent, unbiased, any }
+        // ‖T‖²/(D E K²), of which limits are small differences where few values are most of it.
+        let of_norm = |norm: f64| norm * norm / features as f64;
+        let independent = self
+            .nuclear_norm
+            .and_then(|norm| known(limits::independent(norm, 1.0, features, 1), ROUNDING * of_norm(norm)));
+        if self.values.is_empty() || features > self.most {
+            return Limits { independent, ..Limits::default() };
+        }
+        // The bound without singular vectors needs no more than the norm: a sample may be too small to see it.
+        let size = of_norm(self.nuclear_norm.unwrap_or_else(|| self.values.iter().rev().sum()));
+        let (unbiased, plain) = (limits::unbiased(&self.values, features), size - 1.0);
+        let unbiased = match unbiased > plain + ROUNDING * size {
+            true => known(unbiased, SMALLEST),
+            false => known(plain, ROUNDING * size),
+        };
+        Limits { independent, unbiased, any: known(limits::any(&self.values, features), SMALLEST) }
     }
 }
 

@@ -445,7 +445,7 @@ fn applications() -> Vec<Sample> {
     exact.update(&x, &y).unwrap();
     let attention =
         Attention::new(positive()).unwrap().with_window(2, 0).unwrap().with_keys_exact(&[0, 3]).unwrap();
-    let shrunk = Attention::new(positive()).unwrap().with_shrinkage(&[0.3, 0.0]).unwrap();
+    let shrunk = Attention::new(positive()).unwrap().with_shrinkage(&[0.3]).unwrap();
     let mut shrunk = shrunk.state(1, 2, 2).unwrap();
     let mut state = attention.state(1, 2, 2).unwrap();
     let prompt = tokens::<f64>([1, 2, 7, 2], 0.6, 1);
