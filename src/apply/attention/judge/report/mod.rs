@@ -221,7 +221,7 @@ impl ErrorReport {
     /// use random_features::rand::RngExt;
     /// use random_features::apply::attention::{Attention, TokenSample};
     /// let mut rng = random_features::rng(1);
-    /// let x = Array2::from_shape_simple_fn((40, 8), || 2.0 * rng.random::<f64>() - 1.0);
+    /// let x = Array2::from_shape_simple_fn((40, 8), || rng.random::<f64>() - 0.5);
     /// let sample = TokenSample::new(&x, &x).with_values(&x);
     /// let attention = Attention::favor_plus(8, 64, 7)?;
     /// let report = attention.error_report(&sample)?;
