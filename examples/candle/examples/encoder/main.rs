@@ -10,6 +10,8 @@
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
+#[path = "../arguments/mod.rs"]
+mod arguments;
 mod batch;
 mod bert;
 mod choice;

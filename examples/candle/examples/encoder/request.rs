@@ -1,9 +1,10 @@
 //! The command line.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use pico_args::Arguments;
+
+use crate::arguments::{nothing_left, whole};
 
 /// What `--help` prints.
 pub const HELP: &str = "\
@@ -61,23 +62,6 @@ impl Request {
             longest: whole(&mut arguments, "--longest", 512, 64..=8192)?,
             seed: whole(&mut arguments, "--seed", 1, 0..=1_000_000)? as u64,
         };
-        match arguments.finish().first() {
-            None => Ok(Some(request)),
-            Some(other) => Err(format!("'{}' is not understood; --help names the options", other.display())),
-        }
+        nothing_left(arguments).map(|()| Some(request))
     }
-}
-
-/// A whole number in a range, or the default.
-fn whole(
-    arguments: &mut Arguments,
-    option: &'static str,
-    default: usize,
-    range: RangeInclusive<usize>,
-) -> Result<usize, String> {
-    let text: Option<String> = arguments.opt_value_from_str(option).map_err(|error| error.to_string())?;
-    let Some(text) = text else { return Ok(default) };
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    let (least, most) = range.into_inner();
-    number.ok_or_else(|| format!("{option} takes a whole number from {least} to {most}, not '{text}'"))
 }

@@ -37,7 +37,7 @@ impl Text {
         self.verses.iter().flat_map(|verse| verse.split(|c: char| !c.is_alphabetic()))
     }
 
-    /// So many excerpts that begin at even distances, each of at least so many characters, where the text has them.
+    /// Excerpts that begin at even distances, `count` of them, each of at least so many characters where the text has them.
     pub fn segments(&self, count: usize, characters: usize) -> Vec<Excerpt> {
         let first = |number: usize| (2 * number + 1) * self.verses.len() / (2 * count);
         (0..count).map(|number| self.excerpt(first(number), characters)).collect()

@@ -10,6 +10,8 @@
 //! Exit code 0 if all is well, 1 if losses differ by more than 0.1 percent or are not finite, 2 if the request cannot be understood or
 //! fulfilled.
 
+#[path = "../arguments/mod.rs"]
+mod arguments;
 mod model;
 mod request;
 mod task;

@@ -1,8 +1,8 @@
 //! The command line.
 
-use std::ops::RangeInclusive;
-
 use pico_args::Arguments;
+
+use crate::arguments::{nothing_left, whole};
 
 /// What `--help` prints.
 pub const HELP: &str = "\
@@ -43,23 +43,6 @@ impl Request {
             redraw: whole(&mut arguments, "--redraw", 50, 1..=100_000)?,
             longest: whole(&mut arguments, "--longest", 2048, 256..=8192)?,
         };
-        match arguments.finish().first() {
-            None => Ok(Some(request)),
-            Some(other) => Err(format!("'{}' is not understood; --help names the options", other.display())),
-        }
+        nothing_left(arguments).map(|()| Some(request))
     }
-}
-
-/// A whole number in a range, or the default.
-fn whole(
-    arguments: &mut Arguments,
-    option: &'static str,
-    default: usize,
-    range: RangeInclusive<usize>,
-) -> Result<usize, String> {
-    let text: Option<String> = arguments.opt_value_from_str(option).map_err(|error| error.to_string())?;
-    let Some(text) = text else { return Ok(default) };
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    let (least, most) = range.into_inner();
-    number.ok_or_else(|| format!("{option} takes a whole number from {least} to {most}, not '{text}'"))
 }
