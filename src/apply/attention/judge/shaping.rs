@@ -128,25 +128,16 @@ impl AttentionShaping {
         let (x, y) = self.points(queries, keys)?;
         let mut weights = attention_rows(&x, rows, &y)?;
         let exact_keys = heaviest_of(&weights, exact_keys)?;
-        self.hide_exact(&mut weights, rows, &exact_keys);
+        hide_exact(self.window, &mut weights, rows, &exact_keys);
         if weights.sum() == 0.0 {
             weights.fill(1.0);
-            self.hide_exact(&mut weights, rows, &exact_keys);
+            hide_exact(self.window, &mut weights, rows, &exact_keys);
         }
         // Where all pairs are exact, features have nothing to do.
         if weights.sum() == 0.0 {
             weights.fill(1.0);
         }
         Ok((self.shaping.of_pairs(&x, rows, &y, &weights)?, exact_keys))
-    }
-
-    /// Makes the weights of exact pairs 0: of these keys, and of neighbours of the queries at these places.
-    fn hide_exact(&self, weights: &mut Array2<f64>, places: &[usize], keys: &[usize]) {
-        keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
-        for (mut row, place) in weights.rows_mut().into_iter().zip(places) {
-            let (near, most) = (self.window.places(*place), row.len());
-            row.slice_mut(s![near.start.min(most)..near.end.min(most)]).fill(0.0);
-        }
     }
 
     /// The rows of the `count` keys, l × d, with the largest sums of softmax weights over up to `rows` evenly spaced queries, n × d,
@@ -212,6 +203,15 @@ fn points_of<T: Real>(
             let column = tokens.row(row).iter().position(|v| !v.is_finite());
             Err(Error::NotFinite { what: if column.is_some() { name } else { squares }, row, column })
         }
+    }
+}
+
+/// Makes the weights of exact pairs 0: those with these keys, and those with neighbours of the queries at these places.
+pub(super) fn hide_exact(window: Window, weights: &mut Array2<f64>, places: &[usize], keys: &[usize]) {
+    keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
+    for (mut row, place) in weights.rows_mut().into_iter().zip(places) {
+        let (near, most) = (window.places(*place), row.len());
+        row.slice_mut(s![near.start.min(most)..near.end.min(most)]).fill(0.0);
     }
 }
 

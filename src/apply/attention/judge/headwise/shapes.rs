@@ -4,6 +4,7 @@ use ndarray::{Array2, Axis, s};
 
 use super::super::super::input::TokenElement;
 use super::super::super::pairs::{finite_softmax, heaviest};
+use super::super::shaping::hide_exact;
 use super::HeadCalibration;
 use super::trials::{HeadTokens, NamedMap, PairOption, PairPoints, concatenated};
 use crate::Real;
@@ -88,10 +89,6 @@ fn estimated_weights(
         true => Vec::from_iter(0..option.exact_keys.min(keys.nrows())),
         false => heaviest(&weights.sum_axis(Axis(0)).to_vec(), option.exact_keys),
     };
-    exact.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
-    for (mut row, place) in weights.rows_mut().into_iter().zip(rows) {
-        let (near, most) = (option.window.places(*place), row.len());
-        row.slice_mut(s![near.start.min(most)..near.end.min(most)]).fill(0.0);
-    }
+    hide_exact(option.window, &mut weights, rows, &exact);
     weights
 }
