@@ -23,7 +23,7 @@ use super::number;
 /// kernel values of s rows of each side, in O(s³): s is eight times the most features of a recipe, but at least 512 and at most 1536.
 /// Where these are all points, limits are exact for them.
 ///
-/// Of more points, s rows are drawn at random. Then limits are known for one set of points with K(x, x) = 1, and `unbiased` and `any` for at
+/// A larger set is sampled: s rows are drawn at random. Then limits are known for one set of points with K(x, x) = 1, and `unbiased` and `any` for at
 /// most s/8 features. These are estimates: `unbiased` was up to a tenth too low, and `any` up to a tenth too low or too high. For other
 /// kernels, of which few pairs may be most, nothing is known then.
 ///

@@ -221,7 +221,7 @@ impl<T: Real> Head<T> {
         let exact = pairs.keys.map(|_| &*exact);
         sequence.answer(setup.beside(exact, near.as_ref()), request, worker);
         if self.share > 0.0 {
-            self.seen.draw(if positive { self.share } else { 1.0 }, out.into());
+            self.seen.shrink(if positive { self.share } else { 1.0 }, out.into());
         }
         positive
     }

@@ -9,7 +9,7 @@ use super::super::pairs::{KeySplit, Neighbours};
 use super::backward::Backward;
 use super::gradients::{Gradients, check_upstream};
 use super::residuals::Parameters;
-use super::shrunk::{before_drawing, through_mean};
+use super::shrunk::{before_shrinking, through_mean};
 use crate::Real;
 use crate::engine::{Side, has_gradients};
 use crate::error::{Error, Result};
@@ -241,10 +241,10 @@ impl<T: Real> Attention<T> {
                 }
                 let head = job.head;
                 let shrinking = Shrinking::of_job(self.shrinkage.of(head), &job, causal);
-                let drawn = shrinking.as_ref().map(|shrinking| before_drawing(shrinking.share, &upstream));
-                let own = match &drawn {
+                let before = shrinking.as_ref().map(|shrinking| before_shrinking(shrinking.share, &upstream));
+                let own = match &before {
                     None => upstream.iter().map(|gradients| gradients.view()).collect(),
-                    Some(drawn) => drawn.iter().map(|gradients| gradients.view()).collect(),
+                    Some(before) => before.iter().map(|gradients| gradients.view()).collect(),
                 };
                 // The factors that outputs may do without have gradients like others.
                 let program = self.maps[head % self.maps.len()].program();

@@ -5,8 +5,8 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use super::super::linear::Shrinking;
 use crate::Real;
 
-/// The gradients of the outputs before they are drawn: (1 − α) g.
-pub(super) fn before_drawing<T: Real>(share: f64, upstream: &[ArrayView2<'_, T>]) -> Vec<Array2<T>> {
+/// The gradients of the outputs before they are shrunk: (1 − α) g.
+pub(super) fn before_shrinking<T: Real>(share: f64, upstream: &[ArrayView2<'_, T>]) -> Vec<Array2<T>> {
     let rest = T::narrow(1.0 - share);
     upstream.iter().map(|gradients| gradients.mapv(|g| g * rest)).collect()
 }

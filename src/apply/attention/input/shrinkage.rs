@@ -133,7 +133,7 @@ impl SeenValues {
     }
 
     /// out ← (1 − share) · out + share · mean; nothing if no value was seen.
-    pub fn draw<T: Real>(&self, share: f64, out: ArrayViewMut1<'_, T>) {
+    pub fn shrink<T: Real>(&self, share: f64, out: ArrayViewMut1<'_, T>) {
         let (rest, count) = (1.0 - share, self.count as f64);
         let pairs = out.into_iter().zip(&self.sums);
         pairs.for_each(|(out, sum)| *out = T::narrow(rest * out.widen() + share * (sum / count)));

@@ -133,7 +133,7 @@ impl<T: Real> Attention<T> {
                 out.assign(&own);
             }
             if mean > 0.0 {
-                draw(share, &seen, out);
+                shrink(share, &seen, out);
             }
         }
         Ok(weights)
@@ -203,8 +203,8 @@ fn shares(terms: &[(f64, f64)]) -> Option<Array1<f64>> {
     (total > 0.0 || total.is_nan()).then(|| terms / total)
 }
 
-/// Draws weights towards equal ones of the keys that are seen, which get this share.
-fn draw(share: f64, seen: &[bool], mut weights: ArrayViewMut1<'_, f64>) {
+/// Shrinks weights towards equal ones of the keys that are seen, which get this share.
+fn shrink(share: f64, seen: &[bool], mut weights: ArrayViewMut1<'_, f64>) {
     let equal = share / seen.iter().filter(|seen| **seen).count() as f64;
     let pairs = weights.iter_mut().zip(seen);
     pairs.for_each(|(weight, seen)| *weight = (1.0 - share) * *weight + if *seen { equal } else { 0.0 });

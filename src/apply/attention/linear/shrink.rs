@@ -38,7 +38,7 @@ impl<'a, T: Real> Shrinking<'a, T> {
                 if self.causal {
                     own.see(&self.keys, i, &mut value);
                 }
-                own.draw(if lost.contains(&i) { 1.0 } else { self.share }, row);
+                own.shrink(if lost.contains(&i) { 1.0 } else { self.share }, row);
             }
         }
     }

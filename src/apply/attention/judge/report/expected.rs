@@ -52,7 +52,7 @@ impl SamplePairs<'_> {
         let normaliser = estimated.dot(&sums.rows);
         let of_key = |(j, p): (usize, &f64)| p * p * (sums.variances[j] - 2.0 * sums.rows[j] + normaliser);
         let weights: f64 = p.iter().enumerate().map(of_key).sum();
-        let [weights, output] = self.sample.drawn(i, [weights, sums.of_values], [biases, bias], &exact);
+        let [weights, output] = self.sample.shrunk(i, [weights, sums.of_values], [biases, bias], &exact);
         Ok(QueryErrors { normaliser, weights, output, sizes })
     }
 

@@ -128,7 +128,7 @@ impl AttentionSample {
 
     /// The errors of query `i` where weights and outputs of these variances, which on average are off by these biases from the exact
     /// `weights` and `output`, are drawn towards equal weights and the mean of the values.
-    pub fn drawn(
+    pub fn shrunk(
         &self,
         i: usize,
         [of_weights, of_output]: [f64; 2],

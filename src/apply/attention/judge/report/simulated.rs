@@ -232,7 +232,7 @@ impl Query {
         let of_output = variance(self.draws.iter().map(distance).sum());
         let biases = [biases, &about - &exact.output];
         let [weights, output] =
-            sample.drawn(i, [variance(spread.sum()), of_output], biases, &exact).map(part);
+            sample.shrunk(i, [variance(spread.sum()), of_output], biases, &exact).map(part);
         let normaliser = variance(squares) * m;
         QueryErrors { normaliser, weights, output, sizes: sample.sizes(i, &exact) }
     }
