@@ -41,7 +41,7 @@ pub use self::input::{Attended, Attention, Heads, TokenElement};
 pub use self::judge::AttentionShaping;
 pub use self::judge::{
     AttentionCandidate, AttentionChoice, ErrorReport, HeadBudget, HeadCalibration, HeadCandidate,
-    HeadComparison, HeadwiseAttention, TokenSample,
+    HeadComparison, HeadwiseAttention, HeadwiseState, TokenSample,
 };
 pub(crate) use self::judge::{AttentionCosts, ExactPairs, Redraws, closed_errors, simulated_errors};
 pub use self::pairs::ExactAttention;

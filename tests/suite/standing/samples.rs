@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use ndarray::{Array2, Array4, ArrayRef, Axis, Dimension, arr1, s};
 use num_complex::Complex64;
 use random_features::apply::attention::{
-    Attention, CausalState, HeadBudget, HeadCalibration, Heads, HeadwiseAttention,
+    Attention, CausalState, HeadBudget, HeadCalibration, Heads, HeadwiseAttention, HeadwiseState,
 };
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::apply::{ExactSmoother, Smoother, Standardisation};
@@ -474,6 +474,7 @@ fn applications() -> Vec<Sample> {
         Sample::new("CausalState", &state, use_state).of_tokens(),
         Sample::new("CausalState, shrunk", &shrunk, use_state).of_tokens(),
         Sample::new("HeadwiseAttention", &headwise(), use_headwise),
+        Sample::new("HeadwiseState", &headwise_state(), use_headwise_state).of_tokens(),
         Sample::new("SoftmaxSampler, nodes", layer(1, 0).sampler(), use_sampler),
         Sample::new("SoftmaxSampler, leaves", layer(4, 0).sampler(), use_sampler),
         Sample::new("SoftmaxSampler, exact", layer(1, 99).sampler(), use_sampler),
@@ -508,7 +509,29 @@ fn headwise() -> HeadwiseAttention<f64> {
     let x: Array4<f64> = tokens([1, 2, 12, 2], 1.5, 1);
     let heads = Heads::new(&x, &x, &x).unwrap();
     // One head is linear with a share of the mean, the other may stay exact.
-    HeadCalibration::bidirectional().with_m(3).choose(&[heads], HeadBudget::Pairs(7.0)).unwrap()
+    HeadCalibration::bidirectional().with_m(&[3]).choose(&[heads], HeadBudget::Pairs(7.0)).unwrap()
+}
+
+fn headwise_state() -> HeadwiseState<f64> {
+    let x: Array4<f64> = tokens([1, 2, 12, 2], 1.5, 1);
+    let heads = Heads::new(&x, &x, &x).unwrap();
+    let calibration = HeadCalibration::causal().with_m(&[3]);
+    let layer: HeadwiseAttention<f64> =
+        calibration.choose(std::slice::from_ref(&heads), HeadBudget::Pairs(4.0)).unwrap();
+    let mut state = layer.state(1, 2).unwrap();
+    state.prefill(&heads).unwrap();
+    state
+}
+
+fn use_headwise_state(mut state: HeadwiseState<f64>) -> Result<Vec<f64>, Error> {
+    let x: Array4<f64> = tokens([1, 2, 3, 2], 0.6, 2);
+    let token = x.index_axis(Axis(2), 0);
+    let mut all = numbers(&state.step(&token, &token, &token)?.output);
+    all.extend(numbers(&state.prefill(&Heads::new(&x, &x, &x)?)?.output));
+    assert!(!state.lengths().is_empty());
+    state.append(state.clone())?;
+    state.select(&[1, 0, 1])?;
+    Ok(all)
 }
 
 fn use_headwise(layer: HeadwiseAttention<f64>) -> Result<Vec<f64>, Error> {

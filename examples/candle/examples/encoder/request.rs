@@ -8,11 +8,12 @@ use crate::arguments::{nothing_left, whole};
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-encoder [--model FOLDER] [--features M] [--pairs PAIRS] [--length LENGTH] [--calibration SEGMENTS] [--segments SEGMENTS] [--passages PASSAGES] [--longest LENGTH] [--seed SEED]
+encoder [--model FOLDER] [--text FILE] [--features M] [--pairs PAIRS] [--length LENGTH] [--calibration SEGMENTS] [--segments SEGMENTS] [--passages PASSAGES] [--longest LENGTH] [--seed SEED]
 
 Reads texts with a trained encoder whose attention is exact, or linear in one of several ways that are chosen on another text.
 
   --model FOLDER          reads config.json, tokenizer.json and model.safetensors there, or else makes a small random model
+  --text FILE             reads this text, whose paragraphs are lines, or else the bundled one
   --features M            takes this many frequencies, from 2 to 4096 [64]
   --pairs PAIRS           gives queries of the calibrated way this many exact pairs, from 0 to 512 [21]
   --length LENGTH         reads segments of this many tokens, from 16 to 512 [384]
@@ -28,6 +29,8 @@ Reads texts with a trained encoder whose attention is exact, or linear in one of
 pub struct Request {
     /// The folder of a trained model.
     pub model: Option<PathBuf>,
+    /// The file of a text of one's own.
+    pub text: Option<PathBuf>,
     /// The number of frequencies.
     pub features: usize,
     /// Exact pairs of a query of the calibrated way, on average over the heads of a layer.
@@ -50,9 +53,11 @@ impl Request {
         if arguments.contains(["-h", "--help"]) {
             return Ok(None);
         }
-        let folder = arguments.opt_value_from_str("--model").map_err(|error| error.to_string())?;
+        let mut path = |option| arguments.opt_value_from_str(option).map_err(|error| error.to_string());
+        let (model, text) = (path("--model")?, path("--text")?);
         let request = Request {
-            model: folder,
+            model,
+            text,
             features: whole(&mut arguments, "--features", 64, 2..=4096)?,
             pairs: whole(&mut arguments, "--pairs", 21, 0..=512)?,
             length: whole(&mut arguments, "--length", 384, 16..=512)?,

@@ -1,7 +1,8 @@
-//! The bundled text: segments that are read whole, and passages that are sought.
+//! The text: segments that are read whole, and passages that are sought.
 
 use std::io::Read;
 use std::ops::Range;
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 
@@ -13,7 +14,7 @@ const BUNDLED: &[u8] = include_bytes!("../../../../experiments/data/charlm/new-t
 /// Verses of a passage.
 const OF_A_PASSAGE: usize = 3;
 
-/// The verses of the text.
+/// The verses, or paragraphs, of a text.
 pub struct Text {
     verses: Vec<String>,
 }
@@ -29,7 +30,21 @@ impl Text {
     pub fn bundled() -> Outcome<Self> {
         let mut text = String::new();
         GzDecoder::new(BUNDLED).read_to_string(&mut text)?;
-        Ok(Text { verses: text.lines().map(str::to_owned).collect() })
+        Text::of(&text)
+    }
+
+    /// The text in a file.
+    pub fn read(file: &Path) -> Outcome<Self> {
+        let text = std::fs::read_to_string(file);
+        Text::of(&text.map_err(|error| format!("the text {} cannot be read: {error}", file.display()))?)
+    }
+
+    fn of(text: &str) -> Outcome<Self> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        match lines.map(str::to_owned).collect::<Vec<_>>() {
+            verses if verses.is_empty() => Err("the text has no words".into()),
+            verses => Ok(Text { verses }),
+        }
     }
 
     /// All words as they are printed, in order.

@@ -96,7 +96,7 @@ fn hybrid(tokens: &HeadTokens<'_>, Settings { features, seed, .. }: Settings) ->
 
 /// What is best for each head with so many exact pairs a query, on average over the heads of the layer.
 fn calibrated(tokens: &Tokens, Settings { features, pairs, seed }: Settings) -> Outcome<Vec<Head>> {
-    let calibration = HeadCalibration::bidirectional().with_m(features).with_seed(seed);
+    let calibration = HeadCalibration::bidirectional().with_m(&[features]).with_seed(seed);
     let heads = Heads::new(&tokens.queries, &tokens.keys, &tokens.values)?;
     let layer = calibration.choose::<f32, _>(&[heads], HeadBudget::Pairs(pairs as f64))?;
     let of_head = |(head, chosen): (usize, &HeadCandidate)| match layer.attention(head) {

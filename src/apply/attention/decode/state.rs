@@ -160,6 +160,13 @@ impl<T: Real> CausalState<T> {
     pub(super) fn dim(&self) -> usize {
         self.attention.maps[0].dim()
     }
+
+    /// The numbers of sequences and of heads of keys, d_v, and d.
+    #[cfg(feature = "serde")]
+    pub(in super::super) fn sizes(&self) -> [usize; 4] {
+        let [batch, heads, d_v] = self.shape;
+        [batch, heads, d_v, self.dim()]
+    }
 }
 
 impl<T: Real> Attention<T> {

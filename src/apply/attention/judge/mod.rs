@@ -11,7 +11,9 @@ mod shrinkage;
 
 pub use self::choice::{AttentionCandidate, AttentionChoice};
 pub(crate) use self::costs::{AttentionCosts, ExactPairs};
-pub use self::headwise::{HeadBudget, HeadCalibration, HeadCandidate, HeadComparison, HeadwiseAttention};
+pub use self::headwise::{
+    HeadBudget, HeadCalibration, HeadCandidate, HeadComparison, HeadwiseAttention, HeadwiseState,
+};
 pub use self::report::{ErrorReport, TokenSample};
 pub(crate) use self::report::{Redraws, closed_errors, simulated_errors};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

@@ -2,10 +2,10 @@
 
 use crate::attention::head;
 use crate::common::tokens;
-use ndarray::{Array2, Array4, s};
+use ndarray::{Array2, Array3, Array4, ArrayViewD, Axis, Slice, concatenate, s};
 use random_features::Error;
 use random_features::apply::attention::{
-    ExactAttention, HeadBudget, HeadCalibration, HeadCandidate, Heads, HeadwiseAttention,
+    ExactAttention, HeadBudget, HeadCalibration, HeadCandidate, HeadComparison, Heads, HeadwiseAttention,
 };
 
 /// Queries of four heads and keys and values of two, of so many sequences. The first head of keys attends to neighbours, the second to two
@@ -46,7 +46,7 @@ fn choose(
     budget: HeadBudget,
 ) -> HeadwiseAttention<f64> {
     let calibration = if causal { HeadCalibration::causal() } else { HeadCalibration::bidirectional() };
-    calibration.with_m(m).choose(sequences, budget).unwrap()
+    calibration.with_m(&[m]).choose(sequences, budget).unwrap()
 }
 
 /// The relative error of each head of keys.
@@ -164,13 +164,126 @@ fn errors_are_reached() {
     assert!(half.operations() <= 0.5 * dear.operations());
 }
 
+/// Heads take few frequencies where these are enough, and many where they pay; more to choose from never costs more.
+#[test]
+fn numbers_of_frequencies_are_chosen() {
+    let sequences = [1, 11].map(|seed| layer(1, 96, seed));
+    let heads = Vec::from_iter(sequences.iter().map(|[q, k, v]| Heads::new(q, k, v).unwrap()));
+    let compared =
+        |m: &[usize]| HeadCalibration::bidirectional().with_m(m).compare::<f64, _>(&heads).unwrap();
+    let (few, many, both) = (compared(&[4]), compared(&[48]), compared(&[4, 48]));
+    let mut found = Vec::new();
+    for error in [0.5, 0.3, 0.2, 0.1, 0.05] {
+        let [few, many, both] =
+            [&few, &many, &both].map(|ways| ways.choose(HeadBudget::Error(error)).unwrap());
+        for ((few, many), both) in few.chosen().zip(many.chosen()).zip(both.chosen()) {
+            assert!(both.error <= error && both.operations == few.operations.min(many.operations));
+            found.push(both.m);
+        }
+    }
+    assert!(found.contains(&4) && found.contains(&48), "{found:?}");
+    assert!(found.iter().all(|m| [0, 4, 48].contains(m)), "{found:?}");
+    for operations in [3e3, 1e4] {
+        let squares = |ways: &HeadComparison<f64>| -> f64 {
+            let layer = ways.choose(HeadBudget::Operations(operations)).unwrap();
+            assert!(layer.operations() <= operations);
+            layer.chosen().map(|chosen| chosen.error.powi(2)).sum()
+        };
+        assert!(squares(&both) <= 1.5 * squares(&few), "{operations}");
+    }
+}
+
+/// A causal layer, of whose heads one is exact and one is not.
+fn causal_layer(l: usize) -> ([Array4<f64>; 3], HeadwiseAttention<f64>) {
+    let all = layer(2, l, 1);
+    let heads = [Heads::new(&all[0], &all[1], &all[2]).unwrap()];
+    let ways = HeadCalibration::causal().with_m(&[8]).with_scale(0.3).unwrap().compare(&heads).unwrap();
+    let is_mixed = |layer: &HeadwiseAttention<f64>| {
+        layer.chosen().filter(|chosen| chosen.features == "exact").count() == 1
+    };
+    let mut layers = (0..200).map(|step| ways.choose(HeadBudget::Pairs(0.25 * step as f64)).unwrap());
+    (all, layers.find(is_mixed).unwrap())
+}
+
+/// Outputs of a state are those of the layer, in one piece, in pieces, token by token, and where sequences come and go.
+#[test]
+fn states_give_the_outputs_of_the_layer() {
+    let ([q, k, v], layer) = causal_layer(80);
+    let whole = layer.attend(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+    let near = |found: ArrayViewD<'_, f64>, expected: ArrayViewD<'_, f64>| {
+        assert_eq!(found.shape(), expected.shape());
+        found.iter().zip(expected).for_each(|(a, b)| assert!((a - b).abs() < 1e-10, "{a} {b}"));
+    };
+    let mut state = layer.state(2, 3).unwrap();
+    for (from, to) in [(0, 1), (1, 50), (50, 50), (50, 70)] {
+        let own = s![.., .., from..to, ..];
+        let [q, k, v] = [&q, &k, &v].map(|x| x.slice(own));
+        let part = state.prefill(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+        near(part.output.view().into_dyn(), whole.output.slice(own).into_dyn());
+    }
+    // A fork, in another order.
+    let mut fork = state.clone();
+    fork.select(&[1, 0, 1]).unwrap();
+    state.append(fork).unwrap();
+    let order = [0, 1, 1, 0, 1];
+    for i in 70..80 {
+        let [q, k, v] = [&q, &k, &v].map(|x| x.index_axis(Axis(2), i).select(Axis(0), &order));
+        let out = state.step(&q, &k, &v).unwrap();
+        assert!(out.non_positive.is_empty());
+        let expected = whole.output.index_axis(Axis(2), i).select(Axis(0), &order);
+        near(out.output.view().into_dyn(), expected.view().into_dyn());
+    }
+    assert_eq!(state.lengths(), [80; 5]);
+    // Linear heads alone are the same to the bit.
+    let linear = (0..2).find(|head| layer.attention(*head).is_some()).unwrap();
+    let mut again = layer.state(2, 3).unwrap();
+    let out = again.prefill(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    let own = s![.., 2 * linear..2 * linear + 2, .., ..];
+    assert_eq!(out.slice(own), whole.output.slice(own));
+}
+
+/// What a state refuses leaves it as it was.
+#[test]
+fn states_refuse_what_does_not_fit() {
+    let ([q, k, v], layer) = causal_layer(48);
+    let mut state = layer.state(2, 3).unwrap();
+    state.prefill(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+    let token = |x: &Array4<f64>| x.index_axis(Axis(2), 5).to_owned();
+    let [a, b, c] = [&q, &k, &v].map(token);
+    let before = state.clone().step(&a, &b, &c).unwrap();
+    let cut = |x: &Array3<f64>, axis| x.slice_axis(Axis(axis), Slice::from(..1)).to_owned();
+    for axis in 0..3 {
+        assert!(state.step(&cut(&a, axis), &b, &c).is_err());
+        assert!(state.step(&a, &cut(&b, axis), &c).is_err());
+        assert!(state.step(&a, &b, &cut(&c, axis)).is_err());
+    }
+    let three = concatenate![Axis(1), a, cut(&a, 1)];
+    assert!(matches!(state.step(&three, &b, &c), Err(Error::Multiple { .. })));
+    let one = q.slice(s![..1, .., .., ..]);
+    let few = Heads::without_queries(&k, &k).unwrap();
+    assert!(matches!(state.prefill(&few), Err(Error::Shape { .. })));
+    assert!(Heads::new(&one, &k, &v).is_err());
+    assert!(matches!(state.select(&[0, 2]), Err(Error::Entry { .. })));
+    let other = layer.state(1, 4).unwrap();
+    assert!(matches!(state.append(other), Err(Error::Merge { .. })));
+    assert_eq!(state.lengths(), [48, 48]);
+    assert_eq!(state.step(&a, &b, &c).unwrap(), before);
+    assert!(matches!(layer.state(2, 0), Err(Error::Parameter { .. })));
+    let heads = [Heads::new(&q, &k, &v).unwrap()];
+    let both = choose(false, 8, &heads, HeadBudget::Pairs(4.0));
+    assert!(matches!(both.state(1, 3), Err(Error::Unsupported { .. })));
+    let narrow = k.slice(s![.., .., .., ..5]);
+    let narrow = Heads::new(&narrow, &narrow, &v).unwrap();
+    assert!(matches!(both.attend(&narrow), Err(Error::Shape { .. })));
+}
+
 /// Stored and read, a layer attends to the bit as before.
 #[cfg(feature = "serde")]
 #[test]
 fn layers_are_stored() {
     let [q, k, v] = layer(1, 64, 1);
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let layer = HeadCalibration::bidirectional().with_m(8).with_scale(0.3).unwrap();
+    let layer = HeadCalibration::bidirectional().with_m(&[8]).with_scale(0.3).unwrap();
     let layer: HeadwiseAttention<f64> =
         layer.choose(std::slice::from_ref(&heads), HeadBudget::Pairs(40.0)).unwrap();
     let read: HeadwiseAttention<f64> = serde_json::from_str(&serde_json::to_string(&layer).unwrap()).unwrap();
@@ -185,7 +298,7 @@ fn scales_are_those_of_queries() {
     let (heads, half) = (Heads::new(&q, &k, &v).unwrap(), &q * 0.5);
     let half = Heads::new(&half, &k, &v).unwrap();
     let of = |calibration: HeadCalibration, heads: &Heads<'_, f64>| -> HeadwiseAttention<f64> {
-        calibration.with_m(16).choose(std::slice::from_ref(heads), HeadBudget::Pairs(10.0)).unwrap()
+        calibration.with_m(&[16]).choose(std::slice::from_ref(heads), HeadBudget::Pairs(10.0)).unwrap()
     };
     let scaled = of(HeadCalibration::bidirectional().with_scale(0.5 / 6f64.sqrt()).unwrap(), &heads);
     let plain = of(HeadCalibration::bidirectional(), &half);
@@ -200,7 +313,7 @@ fn what_does_not_fit_is_refused() {
     let [q, k, v] = layer(1, 20, 1);
     let heads = [Heads::new(&q, &k, &v).unwrap()];
     let choose = |sequences: &[Heads<'_, f64>], budget| -> Result<HeadwiseAttention<f64>, Error> {
-        HeadCalibration::bidirectional().with_m(4).choose(sequences, budget)
+        HeadCalibration::bidirectional().with_m(&[4]).choose(sequences, budget)
     };
     let pairs = HeadBudget::Pairs(4.0);
     assert!(matches!(choose(&[], pairs), Err(Error::NoData { .. })));
@@ -209,8 +322,9 @@ fn what_does_not_fit_is_refused() {
         assert!(matches!(choose(&heads, wrong), Err(Error::Parameter { .. })), "{wrong:?}");
     }
     assert!(matches!(choose(&heads, HeadBudget::Operations(1.0)), Err(Error::Parameter { .. })));
-    let none = HeadCalibration::bidirectional().with_m(0).choose::<f64, _>(&heads, pairs);
-    assert!(matches!(none, Err(Error::Parameter { .. })));
+    let with_m = |m: &[usize]| HeadCalibration::bidirectional().with_m(m).choose::<f64, _>(&heads, pairs);
+    assert!(matches!(with_m(&[4, 0]), Err(Error::Parameter { .. })));
+    assert!(matches!(with_m(&[]), Err(Error::NoData { .. })));
     let (few_k, few_v) = (k.slice(s![.., ..1, .., ..]).to_owned(), v.slice(s![.., ..1, .., ..]).to_owned());
     let other = Heads::new(&q, &few_k, &few_v).unwrap();
     assert!(matches!(choose(&[heads[0].clone(), other.clone()], pairs), Err(Error::Shape { .. })));
@@ -223,7 +337,7 @@ fn what_does_not_fit_is_refused() {
     let short = k.slice(s![.., .., ..9, ..]).to_owned();
     let uneven = Heads::new(&q, &short, &short).unwrap();
     assert!(choose(std::slice::from_ref(&uneven), pairs).is_ok());
-    let causal = HeadCalibration::causal().with_m(4).choose::<f64, _>(&[uneven], pairs);
+    let causal = HeadCalibration::causal().with_m(&[4]).choose::<f64, _>(&[uneven], pairs);
     assert!(matches!(causal, Err(Error::Shape { .. })));
     for wrong in [f64::NAN, f64::INFINITY] {
         for which in 0..3 {

@@ -23,7 +23,7 @@ use crate::{progress, threads};
 /// let [q, k, v] = [tokens(), tokens(), tokens()];
 /// let texts = Heads::new(&q, &k, &v)?;
 /// let layer = HeadCalibration::bidirectional()
-///     .with_m(32)
+///     .with_m(&[32])
 ///     .choose(&[texts.clone()], HeadBudget::Pairs(8.0))?;
 /// println!("{layer}");
 /// assert!(layer.pairs() <= 8.0);
@@ -35,6 +35,7 @@ use crate::{progress, threads};
 /// # Ways that are compared
 /// - Features: positive ones, generalised ones (FAVOR++), and features that are [shaped](crate::manual::shaped) by the head's pairs, without
 ///   a bias or truncated to the best rank. The latter two need a linear algebra (feature `faer` or `ndarray-linalg`).
+/// - Numbers of frequencies: 16 and 64, or [those that are stated](HeadCalibration::with_m).
 /// - Windows: 0, 4, 8, 16, 32 or 64 neighbours on either side of a query and its own key; causally twice as many before it. None is wider
 ///   than a quarter of the keys.
 /// - Keys with exact weights: 0, 4 or 16 heaviest ones; causally, the first ones.
@@ -52,8 +53,8 @@ use crate::{progress, threads};
 /// calibration sequences alone, so that causal outputs of other texts depend on no later token.
 ///
 /// # Cost
-/// Exact attention, and up to 18 choices of pairs for each of four kinds of features, on every sequence. With several sequences, shaped features
-/// are chosen and run three times.
+/// Exact attention, and up to 18 choices of pairs for each of four kinds of features and each number of frequencies, on every sequence. With
+/// several sequences, shaped features are chosen and run three times.
 ///
 /// # References
 /// The choice: new.
@@ -63,7 +64,7 @@ use crate::{progress, threads};
 pub struct HeadCalibration {
     pub(super) causal: bool,
     pub(super) scale: Option<f64>,
-    pub(super) m: usize,
+    pub(super) m: Vec<usize>,
     pub(super) seed: u64,
     length: Option<usize>,
 }
@@ -77,7 +78,7 @@ pub struct HeadCalibration {
 /// let mut rng = random_features::rng(1);
 /// let x = Array4::from_shape_simple_fn((1, 2, 64, 8), || 4.0 * rng.random::<f32>() - 2.0);
 /// let ways = HeadCalibration::bidirectional()
-///     .with_m(16)
+///     .with_m(&[16])
 ///     .compare::<f32, _>(&[Heads::new(&x, &x, &x)?])?;
 /// for pairs in [0.0, 8.0, 64.0] {
 ///     println!("{}", ways.choose(HeadBudget::Pairs(pairs))?);
@@ -89,26 +90,28 @@ pub struct HeadComparison<T: Real> {
     heads: Vec<Vec<Trial<T>>>,
     causal: bool,
     scale: Option<f64>,
+    /// d, the dimension of queries and keys.
+    dim: usize,
 }
 
-/// The number of frequencies unless it is stated.
-const FREQUENCIES: usize = 64;
+/// The numbers of frequencies unless they are stated.
+const FREQUENCIES: [usize; 2] = [16, 64];
 
 impl HeadCalibration {
-    /// The choice for heads in which queries attend to all keys, with 64 frequencies and logits q·k/√d.
+    /// The choice for heads in which queries attend to all keys, with 16 or 64 frequencies and logits q·k/√d.
     pub fn bidirectional() -> Self {
-        HeadCalibration { causal: false, scale: None, m: FREQUENCIES, seed: 0, length: None }
+        HeadCalibration { causal: false, scale: None, m: FREQUENCIES.to_vec(), seed: 0, length: None }
     }
 
-    /// The choice for heads in which queries attend to the keys up to their own place, with 64 frequencies and logits q·k/√d.
+    /// The choice for heads in which queries attend to the keys up to their own place, with 16 or 64 frequencies and logits q·k/√d.
     pub fn causal() -> Self {
         HeadCalibration { causal: true, ..Self::bidirectional() }
     }
 
-    /// Sets the number m of frequencies of each linear head.
+    /// Sets the numbers m of frequencies that are compared: 16 and 64 unless stated.
     #[must_use]
-    pub fn with_m(self, m: usize) -> Self {
-        HeadCalibration { m, ..self }
+    pub fn with_m(self, m: &[usize]) -> Self {
+        HeadCalibration { m: m.to_vec(), ..self }
     }
 
     /// Sets the scale: logits are q·k·`scale` instead of q·k/√d.
@@ -151,8 +154,8 @@ impl HeadCalibration {
     /// Each batch counts as one sequence for the two halves, also where [several](Heads::with_sequences) are packed in it.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without sequences or with one that is empty, [`Shape`](Error::Shape) if heads or dimensions of sequences differ,
-    /// or, causally, a sequence has another number of keys than of queries; [`Parameter`](Error::Parameter) if m is 0;
+    /// [`NoData`](Error::NoData) without sequences, with one that is empty, or without numbers of frequencies; [`Shape`](Error::Shape) if heads or dimensions of sequences differ,
+    /// or, causally, a sequence has another number of keys than of queries; [`Parameter`](Error::Parameter) if an m is 0;
     /// [`NotFinite`](Error::NotFinite) if a token or an output is not finite; the errors of
     /// [`Attention::bidirectional`](crate::apply::attention::Attention::bidirectional), of [`Shaping::of_pairs`](crate::data::shaping::Shaping::of_pairs)
     /// and of a draw. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
@@ -161,25 +164,27 @@ impl HeadCalibration {
         &self,
         sequences: &[Heads<'_, E>],
     ) -> Result<HeadComparison<T>> {
-        check_positive("the number of frequencies", self.m)?;
+        for m in &self.m {
+            check_positive("the number of frequencies", *m)?;
+        }
         let lengths = self.lengths(sequences)?;
         let of_head = |head| {
             progress::check()?;
             HeadTokens::new(sequences, head, self)?.trials(self, lengths)
         };
-        let count = sequences[0].keys.dim().1;
+        let (_, count, _, dim) = sequences[0].keys.dim();
         let heads: Vec<Vec<Trial<T>>> = threads::map(0..count, of_head).into_iter().collect::<Result<_>>()?;
         let largest = heads.iter().flatten().map(Trial::largest).fold(0.0, f64::max);
         let in_unit =
             |trials: Vec<Trial<T>>| trials.into_iter().map(|trial| trial.in_unit(largest)).collect();
         let heads = heads.into_iter().map(in_unit).collect();
-        Ok(HeadComparison { heads, causal: self.causal, scale: self.scale })
+        Ok(HeadComparison { heads, causal: self.causal, scale: self.scale, dim })
     }
 
     /// The lengths for which costs are counted; refuses sequences that do not fit together.
     fn lengths<E>(&self, sequences: &[Heads<'_, E>]) -> Result<Lengths> {
         let none = Error::NoData { what: "the choice of an attention for each head" };
-        let Some(first) = sequences.first() else { return Err(none) };
+        let Some(first) = sequences.first().filter(|_| !self.m.is_empty()) else { return Err(none) };
         let ((_, h, _, d), (_, of_keys, _, d_v)) = (first.queries.dim(), first.values.dim());
         let (mut count, mut queries, mut keys) = (0, 0, 0);
         for heads in sequences {
@@ -226,7 +231,8 @@ impl<T: Real> HeadComparison<T> {
             chosen: ways[i].candidate.clone(),
             alternatives: ways.into_iter().map(|way| way.candidate.clone()).collect(),
         });
-        Ok(HeadwiseAttention { heads: heads.collect(), causal: self.causal, scale: self.scale })
+        let HeadComparison { causal, scale, dim, .. } = *self;
+        Ok(HeadwiseAttention { heads: heads.collect(), causal, scale, dim })
     }
 }
 

@@ -6,6 +6,7 @@ mod display;
 mod fit;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod shapes;
+mod state;
 mod trials;
 
 use ndarray::{Array4, ArrayViewMut4, Axis};
@@ -13,6 +14,7 @@ use ndarray::{Array4, ArrayViewMut4, Axis};
 pub use self::budget::HeadBudget;
 pub use self::calibration::{HeadCalibration, HeadComparison};
 pub(super) use self::fit::{Fit, completed, means};
+pub use self::state::HeadwiseState;
 use super::super::input::{Attended, Attention, Heads, TokenElement, in_order};
 use super::super::pairs::ExactAttention;
 use crate::Real;
@@ -29,6 +31,8 @@ pub struct HeadwiseAttention<T: Real> {
     pub(super) heads: Vec<ChosenHead<T>>,
     pub(super) causal: bool,
     pub(super) scale: Option<f64>,
+    /// d, the dimension of queries and keys.
+    pub(super) dim: usize,
 }
 
 /// What one head of keys does, and what else was compared.
@@ -71,11 +75,12 @@ impl<T: Real> HeadwiseAttention<T> {
     /// The outputs, each head in its own way, causal if the calibration was causal. Any lengths will do.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) unless there are as many heads of keys as were calibrated; else the errors of
+    /// [`Shape`](crate::Error::Shape) unless there are as many heads of keys as were calibrated, of this dimension; else the errors of
     /// [`Attention::causal`] and [`Attention::bidirectional`].
     #[inline(never)]
     pub fn attend<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         check_size("the number of heads of the keys", self.heads.len(), heads.keys.dim().1)?;
+        check_size("the dimension of the queries and the keys", self.dim, heads.keys.dim().3)?;
         heads.check_output::<T>(0)?;
         let mut output = Array4::zeros(heads.output_dim());
         let group = heads.queries.dim().1 / self.heads.len().max(1);
@@ -161,38 +166,44 @@ mod stored {
         causal: bool,
         #[serde(with = "crate::exact")]
         scale: Option<f64>,
+        dim: usize,
     }
 
     sealed!(HeadwiseAttention<T>, StoredHeadwise<T>, T, [T: Real]);
 
     impl<T: Real> From<&HeadwiseAttention<T>> for StoredHeadwise<T> {
-        fn from(HeadwiseAttention { heads, causal, scale }: &HeadwiseAttention<T>) -> Self {
+        fn from(HeadwiseAttention { heads, causal, scale, dim }: &HeadwiseAttention<T>) -> Self {
             let head = |head: &ChosenHead<T>| {
                 (head.attention.clone(), head.chosen.clone(), head.alternatives.clone())
             };
-            StoredHeadwise { heads: heads.iter().map(head).collect(), causal: *causal, scale: *scale }
+            StoredHeadwise {
+                heads: heads.iter().map(head).collect(),
+                causal: *causal,
+                scale: *scale,
+                dim: *dim,
+            }
         }
     }
 
     impl<T: Real> TryFrom<StoredHeadwise<T>> for HeadwiseAttention<T> {
         type Error = String;
 
-        fn try_from(StoredHeadwise { heads, causal, scale }: StoredHeadwise<T>) -> Result<Self, String> {
+        fn try_from(stored: StoredHeadwise<T>) -> Result<Self, String> {
+            let StoredHeadwise { heads, causal, scale, dim } = stored;
             exact_of(scale).map_err(|error| error.to_string())?;
             let mut linear = heads.iter().filter_map(|(attention, ..)| attention.as_ref());
-            let d = linear.clone().next().map(|attention| attention.maps[0].dim());
             let fits = |attention: &Attention<T>| {
                 attention.maps.len() == 1
                     && attention.normalised
-                    && Some(attention.maps[0].dim()) == d
+                    && attention.maps[0].dim() == dim
                     && attention.check_shrinkage(1).is_ok()
                     && (!causal || attention.check_causal().is_ok())
             };
-            if heads.is_empty() || !linear.all(fits) {
+            if heads.is_empty() || dim == 0 || !linear.all(fits) {
                 return Err("heads that no calibration gives".into());
             }
             let head = |(attention, chosen, alternatives)| ChosenHead { attention, chosen, alternatives };
-            Ok(HeadwiseAttention { heads: heads.into_iter().map(head).collect(), causal, scale })
+            Ok(HeadwiseAttention { heads: heads.into_iter().map(head).collect(), causal, scale, dim })
         }
     }
 }

@@ -20,55 +20,81 @@ const ROWS: usize = 64;
 /// The most pairs of a head of queries and a sequence from which a shape is chosen.
 const MOST: usize = 8;
 
+/// Pairs of points for which a shape is chosen, with their estimated weights.
+struct WeightedPairs {
+    queries: Array2<f64>,
+    /// The rows of the queries that have weights.
+    rows: Vec<usize>,
+    keys: Array2<f64>,
+    /// One row for each of `rows`, one column for each key.
+    weights: Array2<f64>,
+}
+
 impl<T: Real, E: TokenElement<T>> HeadTokens<'_, T, E> {
-    /// Shaped maps for the pairs that are not exact: without a bias, and truncated to the best rank.
+    /// Shaped maps for the pairs that are not exact: without a bias, and truncated to the best rank for each number of frequencies.
     pub fn shaped_maps(&self, calibration: &HeadCalibration, option: PairOption) -> Result<Vec<NamedMap<T>>> {
+        let pairs = |half| WeightedPairs::of(&self.points(half), option, calibration.causal);
+        let (all, halves) = (pairs(None), self.halves(pairs));
         let mut maps = Vec::new();
-        for shaping in [Shaping::new(), Shaping::new().with_rank_for(calibration.m)?] {
-            let shape = |half| shape(&shaping, &self.points(half), option, calibration.causal);
-            // In few dimensions Sobol' points are better.
-            let map = |shape: &Shape| -> Result<Map<T>> {
-                let (rank, HeadCalibration { m, seed, .. }) = (shape.rank(), calibration);
-                let omega = match shape.is_truncated() {
-                    true => Sobol.draw(rank, *m, *seed),
-                    false => Orthogonal.draw(rank, *m, *seed),
+        for m in &calibration.m {
+            for shaping in [Shaping::new(), Shaping::new().with_rank_for(*m)?] {
+                let shape = all.shape(&shaping)?;
+                let truncated = shape.is_truncated();
+                let name = match truncated {
+                    true => format!("truncated to {}", shape.rank()),
+                    false => "shaped".into(),
                 };
-                shape.build(omega?, Softmax::default())
-            };
-            let whole = shape(None)?;
-            let name = match whole.is_truncated() {
-                true => format!("truncated to {}", whole.rank()),
                 // One of two shapes without truncation is enough.
-                false if maps.is_empty() => "shaped".into(),
-                false => continue,
-            };
-            let halves = self.halves(|half| map(&shape(half)?))?;
-            maps.push(NamedMap { name, map: map(&whole)?, halves });
+                if !maps.iter().any(|map: &NamedMap<T>| map.m == *m && !truncated) {
+                    let map = |shape: &Shape| map_of(shape, *m, calibration.seed);
+                    let of_half = |pairs: &WeightedPairs| map(&pairs.shape(&shaping)?);
+                    let halves = match &halves {
+                        Some([first, second]) => Some([of_half(first)?, of_half(second)?]),
+                        None => None,
+                    };
+                    maps.push(NamedMap { name, m: *m, map: map(&shape)?, halves });
+                }
+            }
         }
         Ok(maps)
     }
 }
 
-/// The shape for pairs of points of queries and keys, without those that are exact.
-fn shape(shaping: &Shaping, points: &[&PairPoints], option: PairOption, causal: bool) -> Result<Shape> {
-    let points: Vec<_> = spread(points.len(), MOST).into_iter().map(|i| points[i]).collect();
-    let queries = concatenated(&Vec::from_iter(points.iter().map(|pair| pair.queries.view())));
-    let keys = concatenated(&Vec::from_iter(points.iter().map(|pair| pair.keys.view())));
-    let chosen: Vec<Vec<usize>> = points.iter().map(|pair| spread(pair.queries.nrows(), ROWS)).collect();
-    let (mut rows, mut weights) =
-        (Vec::new(), Array2::zeros((chosen.iter().map(Vec::len).sum(), keys.nrows())));
-    let (mut query, mut key) = (0, 0);
-    for (pair, chosen) in points.iter().zip(&chosen) {
-        let own = s![rows.len()..rows.len() + chosen.len(), key..key + pair.keys.nrows()];
-        weights.slice_mut(own).assign(&estimated_weights(pair, chosen, option, causal));
-        rows.extend(chosen.iter().map(|i| query + i));
-        (query, key) = (query + pair.queries.nrows(), key + pair.keys.nrows());
+/// The map of a shape. In few dimensions Sobol' points are better.
+fn map_of<T: Real>(shape: &Shape, m: usize, seed: u64) -> Result<Map<T>> {
+    let omega = match shape.is_truncated() {
+        true => Sobol.draw(shape.rank(), m, seed),
+        false => Orthogonal.draw(shape.rank(), m, seed),
+    };
+    shape.build(omega?, Softmax::default())
+}
+
+impl WeightedPairs {
+    /// The pairs of points of queries and keys, in which exact ones have no weight.
+    fn of(points: &[&PairPoints], option: PairOption, causal: bool) -> Self {
+        let points: Vec<_> = spread(points.len(), MOST).into_iter().map(|i| points[i]).collect();
+        let queries = concatenated(&Vec::from_iter(points.iter().map(|pair| pair.queries.view())));
+        let keys = concatenated(&Vec::from_iter(points.iter().map(|pair| pair.keys.view())));
+        let chosen: Vec<Vec<usize>> = points.iter().map(|pair| spread(pair.queries.nrows(), ROWS)).collect();
+        let (mut rows, mut weights) =
+            (Vec::new(), Array2::zeros((chosen.iter().map(Vec::len).sum(), keys.nrows())));
+        let (mut query, mut key) = (0, 0);
+        for (pair, chosen) in points.iter().zip(&chosen) {
+            let own = s![rows.len()..rows.len() + chosen.len(), key..key + pair.keys.nrows()];
+            weights.slice_mut(own).assign(&estimated_weights(pair, chosen, option, causal));
+            rows.extend(chosen.iter().map(|i| query + i));
+            (query, key) = (query + pair.queries.nrows(), key + pair.keys.nrows());
+        }
+        // Where all pairs are exact, or all weights underflow, all count alike.
+        if weights.sum() == 0.0 {
+            weights.fill(1.0);
+        }
+        WeightedPairs { queries, rows, keys, weights }
     }
-    // Where all pairs are exact, or all weights underflow, all count alike.
-    if weights.sum() == 0.0 {
-        weights.fill(1.0);
+
+    fn shape(&self, shaping: &Shaping) -> Result<Shape> {
+        shaping.of_pairs(&self.queries, &self.rows, &self.keys, &self.weights)
     }
-    shaping.of_pairs(&queries, &rows, &keys, &weights)
 }
 
 /// The softmax weights of some queries, 0 for pairs that are not seen or exact.

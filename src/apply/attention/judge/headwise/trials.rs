@@ -52,6 +52,8 @@ pub(super) struct PairPoints {
 /// A map by name, with the maps that are chosen from either half of the sequences, if it depends on them and there are several.
 pub(super) struct NamedMap<T: Real> {
     pub name: String,
+    /// The number of frequencies.
+    pub m: usize,
     pub map: Map<T>,
     pub halves: Option<[Map<T>; 2]>,
 }
@@ -209,7 +211,7 @@ impl<'a, T: Real, E: TokenElement<T>> HeadTokens<'a, T, E> {
         calibration: &HeadCalibration,
         lengths: Lengths,
         option: PairOption,
-        NamedMap { name, map, halves }: &NamedMap<T>,
+        NamedMap { name, m, map, halves }: &NamedMap<T>,
     ) -> Result<Trial<T>> {
         progress::check()?;
         let attention = option.attention(map.clone(), calibration)?;
@@ -230,7 +232,7 @@ impl<'a, T: Real, E: TokenElement<T>> HeadTokens<'a, T, E> {
         let costs = AttentionCosts::new(self.dims[0], map.feature_dim(), self.dims[1]);
         let candidate = HeadCandidate {
             features: name.clone(),
-            m: calibration.m,
+            m: *m,
             window: [option.window.before, option.window.after],
             exact_keys: option.exact_keys,
             share,
@@ -256,22 +258,22 @@ impl<'a, T: Real, E: TokenElement<T>> HeadTokens<'a, T, E> {
 
     /// Maps that are alike for all exact pairs.
     fn fixed_maps(&self, calibration: &HeadCalibration) -> Result<Vec<NamedMap<T>>> {
-        let omega = || Orthogonal.draw(self.dims[0], calibration.m, calibration.seed);
-        let positive = Positive.softmax(omega()?)?;
         // One number is chosen from the tokens, which hardly depends on the sequence.
-        let generalised = Gerf::optimal(self.dims[0], self.mean_squared_sum()?)?.softmax(omega()?)?;
-        Ok(vec![
-            NamedMap { name: "positive".into(), map: positive, halves: None },
-            NamedMap { name: "generalised".into(), map: generalised, halves: None },
-        ])
+        let gerf = Gerf::optimal(self.dims[0], self.mean_squared_sum()?)?;
+        let mut maps = Vec::new();
+        for m in &calibration.m {
+            let omega = || Orthogonal.draw(self.dims[0], *m, calibration.seed);
+            let (positive, generalised) = (Positive.softmax(omega()?)?, gerf.softmax(omega()?)?);
+            for (name, map) in [("positive", positive), ("generalised", generalised)] {
+                maps.push(NamedMap { name: name.into(), m: *m, map, halves: None });
+            }
+        }
+        Ok(maps)
     }
 
-    /// The maps that are chosen from either half of the sequences; `None` if there is one sequence.
-    pub fn halves(&self, map: impl Fn(Option<usize>) -> Result<Map<T>>) -> Result<Option<[Map<T>; 2]>> {
-        match self.sequences.len() {
-            1 => Ok(None),
-            _ => Ok(Some([map(Some(0))?, map(Some(1))?])),
-        }
+    /// What is chosen from either half of the sequences; `None` if there is one sequence.
+    pub fn halves<A>(&self, of_half: impl Fn(Option<usize>) -> A) -> Option<[A; 2]> {
+        (self.sequences.len() > 1).then(|| [of_half(Some(0)), of_half(Some(1))])
     }
 
     /// Points of queries and keys, of all sequences or one half of them.
