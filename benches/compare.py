@@ -3,11 +3,14 @@
 
     python benches/compare.py [--threads T] [--rounds 5] [--repeat 7] [--cases SUBSTRING] [--quick]
         [--out FILE]
+    python benches/compare.py --errors [--repeat DRAWS] [--out FILE]
 
 Needs Python 3.10, cargo, threadpoolctl, and the packages that are to be compared: numpy, torch, jax, scikit-learn, performer-pytorch.
 Those that are not installed are left out; without NumPy, which makes the points, only draws are compared. Writes a Markdown table
 to standard output and to FILE, after the kernels and the threads of each library. Environment variables that keep a library from its
 fastest kernels are unset. It refuses to compare where a library has another number of threads.
+
+With --errors it compares errors instead, of the Gram matrices of three sets of data: see kernel_errors.py.
 
 In every round each case runs here first and then in each peer, R times after a warm-up, on the same T cores (where
 the system can pin processes; else JAX takes all of them unless T is 1). Times are the least of all, the median of
@@ -26,6 +29,7 @@ Every peer is written as its users would write it for speed, and checked against
 - ridge-statistics, ridge-fit, ridge-predict, ridge-search, logistic-fit, cholesky: see ridge_peers.py
 - softmax-sample: 64 classes of n for one point; in PyTorch from the exact softmax of all classes (`C @ h`, softmax,
   multinomial), here from the tree of positive features, whose making is not timed
+- nystroem: Nystroem with as many landmarks, which it makes as many features of; here the best half of them
 - draw-orthogonal: QR of a batch of normal matrices with the signs of R absorbed, times the norms of normal
   rows. Draws here are in double precision.
 """
@@ -52,6 +56,7 @@ from typing import Any
 
 import attention_peers
 import fairness
+import kernel_errors
 import ridge_peers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -131,7 +136,10 @@ def cases(quick: bool) -> list[Case]:
     single = [Case(name, *shape) for shape in shapes for name in names]
     double = [Case(name, *shapes[0], dtype="f64") for name in names]
     fresh = [Case(name, *shapes[0], fresh=True) for name in names]
-    draw = Case("draw-orthogonal", 1, *((256, 1024) if quick else (1024, 4096)), dtype="f64")
+    draws = [
+        Case(name, 1, *((256, 1024) if quick else (1024, 4096)), dtype="f64") for name in ("draw-orthogonal", "draw-paired")
+    ]
+    nystroem = Case("nystroem", 20_000 // part, 64, 256)
     lengths = (1024, 4096) if quick else (1024, 4096, 16384, 65536)
     attention = [Case(name, n, 64, 256) for name in ("attention", "attention-causal") for n in lengths]
     trained = [f"{name}-backward" for name in ("attention", "attention-causal")]
@@ -144,7 +152,7 @@ def cases(quick: bool) -> list[Case]:
     cholesky = [Case("cholesky", 1, 1, 2048 // part, dtype=dtype) for dtype in ("f32", "f64")]
     numbers = (1000, 10_000) if quick else (1000, 10_000, 100_000, 1_000_000)
     sampling = [Case("softmax-sample", n, 64, 128) for n in numbers]
-    return [*single, *double, *fresh, draw, *attention, *backward, *steps, *ridge, *cholesky, *sampling]
+    return [*single, *double, *fresh, *draws, nystroem, *attention, *backward, *steps, *ridge, *cholesky, *sampling]
 
 
 def points_and_frequencies(np: ModuleType, case: Case) -> tuple[Any, Any]:
@@ -291,6 +299,21 @@ def sklearn_maps(_: Modules, case: Case, x: Any, __: Any) -> Iterator[Peer]:
     yield Peer("RBFSampler", lambda: sampler.transform(x), near_kernel)
 
 
+def sklearn_nystroem(modules: Modules, case: Case) -> Iterator[Peer]:
+    np = modules["numpy"]
+    approximation = importlib.import_module("sklearn.kernel_approximation")
+    x = np.random.default_rng(1).random((case.n, case.d), dtype=np.float32) * np.float32(case.d**-0.5)
+    gamma = 1 / (2 * 0.8**2)
+    sampler = approximation.Nystroem(gamma=gamma, n_components=2 * case.m, random_state=1).fit(x[: 4 * case.m])
+
+    def near_kernel(features: Any) -> bool:
+        rows = x[:8].astype(float)
+        exact = np.exp(-gamma * ((rows[:, None] - rows[None]) ** 2).sum(-1))
+        return bool(np.abs(features[:8] @ features[:8].T - exact).max() < 0.05)
+
+    yield Peer("Nystroem", lambda: sampler.transform(x), near_kernel)
+
+
 def torch_draws(modules: Modules, case: Case) -> Iterator[Peer]:
     torch = modules["torch"]
     d, m = case.d, case.m
@@ -328,8 +351,12 @@ def torch_samples(modules: Modules, case: Case) -> Iterator[Peer]:
 
 def peers(modules: Modules, case: Case) -> list[Peer]:
     """The peers of a case that are installed, each checked."""
-    if case.name == "draw-orthogonal":
-        found = list(torch_draws(modules, case)) if "torch" in modules else []
+    if case.name == "nystroem":
+        found = list(sklearn_nystroem(modules, case)) if {"numpy", "sklearn"} <= modules.keys() else []
+    elif case.name.startswith("draw"):
+        # Nobody else couples radii.
+        plain = case.name == "draw-orthogonal" and "torch" in modules
+        found = list(torch_draws(modules, case)) if plain else []
     elif case.name == "softmax-sample":
         found = list(torch_samples(modules, case)) if "torch" in modules else []
     elif case.is_attention():
@@ -417,12 +444,12 @@ def installed(threads: int) -> Modules:
     return modules
 
 
-def build() -> str:
-    """Builds `throughput` and says where it is."""
-    command = ["cargo", "build", "--release", "--example", "throughput", "--message-format=json"]
+def build(example: str) -> str:
+    """Builds an experiment and says where it is."""
+    command = ["cargo", "build", "--release", "--example", example, "--message-format=json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines()]
-    return next(m["executable"] for m in messages if m.get("executable") and m["target"]["name"] == "throughput")
+    return next(m["executable"] for m in messages if m.get("executable") and m["target"]["name"] == example)
 
 
 def machine() -> str:
@@ -474,10 +501,12 @@ def request() -> argparse.Namespace:
     parser.add_argument("--repeat", type=positive_number, metavar="R")
     parser.add_argument("--cases", default="", metavar="SUBSTRING", help="cases whose labels contain this")
     parser.add_argument("--quick", action="store_true", help="fewer points, 2 rounds of 3 repetitions")
+    parser.add_argument("--errors", action="store_true", help="errors of Gram matrices instead of times")
     parser.add_argument("--out", type=Path, metavar="FILE")
     options = parser.parse_args()
     if options.threads > available:
         parser.error(f"there are {available} cores, not {options.threads}")
+    options.draws = options.repeat or 12
     options.rounds = options.rounds or (2 if options.quick else 5)
     options.repeat = options.repeat or (3 if options.quick else 7)
     options.chosen = [case for case in cases(options.quick) if options.cases in case.label()]
@@ -487,15 +516,26 @@ def request() -> argparse.Namespace:
     return options
 
 
+def times(binary: str, options: argparse.Namespace) -> Iterator[str]:
+    """The heading and the rows of the cases."""
+    modules = installed(options.threads)
+    yield heading(modules, binary, options)
+    for case in options.chosen:
+        yield compare(modules, binary, case, options)
+
+
+def errors(binary: str, options: argparse.Namespace) -> Iterator[str]:
+    """The table of errors, of 12 draws unless another number of repetitions is asked for."""
+    numpy = importlib.import_module("numpy")
+    yield from kernel_errors.table(numpy, binary, options.draws)
+
+
 def main() -> None:
     options = request()
-    binary = build()
+    binary = build("gram_errors" if options.errors else "throughput")
     confine(options.threads)
-    modules = installed(options.threads)
-    table = heading(modules, binary, options)
-    print(table, end="")
-    for case in options.chosen:
-        row = compare(modules, binary, case, options)
+    table = ""
+    for row in errors(binary, options) if options.errors else times(binary, options):
         print(row, end="", flush=True)
         table += row
     if options.out:

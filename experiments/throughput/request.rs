@@ -34,6 +34,8 @@ pub enum Case {
     ProjectDense,
     ProjectStructured,
     DrawOrthogonal,
+    DrawPaired,
+    Nystroem,
     Attention,
     AttentionCausal,
     AttentionCausalWindow,
@@ -50,7 +52,7 @@ pub enum Case {
     Peak,
 }
 
-const CASES: [Case; 24] = [
+const CASES: [Case; 26] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -61,6 +63,8 @@ const CASES: [Case; 24] = [
     Case::ProjectDense,
     Case::ProjectStructured,
     Case::DrawOrthogonal,
+    Case::DrawPaired,
+    Case::Nystroem,
     Case::Attention,
     Case::AttentionCausal,
     Case::AttentionCausalWindow,
@@ -90,6 +94,8 @@ impl Case {
             Case::ProjectDense => "project-dense",
             Case::ProjectStructured => "project-structured",
             Case::DrawOrthogonal => "draw-orthogonal",
+            Case::DrawPaired => "draw-paired",
+            Case::Nystroem => "nystroem",
             Case::Attention => "attention",
             Case::AttentionCausal => "attention-causal",
             Case::AttentionCausalWindow => "attention-causal-window",
@@ -110,11 +116,12 @@ impl Case {
     /// Features that there is room for, for each frequency; 0 for cases that are not maps.
     fn width(self) -> usize {
         match self {
-            Case::Positive | Case::Oprf | Case::Poisson => 1,
+            Case::Positive | Case::Oprf | Case::Poisson | Case::Nystroem => 1,
             Case::Trigonometric | Case::Hyperbolic | Case::Gerf => 2,
             // For either value of a sign, of which one is absent from a point.
             Case::AngularHybrid => 8 * SIGNS,
-            Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal => 0,
+            Case::ProjectDense | Case::ProjectStructured => 0,
+            Case::DrawOrthogonal | Case::DrawPaired => 0,
             Case::Attention | Case::AttentionCausal | Case::AttentionCausalWindow | Case::AttentionStep => 0,
             Case::AttentionBackward | Case::AttentionCausalBackward => 0,
             Case::RidgeStatistics | Case::RidgeFit | Case::RidgePredict | Case::RidgeSearch => 0,
@@ -143,9 +150,14 @@ impl Case {
         matches!(self, Case::AttentionBackward | Case::AttentionCausalBackward)
     }
 
+    /// Whether it is a draw of frequencies.
+    fn is_draw(self) -> bool {
+        matches!(self, Case::DrawOrthogonal | Case::DrawPaired)
+    }
+
     /// Whether there are points.
     pub fn has_points(self) -> bool {
-        !matches!(self, Case::DrawOrthogonal | Case::Cholesky | Case::Peak)
+        !self.is_draw() && !matches!(self, Case::Cholesky | Case::Peak)
     }
 }
 
@@ -187,7 +199,7 @@ pub fn read(asked: &command::Request) -> Result<Request, String> {
         d: asked.count("--d", 64, (1, 1 << 20))?,
         m: asked.count("--m", 256, (1, 1 << 24))?,
         // Frequencies are drawn in double precision, whatever is made of them.
-        dtype: if case == Case::DrawOrthogonal { Dtype::F64 } else { dtype },
+        dtype: if case.is_draw() { Dtype::F64 } else { dtype },
         threads: asked.count(
             "--threads",
             std::thread::available_parallelism().map_or(1, usize::from),

@@ -8,9 +8,11 @@ use ndarray::{Array2, ArrayView2, Axis};
 use num_complex::Complex64;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::compose::{Bases, Hybrid};
-use random_features::extend::Lift;
-use random_features::frequency::{Counts, Hadamard, Independent, Orthogonal};
+use random_features::extend::{Coupling, Lift};
+use random_features::frequency::{Counts, Hadamard, Independent, Orthogonal, RadiusCoupling};
+use random_features::kernel::Gaussian;
 use random_features::linalg::{Backend, Scalar};
+use random_features::map::Nystroem;
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::{Method, Projection, Scratch, project as project_tile};
 use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trigonometric, rng};
@@ -89,7 +91,9 @@ where
         }
         Case::ProjectDense => project::<T>(request, Method::Dense),
         Case::ProjectStructured => project::<T>(request, Method::Structured),
-        Case::DrawOrthogonal => Ok(draw_orthogonal(d, m)),
+        Case::DrawOrthogonal => Ok(draw_orthogonal(d, m, Orthogonal)),
+        Case::DrawPaired => Ok(draw_orthogonal(d, m, Orthogonal.with_coupled_radii(RadiusCoupling::Paired))),
+        Case::Nystroem => nystroem::<T>(request),
         Case::Attention
         | Case::AttentionCausal
         | Case::AttentionCausalWindow
@@ -130,6 +134,19 @@ where
         timed(move || Ok(map.features_into(Side::X, black_box(&x), &mut values, &mut log_scales)?))
     };
     Ok(Work::new(run, cost))
+}
+
+/// m Nyström features of 2m landmarks, which are points; half a lengthscale is the mean distance of points.
+fn nystroem<T: Scalar>(request: &Request) -> Result<Work>
+where
+    StandardUniform: Distribution<T>,
+{
+    let Request { d, m, .. } = *request;
+    let few = points::<T>(4 * m, d)?;
+    let features = Nystroem::fit(Gaussian::new(0.8)?, &few, m, 1)?;
+    let mut work = map::<T>(request, features.map()?, &[Lift::Exp, Lift::Exp])?;
+    work.cost.flops = 2.0 * (request.n * features.landmarks().nrows()) as f64 * (d + m) as f64;
+    Ok(work)
 }
 
 /// The solution of a system with the matrix of a kernel of m numbers, made positive definite.
@@ -187,8 +204,8 @@ fn project_tiles<T: Real>(
 }
 
 /// Orthogonal frequencies.
-fn draw_orthogonal(d: usize, m: usize) -> Work {
-    let run = timed(move || Ok(Orthogonal.draw(d, m, rng(black_box(1)).next_u64())?));
+fn draw_orthogonal(d: usize, m: usize, coupling: impl Coupling + 'static) -> Work {
+    let run = timed(move || Ok(coupling.draw(d, m, rng(black_box(1)).next_u64())?));
     let flops = (m / d) as f64 * reflections(d, d) + reflections(d, m % d);
     let written = (d * m * size_of::<f64>()) as f64;
     Work::new(run, Cost { flops, written, ..Cost::default() })

@@ -13,6 +13,7 @@ mod hybrid;
 mod mixture;
 mod part;
 mod shaped;
+mod unbiased;
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2};
 
@@ -29,6 +30,7 @@ pub use hybrid::Hybrid;
 pub use mixture::Mixture;
 pub use part::Part;
 pub(super) use part::{Entry, Known, Size};
+pub use unbiased::UnbiasedNystroem;
 
 use crate::engine::MapPlan;
 use crate::error::Result;
@@ -46,12 +48,15 @@ pub enum Composite<M> {
     Clustered(Clustered<M>),
     /// A map at affinely transformed points.
     Conditioned(Conditioned<M>),
+    /// Nyström features, and features of what they leave of the kernel.
+    UnbiasedNystroem(UnbiasedNystroem<M>),
 }
 
 tagged!(Composite<M>, "a combination of maps" {
     "hybrid" => Hybrid(node: Hybrid<M>),
     "clustered" => Clustered(node: Clustered<M>),
     "conditioned" => Conditioned(node: Conditioned<M>),
+    "unbiased Nyström" => UnbiasedNystroem(node: UnbiasedNystroem<M>),
 });
 
 /// Forwards to the combination.
@@ -61,6 +66,7 @@ macro_rules! of_each {
             Composite::Hybrid($node) => $answer,
             Composite::Clustered($node) => $answer,
             Composite::Conditioned($node) => $answer,
+            Composite::UnbiasedNystroem($node) => $answer,
         }
     };
 }
@@ -75,7 +81,7 @@ macro_rules! into_composite {
     )*};
 }
 
-into_composite!(Hybrid, Clustered, Conditioned);
+into_composite!(Hybrid, Clustered, Conditioned, UnbiasedNystroem);
 
 impl<M> Composite<M> {
     /// The maps that are combined, in the order in which they are written.
@@ -138,7 +144,7 @@ impl<T: Real> Composite<Map<T>> {
         match self {
             Composite::Hybrid(hybrid) => Some(hybrid.log_estimates(x, y)),
             Composite::Conditioned(conditioned) => conditioned.estimates(x, y),
-            Composite::Clustered(_) => None,
+            Composite::Clustered(_) | Composite::UnbiasedNystroem(_) => None,
         }
     }
 
@@ -152,7 +158,7 @@ impl<T: Real> Composite<Map<T>> {
         match self {
             Composite::Hybrid(hybrid) => Some(hybrid.log_estimates_of_pairs(x, y, pairs)),
             Composite::Conditioned(conditioned) => conditioned.estimates_of_pairs(x, y, pairs),
-            Composite::Clustered(_) => None,
+            Composite::Clustered(_) | Composite::UnbiasedNystroem(_) => None,
         }
     }
 
@@ -160,7 +166,7 @@ impl<T: Real> Composite<Map<T>> {
     pub(super) fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
         match self {
             Composite::Conditioned(conditioned) => conditioned.gram(x, y),
-            Composite::Hybrid(_) | Composite::Clustered(_) => None,
+            _ => None,
         }
     }
 }

@@ -149,7 +149,7 @@ pub(super) fn common_kernel<'a, M: Part + 'a>(
 }
 
 /// Whether both kernels are known to be the same.
-fn same_kernel<S: Real>(a: &dyn Kernel<S>, b: &dyn Kernel<S>) -> bool {
+pub(super) fn same_kernel<S: Real>(a: &dyn Kernel<S>, b: &dyn Kernel<S>) -> bool {
     match (a.exponential(), b.exponential()) {
         (Some(a), Some(b)) => a == b,
         _ => a.identity().is_some() && a.identity() == b.identity(),

@@ -7,16 +7,19 @@ use super::landmarks::{greedy, pivoted, spread, uniform};
 use super::leverage::leverage;
 use super::sketch::check_features;
 use super::{Nystroem, RUN, diagonal, points};
+use crate::data::lengthscale::choose;
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::generator::rng;
 use crate::linalg::{Backend, Eigen};
-use crate::map::AnyKernel;
+use crate::map::{AnyKernel, Recipe};
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::{Real, threads};
+use crate::{Real, Side, threads};
 
 /// The number of rows of a Gram matrix that are one piece of work.
 const ROWS: usize = 64;
+/// The most points on which numbers of features are chosen.
+const CHOSEN_ON: usize = 2048;
 
 /// These constructors need the feature `faer` or `ndarray-linalg`.
 impl Nystroem {
@@ -48,6 +51,42 @@ impl Nystroem {
         seed: u64,
     ) -> Result<Self> {
         Nystroem::fit_to(kernel.into(), x, features, seed)
+    }
+
+    /// D features without bias of the points x, n × d: the best Nyström features, and [random features](Recipe::for_kernel) of what they
+    /// leave of K. At most D, and more than D − 2, if no kind is scarce.
+    ///
+    /// How many there are of either kind is chosen from at most 2048 points: one half of them has the features, the other the rest
+    /// r(x) = K(x, x) − K̂(x, x). Of k = 0, … Nyström features those are taken for which (Σ r(x))²/(D − k) is least. Then they are
+    /// [fitted](Nystroem::fit) to all points. Without Nyström features, where the spectrum is flat, the recipe is that of random
+    /// features alone.
+    ///
+    /// ```
+    /// use random_features::Map;
+    /// use random_features::kernel::{Gaussian, Kernel};
+    /// use random_features::map::Nystroem;
+    /// use random_features::ndarray::Array2;
+    /// let x =
+    ///     Array2::from_shape_fn((300, 3), |(i, k)| ((i * (k + 2)) as f64).sin());
+    /// let kernel = Gaussian::new(1.5)?;
+    /// let map: Map<f64> =
+    ///     Nystroem::fit_unbiased(kernel.clone(), &x, 64, 7)?.draw(1)?;
+    /// let exact = kernel.gram(&x, &x)?;
+    /// let rest = (map.gram(&x, &x)? - &exact).mapv(|v| v * v).sum().sqrt();
+    /// assert!(rest / exact.mapv(|v| v * v).sum().sqrt() < 0.03);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if D is below the number of features of a frequency, one or two; the errors of
+    /// [`Recipe::for_kernel`] and [`fit`](Nystroem::fit).
+    pub fn fit_unbiased<T: Real>(
+        kernel: impl Into<AnyKernel>,
+        x: &ArrayRef2<T>,
+        features: usize,
+        seed: u64,
+    ) -> Result<Recipe> {
+        Nystroem::unbiased_of(kernel.into(), x, features, seed)
     }
 
     /// The features of m of the points x, n × d, all of which are equally likely to be landmarks.
@@ -153,6 +192,78 @@ impl Nystroem {
     }
 
     #[inline(never)]
+    fn unbiased_of<T: Real>(
+        kernel: AnyKernel,
+        x: &ArrayRef2<T>,
+        features: usize,
+        seed: u64,
+    ) -> Result<Recipe> {
+        let x = points(&kernel, x)?;
+        if x.nrows() == 0 {
+            return Err(Error::NoData { what: "a choice of landmarks" });
+        }
+        let random = |m| Recipe::for_kernel(kernel.clone(), x.ncols(), m);
+        // Random features come by ones or twos.
+        let each = random(1)?.feature_dim();
+        if features < each {
+            let (name, value) = ("the number of features D", features as f64);
+            return Err(Error::Parameter { name, value, domain: "at least the features of one frequency" });
+        }
+        match Nystroem::best_share(&kernel, &x, (features, each), seed)? {
+            0 => random(features / each),
+            own => {
+                let own = Nystroem::fit_to(kernel.clone(), &x, own, seed)?;
+                let rest = random((features - own.feature_dim()) / each)?;
+                own.unbiased(rest)
+            }
+        }
+    }
+
+    /// How many of D features to take from Nyström, beside random ones that come by `each`.
+    fn best_share(
+        kernel: &AnyKernel,
+        x: &Array2<f64>,
+        (features, each): (usize, usize),
+        seed: u64,
+    ) -> Result<usize> {
+        let rows = choose(x.nrows(), x.nrows().min(CHOSEN_ON), &mut rng(seed));
+        // Points next to each other may be alike.
+        let half =
+            |first: usize| x.select(Axis(0), &Vec::from_iter(rows.iter().skip(first).step_by(2).copied()));
+        let [judged, fitted] = [half(0), half(1)];
+        let most = features.saturating_sub(each).min(fitted.nrows());
+        if most == 0 {
+            return Ok(0);
+        }
+        let own = diagonal(kernel, &judged)?;
+        let fit = Nystroem::fit_to(kernel.clone(), &fitted, most, seed)?;
+        let rests = fit.rests(&judged, &own)?;
+        let price = |k: usize| rests[k] * rests[k] / (features - k) as f64;
+        let counts = (0..rests.len()).filter(|k| (features - k).is_multiple_of(each));
+        Ok(counts.min_by(|a, b| price(*a).total_cmp(&price(*b))).unwrap_or(0))
+    }
+
+    /// Σ (K(x, x) − K̂(x, x)) over points, relative to the largest K(x, x), for the first k features, k = 0, 1, …
+    fn rests(&self, x: &Array2<f64>, own: &[f64]) -> Result<Vec<f64>> {
+        let unit = own.iter().copied().fold(0.0, f64::max);
+        if unit == 0.0 {
+            return Ok(vec![0.0]);
+        }
+        let (values, scales) = self.map::<f64>()?.features(Side::X, x)?.into_parts();
+        let mut sums = vec![0.0; self.feature_dim() + 1];
+        for ((values, scale), own) in values.rows().into_iter().zip(&scales).zip(own) {
+            let mut rest = own / unit;
+            sums[0] += rest;
+            for (sum, value) in sums[1..].iter_mut().zip(values) {
+                // The scale of features that are all 0 may be of any size.
+                rest -= if *value == 0.0 { 0.0 } else { value * value * (2.0 * scale - unit.ln()).exp() };
+                *sum += f64::max(rest, 0.0);
+            }
+        }
+        Ok(sums)
+    }
+
+    #[inline(never)]
     fn of_choice<T: Real>(
         kernel: AnyKernel,
         x: &ArrayRef2<T>,
@@ -177,28 +288,13 @@ impl Nystroem {
         check_positive("the number of landmarks", landmarks.nrows())?;
         let target = super::valued(&kernel, landmarks.ncols())?;
         super::check_points("the landmarks", &landmarks, kernel.lengthscale())?;
-        let mut gram = target.gram(&landmarks, &landmarks)?;
+        let gram = target.gram(&landmarks, &landmarks)?;
         check_finite("the kernel values of the landmarks", &gram)?;
         // Values are exponentials of logarithms, whose size is that of their rounding errors in units of ε.
         let logs = gram.diag().into_iter().filter(|own| **own > 0.0).map(|own| own.ln().abs());
         let rounding = f64::EPSILON * logs.fold(1.0, f64::max);
-        // K(zⱼ, zⱼ)^(−½), without which landmarks of small values would be lost beside those of large ones.
-        let scales = gram.diag().mapv(|own: f64| if own > 0.0 { own.sqrt().recip() } else { 0.0 });
-        gram *= &scales;
-        gram *= &scales.view().insert_axis(Axis(1));
-        let Eigen { values, vectors, .. } = Backend::default().eigen(&gram)?;
-        let m = values.len();
-        let least = m as f64 * rounding * values.last().copied().unwrap_or(0.0);
-        let kept = values.iter().filter(|value| **value > least.max(0.0)).count();
-        if kept == 0 {
-            return Err(Error::Unsupported { what: ZERO });
-        }
-        // Eigenvalues ascend; features begin with the largest.
-        let mut factor = vectors.slice(s![.., m - kept..; -1]).t().to_owned();
-        for (mut row, value) in factor.rows_mut().into_iter().zip(values.iter().rev()) {
-            row /= value.sqrt();
-            row *= &scales;
-        }
+        // A kernel of one's own may be rounded to few digits.
+        let factor = factor_of(gram, rounding, f64::INFINITY)?;
         Nystroem::of_parts(kernel, landmarks, factor)
     }
 
@@ -243,6 +339,33 @@ impl Nystroem {
     }
 }
 
+/// The factor A = Λ^(−½)UᵀS of kernel values of landmarks with these relative rounding errors. An eigenvalue may be negative by this
+/// share of the largest one.
+pub(super) fn factor_of(mut gram: Array2<f64>, rounding: f64, negative: f64) -> Result<Array2<f64>> {
+    // K(zⱼ, zⱼ)^(−½), without which landmarks of small values would be lost beside those of large ones.
+    let scales = gram.diag().mapv(|own: f64| if own > 0.0 { own.sqrt().recip() } else { 0.0 });
+    gram *= &scales;
+    gram *= &scales.view().insert_axis(Axis(1));
+    let Eigen { values, vectors, .. } = Backend::default().eigen(&gram)?;
+    let m = values.len();
+    let largest = values.last().copied().unwrap_or(0.0);
+    if let Some(least) = values.first().copied().filter(|least| *least < -negative * largest) {
+        let (name, domain) = ("the smallest eigenvalue of the kernel values", "not negative, up to rounding");
+        return Err(Error::Parameter { name, value: least, domain });
+    }
+    let kept = values.iter().filter(|value| **value > f64::max(m as f64 * rounding * largest, 0.0)).count();
+    if kept == 0 {
+        return Err(Error::Unsupported { what: ZERO });
+    }
+    // Eigenvalues ascend; features begin with the largest.
+    let mut factor = vectors.slice(s![.., m - kept..; -1]).t().to_owned();
+    for (mut row, value) in factor.rows_mut().into_iter().zip(values.iter().rev()) {
+        row /= value.sqrt();
+        row *= &scales;
+    }
+    Ok(factor)
+}
+
 /// What is refused where a kernel is 0.
 const ZERO: &str = "landmarks at all of which the kernel is 0";
 
@@ -250,7 +373,7 @@ const ZERO: &str = "landmarks at all of which the kernel is 0";
 type Choice<'a> = dyn Fn(&AnyKernel, &Array2<f64>, usize) -> Result<Vec<usize>> + 'a;
 
 /// Rejects counts that so many points do not have.
-fn check_count(name: &'static str, count: usize, most: usize) -> Result<()> {
+pub(super) fn check_count(name: &'static str, count: usize, most: usize) -> Result<()> {
     if most == 0 {
         return Err(Error::NoData { what: "a choice of landmarks" });
     }
@@ -259,4 +382,10 @@ fn check_count(name: &'static str, count: usize, most: usize) -> Result<()> {
     if fits { Ok(()) } else { Err(Error::Parameter { name, value: count as f64, domain }) }
 }
 
-once!(Nystroem::of_points::<T>, Nystroem::fit_to::<T>, Nystroem::of_choice::<T>, Nystroem::truncated::<T>,);
+once!(
+    Nystroem::of_points::<T>,
+    Nystroem::fit_to::<T>,
+    Nystroem::unbiased_of::<T>,
+    Nystroem::of_choice::<T>,
+    Nystroem::truncated::<T>,
+);

@@ -51,27 +51,27 @@ pub(super) fn pivoted(
     m: usize,
     rng: &mut Generator,
 ) -> Result<Vec<usize>> {
-    pivots(kernel, x, m, |residuals| drawn(residuals, rng))
+    pivots(&*valued(kernel, x.ncols())?, diagonal(kernel, x)?, x, m, |residuals| drawn(residuals, rng))
 }
 
 /// Rows at which most of K(x, x) is left; the first of several.
 pub(super) fn greedy(kernel: &AnyKernel, x: &Array2<f64>, m: usize) -> Result<Vec<usize>> {
-    pivots(kernel, x, m, |residuals| {
+    pivots(&*valued(kernel, x.ncols())?, diagonal(kernel, x)?, x, m, |residuals| {
         let better = |best: usize, i: usize| if residuals[i] > residuals[best] { i } else { best };
         (0..residuals.len()).reduce(better).filter(|i| residuals[*i] > 0.0)
     })
 }
 
-/// The pivots of a Cholesky decomposition of the Gram matrix of x, until nothing but rounding is left.
-fn pivots(
-    kernel: &AnyKernel,
+/// The pivots of a Cholesky decomposition of the Gram matrix of x, whose diagonal is given, until nothing but rounding is left.
+pub(super) fn pivots(
+    kernel: &dyn Kernel<f64>,
+    mut residuals: Vec<f64>,
     x: &Array2<f64>,
     m: usize,
     mut choose: impl FnMut(&[f64]) -> Option<usize>,
 ) -> Result<Vec<usize>> {
     check_memory("rows of a Cholesky factor", x.nrows(), m.saturating_mul(size_of::<f64>()))?;
-    let mut residuals = diagonal(kernel, x)?;
-    let (kernel, d) = (valued(kernel, x.ncols())?, x.ncols());
+    let d = x.ncols();
     let floors: Vec<f64> = residuals.iter().map(|start| ROUNDING * start).collect();
     let mut factors = vec![Factor::default(); residuals.len().div_ceil(ROWS)];
     let mut chosen = Vec::new();
@@ -84,7 +84,7 @@ fn pivots(
         let points = slice_of(x).chunks(ROWS * d).zip(floors.chunks(ROWS));
         let blocks = factors.iter_mut().zip(residuals.chunks_mut(ROWS)).zip(points);
         threads::for_each(blocks, |((factor, residuals), (x, floors))| {
-            factor.extend(kernel.as_ref(), x, &column, residuals, floors);
+            factor.extend(kernel, x, &column, residuals, floors);
         });
         residuals[pivot] = 0.0;
         chosen.push(pivot);

@@ -8,12 +8,15 @@ mod fitted;
 mod landmarks;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) mod leverage;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod precomputed;
 mod sketch;
 mod values;
 
 use ndarray::{Array2, ArrayRef2};
 
-use super::{AnyKernel, Map, Recipe, SketchDraw, Sketched};
+use super::compose::{Part, UnbiasedNystroem};
+use super::{AnyKernel, Map, PlainRecipe, Recipe, SketchDraw, Sketched};
 use crate::Real;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
@@ -53,7 +56,9 @@ use values::{Landmarks, check_points, valued};
 /// | [`pivoted`](Nystroem::pivoted) | points drawn by what is left of K: randomly pivoted Cholesky |
 /// | [`leverage`](Nystroem::leverage) | points drawn by ridge leverage scores, which say how little others determine a point |
 /// | [`greedy`](Nystroem::greedy) | the point at which most of K is left, which takes outliers first |
+/// | [`fit_unbiased`](Nystroem::fit_unbiased) | as for `fit`, with random features of the rest: no bias |
 /// | [`new`](Nystroem::new) | your own |
+/// | [`pivots_of_gram`](Nystroem::pivots_of_gram) | objects whose kernel values are given, with [`factor_of_gram`](Nystroem::factor_of_gram) |
 /// | [`from_parts`](Nystroem::from_parts) | your own, with a factor A of your own |
 ///
 /// Features are computed in `f64` for points of any scalar. Near the landmarks, distances of the Gaussian kernel follow from products;
@@ -146,9 +151,54 @@ impl Nystroem {
         self.sketch.factor.nrows()
     }
 
+    /// These features φ and random features of what they leave of K, as a map or a recipe: estimates **without bias**, whose variance is
+    /// that of features of the rest K − K̂.
+    ///
+    /// ```
+    /// use random_features::kernel::Gaussian;
+    /// use random_features::map::Nystroem;
+    /// use random_features::ndarray::Array2;
+    /// use random_features::{Map, Recipe};
+    /// let x =
+    ///     Array2::from_shape_fn((300, 3), |(i, k)| ((i * (k + 2)) as f64).sin());
+    /// let kernel = Gaussian::new(1.0)?;
+    /// let rest = Recipe::for_kernel(kernel.clone(), 3, 16)?;
+    /// let recipe =
+    ///     Nystroem::fit(kernel, &x, 32, 7)?.unbiased(rest)?;
+    /// let map: Map<f64> = recipe.draw(1)?;
+    /// assert_eq!(map.feature_dim(), 32 + 2 * 16);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Definition
+    /// The features are φ(x) and f(x) − B φ(x) for features f that estimate K without bias. B = (A f(Z))ᵀ holds the features of the
+    /// landmarks Z. A K Aᵀ = 1, for all of A but those of your own, makes E\[(f(x) − Bφ(x))·(f(y) − Bφ(y))\] = K(x, y) − K̂(x, y). At
+    /// landmarks, before a [truncation](Nystroem::truncated), the second part is 0.
+    ///
+    /// The variance is that of K̂'s rest, about (mean of K(x, x) − K̂(x, x))²/m on the points: small where the spectrum decays. No
+    /// closed form is known. With a linear algebra `Nystroem::fit_unbiased` chooses how many features of either kind to take.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if f is not known to estimate K without bias, or, when a map is made of it, unless A K Aᵀ = 1;
+    /// [`Shape`](Error::Shape) if f is for another dimension; the errors of [`Recipe::build`] for features of the landmarks.
+    ///
+    /// # Cost
+    /// A point takes its features of both kinds, and D_φ D_f for B.
+    ///
+    /// # References
+    /// New.
+    pub fn unbiased<M: Part>(&self, features: M) -> Result<M> {
+        let nystroem = M::of_plain(self.plain())?;
+        M::of_composite(UnbiasedNystroem { nystroem, features }.into())
+    }
+
     /// The map as plain data, in which form it is stored. It is drawn, since nothing is random, and serves this kernel alone.
     pub fn recipe(&self) -> Recipe {
-        Sketched.recipe(SketchDraw::new(self.sketch.clone()).of_seed(0), self.kernel.clone())
+        Recipe::Plain(self.plain())
+    }
+
+    fn plain(&self) -> PlainRecipe {
+        PlainRecipe::new(Sketched, SketchDraw::new(self.sketch.clone()).of_seed(0), self.kernel.clone())
     }
 
     /// The map for points of scalar T.

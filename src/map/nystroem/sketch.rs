@@ -44,6 +44,16 @@ impl NystroemSketch {
         Ok(NystroemSketch { landmarks, factor, kernel })
     }
 
+    /// z, M × d.
+    pub fn landmarks(&self) -> &Array2<f64> {
+        &self.landmarks
+    }
+
+    /// A, D × M.
+    pub fn factor(&self) -> &Array2<f64> {
+        &self.factor
+    }
+
     /// M, the number of landmarks.
     pub fn landmark_count(&self) -> usize {
         self.landmarks.nrows()

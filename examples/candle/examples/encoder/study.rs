@@ -7,11 +7,12 @@ use crate::choice::{Choice, Pass};
 use crate::outcome::Outcome;
 use crate::reader::Reader;
 use crate::request::Request;
+use crate::retrieval::NEAREST;
 use crate::text::{Excerpt, Text};
 use crate::ways::{Settings, WAYS};
 
-/// Characters of text for each token that is needed: there are fewer to a token.
-const CHARACTERS: usize = 8;
+/// Bytes of text for each token that is needed: there are fewer to a token.
+const BYTES: usize = 8;
 
 /// A model with what it reads, and the ways of attending that were chosen on some segments.
 pub struct Study {
@@ -32,7 +33,7 @@ impl Study {
         if request.length > positions {
             return Err(format!("the model knows {positions} places: --length may not be above").into());
         }
-        let excerpts = text.segments(request.segments + request.calibration, CHARACTERS * request.length);
+        let excerpts = text.segments(request.segments + request.calibration, BYTES * request.length)?;
         let pass = |excerpts: &[Excerpt]| {
             let tokens = excerpts.iter().map(|excerpt| reader.exactly(&excerpt.text, request.length));
             Pass::new(&bert, &tokens.collect::<Outcome<Vec<_>>>()?)
@@ -51,6 +52,13 @@ impl Study {
         let choose = |way| Choice::new(way, &calibration, Settings { features, pairs, seed });
         let own: Vec<_> = own.into_iter().map(|excerpt| excerpt.verses).collect();
         let passages = text.passages(request.passages, &own);
+        if passages.len() <= NEAREST {
+            return Err(format!(
+                "the text has {} passages: {NEAREST} others are sought for each",
+                passages.len()
+            )
+            .into());
+        }
         Ok(Study {
             choices: WAYS.iter().map(choose).collect::<Outcome<_>>()?,
             segments,
@@ -58,7 +66,7 @@ impl Study {
                 .iter()
                 .map(|passage| reader.tokens(&passage.text, positions))
                 .collect::<Outcome<_>>()?,
-            long: reader.exactly(&text.beginning(CHARACTERS * request.longest).text, request.longest)?,
+            long: reader.exactly(&text.beginning(BYTES * request.longest).text, request.longest)?,
             bert,
         })
     }

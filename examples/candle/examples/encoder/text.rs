@@ -14,7 +14,25 @@ const BUNDLED: &[u8] = include_bytes!("../../../../experiments/data/charlm/new-t
 /// Verses of a passage.
 const OF_A_PASSAGE: usize = 3;
 
-/// The verses, or paragraphs, of a text.
+/// Bytes of a verse from which on it is divided at words, so that long paragraphs are many verses.
+const OF_A_VERSE: usize = 400;
+
+/// The verses of a line.
+fn verses_of(line: &str) -> Vec<String> {
+    let mut verses: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        match verses.last_mut() {
+            Some(verse) if verse.len() < OF_A_VERSE => {
+                verse.push(' ');
+                verse.push_str(word);
+            }
+            _ => verses.push(word.to_owned()),
+        }
+    }
+    verses
+}
+
+/// The verses of a text, which are its lines or parts of these.
 pub struct Text {
     verses: Vec<String>,
 }
@@ -40,8 +58,7 @@ impl Text {
     }
 
     fn of(text: &str) -> Outcome<Self> {
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        match lines.map(str::to_owned).collect::<Vec<_>>() {
+        match text.lines().flat_map(verses_of).collect::<Vec<_>>() {
             verses if verses.is_empty() => Err("the text has no words".into()),
             verses => Ok(Text { verses }),
         }
@@ -52,20 +69,24 @@ impl Text {
         self.verses.iter().flat_map(|verse| verse.split(|c: char| !c.is_alphabetic()))
     }
 
-    /// Excerpts that begin at even distances, `count` of them, each of at least so many characters where the text has them.
-    pub fn segments(&self, count: usize, characters: usize) -> Vec<Excerpt> {
+    /// Excerpts that begin at even distances, `count` of them, each of at least so many bytes. They share no verse.
+    pub fn segments(&self, count: usize, bytes: usize) -> Outcome<Vec<Excerpt>> {
         let first = |number: usize| (2 * number + 1) * self.verses.len() / (2 * count);
-        (0..count).map(|number| self.excerpt(first(number), characters)).collect()
+        let segments: Vec<_> = (0..count).map(|number| self.excerpt(first(number), bytes)).collect();
+        match segments.is_sorted_by(|one, next| one.verses.end <= next.verses.start) {
+            true => Ok(segments),
+            false => Err(format!("the text is too short for {count} segments of {bytes} bytes").into()),
+        }
     }
 
-    /// The first verses, of at least so many characters together, if the text has them.
-    pub fn beginning(&self, characters: usize) -> Excerpt {
-        self.excerpt(0, characters)
+    /// The first verses, of at least so many bytes together, if the text has them.
+    pub fn beginning(&self, bytes: usize) -> Excerpt {
+        self.excerpt(0, bytes)
     }
 
-    fn excerpt(&self, first: usize, characters: usize) -> Excerpt {
+    fn excerpt(&self, first: usize, bytes: usize) -> Excerpt {
         let (mut end, mut sum) = (first, 0);
-        while sum < characters && end < self.verses.len() {
+        while sum < bytes && end < self.verses.len() {
             sum += self.verses[end].len();
             end += 1;
         }
@@ -76,8 +97,9 @@ impl Text {
         Excerpt { text: self.verses[verses.clone()].join(" "), verses }
     }
 
-    /// Up to so many passages that begin at even distances; those that share a verse with one of `others` are left out.
+    /// Up to so many passages that begin at even distances and share no verse, nor one with `others`.
     pub fn passages(&self, count: usize, others: &[Range<usize>]) -> Vec<Excerpt> {
+        let count = count.min(self.verses.len() / OF_A_PASSAGE).max(1);
         let passage = |number: usize| {
             let first = number * self.verses.len() / count;
             first..(first + OF_A_PASSAGE).min(self.verses.len())

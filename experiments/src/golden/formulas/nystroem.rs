@@ -1,20 +1,24 @@
 //! Nyström features of given landmarks, and landmarks of given points.
 
 use ndarray::{Array2, Axis};
+use random_features::extend::Radius;
+use random_features::frequency::Frequencies;
 use random_features::kernel::Gaussian;
 use random_features::map::{AnyKernel, Nystroem};
-use random_features::{Map, Side};
+use random_features::theory::Law;
+use random_features::{Map, Side, Trigonometric};
 
 use super::Outcome;
 use super::case::{Case, Found, number, parts};
 
-/// Leverage scores and corrected residuals come later.
+/// Leverage scores are not public.
 pub fn nystroem(case: &Case) -> Result<Outcome, String> {
     let found = match case.formula {
         "nystrom.estimate.gaussian" => estimate(case)?,
         "nystrom.gradient.gaussian" => gradient(case)?,
         "nystrom.greedy.gaussian" => greedy(case)?,
-        "nystrom.leverage.gaussian" | "nystrom.residual_estimate.trig.gaussian" => return Ok(Outcome::Later),
+        "nystrom.residual_estimate.trig.gaussian" => residual_estimate(case)?,
+        "nystrom.leverage.gaussian" => return Ok(Outcome::Later),
         _ => None,
     };
     found.map(Outcome::Computed).ok_or(super::unknown(case.formula))
@@ -32,6 +36,19 @@ fn map(case: &Case) -> Result<Map<f64>, String> {
 fn estimate(case: &Case) -> Found {
     let (x, y) = case.points()?;
     number(map(case)?.log_estimate(&x, &y).map_err(|e| e.to_string())?)
+}
+
+/// An estimate made unbiased by cosines and sines of given frequencies.
+fn residual_estimate(case: &Case) -> Found {
+    let (kernel, w, landmarks) = (kernel(case)?, case.matrix("W")?, case.matrix("landmarks")?);
+    let (x, y) = case.points()?;
+    let estimate = || {
+        let m = w.nrows();
+        let law = Law::independent(m).with_radius(Radius::Chi);
+        let random: Map<f64> = Trigonometric.build(Frequencies::from_parts(w, law)?, kernel.clone())?;
+        Nystroem::new(kernel, &landmarks)?.unbiased(random)?.log_estimate(&x, &y)
+    };
+    number(estimate().map_err(|e: random_features::Error| e.to_string())?)
 }
 
 /// The gradient of φ(x)·φ(y) with respect to x.

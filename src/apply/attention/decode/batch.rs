@@ -1,6 +1,6 @@
 //! Batches of [`CausalState`]: prompts that are taken in at once, and sequences that come, go and fork.
 
-use ndarray::Array4;
+use ndarray::{Array4, ArrayRef, Ix4};
 
 use super::super::input::{Attended, Heads, NonPositive, TokenElement, in_order, threads_of_each};
 use super::super::linear::JobWithOutputs;
@@ -50,8 +50,16 @@ impl<T: Real> CausalState<T> {
     /// queries; [`Memory`](Error::Memory) if there is no memory for the outputs; [`Cancelled`](Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it. Nothing has been taken in then.
     pub fn prefill<E: TokenElement<T>>(&mut self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        self.check_prefill(heads)?;
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.prefill_into(heads, &mut output)?;
+        Ok(Attended::new(output, non_positive))
+    }
+
+    /// Refuses tokens that do not fit, or for which there is no memory.
+    pub(in super::super) fn check_prefill<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> Result<()> {
         let [batch, of_keys, d_v] = self.shape;
-        let ((b, _, n, d), (_, found, _, _)) = (heads.queries.dim(), heads.keys.dim());
+        let ((b, _, n, d), (_, found, l, _)) = (heads.queries.dim(), heads.keys.dim());
         let sequences = b.saturating_mul(heads.ranges().len());
         check_size(
             "the number of sequences, which is the batch size unless these have offsets,",
@@ -66,15 +74,23 @@ impl<T: Real> CausalState<T> {
         }
         heads.check_output::<T>(0)?;
         heads.check_count::<T>()?;
-        // Tokens in the window are copied, at first with all behind them.
+        // Tokens in the window are copied, at first with all behind them, and kept.
         let of_token = d.saturating_add(d_v).saturating_mul(2 * size_of::<T>());
+        let kept = b.saturating_mul(of_keys).saturating_mul(l.min(self.attention.window.before));
+        check_memory("tokens of windows", kept, of_token)?;
         let windowed = if self.attention.window.is_none() { 0 } else { of_token };
         let each = windowed.saturating_add(self.attention.exact.bytes_of_key::<T>(d));
-        check_memory("tokens of which some have exact weights", heads.keys.dim().2, each)?;
-        let mut output = Array4::zeros(heads.output_dim());
-        let non_positive =
-            self.take_in(in_order_of_heads(heads, self.attention.with_outputs(heads, &mut output)))?;
-        Ok(Attended::new(output, non_positive))
+        check_memory("tokens of which some have exact weights", l, each)
+    }
+
+    /// Takes in tokens that were [checked](CausalState::check_prefill), and writes the outputs of their queries. It fails only if a
+    /// [watcher](crate::progress::watch) stops it; nothing has been taken in then.
+    pub(in super::super) fn prefill_into<E: TokenElement<T>>(
+        &mut self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<NonPositive> {
+        self.take_in(in_order_of_heads(heads, self.attention.with_outputs(heads, out)))
     }
 
     /// Takes in the jobs of all heads, or, if the work is stopped, none.
@@ -98,16 +114,33 @@ impl<T: Real> CausalState<T> {
     /// nothing has changed then.
     #[inline(never)]
     pub fn select(&mut self, sequences: &[usize]) -> Result<()> {
+        self.check_select(sequences)?;
+        self.keep(sequences);
+        Ok(())
+    }
+
+    /// Refuses sequences that do not exist, or for whose forks there is no memory.
+    pub(in super::super) fn check_select(&self, sequences: &[usize]) -> Result<()> {
         let [batch, heads, _] = self.shape;
         if let Some(row) = sequences.iter().position(|b| *b >= batch) {
             let (what, value) = ("the sequences to select", sequences[row] as f64);
             return Err(Error::Entry { what, row, value, domain: "below the number of sequences" });
         }
-        let mut left = vec![0; batch];
-        sequences.iter().for_each(|b| left[*b] += 1);
-        let forks = left.iter().map(|count: &usize| count.saturating_sub(1)).sum::<usize>();
+        let forks = self.uses(sequences).into_iter().map(|count| count.saturating_sub(1)).sum::<usize>();
         check_memory("forks of heads", forks.saturating_mul(heads), self.bytes_of_fork())?;
-        check_memory("heads", sequences.len().saturating_mul(heads), size_of::<Head<T>>())?;
+        check_memory("heads", sequences.len().saturating_mul(heads), size_of::<Head<T>>())
+    }
+
+    /// How often each sequence is selected.
+    fn uses(&self, sequences: &[usize]) -> Vec<usize> {
+        let mut uses = vec![0; self.shape[0]];
+        sequences.iter().for_each(|b| uses[*b] += 1);
+        uses
+    }
+
+    /// Keeps sequences that exist.
+    pub(in super::super) fn keep(&mut self, sequences: &[usize]) {
+        let (heads, mut left) = (self.shape[1], self.uses(sequences));
         let mut all: Vec<Option<Head<T>>> = std::mem::take(&mut self.heads).into_iter().map(Some).collect();
         for b in sequences {
             left[*b] -= 1;
@@ -117,7 +150,6 @@ impl<T: Real> CausalState<T> {
             );
         }
         self.shape[0] = sequences.len();
-        Ok(())
     }
 
     /// Appends the sequences of another state, such as prompts that came later.
@@ -126,12 +158,23 @@ impl<T: Real> CausalState<T> {
     /// [`Merge`](Error::Merge) if it is a state of another attention, or of other numbers of heads or dimensions; nothing has changed then.
     #[inline(never)]
     pub fn append(&mut self, other: Self) -> Result<()> {
+        self.check_append(&other)?;
+        self.extend(other);
+        Ok(())
+    }
+
+    /// Refuses sequences of another attention.
+    pub(in super::super) fn check_append(&self, other: &Self) -> Result<()> {
         if self.shape[1..] != other.shape[1..] || !self.attention.is_same(&other.attention) {
             return Err(Error::Merge { reason: "their attention, numbers of heads or dimensions differ" });
         }
+        Ok(())
+    }
+
+    /// Appends sequences of the same attention.
+    pub(in super::super) fn extend(&mut self, other: Self) {
         self.heads.extend(other.heads);
         self.shape[0] += other.shape[0];
-        Ok(())
     }
 }
 

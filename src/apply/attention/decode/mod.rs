@@ -6,3 +6,4 @@ mod state;
 mod step;
 
 pub use self::state::CausalState;
+pub(super) use self::step::SHARED;

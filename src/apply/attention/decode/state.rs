@@ -153,7 +153,7 @@ impl<T: Real> CausalState<T> {
     }
 
     /// The most tokens of a sequence.
-    fn longest(&self) -> usize {
+    pub(super) fn longest(&self) -> usize {
         self.heads.iter().map(Head::length).fold(0, usize::max)
     }
 
@@ -162,7 +162,6 @@ impl<T: Real> CausalState<T> {
     }
 
     /// The numbers of sequences and of heads of keys, d_v, and d.
-    #[cfg(feature = "serde")]
     pub(in super::super) fn sizes(&self) -> [usize; 4] {
         let [batch, heads, d_v] = self.shape;
         [batch, heads, d_v, self.dim()]

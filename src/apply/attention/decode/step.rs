@@ -17,7 +17,7 @@ use crate::threads;
 use crate::whole::all_or_none;
 
 /// Multiplications of a step from which on threads share its heads.
-const SHARED: usize = 1 << 20;
+pub(in super::super) const SHARED: usize = 1 << 20;
 
 /// Queries of a step: `group` for each head of keys.
 #[derive(Clone, Copy)]
@@ -41,11 +41,32 @@ impl<T: Real> CausalState<T> {
         keys: &ArrayRef3<E>,
         values: &ArrayRef3<E>,
     ) -> Result<Attended<T, Ix3>> {
+        self.check_step(queries, keys, values)?;
+        Ok(self.take_step(queries, keys, values))
+    }
+
+    /// Refuses a step whose sizes do not fit, or for whose outputs there is no memory.
+    pub(in super::super) fn check_step<E>(
+        &self,
+        queries: &ArrayRef3<E>,
+        keys: &ArrayRef3<E>,
+        values: &ArrayRef3<E>,
+    ) -> Result<()> {
         self.check_tokens(keys, values)?;
-        let group = self.check_queries(queries)?;
+        self.check_queries(queries).map(drop)
+    }
+
+    /// A step that was [checked](CausalState::check_step).
+    pub(in super::super) fn take_step<E: TokenElement<T>>(
+        &mut self,
+        queries: &ArrayRef3<E>,
+        keys: &ArrayRef3<E>,
+        values: &ArrayRef3<E>,
+    ) -> Attended<T, Ix3> {
+        let group = queries.len_of(Axis(1)) / self.shape[1].max(1);
         let (queries, keys, values) = (rows(queries), rows(keys), rows(values));
         let tokens = KeyRun::new(E::numbers(keys.view()), E::numbers(values.view()));
-        Ok(self.outputs(Some(tokens), Queries { rows: E::numbers(queries.view()), group }))
+        self.outputs(Some(tokens), Queries { rows: E::numbers(queries.view()), group })
     }
 
     /// Takes in the next token's keys, \[batch, heads of keys, d\], and values, \[batch, heads of keys, d_v\].
@@ -167,10 +188,21 @@ impl<T: Real> CausalState<T> {
 
     /// Heads that a thread takes, for so many queries each: all if they are not worth another thread.
     fn share(&self, group: usize) -> usize {
-        let width = self.attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let of_head = (group + 1).saturating_mul(width).saturating_mul(self.dim() + self.shape[2]);
-        let alone = self.heads.len().saturating_mul(of_head) < SHARED;
-        self.heads.len().div_ceil(if alone { 1 } else { threads::count() }).max(1)
+        self.heads.len().div_ceil(if self.is_worth_threads(group) { threads::count() } else { 1 }).max(1)
+    }
+
+    /// Whether a step with so many queries of each head is worth more threads than one.
+    fn is_worth_threads(&self, group: usize) -> bool {
+        self.multiplications(group) >= SHARED
+    }
+
+    /// About how many multiplications a step with so many queries of each head takes.
+    pub(in super::super) fn multiplications(&self, group: usize) -> usize {
+        let attention = &self.attention;
+        let width = attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let exact = self.longest().min(attention.window.before).saturating_add(attention.exact.count());
+        let of_head = (group + 1).saturating_mul(width).saturating_add(group.saturating_mul(exact));
+        self.heads.len().saturating_mul(of_head).saturating_mul(self.dim() + self.shape[2])
     }
 
     /// Heads next to each other that share a map.

@@ -1,5 +1,7 @@
 //! [`HeadCalibration`]: the choice of an attention for each head.
 
+use std::collections::BTreeSet;
+
 use super::super::super::input::{Heads, TokenElement};
 use super::super::costs::Lengths;
 use super::budget::HeadBudget;
@@ -108,10 +110,12 @@ impl HeadCalibration {
         HeadCalibration { causal: true, ..Self::bidirectional() }
     }
 
-    /// Sets the numbers m of frequencies that are compared: 16 and 64 unless stated.
+    /// Sets the numbers m of frequencies that are compared: 16 and 64 unless stated. Budgets of operations and of an error weigh what
+    /// they cost; a budget of pairs does not.
     #[must_use]
     pub fn with_m(self, m: &[usize]) -> Self {
-        HeadCalibration { m: m.to_vec(), ..self }
+        let distinct = BTreeSet::from_iter(m.iter().copied());
+        HeadCalibration { m: distinct.into_iter().collect(), ..self }
     }
 
     /// Sets the scale: logits are q·k·`scale` instead of q·k/√d.
@@ -154,8 +158,8 @@ impl HeadCalibration {
     /// Each batch counts as one sequence for the two halves, also where [several](Heads::with_sequences) are packed in it.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) without sequences, with one that is empty, or without numbers of frequencies; [`Shape`](Error::Shape) if heads or dimensions of sequences differ,
-    /// or, causally, a sequence has another number of keys than of queries; [`Parameter`](Error::Parameter) if an m is 0;
+    /// [`NoData`](Error::NoData) without sequences or with one that is empty, [`Shape`](Error::Shape) if heads or dimensions of sequences differ,
+    /// or, causally, a sequence has another number of keys than of queries; [`Parameter`](Error::Parameter) if an m is 0 or there is none;
     /// [`NotFinite`](Error::NotFinite) if a token or an output is not finite; the errors of
     /// [`Attention::bidirectional`](crate::apply::attention::Attention::bidirectional), of [`Shaping::of_pairs`](crate::data::shaping::Shaping::of_pairs)
     /// and of a draw. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
@@ -164,6 +168,7 @@ impl HeadCalibration {
         &self,
         sequences: &[Heads<'_, E>],
     ) -> Result<HeadComparison<T>> {
+        check_positive("how many numbers of frequencies are compared", self.m.len())?;
         for m in &self.m {
             check_positive("the number of frequencies", *m)?;
         }
@@ -184,7 +189,7 @@ impl HeadCalibration {
     /// The lengths for which costs are counted; refuses sequences that do not fit together.
     fn lengths<E>(&self, sequences: &[Heads<'_, E>]) -> Result<Lengths> {
         let none = Error::NoData { what: "the choice of an attention for each head" };
-        let Some(first) = sequences.first().filter(|_| !self.m.is_empty()) else { return Err(none) };
+        let Some(first) = sequences.first() else { return Err(none) };
         let ((_, h, _, d), (_, of_keys, _, d_v)) = (first.queries.dim(), first.values.dim());
         let (mut count, mut queries, mut keys) = (0, 0, 0);
         for heads in sequences {

@@ -15,7 +15,7 @@ pub use self::budget::HeadBudget;
 pub use self::calibration::{HeadCalibration, HeadComparison};
 pub(super) use self::fit::{Fit, completed, means};
 pub use self::state::HeadwiseState;
-use super::super::input::{Attended, Attention, Heads, TokenElement, in_order};
+use super::super::input::{Attended, Attention, Heads, NonPositive, TokenElement, in_order};
 use super::super::pairs::ExactAttention;
 use crate::Real;
 use crate::error::{Result, check_size};
@@ -86,10 +86,8 @@ impl<T: Real> HeadwiseAttention<T> {
         let group = heads.queries.dim().1 / self.heads.len().max(1);
         let parts = output.axis_chunks_iter_mut(Axis(1), group.max(1)).enumerate();
         let lost = threads::map(parts, |(head, out)| self.attend_head(heads, head, out));
-        let shifted = |(head, lost): (usize, Result<Vec<[usize; 3]>>)| {
-            lost.map(|lost| lost.into_iter().map(|[b, h, i]| [b, h + head * group, i]).collect())
-        };
-        let lost = lost.into_iter().enumerate().map(shifted).collect::<Result<Vec<_>>>()?;
+        let of_all = |(head, lost): (usize, Result<NonPositive>)| Ok(shifted(lost?, head * group));
+        let lost = lost.into_iter().enumerate().map(of_all).collect::<Result<Vec<_>>>()?;
         Ok(Attended::new(output, in_order(lost)))
     }
 
@@ -148,6 +146,29 @@ impl<T: Real> HeadwiseAttention<T> {
     }
 }
 
+/// Rows of some heads of queries, of which the first is this one of all.
+fn shifted(rows: NonPositive, first: usize) -> NonPositive {
+    rows.into_iter().map(|[b, h, i]| [b, first + h, i]).collect()
+}
+
+/// Whether a calibration may give this attention to a head.
+#[cfg(feature = "serde")]
+fn is_of_head<T: Real>(attention: &Attention<T>, dim: usize, causal: bool) -> bool {
+    attention.maps.len() == 1
+        && attention.normalised
+        && attention.maps[0].dim() == dim
+        && attention.check_shrinkage(1).is_ok()
+        && (!causal || attention.check_causal().is_ok())
+}
+
+/// Attention with a scale of the logits, if one was stated.
+fn scaled<T: Real>(attention: Attention<T>, scale: Option<f64>) -> Result<Attention<T>> {
+    match scale {
+        Some(scale) => attention.with_scale(scale),
+        None => Ok(attention),
+    }
+}
+
 /// Exact attention with a scale of the logits, if one was stated.
 fn exact_of(scale: Option<f64>) -> Result<ExactAttention> {
     scale.map_or(Ok(ExactAttention::new()), |scale| ExactAttention::new().with_scale(scale))
@@ -156,7 +177,7 @@ fn exact_of(scale: Option<f64>) -> Result<ExactAttention> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Attention, ChosenHead, HeadCandidate, HeadwiseAttention, Real, exact_of};
+    use super::{Attention, ChosenHead, HeadCandidate, HeadwiseAttention, Real, exact_of, is_of_head};
     use crate::sealed::sealed;
 
     #[derive(serde::Serialize, serde::Deserialize)]
@@ -192,13 +213,7 @@ mod stored {
             let StoredHeadwise { heads, causal, scale, dim } = stored;
             exact_of(scale).map_err(|error| error.to_string())?;
             let mut linear = heads.iter().filter_map(|(attention, ..)| attention.as_ref());
-            let fits = |attention: &Attention<T>| {
-                attention.maps.len() == 1
-                    && attention.normalised
-                    && attention.maps[0].dim() == dim
-                    && attention.check_shrinkage(1).is_ok()
-                    && (!causal || attention.check_causal().is_ok())
-            };
+            let fits = |attention: &Attention<T>| is_of_head(attention, dim, causal);
             if heads.is_empty() || dim == 0 || !linear.all(fits) {
                 return Err("heads that no calibration gives".into());
             }

@@ -35,28 +35,43 @@ impl<T: Real, E: TokenElement<T>> HeadTokens<'_, T, E> {
     pub fn shaped_maps(&self, calibration: &HeadCalibration, option: PairOption) -> Result<Vec<NamedMap<T>>> {
         let pairs = |half| WeightedPairs::of(&self.points(half), option, calibration.causal);
         let (all, halves) = (pairs(None), self.halves(pairs));
-        let mut maps = Vec::new();
+        let shapes = |shaping: Shaping| Shapes::of(&shaping, &all, halves.as_ref());
+        let (unbiased, mut maps) = (shapes(Shaping::new())?, Vec::new());
         for m in &calibration.m {
-            for shaping in [Shaping::new(), Shaping::new().with_rank_for(*m)?] {
-                let shape = all.shape(&shaping)?;
-                let truncated = shape.is_truncated();
-                let name = match truncated {
-                    true => format!("truncated to {}", shape.rank()),
-                    false => "shaped".into(),
-                };
-                // One of two shapes without truncation is enough.
-                if !maps.iter().any(|map: &NamedMap<T>| map.m == *m && !truncated) {
-                    let map = |shape: &Shape| map_of(shape, *m, calibration.seed);
-                    let of_half = |pairs: &WeightedPairs| map(&pairs.shape(&shaping)?);
-                    let halves = match &halves {
-                        Some([first, second]) => Some([of_half(first)?, of_half(second)?]),
-                        None => None,
-                    };
-                    maps.push(NamedMap { name, m: *m, map: map(&shape)?, halves });
-                }
+            maps.push(unbiased.map("shaped".into(), *m, calibration.seed)?);
+            let truncated = shapes(Shaping::new().with_rank_for(*m)?)?;
+            // One of two shapes without truncation is enough.
+            if truncated.whole.is_truncated() {
+                let name = format!("truncated to {}", truncated.whole.rank());
+                maps.push(truncated.map(name, *m, calibration.seed)?);
             }
         }
         Ok(maps)
+    }
+}
+
+/// A shape for all sequences, and one for either half of them if there are several.
+struct Shapes {
+    whole: Shape,
+    halves: Option<[Shape; 2]>,
+}
+
+impl Shapes {
+    fn of(shaping: &Shaping, all: &WeightedPairs, halves: Option<&[WeightedPairs; 2]>) -> Result<Self> {
+        let halves = match halves {
+            Some([first, second]) => Some([first.shape(shaping)?, second.shape(shaping)?]),
+            None => None,
+        };
+        Ok(Shapes { whole: all.shape(shaping)?, halves })
+    }
+
+    /// The maps of these shapes with m frequencies.
+    fn map<T: Real>(&self, name: String, m: usize, seed: u64) -> Result<NamedMap<T>> {
+        let halves = match &self.halves {
+            Some([first, second]) => Some([map_of(first, m, seed)?, map_of(second, m, seed)?]),
+            None => None,
+        };
+        Ok(NamedMap { name, m, map: map_of(&self.whole, m, seed)?, halves })
     }
 }
 

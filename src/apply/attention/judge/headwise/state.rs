@@ -1,16 +1,16 @@
 //! [`HeadwiseState`]: causal attention of a layer token by token, each head in its own way.
 
-use ndarray::{Array3, Array4, ArrayRef3, Axis, Ix3, s};
+use ndarray::{Array3, Array4, ArrayRef3, ArrayViewMut4, Axis, Ix3, s};
 
-use super::super::super::decode::CausalState;
+use super::super::super::decode::{CausalState, SHARED};
 use super::super::super::input::{Attended, Attention, Heads, TokenElement, check_multiple, in_order};
-use super::{ChosenHead, HeadwiseAttention};
+use super::{ChosenHead, HeadwiseAttention, scaled, shifted};
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Orthogonal;
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::whole::try_all_or_none;
-use crate::{Positive, Real, threads};
+use crate::{Positive, Real, progress, threads};
 
 /// Causal attention of a layer as tokens come: a [`CausalState`] for each head of keys. Approximate, as [`HeadwiseAttention`] is, whose
 /// outputs these are: to the bit for linear heads, and to rounding for exact ones.
@@ -34,17 +34,20 @@ use crate::{Positive, Real, threads};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// An exact head keeps all keys and values. A linear one keeps sums, and the keys and values of its window and its exact keys.
+/// An exact head keeps all keys and values. A linear one keeps sums, and the keys and values of its window and its exact keys. A clone is
+/// a fork: it copies the keys and values of exact heads.
 ///
 /// # Cost
-/// The cost of a [`CausalState`] for each head of keys; O(L (d + d_v)) a token for an exact head that has seen L tokens.
+/// The cost of a [`CausalState`] for each head of keys; O(L (d + d_v)) a token for an exact head that has seen L tokens. Threads share
+/// heads where that is worth it.
 #[derive(Clone, Debug)]
 pub struct HeadwiseState<T: Real> {
     /// For each head of keys, with one head each; not empty.
     heads: Vec<CausalState<T>>,
-    /// The numbers of sequences, d and d_v.
-    shape: [usize; 3],
 }
+
+/// More tokens than a sequence has, on every machine.
+const ALL: usize = u32::MAX as usize;
 
 impl<T: Real> HeadwiseAttention<T> {
     /// The state before the first token, for `batch` sequences and values in ℝ^d_v.
@@ -61,15 +64,13 @@ impl<T: Real> HeadwiseAttention<T> {
         let all_exact = self.all_exact()?;
         let of_head =
             |head: &ChosenHead<T>| head.attention.as_ref().unwrap_or(&all_exact).state(batch, 1, d_v);
-        let heads = self.heads.iter().map(of_head).collect::<Result<_>>()?;
-        Ok(HeadwiseState { heads, shape: [batch, self.dim, d_v] })
+        Ok(HeadwiseState { heads: self.heads.iter().map(of_head).collect::<Result<_>>()? })
     }
 
-    /// Exact attention as one whose window holds all tokens, so that its features are never computed.
+    /// Exact attention as one whose window holds all tokens, so that its features count for nothing.
     fn all_exact(&self) -> Result<Attention<T>> {
         let map = Positive.softmax(Orthogonal.draw(self.dim, 1, 0)?)?;
-        let attention = Attention::new(map)?.with_window(usize::MAX, 0)?;
-        self.scale.map_or(Ok(attention.clone()), |scale| attention.with_scale(scale))
+        scaled(Attention::new(map)?.with_window(ALL, 0)?, self.scale)
     }
 }
 
@@ -91,19 +92,26 @@ impl<T: Real> HeadwiseState<T> {
         check_size("the number of heads of the keys", count, heads.keys.dim().1)?;
         heads.check_output::<T>(0)?;
         let (batch, group) = (heads.queries.dim().0, heads.queries.dim().1 / count);
-        // Some heads may fail when others are done.
-        let parts = try_all_or_none(&mut self.heads, true, |states| {
-            let of_head =
-                |(head, state): (usize, &mut CausalState<T>)| state.prefill(&heads.part(0..batch, head));
-            threads::map(states.iter_mut().enumerate(), of_head).into_iter().collect::<Result<Vec<_>>>()
-        })?;
-        let (mut output, mut lost) = (Array4::zeros(heads.output_dim()), Vec::new());
-        for (head, part) in parts.into_iter().enumerate() {
-            let first = head * group;
-            output.slice_mut(s![.., first..first + group, .., ..]).assign(&part.output);
-            lost.push(part.non_positive.into_iter().map(|[b, h, i]| [b, first + h, i]).collect());
+        let parts: Vec<_> = (0..count).map(|head| heads.part(0..batch, head)).collect();
+        self.heads.iter().zip(&parts).try_for_each(|(state, part)| state.check_prefill(part))?;
+        let mut output = Array4::zeros(heads.output_dim());
+        let (mut outputs, mut rest) = (Vec::with_capacity(count), output.view_mut());
+        for _ in &parts {
+            let (own, others) = rest.split_at(Axis(1), group);
+            outputs.push(own);
+            rest = others;
         }
-        Ok(Attended::new(output, in_order(lost)))
+        let jobs = parts.iter().zip(outputs);
+        // A watcher may stop some heads when others are done.
+        let lost = try_all_or_none(&mut self.heads, progress::is_watched(), |states| {
+            let of_head =
+                |(state, (part, mut out)): (&mut CausalState<T>, (&Heads<'_, E>, ArrayViewMut4<'_, T>))| {
+                    state.prefill_into(part, &mut out)
+                };
+            threads::map(states.iter_mut().zip(jobs), of_head).into_iter().collect::<Result<Vec<_>>>()
+        })?;
+        let lost = lost.into_iter().enumerate().map(|(head, lost)| shifted(lost, head * group));
+        Ok(Attended::new(output, in_order(lost.collect())))
     }
 
     /// Takes in the next token of each sequence and gives the outputs of its queries, which see it.
@@ -121,25 +129,37 @@ impl<T: Real> HeadwiseState<T> {
         keys: &ArrayRef3<E>,
         values: &ArrayRef3<E>,
     ) -> Result<Attended<T, Ix3>> {
-        let ([batch, d, d_v], count) = (self.shape, self.heads.len());
-        check_size("the dimension of the queries", d, queries.len_of(Axis(2)))?;
+        let (count, of_queries) = (self.heads.len(), queries.len_of(Axis(1)));
         check_size("the number of heads of the keys", count, keys.len_of(Axis(1)))?;
         check_size("the number of heads of the values", count, values.len_of(Axis(1)))?;
-        let of_queries = queries.len_of(Axis(1));
         check_multiple(count, of_queries)?;
-        check_memory("outputs", batch.max(1).saturating_mul(of_queries), d_v.saturating_mul(size_of::<T>()))?;
-        let (group, mut lost) = (of_queries / count, Vec::new());
-        let mut output = Array3::zeros((batch, of_queries, d_v));
-        // What the first head does not refuse, none does: their sizes are alike.
-        for (head, state) in self.heads.iter_mut().enumerate() {
+        let [batch, _, d_v, d] = self.heads[0].sizes();
+        // Outputs of the heads, and all of them together.
+        let each = d_v.saturating_mul(2).saturating_add(d).saturating_mul(size_of::<T>());
+        check_memory("outputs", batch.max(1).saturating_mul(of_queries), each)?;
+        let group = of_queries / count;
+        let token = |head: usize| {
             let (own, first) = (s![.., head..head + 1, ..], head * group);
-            let queries = queries.slice(s![.., first..first + group, ..]);
-            let part = state.step(&queries, &keys.slice(own), &values.slice(own))?;
+            (queries.slice(s![.., first..first + group, ..]), keys.slice(own), values.slice(own))
+        };
+        // The sizes of all heads are alike.
+        let (q, k, v) = token(0);
+        self.heads[0].check_step(&q, &k, &v)?;
+        let work: usize =
+            self.heads.iter().map(|state| state.multiplications(group)).fold(0, usize::saturating_add);
+        let of_head = |(head, state): (usize, &mut CausalState<T>)| {
+            let (q, k, v) = token(head);
+            state.take_step(&q, &k, &v)
+        };
+        let states = self.heads.iter_mut().enumerate();
+        let parts = if work < SHARED { states.map(of_head).collect() } else { threads::map(states, of_head) };
+        let (mut output, mut lost) = (Array3::zeros((batch, of_queries, d_v)), Vec::new());
+        for (head, part) in parts.into_iter().enumerate() {
+            let first = head * group;
             output.slice_mut(s![.., first..first + group, ..]).assign(&part.output);
-            lost.extend(part.non_positive.into_iter().map(|[b, h, i]| [b, first + h, i]));
+            lost.push(shifted(part.non_positive, first));
         }
-        lost.sort_unstable();
-        Ok(Attended::new(output, lost))
+        Ok(Attended::new(output, in_order(lost)))
     }
 
     /// Keeps these sequences, in this order, as [`CausalState::select`] does: one may be left out or be there several times.
@@ -148,27 +168,22 @@ impl<T: Real> HeadwiseState<T> {
     /// The errors of [`CausalState::select`]; nothing has changed then.
     #[inline(never)]
     pub fn select(&mut self, sequences: &[usize]) -> Result<()> {
-        try_all_or_none(&mut self.heads, true, |states| {
-            states.iter_mut().try_for_each(|state| state.select(sequences))
-        })?;
-        self.shape[0] = sequences.len();
+        self.heads.iter().try_for_each(|state| state.check_select(sequences))?;
+        self.heads.iter_mut().for_each(|state| state.keep(sequences));
         Ok(())
     }
 
     /// Appends the sequences of another state of this layer.
     ///
     /// # Errors
-    /// [`Merge`](Error::Merge) if it is a state of another layer, or for values of another dimension; nothing has changed then.
+    /// [`Merge`](Error::Merge) if a head of it attends in another way, or values are of another dimension; nothing has changed then.
     #[inline(never)]
     pub fn append(&mut self, other: Self) -> Result<()> {
         if self.heads.len() != other.heads.len() {
             return Err(Error::Merge { reason: "their numbers of heads differ" });
         }
-        let appended = self.shape[0] + other.shape[0];
-        try_all_or_none(&mut self.heads, true, |states| {
-            states.iter_mut().zip(other.heads).try_for_each(|(state, other)| state.append(other))
-        })?;
-        self.shape[0] = appended;
+        self.heads.iter().zip(&other.heads).try_for_each(|(state, other)| state.check_append(other))?;
+        self.heads.iter_mut().zip(other.heads).for_each(|(state, other)| state.extend(other));
         Ok(())
     }
 }
@@ -184,6 +199,7 @@ once!(
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
+    use super::super::is_of_head;
     use super::{CausalState, HeadwiseState, Real};
     use crate::sealed::sealed;
 
@@ -196,7 +212,7 @@ mod stored {
     sealed!(HeadwiseState<T>, StoredHeadwiseState<T>, T, [T: Real]);
 
     impl<T: Real> From<&HeadwiseState<T>> for StoredHeadwiseState<T> {
-        fn from(HeadwiseState { heads, .. }: &HeadwiseState<T>) -> Self {
+        fn from(HeadwiseState { heads }: &HeadwiseState<T>) -> Self {
             StoredHeadwiseState { heads: heads.clone() }
         }
     }
@@ -206,11 +222,14 @@ mod stored {
 
         fn try_from(StoredHeadwiseState { heads }: StoredHeadwiseState<T>) -> Result<Self, String> {
             let sizes = |state: &CausalState<T>| (state.sizes(), state.lengths());
-            match heads.first().map(sizes) {
-                Some(first @ ([batch, 1, d_v, d], _)) if heads.iter().all(|state| sizes(state) == first) => {
-                    Ok(HeadwiseState { heads, shape: [batch, d, d_v] })
-                }
-                _ => Err("states of heads that do not belong together".into()),
+            let Some(first @ ([_, 1, _, d], _)) = heads.first().map(sizes) else {
+                return Err("a state without heads, or with several in one".into());
+            };
+            let fits =
+                |state: &CausalState<T>| sizes(state) == first && is_of_head(state.attention(), d, true);
+            match heads.iter().all(fits) {
+                true => Ok(HeadwiseState { heads }),
+                false => Err("states of heads that do not belong together".into()),
             }
         }
     }

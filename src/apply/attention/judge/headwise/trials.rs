@@ -5,7 +5,7 @@ use ndarray::{Array2, Array4, ArrayView2, Axis, s};
 use super::super::super::input::{Attention, Heads, Job, Numbers, QueryRun, TokenElement, Window};
 use super::super::costs::{AttentionCosts, ExactPairs, Lengths};
 use super::fit::{Fit, completed, means};
-use super::{HeadCalibration, HeadCandidate, exact_of};
+use super::{HeadCalibration, HeadCandidate, exact_of, scaled};
 use crate::Real;
 use crate::data::spread::spread;
 use crate::data::{PairStatistics, Statistics};
@@ -137,10 +137,7 @@ impl PairOption {
             true => attention.with_keys_exact(&Vec::from_iter(0..self.exact_keys))?,
             false => attention.with_heaviest_keys_exact(self.exact_keys)?,
         };
-        match calibration.scale {
-            Some(scale) => attention.with_scale(scale),
-            None => Ok(attention),
-        }
+        scaled(attention, calibration.scale)
     }
 }
 
