@@ -8,8 +8,8 @@ use ndarray::{Array2, ArrayView2, Axis};
 use num_complex::Complex64;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::compose::{Bases, Hybrid};
-use random_features::extend::{Coupling, Lift};
-use random_features::frequency::{Counts, Hadamard, Independent, Orthogonal, RadiusCoupling};
+use random_features::extend::Lift;
+use random_features::frequency::{Counts, Frequencies, Hadamard, Independent, Orthogonal, RadiusCoupling};
 use random_features::kernel::Gaussian;
 use random_features::linalg::{Backend, Scalar};
 use random_features::map::Nystroem;
@@ -22,6 +22,9 @@ use crate::request::{Case, Request, SIGNS, TILE};
 use crate::{attention, regression, sampling};
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Frequencies that are drawn.
+type Drawn = random_features::Result<Frequencies>;
 
 /// A case, ready to run.
 pub struct Work {
@@ -91,8 +94,11 @@ where
         }
         Case::ProjectDense => project::<T>(request, Method::Dense),
         Case::ProjectStructured => project::<T>(request, Method::Structured),
-        Case::DrawOrthogonal => Ok(draw_orthogonal(d, m, Orthogonal)),
-        Case::DrawPaired => Ok(draw_orthogonal(d, m, Orthogonal.with_coupled_radii(RadiusCoupling::Paired))),
+        Case::DrawOrthogonal => Ok(draw_orthogonal(d, m, move |seed| Orthogonal.draw(d, m, seed))),
+        Case::DrawPaired => {
+            let paired = Orthogonal.with_coupled_radii(RadiusCoupling::Paired);
+            Ok(draw_orthogonal(d, m, move |seed| paired.draw(d, m, seed)))
+        }
         Case::Nystroem => nystroem::<T>(request),
         Case::Attention
         | Case::AttentionCausal
@@ -204,8 +210,8 @@ fn project_tiles<T: Real>(
 }
 
 /// Orthogonal frequencies.
-fn draw_orthogonal(d: usize, m: usize, coupling: impl Coupling + 'static) -> Work {
-    let run = timed(move || Ok(coupling.draw(d, m, rng(black_box(1)).next_u64())?));
+fn draw_orthogonal(d: usize, m: usize, draw: impl Fn(u64) -> Drawn + 'static) -> Work {
+    let run = timed(move || Ok(draw(rng(black_box(1)).next_u64())?));
     let flops = (m / d) as f64 * reflections(d, d) + reflections(d, m % d);
     let written = (d * m * size_of::<f64>()) as f64;
     Work::new(run, Cost { flops, written, ..Cost::default() })

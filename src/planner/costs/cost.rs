@@ -78,9 +78,14 @@ impl Cost {
         Cost::of_work(&Work::of(recipe), features, scales, scalar, calibration)
     }
 
-    /// The cost of D Nyström features of M landmarks in ℝᵈ. Its time is not known: features are computed in `f64` for any scalar.
-    pub(crate) fn of_nystroem(d: usize, landmarks: usize, features: usize, scalar: usize) -> Self {
-        Cost::of_work(&Work::of_nystroem(d, landmarks, features), features, 1, scalar, None)
+    /// The cost of D Nyström features of M landmarks in ℝᵈ, with so many scales. Its time is not known: features are computed in `f64` for any scalar.
+    pub(crate) fn of_nystroem(
+        d: usize,
+        landmarks: usize,
+        (features, scales): (usize, usize),
+        scalar: usize,
+    ) -> Self {
+        Cost::of_work(&Work::of_nystroem(d, landmarks, features), features, scales, scalar, None)
     }
 
     fn of_work(

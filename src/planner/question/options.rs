@@ -198,6 +198,9 @@ impl Planner {
     /// fitted to half of the points; [`forecast`](Planner::forecast) and [`measure`](Planner::measure) have the smaller ones at the fitted points.
     /// A [`RidgeSearch`](crate::apply::RidgeSearch), which tries other lengthscales, does not take them.
     ///
+    /// Where a bias is [not allowed](Planner::only_unbiased), random features of the rest are added
+    /// ([`Nystroem::fit_unbiased`](crate::map::Nystroem::fit_unbiased)), and errors are means over eight draws.
+    ///
     /// The plan says why it leaves them out: for two sets of points, losses of attention, a budget of time, and a maximal error.
     ///
     /// ```

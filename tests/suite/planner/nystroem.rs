@@ -132,7 +132,6 @@ fn plans_say_why_there_is_none() {
     for (planner, why) in [
         (two_sets.clone(), "one set of points"),
         (two_sets.with_loss(Loss::AttentionWeights), "normalisers"),
-        (one_set.clone().only_unbiased(), "biased"),
         (one_set.clone().only_non_negative(), "any sign"),
         (
             one_set.clone().with_calibration(super::calibration()).with_budget(Measure::Nanoseconds, 1e4),
@@ -151,6 +150,33 @@ fn plans_say_why_there_is_none() {
     let plan = planned(&large.with_max_features(16));
     assert!(nystroem(&plan).is_none() && !plan.choices.is_empty());
     assert!(plan.left_out().any(|(what, why)| what == "Nyström" && why.contains("finite")), "{plan}");
+}
+
+/// Where a bias is not allowed, random features of the rest are added: the recipe is that of `fit_unbiased`, its errors are those at new
+/// points, and it keeps the budget. Where random features alone err less, the plan says so.
+#[test]
+fn unbiased_plans_have_features_of_the_rest() {
+    let (x, fresh) = (normal(240, 3, 1.0, 1), normal(240, 3, 1.0, 2));
+    let kernel = Gaussian::new(2.0).unwrap();
+    let planner = Planner::of_one_set(&x).unwrap().with_kernel(kernel.clone()).with_seed(5).only_unbiased();
+    let of = |plan: &Plan| plan.choices.iter().find(|choice| choice.map == "unbiased Nyström").cloned();
+    let plan = planned(&planner.clone().with_max_features(32));
+    let one = of(&plan).unwrap();
+    assert_eq!(one.recipe, Nystroem::fit_unbiased(kernel.clone(), &x, 32, 5).unwrap());
+    assert!(!one.biased && one.cost(Measure::Features) <= 32.0 && nystroem(&plan).is_none());
+    assert_eq!(plan.best().unwrap().map, "unbiased Nyström");
+    let new = |seed| error(&one.recipe.draw(seed).unwrap(), &kernel, &fresh).powi(2);
+    let new = ((0..10).map(new).sum::<f64>() / 10.0).sqrt();
+    let stated = one.forecast.gram.value;
+    assert!(stated > 0.5 * new && stated < 2.5 * new, "{stated}, at new points {new}");
+    for (measure, most) in [(Measure::Bytes, 8.0 * 34.0), (Measure::Multiplications, 3000.0)] {
+        let one = of(&planned(&planner.clone().with_budget(measure, most))).unwrap();
+        assert!(one.cost(measure) <= most && planner.cost(&one.recipe, measure) <= most, "{measure}");
+    }
+    let flat = planner.with_kernel(Gaussian::new(1e-3).unwrap()).with_max_features(32);
+    let plan = planned(&flat);
+    assert!(of(&plan).is_none());
+    assert!(plan.left_out().any(|(what, why)| what == "unbiased Nyström" && why.contains("smaller error")));
 }
 
 /// A pair of points that are far from all others: features at held-out points estimate 0, so that its error is all of K = 1 on the
