@@ -81,13 +81,13 @@ impl Problem {
         Trigonometric.build(omega, self.kernel.clone())
     }
 
-    /// ‖K̂ − K‖/‖K‖ over draws of these seeds, the root mean square; `None` with fewer points than landmarks.
+    /// ‖K̂ − K‖/‖K‖ over draws of these seeds, the root mean square; `None` where D features need more points than there are.
     fn error(&self, way: Way, seeds: impl Iterator<Item = u64>) -> Result<Option<f64>> {
         let whole = self.gram.pow2().sum();
         let (mut sum, mut count) = (0.0, 0);
         for seed in seeds {
             let map = match way(self, seed) {
-                Err(Error::Parameter { .. }) => return Ok(None),
+                Err(Error::Parameter { .. }) if self.features > self.x.nrows() => return Ok(None),
                 map => map?,
             };
             sum += (map.gram(&self.x, &self.x)? - &self.gram).pow2().sum() / whole;
@@ -111,6 +111,9 @@ fn run(request: &Request) -> std::result::Result<bool, String> {
     let data = request.text("--data").unwrap_or("digits".into());
     let scale = request.number("--scale", 1.0, (1e-3, 1e3))?;
     let features = request.count("--features", 64, (2, 4096))?;
+    if !features.is_multiple_of(2) {
+        return Err(format!("--features is the number of cosines and sines: even, not {features}"));
+    }
     let draws = request.whole("--draws", 12, (1, 1000))?;
     let seed = request.whole("--seed", 1, (0, 1 << 40))?;
     let problem = Problem::new(&data, scale, features)?;

@@ -9,7 +9,7 @@ use super::compose::{Composite, Hybrid, Known, Part};
 use crate::numeric::special::relative_deviation;
 
 use super::tree::{MapTree, OwnMap};
-use super::{Features, Omega, Recipe};
+use super::{AnyKernel, Features, Omega, Recipe};
 use crate::digest::Identity;
 use crate::engine::{
     self, Facts, FeatureMap, Form, MapPlan, PointsView, Program, Scratch, Side, Tile, drive,
@@ -105,7 +105,10 @@ impl<T: Real> Map<T> {
         let program = Program::new(plan)?;
         let (known, identity) = (Arc::new(known), OnceLock::new());
         let own = match &tree {
-            MapTree::Plain(plain) => matches!(plain.omega, Omega::Sketch(_)),
+            MapTree::Plain(plain) => match &plain.omega {
+                Omega::Sketch(draw) => draw.is_own() || matches!(plain.kernel, AnyKernel::Own(_)),
+                _ => false,
+            },
             MapTree::Own(_) => true,
             MapTree::Composite(composite) => composite.children().into_iter().any(Map::is_own),
         };

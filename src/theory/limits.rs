@@ -68,7 +68,7 @@ pub fn unbiased(values: &[f64], features: usize) -> f64 {
 /// Cost O(r) for r values. Source: Eckart and Young.
 pub fn any(values: &[f64], features: usize) -> f64 {
     match are_falling(values) {
-        true => values.iter().skip(features).rev().map(|value| value * value).sum(),
+        true => values.iter().skip(features).rev().fold(0.0, |sum, value| sum + value * value),
         false => f64::NAN,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayRef1, ArrayView2, ArrayViewMut2, s};
+use ndarray::{Array2, ArrayRef1, ArrayView2, ArrayViewMut2, Axis, s};
 
 use super::part::same_kernel;
 use super::{Known, Part, Size};
@@ -51,7 +51,7 @@ impl<M: Part> UnbiasedNystroem<M> {
         if estimated.kernel.as_ref().is_some_and(|estimated| same_kernel(&**estimated, &*kernel)) {
             return Ok(());
         }
-        let what = "Nyström features beside a map that is not known to estimate their kernel without bias";
+        let what = "Nyström features beside a map that is not known to estimate their kernel";
         Err(Error::Unsupported { what })
     }
 
@@ -94,13 +94,20 @@ impl<M> UnbiasedNystroem<M> {
 impl<T: Real> UnbiasedNystroem<Map<T>> {
     /// The plan of the engine.
     pub(super) fn lower(&self) -> Result<MapPlan<T>> {
-        let (sketch, kernel) = self.sketch()?;
+        let (sketch, kernel) = self.wide_sketch()?;
+        check_factor(sketch, &self.nystroem, &*kernel)?;
         let UnbiasedNystroem { nystroem, features } = self.clone();
-        check_factor(sketch, &nystroem, &*kernel)?;
-        let [x, y] = [Side::X, Side::Y].map(|side| Explained::new(sketch, &features, side));
-        let map = Corrected { nystroem, features, explained: [x?, y?] };
+        let map = Corrected { explained: explained(sketch, &features)?, nystroem, features };
         let facts = map.facts().checked()?;
         Ok(MapPlan::Foreign(Arc::new(map), facts))
+    }
+
+    /// The landmarks with their factor, and the kernel of points in `f64`.
+    fn wide_sketch(&self) -> Result<(&NystroemSketch, Box<dyn Kernel<f64>>)> {
+        let (sketch, _) = self.sketch()?;
+        let kernel = self.nystroem.plain().and_then(|plain| plain.kernel.kernel::<f64>());
+        let what = "Nyström features of a kernel without values";
+        kernel.map(|kernel| (sketch, kernel)).ok_or(Error::Unsupported { what })
     }
 }
 
@@ -116,38 +123,43 @@ impl<M: std::fmt::Display> std::fmt::Display for UnbiasedNystroem<M> {
     }
 }
 
-/// The landmarks in scalar T.
-fn landmarks<T: Real>(sketch: &NystroemSketch) -> Array2<T> {
-    sketch.landmarks().mapv(T::narrow)
+/// The map in `f64`, whatever its scalar, in which features of landmarks are exact enough to be multiplied by A; `None` for a map of one's
+/// own.
+fn widened<T: Real>(map: &Map<T>) -> Result<Option<Map<f64>>> {
+    map.recipe().map(|recipe| recipe.build()).transpose()
 }
 
-/// The largest share of K(z, z) by which estimates at a landmark z may be biased.
+/// The entries of A K Aᵀ − 1 that are no rounding.
 const TOLERANCE: f64 = 1e-4;
 
 /// Refuses a factor A for which A K Aᵀ is not the identity on the features of the landmarks: estimates would be biased.
-fn check_factor<T: Real>(sketch: &NystroemSketch, nystroem: &Map<T>, kernel: &dyn Kernel<T>) -> Result<()> {
-    let z = landmarks::<T>(sketch);
-    let (values, scales) = nystroem.features(Side::X, &z)?.into_parts();
-    let mut phi = values.mapv(T::widen);
+fn check_factor<T: Real>(sketch: &NystroemSketch, nystroem: &Map<T>, kernel: &dyn Kernel<f64>) -> Result<()> {
+    let z = sketch.landmarks();
+    let Some(wide) = widened(nystroem)? else { return Ok(()) };
+    let (mut phi, scales) = wide.features(Side::X, z)?.into_parts();
     // A and φ at landmarks with K(z, z) = 1.
-    let mut factor = sketch.factor().clone();
+    let (mut factor, mut rounding) = (sketch.factor().clone(), 1.0f64);
     for (j, z) in z.rows().into_iter().enumerate() {
         let z = slice_of(&z);
-        let ln_root = 0.5 * kernel.log_of_slices(z, z).ln_abs;
-        let seen = ln_root.is_finite();
-        let scale = if seen { (scales[[j, 0]] - ln_root).exp() } else { 0.0 };
+        let ln_own = kernel.log_of_slices(z, z).ln_abs;
+        let seen = ln_own.is_finite();
+        rounding = if seen { rounding.max(ln_own.abs()) } else { rounding };
+        let scale = if seen { (scales[[j, 0]] - 0.5 * ln_own).exp() } else { 0.0 };
         phi.row_mut(j).mapv_inplace(|value| value * scale);
-        factor.column_mut(j).mapv_inplace(|a| if seen { a * ln_root.exp() } else { 0.0 });
+        factor.column_mut(j).mapv_inplace(|a| if seen { a * (0.5 * ln_own).exp() } else { 0.0 });
     }
     let mut rest = factor.dot(&phi);
     rest.diag_mut().mapv_inplace(|own| own - 1.0);
-    let biases = (&phi.dot(&rest) * &phi).sum_axis(ndarray::Axis(1));
-    if biases.iter().all(|bias| bias.abs() <= TOLERANCE) {
+    // Rounding errors of K, whose eigenvalues are at most M, between the rows of A.
+    let norms = factor.map_axis(Axis(1), |row| row.dot(&row).sqrt());
+    let m = z.nrows() as f64;
+    let error = 10.0 * f64::EPSILON * rounding * m * m;
+    let fits = |((i, j), rest): ((usize, usize), &f64)| rest.abs() <= TOLERANCE + error * norms[i] * norms[j];
+    if rest.indexed_iter().all(fits) {
         return Ok(());
     }
-    Err(Error::Unsupported {
-        what: "unbiased features beside Nyström features with a factor A for which A K Aᵀ is not 1",
-    })
+    let what = "unbiased features beside Nyström features with a factor A for which A K Aᵀ is not 1";
+    Err(Error::Unsupported { what })
 }
 
 /// What φ explains of one block of f: B φ(x) for B = (A f(Z))ᵀ with the landmarks Z in rows.
@@ -161,30 +173,43 @@ struct Block<T> {
 }
 
 /// The blocks of one side.
-#[derive(Debug)]
-struct Explained<T>(Vec<Block<T>>);
+type Explained<T> = Arc<[Block<T>]>;
 
-impl<T: Real> Explained<T> {
-    fn new(sketch: &NystroemSketch, features: &Map<T>, side: Side) -> Result<Self> {
-        let (values, scales) = features.features(side, &landmarks::<T>(sketch))?.into_parts();
-        let (mut first, mut blocks) = (0, Vec::new());
-        for (b, width) in features.blocks().iter().enumerate() {
-            let top = scales.column(b).iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let mut own = values.slice(s![.., first..first + width]).mapv(T::widen);
-            for (mut row, scale) in own.rows_mut().into_iter().zip(scales.column(b)) {
-                let absent = *scale == f64::NEG_INFINITY;
-                let factor = (scale - top).exp();
-                row.mapv_inplace(|value| if absent { 0.0 } else { value * factor });
-            }
-            blocks.push(Block::new(own.t().dot(&sketch.factor().t()), top)?);
-            first += width;
+/// What φ explains of f on either side.
+fn explained<T: Real>(sketch: &NystroemSketch, features: &Map<T>) -> Result<[Explained<T>; 2]> {
+    let of = |side| match widened(features)? {
+        Some(wide) => explained_of(sketch, &wide, side, sketch.landmarks()),
+        None => explained_of(sketch, features, side, &sketch.landmarks().mapv(T::narrow)),
+    };
+    let x: Explained<T> = of(Side::X)?.into();
+    let y = if features.facts().symmetric { x.clone() } else { of(Side::Y)?.into() };
+    Ok([x, y])
+}
+
+/// What φ explains of f on one side, from features of the landmarks.
+fn explained_of<T: Real, U: Real>(
+    sketch: &NystroemSketch,
+    features: &Map<U>,
+    side: Side,
+    landmarks: &Array2<U>,
+) -> Result<Vec<Block<T>>> {
+    let (values, scales) = features.features(side, landmarks)?.into_parts();
+    let (mut first, mut blocks) = (0, Vec::new());
+    for (b, width) in features.blocks().iter().enumerate() {
+        let top = scales.column(b).iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut own = values.slice(s![.., first..first + width]).mapv(U::widen);
+        for (mut row, scale) in own.rows_mut().into_iter().zip(scales.column(b)) {
+            let (absent, factor) = (*scale == f64::NEG_INFINITY, (scale - top).exp());
+            row.mapv_inplace(|value| if absent { 0.0 } else { value * factor });
         }
-        Ok(Explained(blocks))
+        blocks.push(Block::new(own.t().dot(&sketch.factor().t()), top)?);
+        first += width;
     }
+    Ok(blocks)
 }
 
 impl<T: Real> Block<T> {
-    /// Of B/e^t, which is not yet of size 1.
+    /// The block of e^top · `matrix`.
     fn new(mut matrix: Array2<f64>, top: f64) -> Result<Self> {
         let largest = matrix.iter().fold(0.0, |largest: f64, v| largest.max(v.abs()));
         if !matrix.iter().all(|v| v.is_finite()) {
@@ -214,8 +239,7 @@ struct Corrected<T: Real> {
 
 impl<T: Real> Corrected<T> {
     fn explained(&self, side: Side) -> &[Block<T>] {
-        let [x, y] = &self.explained;
-        if side == Side::X { &x.0 } else { &y.0 }
+        &self.explained[usize::from(side == Side::Y)]
     }
 }
 
@@ -232,42 +256,8 @@ impl<T: Real> FeatureMap<T> for Corrected<T> {
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {
-        let (width, blocks) = (self.nystroem.feature_dim(), self.features.blocks().len());
-        let mut scratch = Scratch::default();
-        let all = width + self.features.feature_dim();
-        let parts = [(&self.nystroem, 0..width, 0..1), (&self.features, width..all, 1..1 + blocks)];
-        for (map, columns, blocks) in parts {
-            map.program().fill(side, form, x.into(), &mut tile.part(columns, blocks), &mut scratch);
-        }
-        let phi: Vec<T> = (0..tile.rows()).flat_map(|i| tile.row(i).values[..width].to_vec()).collect();
-        let (mut first, mut explained, mut rest) = (width, Vec::new(), Vec::new());
-        for (b, block) in (1..).zip(self.explained(side)) {
-            let count = block.matrix.nrows();
-            explained.clear();
-            explained.resize(tile.rows() * count, T::zero());
-            product(Isa::best(), &phi, width, block.packed.all(), &mut explained, count);
-            for (i, explained) in explained.chunks_exact(count).enumerate() {
-                let row = tile.row(i);
-                let values = &mut row.values[first..first + count];
-                let (own, known) = (row.log_scales[b], row.log_scales[0] + block.ln_scale);
-                let top = own.max(known);
-                let [keep, take] = [own, known].map(|ln| relative(ln, top));
-                rest.clear();
-                // Values of absent blocks may be anything.
-                let kept = |value: &T| if keep == 0.0 { 0.0 } else { keep * value.widen() };
-                rest.extend(values.iter().zip(explained).map(|(value, e)| kept(value) - take * e.widen()));
-                let largest = max_abs(Isa::best(), &rest);
-                let size = if largest > 0.0 { largest } else { 1.0 };
-                values.iter_mut().zip(&rest).for_each(|(value, rest)| *value = T::narrow(rest / size));
-                row.log_scales[b] = if own.is_nan() || known.is_nan() { f64::NAN } else { top + size.ln() };
-            }
-            first += count;
-        }
-        for i in 0..tile.rows() {
-            if tile.row(i).log_scales.iter().any(|scale| scale.is_nan()) {
-                tile.poison(i);
-            }
-        }
+        self.fill_parts(side, x, form, tile);
+        self.take_explained(side, tile);
     }
 
     fn pull_back(
@@ -288,6 +278,52 @@ impl<T: Real> FeatureMap<T> for Corrected<T> {
 }
 
 impl<T: Real> Corrected<T> {
+    /// Writes φ(x) and f(x).
+    fn fill_parts(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {
+        let (width, blocks) = (self.nystroem.feature_dim(), self.features.blocks().len());
+        let all = width + self.features.feature_dim();
+        let mut scratch = Scratch::default();
+        let parts = [(&self.nystroem, 0..width, 0..1), (&self.features, width..all, 1..1 + blocks)];
+        for (map, columns, blocks) in parts {
+            map.program().fill(side, form, x.into(), &mut tile.part(columns, blocks), &mut scratch);
+        }
+    }
+
+    /// Subtracts B φ(x) from f(x).
+    fn take_explained(&self, side: Side, tile: &mut Tile<'_, T>) {
+        let width = self.nystroem.feature_dim();
+        let mut phi = Vec::with_capacity(tile.rows() * width);
+        (0..tile.rows()).for_each(|i| phi.extend_from_slice(&tile.row(i).values[..width]));
+        let (mut first, mut explained, mut rest) = (width, Vec::new(), Vec::new());
+        for (b, block) in (1..).zip(self.explained(side)) {
+            let count = block.matrix.nrows();
+            explained.clear();
+            explained.resize(tile.rows() * count, T::zero());
+            product(Isa::best(), &phi, width, block.packed.all(), &mut explained, count);
+            for (i, explained) in explained.chunks_exact(count.max(1)).enumerate() {
+                let row = tile.row(i);
+                let known = known_scale(&phi[i * width..][..width], row.log_scales[0], block);
+                let (own, values) = (row.log_scales[b], &mut row.values[first..first + count]);
+                let top = own.max(known);
+                let [keep, take] = [own, known].map(|ln| relative(ln, top));
+                rest.clear();
+                // Values of absent blocks may be anything.
+                let kept = |value: &T| if keep == 0.0 { 0.0 } else { keep * value.widen() };
+                rest.extend(values.iter().zip(explained).map(|(value, e)| kept(value) - take * e.widen()));
+                let largest = max_abs(Isa::best(), &rest);
+                let size = if largest > 0.0 { largest } else { 1.0 };
+                values.iter_mut().zip(&rest).for_each(|(value, rest)| *value = T::narrow(rest / size));
+                row.log_scales[b] = if own.is_nan() || known.is_nan() { f64::NAN } else { top + size.ln() };
+            }
+            first += count;
+        }
+        for i in 0..tile.rows() {
+            if tile.row(i).log_scales.iter().any(|scale| scale.is_nan()) {
+                tile.poison(i);
+            }
+        }
+    }
+
     /// Gradients of Σ c φ e^(−s) for cotangents c and the scales s of these features, held fixed.
     fn gradients(
         &self,
@@ -295,37 +331,47 @@ impl<T: Real> Corrected<T> {
         x: ArrayView2<'_, T>,
         cotangents: ArrayView2<'_, T>,
     ) -> Result<Array2<T>> {
-        let scales = self.scales(side, x);
-        let (_, of_nystroem) = self.nystroem.features(side, x)?.into_parts();
-        let (_, of_features) = self.features.features(side, x)?.into_parts();
+        let [parts, scales] = self.scales(side, x);
         let width = self.nystroem.feature_dim();
         let mut phi = cotangents.slice(s![.., ..width]).mapv(T::widen);
         let mut own = cotangents.slice(s![.., width..]).mapv(T::widen);
         let mut first = 0;
-        for (b, block) in self.explained(side).iter().enumerate() {
+        for (b, block) in (1..).zip(self.explained(side)) {
             let columns = s![.., first..first + block.matrix.nrows()];
             first += block.matrix.nrows();
             let mut taken = own.slice(columns).dot(&block.matrix);
             for i in 0..x.nrows() {
-                let (scale, known) = (scales[[i, b + 1]], of_nystroem[[i, 0]] + block.ln_scale);
-                taken.row_mut(i).mapv_inplace(|v| v * relative(known, scale));
-                let keep = relative(of_features[[i, b]], scale);
+                let take = relative(parts[[i, 0]] + block.ln_scale, scales[[i, b]]);
+                taken.row_mut(i).mapv_inplace(|v| v * take);
+                let keep = relative(parts[[i, b]], scales[[i, b]]);
                 own.slice_mut(columns).row_mut(i).mapv_inplace(|v| v * keep);
             }
             phi -= &taken;
         }
         let [phi, own] = [phi, own].map(|all| all.mapv(T::narrow));
-        Ok(self.nystroem.pull_back(side, &x, &phi)? + self.features.pull_back(side, &x, &own)?)
+        let explained = self.nystroem.pull_back(side, &x, &phi)?;
+        let mut sum = self.features.pull_back(side, &x, &own)?;
+        sum.zip_mut_with(&explained, |sum, v| *sum = T::narrow(sum.widen() + v.widen()));
+        Ok(sum)
     }
 
-    /// The scales of the features of points, one for each block.
-    fn scales(&self, side: Side, x: ArrayView2<'_, T>) -> Array2<f64> {
+    /// The scales of φ(x) and f(x), and those of these features, one for each block.
+    fn scales(&self, side: Side, x: ArrayView2<'_, T>) -> [Array2<f64>; 2] {
         let facts = self.facts();
         let shape = TileShape { rows: x.nrows(), width: facts.feature_dim(), blocks: facts.blocks.len() };
-        let (mut values, mut scales) =
-            (vec![T::zero(); shape.rows * shape.width], Array2::zeros((shape.rows, shape.blocks)));
+        let mut values = vec![T::zero(); shape.rows * shape.width];
+        let mut scales = Array2::zeros((shape.rows, shape.blocks));
         let mut tile = Tile::new(&mut values, &mut [], slice_of_mut(&mut scales), shape);
-        self.fill(side, x, Form::Values, &mut tile);
-        scales
+        self.fill_parts(side, x, Form::Values, &mut tile);
+        let parts = scales.clone();
+        let mut tile = Tile::new(&mut values, &mut [], slice_of_mut(&mut scales), shape);
+        self.take_explained(side, &mut tile);
+        [parts, scales]
     }
+}
+
+/// ln of the size of B φ; −∞ if φ is 0, whose scale means nothing.
+fn known_scale<T: Real>(phi: &[T], scale: f64, block: &Block<T>) -> f64 {
+    let none = phi.iter().all(|value| *value == T::zero());
+    if none && !scale.is_nan() { f64::NEG_INFINITY } else { scale + block.ln_scale }
 }

@@ -7,7 +7,6 @@ use super::landmarks::{greedy, pivoted, spread, uniform};
 use super::leverage::leverage;
 use super::sketch::check_features;
 use super::{Nystroem, RUN, diagonal, points};
-use crate::data::lengthscale::choose;
 use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::generator::rng;
 use crate::linalg::{Backend, Eigen};
@@ -56,10 +55,10 @@ impl Nystroem {
     /// D features without bias of the points x, n × d: the best Nyström features, and [random features](Recipe::for_kernel) of what they
     /// leave of K. At most D, and more than D − 2, if no kind is scarce.
     ///
-    /// How many there are of either kind is chosen from at most 2048 points: one half of them has the features, the other the rest
-    /// r(x) = K(x, x) − K̂(x, x). Of k = 0, … Nyström features those are taken for which (Σ r(x))²/(D − k) is least. Then they are
-    /// [fitted](Nystroem::fit) to all points. Without Nyström features, where the spectrum is flat, the recipe is that of random
-    /// features alone.
+    /// How many there are of either kind is chosen from at most 2048 points. Nyström features are fitted to one half of them, and the
+    /// other half has the rests r(x) = K(x, x) − K̂(x, x). The number k of Nyström features is the one for which (Σ r(x))²/(D − k) is
+    /// least, from 0 to 1024. Then k features are [fitted](Nystroem::fit) to all points. Where the spectrum is flat, k is 0, and the
+    /// recipe is that of random features alone.
     ///
     /// ```
     /// use random_features::Map;
@@ -226,21 +225,22 @@ impl Nystroem {
         (features, each): (usize, usize),
         seed: u64,
     ) -> Result<usize> {
-        let rows = choose(x.nrows(), x.nrows().min(CHOSEN_ON), &mut rng(seed));
-        // Points next to each other may be alike.
-        let half =
-            |first: usize| x.select(Axis(0), &Vec::from_iter(rows.iter().skip(first).step_by(2).copied()));
-        let [judged, fitted] = [half(0), half(1)];
-        let most = features.saturating_sub(each).min(fitted.nrows());
+        let own = diagonal(kernel, x)?;
+        // Points at which the kernel is 0 say nothing.
+        let mut rows = uniform(x.nrows(), x.nrows().min(CHOSEN_ON), &mut rng(seed));
+        rows.retain(|row| own[*row] > 0.0);
+        let (judged, fitted) = rows.split_at(rows.len().div_ceil(2));
+        let most = features.saturating_sub(each).min(fitted.len());
         if most == 0 {
             return Ok(0);
         }
-        let own = diagonal(kernel, &judged)?;
-        let fit = Nystroem::fit_to(kernel.clone(), &fitted, most, seed)?;
-        let rests = fit.rests(&judged, &own)?;
-        let price = |k: usize| rests[k] * rests[k] / (features - k) as f64;
-        let counts = (0..rests.len()).filter(|k| (features - k).is_multiple_of(each));
-        Ok(counts.min_by(|a, b| price(*a).total_cmp(&price(*b))).unwrap_or(0))
+        let own = Vec::from_iter(judged.iter().map(|row| own[*row]));
+        let fit = Nystroem::fit_to(kernel.clone(), &x.select(Axis(0), fitted), most, seed)?;
+        let rests = fit.rests(&x.select(Axis(0), judged), &own)?;
+        // As many random features as there is room for.
+        let random = |k: usize| (features - k) / each * each;
+        let price = |k: &usize| rests[*k] * rests[*k] / random(*k) as f64;
+        Ok((0..rests.len()).min_by(|a, b| price(a).total_cmp(&price(b))).unwrap_or(0))
     }
 
     /// Σ (K(x, x) − K̂(x, x)) over points, relative to the largest K(x, x), for the first k features, k = 0, 1, …

@@ -151,8 +151,7 @@ impl Nystroem {
         self.sketch.factor.nrows()
     }
 
-    /// These features φ and random features of what they leave of K, as a map or a recipe: estimates **without bias**, whose variance is
-    /// that of features of the rest K − K̂.
+    /// These features φ with random features of what they leave of K, as a map or a recipe: estimates **without bias**.
     ///
     /// ```
     /// use random_features::kernel::Gaussian;
@@ -175,15 +174,18 @@ impl Nystroem {
     /// landmarks Z. A K Aᵀ = 1, for all of A but those of your own, makes E\[(f(x) − Bφ(x))·(f(y) − Bφ(y))\] = K(x, y) − K̂(x, y). At
     /// landmarks, before a [truncation](Nystroem::truncated), the second part is 0.
     ///
-    /// The variance is that of K̂'s rest, about (mean of K(x, x) − K̂(x, x))²/m on the points: small where the spectrum decays. No
-    /// closed form is known. With a linear algebra `Nystroem::fit_unbiased` chooses how many features of either kind to take.
+    /// The variance is that of features of the rest K − K̂, small where the spectrum decays. No closed form is known. With a linear algebra `Nystroem::fit_unbiased` chooses how many features of either kind to take.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if f is not known to estimate K without bias, or, when a map is made of it, unless A K Aᵀ = 1;
+    /// [`Unsupported`](Error::Unsupported) if f is not known to estimate K, or, when a map is made of it, unless A K Aᵀ = 1;
     /// [`Shape`](Error::Shape) if f is for another dimension; the errors of [`Recipe::build`] for features of the landmarks.
     ///
     /// # Cost
-    /// A point takes its features of both kinds, and D_φ D_f for B.
+    /// A point takes its features of both kinds, and D_φ D_f for B. To make a map takes O(MD_φ (D_φ + D_f)).
+    ///
+    /// # Exact where
+    /// x or y is a landmark, before a [truncation](Nystroem::truncated). Where the law of f [is
+    /// approximate](crate::theory::Law::is_approximate), estimates have a part of its bias.
     ///
     /// # References
     /// New.

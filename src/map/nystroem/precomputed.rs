@@ -19,8 +19,8 @@ const INDEFINITE: f64 = 1e-4;
 
 /// A kernel that is precomputed: between texts, graphs or molecules, from another program.
 impl Nystroem {
-    /// The factor A, D × M, for kernel values K(z, z) of M landmarks, M × M: features of points x are K(x, z) Aᵀ, from their kernel values
-    /// with the landmarks, n × M.
+    /// The factor A, D × M, for kernel values of M landmarks, M × M. Features of n objects are their kernel values with the landmarks,
+    /// n × M, times Aᵀ.
     ///
     /// ```
     /// use random_features::map::Nystroem;
@@ -43,9 +43,11 @@ impl Nystroem {
     /// [`new`](Nystroem::new). Cost O(M³).
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) without a landmark, or if an eigenvalue is negative beyond rounding;
+    /// [`Parameter`](Error::Parameter) without a landmark, or if an eigenvalue of the values over √(K(x, x)K(y, y)) is below −10⁻⁴ of the
+    /// largest;
     /// [`Shape`](Error::Shape) unless the matrix is square, [`NotFinite`](Error::NotFinite) with the first row that holds NaN or an
-    /// infinity, [`Entry`](Error::Entry) with the first row that is not that of a symmetric matrix or has a negative K(z, z),
+    /// infinity, [`Entry`](Error::Entry) with the first row that is not that of a symmetric matrix, has a negative K(x, x), or a value above
+    /// √(K(x, x)K(y, y)) in size;
     /// [`Unsupported`](Error::Unsupported) if all values are 0, [`Memory`](Error::Memory) if a copy does not fit in memory, the errors of
     /// [`Backend::eigen`](crate::linalg::Backend::eigen).
     #[doc(alias = "precomputed")]
@@ -55,11 +57,11 @@ impl Nystroem {
     }
 
     /// At most m of n objects as landmarks, by randomly pivoted Cholesky of their kernel values, n × n: the numbers of their rows, as
-    /// [`pivoted`](Nystroem::pivoted) chooses them. Cost O(nm²).
+    /// [`pivoted`](Nystroem::pivoted) chooses them. There are none if all values are 0. Cost O(nm²).
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without objects, [`Parameter`](Error::Parameter) if m is 0 or above n, [`Cancelled`](Error::Cancelled) if a
-    /// [watcher](crate::progress::watch) stops it; the errors of [`factor_of_gram`](Nystroem::factor_of_gram) for such a matrix.
+    /// [watcher](crate::progress::watch) stops it; the errors of [`factor_of_gram`](Nystroem::factor_of_gram) that do not need eigenvalues.
     #[inline(never)]
     pub fn pivots_of_gram<T: Real>(gram: &ArrayRef2<T>, m: usize, seed: u64) -> Result<Vec<usize>> {
         check_count("the number of landmarks", m, gram.nrows())?;
@@ -79,15 +81,23 @@ fn checked<T: Real>(gram: &ArrayRef2<T>) -> Result<Array2<f64>> {
     check_memory("kernel values", n, n.saturating_mul(size_of::<f64>()))?;
     let gram = matrix_of(n, n, gram.iter().map(|v| v.widen()).collect());
     let tolerance = T::epsilon().widen().sqrt();
+    let roots = gram.diag().mapv(f64::sqrt);
     for row in 0..n {
         let own = gram[[row, row]];
         if own < 0.0 {
             return Err(Error::Entry { what, row, value: own, domain: "not negative on the diagonal" });
         }
         for j in 0..row {
-            let (value, mirrored) = (gram[[row, j]], gram[[j, row]]);
-            let size = own.sqrt() * gram[[j, j]].sqrt() + value.abs();
-            if (value - mirrored).abs() > tolerance * size {
+            // Divided one after the other, since the product may overflow.
+            let cosine = |value: f64| if value == 0.0 { 0.0 } else { value / roots[row] / roots[j] };
+            let [value, mirrored] = [[row, j], [j, row]].map(|place| cosine(gram[place]));
+            let (largest, apart) = (value.abs().max(mirrored.abs()), (value - mirrored).abs());
+            let value = gram[[row, j]];
+            if largest.is_nan() || largest > 1.0 + tolerance {
+                let domain = "at most √(K(x, x)K(y, y)) in size";
+                return Err(Error::Entry { what, row, value, domain });
+            }
+            if apart > tolerance {
                 return Err(Error::Entry { what, row, value, domain: "those of a symmetric matrix" });
             }
         }

@@ -9,6 +9,7 @@ use crate::digest::{Digest, identified};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::map::Facts;
+use crate::map::ImportanceMixture;
 use crate::map::check::check;
 use crate::map::nystroem::NystroemSketch;
 use crate::{Real, rng_of_step};
@@ -106,6 +107,11 @@ impl SketchDraw {
     /// The number of landmarks, if these are Nyström features.
     pub(crate) fn landmark_count(&self) -> Option<usize> {
         self.sketch::<NystroemSketch>().map(NystroemSketch::landmark_count)
+    }
+
+    /// Whether the sketch is not one of this crate.
+    pub(in crate::map) fn is_own(&self) -> bool {
+        self.sketch::<NystroemSketch>().is_none() && self.sketch::<ImportanceMixture>().is_none()
     }
 
     /// Rejects impossible sizes.

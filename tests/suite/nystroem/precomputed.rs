@@ -71,9 +71,18 @@ fn what_is_no_kernel_is_refused() {
     for error in [changed(3, 1, 0.9), changed(2, 2, -1.0)].concat() {
         assert!(matches!(error, Error::Entry { .. }), "{error}");
     }
+    // No kernel has a value above √(K(x, x)K(y, y)), even where that is 0.
+    for [own, other] in [[0.0, 1.0], [1e308, 1e308]] {
+        let wrong = ndarray::arr2(&[[own, 1e308], [-1e308, other]]);
+        assert!(matches!(Nystroem::factor_of_gram(&wrong), Err(Error::Entry { .. })));
+    }
+    let wrong = ndarray::arr2(&[[0.0, 1.0], [1.0, 1.0]]);
+    assert!(matches!(Nystroem::pivots_of_gram(&wrong, 1, 1), Err(Error::Entry { .. })));
     let mut indefinite = Array2::<f64>::eye(3);
-    indefinite[[0, 1]] = 2.0;
-    indefinite[[1, 0]] = 2.0;
+    for (i, j) in [(0, 1), (1, 2)] {
+        indefinite[[i, j]] = 0.9;
+        indefinite[[j, i]] = 0.9;
+    }
     assert!(matches!(Nystroem::factor_of_gram(&indefinite), Err(Error::Parameter { .. })));
     let wide = gram.slice(s![..3, ..]);
     assert!(matches!(Nystroem::factor_of_gram(&wide), Err(Error::Shape { .. })));

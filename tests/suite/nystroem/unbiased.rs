@@ -64,8 +64,7 @@ fn estimates_follow_their_definition() {
     }
 }
 
-/// Means over draws are the kernel, before and after a truncation, at any points, and the variance is that of a small rest. Each of 52 z
-/// exceeds 4.5 by chance with a probability of 7e-6: one of 2,800 seeds would fail.
+/// Means over draws are the kernel, before and after a truncation. Each of 22 z exceeds 4.5 by chance with a probability of 7e-6.
 #[test]
 fn estimates_are_unbiased() {
     let (z, x) = (points::<f64>(8, 3, 1.1), points::<f64>(40, 3, 1.0));
@@ -113,8 +112,6 @@ fn the_variance_is_that_of_the_rest() {
     let rest = own.trace_error(&x).unwrap();
     // Of the order of the squared share of the trace that is left.
     assert!(unbiased < 30.0 * rest * rest * plain && unbiased > 0.0, "{unbiased} {plain} {rest}");
-    // Less than the bias of the Nyström features alone times a few, which is the rest itself.
-    assert!(rest < 1e-2, "{rest}");
 }
 
 fn kernel_gram(kernel: &AnyKernel, x: &Array2<f64>) -> Array2<f64> {
@@ -152,6 +149,32 @@ fn single_precision_is_near() {
             );
         }
     }
+}
+
+/// So they are at points far from the landmarks, and at an offset, where A multiplies rounding errors of features by millions.
+#[test]
+fn single_precision_is_near_beyond_the_landmarks() {
+    for offset in [0.0, 100.0, 1000.0] {
+        // Exact in `f32`.
+        let z =
+            Array2::from_shape_fn((200, 1), |(i, _)| offset + i as f64 * 0.05).mapv(|v| f64::from(v as f32));
+        let own = Nystroem::new(gaussian(1.0), &z).unwrap();
+        let recipe =
+            own.unbiased(Recipe::for_kernel(gaussian(1.0), 1, 32).unwrap()).unwrap().drawn(3).unwrap();
+        let (wide, narrow): (Map<f64>, Map<f32>) = (recipe.build().unwrap(), recipe.build().unwrap());
+        for away in [-3.0, -1.0, 2.5, 12.0, 13.0] {
+            let x = Array1::from_elem(1, offset + away);
+            let [expected, found] = [
+                wide.estimate(&x, &x).unwrap(),
+                f64::from(narrow.estimate(&x.mapv(|v| v as f32), &x.mapv(|v| v as f32)).unwrap()),
+            ];
+            assert!((found - expected).abs() < 5e-3, "{offset} {away}: {found} {expected}");
+        }
+    }
+    // A factor in `f64` is one for maps of `f32` too.
+    let z = points::<f64>(120, 3, 1.0) + 1e4;
+    let own = Nystroem::new(gaussian(1.0), &z).unwrap();
+    assert!(own.unbiased(Recipe::for_kernel(gaussian(1.0), 3, 8).unwrap()).unwrap().draw::<f32>(1).is_ok());
 }
 
 /// Gradients are differences of features, with the scales held fixed.
@@ -210,6 +233,18 @@ fn what_does_not_fit_is_refused() {
     let recipe = wrong.unbiased(random(0.8, 3)).unwrap();
     assert!(matches!(recipe.draw::<f64>(1), Err(Error::Unsupported { .. })));
     assert!(matches!(recipe.draw::<f32>(1), Err(Error::Unsupported { .. })));
+    // One whose wrong entries are beside the diagonal, and one that is wrong where eigenvalues are small.
+    let far = ndarray::arr2(&[[0.0], [1e3]]);
+    let mixed = ndarray::arr2(&[[0.86395, 0.23149], [0.23149, 0.86395]]);
+    let near = Array2::from_shape_fn((6, 1), |(i, _)| i as f64 / 5.0);
+    let one = Recipe::for_kernel(gaussian(1.0), 1, 4).unwrap();
+    let mut scaled = Nystroem::new(gaussian(1.0), &near).unwrap().factor().clone();
+    let last = scaled.nrows() - 1;
+    scaled.row_mut(last).mapv_inplace(|a| 3.0 * a);
+    for (landmarks, factor) in [(far, mixed), (near, scaled)] {
+        let wrong = Nystroem::from_parts(gaussian(1.0), landmarks, factor).unwrap();
+        assert!(wrong.unbiased(one.clone()).unwrap().draw::<f64>(1).is_err());
+    }
     // One that is turned is as good.
     let mut turned = own.factor().clone();
     turned.invert_axis(Axis(0));
@@ -264,6 +299,20 @@ fn shares_are_chosen_from_points() {
     // All points are far from each other.
     let recipe = Nystroem::fit_unbiased(gaussian(1e-3), &x, 64, 1).unwrap();
     assert_eq!(recipe, Recipe::for_kernel(gaussian(1e-3), 3, 32).unwrap());
+    // Points in turn from two places, copies, and points at which the kernel is 0.
+    let turns = Array2::from_shape_fn((600, 3), |(i, k)| x[[i % 300, k]] + 10.0 * (i % 2) as f64);
+    let recipe = Nystroem::fit_unbiased(gaussian(2.0), &turns, 64, 1).unwrap();
+    assert!(recipe.children().first().is_some_and(|own| own.feature_dim() > 16), "{recipe}");
+    let zeros = ndarray::arr2(&[[1.0, 2.0], [0.0, 0.0], [3.0, 1.0], [0.0, 0.0]]);
+    let recipe = Nystroem::fit_unbiased(random_features::kernel::Angular, &zeros, 3, 1).unwrap();
+    assert!(recipe.draw::<f64>(1).is_ok());
+    let mut large = points::<f64>(10, 3, 1.0);
+    large.row_mut(6).fill(30.0);
+    let refused = Nystroem::fit_unbiased(Softmax::default(), &large, 8, 1);
+    assert!(matches!(refused, Err(Error::NotFinite { row: 6, .. })), "{refused:?}");
+    // An odd number of features is no reason for one of Nyström.
+    let flat = Nystroem::fit_unbiased(gaussian(1e-3), &x, 33, 1).unwrap();
+    assert_eq!(flat, Recipe::for_kernel(gaussian(1e-3), 3, 16).unwrap());
     // Odd numbers, few points, and a softmax kernel, whose features come one by one.
     for (kernel, features) in [(AnyKernel::from(gaussian(1.0)), 33), (Softmax::default().into(), 33)] {
         let recipe = Nystroem::fit_unbiased(kernel.clone(), &x, features, 1).unwrap();
@@ -298,4 +347,11 @@ fn recipes_and_maps_are_read_back() {
         assert_eq!(again.features(Side::Y, &x).unwrap(), map.features(Side::Y, &x).unwrap());
         assert_eq!(map.recipe(), Some(recipe.drawn(7).unwrap()));
     }
+    // Features of another kernel are refused when they are read, with an identity that fits.
+    let own = Nystroem::new(gaussian(0.8), &points::<f64>(5, 3, 1.0)).unwrap();
+    let recipe = own.unbiased(Recipe::for_kernel(gaussian(0.8), 3, 4).unwrap()).unwrap();
+    let stored = to_string(&recipe).unwrap();
+    let changed = stored.replace("0.8", "0.7");
+    assert_ne!(stored, changed);
+    assert!(from_str::<Recipe>(&changed).is_err());
 }

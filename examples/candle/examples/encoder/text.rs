@@ -69,7 +69,8 @@ impl Text {
         self.verses.iter().flat_map(|verse| verse.split(|c: char| !c.is_alphabetic()))
     }
 
-    /// Excerpts that begin at even distances, `count` of them, each of at least so many bytes. They share no verse.
+    /// Excerpts that begin at even distances, `count` of them, each of at least so many bytes unless the text ends. They share no
+    /// verse.
     pub fn segments(&self, count: usize, bytes: usize) -> Outcome<Vec<Excerpt>> {
         let first = |number: usize| (2 * number + 1) * self.verses.len() / (2 * count);
         let segments: Vec<_> = (0..count).map(|number| self.excerpt(first(number), bytes)).collect();

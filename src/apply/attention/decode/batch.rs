@@ -74,13 +74,19 @@ impl<T: Real> CausalState<T> {
         }
         heads.check_output::<T>(0)?;
         heads.check_count::<T>()?;
-        // Tokens in the window are copied, at first with all behind them, and kept.
+        check_memory("tokens of windows", self.kept_bytes(heads), 1)?;
+        // Tokens in the window are copied, at first with all behind them.
         let of_token = d.saturating_add(d_v).saturating_mul(2 * size_of::<T>());
-        let kept = b.saturating_mul(of_keys).saturating_mul(l.min(self.attention.window.before));
-        check_memory("tokens of windows", kept, of_token)?;
         let windowed = if self.attention.window.is_none() { 0 } else { of_token };
         let each = windowed.saturating_add(self.attention.exact.bytes_of_key::<T>(d));
         check_memory("tokens of which some have exact weights", l, each)
+    }
+
+    /// About how many bytes of keys and values windows keep of these tokens, with those of a copy.
+    pub(in super::super) fn kept_bytes<E>(&self, heads: &Heads<'_, E>) -> usize {
+        let ((b, of_keys, l, d), (.., d_v)) = (heads.keys.dim(), heads.values.dim());
+        let kept = b.saturating_mul(of_keys).saturating_mul(l.min(self.attention.window.before));
+        kept.saturating_mul(d.saturating_add(d_v)).saturating_mul(2 * size_of::<T>())
     }
 
     /// Takes in tokens that were [checked](CausalState::check_prefill), and writes the outputs of their queries. It fails only if a
@@ -126,9 +132,14 @@ impl<T: Real> CausalState<T> {
             let (what, value) = ("the sequences to select", sequences[row] as f64);
             return Err(Error::Entry { what, row, value, domain: "below the number of sequences" });
         }
-        let forks = self.uses(sequences).into_iter().map(|count| count.saturating_sub(1)).sum::<usize>();
-        check_memory("forks of heads", forks.saturating_mul(heads), self.bytes_of_fork())?;
+        check_memory("forks of heads", self.bytes_of_forks(sequences), 1)?;
         check_memory("heads", sequences.len().saturating_mul(heads), size_of::<Head<T>>())
+    }
+
+    /// About how many bytes forks of these sequences, which exist, take.
+    pub(in super::super) fn bytes_of_forks(&self, sequences: &[usize]) -> usize {
+        let forks = self.uses(sequences).into_iter().map(|count| count.saturating_sub(1)).sum::<usize>();
+        forks.saturating_mul(self.shape[1]).saturating_mul(self.bytes_of_fork())
     }
 
     /// How often each sequence is selected.

@@ -170,7 +170,7 @@ impl<T: Real> CausalState<T> {
 
 impl<T: Real> Attention<T> {
     /// Whether features are computed by code of a user, which may panic.
-    pub(super) fn is_own(&self) -> bool {
+    pub(in super::super) fn is_own(&self) -> bool {
         self.maps.iter().any(Map::is_own)
     }
 }

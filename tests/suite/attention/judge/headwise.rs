@@ -288,10 +288,13 @@ fn stopped_prompts_leave_states_as_they_were() {
     let mut state = chosen.state(1, 3).unwrap();
     state.prefill(&Heads::new(&q, &k, &v).unwrap()).unwrap();
     let long = Heads::new(&long_q, &long_k, &long_v).unwrap();
+    let mut untouched = state.clone();
     // An exact head takes seconds for it.
     let stopped = watch(|_| ControlFlow::Break(()), || state.prefill(&long));
     assert!(matches!(stopped, Err(Error::Cancelled)));
-    assert_eq!(state.lengths(), [9]);
+    let [a, b, c] = [&q, &k, &v].map(|x| x.index_axis(Axis(2), 3));
+    assert_eq!(state.step(&a, &b, &c).unwrap(), untouched.step(&a, &b, &c).unwrap());
+    assert_eq!(state.lengths(), [10]);
 }
 
 /// What a state refuses leaves it as it was.

@@ -9,7 +9,7 @@ use crate::error::{Error, Result, check_size};
 use crate::frequency::Orthogonal;
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::whole::try_all_or_none;
+use crate::whole::{all_or_none, try_all_or_none};
 use crate::{Positive, Real, progress, threads};
 
 /// Causal attention of a layer as tokens come: a [`CausalState`] for each head of keys. Approximate, as [`HeadwiseAttention`] is, whose
@@ -80,6 +80,11 @@ impl<T: Real> HeadwiseState<T> {
         self.heads[0].lengths()
     }
 
+    /// Whether features of a head are computed by code of a user, which may panic.
+    fn is_own(&self) -> bool {
+        self.heads.iter().any(|state| state.attention().is_own())
+    }
+
     /// Takes in the next tokens of each sequence, such as prompts, and gives the outputs of their queries, if there are
     /// [any](Heads::without_queries). Sequences, masks and pieces are as in [`CausalState::prefill`].
     ///
@@ -93,7 +98,10 @@ impl<T: Real> HeadwiseState<T> {
         heads.check_output::<T>(0)?;
         let (batch, group) = (heads.queries.dim().0, heads.queries.dim().1 / count);
         let parts: Vec<_> = (0..count).map(|head| heads.part(0..batch, head)).collect();
-        self.heads.iter().zip(&parts).try_for_each(|(state, part)| state.check_prefill(part))?;
+        let jobs = || self.heads.iter().zip(&parts);
+        jobs().try_for_each(|(state, part)| state.check_prefill(part))?;
+        let kept = jobs().map(|(state, part)| state.kept_bytes(part)).fold(0, usize::saturating_add);
+        check_memory("tokens of windows", kept, 1)?;
         let mut output = Array4::zeros(heads.output_dim());
         let (mut outputs, mut rest) = (Vec::with_capacity(count), output.view_mut());
         for _ in &parts {
@@ -102,8 +110,9 @@ impl<T: Real> HeadwiseState<T> {
             rest = others;
         }
         let jobs = parts.iter().zip(outputs);
-        // A watcher may stop some heads when others are done.
-        let lost = try_all_or_none(&mut self.heads, progress::is_watched(), |states| {
+        // A watcher, or a user's code, may stop some heads when others are done.
+        let at_risk = progress::is_watched() || self.is_own();
+        let lost = try_all_or_none(&mut self.heads, at_risk, |states| {
             let of_head =
                 |(state, (part, mut out)): (&mut CausalState<T>, (&Heads<'_, E>, ArrayViewMut4<'_, T>))| {
                     state.prefill_into(part, &mut out)
@@ -151,8 +160,11 @@ impl<T: Real> HeadwiseState<T> {
             let (q, k, v) = token(head);
             state.take_step(&q, &k, &v)
         };
-        let states = self.heads.iter_mut().enumerate();
-        let parts = if work < SHARED { states.map(of_head).collect() } else { threads::map(states, of_head) };
+        let own = self.is_own();
+        let parts = all_or_none(&mut self.heads, own, |states| {
+            let states = states.iter_mut().enumerate();
+            if work < SHARED { states.map(of_head).collect() } else { threads::map(states, of_head) }
+        });
         let (mut output, mut lost) = (Array3::zeros((batch, of_queries, d_v)), Vec::new());
         for (head, part) in parts.into_iter().enumerate() {
             let first = head * group;
@@ -169,6 +181,8 @@ impl<T: Real> HeadwiseState<T> {
     #[inline(never)]
     pub fn select(&mut self, sequences: &[usize]) -> Result<()> {
         self.heads.iter().try_for_each(|state| state.check_select(sequences))?;
+        let forks = self.heads.iter().map(|state| state.bytes_of_forks(sequences));
+        check_memory("forks of heads", forks.fold(0, usize::saturating_add), 1)?;
         self.heads.iter_mut().for_each(|state| state.keep(sequences));
         Ok(())
     }
