@@ -5,9 +5,10 @@ use super::{Map, Mechanism, Nonlinear, PlainRecipe, Positive, Recipe, Sign, Trig
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::frequency::{
-    AnyCoupling, Coupling, Draw, Frequencies, Independent, Orthogonal, PlainCoupling, Simplex, of_kernel,
+    AnyCoupling, Coupling, Draw, Frequencies, Independent, Orthogonal, PlainCoupling, RadiusCoupling,
+    Simplex, of_kernel,
 };
-use crate::kernel::{Chi, RootDim, Spectrum};
+use crate::kernel::{Chi, Radii, RootDim, Spectrum};
 use crate::once::once;
 use crate::theory::Radius;
 
@@ -35,7 +36,7 @@ impl<T: Real> Map<T> {
     /// |---|---|---|---|
     /// | [`Softmax`](crate::kernel::Softmax) | [`Positive`], m features | [`Simplex`] | no coupling that leaves the law of each frequency as it is has a lower known variance, and estimates are positive |
     /// | [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax) | [`Positive`], m features | [`Simplex`] | as for softmax |
-    /// | [`Gaussian`](crate::kernel::Gaussian), [`Matern`](crate::kernel::Matern), [`RationalQuadratic`](crate::kernel::RationalQuadratic), [`PoweredExponential`](crate::kernel::PoweredExponential) | [`Trigonometric`], 2m features | [`Orthogonal`] | errors are bounded, and orthogonal frequencies have the lower variance for points at distances of some lengthscales |
+    /// | [`Gaussian`](crate::kernel::Gaussian), [`Matern`](crate::kernel::Matern), [`RationalQuadratic`](crate::kernel::RationalQuadratic), [`PoweredExponential`](crate::kernel::PoweredExponential) | [`Trigonometric`], 2m features | [`Orthogonal`], from three dimensions on with [paired radii](RadiusCoupling::Paired) where their quantiles are known | errors are bounded, and orthogonal frequencies, most of all with paired radii, have the lower variance for points at distances of some lengthscales |
     /// | [`Laplace`](crate::kernel::Laplace) | [`Trigonometric`], 2m features | [`Product`](crate::frequency::Product) | coordinates of a frequency must be independent |
     /// | [`SpectralMixture`](crate::kernel::SpectralMixture) | [`Trigonometric`], 2m features | [`Independent`] | rows are sums of frequencies of several laws |
     /// | [`Angular`](crate::kernel::Angular) | [`Sign`], m features | [`Orthogonal`] | signs on orthogonal frequencies repeat each other less |
@@ -180,11 +181,19 @@ impl Best {
             (AnyKernel::Softmax(_) | AnyKernel::RegularisedSoftmax(_), _) => {
                 itself(Positive.into(), Orthogonal.into())
             }
-            (_, Spectrum::Polar(_)) => itself(Trigonometric.into(), Orthogonal.into()),
+            (_, Spectrum::Polar(radii)) => itself(Trigonometric.into(), coupling(d, radii)),
             (_, Spectrum::Product(_) | Spectrum::Mixture(_)) => {
                 itself(Trigonometric.into(), Independent.into())
             }
         })
+    }
+}
+
+/// Orthogonal rows, whose radii are paired where that lowers the variance and their quantiles are known.
+fn coupling(d: usize, radii: &dyn Radii) -> AnyCoupling {
+    match d > 2 && radii.quantile(d, 0.5).is_some() {
+        true => Orthogonal.with_coupled_radii(RadiusCoupling::Paired).into(),
+        false => Orthogonal.into(),
     }
 }
 
