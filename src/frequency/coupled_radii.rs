@@ -57,7 +57,7 @@ struct Coupled<'a> {
 impl Radii for Coupled<'_> {
     fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
         let quantile = |p: f64| {
-            let what = "coupled radii of a law whose quantiles are not known: take the Gaussian or the softmax kernel";
+            let what = "coupled radii of a law whose quantiles are not known, as of powered exponential kernels: leave them independent";
             self.law.quantile(d, p).ok_or(Error::Unsupported { what })
         };
         probabilities(self.radii, count, rng).into_iter().map(quantile).collect()

@@ -8,7 +8,7 @@ use random_features::extend::{Coupling, Radius};
 use random_features::frequency::{
     Antithetic, Givens, Hadamard, Independent, Orthogonal, RadiusCoupling, Simplex,
 };
-use random_features::kernel::{Gaussian, Matern, Smoothness, Softmax};
+use random_features::kernel::{Gaussian, PoweredExponential, Softmax};
 use random_features::recipe::{AnyCoupling, Draw};
 use random_features::theory::{BlockLaw, Dependence, Law, Pair, hyperbolic, positive, trigonometric};
 use random_features::workbench::RootDim;
@@ -210,9 +210,10 @@ fn what_has_no_radii_to_couple_is_refused_or_unchanged() {
     ] {
         assert!(matches!(text.parse::<AnyCoupling>(), Err(Error::Text { .. })), "{text}");
     }
-    let matern = Matern::new(Smoothness::Half, 1.0).unwrap();
+    let powered = PoweredExponential::new(1.5, 1.0).unwrap();
     let coupling = Orthogonal.with_coupled_radii(paired);
-    assert!(matches!(matern.draw(&coupling, 4, 8, 1), Err(Error::Unsupported { .. })));
+    assert!(matches!(powered.draw(&coupling, 4, 8, 1), Err(Error::Unsupported { .. })));
+    assert!(PoweredExponential::new(1.0, 1.0).unwrap().draw(&coupling, 4, 8, 1).is_ok());
     assert!(Gaussian::default().draw(&coupling, 4, 8, 1).is_ok());
     assert!(Softmax::default().draw(&coupling, 4, 8, 1).is_ok());
     // Radii √d have nothing to couple, and a single row has no partner.
