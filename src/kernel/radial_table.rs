@@ -78,6 +78,18 @@ impl RadialTable {
         (RadialTable { edges, below, above, panels, exponent: of.exponent }, total)
     }
 
+    /// Nodes of ln r with weights, for means over the law.
+    pub fn nodes(&self) -> Vec<(f64, f64)> {
+        let (rule, mut nodes) = (gauss_legendre_rule(DEGREES), Vec::new());
+        for (panel, edge) in self.panels.iter().zip(self.edges.windows(2)) {
+            let half = 0.5 * (edge[1] - edge[0]);
+            nodes.extend(rule.iter().map(|(x, weight)| {
+                (edge[0] + half * (1.0 + x), half * weight * density_and_integral(panel, *x).0)
+            }));
+        }
+        nodes
+    }
+
     /// ln of the radius with probability `p` below it, strictly between 0 and 1.
     pub fn quantile(&self, p: f64) -> f64 {
         if p < self.below[0] {
