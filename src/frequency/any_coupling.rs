@@ -134,8 +134,9 @@ impl AnyCoupling {
                 Givens::default().into(),
             ];
             // In two dimensions coupled radii may raise the variance by 38 %; constant radii leave nothing to couple.
-            let coupled = (d > 2 && law == Radius::Chi)
-                .then(|| Orthogonal.with_coupled_radii(RadiusCoupling::Paired).into());
+            let quantiles = law != Radius::RootDim && law.quantile(d, 0.5).is_some();
+            let coupled =
+                (d > 2 && quantiles).then(|| Orthogonal.with_coupled_radii(RadiusCoupling::Paired).into());
             plain.into_iter().chain(coupled).collect()
         } else {
             vec![

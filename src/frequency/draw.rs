@@ -137,6 +137,7 @@ mod tests {
         SimplexPlus, Sobol,
     };
     use crate::kernel::{Cauchy, Smoothness};
+    use crate::theory::RadiusCoupling;
 
     /// Streams and stored identities follow from these: a change here is a change of both.
     #[test]
@@ -161,6 +162,12 @@ mod tests {
             (of(Halton.with_marginal(Cauchy).into()), "4f8a28d89d2552b4"),
             (of(Sobol.with_marginal(Cauchy).into()), "d52f5b62275e0e0b"),
             (of(Antithetic(Independent).into()), "196fc2f7f65ee28c"),
+            (of(Orthogonal.with_coupled_radii(RadiusCoupling::Antithetic).into()), "8fd9a6ea772c2339"),
+            (of(Orthogonal.with_coupled_radii(RadiusCoupling::Stratified).into()), "84beedc7a82244d8"),
+            (of(Orthogonal.with_coupled_radii(RadiusCoupling::Systematic).into()), "7a56ce57a7e855bf"),
+            (of(Orthogonal.with_coupled_radii(RadiusCoupling::Paired).into()), "210617b5ae622302"),
+            (of(Orthogonal.with_coupled_radii(RadiusCoupling::Overall).into()), "ffd55e888dc0a9ef"),
+            (of(Hadamard::default().with_coupled_radii(RadiusCoupling::Paired).into()), "198ed3fcd2a88238"),
             (with(Radius::RootDim), "4e5e09f2b0ba975f"),
             (with(Radius::Matern(Smoothness::Half)), "cdba579c247ca6c9"),
             (with(Radius::Matern(Smoothness::ThreeHalves)), "f4c3812c18398e3b"),
@@ -176,9 +183,8 @@ mod tests {
             (Draw::new(3, 5, Independent), "3d4a73f8b4995617"),
             (of(Independent.into()).with_stream(1), "a016d1a0946a1e3c"),
         ];
-        for (draw, identity) in &pinned {
-            assert_eq!(format!("{:016x}", Digest::of(draw)), *identity, "{draw:?}");
-        }
+        let found = pinned.each_ref().map(|(draw, _)| format!("{:016x}", Digest::of(draw)));
+        assert_eq!(found, pinned.each_ref().map(|(_, identity)| *identity));
     }
 
     /// Drawn frequencies are identified by draw and seed, given ones by numbers and law.

@@ -51,7 +51,9 @@ fn leading(law: &Law, count: usize) -> Law {
         let size = size.min(block.size);
         let dependence = match block.dependence {
             // Some radii of a block are not coupled as all of them.
-            Dependence::CoupledRadii(_) if size < block.size => Dependence::Unknown,
+            Dependence::CoupledRadii(_) | Dependence::OverallRadii(_) if size < block.size => {
+                Dependence::Unknown
+            }
             own => own,
         };
         return Law::of_blocks([BlockLaw { size, dependence, ..block.clone() }]);

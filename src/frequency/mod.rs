@@ -20,7 +20,7 @@
 //! | [`Sobol`], [`Halton`], [`Product`] | up to some ten dimensions; [`Product`] for [`Laplace`](crate::kernel::Laplace) kernels |
 //! | [`Hadamard`], [`Givens`] | from 64 dimensions on: fast products, approximate |
 //! | [`Antithetic`] | pairs ±ω, over another coupling |
-//! | [`CoupledRadii`] | radii that depend on each other, over another coupling: up to nearly half the variance less, for Gaussian kernels |
+//! | [`CoupledRadii`] | radii that depend on each other, over another coupling: up to nearly half the variance less, for Gaussian, Matérn and rational quadratic kernels |
 //! | [`Independent`] | the reference |
 //! | [`Counts`] | integer frequencies of the Poisson and the geometric map |
 //!

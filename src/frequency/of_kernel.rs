@@ -5,7 +5,7 @@ use super::shape::{check_memory, check_shape};
 use super::{AnyCoupling, Coupling, Draw, Frequencies, Halton, Independent, PlainCoupling, Product, Sobol};
 use crate::error::{Error, Result};
 use crate::kernel::{
-    Chi, Gaussian, Laplace, Marginal, Matern, PoweredExponential, Radius, RationalQuadratic,
+    Chi, Gaussian, Laplace, Marginal, Matern, PoweredExponential, RadialKernel, Radius, RationalQuadratic,
     RegularisedSoftmax, RootDim, ShiftInvariant, Softmax, SpectralMixture, Spectrum,
 };
 use crate::theory::Law;
@@ -46,6 +46,9 @@ let omega = matern.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
 let omega = RationalQuadratic::new(1.0, 2.0)?.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
     PoweredExponential: "use random_features::{frequency::Orthogonal, kernel::PoweredExponential};
 let omega = PoweredExponential::new(1.5, 2.0)?.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
+    RadialKernel: "use random_features::{frequency::Orthogonal, kernel::RadialKernel};
+let kernel = RadialKernel::from_kernel(\"own\", 4, |t| (-t * t).exp())?;
+let omega = kernel.draw(&Orthogonal, 4, 32, 7)?;", |kernel| kernel.spectrum();
     SpectralMixture: "use random_features::{frequency::Independent, kernel::SpectralMixture};
 let omega = SpectralMixture::periodic(vec![1.0; 4], 0.7)?.draw(&Independent, 4, 32, 7)?;", |kernel| kernel.spectrum();
     Laplace: "use random_features::{frequency::Sobol, kernel::Laplace};

@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 use crate::numeric::special::stirling_rest;
 
 /// Terms below the largest by this much in ln are nothing beside it.
-const NEGLIGIBLE: f64 = 45.0;
+pub(super) const NEGLIGIBLE: f64 = 45.0;
 
 /// The largest ‖δ‖² for which sums of a variance do not overflow. Beyond it kernels are 0.
 const FAR: f64 = 1e300;
@@ -173,7 +173,7 @@ pub fn ln_variance(nu: f64, square: f64) -> f64 {
 }
 
 /// eᵛ − 1 − v, by its series where it would cancel.
-fn exp_excess(v: f64) -> f64 {
+pub(super) fn exp_excess(v: f64) -> f64 {
     if v.abs() > 0.1 {
         return v.exp_m1() - v;
     }

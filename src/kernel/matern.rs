@@ -10,7 +10,7 @@ use crate::SignedLog;
 use crate::digest::identified;
 use crate::error::{Error, Result};
 use crate::names::UnreadWords;
-use crate::numeric::special::{ln_1m_exp, ln_add_exp};
+use crate::numeric::special::{BetaOdds, ln_1m_exp, ln_add_exp};
 use crate::tagged::tagged;
 
 /// The smoothness ν of a [`Matern`] kernel.
@@ -254,6 +254,13 @@ impl Radii for Smoothness {
 
     fn law(&self) -> Radius {
         Radius::Matern(Smoothness::of(self.nu()).unwrap_or(*self))
+    }
+
+    /// r²/d has Fisher's law (d, 2ν): r²/(2ν) are the odds of a beta law (d/2, ν).
+    fn quantile(&self, d: usize, p: f64) -> Option<f64> {
+        let nu = Smoothness::of(self.nu()).ok()?.nu();
+        let known = d > 0 && p > 0.0 && p < 1.0;
+        known.then(|| (2.0 * nu).sqrt() * (0.5 * BetaOdds::new(0.5 * d as f64, nu).quantile(p)).exp())
     }
 }
 

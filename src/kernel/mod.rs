@@ -23,6 +23,7 @@
 //! | rough functions | [`PoweredExponential`] |
 //! | functions that are rough in each coordinate | [`Laplace`], [`SpectralMixture::powered_exponential`] |
 //! | several scales at once | [`RationalQuadratic`] |
+//! | any other function of the distance | [`RadialKernel`] |
 //! | sums and products of kernels, waves that repeat | [`SpectralMixture`] |
 //! | hours, days, angles | [`Gaussian`] of [`periodic`](crate::data::periodic) points |
 //! | queries and keys of attention | [`Softmax`], [`RegularisedSoftmax`] |
@@ -36,12 +37,16 @@ mod activation_kernel;
 pub(crate) mod agreement;
 mod angular;
 mod gamma_mixture;
+mod gamma_radii;
 pub(crate) mod gaussian;
 pub(crate) mod gradient;
 pub(crate) mod laplace;
 pub(crate) mod lengthscale;
 mod matern;
 pub(crate) mod powered_exponential;
+mod radial;
+mod radial_density;
+pub(crate) mod radial_table;
 mod rational_quadratic;
 pub(crate) mod regularised;
 pub(crate) mod shift_invariant;
@@ -61,6 +66,7 @@ pub use laplace::Laplace;
 pub use lengthscale::Lengthscale;
 pub use matern::{Matern, Smoothness};
 pub use powered_exponential::PoweredExponential;
+pub use radial::RadialKernel;
 pub use rational_quadratic::RationalQuadratic;
 pub use regularised::RegularisedSoftmax;
 pub(crate) use regularised::RootDim;

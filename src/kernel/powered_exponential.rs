@@ -1,6 +1,6 @@
 //! The powered exponential kernel.
 
-use std::f64::consts::{LN_2, PI};
+use std::f64::consts::{LN_2, PI, SQRT_2};
 
 use rand_distr::{Distribution, Exp1};
 
@@ -8,7 +8,7 @@ use crate::generator::Generator;
 
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
-use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
+use super::{Chi, Lengthscale, Radii, Radius, ShiftInvariant, Smoothness, Spectrum};
 use crate::SignedLog;
 use crate::digest::identified;
 use crate::error::{Error, Result};
@@ -126,6 +126,15 @@ impl Radii for PoweredExponential {
 
     fn law(&self) -> Radius {
         Radius::PoweredExponential { alpha: self.alpha }
+    }
+
+    /// Known for α = 1, a Matérn kernel, and α = 2, a Gaussian one. Between them the law of τ has no closed form to invert.
+    fn quantile(&self, d: usize, p: f64) -> Option<f64> {
+        match self.alpha {
+            1.0 => Smoothness::Half.quantile(d, p),
+            2.0 => Chi.quantile(d, p).map(|radius| SQRT_2 * radius),
+            _ => None,
+        }
     }
 }
 

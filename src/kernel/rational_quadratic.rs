@@ -4,7 +4,7 @@ use crate::generator::Generator;
 
 use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
-use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
+use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum, gamma_radii};
 use crate::SignedLog;
 use crate::digest::identified;
 use crate::error::{Error, Result};
@@ -115,6 +115,11 @@ impl Radii for RationalQuadratic {
 
     fn law(&self) -> Radius {
         Radius::RationalQuadratic { alpha: self.alpha }
+    }
+
+    /// From a table of the law, which is computed once for α and d.
+    fn quantile(&self, d: usize, p: f64) -> Option<f64> {
+        (d > 0 && p > 0.0 && p < 1.0).then(|| gamma_radii::table(self.alpha, d).quantile(p).exp())
     }
 }
 

@@ -62,8 +62,9 @@ impl Spectrum<'_> {
 /// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
 /// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Radius::Chi`] belongs to the
 /// Gaussian and the softmax kernel, [`Radius::RootDim`] to the regularised softmax kernel, a
-/// [`Smoothness`] to a Matérn kernel, [`RationalQuadratic`] and [`PoweredExponential`] to the kernels of these names.
-/// Implement this trait for another isotropic kernel.
+/// [`Smoothness`] to a Matérn kernel, [`RationalQuadratic`] and [`PoweredExponential`] to the kernels of these names. A
+/// [`RadialKernel`](super::RadialKernel) finds the radii of any other function of the distance. Implement this trait for a law that you
+/// draw yourself.
 pub trait Radii: std::fmt::Debug + Send + Sync {
     /// Draws `count` independent, finite radii in dimension `d` ≥ 1.
     ///
@@ -80,8 +81,11 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
         Radius::Other
     }
 
-    /// The quantile of the radius in dimension d at the probability `p`, strictly between 0 and 1, by which [coupled
-    /// radii](crate::frequency::CoupledRadii) are drawn; `None`, the default, if it is not known.
+    /// The quantile of the radius in dimension d at the probability `p`, strictly between 0 and 1; `None`, the default, if it is not
+    /// known.
+    ///
+    /// [Coupled radii](crate::frequency::CoupledRadii) are drawn by it, and [variances](crate::theory::shift_invariant) of orthogonal
+    /// rows are integrated over it.
     fn quantile(&self, _d: usize, _p: f64) -> Option<f64> {
         None
     }

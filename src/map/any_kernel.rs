@@ -4,7 +4,7 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::{
     ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, PoweredExponential,
-    RationalQuadratic, RegularisedSoftmax, ShiftInvariant, Softmax, SpectralMixture,
+    RadialKernel, RationalQuadratic, RegularisedSoftmax, ShiftInvariant, Softmax, SpectralMixture,
 };
 use crate::once::once;
 use crate::tagged::tagged;
@@ -125,6 +125,12 @@ kernels! {
     "angular" => Angular: of_projections,
     /// E\[(f(ω·x) + ε)(f(ω·y) + ε)\] of a function f; ω ~ N(0, I).
     "activation" => ActivationKernel: of_projections,
+}
+
+impl From<RadialKernel> for AnyKernel {
+    fn from(kernel: RadialKernel) -> Self {
+        AnyKernel::own(kernel)
+    }
 }
 
 impl AnyKernel {

@@ -223,7 +223,8 @@ impl ChiRadii {
                 products(&whole, &whole, -b * (b - 1.0), visit);
                 (1..size).for_each(|j| self.shifted(j as f64 / b, 2.0 * b, visit));
             }
-            RadiusCoupling::Stratified | RadiusCoupling::Paired => {
+            // A block by itself is a whole draw.
+            RadiusCoupling::Stratified | RadiusCoupling::Paired | RadiusCoupling::Overall => {
                 products(&whole, &whole, b, visit);
                 let strata = self.strata(size);
                 strata.iter().for_each(|own| products(own, own, -b * b, visit));

@@ -6,12 +6,15 @@
 //! are logarithms, relative to the squared kernel.
 
 use std::f64::consts::LN_2;
+use std::sync::Arc;
 
 use super::conformity::{conformity_excess, even_conformity_excess, signed_trigonometric_excess};
 use super::coupled_radii::PairChange;
-use super::{CoupledAngle, Law, Pair, Radius};
+use super::law::CoupledPairs;
+use super::overall::OverallStrata;
+use super::{Law, Pair, Radius};
 use crate::SignedLog;
-use crate::numeric::special::{expm1, ln_0f1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
+use crate::numeric::special::{chi_quantile, expm1, ln_0f1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
 
 /// The terms of the variance of a mean.
 pub(super) struct VarianceTerms<'a> {
@@ -21,13 +24,41 @@ pub(super) struct VarianceTerms<'a> {
     pub antithetic: SignedLog,
     /// The covariance of two terms whose frequencies are at the angle with this cosine.
     pub angle: &'a dyn Fn(f64) -> SignedLog,
-    /// The change of the sum of the covariances of a block of so many rows by coupled radii, if it is known.
-    pub coupled: &'a dyn Fn(CoupledAngle, usize) -> Option<SignedLog>,
+    /// The change of the covariances of these pairs by coupled radii, if it is known.
+    pub coupled: &'a dyn Fn(CoupledPairs) -> Option<SignedLog>,
 }
 
 /// The `coupled` of terms without a closed form for coupled radii.
-pub(super) fn not_known(_: CoupledAngle, _: usize) -> Option<SignedLog> {
+pub(super) fn not_known(_: CoupledPairs) -> Option<SignedLog> {
     None
+}
+
+/// The change for positive features, or for hyperbolic ones, which are even, relative to e^{v²}.
+fn exponential_change(pair: &Pair, of: CoupledPairs, even: bool) -> Option<SignedLog> {
+    match of {
+        CoupledPairs::Block(own, size) => {
+            Some(PairChange::of(pair.dim, size, own, even)?.exponential(pair.sum))
+        }
+        CoupledPairs::Across(m) => Some(SignedLog::from(strata(pair.dim, m)?.exponential(pair.sum))),
+    }
+}
+
+/// The change for trigonometric features.
+fn trigonometric_change(pair: &Pair, of: CoupledPairs) -> Option<SignedLog> {
+    let change = match of {
+        CoupledPairs::Block(own, size) => {
+            PairChange::of(pair.dim, size, own, true)?.trigonometric(pair.difference)
+        }
+        CoupledPairs::Across(m) => {
+            strata(pair.dim, m)?.trigonometric(pair.difference, (-0.5 * pair.difference).exp_m1())
+        }
+    };
+    change.map(SignedLog::from)
+}
+
+/// The strata of radii χ.
+fn strata(d: usize, m: usize) -> Option<Arc<OverallStrata>> {
+    OverallStrata::of(&|p| Some(chi_quantile(d as f64, p)), d, m)
 }
 
 impl VarianceTerms<'_> {
@@ -38,8 +69,7 @@ impl VarianceTerms<'_> {
         let opposite = 2.0 * pairs.antithetic;
         let variances = [(m - opposite, self.single), (opposite, self.antithetic)];
         let covariances = pairs.angles.iter().map(|(cos, count)| (*count, (self.angle)(*cos)));
-        let of_block =
-            |(own, size, blocks): &(CoupledAngle, usize, f64)| Some((*blocks, (self.coupled)(*own, *size)?));
+        let of_block = |(of, count): &(CoupledPairs, f64)| Some((*count, (self.coupled)(*of)?));
         let changes = pairs.coupled.iter().map(of_block).collect::<Option<Vec<_>>>()?;
         let terms = variances.into_iter().chain(covariances).chain(changes).filter(|(count, _)| *count > 0.0);
         let terms: Vec<SignedLog> = terms.map(|(count, term)| term.scaled(count.ln())).collect();
@@ -62,7 +92,7 @@ pub fn positive(pair: &Pair, law: &Law) -> Option<f64> {
         // (e^{v²} − 1)² e^{−v²} = 4 sinh²(v²/2)
         antithetic: SignedLog::positive(2.0 * (LN_2 + ln_sinh(0.5 * pair.sum))),
         angle: &|cos| conformity_excess(pair.dim, pair.sum, cos),
-        coupled: &|own, size| Some(PairChange::of(pair.dim, size, own, false)?.exponential(pair.sum)),
+        coupled: &|of| exponential_change(pair, of, false),
     };
     Some(terms.ln_variance(law, Radius::Chi)? + 2.0 * pair.dot)
 }
@@ -78,7 +108,7 @@ pub fn hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
         single,
         antithetic: single.scaled(LN_2),
         angle: &|cos| even_conformity_excess(pair.dim, pair.sum, cos),
-        coupled: &|own, size| Some(PairChange::of(pair.dim, size, own, true)?.exponential(pair.sum)),
+        coupled: &|of| exponential_change(pair, of, true),
     };
     Some(terms.ln_variance(law, Radius::Chi)? + 2.0 * pair.dot)
 }
@@ -96,9 +126,7 @@ pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
         single,
         antithetic: single.scaled(LN_2),
         angle: &|cos| signed_trigonometric_excess(pair.dim, pair.difference, cos),
-        coupled: &|own, size| {
-            PairChange::of(pair.dim, size, own, true)?.trigonometric(pair.difference).map(SignedLog::from)
-        },
+        coupled: &|of| trigonometric_change(pair, of),
     };
     Some(terms.ln_variance(law, Radius::Chi)? + pair.norms)
 }

@@ -20,6 +20,9 @@ pub enum Dependence {
     },
     /// Any two directions are at the same fixed angle and directions are uniformly distributed; radii depend on each other.
     CoupledRadii(CoupledAngle),
+    /// Directions are in blocks, in which any two are at the same fixed angle; radii are stratified over all rows of all these
+    /// blocks.
+    OverallRadii(OverallAngle),
     /// The dependence is not known; directions may not even be uniform.
     Unknown,
     /// The dependence is not known, and directions are only nearly uniform, as with fast rotations: estimates have a small bias.
@@ -31,6 +34,7 @@ tagged!(Dependence, "a dependence between rows" {
     "orthogonal" => Orthogonal,
     "angle" => Angle { cos: f64 },
     "coupled radii" => CoupledRadii(own: CoupledAngle),
+    "overall radii" => OverallRadii(own: OverallAngle),
     "unknown" => Unknown,
     "approximate" => Approximate,
 });
@@ -51,6 +55,9 @@ pub enum RadiusCoupling {
     /// One probability in each of the b strata, in pairs: (a + U_a)/b and 1 − (a + U_a)/b for a < h, and (h + U)/b if b is odd,
     /// for the rows in random order.
     Paired,
+    /// One probability in each of m strata, for all m rows of a draw instead of a block: (πᵢ + Uᵢ)/m with a random permutation π of
+    /// 0 … m − 1. For points in up to three dimensions, whose blocks are small: all blocks of a draw depend on each other.
+    Overall,
 }
 
 tagged!(RadiusCoupling, "a coupling of radii" {
@@ -58,15 +65,17 @@ tagged!(RadiusCoupling, "a coupling of radii" {
     "stratified" => Stratified,
     "systematic" => Systematic,
     "paired" => Paired,
+    "overall" => Overall,
 });
 
 impl RadiusCoupling {
     /// All couplings of radii.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         RadiusCoupling::Antithetic,
         RadiusCoupling::Stratified,
         RadiusCoupling::Systematic,
         RadiusCoupling::Paired,
+        RadiusCoupling::Overall,
     ];
 }
 
@@ -82,7 +91,31 @@ pub struct CoupledAngle {
     pub radii: RadiusCoupling,
 }
 
-identified! { CoupledAngle { cos, radii } }
+/// Directions in blocks, with radii that are [stratified over all rows](RadiusCoupling::Overall).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct OverallAngle {
+    /// The cosine of the angle between two directions of a block.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub cos: f64,
+    /// The number of directions of a block; the last one may have fewer.
+    pub block: usize,
+}
+
+impl OverallAngle {
+    /// The number of ordered pairs of different rows of the same block among `n` rows.
+    fn pairs_within(self, n: usize) -> f64 {
+        let pairs = |b: usize| b as f64 * (b as f64 - 1.0);
+        let block = self.block.max(1);
+        (n / block) as f64 * pairs(block) + pairs(n % block)
+    }
+}
+
+identified! {
+    CoupledAngle { cos, radii }
+    OverallAngle { cos, block }
+}
 
 /// The law of one block of consecutive rows. Rows may depend on each other, but not on other blocks.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +143,7 @@ impl BlockLaw {
         BlockLaw { antithetic: true, ..self }
     }
 
-    /// This block with radii that depend on each other.
+    /// This block with radii that depend on each other, of the rows of this block alone.
     pub(crate) fn with_coupled_radii(self, radii: RadiusCoupling) -> Self {
         let of = |cos| Dependence::CoupledRadii(CoupledAngle { cos, radii });
         let dependence = match self.dependence {
@@ -121,6 +154,23 @@ impl BlockLaw {
             _ => Dependence::Unknown,
         };
         BlockLaw { dependence, ..self }
+    }
+
+    /// `size` rows in blocks like this one, the last of which is `rest`, with radii that are stratified over all of them.
+    pub(crate) fn with_overall_radii(self, rest: Option<Self>, size: usize) -> Self {
+        let cos = |block: &BlockLaw| match block.dependence {
+            Dependence::Orthogonal => Some(0.0),
+            Dependence::Angle { cos } => Some(cos),
+            _ => None,
+        };
+        // A single row has no angle.
+        let same = |rest: &BlockLaw| rest.size == 1 || cos(rest) == cos(&self);
+        let dependence = match cos(&self).filter(|_| rest.as_ref().is_none_or(same)) {
+            Some(cos) => Dependence::OverallRadii(OverallAngle { cos, block: self.size }),
+            None if self.dependence == Dependence::Approximate => Dependence::Approximate,
+            None => Dependence::Unknown,
+        };
+        BlockLaw { size, dependence, ..self }
     }
 
     /// A block of `size` rows of unknown dependence, with norms of this law.
@@ -183,9 +233,17 @@ pub(super) struct DependentPairs {
     pub antithetic: f64,
     /// The cosine of an angle, and the number of ordered pairs of other dependent rows at that angle.
     pub angles: Vec<(f64, f64)>,
-    /// Blocks with coupled radii, of which `angles` counts the pairs as if radii were independent: their coupling, number of rows,
-    /// and the number of such blocks.
-    pub coupled: Vec<(CoupledAngle, usize, f64)>,
+    /// What coupled radii change, and how often; `angles` counts all pairs as if radii were independent.
+    pub coupled: Vec<(CoupledPairs, f64)>,
+}
+
+/// Pairs of rows whose radii depend on each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum CoupledPairs {
+    /// All ordered pairs of a block of so many rows.
+    Block(CoupledAngle, usize),
+    /// An ordered pair of rows with independent directions, whose radii are in two of so many strata.
+    Across(usize),
 }
 
 impl DependentPairs {
@@ -194,6 +252,25 @@ impl DependentPairs {
             Some((_, sum)) => *sum += count,
             None => self.angles.push((cos, count)),
         }
+    }
+
+    /// Adds rows in blocks of directions, with radii that are stratified over all of them.
+    fn add_overall(&mut self, own: OverallAngle, block: &BlockLaw, count: f64) {
+        let (n, within) = (block.size as f64, own.pairs_within(block.size));
+        if within > 0.0 {
+            self.add(own.cos, within * count);
+        }
+        if block.radius == Radius::RootDim {
+            return;
+        }
+        // Radii of two rows are in two of n strata, as those of a stratified block of n rows.
+        let stratified = CoupledAngle { cos: own.cos, radii: RadiusCoupling::Stratified };
+        let of_all = within / (n * (n - 1.0));
+        let pairs = [
+            (CoupledPairs::Block(stratified, block.size), of_all * count),
+            (CoupledPairs::Across(block.size), (n * (n - 1.0) - within) * count),
+        ];
+        self.coupled.extend(pairs.into_iter().filter(|(_, count)| *count > 0.0));
     }
 }
 
@@ -281,13 +358,7 @@ impl Law {
     pub(crate) fn directions(&self) -> Option<Law> {
         let polar = self.each().all(|block| block.radius.is_polar());
         polar.then(|| {
-            let with = |block: BlockLaw| match block.dependence {
-                Dependence::CoupledRadii(CoupledAngle { cos, .. }) => {
-                    BlockLaw { dependence: Dependence::Angle { cos }, ..block }
-                }
-                _ => block,
-            };
-            self.clone().with_radius(Radius::Chi).map(with)
+            Law::of_blocks(self.clone().with_radius(Radius::Chi).runs.into_iter().flat_map(directions))
         })
     }
 
@@ -312,7 +383,9 @@ impl Law {
     /// Rejects angles whose cosine is not in \[−1, 1\].
     pub(crate) fn check(&self) -> Result<()> {
         let cos = |block: &BlockLaw| match block.dependence {
-            Dependence::Angle { cos } | Dependence::CoupledRadii(CoupledAngle { cos, .. }) => Some(cos),
+            Dependence::Angle { cos }
+            | Dependence::CoupledRadii(CoupledAngle { cos, .. })
+            | Dependence::OverallRadii(OverallAngle { cos, .. }) => Some(cos),
             _ => None,
         };
         match self.each().filter_map(cos).find(|cos| !(-1.0..=1.0).contains(cos)) {
@@ -377,14 +450,18 @@ impl Law {
             pairs.antithetic += opposite as f64 * blocks;
             let cos = match block.dependence {
                 Dependence::Unknown | Dependence::Approximate => return None,
-                Dependence::CoupledRadii(_) if block.antithetic => return None,
+                Dependence::CoupledRadii(_) | Dependence::OverallRadii(_) if block.antithetic => return None,
                 _ if block.size - opposite <= 1 => continue,
                 Dependence::Independent => continue,
                 Dependence::Orthogonal => 0.0,
                 Dependence::Angle { cos } => cos,
                 Dependence::CoupledRadii(own) => {
-                    pairs.coupled.push((own, block.size, blocks));
+                    pairs.coupled.push((CoupledPairs::Block(own, block.size), blocks));
                     own.cos
+                }
+                Dependence::OverallRadii(own) => {
+                    pairs.add_overall(own, block, blocks);
+                    continue;
                 }
             };
             let opposite = opposite as f64;
@@ -398,6 +475,25 @@ impl Law {
             }
         }
         Some(pairs)
+    }
+}
+
+/// The blocks of directions of a run, without their radii.
+fn directions(run: Run) -> Vec<Run> {
+    let block = run.block;
+    match block.dependence {
+        Dependence::CoupledRadii(CoupledAngle { cos, .. }) => {
+            vec![Run::new(BlockLaw { dependence: Dependence::Angle { cos }, ..block }, run.count)]
+        }
+        // Blocks of several draws would have to be listed, and of pairs ±ω they are cut.
+        Dependence::OverallRadii(_) if run.count > 1 || block.antithetic => {
+            vec![Run::new(BlockLaw { dependence: Dependence::Unknown, ..block }, run.count)]
+        }
+        Dependence::OverallRadii(OverallAngle { cos, block: b }) => {
+            let with = |size| BlockLaw { size, dependence: Dependence::Angle { cos }, ..block.clone() };
+            vec![Run::new(with(b), block.size / b.max(1)), Run::new(with(block.size % b.max(1)), 1)]
+        }
+        _ => vec![Run::new(block, run.count)],
     }
 }
 
@@ -462,10 +558,13 @@ mod tests {
         let coupled = plain.clone().map(|block| block.with_coupled_radii(RadiusCoupling::Paired));
         assert_ne!(coupled, plain);
         assert_eq!(coupled.pairs(Radius::Chi), None);
+        let size = |of: &CoupledPairs| match of {
+            CoupledPairs::Block(_, size) | CoupledPairs::Across(size) => *size,
+        };
         let counted = coupled.coupled_pairs(Radius::Chi).unwrap();
         assert_eq!(counted.angles, plain.pairs(Radius::Chi).unwrap().angles);
         assert_eq!(
-            counted.coupled.iter().map(|(_, size, count)| (*size, *count)).collect::<Vec<_>>(),
+            counted.coupled.iter().map(|(of, count)| (size(of), *count)).collect::<Vec<_>>(),
             [(4, 2.0), (2, 1.0)]
         );
         let directions = coupled.directions().unwrap();

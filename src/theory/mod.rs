@@ -41,9 +41,13 @@ pub mod hybrid;
 pub(crate) mod law;
 pub mod limits;
 mod nonlinear;
+mod overall;
 mod pair;
+mod radial_nodes;
+mod radial_pairs;
 pub mod relative_error;
 mod shift_invariant;
+pub(crate) mod sphere_mean;
 pub mod sum_norm;
 
 pub(crate) use crate::kernel::Radius;
@@ -53,7 +57,7 @@ pub use gaussian::{
     regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,
 };
 pub(crate) use law::Run;
-pub use law::{BlockLaw, CoupledAngle, Dependence, Law, RadiusCoupling};
+pub use law::{BlockLaw, CoupledAngle, Dependence, Law, OverallAngle, RadiusCoupling};
 pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;
 pub use shift_invariant::shift_invariant;

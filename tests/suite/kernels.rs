@@ -14,7 +14,7 @@ use random_features::kernel::{
 use random_features::map::AnyKernel;
 use random_features::recipe::Draw;
 use random_features::testing::{check_unbiased, conform};
-use random_features::theory::{self, Law};
+use random_features::theory::{self, Dependence, Law};
 use random_features::workbench::{Cauchy, Chi, RootDim, draw_with};
 use random_features::{Error, Map, Positive, Sign, SignedLog, Trigonometric, rng};
 
@@ -75,7 +75,7 @@ fn unbiased_and_of_the_closed_form_variance() {
     }
 }
 
-/// Coupled directions keep the mean; their variance has no closed form, but is no larger for orthogonal ones here.
+/// Coupled directions keep the mean; the variance of directions at a fixed angle is known.
 #[test]
 fn radii_go_with_any_coupling() {
     let (x, y) = (point::<f64>(3, 1, 0.7), point::<f64>(3, 5, 0.6));
@@ -83,14 +83,22 @@ fn radii_go_with_any_coupling() {
     let exact = kernel.value(&x, &y).unwrap();
     let couplings: [&dyn Coupling; 3] = [&Orthogonal, &Simplex::default(), &Sobol];
     for coupling in couplings {
-        let estimate = |seed| {
+        let make = |seed| -> Map<f64> {
             let omega = coupling.with_radii(kernel.clone()).draw(3, 6, seed).unwrap();
-            let map: Map<f64> = Trigonometric.build(omega, kernel.clone()).unwrap();
-            assert_eq!(map.log_variance(&x, &y).unwrap(), None);
-            map.estimate(&x, &y).unwrap()
+            Trigonometric.build(omega, kernel.clone()).unwrap()
         };
+        let known = coupling.block_law(3, 3, kernel.law()).dependence != Dependence::Unknown;
+        let variance = make(0).log_variance(&x, &y).unwrap();
+        assert_eq!(variance.is_some(), known, "{coupling:?}");
+        let estimate = |seed| make(seed).estimate(&x, &y).unwrap();
         let sample = Sample::of(&(0..20_000).map(estimate).collect::<Vec<f64>>());
         assert!(sample.z(exact).abs() < LIMIT, "{coupling:?}: {} of {exact}", sample.mean);
+        if let Some(variance) = variance {
+            let seeds = 0..20_000;
+            let errors = seeds.map(|seed| (estimate(seed) - exact).powi(2)).collect::<Vec<f64>>();
+            let mse = Sample::of(&errors);
+            assert!(mse.z(variance.exp()).abs() < LIMIT, "{coupling:?}: {} of {}", mse.mean, variance.exp());
+        }
     }
 }
 

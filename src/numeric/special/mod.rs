@@ -5,6 +5,7 @@
 //! Outside its domain a function gives NaN.
 
 mod bessel;
+mod beta;
 mod chi;
 mod confluent;
 mod elementary;
@@ -15,6 +16,7 @@ mod series;
 mod signed_log;
 
 pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i};
+pub use beta::BetaOdds;
 pub use chi::{chi_quantile, chi_tails};
 pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};

@@ -210,6 +210,7 @@ fn use_counts(counts: Counts) -> Result<Vec<f64>, Error> {
 
 /// Laws, draws and kernels.
 fn laws() -> Vec<Sample> {
+    let overall = Draw::new(2, 5, Orthogonal.with_coupled_radii(RadiusCoupling::Overall)).law();
     let each = || vec![0.7, 1.3];
     let structured = |coupling: &dyn Coupling| coupling.draw(3, 5, 4).unwrap();
     let block =
@@ -235,6 +236,7 @@ fn laws() -> Vec<Sample> {
         }),
         Sample::new("Law", &Law::of_blocks([block]), use_law),
         Sample::new("Law, orthogonal", &Law::orthogonal(3, 7), use_law),
+        Sample::new("Law, radii of a whole draw", &overall, use_law),
         Sample::new("Draw", &Draw::new(2, 3, Simplex::default()).with_radii(RootDim), |draw: Draw| {
             small_draw(&draw)
         }),
@@ -245,6 +247,7 @@ fn laws() -> Vec<Sample> {
         ),
         coupling("AnyCoupling", Antithetic(Orthogonal).into()),
         coupling("AnyCoupling, coupled radii", Orthogonal.with_coupled_radii(RadiusCoupling::Paired).into()),
+        coupling("AnyCoupling, overall radii", Orthogonal.with_coupled_radii(RadiusCoupling::Overall).into()),
         coupling("AnyCoupling, with options", SimplexPlus::default().into()),
         coupling("AnyCoupling, quasi", Sobol.into()),
         coupling("AnyCoupling, Halton", Halton.into()),

@@ -83,6 +83,7 @@ impl Case<'_> {
         let (d, m) = (pair.dim, self.count("m")?);
         if let Some(radii) = self.json["params"]["radii"].as_str().filter(|radii| *radii != "independent") {
             let directions = if self.formula.contains(".sim") { "simplex" } else { "orthogonal" };
+            let radii = if radii == "stratified over the draw" { "overall" } else { radii };
             let coupling: Result<AnyCoupling, _> = format!("{directions}, {radii} radii").parse();
             return Ok(Draw::new(d, m, coupling.map_err(|e| e.to_string())?).with_radii(radius).law());
         }

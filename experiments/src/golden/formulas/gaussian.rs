@@ -65,7 +65,8 @@ pub fn gaussian_map(case: &Case) -> Found {
         }
         name => match name.split('.').collect::<Vec<_>>()[..] {
             ["mse", map, "iid" | "ort" | "sim", "softmax" | "gaussian"]
-            | ["mse", map, "ort" | "sim", "radii", "gaussian"] => match map {
+            | ["mse", map, "ort" | "sim", "radii", "gaussian"]
+            | ["mse", map, "ort", "radii", "whole", "gaussian"] => match map {
                 "trig" => theory::trigonometric,
                 "positive" => theory::positive,
                 "hyperbolic" => theory::hyperbolic,
