@@ -22,7 +22,7 @@ const PRECISION: f64 = 1e-5;
 /// Orthogonal rows, rows at a fixed angle and coupled radii are known where the [quantiles](crate::extend::Radii::quantile) of the
 /// radii are. Pairs of rows are then integrated over these quantiles. Their cost is some hundredths of a second for each law, once,
 /// and some 100 µs for each pair of points. It is `None` where quadrature is not accurate: for Matérn kernels of ν below some 0.1,
-/// and for others at tiny distances. Source: new.
+/// or 0.5 in two dimensions, and for others at tiny distances. Source: new.
 pub fn shift_invariant<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &[f64], law: &Law) -> Option<f64> {
     let radius = kernel.spectrum().law();
     let single = SignedLog::positive(kernel.ln_variance(delta));
