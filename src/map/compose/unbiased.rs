@@ -12,7 +12,7 @@ use crate::engine::{Facts, FeatureMap, Form, MapPlan, Scratch, Side, Tile, TileS
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::map::nystroem::NystroemSketch;
-use crate::map::{Map, Omega};
+use crate::map::{AnyKernel, Map, Omega};
 use crate::numeric::{Isa, Packed, max_abs, product, slice_of, slice_of_mut};
 
 /// Nyström features φ of a kernel K and features f that estimate K without bias, without the part of f that φ explains. All of
@@ -30,14 +30,14 @@ pub struct UnbiasedNystroem<M> {
 
 impl<M: Part> UnbiasedNystroem<M> {
     /// The landmarks with their factor, and the kernel.
-    fn sketch(&self) -> Result<(&NystroemSketch, Box<dyn Kernel<M::Scalar>>)> {
+    fn sketch(&self) -> Result<(&NystroemSketch, &AnyKernel)> {
         let what = "features beside others than those of Nyström";
         let plain = self.nystroem.plain().ok_or(Error::Unsupported { what })?;
-        match &plain.omega {
-            Omega::Sketch(draw) => draw.sketch().zip(plain.kernel.kernel()),
+        let sketch = match &plain.omega {
+            Omega::Sketch(draw) => draw.sketch(),
             _ => None,
-        }
-        .ok_or(Error::Unsupported { what })
+        };
+        sketch.map(|sketch| (sketch, &plain.kernel)).ok_or(Error::Unsupported { what })
     }
 
     pub(super) fn dim(&self) -> usize {
@@ -47,8 +47,9 @@ impl<M: Part> UnbiasedNystroem<M> {
     pub(super) fn check(&self) -> Result<()> {
         let (_, kernel) = self.sketch()?;
         check_size("the dimension of the unbiased features", self.nystroem.dim(), self.features.dim())?;
-        let estimated = self.features.known();
-        if estimated.kernel.as_ref().is_some_and(|estimated| same_kernel(&**estimated, &*kernel)) {
+        let (kernel, estimated) = (kernel.kernel::<M::Scalar>(), self.features.known());
+        let both = kernel.zip(estimated.kernel.as_ref());
+        if both.is_some_and(|(kernel, estimated)| same_kernel(&**estimated, &*kernel)) {
             return Ok(());
         }
         let what = "Nyström features beside a map that is not known to estimate their kernel";
@@ -94,20 +95,14 @@ impl<M> UnbiasedNystroem<M> {
 impl<T: Real> UnbiasedNystroem<Map<T>> {
     /// The plan of the engine.
     pub(super) fn lower(&self) -> Result<MapPlan<T>> {
-        let (sketch, kernel) = self.wide_sketch()?;
+        let (sketch, kernel) = self.sketch()?;
+        let what = "Nyström features of a kernel without values";
+        let kernel = kernel.kernel::<f64>().ok_or(Error::Unsupported { what })?;
         check_factor(sketch, &self.nystroem, &*kernel)?;
         let UnbiasedNystroem { nystroem, features } = self.clone();
         let map = Corrected { explained: explained(sketch, &features)?, nystroem, features };
         let facts = map.facts().checked()?;
         Ok(MapPlan::Foreign(Arc::new(map), facts))
-    }
-
-    /// The landmarks with their factor, and the kernel of points in `f64`.
-    fn wide_sketch(&self) -> Result<(&NystroemSketch, Box<dyn Kernel<f64>>)> {
-        let (sketch, _) = self.sketch()?;
-        let kernel = self.nystroem.plain().and_then(|plain| plain.kernel.kernel::<f64>());
-        let what = "Nyström features of a kernel without values";
-        kernel.map(|kernel| (sketch, kernel)).ok_or(Error::Unsupported { what })
     }
 }
 
