@@ -61,6 +61,8 @@ struct Coupled<'a> {
 
 impl Radii for Coupled<'_> {
     fn draw(&self, d: usize, count: usize, rng: &mut Generator) -> Result<Vec<f64>> {
+        // A law that does not exist in this dimension says so.
+        self.law.draw(d, 0, rng)?;
         let quantile = |p: f64| {
             let what = "coupled radii of a law whose quantiles are not known, as of powered exponential kernels: leave them independent";
             self.law.quantile(d, p).ok_or(Error::Unsupported { what })

@@ -6,10 +6,10 @@ use super::radial_density::{of_density, of_kernel};
 use super::radial_table::RadialTable;
 use super::{Lengthscale, Radii, ShiftInvariant, Spectrum};
 use crate::SignedLog;
+use crate::digest::Digest;
 use crate::error::{Result, check_positive, check_size};
 use crate::generator::Generator;
 use crate::memory::check_memory;
-use crate::theory::sphere_mean::SphereMean;
 
 /// A function of a distance or of a radius.
 type Function = Arc<dyn Fn(f64) -> f64 + Send + Sync>;
@@ -31,26 +31,26 @@ type Function = Arc<dyn Fn(f64) -> f64 + Send + Sync>;
 /// ```
 ///
 /// # Definition
-/// K(x, y) = k(‖x − y‖/ℓ) with k(0) = 1, or k(t) = ∫ 𝒮(‖ω‖) cos(t ω₁) dω. The law of the radii of frequencies is tabulated once: by
-/// integrals of k, or from 𝒮. Quantiles are found by Newton's method, so that [coupled radii](crate::frequency::CoupledRadii) work,
-/// too. Whether k is positive definite depends on d: frequencies are of this dimension alone.
+/// K(x, y) = k(‖x − y‖/ℓ) with k(0) = 1 and k(t) = ∫ 𝒮(‖ω‖) cos(t ω₁) dω. The law of the radii of frequencies is tabulated once: by
+/// integrals of k, or from the density 𝒮. Quantiles are found by Newton's method, so that [coupled
+/// radii](crate::frequency::CoupledRadii) work, too. Whether k is positive definite depends on d: points are of this dimension alone.
 ///
 /// # Exact where
 /// Values of the kernel are those of k. The law has an error in probability of some 10⁻⁸ for smooth functions, and at most 10⁻⁵;
-/// what is not found to this accuracy is refused. Estimates are biased by as much. From values k must fall off within a few orders
-/// of magnitude, and d must be at most some 10. Kernels with a kink at 0, such as e^{−t}, have too many large radii: give their
-/// density.
+/// what is not found to this accuracy is refused. Estimates are biased by as much. From values alone k must fall off within a few
+/// orders of magnitude, and d must be at most some 10, or less where k is less smooth. Kernels with a kink at 0, such as e^{−t}, have
+/// too many large radii: give their density, too.
 ///
 /// # Variance
-/// That of [`Trigonometric`](crate::Trigonometric) features, from k(t) and k(2t), and from the quantiles for orthogonal rows.
+/// The variance of [`Trigonometric`](crate::Trigonometric) features follows from k(t) and k(2t), and from the quantiles for orthogonal
+/// rows.
 ///
 /// # Cost
-/// About a second, once. Each frequency takes a microsecond. With a density each value of the kernel is a sum over thousands of
-/// radii.
+/// About a second, once. Each frequency takes a microsecond.
 ///
 /// # Storage
-/// Functions cannot be stored: maps of such a kernel have none. Two kernels are equal if their names, dimensions and lengthscales
-/// are.
+/// Functions cannot be stored: maps of such a kernel have none. Maps take two kernels for one if their names, dimensions, lengthscales,
+/// and some of their values and quantiles are equal.
 ///
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*; Stein and Weiss, *Introduction to Fourier Analysis on
@@ -60,31 +60,16 @@ pub struct RadialKernel {
     name: String,
     dim: usize,
     lengthscale: Lengthscale,
-    value: Value,
+    k: Function,
+    /// k′, if it is known.
+    slope: Option<Function>,
     law: Arc<RadialTable>,
-}
-
-/// How values are computed.
-#[derive(Clone)]
-enum Value {
-    /// By k, and by its derivative if that is known.
-    Function(Function, Option<Function>),
-    /// By the law.
-    Law(Arc<Means>),
-}
-
-/// The means of cosines over a law, and those by which they change.
-struct Means {
-    /// Radii with weights.
-    nodes: Vec<(f64, f64)>,
-    mean: SphereMean,
-    /// That of d + 2 dimensions: the slope of φ_d is −x/d φ_{d+2}.
-    higher: SphereMean,
 }
 
 impl std::fmt::Debug for RadialKernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RadialKernel {:?} in {} dimensions, {:?}", self.name, self.dim, self.lengthscale)
+        // Streams of draws follow from it: they do not depend on the lengthscale.
+        write!(f, "RadialKernel {:?}", self.name())
     }
 }
 
@@ -104,38 +89,43 @@ impl RadialKernel {
         k: impl Fn(f64) -> f64 + Send + Sync + 'static,
     ) -> Result<Self> {
         check_positive("the dimension d", dim)?;
-        let law = Arc::new(of_kernel(dim, &k)?);
-        let (name, lengthscale) = (name.into(), Lengthscale::default());
-        Ok(RadialKernel { name, dim, lengthscale, value: Value::Function(Arc::new(k), None), law })
+        let law = of_kernel(dim, &k)?;
+        Ok(RadialKernel::of_law(name.into(), dim, Arc::new(k), law))
     }
 
-    /// The kernel whose frequencies have the density 𝒮(‖ω‖) in ℝᵈ, d = `dim`, which must integrate to 1 over ℝᵈ.
+    /// The kernel k(‖x − y‖) of points in ℝᵈ, d = `dim`, whose frequencies have the density 𝒮(‖ω‖), which integrates to 1 over ℝᵈ.
+    ///
+    /// Both are given, since neither is found from the other where it has a kink. They are compared at three distances.
     ///
     /// ```
     /// use random_features::kernel::{Kernel, RadialKernel};
     /// use random_features::ndarray::arr1;
     /// use std::f64::consts::PI;
-    /// // Uniform frequencies in the unit disc: k(t) = 2 J₁(t)/t.
-    /// let disc = |r: f64| if r < 1.0 { 1.0 / PI } else { 0.0 };
-    /// let kernel = RadialKernel::from_density("disc", 2, disc)?;
-    /// let value = kernel.value(&arr1(&[2.0, 0.0]), &arr1(&[0.0, 0.0]))?;
-    /// assert!((value - 0.576_724_8).abs() < 1e-5);
+    /// // e^{−t} in the plane.
+    /// let density = |r: f64| (1.0 + r * r).powf(-1.5) / (2.0 * PI);
+    /// let k = |t: f64| (-t).exp();
+    /// let kernel = RadialKernel::from_density("exponential", 2, density, k)?;
+    /// let (x, y) = (arr1(&[2.0, 0.0]), arr1(&[0.0, 0.0]));
+    /// assert_eq!(kernel.value(&x, &y)?, (-2f64).exp());
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if the density is negative or not a number at a radius, or does not integrate to 1.
+    /// [`Parameter`](crate::Error::Parameter) if the density is negative or not a number at a radius, does not integrate to 1, is not
+    /// smooth, or is not that of k.
     pub fn from_density(
         name: impl Into<String>,
         dim: usize,
-        density: impl Fn(f64) -> f64 + Send + Sync + 'static,
+        density: impl Fn(f64) -> f64,
+        k: impl Fn(f64) -> f64 + Send + Sync + 'static,
     ) -> Result<Self> {
         check_positive("the dimension d", dim)?;
-        let law = Arc::new(of_density(dim, &density)?);
-        let nodes = law.nodes().into_iter().map(|(l, weight)| (l.exp(), weight)).collect();
-        let means = Means { nodes, mean: SphereMean::new(dim), higher: SphereMean::new(dim + 2) };
-        let (name, lengthscale) = (name.into(), Lengthscale::default());
-        Ok(RadialKernel { name, dim, lengthscale, value: Value::Law(Arc::new(means)), law })
+        let law = of_density(dim, &density, &k)?;
+        Ok(RadialKernel::of_law(name.into(), dim, Arc::new(k), law))
+    }
+
+    fn of_law(name: String, dim: usize, k: Function, law: RadialTable) -> Self {
+        RadialKernel { name, dim, lengthscale: Lengthscale::default(), k, slope: None, law: Arc::new(law) }
     }
 
     /// Sets the lengthscale ℓ, by which distances are divided.
@@ -151,15 +141,10 @@ impl RadialKernel {
 
     /// Sets the derivative k′(t), from which gradients of the kernel follow.
     ///
-    /// Without it gradients come from differences of k, to about nine digits where k is smooth. A kernel of a density knows its
-    /// own.
+    /// Without it gradients come from differences of k, to about nine digits where k is smooth.
     #[must_use]
     pub fn with_slope(self, slope: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Self {
-        let value = match self.value {
-            Value::Function(k, _) => Value::Function(k, Some(Arc::new(slope))),
-            law => law,
-        };
-        RadialKernel { value, ..self }
+        RadialKernel { slope: Some(Arc::new(slope)), ..self }
     }
 
     /// d, the dimension of the points.
@@ -174,31 +159,23 @@ impl RadialKernel {
 
     /// k at a distance.
     fn at(&self, distance: f64) -> f64 {
-        match &self.value {
-            _ if distance.is_infinite() => 0.0,
-            Value::Function(k, _) => k(distance),
-            Value::Law(means) => {
-                let term = |(r, weight): &(f64, f64)| weight * means.mean.at(distance * r).plain;
-                1.0 + means.nodes.iter().map(term).sum::<f64>()
-            }
-        }
+        if distance.is_infinite() { 0.0 } else { (self.k)(distance) }
     }
 
     /// k′ at a distance above 0.
     fn slope(&self, distance: f64) -> f64 {
-        match &self.value {
-            Value::Function(_, Some(slope)) => slope(distance),
-            Value::Function(k, None) => difference(&**k, distance),
-            Value::Law(means) => {
-                let of = |(r, weight): &(f64, f64)| {
-                    weight
-                        * r
-                        * (r * distance / self.dim as f64)
-                        * (1.0 + means.higher.at(distance * r).plain)
-                };
-                -means.nodes.iter().map(of).sum::<f64>()
-            }
+        match &self.slope {
+            Some(slope) => slope(distance),
+            // The scale on which k changes keeps steps from vanishing near 0.
+            None => difference(&*self.k, distance, 1e-3 * (distance + self.law.quantile(0.5).exp().recip())),
         }
+    }
+
+    /// A hash of some values of k and of the law, which tells closures of one name from each other.
+    fn mark(&self) -> u64 {
+        let places = [0.1, 0.3, 0.5, 0.7, 0.9, 0.99].map(|p| self.law.quantile(p));
+        let values = places.map(|l| (self.k)(l.exp().recip()));
+        Digest::of(&(places, values))
     }
 
     fn check_dim(&self, d: usize) -> Result<()> {
@@ -206,16 +183,19 @@ impl RadialKernel {
     }
 }
 
-/// The derivative by differences at four places.
-fn difference(k: &dyn Fn(f64) -> f64, t: f64) -> f64 {
-    let h = 1e-3 * t;
-    let central = |h: f64| (k(t + h) - k(t - h)) / (2.0 * h);
+/// The derivative of an even function by differences at four places.
+fn difference(k: &dyn Fn(f64) -> f64, t: f64, h: f64) -> f64 {
+    let central = |h: f64| (k(t + h) - k((t - h).abs())) / (2.0 * h);
     (4.0 * central(h) - central(2.0 * h)) / 3.0
 }
 
 impl ShiftInvariant for RadialKernel {
     fn name(&self) -> String {
-        format!("{} in {} dimensions", self.name, self.dim)
+        format!("{} ({:08x}) in {} dimensions", self.name, self.mark() as u32, self.dim)
+    }
+
+    fn dim(&self) -> Option<usize> {
+        Some(self.dim)
     }
 
     fn lengthscale(&self) -> &Lengthscale {
@@ -279,7 +259,7 @@ mod tests {
         let (x, y) = (arr1(&[0.3, -0.4, 0.9]), arr1(&[0.7, 0.2, 0.1]));
         for (kernel, room) in [
             (RadialKernel::from_kernel("own", 3, matern).unwrap(), 1e-8),
-            (RadialKernel::from_density("own", 3, density).unwrap(), 1e-7),
+            (RadialKernel::from_density("own", 3, density, matern).unwrap(), 1e-8),
         ] {
             let kernel = kernel.with_lengthscale(1.5).unwrap();
             let value: f64 = kernel.value(&x, &y).unwrap();
@@ -311,11 +291,27 @@ mod tests {
         }
         let map: Map<f64> = Map::for_kernel(kernel.clone(), 3, 64, 1).unwrap();
         assert!(map.kernel().is_some());
-        assert_eq!(AnyKernel::from(kernel.clone()).to_string(), "own in 3 dimensions, lengthscale 1");
+        let text = AnyKernel::from(kernel.clone()).to_string();
+        assert!(text.starts_with("own (") && text.ends_with(") in 3 dimensions, lengthscale 1"), "{text}");
+        // Closures of one name are not one kernel; a lengthscale leaves the stream as it is.
+        let other = RadialKernel::from_kernel("own", 3, |t| matern(1.01 * t)).unwrap();
+        assert_ne!(AnyKernel::from(other), AnyKernel::from(kernel.clone()));
+        let wide = kernel.clone().with_lengthscale(2.0).unwrap();
+        let [one, two] = [&kernel, &wide].map(|kernel| kernel.draw(&Orthogonal, 3, 9, 1).unwrap());
+        assert_eq!(one.rows(), two.rows());
+        // Points of another dimension have no values.
+        let long = arr1(&[0.1; 5]);
+        assert!(matches!(kernel.value(&long, &long), Err(Error::Shape { .. })));
+        let paired = Orthogonal.with_coupled_radii(RadiusCoupling::Paired);
+        assert!(matches!(kernel.draw(&paired, 4, 8, 1), Err(Error::Shape { .. })));
         assert!(matches!(kernel.draw(&Hadamard::default(), 3, 64, 1), Err(Error::Shape { .. })));
         assert!(matches!(kernel.draw(&Orthogonal, 2, 64, 1), Err(Error::Shape { .. })));
         assert!(RadialKernel::from_kernel("none", 0, matern).is_err());
         assert!(kernel.clone().with_lengthscale(vec![1.0, 2.0]).is_err());
+        // Slopes near 0 are proportional to the distance.
+        for t in [1e-14, 1e-10, 1e-6, 1e-3] {
+            assert!((kernel.slope(t) / t + 5.0 / 3.0).abs() < 0.1, "{t}: {}", kernel.slope(t));
+        }
         let flat = kernel.with_slope(|_| 0.0);
         assert!(flat.gradient(&x, &y).unwrap().iter().all(|v: &f64| *v == 0.0));
         assert_eq!(flat.of_square(f64::INFINITY).sign, 0.0);

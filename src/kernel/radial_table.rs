@@ -1,9 +1,17 @@
 //! The distribution of a radius, as polynomials on panels of ln r.
 
 use crate::numeric::special::gauss_legendre_rule;
+use crate::theory::sphere_mean::SphereMean;
 
 /// The number of coefficients on a panel.
 const DEGREES: usize = 20;
+
+/// The most panels.
+const MOST_PANELS: usize = 4096;
+
+/// The widest part of a mean of cosines in their phase, and the most parts of a panel.
+const WAVE: f64 = 10.0;
+const MOST_PARTS: f64 = 256.0;
 
 /// The distribution of ln r between two ends, from its density.
 #[derive(Debug)]
@@ -78,16 +86,35 @@ impl RadialTable {
         (RadialTable { edges, below, above, panels, exponent: of.exponent }, total)
     }
 
-    /// Nodes of ln r with weights, for means over the law.
-    pub fn nodes(&self) -> Vec<(f64, f64)> {
-        let (rule, mut nodes) = (gauss_legendre_rule(DEGREES), Vec::new());
-        for (panel, edge) in self.panels.iter().zip(self.edges.windows(2)) {
-            let half = 0.5 * (edge[1] - edge[0]);
-            nodes.extend(rule.iter().map(|(x, weight)| {
-                (edge[0] + half * (1.0 + x), half * weight * density_and_integral(panel, *x).0)
-            }));
-        }
-        nodes
+    /// The mean of φ(tr) − 1 over the law, for the mean φ of cosines over directions and a distance t.
+    ///
+    /// Panels are divided where φ has many waves on them. Where it has hundreds its mean is nothing.
+    pub fn mean_excess(&self, mean: &SphereMean, distance: f64) -> f64 {
+        let rule = gauss_legendre_rule(DEGREES);
+        let of_panel = |(panel, edge): (&Legendre, &[f64])| {
+            let (low, width) = (edge[0], edge[1] - edge[0]);
+            let parts = (distance * (edge[1].exp() - edge[0].exp()) / WAVE).ceil().max(1.0);
+            if parts > MOST_PARTS {
+                return -panel[0] * width;
+            }
+            let half = parts.recip();
+            let part = |k: usize| {
+                let middle = (2 * k + 1) as f64 * half - 1.0;
+                let at = |(x, weight): &(f64, f64)| {
+                    let place = middle + half * x;
+                    let r = (low + 0.5 * width * (1.0 + place)).exp();
+                    weight * density_and_integral(panel, place).0 * mean.at(distance * r).plain
+                };
+                rule.iter().map(at).sum::<f64>()
+            };
+            0.5 * width * half * (0..parts as usize).map(part).sum::<f64>()
+        };
+        self.panels.iter().zip(self.edges.windows(2)).map(of_panel).sum()
+    }
+
+    /// Whether the density took as many panels as there may be, so that it may not be resolved.
+    pub fn is_full(&self) -> bool {
+        self.panels.len() >= MOST_PANELS
     }
 
     /// ln of the radius with probability `p` below it, strictly between 0 and 1.
@@ -124,7 +151,7 @@ impl Halved<'_> {
         let largest = panel.iter().fold(0.0, |most: f64, c| most.max(c.abs()));
         let last = panel[DEGREES - 1].abs().max(panel[DEGREES - 2].abs());
         let resolved = last <= self.of.tolerance * largest || last * (high - low) <= self.of.negligible;
-        if left == 0 || resolved {
+        if left == 0 || resolved || self.panels.len() >= MOST_PANELS {
             self.edges.push(high);
             self.panels.push(panel);
         } else {

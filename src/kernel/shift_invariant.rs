@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::agreement::Reference;
 use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum, gradient};
 use crate::digest::{Digest, Identify, Identity};
-use crate::error::Result;
+use crate::error::{Result, check_size};
 use crate::{Real, SignedLog};
 
 /// A shift-invariant kernel K(x, y) = k((x − y)/ℓ) with k(0) = 1, and its spectral law, from which frequencies are
@@ -134,6 +134,11 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
     /// The lengthscale ℓ.
     fn lengthscale(&self) -> &Lengthscale;
 
+    /// d, if the kernel is for points of one dimension; the default is `None`.
+    fn dim(&self) -> Option<usize> {
+        None
+    }
+
     /// The law of ω for ℓ = 1.
     fn spectrum(&self) -> Spectrum<'_>;
 
@@ -192,6 +197,9 @@ pub(super) fn at<K: ShiftInvariant + ?Sized>(
 
 impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
     fn check_dim(&self, d: usize) -> Result<()> {
+        if let Some(dim) = self.dim() {
+            check_size("the dimension of the points", dim, d)?;
+        }
         self.lengthscale().check_dim(d)
     }
 
@@ -281,6 +289,10 @@ impl ShiftInvariant for OwnKernel {
 
     fn lengthscale(&self) -> &Lengthscale {
         self.kernel.lengthscale()
+    }
+
+    fn dim(&self) -> Option<usize> {
+        self.kernel.dim()
     }
 
     fn spectrum(&self) -> Spectrum<'_> {

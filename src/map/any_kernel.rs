@@ -1,7 +1,7 @@
 //! [`AnyKernel`]: a kernel of the crate as data.
 
 use crate::Real;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_size};
 use crate::kernel::{
     ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, PoweredExponential,
     RadialKernel, RationalQuadratic, RegularisedSoftmax, ShiftInvariant, Softmax, SpectralMixture,
@@ -206,6 +206,11 @@ impl AnyKernel {
     /// Rejects lengthscales outside their domain or for another dimension than `d`.
     pub(crate) fn check(&self, d: usize) -> Result<()> {
         let lengthscale = self.lengthscale().clone().checked()?;
+        if let AnyKernel::Own(kernel) = self
+            && let Some(dim) = kernel.dim()
+        {
+            check_size("the dimension of the points", dim, d)?;
+        }
         lengthscale.check_dim(d)
     }
 

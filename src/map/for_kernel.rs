@@ -41,7 +41,7 @@ impl<T: Real> Map<T> {
     /// | [`SpectralMixture`](crate::kernel::SpectralMixture) | [`Trigonometric`], 2m features | [`Independent`] | rows are sums of frequencies of several laws |
     /// | [`Angular`](crate::kernel::Angular) | [`Sign`], m features | [`Orthogonal`] | signs on orthogonal frequencies repeat each other less |
     /// | [`ActivationKernel`](crate::kernel::ActivationKernel) | [`Nonlinear`], m features | [`Orthogonal`] | as for angles |
-    /// | [`RadialKernel`](crate::kernel::RadialKernel), [`AnyKernel::own`] | [`Trigonometric`], 2m features | [`Orthogonal`], or independent coordinates if its spectrum is a product | as for the Gaussian kernel |
+    /// | [`RadialKernel`](crate::kernel::RadialKernel), [`AnyKernel::own`] | [`Trigonometric`], 2m features | as for the Gaussian kernel, or independent coordinates if its spectrum is a product | as for the Gaussian kernel |
     ///
     /// In one dimension, where there is no simplex, frequencies are orthogonal instead, which are then independent. A
     /// [`Planner`](crate::planner::Planner) compares all maps on your data instead.

@@ -7,6 +7,7 @@
 //!
 //! Source: new.
 
+use std::collections::HashMap;
 use std::f64::consts::PI;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,6 +41,8 @@ pub(super) struct RadialPairs {
     pairs: Nodes,
     /// Whether the covariance is relative to that of independent rows.
     change: bool,
+    /// Covariances by the bits of what they follow from.
+    found: Mutex<HashMap<[u64; 3], Option<Covariance>>>,
 }
 
 /// Places with weights.
@@ -67,6 +70,9 @@ static KEPT: Mutex<Vec<(Key, Option<Arc<RadialPairs>>)>> = Mutex::new(Vec::new()
 
 /// The number of pairs that are kept.
 const KEPT_PAIRS: usize = 64;
+
+/// The most covariances that are kept: those of a plan's pairs.
+const MOST_FOUND: usize = 1 << 13;
 
 /// The most rows of a block, also with systematic radii, and the largest dimension: beyond, nodes would take seconds.
 const MOST: usize = 1 << 12;
@@ -140,12 +146,28 @@ impl RadialPairs {
             single: whole.iter().map(|node| (node.radius, node.weight)).collect(),
             pairs: panels.nodes(),
             change: matches!(of, PairsOf::Coupled(_)),
+            found: Mutex::default(),
         })
     }
 
     /// The covariance at ‖x − y‖² = `z2`, where k − 1 is this deviation and a feature has this variance; `None` where the nodes do
     /// not meet these.
     pub fn covariance(&self, z2: f64, deviation: f64, variance: f64) -> Option<Covariance> {
+        let key = [z2, deviation, variance].map(f64::to_bits);
+        let found = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(covariance) = found().get(&key).copied() {
+            return covariance;
+        }
+        let covariance = self.computed(z2, deviation, variance);
+        let mut found = found();
+        if found.len() >= MOST_FOUND {
+            found.clear();
+        }
+        found.insert(key, covariance);
+        covariance
+    }
+
+    fn computed(&self, z2: f64, deviation: f64, variance: f64) -> Option<Covariance> {
         let distance = z2.sqrt();
         let (single, twice) = (self.sums(&self.single, distance), self.sums(&self.single, 2.0 * distance));
         let pairs = self.sums(&self.pairs, distance);

@@ -13,6 +13,9 @@ use crate::kernel::{ShiftInvariant, Spectrum};
 /// The share of the variance of independent rows by which quadrature of covariances may be wrong.
 const PRECISION: f64 = 1e-5;
 
+/// The most rows of strata over a whole draw: beyond, quadrature of heavy tails is no better than the little that is left.
+const MOST_OVERALL: usize = 256;
+
 /// ln of the variance of the trigonometric estimate of a shift-invariant kernel at the difference δ = (x − y)/ℓ;
 /// `None` without a closed form.
 ///
@@ -20,9 +23,11 @@ const PRECISION: f64 = 1e-5;
 /// antithetic pair counts once. Source of the estimator: Rahimi and Recht.
 ///
 /// Orthogonal rows, rows at a fixed angle and coupled radii are known where the [quantiles](crate::extend::Radii::quantile) of the
-/// radii are. Pairs of rows are then integrated over these quantiles. Their cost is some hundredths of a second for each law, once,
-/// and some 100 µs for each pair of points. It is `None` where quadrature is not accurate: for Matérn kernels of ν below some 0.1,
-/// or 0.5 in two dimensions, and for others at tiny distances. Source: new.
+/// radii are. Pairs of rows are then integrated over these quantiles, to some 10⁻³ of the variance of independent rows or better. Their
+/// cost is some tenths of a second for each law, once, and up to a millisecond for each distance. It is `None` where quadrature does
+/// not meet the variance of one feature: at tiny distances, for Matérn kernels of ν below some 0.1, and in two and three dimensions
+/// also at distances of several lengthscales where radii have heavy tails. Strata over a whole draw are known for up to 256 rows.
+/// Source: new.
 pub fn shift_invariant<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &[f64], law: &Law) -> Option<f64> {
     let radius = kernel.spectrum().law();
     let single = SignedLog::positive(kernel.ln_variance(delta));
@@ -78,6 +83,9 @@ fn covariance<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &[f64], of: PairsOf
     let deviation = if k.sign > 0.0 { k.ln_abs.exp_m1() } else { k.value() - 1.0 };
     let quantile = |p: f64| radii.quantile(d, p);
     if let PairsOf::Coupled(CoupledPairs::Across(m)) = of {
+        if m > MOST_OVERALL {
+            return None;
+        }
         let value = OverallStrata::of(&quantile, d, m)?.trigonometric(square, deviation)?;
         return Some(Covariance { value, error: 0.0 });
     }

@@ -73,7 +73,7 @@ impl SphereMean {
     }
 
     /// φ(x) for large x by Hankel's expansion of the Bessel function of order d/2 − 1. In more than 16 dimensions it is below
-    /// 1e-13.
+    /// 1e-11.
     ///
     /// NIST DLMF 10.17.3.
     fn far(&self, x: f64) -> f64 {
