@@ -21,7 +21,7 @@ fn model(name: &str) -> Outcome<(Folder, Bert, Vec<Vec<u32>>)> {
     small::write(folder.path(), &text, 3)?;
     let reader = Reader::read(folder.path())?;
     let lengths = [40, 7, 23];
-    let texts = text.segments(lengths.len(), 400).into_iter().zip(lengths);
+    let texts = text.segments(lengths.len(), 400)?.into_iter().zip(lengths);
     let texts = texts.map(|(excerpt, length)| reader.exactly(&excerpt.text, length));
     let texts = texts.collect::<Outcome<_>>()?;
     let bert = Bert::read(folder.path())?;
