@@ -121,6 +121,7 @@
 mod compressed;
 mod error;
 mod generator;
+mod kept;
 mod memory;
 mod names;
 mod once;

@@ -1,12 +1,13 @@
 //! The radii of the rational quadratic kernel: r = χ_d √τ with a gamma-distributed τ of shape α and mean 1.
 //!
-//! With u = ln τ and w = 2 ln r − ln d − u the density of ln r is proportional to ∫ exp(−α E(u) − ½d E(w)) du, E(v) = eᵛ − 1 − v.
+//! Let u = ln τ, w = 2 ln r − ln d − u, and E(v) = eᵛ − 1 − v. The density of ln r is proportional to ∫ exp(−α E(u) − ½d E(w)) du.
 //! The exponent is concave in u, and the trapezoidal rule around its top is exact up to rounding. Source: new.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::gamma_mixture::{NEGLIGIBLE, exp_excess};
 use super::radial_table::{RadialTable, TableOf};
+use crate::kept::Kept;
 
 /// The least ln r of a table. If the tail goes on below, it is a power of r there up to rounding.
 const LEAST: f64 = -100.0;
@@ -18,25 +19,14 @@ const AT_ENDS: f64 = -75.0;
 type Key = (u64, usize);
 
 /// The tables that were asked for last.
-static KEPT: Mutex<Vec<(Key, Arc<RadialTable>)>> = Mutex::new(Vec::new());
+static KEPT: Kept<Key, Arc<RadialTable>> = Kept::new(KEPT_TABLES);
 
 /// The number of tables that are kept.
 const KEPT_TABLES: usize = 16;
 
 /// The distribution of the radii in dimension d ≥ 1.
 pub fn table(alpha: f64, d: usize) -> Arc<RadialTable> {
-    let key = (alpha.to_bits(), d);
-    let known = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = known().iter().find(|(of, _)| *of == key).map(|(_, table)| table.clone());
-    found.unwrap_or_else(|| {
-        let table = Arc::new(GammaRadii { alpha, half: 0.5 * d as f64 }.table());
-        let mut all = known();
-        if all.len() >= KEPT_TABLES {
-            all.remove(0);
-        }
-        all.push((key, table.clone()));
-        table
-    })
+    KEPT.get((alpha.to_bits(), d), || Arc::new(GammaRadii { alpha, half: 0.5 * d as f64 }.table()))
 }
 
 struct GammaRadii {

@@ -69,7 +69,7 @@ pub struct RadialKernel {
 impl std::fmt::Debug for RadialKernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Streams of draws follow from it: they do not depend on the lengthscale.
-        write!(f, "RadialKernel {:?}", self.name())
+        write!(f, "RadialKernel {:?}", self.name)
     }
 }
 
@@ -125,7 +125,12 @@ impl RadialKernel {
     }
 
     fn of_law(name: String, dim: usize, k: Function, law: RadialTable) -> Self {
-        RadialKernel { name, dim, lengthscale: Lengthscale::default(), k, slope: None, law: Arc::new(law) }
+        // A hash of some values of k and of the law tells closures of one name from each other.
+        let places = [0.1, 0.3, 0.5, 0.7, 0.9, 0.99].map(|p| law.quantile(p));
+        let mark = Digest::of(&(places, places.map(|l| k(l.exp().recip())))) as u32;
+        let (name, lengthscale) =
+            (format!("{name} ({mark:08x}) in {dim} dimensions"), Lengthscale::default());
+        RadialKernel { name, dim, lengthscale, k, slope: None, law: Arc::new(law) }
     }
 
     /// Sets the lengthscale ℓ, by which distances are divided.
@@ -171,13 +176,6 @@ impl RadialKernel {
         }
     }
 
-    /// A hash of some values of k and of the law, which tells closures of one name from each other.
-    fn mark(&self) -> u64 {
-        let places = [0.1, 0.3, 0.5, 0.7, 0.9, 0.99].map(|p| self.law.quantile(p));
-        let values = places.map(|l| (self.k)(l.exp().recip()));
-        Digest::of(&(places, values))
-    }
-
     fn check_dim(&self, d: usize) -> Result<()> {
         check_size("the dimension of frequencies of a radial kernel", self.dim, d)
     }
@@ -191,7 +189,7 @@ fn difference(k: &dyn Fn(f64) -> f64, t: f64, h: f64) -> f64 {
 
 impl ShiftInvariant for RadialKernel {
     fn name(&self) -> String {
-        format!("{} ({:08x}) in {} dimensions", self.name, self.mark() as u32, self.dim)
+        self.name.clone()
     }
 
     fn dim(&self) -> Option<usize> {

@@ -10,11 +10,12 @@
 //! Source: new; antithetic radii: Reid, Markou, Choromanski, Turner, Weller, *Variance-Reducing Couplings for Random Features*.
 
 use std::f64::consts::PI;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::conformity::angle_law;
 use super::law::{CoupledAngle, RadiusCoupling};
 use crate::SignedLog;
+use crate::kept::Kept;
 use crate::numeric::special::{chi_quantile, chi_tails, gauss_legendre_rule, ln_0f1};
 
 /// The change of a block's pair sum when its radii are coupled, as a measure of t = (r² + s² ± 2grs)/d.
@@ -34,20 +35,10 @@ pub(super) struct PairChange {
 type Key = (usize, usize, CoupledAngle, bool);
 
 /// The changes that were asked for last.
-static KEPT: Mutex<Vec<(Key, Arc<PairChange>)>> = Mutex::new(Vec::new());
+static KEPT: Kept<Key, Arc<PairChange>> = Kept::new(KEPT_CHANGES);
 
 /// The number of changes that are kept.
 const KEPT_CHANGES: usize = 64;
-
-/// The change that is kept for a key, which becomes the last one.
-fn kept(key: &Key) -> Option<Arc<PairChange>> {
-    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = all.iter().position(|(known, _)| known == key)?;
-    let last = all.remove(place);
-    let change = last.1.clone();
-    all.push(last);
-    Some(change)
-}
 
 /// The most rows of a block, and the largest dimension: beyond, nodes would take seconds. Systematic radii take some hundred
 /// quantiles for each row.
@@ -70,19 +61,8 @@ impl PairChange {
         if !(2..=MOST).contains(&d) || size > most {
             return None;
         }
-        let key = (d, size, own, even);
-        if let Some(change) = kept(&key) {
-            return Some(change);
-        }
-        let change = Arc::new(PairChange::new(d, size, own, even));
-        let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have been faster.
-        all.retain(|(known, _)| *known != key);
-        if all.len() >= KEPT_CHANGES {
-            all.remove(0);
-        }
-        all.push((key, change.clone()));
-        Some(change)
+        let new = || Arc::new(PairChange::new(d, size, own, even));
+        Some(KEPT.get((d, size, own, even), new))
     }
 
     fn new(d: usize, size: usize, own: CoupledAngle, even: bool) -> Self {
@@ -384,6 +364,6 @@ mod tests {
             PairChange::of(3, 3, own(RadiusCoupling::Paired), false).unwrap();
         }
         (2..100).for_each(|size| _ = PairChange::of(2, size, own(RadiusCoupling::Antithetic), true));
-        assert!(KEPT.lock().unwrap().len() <= KEPT_CHANGES);
+        assert!(KEPT.len() <= KEPT_CHANGES);
     }
 }

@@ -4,11 +4,12 @@
 //! directions and gₐ its integral over stratum a, the covariance of their features is −m/(m − 1) Σₐ (gₐ − ḡ)²: it is 0 for
 //! independent radii, and never above. Source: new.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::radial_nodes::{RadiusNode, RadiusNodes};
+use super::radial_nodes::{Quantile, RadiusNode, RadiusNodes};
 use super::radial_pairs::{Probes, probes};
 use super::sphere_mean::SphereMean;
+use crate::kept::Kept;
 use crate::numeric::special::ln_0f1;
 
 /// The strata of a law of radii, as nodes.
@@ -23,7 +24,7 @@ pub(super) struct OverallStrata {
 type Key = (Probes, usize, usize);
 
 /// The strata that were asked for last.
-static KEPT: Mutex<Vec<(Key, Arc<OverallStrata>)>> = Mutex::new(Vec::new());
+static KEPT: Kept<Key, Arc<OverallStrata>> = Kept::new(KEPT_STRATA);
 
 /// The number of strata that are kept.
 const KEPT_STRATA: usize = 16;
@@ -44,21 +45,14 @@ impl OverallStrata {
         if !(2..=MOST).contains(&m) || !(1..=MOST_DIM).contains(&d) {
             return None;
         }
-        let key = (probes(quantile)?, d, m);
-        let known = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, strata)) = known().iter().find(|(known, _)| *known == key) {
-            return Some(strata.clone());
-        }
-        let radius = |p: f64| quantile(p).unwrap_or(f64::NAN);
-        let (nodes, edge) = (RadiusNodes::new(&radius, m), |a: usize| a as f64 / m as f64);
+        let new = || Arc::new(OverallStrata::new(&|p| quantile(p).unwrap_or(f64::NAN), d, m));
+        Some(KEPT.get((probes(quantile)?, d, m), new))
+    }
+
+    fn new(quantile: &Quantile<'_>, d: usize, m: usize) -> Self {
+        let (nodes, edge) = (RadiusNodes::new(quantile, m), |a: usize| a as f64 / m as f64);
         let strata = (0..m).map(|a| nodes.between(edge(a), edge(a + 1))).collect();
-        let strata = Arc::new(OverallStrata { dim: d as f64, strata, mean: SphereMean::new(d) });
-        let mut all = known();
-        if all.len() >= KEPT_STRATA {
-            all.remove(0);
-        }
-        all.push((key, strata.clone()));
-        Some(strata)
+        OverallStrata { dim: d as f64, strata, mean: SphereMean::new(d) }
     }
 
     /// The covariance of trigonometric features at ‖x − y‖² = `z2`, where k − 1 is this deviation; `None` where the nodes do not

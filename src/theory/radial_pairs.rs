@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::law::{CoupledPairs, RadiusCoupling};
 use super::radial_nodes::{Quantile, RadiusNodes, square};
 use super::sphere_mean::SphereMean;
+use crate::kept::Kept;
 
 /// What the pairs of a law are counted for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,7 +67,7 @@ pub(super) fn probes(quantile: &dyn Fn(f64) -> Option<f64>) -> Option<Probes> {
 }
 
 /// The pairs that were asked for last; `None` where a law has too many nodes.
-static KEPT: Mutex<Vec<(Key, Option<Arc<RadialPairs>>)>> = Mutex::new(Vec::new());
+static KEPT: Kept<Key, Option<Arc<RadialPairs>>> = Kept::new(KEPT_PAIRS);
 
 /// The number of pairs that are kept.
 const KEPT_PAIRS: usize = 64;
@@ -100,18 +101,8 @@ impl RadialPairs {
         if too_large || !(2..=MOST_DIM).contains(&d) {
             return None;
         }
-        let key = (probes(quantile)?, d, of);
-        let known = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, pairs)) = known().iter().find(|(known, _)| *known == key) {
-            return pairs.clone();
-        }
-        let pairs = RadialPairs::new(&|p| quantile(p).unwrap_or(f64::NAN), d, of).map(Arc::new);
-        let mut all = known();
-        if all.len() >= KEPT_PAIRS {
-            all.remove(0);
-        }
-        all.push((key, pairs.clone()));
-        pairs
+        let new = || RadialPairs::new(&|p| quantile(p).unwrap_or(f64::NAN), d, of).map(Arc::new);
+        KEPT.get((probes(quantile)?, d, of), new)
     }
 
     fn new(quantile: &Quantile<'_>, d: usize, of: PairsOf) -> Option<Self> {

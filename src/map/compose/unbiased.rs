@@ -172,8 +172,9 @@ type Explained<T> = Arc<[Block<T>]>;
 
 /// What φ explains of f on either side.
 fn explained<T: Real>(sketch: &NystroemSketch, features: &Map<T>) -> Result<[Explained<T>; 2]> {
-    let of = |side| match widened(features)? {
-        Some(wide) => explained_of(sketch, &wide, side, sketch.landmarks()),
+    let wide = widened(features)?;
+    let of = |side| match &wide {
+        Some(wide) => explained_of(sketch, wide, side, sketch.landmarks()),
         None => explained_of(sketch, features, side, &sketch.landmarks().mapv(T::narrow)),
     };
     let x: Explained<T> = of(Side::X)?.into();
