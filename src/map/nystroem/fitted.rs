@@ -1,13 +1,14 @@
 //! Nyström features of chosen landmarks, and their best features on data.
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayRef2, Axis, s};
+use ndarray::{Array1, Array2, ArrayRef2, Axis, s};
 
 use super::landmarks::{greedy, pivoted, spread, uniform};
 use super::leverage::leverage;
 use super::sketch::check_features;
+use super::values::valued;
 use super::{Nystroem, RUN, diagonal, points};
-use crate::error::{Error, Result, check_finite, check_positive, check_size};
+use crate::error::{Error, Result, check_finite, check_positive, check_size, checked_positive};
 use crate::generator::rng;
 use crate::linalg::{Backend, Eigen};
 use crate::map::{AnyKernel, Recipe};
@@ -156,6 +157,35 @@ impl Nystroem {
         Nystroem::of_choice(kernel.into(), x, m, &choice)
     }
 
+    /// The ridge leverage scores τᵢ = [K(K + λI)⁻¹]ᵢᵢ of the points x, n × d: how little of K at a point others determine. Their sum is
+    /// the number of dimensions that a ridge regression with this λ uses.
+    ///
+    /// ```
+    /// use random_features::kernel::Gaussian;
+    /// use random_features::map::Nystroem;
+    /// use random_features::ndarray::arr2;
+    /// // Two copies of a point share a score; a far point has its own.
+    /// let x = arr2(&[[0.0], [0.0], [9.0]]);
+    /// let scores = Nystroem::leverage_scores(Gaussian::new(1.0)?, &x, 0.1)?;
+    /// assert!((scores[0] - 1.0 / 2.1).abs() < 1e-12);
+    /// assert!((scores[2] - 1.0 / 1.1).abs() < 1e-12);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// Scores are exact up to n ε of the largest eigenvalue of K over λ, with ε = 2⁻⁵². Cost O(n²d) and O(n³): for more than some
+    /// thousand points, [`leverage`](Nystroem::leverage) estimates them.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without points, [`Parameter`](Error::Parameter) unless λ is positive and finite; the errors of
+    /// [`new`](Nystroem::new), for points.
+    pub fn leverage_scores<T: Real>(
+        kernel: impl Into<AnyKernel>,
+        x: &ArrayRef2<T>,
+        lambda: f64,
+    ) -> Result<Array1<f64>> {
+        Nystroem::exact_scores(&kernel.into(), x, lambda)
+    }
+
     /// The best D features for the points x, n × d: no estimates of rank D are nearer to the present ones on these points.
     ///
     /// They are the projections on the eigenvectors of Σ φφᵀ with the D largest eigenvalues. Cost O(nM(d + M)) and O(M³).
@@ -168,6 +198,20 @@ impl Nystroem {
         check_size("the number of columns of x", self.dim(), x.ncols())?;
         let x = points(&self.kernel, x)?;
         self.best(&x, features)
+    }
+
+    #[inline(never)]
+    fn exact_scores<T: Real>(kernel: &AnyKernel, x: &ArrayRef2<T>, lambda: f64) -> Result<Array1<f64>> {
+        let (x, lambda) = (points(kernel, x)?, checked_positive("λ", lambda)?);
+        if x.nrows() == 0 {
+            return Err(Error::NoData);
+        }
+        check_memory("kernel values", x.nrows(), x.nrows().saturating_mul(size_of::<f64>()))?;
+        let gram = valued(kernel, x.ncols())?.gram(&x, &x)?;
+        let Eigen { values, vectors, .. } = Backend::default().eigen(&gram)?;
+        // An eigenvalue below 0 is rounding.
+        let shares = values.mapv(|value| value.max(0.0) / (value.max(0.0) + lambda));
+        Ok(vectors.mapv(|v| v * v).dot(&shares))
     }
 
     #[inline(never)]

@@ -14,8 +14,7 @@ pub fn normal_cdf(x: f64) -> f64 {
 
 /// The quantile of N(0, 1): x with Φ(x) = p, for 0 < p < 1; ∓∞ at 0 and 1.
 ///
-/// A rational approximation (Abramowitz and Stegun 26.2.23) is refined by four steps of Halley's method on Φ. The relative
-/// error is about 1e-15.
+/// A rational approximation is refined by four steps of Halley's method on Φ. The relative error is about 1e-15.
 pub fn normal_quantile(p: f64) -> f64 {
     if p >= 0.5 {
         return if p == 0.5 { 0.0 } else { -normal_quantile(1.0 - p) };
@@ -23,15 +22,18 @@ pub fn normal_quantile(p: f64) -> f64 {
     if p <= 0.0 {
         return if p == 0.0 { f64::NEG_INFINITY } else { f64::NAN };
     }
-    let t = (-2.0 * p.ln()).sqrt();
-    let start = t
-        - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-    (0..4).fold(-start, |x, _| {
+    (0..4).fold(-tail_estimate(p.ln()), |x, _| {
         // Near ½ the distance from ½ is used, in the tails Φ itself, so that nothing cancels.
         let distance = if p > 0.4 { 0.5 * erf(x * FRAC_1_SQRT_2) - (p - 0.5) } else { normal_cdf(x) - p };
         let error = distance / ((-0.5 * x * x).exp() / (2.0 * PI).sqrt());
         x - error / (1.0 + 0.5 * x * error)
     })
+}
+
+/// x ≥ 0 with Φ(−x) = eˡ for l ≤ ln ½, to 4.5e-4. Abramowitz and Stegun 26.2.23.
+pub(super) fn tail_estimate(l: f64) -> f64 {
+    let t = (-2.0 * l).sqrt();
+    t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
 }
 
 #[cfg(test)]

@@ -56,6 +56,31 @@ fn scores_of_few_points_are_exact() {
     }
 }
 
+/// Scores of given λ, of all kernels and both scalars.
+#[test]
+fn exact_scores_have_their_definition() {
+    let x = points::<f64>(24, 3, 1.3);
+    for kernel in kernels() {
+        let gram = exact(&kernel, &x);
+        let unit = gram.diag().sum();
+        for lambda in [1e-6, 0.01, 3.0].map(|lambda| lambda * unit) {
+            let expected = definition(&gram, lambda);
+            let scores = Nystroem::leverage_scores(kernel.clone(), &x, lambda).unwrap();
+            let single = Nystroem::leverage_scores(kernel.clone(), &x.mapv(|v| v as f32), lambda).unwrap();
+            for ((score, single), expected) in scores.iter().zip(&single).zip(expected) {
+                assert!((score - expected).abs() < 1e-9, "{kernel}, {lambda}: {score} {expected}");
+                assert!((single - expected).abs() < 0.1, "{kernel}, {lambda}: {single} {expected}");
+            }
+        }
+    }
+    let of = |x: &Array2<f64>, lambda| Nystroem::leverage_scores(gaussian(1.0), x, lambda);
+    for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(of(&x, lambda), Err(Error::Parameter { .. })), "{lambda}");
+    }
+    assert!(matches!(of(&Array2::zeros((0, 3)), 1.0), Err(Error::NoData)));
+    assert!(of(&arr2(&[[f64::NAN]]), 1.0).is_err());
+}
+
 /// Beyond, λ is that of a half of the points, about ½ of the whole, and scores are a little too large on average.
 #[test]
 fn scores_of_many_points_are_near_their_definition() {

@@ -11,14 +11,13 @@ use random_features::{Map, Side, Trigonometric};
 use super::Outcome;
 use super::case::{Case, Found, number, parts};
 
-/// Leverage scores are not public.
 pub fn nystroem(case: &Case) -> Result<Outcome, String> {
     let found = match case.formula {
         "nystrom.estimate.gaussian" => estimate(case)?,
         "nystrom.gradient.gaussian" => gradient(case)?,
         "nystrom.greedy.gaussian" => greedy(case)?,
         "nystrom.residual_estimate.trig.gaussian" => residual_estimate(case)?,
-        "nystrom.leverage.gaussian" => return Ok(Outcome::Later),
+        "nystrom.leverage.gaussian" => leverage(case)?,
         _ => None,
     };
     found.map(Outcome::Computed).ok_or(super::unknown(case.formula))
@@ -61,6 +60,11 @@ fn gradient(case: &Case) -> Found {
     };
     let gradient: Array2<f64> = pulled().map_err(|e: random_features::Error| e.to_string())?;
     parts(vec![("gradient", gradient.into_iter().collect())])
+}
+
+fn leverage(case: &Case) -> Found {
+    let scores = Nystroem::leverage_scores(kernel(case)?, &case.matrix("points")?, case.number("lambda")?);
+    parts(vec![("scores", scores.map_err(|e| e.to_string())?.to_vec())])
 }
 
 /// The landmarks in their order, and what is left of the trace after each.
