@@ -204,7 +204,7 @@ impl Nystroem {
     fn exact_scores<T: Real>(kernel: &AnyKernel, x: &ArrayRef2<T>, lambda: f64) -> Result<Array1<f64>> {
         let (x, lambda) = (points(kernel, x)?, checked_positive("λ", lambda)?);
         if x.nrows() == 0 {
-            return Err(Error::NoData);
+            return Err(Error::NoData { what: "leverage scores" });
         }
         check_memory("kernel values", x.nrows(), x.nrows().saturating_mul(size_of::<f64>()))?;
         let gram = valued(kernel, x.ncols())?.gram(&x, &x)?;

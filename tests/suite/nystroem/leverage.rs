@@ -77,7 +77,7 @@ fn exact_scores_have_their_definition() {
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(of(&x, lambda), Err(Error::Parameter { .. })), "{lambda}");
     }
-    assert!(matches!(of(&Array2::zeros((0, 3)), 1.0), Err(Error::NoData)));
+    assert!(matches!(of(&Array2::zeros((0, 3)), 1.0), Err(Error::NoData { .. })));
     assert!(of(&arr2(&[[f64::NAN]]), 1.0).is_err());
 }
 
