@@ -1,4 +1,4 @@
-//! Maps that are made of maps: hybrids, a map for each pair of clusters, maps at transformed points.
+//! Maps that are made of maps: hybrids, a map for each pair of clusters, maps at transformed points, weighted sums.
 //!
 //! A hybrid estimate Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q gives most weight, for each pair of points, to the estimator that is
 //! accurate there; its coefficients λ̂ are estimated as well. A product of estimates is a tensor product of features,
@@ -26,5 +26,5 @@
 //! plain data. The type that is asked for decides: `let map: Map<f32> = …` or `let recipe: Recipe = …`.
 
 pub use crate::map::compose::{
-    Bases, Centres, Clustered, Coefficient, Conditioning, Diagonal, Hybrid, Mixture,
+    Bases, Centres, Clustered, Coefficient, Conditioning, Diagonal, Hybrid, Mixture, WeightedSum,
 };

@@ -1,5 +1,7 @@
 //! Kernels E\[f(ω·x) f(ω·y)\] that have a closed form.
 
+mod gradient;
+
 use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 
 use super::angular::{Angle, ln_norm};
@@ -39,6 +41,8 @@ use crate::{Real, SignedLog};
 /// | \|u\| | (2r/π)(sin θ + (π/2−θ) cos θ) | ‖x‖√(2/π) |
 ///
 /// Values near zeros of K_f have small relative errors. The point 0 counts as orthogonal to every point.
+///
+/// Gradients are 0 at kinks: for sgn and step where x and y are parallel, for ReLU and |u| at x = 0.
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel
@@ -94,6 +98,15 @@ impl ActivationKernel {
     pub fn lengthscale(&self) -> &Lengthscale {
         &self.lengthscale
     }
+
+    /// Pairs of coordinates of x/ℓ and y/ℓ.
+    fn scaled<T: Real>(&self, x: &[T], y: &[T]) -> impl Iterator<Item = (f64, f64)> + Clone {
+        let scaled = |(k, (x, y)): (usize, (&T, &T))| {
+            let scale = self.lengthscale.at(k);
+            (x.widen() / scale, y.widen() / scale)
+        };
+        x.iter().zip(y).enumerate().map(scaled)
+    }
 }
 
 impl Activation {
@@ -144,11 +157,7 @@ impl<T: Real> Kernel<T> for ActivationKernel {
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        let scaled = |(k, (x, y)): (usize, (&T, &T))| {
-            let scale = self.lengthscale.at(k);
-            (x.widen() / scale, y.widen() / scale)
-        };
-        let pairs = x.iter().zip(y).enumerate().map(scaled);
+        let pairs = self.scaled(x, y);
         let product = product_mean(self.activation, pairs.clone());
         if self.offset == 0.0 {
             return product;
@@ -160,6 +169,12 @@ impl<T: Real> Kernel<T> for ActivationKernel {
         let of_y = mean(self.activation, ln_norm(pairs.map(|(_, y)| y)));
         let terms = [product, times_offset(of_x), times_offset(of_y), times_offset(offset)];
         SignedLog::sum(terms.into_iter())
+    }
+
+    fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
+        let ln_scale = self.gradient(self.scaled(x, y), out);
+        out.iter_mut().enumerate().for_each(|(k, v)| *v /= self.lengthscale.at(k));
+        Some(ln_scale)
     }
 
     fn identity(&self) -> Option<Identity> {

@@ -76,6 +76,42 @@ impl Angle {
     }
 }
 
+/// The plane of two points x and y with orthogonal unit vectors x̂ and n̂: ŷ = cos θ x̂ + sin θ n̂.
+pub(super) struct Plane {
+    pub angle: Angle,
+    /// ln ‖x‖.
+    pub ln_x: f64,
+    /// ln ‖y‖.
+    pub ln_y: f64,
+    /// x̂, d numbers.
+    pub along: Vec<f64>,
+    /// n̂, d numbers: the direction in which the angle falls; 0 where it is 0 or π up to rounding.
+    pub across: Vec<f64>,
+}
+
+impl Plane {
+    /// The plane of points as pairs of coordinates; `None` if one of them is 0.
+    pub fn of(coordinates: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Self> {
+        let (x, y) = (norm(coordinates.clone().map(|(x, _)| x)), norm(coordinates.clone().map(|(_, y)| y)));
+        if is_nothing(x, y) {
+            return None;
+        }
+        let angle = Angle::between(coordinates.clone());
+        // ŷ − cos θ x̂ without the parts that cancel at θ = 0 and at π.
+        let near = if angle.cos < 0.0 { -1.0 } else { 1.0 };
+        let rest = 0.5 * near * angle.difference.min(angle.sum).powi(2);
+        let is_line = angle.sin() < 4.0 * f64::EPSILON;
+        let across = |(a, b): (f64, f64)| (y.unit(b) - near * x.unit(a) + rest * x.unit(a)) / angle.sin();
+        Some(Plane {
+            angle,
+            ln_x: x.ln(),
+            ln_y: y.ln(),
+            along: coordinates.clone().map(|(a, _)| x.unit(a)).collect(),
+            across: coordinates.map(|pair| if is_line { 0.0 } else { across(pair) }).collect(),
+        })
+    }
+}
+
 /// A norm as its largest entry times the norm of the scaled rest, so that it does not overflow.
 #[derive(Clone, Copy)]
 struct Norm {
@@ -161,21 +197,12 @@ impl<T: Real> Kernel<T> for Angular {
 
     /// Writes 2/(π‖x‖) in the direction in which the angle falls; 0 where it is 0 or π up to rounding, and if a point is 0.
     fn gradient_of_slices(&self, x: &[T], y: &[T], out: &mut [f64]) -> Option<f64> {
-        let coordinates = x.iter().zip(y).map(|(x, y)| (x.widen(), y.widen()));
-        let (x, y) = (norm(coordinates.clone().map(|(x, _)| x)), norm(coordinates.clone().map(|(_, y)| y)));
-        let angle = Angle::between(coordinates.clone());
-        if is_nothing(x, y) || angle.sin() < 4.0 * f64::EPSILON {
+        let Some(plane) = Plane::of(x.iter().zip(y).map(|(x, y)| (x.widen(), y.widen()))) else {
             out.fill(0.0);
             return Some(f64::NEG_INFINITY);
-        }
-        // ŷ − cos θ x̂ without the parts that cancel at θ = 0 and at π.
-        let near = if angle.cos < 0.0 { -1.0 } else { 1.0 };
-        let rest = 0.5 * near * angle.difference.min(angle.sum).powi(2);
-        for (out, (a, b)) in out.iter_mut().zip(coordinates) {
-            let (a, b) = (x.unit(a), y.unit(b));
-            *out = (b - near * a + rest * a) / angle.sin();
-        }
-        Some(FRAC_2_PI.ln() - x.ln())
+        };
+        out.copy_from_slice(&plane.across);
+        Some(FRAC_2_PI.ln() - plane.ln_x)
     }
 
     fn identity(&self) -> Option<Identity> {

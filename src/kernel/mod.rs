@@ -72,6 +72,7 @@ pub use regularised::RegularisedSoftmax;
 pub(crate) use regularised::RootDim;
 pub(crate) use shift_invariant::{OwnKernel, ShiftInvariant};
 pub use softmax::Softmax;
+pub(crate) use spectral_mixture::Component;
 pub use spectral_mixture::SpectralMixture;
 pub(crate) use spectrum::{Marginal, Radii, Radius, Spectrum};
 
@@ -155,7 +156,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// map with a matrix is not. NaN in a point gives NaN.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::Error::Unsupported) for a kernel without gradients: an [`ActivationKernel`], a kernel of your own that
+    /// [`Unsupported`](crate::Error::Unsupported) for a kernel without gradients: a kernel of your own that
     /// states no [slope](crate::extend::ShiftInvariant::log_slope) or has no
     /// [`gradient_of_slices`](Kernel::gradient_of_slices), a Nyström kernel of one of these, and the kernel of a truncated
     /// [conditioned](crate::compose::Conditioning) map;

@@ -49,6 +49,8 @@ const MOST: usize = 100_000;
 /// # Spectrum
 /// A frequency belongs to the sum's term q with probability w_q. It is the sum of independent frequencies of the factors.
 /// Rows are independent, so that the variance of [`Trigonometric`](crate::Trigonometric) features is ½(1 + k(2δ) − 2k(δ)²)/m.
+/// [`Map::for_mixture`](crate::Map::for_mixture) gives each term frequencies of its own, by its need at given points: a lone cosine
+/// needs one.
 ///
 /// # Exact where
 /// A single cosine: every frequency is the same up to its sign.
@@ -240,6 +242,20 @@ impl SpectralMixture {
         &self.lengthscale
     }
 
+    /// The terms, each with its weight and as a kernel whose weight is 1.
+    pub(crate) fn components(&self) -> Result<Vec<(f64, Component)>> {
+        let component = |term: &Term| {
+            let stretched = term.stretched(&self.lengthscale)?;
+            let named = match stretched.factors.as_slice() {
+                [factor] => factor.named().map(|(law, ell)| Component::Named(law, ell.clone())),
+                _ => None,
+            };
+            let other = || Self::of_terms(vec![Term { weight: 1.0, ..stretched.clone() }]);
+            Ok((term.weight, named.map_or_else(|| other().map(Component::Other), Ok)?))
+        };
+        self.terms.iter().map(component).collect()
+    }
+
     /// k at the difference whose coordinate l is `delta(l)`, l < d, of points that are divided by ℓ.
     pub(super) fn at(&self, d: usize, delta: &dyn Fn(usize) -> f64) -> SignedLog {
         if let [term] = self.terms.as_slice() {
@@ -275,6 +291,15 @@ impl SpectralMixture {
     pub(crate) fn law(&self) -> Radius {
         Radius::Mixture(Digest::of(&self.name().as_str()))
     }
+}
+
+/// A term of a spectral mixture without its weight.
+#[derive(Clone, Debug)]
+pub(crate) enum Component {
+    /// A named kernel, by its spectral law.
+    Named(Radius, Lengthscale),
+    /// A product, or another factor.
+    Other(SpectralMixture),
 }
 
 /// The terms of a kernel: those of a mixture, or a single one.

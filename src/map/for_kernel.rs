@@ -38,7 +38,7 @@ impl<T: Real> Map<T> {
     /// | [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax) | [`Positive`], m features | [`Simplex`] | as for softmax |
     /// | [`Gaussian`](crate::kernel::Gaussian), [`Matern`](crate::kernel::Matern), [`RationalQuadratic`](crate::kernel::RationalQuadratic), [`PoweredExponential`](crate::kernel::PoweredExponential) | [`Trigonometric`], 2m features | [`Orthogonal`], from three dimensions on with [paired radii](RadiusCoupling::Paired) where their quantiles are known | errors are bounded, and orthogonal frequencies, most of all with paired radii, have the lower variance for points at distances of some lengthscales |
     /// | [`Laplace`](crate::kernel::Laplace) | [`Trigonometric`], 2m features | [`Product`](crate::frequency::Product) | coordinates of a frequency must be independent |
-    /// | [`SpectralMixture`](crate::kernel::SpectralMixture) | [`Trigonometric`], 2m features | [`Independent`] | rows are sums of frequencies of several laws |
+    /// | [`SpectralMixture`](crate::kernel::SpectralMixture) | [`Trigonometric`], 2m features | [`Independent`] | rows are sums of frequencies of several laws; [`Map::for_mixture`] divides them among the terms by need |
     /// | [`Angular`](crate::kernel::Angular) | [`Sign`], m features | [`Orthogonal`] | signs on orthogonal frequencies repeat each other less |
     /// | [`ActivationKernel`](crate::kernel::ActivationKernel) | [`Nonlinear`], m features | [`Orthogonal`] | as for angles |
     /// | [`RadialKernel`](crate::kernel::RadialKernel), [`AnyKernel::own`] | [`Trigonometric`], 2m features | as for the Gaussian kernel, or independent coordinates if its spectrum is a product | as for the Gaussian kernel |

@@ -24,6 +24,7 @@ mod estimates;
 mod features;
 pub(crate) mod fold;
 mod for_kernel;
+mod for_mixture;
 mod gram;
 mod names;
 mod node;

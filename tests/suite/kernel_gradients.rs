@@ -7,8 +7,8 @@ use rand::RngExt;
 use random_features::extend::{Generator, Marginal, ShiftInvariant, Spectrum};
 use random_features::frequency::Independent;
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern,
-    PoweredExponential, RationalQuadratic, RegularisedSoftmax, Smoothness, Softmax, SpectralMixture,
+    Angular, Gaussian, Kernel, Laplace, Lengthscale, Matern, PoweredExponential, RationalQuadratic,
+    RegularisedSoftmax, Smoothness, Softmax, SpectralMixture,
 };
 use random_features::map::AnyKernel;
 use random_features::{Error, Map, SignedLog, Trigonometric, rng};
@@ -334,13 +334,10 @@ fn kernels_of_maps_have_gradients() {
 #[test]
 fn what_has_no_gradients_says_so() {
     let (x, y) = (arr1(&[0.5, -0.2, 1.0]), arr1(&[0.1, 0.4, 1.0]));
-    let relu = ActivationKernel::new(Activation::Relu).unwrap();
-    let none: [&dyn Kernel<f64>; 2] = [&TwoShells::default(), &relu];
-    for kernel in none {
-        for (x, y) in [(&x, &y), (&x, &x), (&(&x * f64::NAN), &y)] {
-            let error = kernel.gradient(x, y).unwrap_err();
-            assert!(matches!(error, Error::Unsupported { .. }), "{kernel:?}: {error}");
-        }
+    let kernel: &dyn Kernel<f64> = &TwoShells::default();
+    for (x, y) in [(&x, &y), (&x, &x), (&(&x * f64::NAN), &y)] {
+        let error = kernel.gradient(x, y).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{kernel:?}: {error}");
     }
     let shape = |found: Result<Array1<f64>, Error>| assert!(matches!(found, Err(Error::Shape { .. })));
     shape(Gaussian::default().gradient(&x, &arr1(&[1.0])));

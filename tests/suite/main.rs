@@ -2,6 +2,7 @@
 
 mod common;
 
+mod activation_gradients;
 mod arrays;
 #[cfg(feature = "arrow")]
 mod arrow;
@@ -66,6 +67,7 @@ mod structured;
 mod sum_norm;
 mod theory;
 mod threads;
+mod weighted_sum;
 
 #[path = "../sets/mod.rs"]
 mod sets;

@@ -144,6 +144,14 @@ impl Factor {
         })
     }
 
+    /// The law and the lengthscale of a named kernel.
+    pub fn named(&self) -> Option<(Radius, &Lengthscale)> {
+        match self {
+            Factor::Named(Named { law, lengthscale }) => Some((*law, lengthscale)),
+            _ => None,
+        }
+    }
+
     /// The dimension of the points, if the factor is for one only.
     pub fn dim(&self) -> Option<usize> {
         match self {

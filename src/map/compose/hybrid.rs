@@ -2,7 +2,7 @@
 
 use ndarray::ArrayRef1;
 
-use super::part::{BaseCovariance, common_kernel};
+use super::part::{BaseCovariance, common_kernel, shared};
 use super::{Coefficient, Known, Part, Size};
 use crate::Real;
 use crate::digest::{Digest, Identify};
@@ -264,14 +264,6 @@ fn weighed_parts<M: Part>(coefficients: &[&Coefficient<M>]) -> Vec<Term> {
     }
     terms.extend(of_rest);
     terms
-}
-
-/// The pairs of maps that share a draw and are therefore dependent.
-fn shared<M: Part>(parts: &[&M]) -> Vec<(usize, usize)> {
-    let entries: Vec<_> = parts.iter().map(|part| part.entries()).collect();
-    let meet = |i: usize, j: usize| entries[i].iter().any(|a| entries[j].iter().any(|b| a.same(b)));
-    let pairs = (0..parts.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
-    pairs.filter(|(i, j)| meet(*i, *j)).collect()
 }
 
 /// The covariance of the bases, from the pairs of dependent parts.

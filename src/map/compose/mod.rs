@@ -14,6 +14,7 @@ mod mixture;
 mod part;
 mod shaped;
 mod unbiased;
+mod weighted_sum;
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2};
 
@@ -31,6 +32,7 @@ pub use mixture::Mixture;
 pub use part::Part;
 pub(super) use part::{Entry, Known, Size};
 pub use unbiased::UnbiasedNystroem;
+pub use weighted_sum::WeightedSum;
 
 use crate::engine::MapPlan;
 use crate::error::Result;
@@ -50,6 +52,8 @@ pub enum Composite<M> {
     Conditioned(Conditioned<M>),
     /// Nyström features, and features of what they leave of the kernel.
     UnbiasedNystroem(UnbiasedNystroem<M>),
+    /// A weighted sum of maps.
+    WeightedSum(WeightedSum<M>),
 }
 
 tagged!(Composite<M>, "a combination of maps" {
@@ -57,6 +61,7 @@ tagged!(Composite<M>, "a combination of maps" {
     "clustered" => Clustered(node: Clustered<M>),
     "conditioned" => Conditioned(node: Conditioned<M>),
     "unbiased Nyström" => UnbiasedNystroem(node: UnbiasedNystroem<M>),
+    "weighted sum" => WeightedSum(node: WeightedSum<M>),
 });
 
 /// Forwards to the combination.
@@ -67,6 +72,7 @@ macro_rules! of_each {
             Composite::Clustered($node) => $answer,
             Composite::Conditioned($node) => $answer,
             Composite::UnbiasedNystroem($node) => $answer,
+            Composite::WeightedSum($node) => $answer,
         }
     };
 }
@@ -81,7 +87,7 @@ macro_rules! into_composite {
     )*};
 }
 
-into_composite!(Hybrid, Clustered, Conditioned, UnbiasedNystroem);
+into_composite!(Hybrid, Clustered, Conditioned, UnbiasedNystroem, WeightedSum);
 
 impl<M> Composite<M> {
     /// The maps that are combined, in the order in which they are written.
@@ -144,7 +150,7 @@ impl<T: Real> Composite<Map<T>> {
         match self {
             Composite::Hybrid(hybrid) => Some(hybrid.log_estimates(x, y)),
             Composite::Conditioned(conditioned) => conditioned.estimates(x, y),
-            Composite::Clustered(_) | Composite::UnbiasedNystroem(_) => None,
+            Composite::Clustered(_) | Composite::UnbiasedNystroem(_) | Composite::WeightedSum(_) => None,
         }
     }
 
@@ -158,7 +164,7 @@ impl<T: Real> Composite<Map<T>> {
         match self {
             Composite::Hybrid(hybrid) => Some(hybrid.log_estimates_of_pairs(x, y, pairs)),
             Composite::Conditioned(conditioned) => conditioned.estimates_of_pairs(x, y, pairs),
-            Composite::Clustered(_) | Composite::UnbiasedNystroem(_) => None,
+            Composite::Clustered(_) | Composite::UnbiasedNystroem(_) | Composite::WeightedSum(_) => None,
         }
     }
 

@@ -155,3 +155,11 @@ pub(super) fn same_kernel<S: Real>(a: &dyn Kernel<S>, b: &dyn Kernel<S>) -> bool
         _ => a.identity().is_some() && a.identity() == b.identity(),
     }
 }
+
+/// The pairs of maps that share a draw and are therefore dependent.
+pub(super) fn shared<M: Part>(parts: &[&M]) -> Vec<(usize, usize)> {
+    let entries: Vec<_> = parts.iter().map(|part| part.entries()).collect();
+    let meet = |i: usize, j: usize| entries[i].iter().any(|a| entries[j].iter().any(|b| a.same(b)));
+    let pairs = (0..parts.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
+    pairs.filter(|(i, j)| meet(*i, *j)).collect()
+}

@@ -45,6 +45,7 @@ impl Work {
         match recipe {
             Recipe::Plain(plain) => Work::of_plain(plain),
             Recipe::Composite(composite) => match &**composite {
+                Composite::WeightedSum(_) => Work::of_parts(&composite.children()),
                 Composite::Hybrid(_) => {
                     Work::of_parts(&composite.children()).and(Operation::Product, recipe.feature_dim() as f64)
                 }

@@ -201,7 +201,10 @@ impl Planner {
     /// Where a bias is [not allowed](Planner::only_unbiased), random features of the rest are added
     /// ([`Nystroem::fit_unbiased`](crate::map::Nystroem::fit_unbiased)), and errors are means over eight draws.
     ///
-    /// The plan says why it leaves them out: for two sets of points, losses of attention, a budget of time, and a maximal error.
+    /// For two sets of points they are fitted to both together. A maximal error is reached with the fewest of them, up to 512.
+    ///
+    /// The plan says why it leaves them out: for losses of attention, several heads, a budget of time, and a maximal error with a
+    /// probability.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;

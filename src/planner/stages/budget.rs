@@ -47,11 +47,17 @@ impl Problem<'_> {
         let are_one = |a: &Scored, b: &Scored| a.candidate.map == b.candidate.map && a.is_as(b);
         let scored = self.settled(self.merged(best_of_each_kind(scored), are_one), &mut open)?;
         let simulated = self.pilots(&scored, open)?;
-        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-        let fitted = self.nystroem()?;
-        #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
-        let fitted = None;
+        let fitted = self.fitted_features()?;
         self.tried(scored.into_iter().chain(best_of_each_kind(simulated)).chain(fitted).collect())
+    }
+
+    /// Nyström features, where there is an eigendecomposition to fit them.
+    pub(super) fn fitted_features(&mut self) -> Result<Option<Scored>> {
+        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+        let fitted = self.nystroem();
+        #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
+        let fitted = Ok(None);
+        fitted
     }
 
     /// Candidates of each kind that fit the budget.

@@ -18,7 +18,7 @@ const SOUGHT: usize = 24;
 /// Frequencies of the first estimate.
 const FIRST: usize = 256;
 
-/// The candidates whose loss is at most `error`, the cheapest first; if there are none, about how many frequencies it would take.
+/// The candidates whose loss is at most `error`; if there are none, about how many frequencies it would take.
 pub(crate) fn reach(
     problem: &mut Problem<'_>,
     error: f64,
@@ -33,7 +33,7 @@ pub(crate) fn reach(
     near.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     near.truncate(SOUGHT);
     let found = steps("numbers of frequencies sought", near, |estimate| search.smallest(estimate))?;
-    let mut found: Vec<Scored> = found.into_iter().flatten().collect();
+    let found: Vec<Scored> = found.into_iter().flatten().collect();
     let fewest = far.into_iter().min_by(|a, b| a.frequencies.total_cmp(&b.frequencies));
     if let (true, Some(fewest)) = (found.is_empty(), fewest) {
         let why = format!(
@@ -42,10 +42,16 @@ pub(crate) fn reach(
         );
         problem.leave_out(fewest.kind, why);
     }
+    Ok(found)
+}
+
+/// The cheapest first and, of those that cost as much, the one with the least loss.
+pub(crate) fn cheapest_first(found: impl Iterator<Item = Scored>, measure: Measure) -> Vec<Scored> {
     let cost = |one: &Scored| one.candidate.cost.in_measure(measure);
     let loss = |one: &Scored| one.forecast.loss.value;
+    let mut found: Vec<Scored> = found.collect();
     found.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(loss(a).total_cmp(&loss(b))));
-    Ok(found)
+    found
 }
 
 /// ln E(K̂ − K)² of each pair, and what follows.

@@ -1,6 +1,6 @@
 //! Nyström features of the points, with their errors at held-out points.
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Axis, concatenate};
 use rand::seq::SliceRandom;
 
 use super::candidates::Candidate;
@@ -12,7 +12,7 @@ use crate::frequency::Independent;
 use crate::map::{Nystroem, Recipe};
 use crate::numeric::special::ln_sum_exp;
 use crate::planner::costs::{Cost, Measure};
-use crate::planner::forecasts::{TaskLoss, forecast};
+use crate::planner::forecasts::{Forecast, TaskLoss, forecast};
 use crate::planner::plan::LeftOut;
 use crate::planner::proposals::MapFamily;
 use crate::planner::question::{Goal, Planner};
@@ -25,23 +25,25 @@ const NAMES: [&str; 2] = ["Nyström", "unbiased Nyström"];
 const DRAWS: u64 = 8;
 /// The most features that are fitted: an eigendecomposition takes O(D³).
 const MOST: usize = 512;
+/// Features with which the search for the fewest begins.
+const FIRST: usize = 16;
 /// Parts of the points: a pair of points is evaluated with features that were fitted to parts with neither of them.
 const PARTS: usize = 4;
 
 impl Problem<'_> {
-    /// The Nyström features within a budget, if they are asked for; none, with the reason, where they cannot be had.
+    /// The Nyström features of the goal, if they are asked for; none, with the reason, where they cannot be had.
     pub fn nystroem(&mut self) -> Result<Option<Scored>> {
         if !self.planner.constraints.nystroem {
             return Ok(None);
         }
-        let fitted = match self.nystroem_budget() {
-            Ok((measure, most)) => self.fitted(measure, most).map_err(|error| error.to_string()),
-            Err(why) => Err(why.to_string()),
+        let fitted = match self.without_nystroem() {
+            None => self.fitted().map_err(|error| error.to_string()),
+            Some(why) => Err(why.to_string()),
         };
         // Features whose fit was stopped are not some that cannot be had.
         progress::check()?;
         let what = self.name().into();
-        Ok(fitted.map_err(|why| self.space.left_out.push(LeftOut { what, why })).ok().flatten())
+        Ok(fitted.map_err(|why| self.space.left_out.push(LeftOut { what, why })).ok())
     }
 
     /// Whether a bias is not allowed, so that random features are added.
@@ -53,31 +55,31 @@ impl Problem<'_> {
         NAMES[usize::from(self.is_unbiased())]
     }
 
-    /// The budget of Nyström features, or the reason why the question has none.
-    fn nystroem_budget(&self) -> std::result::Result<(Measure, f64), &'static str> {
-        let (data, constraints) = (&self.planner.data, &self.planner.constraints);
-        match self.planner.goal {
-            Goal::MaxError { .. } => Err("they are fitted in one size"),
-            _ if self.planner.loss.is_of_attention() => Err("normalisers of attention must not be negative"),
-            _ if !data.one_set => Err("they are fitted to one set of points"),
-            _ if constraints.non_negative => Err("their features have any sign"),
-            Goal::Budget { measure: Measure::Nanoseconds, .. } => Err("no calibration has their time"),
-            Goal::Budget { measure, most } => Ok((measure, most)),
+    /// Why the question has none.
+    fn without_nystroem(&self) -> Option<&'static str> {
+        let (goal, constraints) = (&self.planner.goal, &self.planner.constraints);
+        match goal {
+            _ if self.planner.loss.is_of_attention() => Some("normalisers of attention must not be negative"),
+            _ if self.planner.data.heads.len() > 1 => Some("they are fitted to one head"),
+            _ if constraints.non_negative => Some("their features have any sign"),
+            _ if goal.measure() == Measure::Nanoseconds => Some("no calibration has their time"),
+            Goal::MaxError { probability: Some(_), .. } => Some("no bound of their errors is known"),
+            _ => None,
         }
     }
 
-    /// The most features within a budget, fitted to all points, with their errors; `None` if one costs more.
-    fn fitted(&mut self, measure: Measure, most: f64) -> Result<Option<Scored>> {
-        let data = &self.planner.data;
-        let points = &data.sides[0].points;
-        let (n, d) = points.dim();
-        // Random features beside them have a scale of their own, and cost no more than as many of these.
-        let (scales, fits) = if self.is_unbiased() { (2, MOST) } else { (1, n.min(MOST)) };
-        let cost =
-            |features: usize| Cost::of_nystroem(d, n.min(2 * features), (features, scales), data.scalar);
-        let features = (1..=fits).rev().find(|features| cost(*features).in_measure(measure) <= most);
-        let Some(features) = features else { return Ok(None) };
-        let recipe = self.fit(points, features)?;
+    /// The most features within a budget, or the fewest that keep an error, fitted to all points, with their errors.
+    fn fitted(&mut self) -> Result<Scored> {
+        let points = self.all_points();
+        let found = match self.planner.goal {
+            Goal::Budget { measure, most } => {
+                let features = self.within_budget(&points, measure, most)?;
+                (features, self.held_out(&points, features)?)
+            }
+            Goal::MaxError { error, .. } => self.smallest_fit(&points, error)?,
+        };
+        let (features, ln_squares) = found;
+        let recipe = self.fit(&points, features)?;
         if self.is_unbiased() && matches!(recipe, Recipe::Plain(_)) {
             let what = "Nyström features beside random ones, which have a smaller error here without them";
             return Err(Error::Unsupported { what });
@@ -89,15 +91,73 @@ impl Problem<'_> {
             coupling: Independent.into(),
             m: recipe.feature_dim(),
             // No calibration has its time.
-            cost: Cost::of(&recipe, data.scalar, None),
+            cost: Cost::of(&recipe, self.planner.data.scalar, None),
             recipe,
             biased: !self.is_unbiased(),
             trial: trial.transpose()?,
         };
-        let ln_squares = self.held_out(features)?;
-        let forecast = forecast(&self.pairs, self.planner.loss, &ln_squares, Basis::HeldOut);
+        let forecast = self.forecast_of(&ln_squares);
         self.space.maps.push(MapFamily::fitted(self.name(), candidate.recipe.clone()));
-        Ok(Some(Scored { candidate, ln_squares: Some(ln_squares), draws: 0.0, forecast, also: Vec::new() }))
+        Ok(Scored { candidate, ln_squares: Some(ln_squares), draws: 0.0, forecast, also: Vec::new() })
+    }
+
+    /// The points of both sides, in the order of their numbers in pairs.
+    fn all_points(&self) -> Array2<f64> {
+        let [x, y] = &self.planner.data.sides;
+        match self.planner.data.one_set {
+            true => x.points.clone(),
+            false => concatenate![Axis(0), x.points, y.points],
+        }
+    }
+
+    fn forecast_of(&self, ln_squares: &[f64]) -> Forecast {
+        forecast(&self.pairs, self.planner.loss, ln_squares, Basis::HeldOut)
+    }
+
+    /// The most features that are fitted to n points.
+    fn most(&self, n: usize) -> usize {
+        if self.is_unbiased() { MOST } else { n.min(MOST) }
+    }
+
+    /// The most features within a budget.
+    fn within_budget(&self, points: &Array2<f64>, measure: Measure, most: f64) -> Result<usize> {
+        let (n, d) = points.dim();
+        // Random features beside them have a scale of their own, and cost no more than as many of these.
+        let scales = if self.is_unbiased() { 2 } else { 1 };
+        let cost = |features: usize| {
+            let landmarks = n.min(2 * features);
+            Cost::of_nystroem(d, landmarks, (features, scales), self.planner.data.scalar)
+        };
+        let found = (1..=self.most(n)).rev().find(|features| cost(*features).in_measure(measure) <= most);
+        found.ok_or(Error::Unsupported { what: "Nyström features, one of which is too dear" })
+    }
+
+    /// The fewest features that keep an error, with ln (K̂ − K)² of each pair.
+    fn smallest_fit(&self, points: &Array2<f64>, error: f64) -> Result<(usize, Vec<f64>)> {
+        let most = self.most(points.nrows());
+        let mut kept = None;
+        let mut keeps = |features: usize| -> Result<bool> {
+            let ln_squares = self.held_out(points, features)?;
+            let is_kept = self.forecast_of(&ln_squares).loss.value <= error;
+            if is_kept {
+                kept = Some((features, ln_squares));
+            }
+            Ok(is_kept)
+        };
+        let (mut low, mut high) = (0, FIRST.min(most));
+        while !keeps(high)? {
+            if high == most {
+                let what = "Nyström features, of which the most that are fitted do not reach the error";
+                return Err(Error::Unsupported { what });
+            }
+            (low, high) = (high, (2 * high).min(most));
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if keeps(middle)? { high = middle } else { low = middle }
+        }
+        // `keeps` was true at least once.
+        kept.ok_or(Error::Unsupported { what: "Nyström features without a size" })
     }
 
     /// Features of these points, of which there may be fewer.
@@ -110,8 +170,7 @@ impl Problem<'_> {
     }
 
     /// ln (K̂ − K)² of each pair, with at most so many features that were fitted to neither of its points.
-    fn held_out(&self, features: usize) -> Result<Vec<f64>> {
-        let points = &self.planner.data.sides[0].points;
+    fn held_out(&self, points: &Array2<f64>, features: usize) -> Result<Vec<f64>> {
         let part_of = parts(points.nrows(), self.seed_of(5));
         let held: Vec<[usize; 2]> = (0..PARTS).flat_map(|a| (a + 1..PARTS).map(move |b| [a, b])).collect();
         let evaluated = steps("Nyström features fitted", &held, |held| {

@@ -45,10 +45,8 @@ fn plan(planner: &Planner) -> Result<Plan> {
     let scored = match planner.goal {
         Goal::Budget { measure, most } => problem.within(measure, most)?,
         Goal::MaxError { error, probability, measure } => {
-            // Their reason to be left out.
-            #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-            problem.nystroem()?;
-            max_error::reach(&mut problem, error, probability, measure)?
+            let found = max_error::reach(&mut problem, error, probability, measure)?;
+            max_error::cheapest_first(found.into_iter().chain(problem.fitted_features()?), measure)
         }
     };
     problem.finish(scored)
