@@ -3,7 +3,7 @@
 //! A hybrid estimate Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q gives most weight, for each pair of points, to the estimator that is
 //! accurate there; its coefficients λ̂ are estimated as well. A product of estimates is a tensor product of features,
 //! and a sum is a concatenation of blocks. A hybrid is therefore again a [`Map`](crate::Map) and can be used wherever a map can,
-//! also in other hybrids.
+//! also in other hybrids. A [`WeightedSum`] estimates the sum of the kernels of its maps, which may differ.
 //!
 //! ```
 //! use random_features::ndarray::arr1;

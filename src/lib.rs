@@ -11,7 +11,7 @@
 //! | attention: train, serve, decode token by token | [`Attention`](apply::attention::Attention) | [training](manual::training), [serving](manual::serving), [pretrained](manual::pretrained) |
 //! | features as an array, for another model | [`Map`] | [first hour](manual::first_hour) |
 //! | principal components of a kernel, in batches | [`PcaStatistics`](apply::pca::PcaStatistics) | [regression](manual::regression) |
-//! | training with a softmax over very many classes | [`SampledSoftmax`](apply::softmax_sampling::SampledSoftmax) | its page |
+//! | training with a softmax over very many classes | [`SampledSoftmax`](apply::softmax_sampling::SampledSoftmax) | [sampling](manual::sampling) |
 //! | data past one machine's memory | [`RidgeStatistics`](apply::RidgeStatistics) | [scale](manual::scale) |
 //! | the best features for your points | [`Planner`] | [which map](manual::which_map) |
 //!

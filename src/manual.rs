@@ -10,6 +10,7 @@
 //! - [`regression`]: ridge regression from a table to a server, with intervals and principal components
 //! - [`scale`]: fits in memory, out of core and on many machines
 //! - [`training`]: linear attention in a model that learns; [`serving`]: in a server
+//! - [`sampling`]: a softmax over very many classes
 //! - [`shaped`]: features fitted to data of large norms
 //! - [`pretrained`]: a model's attention made linear without training
 //!
@@ -84,6 +85,13 @@ pub mod serving {}
 #[doc = ""]
 #[doc = include_str!("doc/training.md")]
 pub mod training {}
+
+#[cfg_attr(all(feature = "sampling", feature = "faer"), doc = include_str!("doc/sampling.md"))]
+#[cfg_attr(
+    not(all(feature = "sampling", feature = "faer")),
+    doc = "Made with the features `faer` and `sampling`."
+)]
+pub mod sampling {}
 
 #[doc = include_str!("doc/speed.md")]
 pub mod speed {}

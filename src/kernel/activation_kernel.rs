@@ -42,7 +42,9 @@ use crate::{Real, SignedLog};
 ///
 /// Values near zeros of K_f have small relative errors. The point 0 counts as orthogonal to every point.
 ///
-/// Gradients are 0 at kinks: for sgn and step where x and y are parallel, for ReLU and |u| at x = 0.
+/// Gradients are 0 at kinks: for sgn and step where x and y are parallel or a point is 0, for ReLU and |u| at x = 0. Nearly
+/// parallel points leave gradients of sgn and step a relative error of some 2⁻⁵²/θ, nearly opposite ones those of ReLU and ReLU² one
+/// of 2⁻⁵²/(π − θ). A point that is not finite makes gradients NaN.
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel

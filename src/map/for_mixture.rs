@@ -18,8 +18,9 @@ use crate::once::once;
 const PAIRS: usize = 1000;
 
 impl<T: Real> Map<T> {
-    /// The map of a sum of kernels whose m frequencies are divided among the terms so that the mean variance over pairs of points x,
-    /// n × d, is least.
+    /// The map of a sum of kernels whose m frequencies are divided among the terms by their need at points x, n × d.
+    ///
+    /// With independent frequencies the mean variance over pairs of points is then about the least one.
     ///
     /// ```
     /// use random_features::Map;
@@ -37,20 +38,21 @@ impl<T: Real> Map<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// [`Map::for_kernel`] draws the term of each frequency at random, so that how often each is drawn varies. Here term q has m_q
-    /// frequencies, and the map is the [`WeightedSum`] of one map for each term: that of `for_kernel` for its kernel, for which named
-    /// kernels have coupled frequencies.
+    /// [`Map::for_kernel`] draws the term of each frequency at random. Here term q has a fixed number m_q of frequencies. The map is a
+    /// [`WeightedSum`] of one map for each term, made by `for_kernel`: frequencies of named kernels are coupled where it couples them. The
+    /// [kernel](Map::kernel) has the values of the mixture, and an identity of its own.
     ///
     /// # Definition
     /// m_q is proportional to w_q √(E V_q), rounded, and at least 1, where V_q is the variance of one frequency of term q at a pair of
-    /// points: the mean is over 1,000 random pairs.
+    /// points. The mean is over 1,000 random pairs, less those of a point with itself.
     ///
     /// # Variance
     /// Σ w_q² V_q/m_q with independent frequencies, and the closed forms of coupled ones where they are known.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if m is below the number of terms, [`NoData`](Error::NoData) without points,
-    /// [`NotFinite`](Error::NotFinite) with the first row that holds NaN or an infinity; the errors of [`Map::for_kernel`].
+    /// [`NotFinite`](Error::NotFinite) with the first row that holds NaN or an infinity, [`Shape`](Error::Shape) if the kernel is for
+    /// another dimension; the errors of [`Map::for_kernel`].
     pub fn for_mixture(kernel: &SpectralMixture, x: &ArrayRef2<T>, m: usize, seed: u64) -> Result<Self> {
         Self::of_mixture(kernel, x, m, seed)
     }
@@ -116,28 +118,26 @@ fn deviation(kernel: &AnyKernel, pairs: &[Vec<f64>]) -> f64 {
     (known.sum::<f64>() / pairs.len().max(1) as f64).sqrt()
 }
 
-/// m as a sum of whole numbers of at least 1, otherwise in these proportions; equal numbers if all proportions are 0.
+/// m as a sum of whole numbers m_q of at least 1 for which Σ p_q²/m_q is about least, for these p; equal numbers if all p are 0.
 fn shares(proportions: &[f64], m: usize) -> Vec<usize> {
     let largest = proportions.iter().copied().fold(0.0, f64::max);
     let of = |v: &f64| if largest > 0.0 { v / largest } else { 1.0 };
     let proportions: Vec<f64> = proportions.iter().map(of).collect();
-    let sum = |scale: f64| proportions.iter().map(|v| (scale * v).max(1.0)).sum::<f64>();
+    let share = |scale: f64, v: f64| (scale * v).max(1.0);
+    let sum = |scale: f64| proportions.iter().map(|v| share(scale, *v)).sum::<f64>();
     let (mut low, mut high) = (0.0, m as f64);
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
         if sum(middle) < m as f64 { low = middle } else { high = middle }
     }
-    // What each has beyond 1 is rounded together with all before it.
-    let extra = (m - proportions.len()) as f64;
-    let total: f64 = proportions.iter().map(|v| (high * v - 1.0).max(0.0)).sum();
-    let (mut before, mut beyond) = (0.0, 0.0);
-    let count = |v: &f64| {
-        beyond += if total > 0.0 { extra * (high * v - 1.0).max(0.0) / total } else { 0.0 };
-        let count = 1 + (beyond.round() - f64::round(before)) as usize;
-        before = beyond;
-        count
-    };
-    proportions.iter().map(count).collect()
+    let mut counts: Vec<usize> = proportions.iter().map(|v| share(low, *v) as usize).collect();
+    // What rounding down leaves goes to those that gain most.
+    let gain = |q: &usize| proportions[*q].powi(2) / (counts[*q] as f64 * (counts[*q] + 1) as f64);
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    let left = m.saturating_sub(counts.iter().sum());
+    order.iter().cycle().take(left).for_each(|q| counts[*q] += 1);
+    counts
 }
 
 once!(Map::<T>::of_mixture);
@@ -152,6 +152,8 @@ mod tests {
         assert_eq!(shares(&[0.0, 0.0, 0.0], 9), [3, 3, 3]);
         assert_eq!(shares(&[0.0, 2.0, 0.0], 9), [1, 7, 1]);
         assert_eq!(shares(&[1e-300, 5e300], 2), [1, 1]);
+        assert_eq!(shares(&[0.901, 0.745, 0.826], 4), [2, 1, 1]);
+        assert_eq!(shares(&[0.707, 0.0, 0.301], 6), [3, 1, 2]);
         for m in 7..200 {
             let proportions = [0.3, 1.0, 0.01, 4.0, 2.5, 0.0, 1.7];
             let found = shares(&proportions, m);

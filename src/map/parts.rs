@@ -54,7 +54,7 @@ pub struct Parts {
 }
 
 impl<T: Real> Map<T> {
-    /// The normal form of the features of a side; `None` for hybrids, clustered, conditioned and user-defined maps, maps of counts
+    /// The normal form of the features of a side; `None` for hybrids, clustered, conditioned and user-defined maps, weighted sums, maps of counts
     /// and maps whose frequencies are complex or absent. Cost O(md); structured frequencies are written out.
     #[inline(never)]
     pub fn parts(&self, side: Side) -> Option<Parts> {

@@ -86,9 +86,15 @@ fn gradients_of_points_of_any_size() {
         (Activation::Abs, 1.0),
     ] {
         let near = kernel(f).gradient(&x, &y).unwrap();
-        for (c, b) in
-            [(1e-30, 1.0), (1e30, 1.0), (1.0, 1e30), (1e-30, 1e-30), (1e-150, 1e140), (1e140, 1e-70)]
-        {
+        for (c, b) in [
+            (1e-30, 1.0),
+            (1e30, 1.0),
+            (1.0, 1e30),
+            (1e-30, 1e-30),
+            (1e-150, 1e140),
+            (1e140, 1e-70),
+            (1e-160, 1e155),
+        ] {
             let far = kernel(f).gradient(&(&x * c), &(&y * b)).unwrap();
             for (far, near) in far.iter().zip(&near) {
                 let expected = near * f64::powf(c, k - 1.0) * f64::powf(b, k);
@@ -98,7 +104,7 @@ fn gradients_of_points_of_any_size() {
     }
 }
 
-/// Of nearly opposite points φ = π − θ is small, and gradients keep their leading terms.
+/// Of nearly opposite points φ = π − θ is small, and gradients keep their leading terms, up to a rounding error of the direction.
 #[test]
 fn opposite_points_have_the_leading_term() {
     for phi in [1e-2, 1e-5, 1e-8, 1e-12] {
@@ -117,7 +123,7 @@ fn opposite_points_have_the_leading_term() {
         let along = (2.0 * phi).powi(5) / (120.0 * PI);
         off(Activation::ReluSquared, [18.0 * along, 18.0 * FRAC_2_PI * phi.powi(4) / 3.0]);
         let step = kernel(Activation::Step).gradient(&x, &y).unwrap();
-        assert!(norm(&(&step - &arr1(&[0.0, 0.25 / PI]))) < 1e-3 * phi.min(1e-6), "{phi}: {step}");
+        assert!(norm(&(&step - &arr1(&[0.0, 0.25 / PI]))) < 4e-17 / phi, "{phi}: {step}");
     }
 }
 
@@ -140,6 +146,39 @@ fn error_functions_saturate() {
         let found = kernel(Activation::Erf).gradient(&arr1(&[size, 0.0]), &arr1(&[0.0, 2.0])).unwrap();
         let expected = 2.0 * FRAC_2_PI / ((9.0f64 / size / size + 2.0 + 16.0).sqrt() * size / 2.0);
         assert!((found[1] / expected - 1.0).abs() < 1e-12, "{size}: {found} {expected}");
+    }
+}
+
+/// Near points of a small product one part is far below the others, which cancel.
+#[test]
+fn waves_of_a_small_product_keep_their_digits() {
+    let (x, y) = (arr1(&[3.0, 0.0]), arr1(&[0.05, 1e-6]));
+    // K = e^{−S/2} cosh x·y has the gradient −K x + e^{−S/2} sinh(x·y) y.
+    let (size, dot) = ((-0.5 * (9.0 + 0.0025 + 1e-12f64)).exp(), 0.15f64);
+    for (f, [own, other]) in
+        [(Activation::Cos, [dot.cosh(), dot.sinh()]), (Activation::Sin, [dot.sinh(), dot.cosh()])]
+    {
+        let found = kernel(f).gradient(&x, &y).unwrap();
+        let expected = size * (&y * other - &x * own);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found / expected - 1.0).abs() < 1e-13, "{f}: {found} {expected}");
+        }
+    }
+}
+
+/// The error function at x = 0 beside a point whose squared norm overflows, and points that are not finite.
+#[test]
+fn ends_of_the_range() {
+    for y in [1e155, 1e200, 1e300] {
+        let found = kernel(Activation::Erf).gradient(&arr1(&[0.0, 0.0]), &arr1(&[0.0, -y])).unwrap();
+        let expected = -2.0 * FRAC_2_PI / 2f64.sqrt();
+        assert!(found[0] == 0.0 && (found[1] / expected - 1.0).abs() < 1e-12, "{y}: {found}");
+    }
+    for f in FUNCTIONS {
+        let far = arr1(&[f64::INFINITY, 1.0]);
+        for (x, y) in [(&far, &arr1(&[1.0, 2.0])), (&arr1(&[1.0, 2.0]), &far)] {
+            assert!(kernel(f).gradient(x, y).unwrap().iter().all(|v| v.is_nan()), "{f}");
+        }
     }
 }
 

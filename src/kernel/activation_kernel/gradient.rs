@@ -15,10 +15,11 @@ use crate::numeric::special::ln_add_exp;
 const FAR: f64 = 1.0;
 
 impl ActivationKernel {
-    /// Writes a vector g, d numbers, for which the gradient is eˢ g, from pairs of coordinates of x/ℓ and y/ℓ; returns s.
+    /// Writes a vector g, d numbers, for which the gradient is eˢ g, from pairs of coordinates of x/ℓ and y/ℓ; returns s. It is NaN
+    /// where a coordinate is not finite.
     pub(super) fn gradient(&self, pairs: impl Iterator<Item = (f64, f64)> + Clone, out: &mut [f64]) -> f64 {
         let (x, y): (Vec<f64>, Vec<f64>) = pairs.unzip();
-        if x.iter().chain(&y).any(|v| v.is_nan()) {
+        if x.iter().chain(&y).any(|v| !v.is_finite()) {
             out.fill(f64::NAN);
             return f64::NAN;
         }
@@ -34,7 +35,7 @@ fn coordinates(x: &[f64], y: &[f64]) -> impl Iterator<Item = (f64, f64)> + Clone
     x.iter().copied().zip(y.iter().copied())
 }
 
-/// Two points without NaN, and the gradient so far.
+/// Two finite points, and the gradient so far.
 struct Points {
     x: Vec<f64>,
     y: Vec<f64>,
@@ -57,10 +58,10 @@ impl Points {
         let dot: f64 = coordinates(&x, &y).map(|(x, y)| x * y).sum();
         match f {
             Activation::Identity => self.add(&y, SignedLog::from(1.0)),
-            Activation::Square => {
-                self.add(&x, SignedLog::from(2.0 * y.iter().map(|v| v * v).sum::<f64>()));
-                self.add(&y, SignedLog::from(4.0 * dot));
-            }
+            Activation::Square => self.add_polar(2.0, |plane| {
+                let cos = plane.angle.cos;
+                [2.0 + 4.0 * cos * cos, 4.0 * plane.angle.sin() * cos]
+            }),
             Activation::Exp => self.add(&self.combined(1.0), product_mean(f, coordinates(&x, &y))),
             Activation::Cos | Activation::Sin => self.add_wave(f, dot),
             Activation::Erf => self.add_erf(),
@@ -98,8 +99,8 @@ impl Points {
         self.plane = Some(plane);
     }
 
-    /// With E∓ = e^{−‖x∓y‖²/2} the kernels are ½(E₋ ± E₊). Near points of a small product are instead −K x + K′ y with the kernels K
-    /// and K′ of one and the other function, where less cancels.
+    /// Adds the gradient of ½(E₋ ± E₊) with E∓ = e^{−‖x∓y‖²/2}. Where |x·y| < 1 it is −K x + K′ y, with the kernel K of f and the kernel
+    /// K′ of the other function: less cancels.
     fn add_wave(&mut self, f: Activation, dot: f64) {
         let is_cos = f == Activation::Cos;
         if dot.abs() < FAR {
@@ -121,9 +122,9 @@ impl Points {
     fn add_erf(&mut self) {
         let Some(plane) = self.plane.take() else {
             // At x = 0 the gradient is (4/π) y/√(1 + 2‖y‖²), and at y = 0 it is 0.
-            let square: f64 = self.y.iter().map(|v| v * v).sum();
-            let y = self.y.clone();
-            return self.add(&y, SignedLog::from(2.0 * FRAC_2_PI).scaled(-0.5 * (2.0 * square).ln_1p()));
+            let Some((unit, ln_y)) = unit(&self.y) else { return };
+            let ln_size = ln_y - 0.5 * ln_add_exp(0.0, LN_2 + 2.0 * ln_y);
+            return self.add(&unit, SignedLog::from(2.0 * FRAC_2_PI).scaled(ln_size));
         };
         let Plane { angle, ln_x, ln_y, .. } = plane;
         let ln_of_x = ln_add_exp(0.0, LN_2 + 2.0 * ln_x);
@@ -152,7 +153,7 @@ impl Points {
         let factor = number.times(offset);
         match f {
             Activation::Relu | Activation::Abs => {
-                let Some(unit) = unit(&x) else { return };
+                let Some((unit, _)) = unit(&x) else { return };
                 self.add(&unit, factor);
             }
             _ => self.add(&x, factor),
@@ -160,7 +161,7 @@ impl Points {
     }
 }
 
-/// x̂; `None` for 0.
-fn unit(x: &[f64]) -> Option<Vec<f64>> {
-    Plane::of(coordinates(x, x)).map(|plane| plane.along)
+/// x̂ and ln ‖x‖; `None` for 0.
+fn unit(x: &[f64]) -> Option<(Vec<f64>, f64)> {
+    Plane::of(coordinates(x, x)).map(|plane| (plane.along, plane.ln_x))
 }

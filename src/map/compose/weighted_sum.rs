@@ -22,7 +22,7 @@ use crate::{Real, SignedLog};
 /// use random_features::ndarray::arr1;
 /// use random_features::{Map, Recipe};
 /// let near = Recipe::for_kernel(Gaussian::new(0.5)?, 2, 64)?;
-/// let angle = Recipe::for_kernel(Angular, 2, 64)?;
+/// let angle = Recipe::for_kernel(Angular, 2, 32)?;
 /// let both: Recipe = WeightedSum::of(vec![(0.7, near), (0.3, angle)])?;
 /// let map: Map<f64> = both.draw(7)?;
 /// let (x, y) = (arr1(&[1.0, 0.2]), arr1(&[0.8, 0.6]));
@@ -37,7 +37,8 @@ use crate::{Real, SignedLog};
 /// is not known, that of the sum is not.
 ///
 /// # Variance
-/// Σ wₖ² Var Pₖ if all parts have closed forms and draws of their own.
+/// Σ wₖ² Var Pₖ if all parts have closed forms and draws of their own. Recipes of equal draws share their frequencies, and there is no
+/// closed form: give them different m or other [streams](crate::recipe::Draw::with_stream).
 ///
 /// # Exact where
 /// All parts are.
@@ -55,7 +56,7 @@ pub struct WeightedSum<M> {
 }
 
 impl<M: Part> WeightedSum<M> {
-    /// The sum of maps (wₖ, Pₖ).
+    /// Makes the sum Σ wₖ Pₖ from pairs (wₖ, Pₖ).
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) without maps, or unless all weights are positive and finite;
@@ -171,6 +172,10 @@ impl<S: Real> Kernel<S> for KernelSum<S> {
         let mut sum = ScaledSum::new(out.len());
         for (ln_weight, kernel) in self.terms() {
             let ln_scale = kernel.gradient_of_slices(x, y, out)?;
+            if ln_scale.is_nan() || ln_scale == f64::INFINITY {
+                // Beside it the others are nothing.
+                return Some(ln_scale);
+            }
             sum.add(out, SignedLog::positive(ln_weight + ln_scale));
         }
         out.copy_from_slice(&sum.numbers);

@@ -172,12 +172,13 @@ impl Nystroem {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Scores are exact up to n ε of the largest eigenvalue of K over λ, with ε = 2⁻⁵². Cost O(n²d) and O(n³): for more than some
-    /// thousand points, [`leverage`](Nystroem::leverage) estimates them.
+    /// Scores are exact up to n ε of the largest eigenvalue of K over λ, with ε = 2⁻⁵². Cost O(n²d) and O(n³), and memory for n² numbers.
+    /// For more than some thousand points, [`leverage`](Nystroem::leverage) draws landmarks by estimates of such scores, with a λ of
+    /// its own.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points, [`Parameter`](Error::Parameter) unless λ is positive and finite; the errors of
-    /// [`new`](Nystroem::new), for points.
+    /// [`new`](Nystroem::new), for points, and of [`Backend::eigen`].
     pub fn leverage_scores<T: Real>(
         kernel: impl Into<AnyKernel>,
         x: &ArrayRef2<T>,
@@ -208,6 +209,7 @@ impl Nystroem {
         }
         check_memory("kernel values", x.nrows(), x.nrows().saturating_mul(size_of::<f64>()))?;
         let gram = valued(kernel, x.ncols())?.gram(&x, &x)?;
+        check_finite("the kernel values of the points", &gram)?;
         let Eigen { values, vectors, .. } = Backend::default().eigen(&gram)?;
         // An eigenvalue below 0 is rounding.
         let shares = values.mapv(|value| value.max(0.0) / (value.max(0.0) + lambda));
@@ -431,5 +433,6 @@ once!(
     Nystroem::fit_to::<T>,
     Nystroem::unbiased_of::<T>,
     Nystroem::of_choice::<T>,
+    Nystroem::exact_scores::<T>,
     Nystroem::truncated::<T>,
 );

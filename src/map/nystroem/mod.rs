@@ -74,7 +74,7 @@ use values::{Landmarks, check_points, valued};
 ///
 /// # Gradients
 /// [`Map::pull_back`] gives gradients for every kernel that has [gradients](crate::kernel::Kernel::gradient).
-/// Activation kernels have none, nor have kernels of your own that state no [slope](crate::extend::ShiftInvariant::log_slope).
+/// Kernels of your own that state no [slope](crate::extend::ShiftInvariant::log_slope) have none.
 /// The kernel K̂ of the map has them too. At a landmark where K has a kink, that landmark adds 0.
 ///
 /// # Exact where

@@ -50,8 +50,10 @@ impl BetaOdds {
             return self.ln_fraction(l);
         }
         let upper = self.opposite().ln_fraction(-l);
-        // Where the other tail is nearly 1, its complement has lost more digits than the fraction, which converges slowly here.
-        if upper > -1e-3 { self.ln_fraction(l) } else { ln_1m_exp(-upper) }
+        // Where the other tail is nearly 1, its complement has lost digits. The fraction converges slowly here if a + b is large, and then
+        // loses digits, too.
+        let nearly = if self.a + self.b < 100.0 { 0.1 } else { 1e-3 };
+        if upper > -nearly { self.ln_fraction(l) } else { ln_1m_exp(-upper) }
     }
 
     /// Whether the continued fraction of the lower tail converges fast.
@@ -67,8 +69,8 @@ impl BetaOdds {
     /// ln of the odds below which the probability is p, for 0 < p < 1.
     ///
     /// ln P is a concave function of ln odds, so that Newton's method converges from below, where the leading term of P starts; near the
-    /// solution Halley's method is faster. The relative error of the odds is some 1e-14, and 1e-16 (a + b) where that is larger; the
-    /// cost is O(√(a + b)) for each of some three steps.
+    /// solution Halley's method is faster. The relative error of the odds is some 1e-14, and 1e-16 (a + b) where that is larger, and
+    /// 1e-12 where a parameter is below 0.1 and another above 100. The cost is O(√(a + b)) for each of some three to six steps.
     pub fn quantile(&self, p: f64) -> f64 {
         if p <= 0.5 { self.lower_quantile(p) } else { -self.opposite().lower_quantile(1.0 - p) }
     }

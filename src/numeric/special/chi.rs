@@ -11,7 +11,8 @@ const TERMS: usize = 1 << 20;
 /// The quantile of χ with d degrees of freedom: r with P(χ_d ≤ r) = p, for 0 < p < 1; 0 and ∞ at the ends. NaN unless d > 0.
 ///
 /// χ_d² / 2 has the gamma distribution of shape a = d/2. From the approximation of Wilson and Hilferty, steps of fifth order find
-/// where the distribution function is p. The relative error is some 1e-14, and the cost O(√d) for each of one to three steps.
+/// where the distribution function is p. The relative error is some 1e-14, and 2⁻⁵² |ln r| where that is larger. The cost is O(√d) for
+/// each of one to four steps, of which d < 1 takes more.
 pub fn chi_quantile(d: f64, p: f64) -> f64 {
     if !(d > 0.0 && (0.0..=1.0).contains(&p)) {
         return f64::NAN;

@@ -39,7 +39,7 @@ use crate::planner::forecasts::Forecast;
 /// | clustered k × k, complex; …, real | [`Clustered`](crate::compose::Clustered), with a complex or real diagonal for each pair of clusters |
 /// | Gaussian k × k, c = … | [`Hybrid`](crate::compose::Hybrid) of maps for pairs of clusters, weighted by Gaussians of width c |
 /// | shaped; truncated, rank r of d | a map fitted by [`Shaping`](crate::data::shaping::Shaping), in all directions or in r of them |
-/// | Nyström | [`Nystroem`](crate::map::Nystroem) features |
+/// | Nyström; unbiased Nyström | [`Nystroem`](crate::map::Nystroem) features; these with random features of the rest ([`Nystroem::fit_unbiased`](crate::map::Nystroem::fit_unbiased)) |
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

@@ -75,7 +75,7 @@ impl Planner {
     }
 
     /// Asks for the cheapest recipes whose loss is at most `error`: the smallest numbers of frequencies, in whole blocks of their
-    /// couplings. Only recipes with closed forms are candidates.
+    /// couplings. Candidates are recipes with closed forms and, if they are [asked for](Planner::with_nystroem), Nyström features.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the error is positive and finite.
@@ -194,17 +194,18 @@ impl Planner {
     ///
     /// They often have far smaller errors than random features, but are fitted to these points, biased and not random: all seeds give
     /// one map, whose own [kernel](crate::Map::kernel) is what it estimates. The plan has at most 512 of them, fitted to all points
-    /// that it keeps (4,096 unless a [`Reservoir`](crate::data::Reservoir) says otherwise). Its errors are those at held-out points, with features
+    /// that it keeps (4,096 of each set unless a [`Reservoir`](crate::data::Reservoir) says otherwise). Its errors are those at held-out points, with features
     /// fitted to half of the points; [`forecast`](Planner::forecast) and [`measure`](Planner::measure) have the smaller ones at the fitted points.
     /// A [`RidgeSearch`](crate::apply::RidgeSearch), which tries other lengthscales, does not take them.
     ///
     /// Where a bias is [not allowed](Planner::only_unbiased), random features of the rest are added
     /// ([`Nystroem::fit_unbiased`](crate::map::Nystroem::fit_unbiased)), and errors are means over eight draws.
     ///
-    /// For two sets of points they are fitted to both together. A maximal error is reached with the fewest of them, up to 512.
+    /// For two sets of points they are fitted to both together. For a maximal error the plan has about the fewest that keep it, which
+    /// takes up to 70 fits of at most 512 features to half of the points, some tens of seconds at worst.
     ///
-    /// The plan says why it leaves them out: for losses of attention, several heads, a budget of time, and a maximal error with a
-    /// probability.
+    /// The plan says why it leaves them out: for losses of attention, several heads, features that must not be negative, costs in
+    /// time, and a maximal error with a probability; where a fit fails, one feature is too dear, or 512 do not reach the error.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;

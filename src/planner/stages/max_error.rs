@@ -18,7 +18,7 @@ const SOUGHT: usize = 24;
 /// Frequencies of the first estimate.
 const FIRST: usize = 256;
 
-/// The candidates whose loss is at most `error`; if there are none, about how many frequencies it would take.
+/// The candidates whose loss is at most `error`. If there are none, the plan says about how many frequencies it would take.
 pub(crate) fn reach(
     problem: &mut Problem<'_>,
     error: f64,
@@ -45,7 +45,7 @@ pub(crate) fn reach(
     Ok(found)
 }
 
-/// The cheapest first and, of those that cost as much, the one with the least loss.
+/// Sorts candidates by cost in this measure and, at equal cost, by loss.
 pub(crate) fn cheapest_first(found: impl Iterator<Item = Scored>, measure: Measure) -> Vec<Scored> {
     let cost = |one: &Scored| one.candidate.cost.in_measure(measure);
     let loss = |one: &Scored| one.forecast.loss.value;

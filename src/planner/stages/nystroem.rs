@@ -1,5 +1,7 @@
 //! Nyström features of the points, with their errors at held-out points.
 
+use std::collections::HashMap;
+
 use ndarray::{Array2, Axis, concatenate};
 use rand::seq::SliceRandom;
 
@@ -19,6 +21,13 @@ use crate::planner::question::{Goal, Planner};
 use crate::progress;
 use crate::theory::Basis;
 
+/// What is found, or the reason why there is none.
+type Found<T> = std::result::Result<T, String>;
+
+fn text(error: Error) -> String {
+    error.to_string()
+}
+
 /// The names of the map, biased and unbiased.
 const NAMES: [&str; 2] = ["Nyström", "unbiased Nyström"];
 /// Draws of features without a bias from which their errors follow.
@@ -36,9 +45,9 @@ impl Problem<'_> {
         if !self.planner.constraints.nystroem {
             return Ok(None);
         }
-        let fitted = match self.without_nystroem() {
-            None => self.fitted().map_err(|error| error.to_string()),
-            Some(why) => Err(why.to_string()),
+        let fitted = match self.reason_without_nystroem() {
+            None => self.fitted(),
+            Some(why) => Err(why.into()),
         };
         // Features whose fit was stopped are not some that cannot be had.
         progress::check()?;
@@ -55,8 +64,8 @@ impl Problem<'_> {
         NAMES[usize::from(self.is_unbiased())]
     }
 
-    /// Why the question has none.
-    fn without_nystroem(&self) -> Option<&'static str> {
+    /// The reason why a question has no Nyström features; `None` if it may have them.
+    fn reason_without_nystroem(&self) -> Option<&'static str> {
         let (goal, constraints) = (&self.planner.goal, &self.planner.constraints);
         match goal {
             _ if self.planner.loss.is_of_attention() => Some("normalisers of attention must not be negative"),
@@ -68,24 +77,28 @@ impl Problem<'_> {
         }
     }
 
-    /// The most features within a budget, or the fewest that keep an error, fitted to all points, with their errors.
-    fn fitted(&mut self) -> Result<Scored> {
+    /// The most features within a budget, or about the fewest that keep an error, fitted to all points, with their errors.
+    fn fitted(&mut self) -> Found<Scored> {
         let points = self.all_points();
-        let found = match self.planner.goal {
+        let (features, ln_squares) = match self.planner.goal {
             Goal::Budget { measure, most } => {
                 let features = self.within_budget(&points, measure, most)?;
-                (features, self.held_out(&points, features)?)
+                (features, self.held_out(&points, features).map_err(text)?)
             }
             Goal::MaxError { error, .. } => self.smallest_fit(&points, error)?,
         };
-        let (features, ln_squares) = found;
-        let recipe = self.fit(&points, features)?;
+        self.scored(&points, features, ln_squares)
+    }
+
+    /// So many features, fitted to all points, with ln (K̂ − K)² of each pair.
+    fn scored(&mut self, points: &Array2<f64>, features: usize, ln_squares: Vec<f64>) -> Found<Scored> {
+        let recipe = self.fit(points, features).map_err(text)?;
         if self.is_unbiased() && matches!(recipe, Recipe::Plain(_)) {
-            let what = "Nyström features beside random ones, which have a smaller error here without them";
-            return Err(Error::Unsupported { what });
+            return Err("random features alone have a smaller error here".into());
         }
         let training = self.task_loss.as_ref().and_then(TaskLoss::training_points);
-        let trial = training.map(|points| Ok::<_, Error>(Box::new(self.fit(points, features)?)));
+        let trial =
+            training.map(|points| Ok::<_, String>(Box::new(self.fit(points, features).map_err(text)?)));
         let candidate = Candidate {
             map: self.space.maps.len(),
             coupling: Independent.into(),
@@ -114,50 +127,57 @@ impl Problem<'_> {
         forecast(&self.pairs, self.planner.loss, ln_squares, Basis::HeldOut)
     }
 
-    /// The most features that are fitted to n points.
-    fn most(&self, n: usize) -> usize {
-        if self.is_unbiased() { MOST } else { n.min(MOST) }
+    /// The fewest features that can be fitted: beside random ones, those of one frequency.
+    fn least(&self) -> Found<usize> {
+        let Planner { kernel, data, .. } = self.planner;
+        match self.is_unbiased() {
+            true => Ok(Recipe::for_kernel(kernel.clone(), data.dim(), 1).map_err(text)?.feature_dim()),
+            false => Ok(1),
+        }
     }
 
     /// The most features within a budget.
-    fn within_budget(&self, points: &Array2<f64>, measure: Measure, most: f64) -> Result<usize> {
+    fn within_budget(&self, points: &Array2<f64>, measure: Measure, most: f64) -> Found<usize> {
         let (n, d) = points.dim();
         // Random features beside them have a scale of their own, and cost no more than as many of these.
-        let scales = if self.is_unbiased() { 2 } else { 1 };
+        let (scales, fits) = if self.is_unbiased() { (2, MOST) } else { (1, n.min(MOST)) };
         let cost = |features: usize| {
             let landmarks = n.min(2 * features);
             Cost::of_nystroem(d, landmarks, (features, scales), self.planner.data.scalar)
         };
-        let found = (1..=self.most(n)).rev().find(|features| cost(*features).in_measure(measure) <= most);
-        found.ok_or(Error::Unsupported { what: "Nyström features, one of which is too dear" })
+        let mut sizes = (self.least()?..=fits).rev();
+        let found = sizes.find(|features| cost(*features).in_measure(measure) <= most);
+        found.ok_or_else(|| "the fewest are too dear".into())
     }
 
-    /// The fewest features that keep an error, with ln (K̂ − K)² of each pair.
-    fn smallest_fit(&self, points: &Array2<f64>, error: f64) -> Result<(usize, Vec<f64>)> {
-        let most = self.most(points.nrows());
+    /// About the fewest features that keep an error, with ln (K̂ − K)² of each pair: there may be a thirty-second too many.
+    fn smallest_fit(&self, points: &Array2<f64>, error: f64) -> Found<(usize, Vec<f64>)> {
+        // Fits to half of the points have no more features.
+        let most = if self.is_unbiased() { MOST } else { points.nrows().div_ceil(2).min(MOST) };
         let mut kept = None;
-        let mut keeps = |features: usize| -> Result<bool> {
-            let ln_squares = self.held_out(points, features)?;
+        let mut keeps = |features: usize| -> Found<bool> {
+            let ln_squares = self.held_out(points, features).map_err(text)?;
             let is_kept = self.forecast_of(&ln_squares).loss.value <= error;
             if is_kept {
                 kept = Some((features, ln_squares));
             }
             Ok(is_kept)
         };
-        let (mut low, mut high) = (0, FIRST.min(most));
+        let least = self.least()?;
+        let (mut low, mut high) = (least - 1, FIRST.clamp(least, most.max(least)));
         while !keeps(high)? {
-            if high == most {
-                let what = "Nyström features, of which the most that are fitted do not reach the error";
-                return Err(Error::Unsupported { what });
+            if high >= most {
+                return Err(format!(
+                    "up to {most} features, fitted to half of the points, do not reach the error"
+                ));
             }
             (low, high) = (high, (2 * high).min(most));
         }
-        while high - low > 1 {
+        while high - low > (high / 32).max(1) {
             let middle = low + (high - low) / 2;
             if keeps(middle)? { high = middle } else { low = middle }
         }
-        // `keeps` was true at least once.
-        kept.ok_or(Error::Unsupported { what: "Nyström features without a size" })
+        kept.ok_or_else(|| "no size keeps the error".into())
     }
 
     /// Features of these points, of which there may be fewer.
@@ -169,9 +189,25 @@ impl Problem<'_> {
         }
     }
 
+    /// The part of each point, at random, since an order of points may have a period. A point of both sets has one part.
+    fn parts(&self, points: &Array2<f64>) -> Vec<usize> {
+        let mut parts: Vec<usize> = (0..points.nrows()).map(|row| row % PARTS).collect();
+        parts.shuffle(&mut crate::rng(self.seed_of(5)));
+        if self.planner.data.one_set {
+            return parts;
+        }
+        let first = self.planner.data.sides[0].points.nrows();
+        let bits = |row: usize| points.row(row).iter().map(|v| (v + 0.0).to_bits()).collect::<Vec<u64>>();
+        let known: HashMap<Vec<u64>, usize> = (0..first).map(|row| (bits(row), parts[row])).collect();
+        for row in first..points.nrows() {
+            parts[row] = known.get(&bits(row)).copied().unwrap_or(parts[row]);
+        }
+        parts
+    }
+
     /// ln (K̂ − K)² of each pair, with at most so many features that were fitted to neither of its points.
     fn held_out(&self, points: &Array2<f64>, features: usize) -> Result<Vec<f64>> {
-        let part_of = parts(points.nrows(), self.seed_of(5));
+        let part_of = self.parts(points);
         let held: Vec<[usize; 2]> = (0..PARTS).flat_map(|a| (a + 1..PARTS).map(move |b| [a, b])).collect();
         let evaluated = steps("Nyström features fitted", &held, |held| {
             let rest = (0..points.nrows()).filter(|row| !held.contains(&part_of[*row]));
@@ -195,13 +231,6 @@ fn means(draws: Vec<Vec<(usize, f64)>>) -> Vec<(usize, f64)> {
         (*pair, ln_sum_exp(&draws.iter().map(|draw| draw[i].1).collect::<Vec<_>>()) - ln_count)
     };
     draws[0].iter().enumerate().map(mean).collect()
-}
-
-/// The part of each point, at random, since an order of points may have a period.
-fn parts(points: usize, seed: u64) -> Vec<usize> {
-    let mut parts: Vec<usize> = (0..points).map(|row| row % PARTS).collect();
-    parts.shuffle(&mut crate::rng(seed));
-    parts
 }
 
 /// The two parts that are held out for a pair of points of these parts.

@@ -169,6 +169,8 @@ fn long_work_is_watched_and_stopped() {
     let planner = Planner::of_one_set(&x).unwrap().with_kernel(Gaussian::default());
     let planner =
         planner.with_couplings([Orthogonal.into(), Halton.into(), Sobol.into()]).with_max_features(16);
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+    let planner = planner.with_nystroem();
     let recipe = Trigonometric.recipe(Draw::new(3, 8, Orthogonal), Gaussian::default());
     let tasks = Arc::new(Mutex::new(Vec::new()));
     let sink = tasks.clone();
