@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use ndarray::{ArrayRef2, ArrayView1, Axis};
+use ndarray::{ArrayRef2, ArrayView1, ArrayView2, Axis};
 
 use crate::numeric::without_repeats;
-use crate::{Real, progress};
+use crate::{Real, progress, threads};
 
 /// The reason why a call failed. Each message names the value that was given and the values that are allowed.
 ///
@@ -330,8 +330,8 @@ impl Error {
     }
 }
 
-/// The count of numbers between two checks for cancellation.
-const NUMBERS: usize = 1 << 22;
+/// The count of numbers that are one piece of work, after which a check is made for cancellation.
+const NUMBERS: usize = 1 << 18;
 
 /// Rejects data that is not finite. Elements that a broadcast view repeats are read once.
 pub(crate) fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
@@ -339,14 +339,20 @@ pub(crate) fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Res
     let is_finite = |row: ArrayView1<'_, T>| row.fold(true, |finite, v| finite & v.is_finite());
     let x = without_repeats(x.view());
     let rows = (NUMBERS / x.ncols().max(1)).max(1);
-    for (run, first) in x.axis_chunks_iter(Axis(0), rows).zip((0..).step_by(rows)) {
+    let check = |(run, first): (ArrayView2<'_, T>, usize)| {
         progress::check()?;
-        if let Some(row) = run.rows().into_iter().position(|row| !is_finite(row)) {
+        let row = run.rows().into_iter().position(|row| !is_finite(row));
+        row.map_or(Ok(()), |row| {
             let column = run.row(row).iter().position(|v| !v.is_finite());
-            return Err(Error::NotFinite { what, row: first + row, column });
-        }
+            Err(Error::NotFinite { what, row: first + row, column })
+        })
+    };
+    // A single run allocates nothing.
+    if x.nrows() <= rows {
+        return check((x, 0));
     }
-    Ok(())
+    let runs = x.axis_chunks_iter(Axis(0), rows).zip((0..).step_by(rows));
+    threads::map(runs, check).into_iter().collect()
 }
 
 /// Rejects rows of `what` with results, computed from the whole row, that are not finite.

@@ -299,7 +299,7 @@ impl<T: Real> Smoother<T> {
                 out.iter_mut().enumerate().for_each(|(j, out)| *out = entry(sums, j));
             }
         };
-        map_rows(program, Side::X, form, x, out.view_mut(), work, write)?;
+        map_rows(&FeatureSource::new(program, Side::X, form), x, out.view_mut(), work, write)?;
         Ok(out)
     }
 }

@@ -10,12 +10,14 @@ use crate::generator::{Generator, rng};
 use crate::memory::check_memory;
 use crate::numeric::{Isa, matrix_of, nearest, slice_of, squared_distance, squared_norm};
 use crate::once::once;
-use crate::progress;
+use crate::{progress, threads};
 
 /// The maximum number of k-means steps; more than 20 are rarely needed.
 const STEPS: usize = 100;
 /// The number of points that are visited between two checks for cancellation.
 const POINTS: usize = 4096;
+/// The number of points that are one piece of work.
+const RUN: usize = 1024;
 
 /// Clusters of points in ℝᵈ: the centre and the mean squares of each.
 ///
@@ -260,10 +262,12 @@ fn distinct(points: &ValidatedPoints, k: usize, rng: &mut Generator) -> Result<V
             chosen.push(best(points, &distances, &candidates)?);
         }
         let centre = points.row(chosen[i]);
-        for (j, (distance, point)) in distances.iter_mut().zip(points.rows()).enumerate() {
-            pause(j)?;
-            *distance = distance.min(squared_distance(Isa::best(), point, centre));
-        }
+        threads::for_each(distances.chunks_mut(RUN).enumerate(), |(run, distances)| {
+            for (distance, row) in distances.iter_mut().zip(run * RUN..) {
+                *distance = distance.min(squared_distance(Isa::best(), points.row(row), centre));
+            }
+        });
+        progress::check()?;
         progress::step("initial centres", i + 1, k)?;
     }
     Ok(chosen)
@@ -281,7 +285,8 @@ fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> Re
         }
         Ok((candidate, sum))
     };
-    let sums = candidates.iter().map(|candidate| left(*candidate)).collect::<Result<Vec<(usize, f64)>>>()?;
+    let sums = threads::map(candidates.iter().copied(), left);
+    let sums = sums.into_iter().collect::<Result<Vec<(usize, f64)>>>()?;
     Ok(sums.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(candidate, _)| candidate))
 }
 
@@ -317,9 +322,14 @@ fn lloyd(points: &ValidatedPoints, mut centres: Array2<f64>) -> Result<Array2<f6
 
 /// The cluster of each point. Empty clusters get a point if enough points differ from their centres.
 fn assign(points: &ValidatedPoints, centres: &Array2<f64>) -> Result<Vec<usize>> {
-    let of_point = |(i, point)| pause(i).map(|()| nearest(Isa::best(), slice_of(centres), point));
-    let assigned = points.rows().enumerate().map(of_point).collect::<Result<Vec<_>>>()?;
-    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) = assigned.into_iter().unzip();
+    let n = points.rows().len();
+    let of_run = |first: usize| {
+        let rows = first..n.min(first + RUN);
+        rows.map(|row| nearest(Isa::best(), slice_of(centres), points.row(row))).collect::<Vec<_>>()
+    };
+    let assigned = threads::map((0..n).step_by(RUN), of_run);
+    progress::check()?;
+    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) = assigned.into_iter().flatten().unzip();
     let mut counts = vec![0usize; centres.nrows()];
     clusters.iter().for_each(|cluster| counts[*cluster] += 1);
     for empty in 0..counts.len() {

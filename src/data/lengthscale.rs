@@ -166,14 +166,14 @@ pub(crate) fn choose(n: usize, k: usize, rng: &mut Generator) -> Vec<usize> {
 
 /// ‖xᵢ − xⱼ‖² for all i < j.
 fn squared_distances<T: Real>(points: ArrayView2<'_, T>) -> Vec<f64> {
-    let (points, n) = (points.mapv(|v| v.widen()), points.nrows());
-    let mut squares = Vec::with_capacity(n * n.saturating_sub(1) / 2);
-    for (i, x) in points.rows().into_iter().enumerate() {
+    let points = points.mapv(|v| v.widen());
+    let of_row = |i: usize| {
+        let x = points.row(i);
         let square =
             |y: ndarray::ArrayView1<'_, f64>| x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
-        squares.extend(points.rows().into_iter().skip(i + 1).map(square));
-    }
-    squares
+        points.rows().into_iter().skip(i + 1).map(square).collect::<Vec<f64>>()
+    };
+    threads::map(0..points.nrows(), of_row).concat()
 }
 
 /// The median of the square roots; `None` without numbers.

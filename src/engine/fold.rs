@@ -86,24 +86,21 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
 /// # Errors
 /// The errors of [`for_runs`]; [`Memory`](crate::Error::Memory) if copies of some points do not fit in memory.
 pub(crate) fn map_rows<T: Real, U: Send, W: Default + Send>(
-    program: &Program<T>,
-    side: Side,
-    form: Form,
+    source: &FeatureSource<'_, T>,
     x: PointsView<'_, T>,
     out: ArrayViewMut2<'_, U>,
     work: usize,
     write: impl Fn(Range<usize>, &mut Batch<T>, ArrayViewMut2<'_, U>, &mut W) + Sync,
 ) -> Result<()> {
-    let work = work.saturating_add(program.width().saturating_mul(x.depth()));
+    let work = work.saturating_add(source.program.width().saturating_mul(x.depth()));
     let total = work.saturating_mul(x.nrows());
-    let rows = rows_for_all_threads(program, &x);
+    let rows = rows_for_all_threads(source.program, &x);
     x.check_copies(rows)?;
     let alone = || {
         let mut buffers = FoldBuffers::<T, W>::default();
         buffers.features.scratch.wide = is_wide(x.nrows(), rows, total);
         buffers
     };
-    let source = FeatureSource::new(program, side, form);
     for_runs(out, rows, total, alone, |FoldBuffers { features, kept }, run, out| {
         source.fill(x.rows(run.clone()), features);
         write(run, &mut features.batch, out, kept);
@@ -131,7 +128,7 @@ pub(crate) fn map_pairs<T: Real, U: Send>(
         out.iter_mut().enumerate().for_each(|(i, out)| *out = pair(left.row(i), own.batch.row(i)));
     };
     let work = program.width().saturating_mul(y.depth() + PAIR);
-    map_rows(program, Side::X, form, x, out.insert_axis(Axis(1)), work, right)
+    map_rows(&FeatureSource::new(program, Side::X, form), x, out.insert_axis(Axis(1)), work, right)
 }
 
 /// Lets `write` fill `out` in runs of `rows` rows, one after the other if the whole `work`, in multiplications, is small.

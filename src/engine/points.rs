@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
+use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, s};
 
 use super::Scratch;
 use super::columns::ColumnPoints;
@@ -10,6 +10,9 @@ use crate::error::Result;
 use crate::memory::check_memory;
 use crate::numeric::{Columns, into_slice_of, matrix_view, spread, without_repeats};
 use crate::{Real, threads};
+
+/// The count of numbers that are one piece of work.
+const NUMBERS: usize = 1 << 18;
 
 /// The bytes of copies of points up to which memory is not checked.
 const COPIED: usize = 64 << 20;
@@ -110,8 +113,14 @@ impl<'a, T: Real> PointsView<'a, T> {
         match self {
             PointsView::Dense(x) => {
                 let x = without_repeats(*x);
+                let rows = (NUMBERS / x.ncols().max(1)).max(1);
                 // Reads all of them first, which the compiler vectorises.
-                let all = x.fold(true, |all, v| all & finite(v));
+                let are_all = |run: ArrayView2<'_, T>| run.fold(true, |all, v| all & finite(v));
+                // A single run allocates nothing.
+                let all = match x.nrows() <= rows {
+                    true => are_all(x),
+                    false => !threads::map(x.axis_chunks_iter(Axis(0), rows), are_all).contains(&false),
+                };
                 if all { None } else { x.indexed_iter().find(|(_, v)| !finite(v)).map(|(place, _)| place) }
             }
             PointsView::Sparse(x) => (0..self.nrows()).find_map(|i| {

@@ -82,7 +82,7 @@ use crate::digest::Identity;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
-use crate::{Real, SignedLog, progress};
+use crate::{Real, SignedLog, progress, threads};
 
 /// An exact kernel K(x, y) on ℝᵈ.
 ///
@@ -206,28 +206,27 @@ pub struct Exponential {
 /// The number of entries of a row between two checks for cancellation.
 const BETWEEN: usize = 256;
 
-fn pairwise<T: Real, K: Kernel<T> + ?Sized, A>(
+fn pairwise<T: Real, K: Kernel<T> + ?Sized, A: Copy + Send>(
     kernel: &K,
     x: &ArrayRef2<T>,
     y: &ArrayRef2<T>,
-    entry: impl Fn(SignedLog) -> A,
+    entry: impl Fn(SignedLog) -> A + Sync,
 ) -> Result<Array2<A>> {
     check_size("the number of columns of y", x.ncols(), y.ncols())?;
     kernel.check_dim(x.ncols())?;
     check_memory("rows of a Gram matrix", x.nrows(), y.nrows().saturating_mul(size_of::<A>()))?;
     let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
-    let mut going = Ok(());
-    let gram = Array2::from_shape_fn((x.nrows(), y.nrows()), |(i, j)| {
-        if j % BETWEEN == 0 && going.is_ok() {
-            going = progress::check();
+    let mut gram = Array2::from_elem((x.nrows(), y.nrows()), entry(SignedLog::from(0.0)));
+    let going = threads::map(gram.rows_mut().into_iter().zip(x.rows()), |(mut row, x)| {
+        for (j, (out, y)) in row.iter_mut().zip(y.rows()).enumerate() {
+            if j % BETWEEN == 0 {
+                progress::check()?;
+            }
+            *out = entry(kernel.log_of_slices(slice_of(&x), slice_of(&y)));
         }
-        if going.is_err() {
-            return entry(SignedLog::from(0.0));
-        }
-        let (x, y) = (x.row(i), y.row(j));
-        entry(kernel.log_of_slices(slice_of(&x), slice_of(&y)))
+        Ok(())
     });
-    going.map(|()| gram)
+    going.into_iter().collect::<Result<()>>().map(|()| gram)
 }
 
 #[cfg(test)]

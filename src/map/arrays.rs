@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayViewMut2, s};
 
 use super::gram::scaled;
 use super::{Map, Side};
-use crate::engine::{Batch, Form, PointsView, map_rows};
+use crate::engine::{Batch, FeatureSource, Form, PointsView, map_rows};
 use crate::error::{Error, Result};
 use crate::numeric::zeros;
 use crate::once::once;
@@ -101,7 +101,7 @@ impl<T: Real> Map<T> {
                 }
             }
         };
-        map_rows(self.program(), side, Form::Values, x, out.view_mut(), 0, write)?;
+        map_rows(&FeatureSource::new(self.program(), side, Form::Values), x, out.view_mut(), 0, write)?;
         Ok(out)
     }
 }

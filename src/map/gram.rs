@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use super::pairing::{Pairing, RowBuffers};
-use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
+use crate::engine::{Batch, FeatureRow, FeatureSource, Form, Program, Side, for_runs, map_rows};
 use crate::error::Result;
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog, progress, threads};
@@ -71,7 +71,13 @@ pub(super) fn gram<T: Real>(
                          buffers: &mut GramBuffers<T>| {
                 write(run.start, RowFeatures::of_batch(batch, program), out, buffers);
             };
-            map_rows(program, Side::X, Form::Values, x.into(), out.view_mut(), work, write)?;
+            map_rows(
+                &FeatureSource::new(program, Side::X, Form::Values),
+                x.into(),
+                out.view_mut(),
+                work,
+                write,
+            )?;
         }
         GramRows::Features(features) => {
             let total = work.saturating_mul(n);

@@ -6,7 +6,7 @@ use ndarray::{ArcArray2, Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, Arra
 
 use super::Standardisation;
 use super::predictor::{PredictionBuffers, Predictor, PreparedWeights};
-use crate::engine::{Batch, Form, PointsView, Scratch, Side, map_rows};
+use crate::engine::{Batch, FeatureSource, PointsView, map_rows};
 use crate::error::{Result, check_finite, check_positive, check_size};
 use crate::labels;
 use crate::map::Map;
@@ -15,9 +15,8 @@ use crate::once::once;
 use crate::targets::single;
 use crate::{Points, Real, progress};
 
-/// The number of points that are predicted at a time, after they are standardised if inputs are.
+/// The number of points between two checks for cancellation.
 const ROWS: usize = 1 << 16;
-const STANDARDISED: usize = 4096;
 
 /// A fitted ridge regression, which predicts ŷ(x) = β·φ(x) + b: kernel ridge regression with the kernel that the map estimates.
 /// Approximate.
@@ -230,19 +229,10 @@ impl<T: Real> Ridge<T> {
             }
         };
         let work = program.width().saturating_mul(self.weights.nrows());
-        let (side, form) = (Side::X, Form::Values);
-        let (mut points, mut scratch) = (Array2::zeros((0, 0)), Scratch::default());
-        let rows = if self.inputs.is_some() { STANDARDISED } else { ROWS };
-        for (i, out) in out.axis_chunks_iter_mut(Axis(0), rows).enumerate() {
+        let source = FeatureSource::standardised(program, self.inputs.as_ref());
+        for (i, out) in out.axis_chunks_iter_mut(Axis(0), ROWS).enumerate() {
             progress::check()?;
-            let x = x.run(i, rows);
-            match &self.inputs {
-                None => map_rows(program, side, form, x, out, work, write)?,
-                Some(inputs) => {
-                    x.densely(&mut scratch, |x, _| inputs.write(x, &mut points));
-                    map_rows(program, side, form, points.view().into(), out, work, write)?;
-                }
-            }
+            map_rows(&source, x.run(i, ROWS), out, work, write)?;
         }
         Ok(())
     }

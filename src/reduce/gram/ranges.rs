@@ -4,11 +4,15 @@ use crate::Real;
 use crate::engine::PointsView;
 use crate::kernel::Lengthscale;
 use crate::reduce::RidgeWarning;
+use crate::threads;
 
 /// The ratio of the widest range to the narrowest above which one lengthscale cannot suit both.
 const UNEQUAL: f64 = 100.0;
 /// The ranges, in lengthscales, below which all points look equal to a kernel, and above which all look different.
 const SEEN: std::ops::Range<f64> = 0.01..1000.0;
+
+/// The count of numbers that are one piece of work.
+const NUMBERS: usize = 1 << 18;
 
 /// The least number of spacings in a range without a warning.
 const SPACINGS: f64 = 64.0;
@@ -26,7 +30,18 @@ pub(super) struct Ranges {
 
 impl Ranges {
     /// The ranges of the points whose rows `counts` accepts.
-    pub fn of<T: Real>(x: PointsView<'_, T>, counts: impl Fn(usize) -> bool) -> Self {
+    pub fn of<T: Real>(x: PointsView<'_, T>, counts: impl Fn(usize) -> bool + Sync) -> Self {
+        let rows = (NUMBERS / x.ncols().max(1)).max(1);
+        let runs = threads::map((0..x.nrows()).step_by(rows), |first| {
+            let run = first..x.nrows().min(first + rows);
+            Self::of_run(x.rows(run), |i| counts(first + i))
+        });
+        let mut ranges = Ranges::default();
+        runs.iter().for_each(|run| ranges.join(run));
+        ranges
+    }
+
+    fn of_run<T: Real>(x: PointsView<'_, T>, counts: impl Fn(usize) -> bool) -> Self {
         let mut ranges = Ranges::default();
         let rows = || (0..x.nrows()).filter(|i| counts(*i));
         if rows().next().is_none() {
