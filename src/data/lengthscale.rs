@@ -16,7 +16,8 @@ use crate::generator::{Generator, rng};
 use crate::kernel::Lengthscale;
 use crate::once::once;
 #[cfg(all(feature = "regression", any(feature = "faer", feature = "ndarray-linalg")))]
-use crate::{progress, threads};
+use crate::progress;
+use crate::threads;
 
 /// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j among k = min(n, `subsample`, 8192)
 /// rows of `points`, n × d.
