@@ -53,6 +53,9 @@ use crate::progress;
 /// variance may be much larger than K²: many xᵢ serve new points. Cosines and sines have a smaller one for the Gaussian
 /// kernel, (1 + E K(2x, 2y) − 2 E K²)/(2m) with 2m features, since a draw has two of them.
 ///
+/// Pairs of two sets of points, xᵢ and yⱼ, have the best density ∝ N(ω; 0, I) √(Σᵢ f(ω, xᵢ)² Σⱼ f(ω, yⱼ)²), which has no closed form.
+/// Give the points of both sets together then.
+///
 /// # Exact where
 /// x = y = xᵢ, if that is the only point, for any draw.
 ///
