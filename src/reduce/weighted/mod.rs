@@ -107,6 +107,11 @@ impl<T: Real> WeightedSums<T> {
         targets.div_ceil(panel_width::<T>()).saturating_mul(panel_width::<T>())
     }
 
+    /// The bytes of sums in panels.
+    pub fn bytes(features: usize, targets: usize) -> usize {
+        Self::lanes(targets).saturating_add(2).saturating_mul(size_of::<f64>()).saturating_mul(features)
+    }
+
     /// Makes the sums empty.
     pub fn clear(&mut self) {
         self.reference.fill(f64::NEG_INFINITY);

@@ -1,0 +1,231 @@
+//! [`Tape`]: what a forward pass keeps for the backward pass.
+
+use std::fmt;
+use std::ops::Range;
+
+use ndarray::{Array4, ArrayRef, Ix4};
+
+use super::super::input::{Attended, Attention, Heads, TokenElement, check_shape};
+use super::gradients::Gradients;
+use super::kept_job::KeptJob;
+use crate::Real;
+use crate::error::{Result, check_size};
+use crate::map::ParameterGradients;
+use crate::memory::check_memory;
+use crate::once::once;
+
+/// What a forward pass of [`Attention`] keeps for the backward pass, which else computes it again: features of queries and keys, and
+/// what queries have read.
+///
+/// ```
+/// use random_features::ndarray::Array4;
+/// use random_features::apply::attention::{Attention, Heads};
+/// let x = Array4::<f32>::from_elem((1, 2, 100, 4), 0.5);
+/// let heads = Heads::new(&x, &x, &x)?;
+/// let attention = Attention::favor_plus(4, 16, 7)?.with_tape(1_000_000);
+/// let (attended, tape) = attention.causal_recorded(&heads)?;
+/// assert_eq!(attended, attention.causal(&heads)?);
+/// // The loss is half the sum of the squares of all outputs.
+/// let gradients = tape.backward(&heads, &attended.output)?;
+/// assert_eq!(gradients, attention.causal_backward(&heads, &attended.output)?);
+/// assert!(tape.bytes() < 1_000_000);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// Outputs and gradients have the same bits with a tape of any size and without one, on any number of threads. A tape serves any number
+/// of backward passes.
+///
+/// # What is kept
+/// A tape keeps D features of each key, and D features and d_v sums of each query, in `T`, beside some 40 bytes for each of them.
+/// Bidirectional attention without a window keeps the sums over all keys of a head too.
+///
+/// [`with_tape`](Attention::with_tape) sets how many bytes these may be. Each head in order keeps its keys and then its queries, 64 at a
+/// time and from the first on, as long as there is room. Others are computed again, and so are pairs with exact weights. The backward pass
+/// also computes the features of queries once where a map at transformed points has factors that outputs do without.
+#[must_use]
+pub struct Tape<T: Real> {
+    attention: Attention<T>,
+    causal: bool,
+    sizes: Sizes,
+    /// The room of each job.
+    jobs: Vec<KeptJob<T>>,
+}
+
+/// The sizes of queries, keys and values, and where sequences begin and end.
+struct Sizes {
+    tensors: [[usize; 4]; 3],
+    ranges: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl<T: Real> fmt::Debug for Tape<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tape { causal, sizes, .. } = self;
+        let mut all = f.debug_struct("Tape");
+        all.field("causal", causal).field("queries", &sizes.tensors[0]).field("bytes", &self.bytes());
+        all.finish_non_exhaustive()
+    }
+}
+
+impl<T: Real> Attention<T> {
+    /// Sets the budget of a tape: the most bytes that [`bidirectional_recorded`](Attention::bidirectional_recorded) or
+    /// [`causal_recorded`](Attention::causal_recorded) keeps in one call, over all heads and batches; 256,000,000 unless stated.
+    ///
+    /// With 0 nothing is kept, and the backward pass computes all again. No bit of a result depends on the budget, which is not stored
+    /// with the attention.
+    ///
+    /// # Cost
+    /// 39 MB for a head of 16,384 tokens with d_v = 64 and D = 256 in `f32`, until the tape is dropped. A model holds as many tapes as it
+    /// has layers between their forward and backward passes.
+    #[must_use]
+    pub fn with_tape(mut self, bytes: usize) -> Self {
+        self.tape = bytes;
+        self
+    }
+
+    /// The outputs of [`bidirectional`](Attention::bidirectional) attention, and a tape for its
+    /// [backward pass](Tape::backward).
+    ///
+    /// # Errors
+    /// The errors of [`bidirectional`](Attention::bidirectional); [`Unsupported`](crate::Error::Unsupported) if a map has no gradients,
+    /// [`Memory`](crate::Error::Memory) if there is none for the tape.
+    pub fn bidirectional_recorded<E: TokenElement<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+    ) -> Result<(Attended<T>, Tape<T>)> {
+        self.recorded(heads, false)
+    }
+
+    /// The outputs of [`causal`](Attention::causal) attention, and a tape for its [backward pass](Tape::backward).
+    ///
+    /// # Errors
+    /// The errors of [`bidirectional_recorded`](Attention::bidirectional_recorded); [`Shape`](crate::Error::Shape) if a sequence has
+    /// another number of keys than of queries.
+    pub fn causal_recorded<E: TokenElement<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+    ) -> Result<(Attended<T>, Tape<T>)> {
+        self.recorded(heads, true)
+    }
+
+    fn recorded<E: TokenElement<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        causal: bool,
+    ) -> Result<(Attended<T>, Tape<T>)> {
+        heads.check_output::<T>(0)?;
+        let mut output = Array4::zeros(heads.output_dim());
+        self.check(heads, &output)?;
+        self.check_differentiable()?;
+        if causal {
+            heads.check_causal()?;
+            self.check_causal()?;
+        }
+        let tape = Tape::new(self, heads, causal)?;
+        let jobs = self.with_outputs(heads, &mut output).into_iter().zip(&tape.jobs);
+        let jobs = jobs.map(|((job, outputs), kept)| (kept.lend(job, tape.has_features()), outputs));
+        let non_positive = self.attend(jobs.collect(), causal)?;
+        Ok((Attended::new(output, non_positive), tape))
+    }
+}
+
+impl<T: Real> Tape<T> {
+    /// A tape on which nothing is yet.
+    fn new<E: TokenElement<T>>(attention: &Attention<T>, heads: &Heads<'_, E>, causal: bool) -> Result<Self> {
+        let mut room = attention.tape;
+        let job = |job| KeptJob::new(attention, &job, causal, &mut room);
+        let jobs = heads.jobs().into_iter().map(job).collect();
+        check_memory("bytes of a tape", attention.tape - room, 1)?;
+        Ok(Tape { attention: attention.clone(), causal, sizes: Sizes::of(heads), jobs })
+    }
+
+    /// Whether the forward pass has the features that the backward pass needs of queries: with all factors.
+    fn has_features(&self) -> bool {
+        let with_factors = self.attention.maps.iter().any(|map| map.program().has_factors());
+        !(with_factors && self.attention.may_leave_factors())
+    }
+
+    /// The bytes that are kept, never more than the [budget](Attention::with_tape).
+    #[inline(never)]
+    pub fn bytes(&self) -> usize {
+        let (of_keys, sequences) = (self.sizes.tensors[1], self.sizes.ranges.len());
+        let head = |job: usize| job / sequences.max(1) % of_keys[1].max(1);
+        let targets = self.sizes.tensors[2][3];
+        self.jobs.iter().enumerate().map(|(i, job)| job.bytes(&self.attention, head(i), targets)).sum()
+    }
+
+    /// The gradients of a loss with respect to queries, keys and values, from its gradient with respect to the output,
+    /// \[b, h, n, d_v\]: those of [`bidirectional_backward`](Attention::bidirectional_backward) or, after a causal forward pass, of
+    /// [`causal_backward`](Attention::causal_backward).
+    ///
+    /// The heads must be those of the forward pass, whose sizes are checked. Gradients are wrong where their numbers are others.
+    ///
+    /// # Cost
+    /// 1.5 times the multiplications of the forward pass if all is kept, three times if nothing is. What was not kept yet may be kept now.
+    ///
+    /// # Errors
+    /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward); [`Shape`](crate::Error::Shape) if the sizes of the
+    /// heads or their sequences are not those of the forward pass.
+    #[doc(alias = "vjp")]
+    pub fn backward<E: TokenElement<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<Gradients<T>> {
+        Ok(self.run(heads, output_gradients, false)?.0)
+    }
+
+    /// The [gradients](Tape::backward) with respect to queries, keys and values, and those with respect to the parameters of each map,
+    /// over all heads and batches.
+    ///
+    /// # Errors
+    /// The errors of [`backward`](Tape::backward); [`Unsupported`](crate::Error::Unsupported) if a map's parameters have no gradients (see
+    /// [`Map::pull_back_parameters`](crate::Map::pull_back_parameters)).
+    pub fn backward_with_parameters<E: TokenElement<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.run(heads, output_gradients, true)
+    }
+
+    fn run<E: TokenElement<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+        with_parameters: bool,
+    ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.sizes.check(heads)?;
+        self.attention.backward(heads, output_gradients, (self.causal, &self.jobs), with_parameters)
+    }
+}
+
+impl Sizes {
+    fn of<E>(heads: &Heads<'_, E>) -> Self {
+        let dims = [heads.queries.dim(), heads.keys.dim(), heads.values.dim()];
+        Sizes { tensors: dims.map(|(b, h, n, d)| [b, h, n, d]), ranges: heads.ranges() }
+    }
+
+    /// Refuses heads of other sizes.
+    fn check<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
+        let what = [
+            "the batch size of heads, which are those of the forward pass,",
+            "the number of heads, which are those of the forward pass,",
+            "the length of heads, which are those of the forward pass,",
+            "the dimension of heads, which are those of the forward pass,",
+        ];
+        let found = Sizes::of(heads);
+        let tensors = self.tensors.iter().zip(&found.tensors);
+        tensors.into_iter().try_for_each(|(expected, found)| check_shape(what, found, *expected))?;
+        check_size(
+            "the number of sequences, which are those of the forward pass,",
+            self.ranges.len(),
+            found.ranges.len(),
+        )?;
+        let pairs = self.ranges.iter().zip(&found.ranges);
+        let ends = pairs.flat_map(|(own, found)| [(own.0.end, found.0.end), (own.1.end, found.1.end)]);
+        let what = "the end of a sequence, which is one of the forward pass,";
+        ends.into_iter().try_for_each(|(own, found)| check_size(what, own, found))
+    }
+}
+
+once!(Tape::<T>::bytes);
