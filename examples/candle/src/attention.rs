@@ -131,7 +131,8 @@ impl<T: Precision> LinearAttention<T> {
         upstream: &ArrayView4<'_, T>,
     ) -> random_features::Result<Gradients<T>> {
         let LinearAttention { attention, causal, tape } = self;
-        let tape = tape.as_ref().and_then(|place| place.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let tape =
+            tape.as_ref().and_then(|place| place.lock().unwrap_or_else(PoisonError::into_inner).take());
         match tape {
             Some(tape) => tape.backward(heads, upstream),
             None if *causal => attention.causal_backward(heads, upstream),
