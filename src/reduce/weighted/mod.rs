@@ -108,8 +108,13 @@ impl<T: Real> WeightedSums<T> {
     }
 
     /// The bytes of sums in panels.
-    pub fn bytes(features: usize, targets: usize) -> usize {
+    pub fn bytes_of(features: usize, targets: usize) -> usize {
         Self::lanes(targets).saturating_add(2).saturating_mul(size_of::<f64>()).saturating_mul(features)
+    }
+
+    /// The bytes of these sums.
+    pub fn bytes(&self) -> usize {
+        [&self.reference, &self.weights, &self.sums].iter().map(|part| size_of_val(&part[..])).sum()
     }
 
     /// Makes the sums empty.

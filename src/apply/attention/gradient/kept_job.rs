@@ -23,7 +23,7 @@ impl<T: Real> KeptJob<T> {
         let (targets, blocks) = (job.keys.values.ncols(), program.blocks().len());
         let of_key = KeptRun::<T>::bytes_of_features(program.width(), blocks);
         let of_query = of_key.saturating_add(KeptRun::<T>::bytes_of_estimate(targets));
-        let rest = room.checked_sub(WeightedSums::<T>::bytes(program.width(), targets));
+        let rest = room.checked_sub(WeightedSums::<T>::bytes_of(program.width(), targets));
         let sums = rest.filter(|_| !causal && attention.window.is_none()).map(|rest| {
             *room = rest;
             OnceLock::new()
@@ -46,10 +46,8 @@ impl<T: Real> KeptJob<T> {
     }
 
     /// The bytes that are in use.
-    pub fn bytes(&self, attention: &Attention<T>, head: usize, targets: usize) -> usize {
-        let width = attention.setup(head).program.width();
-        let has_sums = self.sums.as_ref().is_some_and(|sums| sums.get().is_some());
-        let of_sums = if has_sums { WeightedSums::<T>::bytes(width, targets) } else { 0 };
+    pub fn bytes(&self) -> usize {
+        let of_sums = self.sums.as_ref().and_then(OnceLock::get).map_or(0, WeightedSums::bytes);
         of_sums + self.keys.bytes() + self.queries.iter().map(KeptTokens::bytes).sum::<usize>()
     }
 }

@@ -1,7 +1,7 @@
 //! [`Tape`]: what a forward pass keeps for the backward pass.
 
 use std::fmt;
-use std::ops::Range;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ndarray::{Array4, ArrayRef, Ix4};
 
@@ -9,7 +9,7 @@ use super::super::input::{Attended, Attention, Heads, TokenElement, check_shape}
 use super::gradients::Gradients;
 use super::kept_job::KeptJob;
 use crate::Real;
-use crate::error::{Result, check_size};
+use crate::error::{Error, Result};
 use crate::map::ParameterGradients;
 use crate::memory::check_memory;
 use crate::once::once;
@@ -51,10 +51,12 @@ pub struct Tape<T: Real> {
     jobs: Vec<KeptJob<T>>,
 }
 
-/// The sizes of queries, keys and values, and where sequences begin and end.
+/// The sizes of queries, keys and values, with digests of what else the heads of both passes must have in common.
 struct Sizes {
     tensors: [[usize; 4]; 3],
-    ranges: Vec<(Range<usize>, Range<usize>)>,
+    /// Where the sequences of queries and of keys begin and end.
+    sequences: u64,
+    mask: u64,
 }
 
 impl<T: Real> fmt::Debug for Tape<T> {
@@ -144,27 +146,25 @@ impl<T: Real> Tape<T> {
         !(with_factors && self.attention.may_leave_factors())
     }
 
-    /// The bytes that are kept, never more than the [budget](Attention::with_tape).
+    /// The bytes that are kept, never more than the [budget](Attention::with_tape). A backward pass may add some.
     #[inline(never)]
     pub fn bytes(&self) -> usize {
-        let (of_keys, sequences) = (self.sizes.tensors[1], self.sizes.ranges.len());
-        let head = |job: usize| job / sequences.max(1) % of_keys[1].max(1);
-        let targets = self.sizes.tensors[2][3];
-        self.jobs.iter().enumerate().map(|(i, job)| job.bytes(&self.attention, head(i), targets)).sum()
+        self.jobs.iter().map(KeptJob::bytes).sum()
     }
 
     /// The gradients of a loss with respect to queries, keys and values, from its gradient with respect to the output,
     /// \[b, h, n, d_v\]: those of [`bidirectional_backward`](Attention::bidirectional_backward) or, after a causal forward pass, of
     /// [`causal_backward`](Attention::causal_backward).
     ///
-    /// The heads must be those of the forward pass, whose sizes are checked. Gradients are wrong where their numbers are others.
+    /// The heads must be those of the forward pass, whose sizes, sequences and mask are checked. Gradients are wrong where their numbers
+    /// are others.
     ///
     /// # Cost
     /// 1.5 times the multiplications of the forward pass if all is kept, three times if nothing is. What was not kept yet may be kept now.
     ///
     /// # Errors
-    /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward); [`Shape`](crate::Error::Shape) if the sizes of the
-    /// heads or their sequences are not those of the forward pass.
+    /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward). [`Shape`](Error::Shape) if the sizes of the heads are
+    /// not those of the forward pass, [`Unsupported`](Error::Unsupported) if their sequences or their mask are others.
     #[doc(alias = "vjp")]
     pub fn backward<E: TokenElement<T>>(
         &self,
@@ -178,7 +178,7 @@ impl<T: Real> Tape<T> {
     /// over all heads and batches.
     ///
     /// # Errors
-    /// The errors of [`backward`](Tape::backward); [`Unsupported`](crate::Error::Unsupported) if a map's parameters have no gradients (see
+    /// The errors of [`backward`](Tape::backward); [`Unsupported`](Error::Unsupported) if a map's parameters have no gradients (see
     /// [`Map::pull_back_parameters`](crate::Map::pull_back_parameters)).
     pub fn backward_with_parameters<E: TokenElement<T>>(
         &self,
@@ -202,10 +202,11 @@ impl<T: Real> Tape<T> {
 impl Sizes {
     fn of<E>(heads: &Heads<'_, E>) -> Self {
         let dims = [heads.queries.dim(), heads.keys.dim(), heads.values.dim()];
-        Sizes { tensors: dims.map(|(b, h, n, d)| [b, h, n, d]), ranges: heads.ranges() }
+        let tensors = dims.map(|(b, h, n, d)| [b, h, n, d]);
+        Sizes { tensors, sequences: digest(&heads.ranges()), mask: digest(&heads.mask) }
     }
 
-    /// Refuses heads of other sizes.
+    /// Refuses heads of other sizes or sequences, or with another mask.
     fn check<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
         let what = [
             "the batch size of heads, which are those of the forward pass,",
@@ -216,16 +217,22 @@ impl Sizes {
         let found = Sizes::of(heads);
         let tensors = self.tensors.iter().zip(&found.tensors);
         tensors.into_iter().try_for_each(|(expected, found)| check_shape(what, found, *expected))?;
-        check_size(
-            "the number of sequences, which are those of the forward pass,",
-            self.ranges.len(),
-            found.ranges.len(),
-        )?;
-        let pairs = self.ranges.iter().zip(&found.ranges);
-        let ends = pairs.flat_map(|(own, found)| [(own.0.end, found.0.end), (own.1.end, found.1.end)]);
-        let what = "the end of a sequence, which is one of the forward pass,";
-        ends.into_iter().try_for_each(|(own, found)| check_size(what, own, found))
+        if self.sequences != found.sequences {
+            let what = "gradients from a tape whose forward pass had other sequences";
+            return Err(Error::Unsupported { what });
+        }
+        if self.mask != found.mask {
+            let what = "gradients from a tape whose forward pass had another mask of the keys";
+            return Err(Error::Unsupported { what });
+        }
+        Ok(())
     }
+}
+
+fn digest(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 once!(Tape::<T>::bytes);

@@ -209,15 +209,61 @@ fn what_is_not_on_the_tape_is_refused() {
     }
     for ends in [vec![0, 10, 40], vec![0, 20, 30, 40]] {
         let cut = Heads::new(&x, &x, &x).unwrap().with_sequences(&ends, &ends).unwrap();
-        assert!(matches!(tape.backward(&cut, &x), Err(Error::Shape { .. })));
+        assert!(matches!(tape.backward(&cut, &x), Err(Error::Unsupported { .. })));
         let (_, of_cut) = attention.causal_recorded(&cut).unwrap();
         assert!(of_cut.backward(&cut, &x).is_ok() && of_cut.backward(&heads, &x).is_err());
         let other: Vec<usize> = ends.iter().map(|end| if *end == ends[1] { end + 1 } else { *end }).collect();
         let moved = Heads::new(&x, &x, &x).unwrap().with_sequences(&other, &other).unwrap();
-        assert!(matches!(of_cut.backward(&moved, &x), Err(Error::Shape { .. })));
+        assert!(matches!(of_cut.backward(&moved, &x), Err(Error::Unsupported { .. })));
     }
     let uneven = tokens::<f64>([2, 2, 41, 6], 0.5, 1);
     let uneven = Heads::new(&x, &uneven, &uneven).unwrap();
     assert!(matches!(attention.causal_recorded(&uneven), Err(Error::Shape { .. })));
     assert!(attention.bidirectional_recorded(&uneven).is_ok());
+}
+
+/// Queries, or keys, of other sequences are refused, whatever those of the others are.
+#[test]
+fn other_sequences_are_refused() {
+    let x = tokens::<f64>([1, 2, 40, 6], 0.5, 1);
+    let attention = Attention::new(positive::<f64>(6, 8)).unwrap();
+    let ends = [[0, 10, 40], [0, 30, 40]];
+    let cut = |queries: usize, keys: usize| {
+        Heads::new(&x, &x, &x).unwrap().with_sequences(&ends[queries], &ends[keys]).unwrap()
+    };
+    for (own, others) in [((0, 0), [(1, 0), (0, 1), (1, 1)]), ((0, 1), [(0, 0), (1, 1), (1, 0)])] {
+        let (_, tape) = attention.bidirectional_recorded(&cut(own.0, own.1)).unwrap();
+        assert!(tape.backward(&cut(own.0, own.1), &x).is_ok());
+        for other in others {
+            let found = tape.backward(&cut(other.0, other.1), &x);
+            assert!(matches!(found, Err(Error::Unsupported { .. })), "{own:?}, {other:?}");
+        }
+    }
+}
+
+/// A mask belongs to what is on the tape: of the keys too whose features are kept, and of sums over them.
+#[test]
+fn another_mask_is_refused() {
+    let x = tokens::<f64>([2, 2, 40, 6], 0.5, 1);
+    let attention = Attention::new(positive::<f64>(6, 8)).unwrap();
+    let masks = [3, 4].map(|last| Array2::from_shape_fn((2, 40), |(b, j)| b == 0 || j % 5 != last));
+    let plain = Heads::new(&x, &x, &x).unwrap();
+    let [first, second] = masks.each_ref().map(|mask| plain.clone().with_mask(mask).unwrap());
+    let all = [&plain, &first, &second];
+    for causal in [false, true] {
+        for (i, own) in all.iter().enumerate() {
+            let (_, tape) = recorded(&attention, own, causal).unwrap();
+            for (j, other) in all.iter().enumerate() {
+                match tape.backward(other, &x) {
+                    Ok(_) => assert_eq!(i, j),
+                    Err(error) => assert!(i != j && matches!(error, Error::Unsupported { .. })),
+                }
+            }
+        }
+    }
+    // A mask of the same entries is the same, whatever its layout.
+    let (_, tape) = attention.causal_recorded(&first).unwrap();
+    let mut other = masks[0].t().as_standard_layout().into_owned();
+    other.swap_axes(0, 1);
+    assert!(tape.backward(&plain.clone().with_mask(&other).unwrap(), &x).is_ok());
 }
