@@ -111,17 +111,31 @@ impl<T: Real> Tokens<T> {
     ) {
         let n = x.nrows();
         setup.reading.points(x, &mut self.points);
-        if let Some(run) = kept.run(n) {
-            let lifted = run.lifted.get().unwrap_or_else(|| {
-                let mut lifted = Lifted::default();
-                lifted.fill(setup.program, side, (n, &self.points), scratch);
-                run.lifted.get_or_init(|| Arc::new(lifted))
-            });
+        if let Some(lifted) = self.shared(setup, side, (n, kept), scratch) {
             self.lifted = Arc::clone(lifted);
         } else if !self.gather(kept, n) {
             self.lift(setup, side, n, scratch);
         }
         self.begin(n);
+    }
+
+    /// The features of a run that begins with these `n` rows, computed if they are not there yet. `None` if the rows begin no run, or one
+    /// that was kept with fewer rows.
+    fn shared<'a>(
+        &self,
+        setup: Setup<'_, T>,
+        side: Side,
+        (n, kept): (usize, KeptRows<'a, T>),
+        scratch: &mut Scratch<T>,
+    ) -> Option<&'a Arc<Lifted<T>>> {
+        let run = kept.run(n)?;
+        let lifted = run.lifted.get().unwrap_or_else(|| {
+            let mut lifted = Lifted::default();
+            lifted.fill(setup.program, side, (n, &self.points), scratch);
+            run.lifted.get_or_init(|| Arc::new(lifted))
+        });
+        // Another thread may have been first, with fewer rows.
+        (lifted.precision.len() >= n).then_some(lifted)
     }
 
     /// Takes the features of `n` rows from where they are kept. False if those of a row are not.
