@@ -118,16 +118,16 @@ fn read_all<T: Real>(
     readers: Vec<Reader<'_, T>>,
     threads: usize,
 ) -> NonPositive {
-    let nothing = WeightedSums::new(setup.program.width(), keys.values.ncols());
     let (own, mut ready) = (OnceLock::new(), RunSums::default());
-    let kept = keys.sums.unwrap_or(&own);
+    let (kept, nothing) =
+        (keys.sums.unwrap_or(&own), || WeightedSums::new(setup.program.width(), keys.values.ncols()));
     let state = kept.get().unwrap_or_else(|| {
         // Nothing waits for a lock while threads are at work.
-        let mut state = nothing.clone();
+        let mut state = nothing();
         add_keys(setup, keys, &mut state, threads);
         kept.get_or_init(|| state)
     });
-    state.ready(&nothing, &mut ready);
+    state.ready(&nothing(), &mut ready);
     let of_run = |worker: &mut Worker<T>, mut reader: Reader<'_, T>| {
         let (mut non_positive, [b, h, first]) = (NonPositive::new(), reader.queries.origin);
         if progress::is_stopped() {
