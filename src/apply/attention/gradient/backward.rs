@@ -47,10 +47,7 @@ impl<'a, T: Real> Backward<'a, 'a, T> {
         let jobs = heads.jobs().into_iter().zip(parts);
         jobs.enumerate()
             .map(|(i, (job, (of_queries, (of_keys, of_values))))| {
-                let job = match kept.get(i) {
-                    Some(kept) => kept.lend(job, true),
-                    None => job,
-                };
+                let job = KeptJob::lend(kept.get(i), job, true);
                 let upstream = job.queries.iter().map(upstream).collect();
                 Backward { job, upstream, of_queries, of_keys, of_values }
             })

@@ -17,14 +17,13 @@ pub(super) struct KeptJob<T> {
 }
 
 impl<T: Real> KeptJob<T> {
-    /// Room that is taken from so many bytes: for sums first, then for keys and for the queries of one head after the other.
-    pub fn new(attention: &Attention<T>, job: &Job<'_, T>, causal: bool, room: &mut usize) -> Self {
-        let program = attention.setup(job.head).program;
-        let (targets, blocks) = (job.keys.values.ncols(), program.blocks().len());
-        let of_key = KeptRun::<T>::bytes_of_features(program.width(), blocks);
-        let of_query = of_key.saturating_add(KeptRun::<T>::bytes_of_estimate(targets));
-        let rest = room.checked_sub(WeightedSums::<T>::bytes_of(program.width(), targets));
-        let sums = rest.filter(|_| !causal && attention.window.is_none()).map(|rest| {
+    /// Room that is taken from so many bytes: for lists and sums, then for keys and for the queries of one head after the other. `None` if
+    /// there are too few for the lists.
+    pub fn new(attention: &Attention<T>, job: &Job<'_, T>, causal: bool, room: &mut usize) -> Option<Self> {
+        let [of_key, of_query] = bytes_of_tokens(attention, job);
+        *room = room.checked_sub(Self::bytes_of_lists(job.queries.len()))?;
+        let rest = bytes_of_sums(attention, job, causal).and_then(|bytes| room.checked_sub(bytes));
+        let sums = rest.map(|rest| {
             *room = rest;
             OnceLock::new()
         });
@@ -33,14 +32,30 @@ impl<T: Real> KeptJob<T> {
         let first = attention.window.before;
         let of_head = |count: usize| KeptTokens::new(count, first, of_query, &mut *room);
         let queries = job.queries.iter().map(|queries| queries.len()).map(of_head).collect();
-        KeptJob { keys, sums, queries }
+        Some(KeptJob { keys, sums, queries })
     }
 
-    /// The job with this room, for its queries too unless their features are others.
-    pub fn lend<'a>(&'a self, mut job: Job<'a, T>, queries: bool) -> Job<'a, T> {
-        job.keys.kept = KeptRows::features(&self.keys);
-        job.keys.sums = self.sums.as_ref();
-        let pairs = job.queries.iter_mut().zip(&self.queries).filter(|_| queries);
+    /// No fewer bytes than are kept of a job.
+    pub fn most(attention: &Attention<T>, job: &Job<'_, T>, causal: bool) -> usize {
+        let [of_key, of_query] = bytes_of_tokens(attention, job);
+        let of_queries = job.queries.iter().map(|queries| KeptTokens::<T>::most(queries.len(), of_query));
+        let of_sums = bytes_of_sums(attention, job, causal).unwrap_or(0);
+        let others = [Self::bytes_of_lists(job.queries.len()), of_sums];
+        let of_keys = KeptTokens::<T>::most(job.keys.len(), of_key);
+        of_queries.chain(others).fold(of_keys, usize::saturating_add)
+    }
+
+    /// The bytes of a job with so many heads of queries, of which nothing is kept yet.
+    fn bytes_of_lists(heads: usize) -> usize {
+        size_of::<Self>().saturating_add(heads.saturating_mul(size_of::<KeptTokens<T>>()))
+    }
+
+    /// A job with what is kept of it, if anything is; its queries go without unless `queries` says that their features are the same.
+    pub fn lend<'a>(kept: Option<&'a Self>, mut job: Job<'a, T>, queries: bool) -> Job<'a, T> {
+        let Some(KeptJob { keys, sums, queries: of_heads }) = kept else { return job };
+        job.keys.kept = KeptRows::features(keys);
+        job.keys.sums = sums.as_ref();
+        let pairs = job.queries.iter_mut().zip(of_heads).filter(|_| queries);
         pairs.for_each(|(run, kept)| run.kept = KeptRows::with_estimates(kept));
         job
     }
@@ -48,6 +63,24 @@ impl<T: Real> KeptJob<T> {
     /// The bytes that are in use.
     pub fn bytes(&self) -> usize {
         let of_sums = self.sums.as_ref().and_then(OnceLock::get).map_or(0, WeightedSums::bytes);
-        of_sums + self.keys.bytes() + self.queries.iter().map(KeptTokens::bytes).sum::<usize>()
+        let own = of_sums + Self::bytes_of_lists(self.queries.len());
+        own + self.keys.bytes() + self.queries.iter().map(KeptTokens::bytes).sum::<usize>()
     }
+}
+
+/// The bytes of a key and of a query.
+fn bytes_of_tokens<T: Real>(attention: &Attention<T>, job: &Job<'_, T>) -> [usize; 2] {
+    let program = attention.setup(job.head).program;
+    let of_features = KeptRun::<T>::bytes_of_features(program.width(), program.blocks().len());
+    let of_estimate = KeptRun::<T>::bytes_of_estimate(job.keys.values.ncols());
+    [of_features, of_features.saturating_add(of_estimate)]
+}
+
+/// The bytes of the sums over all keys. `None` if no query reads them, or if they take more than the keys, whose features are worth more.
+fn bytes_of_sums<T: Real>(attention: &Attention<T>, job: &Job<'_, T>, causal: bool) -> Option<usize> {
+    let [of_key, _] = bytes_of_tokens(attention, job);
+    let width = attention.setup(job.head).program.width();
+    let bytes = WeightedSums::<T>::bytes_of(width, job.keys.values.ncols());
+    let are_read = !causal && attention.window.is_none();
+    Some(bytes).filter(|bytes| are_read && *bytes < of_key.saturating_mul(job.keys.len()))
 }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ndarray::{Array4, ArrayRef, Ix4};
 
-use super::super::input::{Attended, Attention, Heads, TokenElement, check_shape};
+use super::super::input::{Attended, Attention, Heads, Job, TokenElement, check_shape};
 use super::gradients::Gradients;
 use super::kept_job::KeptJob;
 use crate::Real;
@@ -47,8 +47,8 @@ pub struct Tape<T: Real> {
     attention: Attention<T>,
     causal: bool,
     sizes: Sizes,
-    /// The room of each job.
-    jobs: Vec<KeptJob<T>>,
+    /// The room of the first jobs; there is none for the others.
+    jobs: Box<[KeptJob<T>]>,
 }
 
 /// The sizes of queries, keys and values, with digests of what else the heads of both passes must have in common.
@@ -122,22 +122,29 @@ impl<T: Real> Attention<T> {
             heads.check_causal()?;
             self.check_causal()?;
         }
-        let tape = Tape::new(self, heads, causal)?;
-        let jobs = self.with_outputs(heads, &mut output).into_iter().zip(&tape.jobs);
-        let jobs = jobs.map(|((job, outputs), kept)| (kept.lend(job, tape.has_features()), outputs));
-        let non_positive = self.attend(jobs.collect(), causal)?;
+        let jobs = self.with_outputs(heads, &mut output);
+        let tape = Tape::new(self, Sizes::of(heads), jobs.iter().map(|(job, _)| job), causal);
+        let queries = tape.has_features();
+        let lend = |(i, (job, outputs))| (KeptJob::lend(tape.jobs.get(i), job, queries), outputs);
+        let non_positive = self.attend(jobs.into_iter().enumerate().map(lend).collect(), causal)?;
         Ok((Attended::new(output, non_positive), tape))
     }
 }
 
 impl<T: Real> Tape<T> {
     /// A tape on which nothing is yet.
-    fn new<E: TokenElement<T>>(attention: &Attention<T>, heads: &Heads<'_, E>, causal: bool) -> Result<Self> {
-        let mut room = attention.tape;
-        let job = |job| KeptJob::new(attention, &job, causal, &mut room);
-        let jobs = heads.jobs().into_iter().map(job).collect();
-        check_memory("bytes of a tape", attention.tape - room, 1)?;
-        Ok(Tape { attention: attention.clone(), causal, sizes: Sizes::of(heads), jobs })
+    fn new<'a, 'b: 'a>(
+        attention: &Attention<T>,
+        sizes: Sizes,
+        jobs: impl Iterator<Item = &'a Job<'b, T>> + Clone,
+        causal: bool,
+    ) -> Self {
+        let most = jobs.clone().map(|job| KeptJob::most(attention, job, causal));
+        let most = most.fold(0, usize::saturating_add).min(attention.tape);
+        // Outputs need no tape: without memory for it nothing is kept.
+        let mut room = check_memory("bytes of a tape", most, 1).map_or(0, |()| most);
+        let jobs = jobs.map_while(|job| KeptJob::new(attention, job, causal, &mut room)).collect();
+        Tape { attention: attention.clone(), causal, sizes, jobs }
     }
 
     /// Whether the forward pass has the features that the backward pass needs of queries: with all factors.

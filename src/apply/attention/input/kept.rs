@@ -38,7 +38,7 @@ pub(in super::super) struct KeptRun<T> {
 pub(in super::super) struct KeptTokens<T> {
     /// The tokens of the first run, if that is shorter than a chunk; else 0.
     first: usize,
-    runs: Vec<KeptRun<T>>,
+    runs: Box<[KeptRun<T>]>,
 }
 
 /// The room of tokens that are read row by row.
@@ -86,6 +86,12 @@ impl<T: Real> KeptRun<T> {
 }
 
 impl<T: Real> KeptTokens<T> {
+    /// No fewer bytes than are kept of `count` tokens, each of so many.
+    pub fn most(count: usize, each: usize) -> usize {
+        let of_runs = (count / CHUNK + 2).saturating_mul(KeptRun::<T>::BYTES);
+        count.saturating_mul(each).saturating_add(of_runs)
+    }
+
     /// Room for as many of the first runs of `count` tokens as there are bytes for, which it takes from `room`; each token has so many.
     /// The first run ends where the number of a token is `first` modulo [`CHUNK`].
     pub fn new(count: usize, first: usize, each: usize, room: &mut usize) -> Self {
