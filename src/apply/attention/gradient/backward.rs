@@ -46,8 +46,10 @@ impl<'a, T: Real> Backward<'a, 'a, T> {
         let parts = of_queries.into_iter().zip(of_keys.into_iter().zip(of_values));
         let jobs = heads.jobs().into_iter().zip(parts);
         jobs.enumerate()
-            .map(|(i, (job, (of_queries, (of_keys, of_values))))| {
-                let job = KeptJob::lend(kept.get(i), job, true);
+            .map(|(i, (mut job, (of_queries, (of_keys, of_values))))| {
+                if let Some(kept) = kept.get(i) {
+                    kept.lend(&mut job, true);
+                }
                 let upstream = job.queries.iter().map(upstream).collect();
                 Backward { job, upstream, of_queries, of_keys, of_values }
             })

@@ -50,14 +50,12 @@ impl<T: Real> KeptJob<T> {
         size_of::<Self>().saturating_add(heads.saturating_mul(size_of::<KeptTokens<T>>()))
     }
 
-    /// A job with what is kept of it, if anything is; its queries go without unless `queries` says that their features are the same.
-    pub fn lend<'a>(kept: Option<&'a Self>, mut job: Job<'a, T>, queries: bool) -> Job<'a, T> {
-        let Some(KeptJob { keys, sums, queries: of_heads }) = kept else { return job };
-        job.keys.kept = KeptRows::features(keys);
-        job.keys.sums = sums.as_ref();
-        let pairs = job.queries.iter_mut().zip(of_heads).filter(|_| queries);
+    /// Gives a job this room, and its queries too unless their features are others.
+    pub fn lend<'a>(&'a self, job: &mut Job<'a, T>, queries: bool) {
+        job.keys.kept = KeptRows::features(&self.keys);
+        job.keys.sums = self.sums.as_ref();
+        let pairs = job.queries.iter_mut().zip(&self.queries).filter(|_| queries);
         pairs.for_each(|(run, kept)| run.kept = KeptRows::with_estimates(kept));
-        job
     }
 
     /// The bytes that are in use.

@@ -36,12 +36,14 @@ use crate::once::once;
 /// of backward passes.
 ///
 /// # What is kept
-/// A tape keeps D features of each key, and D features and d_v sums of each query, in `T`, beside some 40 bytes for each of them.
-/// Bidirectional attention without a window keeps the sums over all keys of a head too.
+/// A tape keeps D features of each key, and D features and d_v sums of each query, in `T`. Each of them has some 40 bytes more, and 8 for
+/// each block of features but the first. Bidirectional attention without a window keeps the sums over all keys of a head too, where
+/// these take less than the features of the keys.
 ///
 /// [`with_tape`](Attention::with_tape) sets how many bytes these may be. Each head in order keeps its keys and then its queries, 64 at a
-/// time and from the first on, as long as there is room. Others are computed again, and so are pairs with exact weights. The backward pass
-/// also computes the features of queries once where a map at transformed points has factors that outputs do without.
+/// time and from the first on, as long as there is room. Others are computed again, and so are pairs with exact weights. With a window some
+/// queries are not kept where there are more or fewer keys. The backward pass also computes the features of queries once where a map at
+/// transformed points has factors that outputs do without.
 #[must_use]
 pub struct Tape<T: Real> {
     attention: Attention<T>,
@@ -72,8 +74,8 @@ impl<T: Real> Attention<T> {
     /// Sets the budget of a tape: the most bytes that [`bidirectional_recorded`](Attention::bidirectional_recorded) or
     /// [`causal_recorded`](Attention::causal_recorded) keeps in one call, over all heads and batches; 256,000,000 unless stated.
     ///
-    /// With 0 nothing is kept, and the backward pass computes all again. No bit of a result depends on the budget, which is not stored
-    /// with the attention.
+    /// With 0 nothing is kept, and the backward pass computes all again; without memory for a tape it is the same. No bit of a result
+    /// depends on the budget, which is not stored with the attention.
     ///
     /// # Cost
     /// 39 MB for a head of 16,384 tokens with d_v = 64 and D = 256 in `f32`, until the tape is dropped. A model holds as many tapes as it
@@ -84,12 +86,20 @@ impl<T: Real> Attention<T> {
         self
     }
 
+    /// The [budget](Attention::with_tape) of a tape, in bytes.
+    pub fn tape_budget(&self) -> usize {
+        self.tape
+    }
+
     /// The outputs of [`bidirectional`](Attention::bidirectional) attention, and a tape for its
     /// [backward pass](Tape::backward).
     ///
+    /// # Cost
+    /// The cost of [`bidirectional`](Attention::bidirectional), and a copy of the d_v sums of each query that is kept. Features are kept
+    /// where they are computed. The tape holds memory up to its [budget](Attention::with_tape), and a copy of this attention.
+    ///
     /// # Errors
-    /// The errors of [`bidirectional`](Attention::bidirectional); [`Unsupported`](crate::Error::Unsupported) if a map has no gradients,
-    /// [`Memory`](crate::Error::Memory) if there is none for the tape.
+    /// The errors of [`bidirectional`](Attention::bidirectional); [`Unsupported`](Error::Unsupported) if a map has no gradients.
     pub fn bidirectional_recorded<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -99,9 +109,13 @@ impl<T: Real> Attention<T> {
 
     /// The outputs of [`causal`](Attention::causal) attention, and a tape for its [backward pass](Tape::backward).
     ///
+    /// # Cost
+    /// The cost of [`causal`](Attention::causal), and all else as in [`bidirectional_recorded`](Attention::bidirectional_recorded).
+    ///
     /// # Errors
-    /// The errors of [`bidirectional_recorded`](Attention::bidirectional_recorded); [`Shape`](crate::Error::Shape) if a sequence has
-    /// another number of keys than of queries.
+    /// The errors of [`bidirectional_recorded`](Attention::bidirectional_recorded); [`Shape`](Error::Shape) if a sequence has another
+    /// number of keys than of queries, [`Unsupported`](Error::Unsupported) if the
+    /// [heaviest keys](Attention::with_heaviest_keys_exact) have exact weights.
     pub fn causal_recorded<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -122,11 +136,11 @@ impl<T: Real> Attention<T> {
             heads.check_causal()?;
             self.check_causal()?;
         }
-        let jobs = self.with_outputs(heads, &mut output);
+        let mut jobs = self.with_outputs(heads, &mut output);
         let tape = Tape::new(self, Sizes::of(heads), jobs.iter().map(|(job, _)| job), causal);
         let queries = tape.has_features();
-        let lend = |(i, (job, outputs))| (KeptJob::lend(tape.jobs.get(i), job, queries), outputs);
-        let non_positive = self.attend(jobs.into_iter().enumerate().map(lend).collect(), causal)?;
+        jobs.iter_mut().zip(&tape.jobs).for_each(|((job, _), kept)| kept.lend(job, queries));
+        let non_positive = self.attend(jobs, causal)?;
         Ok((Attended::new(output, non_positive), tape))
     }
 }
