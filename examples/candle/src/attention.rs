@@ -25,6 +25,7 @@ use crate::views::{self, Reader, elsewhere, entries, tensor};
 ///
 /// Where one of the tensors has a gradient, the forward pass keeps a [`Tape`] for the first backward pass. The budget of the attention
 /// ([`with_tape`](Attention::with_tape)) says how many bytes it may take in each layer; they are free after that pass, or with the output.
+/// Variables keep tapes in evaluation too: detach their tensors there, or set a budget of 0.
 ///
 /// # Errors
 /// Sizes, types, devices and what has no gradients are candle's errors with a sentence each.
@@ -76,12 +77,13 @@ impl<T: Precision> LinearAttention<T> {
     }
 
     /// This operation with other features, say those of [`Redraw`](random_features::map::Redraw) at this step of training. Caches go on with
-    /// the features that they were made with.
+    /// the features that they were made with, and the operation with its own budget of tapes.
     ///
     /// # Errors
     /// If these are of another dimension.
     pub fn redrawn(&self, attention: Attention<T>) -> Result<Self> {
-        let other = LinearAttention { attention: Arc::new(attention), causal: self.causal, tape: None };
+        let attention = Arc::new(attention.with_tape(self.attention.tape_budget()));
+        let other = LinearAttention { attention, causal: self.causal, tape: None };
         if other.dim() != self.dim() {
             bail!(
                 "features of dimension {} cannot stand in for those of dimension {}",

@@ -1,7 +1,7 @@
 //! Outputs and gradients beside candle's autograd of the naive composition.
 
 use candle_core::{DType, Tensor, Var};
-use random_features_candle::Precision;
+use random_features_candle::{LinearAttention, Precision};
 
 use crate::common::{DIM, Outcome, distance, linear, naive, numbers, with_gradients};
 
@@ -86,7 +86,14 @@ fn have_the_same_bits_with_and_without_a_tape() -> Outcome {
         let [q, k, v] = [1, 2, 4].map(|seed| numbers(&[1, 2, 130, DIM], DType::F32, seed));
         let (q, k, v) = (Var::from_tensor(&q?)?, k?, v?);
         let taped = linear::<f32>(causal)?;
-        let plain = taped.redrawn(taped.attention().clone().with_tape(0))?;
+        let attention = taped.attention().clone().with_tape(0);
+        let plain = match causal {
+            true => LinearAttention::causal(attention),
+            false => LinearAttention::bidirectional(attention),
+        };
+        // Other features leave the budget as it is.
+        let plain = plain.redrawn(taped.attention().clone())?;
+        assert!(plain.attention().tape_budget() == 0 && taped.attention().tape_budget() > 0);
         let mut found = Vec::new();
         for operation in [taped, plain] {
             let loss = operation.apply(&q, &k, &v)?.sqr()?.sum_all()?;
