@@ -64,9 +64,10 @@ impl<T: Real> Attention<T> {
     /// beside the largest of their token are left out. Results are bit-identical on any number of threads.
     ///
     /// # Cost
-    /// Three times the multiplications of the forward pass, O(L m (d + d_v)), half of that from a [tape](super::super::Tape), and O(d + d_v) for each pair with an exact weight. Beyond
-    /// inputs and gradients, memory holds for each head at work features and sums as in the forward pass, and d_v + 8 numbers for each
-    /// query. With grouped queries or exact pairs it holds the gradients of the head's tokens and values once more.
+    /// Three times the multiplications of the forward pass, O(L m (d + d_v)), and O(d + d_v) for each pair with an exact weight. A
+    /// [tape](super::super::Tape) spares half of the former. Beyond inputs and gradients, memory holds for each head at work features and
+    /// sums as in the forward pass, and d_v + 8 numbers for each query. With grouped queries or exact pairs it holds the gradients of the
+    /// head's tokens and values once more.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.

@@ -42,7 +42,8 @@ use crate::once::once;
 ///
 /// Begin with 256 features at d = 64, or 64 while a model trains with them. [`error_report`](Attention::error_report) says for a sample
 /// of your tokens what error to expect, and [`choose`](Attention::choose) whether exact attention is cheaper.
-/// [`state`](Attention::state) decodes token by token, and [`causal_backward`](Attention::causal_backward) gives gradients.
+/// [`state`](Attention::state) decodes token by token. [`causal_backward`](Attention::causal_backward) gives gradients, and
+/// [`causal_recorded`](Attention::causal_recorded) gives outputs and a tape that makes them cheaper.
 ///
 /// # Definition
 /// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k). The scale s is 1/√d unless
