@@ -2,18 +2,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::attention::gradient::{backward, bits, uneven};
 use crate::attention::positive;
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
 use ndarray::{Array2, Array4, ArrayView2, ArrayViewMut2};
+use num_complex::Complex64;
 use random_features::apply::attention::{Attended, Attention, Gradients, Heads, Tape, TokenElement};
-use random_features::compose::{Bases, Hybrid};
+use random_features::compose::{Bases, Conditioning, Hybrid};
 use random_features::extend::{Facts, FeatureMap, Form, Tile};
-use random_features::frequency::{Counts, Independent, Orthogonal};
-use random_features::map::Shift;
-use random_features::{EluPlusOne, Error, Hyperbolic, Map, Poisson, Real, Result, Side, Trigonometric, rng};
+use random_features::frequency::{Counts, Frequencies, Independent, Orthogonal};
+use random_features::map::{Shift, Transform};
+use random_features::theory::complex_exponential::Symmetry;
+use random_features::{
+    ComplexExponential, EluPlusOne, Error, Hyperbolic, Map, Poisson, Positive, Real, Result, Side,
+    Trigonometric, rng,
+};
 
 fn recorded<T: Real, E: TokenElement<T>>(
     attention: &Attention<T>,
@@ -52,6 +58,19 @@ fn tapes_change_no_bit<T: Real>(name: &str, attention: &Attention<T>, heads: &He
     }
 }
 
+/// A map of transformed points, whose factors outputs may do without.
+fn shaped<T: Real>(omega: Frequencies) -> Map<T> {
+    let shape = |(k, l)| if k == l { 0.8 + 0.1 * k as f64 } else { 0.05 * (k as f64 - l as f64) };
+    let shape = Conditioning::new(Array2::from_shape_fn((6, 6), shape)).unwrap();
+    let shape = shape.shifted(vec![0.1; 6], vec![-0.2; 6]).unwrap();
+    Positive.softmax(omega).and_then(|map: Map<T>| map.conditioned(&shape)).unwrap()
+}
+
+fn complex<T: Real>(omega: Frequencies) -> Map<T> {
+    let a = Transform::diagonal(vec![Complex64::new(0.8, 0.3); 6]).unwrap();
+    ComplexExponential::new(a, Symmetry::Plain).softmax(omega).unwrap()
+}
+
 fn change_no_bit<T: Real>() {
     let l = 1300;
     let [q, g] = [1, 4].map(|seed| uneven::<T>(l, 2, seed));
@@ -79,6 +98,12 @@ fn change_no_bit<T: Real>() {
         ("shifted", of(shifted)),
         ("hyperbolic", of(Hyperbolic.softmax(omega()).unwrap())),
         ("trigonometric", of(Trigonometric.softmax(omega()).unwrap())),
+        ("complex", of(complex(omega()))),
+        ("complex, undivided", of(complex(omega())).without_normalisers()),
+        ("complex, a window", of(complex(omega())).with_window(70, 9).unwrap()),
+        ("shaped", of(shaped(omega()))),
+        ("shaped, undivided", of(shaped(omega())).without_normalisers()),
+        ("shaped, a window", of(shaped(omega())).with_window(70, 9).unwrap()),
         ("ELU + 1", of(EluPlusOne.build(6, 1.0).unwrap())),
         ("hybrid", of(Hybrid::angular(Bases::shared(omega()), frequencies(6, 4, &Independent, 6)).unwrap())),
     ] {
@@ -108,7 +133,7 @@ fn tapes_serve_any_shape() {
     let [k, v] = [2, 3].map(|seed| swapped(tokens::<f32>([2, 2, 201, 6], 0.7, seed)));
     let g = swapped(tokens([2, 4, 90, 6], 0.7, 4));
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let maps = [1, 2].map(|seed| random_features::Positive.softmax(frequencies(6, 16, &Orthogonal, seed)));
+    let maps = [1, 2].map(|seed| Positive.softmax(frequencies(6, 16, &Orthogonal, seed)));
     let attention = Attention::per_head(maps.map(|map| map.unwrap()).to_vec()).unwrap();
     for attention in [attention.clone(), attention.with_window(20, 30).unwrap()] {
         let (found, tape) = attention.bidirectional_recorded(&heads).unwrap();
@@ -266,4 +291,61 @@ fn another_mask_is_refused() {
     let mut other = masks[0].t().as_standard_layout().into_owned();
     other.swap_axes(0, 1);
     assert!(tape.backward(&plain.clone().with_mask(&other).unwrap(), &x).is_ok());
+}
+
+/// Backward passes at the same time, of which each may be the first to keep the features of a query.
+#[test]
+fn threads_share_a_tape() {
+    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| uneven::<f32>(1300, 1, seed));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let attention = Attention::new(shaped(frequencies(6, 16, &Orthogonal, 3))).unwrap();
+    for attention in [attention.clone(), attention.with_window(70, 9).unwrap()] {
+        for causal in [false, true] {
+            let expected = backward(&attention, &heads, &g, causal);
+            for _ in 0..10 {
+                let (_, tape) = recorded(&attention, &heads, causal).unwrap();
+                let found: Vec<Gradients<f32>> = thread::scope(|scope| {
+                    let run = || tape.backward(&heads, &g).unwrap();
+                    [0, 1].map(|_| scope.spawn(run)).map(|own| own.join().unwrap()).into()
+                });
+                assert!(found.iter().all(|found| *found == expected), "causal {causal}");
+            }
+        }
+    }
+}
+
+/// The gradients of queries rest on what was read of the values of the forward pass, which are not read again.
+#[test]
+fn what_queries_have_read_is_on_the_tape() {
+    let attention = Attention::new(positive::<f64>(6, 16)).unwrap();
+    // Sums are kept of many keys, but not of a few.
+    for (causal, l, has_sums) in [(true, 300, false), (false, 20, false), (false, 1300, true)] {
+        let [q, k, v, other, g] = [1, 2, 3, 4, 5].map(|seed| tokens::<f64>([1, 1, l, 6], 0.5, seed));
+        let heads = [&v, &other].map(|values| Heads::new(&q, &k, values).unwrap());
+        let [own, of_other] = heads.each_ref().map(|heads| backward(&attention, heads, &g, causal).queries);
+        let (_, tape) = recorded(&attention, &heads[0], causal).unwrap();
+        let found = tape.backward(&heads[1], &g).unwrap().queries;
+        assert_ne!(found, of_other, "causal {causal}, {l} tokens");
+        assert_eq!(found == own, has_sums, "causal {causal}, {l} tokens");
+        // Without a tape they are read again.
+        let (_, tape) = recorded(&attention.clone().with_tape(0), &heads[0], causal).unwrap();
+        assert_eq!(tape.backward(&heads[1], &g).unwrap().queries, of_other);
+    }
+}
+
+/// A tape of many short sequences stays in its budget; without memory for it, and without room for a list, it keeps nothing.
+#[test]
+fn short_sequences_share_the_budget() {
+    let x = tokens::<f32>([1, 2, 2000, 6], 0.5, 1);
+    let ends: Vec<usize> = (0..=500).map(|sequence| 4 * sequence).collect();
+    let heads = Heads::new(&x, &x, &x).unwrap().with_sequences(&ends, &ends).unwrap();
+    let attention = Attention::new(positive::<f32>(6, 16)).unwrap();
+    for causal in [false, true] {
+        let expected = backward(&attention, &heads, &x, causal);
+        for budget in [0, 1, 1000, 100_000, usize::MAX] {
+            let (_, tape) = recorded(&attention.clone().with_tape(budget), &heads, causal).unwrap();
+            assert_eq!(tape.backward(&heads, &x).unwrap(), expected);
+            assert!(tape.bytes() <= budget && (tape.bytes() == 0) == (budget < 1000), "{budget} bytes");
+        }
+    }
 }
