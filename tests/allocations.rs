@@ -262,3 +262,35 @@ fn gradients_of_attention_keep_nothing_of_chunks() {
     alone(check::<f32>);
     alone(check::<f64>);
 }
+
+/// A tape holds the bytes that it states, and no more than its budget.
+#[test]
+fn tapes_of_attention_hold_what_is_stated() {
+    fn check<T: Real>() {
+        let map = Positive.softmax::<T>(Orthogonal.draw(16, 32, 1).unwrap()).unwrap();
+        let x = Array4::from_shape_fn((1, 2, 5000, 16), |(_, h, i, k)| {
+            T::narrow(0.1 * ((h + i + 3 * k) % 7) as f64)
+        });
+        let heads = Heads::new(&x, &x, &x).unwrap();
+        for budget in [0, 1_000_000, 100_000_000] {
+            for causal in [false, true] {
+                let attention = Attention::new(map.clone()).unwrap().with_tape(budget);
+                let (tape, held, _) = peak(|| {
+                    match causal {
+                        true => attention.causal_recorded(&heads),
+                        false => attention.bidirectional_recorded(&heads),
+                    }
+                    .unwrap()
+                    .1
+                });
+                let stated = tape.bytes();
+                assert!(stated <= budget && (budget == 0 || 10 * stated > 9 * budget.min(4_000_000)));
+                // What else is in a tape, with the attention that it was recorded with, does not grow with tokens.
+                let rest = held.abs_diff(stated);
+                assert!(rest < 20_000 + stated / 50, "causal {causal}: {held} bytes, {stated} stated");
+            }
+        }
+    }
+    alone(check::<f32>);
+    alone(check::<f64>);
+}

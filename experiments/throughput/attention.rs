@@ -47,13 +47,12 @@ where
             let upstream = tokens::<T>([1, heads, n, d], 4);
             timed(move || {
                 let heads = Heads::new(black_box(&q), &k, &v)?;
-                if case == Case::AttentionBackward {
-                    black_box(attention.bidirectional(&heads)?);
-                    black_box(attention.bidirectional_backward(&heads, &upstream)?);
-                } else {
-                    black_box(attention.causal(&heads)?);
-                    black_box(attention.causal_backward(&heads, &upstream)?);
-                }
+                let (attended, tape) = match case {
+                    Case::AttentionBackward => attention.bidirectional_recorded(&heads)?,
+                    _ => attention.causal_recorded(&heads)?,
+                };
+                black_box(attended);
+                black_box(tape.backward(&heads, &upstream)?);
                 Ok(())
             })
         }
@@ -72,17 +71,16 @@ where
     };
     let tokens = if case == Case::AttentionStep { heads } else { heads * n } as f64;
     let (d, m, size, window) = (d as f64, m as f64, size_of::<T>() as f64, window as f64);
-    // After the forward pass: queries ask for sums over keys, and keys for sums over queries. Each time a product with what was summed
-    // up and one with the frequencies more.
-    let passes = if case.is_backward() { 3.0 } else { 1.0 };
-    let gradients = if case.is_backward() { tokens * 2.0 * m * (4.0 * d + 2.0) } else { 0.0 };
+    // After the forward pass and from its tape: queries and keys take a product with what was summed up and one with the frequencies.
+    // Queries are summed up, and keys ask for these sums.
+    let gradients = if case.is_backward() { tokens * 2.0 * m * (6.0 * d + 4.0) } else { 0.0 };
     let cost = Cost {
         // Features of a query and a key, the key's value into the sums, and the sums for the query.
         // With neighbours logits and weighted values beside.
-        flops: gradients + passes * tokens * 2.0 * (m * (2.0 * d + 2.0 * (d + 1.0)) + 2.0 * window * d),
-        lifts: vec![(Lift::Exp, passes * tokens * (2.0 * m + window))],
+        flops: gradients + tokens * 2.0 * (m * (2.0 * d + 2.0 * (d + 1.0)) + 2.0 * window * d),
+        lifts: vec![(Lift::Exp, tokens * (2.0 * m + window))],
         written: if case.is_backward() { 4.0 } else { 1.0 } * tokens * d * size,
-        read: (if case.is_backward() { 4.0 } else { 3.0 }) * passes * tokens * d * size,
+        read: if case.is_backward() { 11.0 } else { 3.0 } * tokens * d * size,
     };
     Ok(Work::new(run, cost))
 }

@@ -178,6 +178,11 @@ impl<T: Real> Program<T> {
         self.plan.is_wide()
     }
 
+    /// Whether the program leaves out a factor when it is [bare](Program::bare).
+    pub fn has_factors(&self) -> bool {
+        matches!(self.plan, MapPlan::Conditioned(_))
+    }
+
     /// The program without the common factor of features on `side`, if leaving it out saves work: a normaliser cancels it.
     pub fn bare(&self, side: Side) -> Self {
         match &self.plan {

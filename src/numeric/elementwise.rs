@@ -4,6 +4,7 @@ use ndarray::ArrayViewMut1;
 
 use super::Lane;
 use super::special::largest;
+use crate::Real;
 
 #[inline(always)]
 fn multiply_body<T: Lane, const FMA: bool>(out: &mut [T], a: &[T], b: &[T]) {
@@ -120,6 +121,29 @@ fn affine_body<T: Lane, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
     } else {
         x.iter_mut().zip(bias).for_each(|(x, bias)| *x = slope.madd::<FMA>(*x, *bias));
     }
+}
+
+#[inline(always)]
+fn scale_twice_body<T: Real, const FMA: bool>(x: &mut [T], half: f64) {
+    // A factor that is not a number shows.
+    let zero = if half.is_nan() { half } else { 0.0 };
+    let times = |v: f64| if v == 0.0 { zero } else { v * half * half };
+    x.iter_mut().for_each(|v| *v = T::saturated(times(v.widen())));
+}
+
+multiversion! {
+    /// x ← half² · x, saturated, by one factor after the other. What is 0 stays so, however large the factor.
+    pub fn scale_twice<T>(x: &mut [T], half: f64) = scale_twice_body;
+}
+
+#[inline(always)]
+fn add_weighted_body<T: Real, const FMA: bool>(x: &mut [T], factor: f64, weight: f64, y: &[f64]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x = T::narrow(factor * (x.widen() + weight * y)));
+}
+
+multiversion! {
+    /// x ← factor · (x + weight · y), in `f64`.
+    pub fn add_weighted<T>(x: &mut [T], factor: f64, weight: f64, y: &[f64]) = add_weighted_body;
 }
 
 multiversion! {

@@ -1,5 +1,7 @@
 //! [`Packed`]: a matrix stored in the order in which products read it.
 
+use std::array;
+
 use super::{Buffer, LINE};
 use crate::Real;
 
@@ -11,6 +13,26 @@ pub const fn panel_width<T>() -> usize {
 
 /// The number of elements of a row that are transposed at a time.
 const TRANSPOSED: usize = 16;
+
+/// Rows that are transposed side by side, in registers.
+const BLOCK: usize = 4;
+
+/// to[c · to_step + i] ← from[i · step + c] for c < `count` and i < [`BLOCK`].
+#[inline]
+fn transpose<T: Real>((from, step): (&[T], usize), (to, to_step): (&mut [T], usize), count: usize) {
+    let rows: [&[T]; BLOCK] = array::from_fn(|i| &from[i * step..][..count]);
+    let [first, second, third, fourth] = rows.map(|row| row.as_chunks::<BLOCK>().0);
+    let blocks = first.iter().zip(second).zip(third).zip(fourth);
+    for (lanes, (((first, second), third), fourth)) in to.chunks_mut(BLOCK * to_step).zip(blocks) {
+        for k in 0..BLOCK {
+            let column = [first[k], second[k], third[k], fourth[k]];
+            lanes[k * to_step..][..BLOCK].copy_from_slice(&column);
+        }
+    }
+    for c in count - count % BLOCK..count {
+        (0..BLOCK).for_each(|i| to[c * to_step + i] = rows[i][c]);
+    }
+}
 
 /// A matrix W of `rows` × `depth`, packed for [`product`](super::product).
 #[derive(Clone, Debug, Default)]
@@ -129,8 +151,25 @@ impl<T: Real> Packed<T> {
 
     /// Appends the rows in `values`, one after the other, to W, which must have [room](Packed::open) for them.
     pub fn push_rows(&mut self, values: &[T]) {
-        let depth = self.depth;
-        self.append(values.len() / depth.max(1), |j, first| values[j * depth + first..].iter().copied());
+        let (width, depth) = (panel_width::<T>(), self.depth);
+        let panels = if self.rows.is_multiple_of(width) { values.len() / (width * depth).max(1) } else { 0 };
+        let (whole, rest) = values.split_at(panels * width * depth);
+        whole.chunks_exact((width * depth).max(1)).for_each(|rows| self.push_panel(rows));
+        self.append(rest.len() / depth.max(1), |j, first| rest[j * depth + first..].iter().copied());
+    }
+
+    /// Appends the rows of a whole panel.
+    fn push_panel(&mut self, rows: &[T]) {
+        let (width, depth) = (panel_width::<T>(), self.depth);
+        let panel = &mut self.panels[self.rows * depth..][..width * depth];
+        // A few cache lines are written at a time, as in `append`.
+        for (strip, first) in panel.chunks_mut(TRANSPOSED * width).zip((0..depth).step_by(TRANSPOSED)) {
+            let columns = strip.len() / width;
+            for j in (0..width).step_by(BLOCK) {
+                transpose((&rows[j * depth + first..], depth), (&mut strip[j..], width), columns);
+            }
+        }
+        self.rows += width;
     }
 
     /// Appends `count` rows: `elements(j, k)` gives the elements k, k + 1, … of the j-th new row.
@@ -183,13 +222,18 @@ impl<T: Real> Packed<T> {
     pub fn refill_transposed(&mut self, w: &Self, rows: usize) {
         let (width, rows, columns) = (panel_width::<T>(), rows.min(w.rows), w.depth);
         for (k, strip) in self.panels_mut(columns, rows).chunks_exact_mut((rows * width).max(1)).enumerate() {
-            let columns = k * width..columns.min((k + 1) * width);
-            for (j, lanes) in strip.chunks_exact_mut(width).enumerate() {
-                let from = &w.panels[j / width * w.depth * width..][j % width..];
-                let row = columns.clone().map(|k| from[k * width]);
-                let (own, rest) = lanes.split_at_mut(columns.len());
-                own.iter_mut().zip(row).for_each(|(lane, v)| *lane = v);
-                rest.fill(T::zero());
+            let (first, count) = (k * width, width.min(columns - k * width));
+            let whole = count - count % BLOCK;
+            let panels = w.panels.chunks_exact((w.depth * width).max(1));
+            for (strip, from) in strip.chunks_mut(width * width).zip(panels) {
+                for i in (0..whole).step_by(BLOCK) {
+                    let rows = strip.len() / width;
+                    transpose((&from[(first + i) * width..], width), (&mut strip[i..], width), rows);
+                }
+                for (j, lanes) in strip.chunks_exact_mut(width).enumerate() {
+                    (whole..count).for_each(|i| lanes[i] = from[(first + i) * width + j]);
+                    lanes[count..].fill(T::zero());
+                }
             }
         }
     }

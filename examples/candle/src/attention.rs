@@ -1,11 +1,11 @@
 //! [`LinearAttention`]: the operation.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{
     CpuStorage, CudaStorage, CustomOp3, Error, Layout, MetalStorage, Result, Shape, Tensor, bail,
 };
-use random_features::apply::attention::{Attention, Heads};
+use random_features::apply::attention::{Attended, Attention, Gradients, Heads, Tape, TokenElement};
 use random_features::ndarray::ArrayView4;
 
 use crate::cache::Cache;
@@ -21,8 +21,11 @@ use crate::views::{self, Reader, elsewhere, entries, tensor};
 /// have gradients: those of half precision are computed in `f32` and rounded once.
 ///
 /// # Gradients
-/// Gradients are those of the estimate, with respect to all three, in one pass that keeps nothing of the forward one. They have no
-/// gradients themselves. Attention with a biased ε has none.
+/// Gradients are those of the estimate, with respect to all three. They have no gradients themselves. Attention with a biased ε has none.
+///
+/// Where one of the tensors has a gradient, the forward pass keeps a [`Tape`] for the first backward pass. The budget of the attention
+/// ([`with_tape`](Attention::with_tape)) says how many bytes it may take in each layer; they are free after that pass, or with the output.
+/// Variables keep tapes in evaluation too: detach their tensors there, or set a budget of 0.
 ///
 /// # Errors
 /// Sizes, types, devices and what has no gradients are candle's errors with a sentence each.
@@ -30,17 +33,22 @@ use crate::views::{self, Reader, elsewhere, entries, tensor};
 pub struct LinearAttention<T: Precision> {
     attention: Arc<Attention<T>>,
     causal: bool,
+    /// Where the forward pass leaves its tape; nothing if no tensor has a gradient.
+    tape: Option<Place<T>>,
 }
+
+/// The place of a tape, until a backward pass takes it.
+type Place<T> = Arc<Mutex<Option<Tape<T>>>>;
 
 impl<T: Precision> LinearAttention<T> {
     /// Every query attends to all keys.
     pub fn bidirectional(attention: Attention<T>) -> Self {
-        LinearAttention { attention: Arc::new(attention), causal: false }
+        LinearAttention { attention: Arc::new(attention), causal: false, tape: None }
     }
 
     /// Every query attends to the keys up to its own place.
     pub fn causal(attention: Attention<T>) -> Self {
-        LinearAttention { attention: Arc::new(attention), causal: true }
+        LinearAttention { attention: Arc::new(attention), causal: true, tape: None }
     }
 
     /// What computes.
@@ -63,16 +71,19 @@ impl<T: Precision> LinearAttention<T> {
     /// # Errors
     /// If shapes, types or devices do not fit.
     pub fn apply(&self, queries: &Tensor, keys: &Tensor, values: &Tensor) -> Result<Tensor> {
-        queries.apply_op3(keys, values, self.clone())
+        let has_gradient = [queries, keys, values].iter().any(|tensor| tensor.track_op());
+        let tape = has_gradient.then(Place::default);
+        queries.apply_op3(keys, values, LinearAttention { tape, ..self.clone() })
     }
 
     /// This operation with other features, say those of [`Redraw`](random_features::map::Redraw) at this step of training. Caches go on with
-    /// the features that they were made with.
+    /// the features that they were made with, and the operation with its own budget of tapes.
     ///
     /// # Errors
     /// If these are of another dimension.
     pub fn redrawn(&self, attention: Attention<T>) -> Result<Self> {
-        let other = LinearAttention { attention: Arc::new(attention), causal: self.causal };
+        let attention = Arc::new(attention.with_tape(self.attention.tape_budget()));
+        let other = LinearAttention { attention, causal: self.causal, tape: None };
         if other.dim() != self.dim() {
             bail!(
                 "features of dimension {} cannot stand in for those of dimension {}",
@@ -92,6 +103,43 @@ impl<T: Precision> LinearAttention<T> {
             bail!("only causal attention has a cache: bidirectional queries see tokens that are yet to come");
         }
         self.attention.state(batch, heads, d_v).map(Cache::new).map_err(Error::wrap)
+    }
+
+    /// What attention gives, with a tape in its place if it has one.
+    fn forward<E: TokenElement<T>>(&self, heads: &Heads<'_, E>) -> random_features::Result<Attended<T>> {
+        let LinearAttention { attention, causal, tape } = self;
+        if let Some(place) = tape {
+            let recorded = match causal {
+                true => attention.causal_recorded(heads),
+                false => attention.bidirectional_recorded(heads),
+            };
+            match recorded {
+                Ok((attended, tape)) => {
+                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(tape);
+                    return Ok(attended);
+                }
+                // Without gradients there are outputs yet.
+                Err(random_features::Error::Unsupported { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if *causal { attention.causal(heads) } else { attention.bidirectional(heads) }
+    }
+
+    /// The gradients, from the tape if it is in its place.
+    fn backward<E: TokenElement<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        upstream: &ArrayView4<'_, T>,
+    ) -> random_features::Result<Gradients<T>> {
+        let LinearAttention { attention, causal, tape } = self;
+        let tape =
+            tape.as_ref().and_then(|place| place.lock().unwrap_or_else(PoisonError::into_inner).take());
+        match tape {
+            Some(tape) => tape.backward(heads, upstream),
+            None if *causal => attention.causal_backward(heads, upstream),
+            None => attention.bidirectional_backward(heads, upstream),
+        }
     }
 }
 
@@ -158,9 +206,7 @@ impl<T: Precision> Reader<T> for Forward<'_, T> {
 
     fn read<E: Entry<T>>(self, [q, k, v]: [ArrayView4<'_, E>; 3]) -> Result<Self::Output> {
         let heads = Heads::new(&q, &k, &v).map_err(Error::wrap)?;
-        let LinearAttention { attention, causal } = self.0;
-        let attended = if *causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
-        let output = attended.map_err(Error::wrap)?.output;
+        let output = self.0.forward(&heads).map_err(Error::wrap)?.output;
         let shape = Shape::from(output.dim());
         Ok((E::to_cpu_storage_owned(entries(output)), shape))
     }
@@ -178,15 +224,9 @@ impl<T: Precision> Reader<T> for Backward<'_, T> {
 
     fn read<E: Entry<T>>(self, [q, k, v]: [ArrayView4<'_, E>; 3]) -> Result<[Tensor; 3]> {
         let heads = Heads::new(&q, &k, &v).map_err(Error::wrap)?;
-        let LinearAttention { attention, causal } = self.operation;
         let upstream = self.output_gradients.storage_and_layout();
         let upstream = views::view::<T>("gradients of outputs", views::part(&upstream)?)?;
-        let gradients = if *causal {
-            attention.causal_backward(&heads, &upstream)
-        } else {
-            attention.bidirectional_backward(&heads, &upstream)
-        };
-        let gradients = gradients.map_err(Error::wrap)?;
+        let gradients = self.operation.backward(&heads, &upstream).map_err(Error::wrap)?;
         let [q, k, v] = [gradients.queries, gradients.keys, gradients.values].map(tensor::<T, E>);
         Ok([q?, k?, v?])
     }

@@ -34,7 +34,7 @@ mod judge;
 mod usual;
 
 pub use self::decode::CausalState;
-pub use self::gradient::Gradients;
+pub use self::gradient::{Gradients, Tape};
 pub(crate) use self::input::TokenScale;
 pub use self::input::{Attended, Attention, Heads, TokenElement};
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

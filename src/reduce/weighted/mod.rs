@@ -107,6 +107,16 @@ impl<T: Real> WeightedSums<T> {
         targets.div_ceil(panel_width::<T>()).saturating_mul(panel_width::<T>())
     }
 
+    /// The bytes of sums in panels.
+    pub fn bytes_of(features: usize, targets: usize) -> usize {
+        Self::lanes(targets).saturating_add(2).saturating_mul(size_of::<f64>()).saturating_mul(features)
+    }
+
+    /// The bytes of these sums.
+    pub fn bytes(&self) -> usize {
+        [&self.reference, &self.weights, &self.sums].iter().map(|part| size_of_val(&part[..])).sum()
+    }
+
     /// Makes the sums empty.
     pub fn clear(&mut self) {
         self.reference.fill(f64::NEG_INFINITY);

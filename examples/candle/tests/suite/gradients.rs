@@ -1,7 +1,7 @@
 //! Outputs and gradients beside candle's autograd of the naive composition.
 
 use candle_core::{DType, Tensor, Var};
-use random_features_candle::Precision;
+use random_features_candle::{LinearAttention, Precision};
 
 use crate::common::{DIM, Outcome, distance, linear, naive, numbers, with_gradients};
 
@@ -76,5 +76,33 @@ fn of_a_plain_sum() -> Outcome {
     // Weights of a query sum to 1.
     let total = found.sum_all()?.to_scalar::<f64>()?;
     assert!((total / (2 * 30 * DIM) as f64 - 1.0).abs() < 1e-12);
+    Ok(())
+}
+
+/// A second backward pass finds no tape, and a budget of 0 leaves none: gradients have the same bits.
+#[test]
+fn have_the_same_bits_with_and_without_a_tape() -> Outcome {
+    for causal in [false, true] {
+        let [q, k, v] = [1, 2, 4].map(|seed| numbers(&[1, 2, 130, DIM], DType::F32, seed));
+        let (q, k, v) = (Var::from_tensor(&q?)?, k?, v?);
+        let taped = linear::<f32>(causal)?;
+        let attention = taped.attention().clone().with_tape(0);
+        let plain = match causal {
+            true => LinearAttention::causal(attention),
+            false => LinearAttention::bidirectional(attention),
+        };
+        // Other features leave the budget as it is.
+        let plain = plain.redrawn(taped.attention().clone())?;
+        assert!(plain.attention().tape_budget() == 0 && taped.attention().tape_budget() > 0);
+        let mut found = Vec::new();
+        for operation in [taped, plain] {
+            let loss = operation.apply(&q, &k, &v)?.sqr()?.sum_all()?;
+            for _ in 0..2 {
+                let gradient = loss.backward()?.get(&q).cloned().ok_or(candle_core::Error::UnwrapNone)?;
+                found.push(gradient.flatten_all()?.to_vec1::<f32>()?);
+            }
+        }
+        assert!(found.iter().all(|gradient| *gradient == found[0] && gradient.iter().any(|v| *v != 0.0)));
+    }
     Ok(())
 }

@@ -215,6 +215,7 @@ impl<T: Real> Head<T> {
             sees: sequence.open(),
             position: length.saturating_sub(1),
             others: None,
+            estimated: None,
             sink: &mut Outputs { rows, normalised: setup.normalised },
             report: &mut |_| positive = false,
         };

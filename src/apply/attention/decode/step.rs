@@ -3,7 +3,7 @@
 use ndarray::{Array3, ArrayRef3, ArrayView2, Axis, CowArray, Ix2, Ix3};
 
 use super::super::features::Setup;
-use super::super::input::{Attended, KeyRun, Numbers, TokenElement, check_multiple, check_shape};
+use super::super::input::{Attended, KeyRun, Numbers, QueryRun, TokenElement, check_multiple, check_shape};
 use super::super::linear::Worker;
 use super::head::{CausalPairs, Head};
 use super::state::CausalState;
@@ -174,7 +174,8 @@ impl<T: Real> CausalState<T> {
                     push(setup, pairs, heads, tokens.rows(first..first + count), worker);
                 }
                 if let Some(queries) = queries {
-                    worker.read_queries(setup, queries.rows.rows(first * group..(first + count) * group));
+                    let own = queries.rows.rows(first * group..(first + count) * group);
+                    worker.read_queries(setup, QueryRun::new(own, [0; 3]));
                     let (own, rest) = out.split_at_mut(count * group * d_v);
                     let lost = answers(setup, pairs, heads, worker, own);
                     rows.extend(lost.into_iter().map(|i| first * group + i));

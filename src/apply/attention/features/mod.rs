@@ -2,6 +2,7 @@
 
 mod chunk;
 mod key_weights;
+mod lifted;
 mod setup;
 mod tokens;
 

@@ -1,43 +1,25 @@
 //! [`Tokens`]: queries or keys of a run of tokens as points, and their features.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::super::input::{KeyRun, Numbers};
+use super::super::input::{KeptRows, KeyRun, Lifted, Numbers, QueryRun};
 use super::setup::Setup;
 use crate::Real;
-use crate::engine::{Batch, Form, MapPlan, Program, Scratch, Side};
-use crate::numeric::special::largest;
-use crate::numeric::{self, Isa, matrix_view};
-use crate::reduce::{LogRow, Precision, least};
-
-/// Whether all features of a map are exponentials that this crate computes, none of them a user's.
-fn is_own<T: Real>(program: &Program<T>) -> bool {
-    let mut own = program.facts().logarithms;
-    program.plan().each_leaf(&mut |leaf| own &= !matches!(leaf, MapPlan::Foreign(..)));
-    own
-}
-
-/// Divides values by a power of two so that the largest lies between ½ and 1, unless it is already between ¼ and 1; returns the
-/// logarithm of the divisor.
-fn level<T: Real>(values: &mut [T]) -> f64 {
-    let largest = numeric::max_abs(Isa::best(), values).widen();
-    if largest == 0.0 || !largest.is_finite() || (0.25..=1.0).contains(&largest) {
-        return 0.0;
-    }
-    let (_, exponent) = libm::frexp(largest);
-    values.iter_mut().for_each(|v| *v = T::narrow(libm::ldexp(v.widen(), -exponent)));
-    f64::from(exponent) * std::f64::consts::LN_2
-}
+use crate::engine::{Batch, Form, Scratch, Side};
+use crate::numeric::matrix_view;
+use crate::reduce::{LogRow, Precision};
 
 /// Queries or keys of a run of tokens.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Tokens<T> {
     points: Vec<T>,
-    features: Batch<T>,
+    /// The features as they are kept for others too, until one is changed here.
+    lifted: Arc<Lifted<T>>,
     /// Features in the map's best form of the rows `logged`, computed when one of them first needs them.
     logs: Batch<T>,
     logged: Range<usize>,
-    /// How well `T` holds the features of each row, in all blocks.
+    /// How well `T` holds the features of each row, in all blocks and with its factor.
     precision: Vec<Precision>,
     /// ln of factors of the features, which are in the scales of `precision`; none if all factors are 1.
     shifts: Vec<f64>,
@@ -50,17 +32,17 @@ impl<T: Real> Tokens<T> {
 
     /// All features, tokens × D.
     pub fn features(&self) -> &[T] {
-        &self.features.values()[..self.len() * self.width()]
+        &self.lifted.features.values()[..self.len() * self.width()]
     }
 
     /// D.
     pub fn width(&self) -> usize {
-        self.features.width()
+        self.lifted.features.width()
     }
 
     /// The features of row `i`.
     pub fn row(&self, i: usize) -> &[T] {
-        self.features.row(i).values
+        self.lifted.features.row(i).values
     }
 
     /// How well `T` holds the features of row `i`.
@@ -103,16 +85,81 @@ impl<T: Real> Tokens<T> {
 
     /// Reads the tokens `x`.
     pub fn fill(&mut self, setup: Setup<'_, T>, side: Side, x: Numbers<'_, T>, scratch: &mut Scratch<T>) {
-        setup.reading.points(x, &mut self.points);
-        self.lift(setup, side, x.nrows(), scratch);
+        self.fill_kept(setup, side, (x, KeptRows::default()), scratch);
     }
 
     /// Reads keys.
     pub fn read_keys(&mut self, setup: Setup<'_, T>, run: KeyRun<'_, T>, scratch: &mut Scratch<T>) {
-        self.fill(setup, setup.summed_side(), run.keys, scratch);
+        self.fill_kept(setup, setup.summed_side(), (run.keys, run.kept), scratch);
         if let Some(shifts) = run.shifts {
             self.shift(shifts.iter().copied());
         }
+    }
+
+    /// Reads queries.
+    pub fn read_queries(&mut self, setup: Setup<'_, T>, run: QueryRun<'_, T>, scratch: &mut Scratch<T>) {
+        self.fill_kept(setup, setup.reading_side(), (run.rows, run.kept), scratch);
+    }
+
+    /// Reads tokens, whose features are taken from where they are kept, or are kept there.
+    fn fill_kept(
+        &mut self,
+        setup: Setup<'_, T>,
+        side: Side,
+        (x, kept): (Numbers<'_, T>, KeptRows<'_, T>),
+        scratch: &mut Scratch<T>,
+    ) {
+        let n = x.nrows();
+        setup.reading.points(x, &mut self.points);
+        if let Some(lifted) = self.shared(setup, side, (n, kept), scratch) {
+            self.lifted = Arc::clone(lifted);
+        } else if !self.gather(kept, n) {
+            self.lift(setup, side, n, scratch);
+        }
+        self.begin(n);
+    }
+
+    /// The features of a run that begins with these `n` rows, computed if they are not there yet. `None` if the rows begin no run, or one
+    /// that was kept with fewer rows.
+    fn shared<'a>(
+        &self,
+        setup: Setup<'_, T>,
+        side: Side,
+        (n, kept): (usize, KeptRows<'a, T>),
+        scratch: &mut Scratch<T>,
+    ) -> Option<&'a Arc<Lifted<T>>> {
+        let run = kept.run(n)?;
+        let lifted = run.lifted.get().unwrap_or_else(|| {
+            let mut lifted = Lifted::default();
+            lifted.fill(setup.program, side, (n, &self.points), scratch);
+            run.lifted.get_or_init(|| Arc::new(lifted))
+        });
+        // Another thread may have been first, with fewer rows.
+        (lifted.precision.len() >= n).then_some(lifted)
+    }
+
+    /// Takes the features of `n` rows from where they are kept. False if those of a row are not.
+    fn gather(&mut self, kept: KeptRows<'_, T>, n: usize) -> bool {
+        let Some((first, _)) = kept.lifted(0).filter(|_| n > 0) else { return false };
+        let own = self.own();
+        own.features.resize_like(&first.features, n);
+        own.precision.clear();
+        (0..n).all(|i| {
+            let Some((from, row)) = kept.lifted(i) else { return false };
+            let (features, to) = (from.features.row(row), own.features.row_mut(i));
+            to.values.copy_from_slice(features.values);
+            to.log_scales.copy_from_slice(features.log_scales);
+            own.precision.push(from.precision[row]);
+            true
+        })
+    }
+
+    /// Features that are nobody else's, to be written anew.
+    fn own(&mut self) -> &mut Lifted<T> {
+        if Arc::get_mut(&mut self.lifted).is_none() {
+            self.lifted = Arc::default();
+        }
+        Arc::make_mut(&mut self.lifted)
     }
 
     /// Reads the points of tokens alone, without features.
@@ -127,30 +174,34 @@ impl<T: Real> Tokens<T> {
     pub fn fill_points(&mut self, setup: Setup<'_, T>, side: Side, points: &[T], scratch: &mut Scratch<T>) {
         self.points.clear();
         self.points.extend_from_slice(points);
-        self.lift(setup, side, points.len() / setup.program.facts().dim, scratch);
+        let n = points.len() / setup.program.facts().dim;
+        self.lift(setup, side, n, scratch);
+        self.begin(n);
     }
 
-    /// The features of `n` points.
-    fn lift(&mut self, Setup { program, .. }: Setup<'_, T>, side: Side, n: usize, scratch: &mut Scratch<T>) {
+    /// Computes the features of `n` points.
+    fn lift(&mut self, setup: Setup<'_, T>, side: Side, n: usize, scratch: &mut Scratch<T>) {
+        let points = std::mem::take(&mut self.points);
+        self.own().fill(setup.program, side, (n, &points), scratch);
+        self.points = points;
+    }
+
+    /// Begins with the first `n` rows of the features.
+    fn begin(&mut self, n: usize) {
         self.precision.clear();
+        self.precision.extend_from_slice(&self.lifted.precision[..n]);
         self.shifts.clear();
         self.logged = 0..0;
-        let points = matrix_view(n, program.facts().dim, &self.points);
-        self.features.fill(program, side, Form::Values, points.into(), scratch);
-        let own = is_own(program);
-        for i in 0..n {
-            let precision = self.flatten(program, own, i);
-            self.precision.push(precision);
-        }
     }
 
     /// Appends row `i` of others, of the same map and side, to rows that were appended, of which there are never more than
     /// `most`.
     pub fn push(&mut self, other: &Self, i: usize, most: usize) {
         if self.precision.is_empty() {
-            self.features.resize_like(&other.features, most);
+            self.own().features.resize_like(&other.lifted.features, most);
         }
-        self.features.row_mut(self.precision.len()).values.copy_from_slice(other.row(i));
+        let features = &mut Arc::make_mut(&mut self.lifted).features;
+        features.row_mut(self.precision.len()).values.copy_from_slice(other.row(i));
         self.points.extend_from_slice(other.point(i));
         self.precision.push(other.precision(i));
         self.shifts.extend(other.shifts.get(i));
@@ -167,48 +218,12 @@ impl<T: Real> Tokens<T> {
 
     /// ln of the scale of row `i` in each block of its values, as the map gives them.
     pub fn block_scales(&self, i: usize) -> &[f64] {
-        self.features.row(i).log_scales
-    }
-
-    /// Gives row `i` one scale for all its blocks, and looks for features that are 0 or small. `own` says that features are
-    /// [exponentials of this crate](is_own): at most 1, and not all far below it.
-    fn flatten(&mut self, program: &Program<T>, own: bool, i: usize) -> Precision {
-        let isa = Isa::best();
-        let row = self.features.row_mut(i);
-        let mut scale = largest(row.log_scales.iter().copied());
-        let (mut is_representable, mut has_zeros, mut small) = (true, false, T::infinity());
-        for (columns, own_scale) in program.blocks().iter().zip(&*row.log_scales) {
-            let values = &mut row.values[columns.clone()];
-            if *own_scale == f64::NEG_INFINITY {
-                values.fill(T::zero());
-                has_zeros |= !values.is_empty();
-                continue;
-            }
-            if *own_scale < scale {
-                let weight = (*own_scale - scale).exp();
-                is_representable &= weight >= least::<T>(true);
-                numeric::affine(isa, values, T::narrow(weight), &[]);
-            }
-            small = small.min(numeric::min_abs(isa, values));
-        }
-        if row.log_scales.iter().any(|scale| scale.is_nan()) {
-            (scale, is_representable) = (f64::NAN, false);
-        } else if own {
-            is_representable &= small.widen() >= least::<T>(has_zeros);
-        } else if scale > f64::NEG_INFINITY {
-            scale += level(row.values);
-            has_zeros |= small == T::zero();
-            is_representable &=
-                row.values.iter().all(|v| *v == T::zero() || v.widen().abs() >= least::<T>(true));
-            // All features are 0.
-            scale = if row.values.iter().all(|v| *v == T::zero()) { f64::NEG_INFINITY } else { scale };
-        }
-        Precision { scale, has_zeros, is_representable }
+        self.lifted.features.row(i).log_scales
     }
 
     /// Makes all features of row `i` 0.
     pub fn clear_row(&mut self, i: usize) {
-        self.features.row_mut(i).values.fill(T::zero());
+        Arc::make_mut(&mut self.lifted).features.row_mut(i).values.fill(T::zero());
         self.precision[i] = Precision::NOTHING;
     }
 

@@ -8,6 +8,7 @@ use super::super::linear::{Reader, Scan, Visible, estimates_after, read, read_su
 use super::super::pairs::Ring;
 use super::cotangents::Cotangents;
 use super::gradients::Gradients;
+use super::kept_job::KeptJob;
 use super::keys::{KeyPart, KeySums, Summed};
 use super::pairs::pull_pairs;
 use super::residuals::{Parameters, Residuals, add_residuals, residuals};
@@ -29,10 +30,11 @@ pub(super) struct Backward<'j, 'a, T> {
 }
 
 impl<'a, T: Real> Backward<'a, 'a, T> {
-    /// The jobs of all heads, in order.
+    /// The jobs of all heads, in order, with what is kept of each, if anything is.
     pub fn jobs<E: TokenElement<T>>(
         heads: &'a Heads<'_, E>,
         output_gradients: ArrayView4<'a, T>,
+        kept: &'a [KeptJob<T>],
         Gradients { queries, keys, values }: &'a mut Gradients<T>,
     ) -> Vec<Self> {
         let [of_keys, of_values] = [keys, values].map(|all| heads.parts_of_keys(all.view_mut()));
@@ -43,11 +45,15 @@ impl<'a, T: Real> Backward<'a, 'a, T> {
         };
         let parts = of_queries.into_iter().zip(of_keys.into_iter().zip(of_values));
         let jobs = heads.jobs().into_iter().zip(parts);
-        jobs.map(|(job, (of_queries, (of_keys, of_values)))| {
-            let upstream = job.queries.iter().map(upstream).collect();
-            Backward { job, upstream, of_queries, of_keys, of_values }
-        })
-        .collect()
+        jobs.enumerate()
+            .map(|(i, (mut job, (of_queries, (of_keys, of_values))))| {
+                if let Some(kept) = kept.get(i) {
+                    kept.lend(&mut job, true);
+                }
+                let upstream = job.queries.iter().map(upstream).collect();
+                Backward { job, upstream, of_queries, of_keys, of_values }
+            })
+            .collect()
     }
 }
 
@@ -65,7 +71,7 @@ impl<T: Real> Backward<'_, '_, T> {
         let Backward { job: Job { keys, queries, .. }, upstream, of_keys, of_values, .. } = self;
         let mut sums = KeySums { of_keys, of_values, fresh: true };
         for ((queries, upstream), summaries) in queries.into_iter().zip(upstream).zip(&summaries) {
-            let summed = Summed::new(queries.rows.reborrow(), upstream, summaries);
+            let summed = Summed::new(queries.reborrow(), upstream, summaries);
             let part = KeyPart { setup, keys: keys.reborrow(), queries: summed.run(), threads };
             part.through_features(&mut sums, &mut parameters);
             if let Some(reading) = of_pairs {

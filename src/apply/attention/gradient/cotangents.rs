@@ -223,15 +223,12 @@ fn add_weights<T: Real>(features: &mut [T], weight: f64, sums: &RunSums<T>, rest
     if rest == 0.0 {
         return features.fill(T::zero());
     }
-    let pairs = features.iter_mut().zip(&sums.weights);
-    pairs.for_each(|(own, sum)| *own = T::narrow(rest * (own.widen() + weight * sum)));
+    numeric::add_weighted(Isa::best(), features, rest, weight, &sums.weights);
 }
 
 /// Multiplies by e^log; what is 0 stays so, however large the factor.
 fn scale<T: Real>(values: &mut [T], log: f64) {
     // By halves, so that the factor does not leave the range before the result does. Saturated, so that a feature that is 0 has no part
     // in a gradient, however large its cotangent.
-    let half = (0.5 * log).exp();
-    let times = |v: f64| if v == 0.0 && !half.is_nan() { 0.0 } else { v * half * half };
-    values.iter_mut().for_each(|v| *v = T::saturated(times(v.widen())));
+    numeric::scale_twice(Isa::best(), values, (0.5 * log).exp());
 }

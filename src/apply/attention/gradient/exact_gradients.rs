@@ -80,7 +80,7 @@ impl ExactAttention {
     ) -> Result<Gradients<T>> {
         let mut gradients = Gradients::zeros(heads)?;
         check_packed::<T, E>(heads)?;
-        let jobs = Backward::jobs(heads, output_gradients.view(), &mut gradients);
+        let jobs = Backward::jobs(heads, output_gradients.view(), &[], &mut gradients);
         self.pull_back(jobs, self.scale_of(heads), causal);
         // What was stopped has left out the rest.
         progress::check().map(|()| gradients)
@@ -112,7 +112,7 @@ fn pull_back<T: Real>(
             let sees = |i: usize| 0..if causal { rows.start + i + 1 } else { usize::MAX };
             going_on(&key_blocks).for_each(|block| see(block, &sees));
         });
-        let summed = Summed::new(queries.rows.reborrow(), upstream.view(), &summaries);
+        let summed = Summed::new(queries.reborrow(), upstream.view(), &summaries);
         let query_blocks = blocks(&query_reading, summed.run());
         sums.add(|out| {
             let tokens = key_gradients(keys.reborrow(), out, None);

@@ -78,7 +78,7 @@ impl<T: Real> KeyPart<'_, '_, T> {
                 let pool = Pool::default();
                 let gradients = key_gradients(keys.reborrow(), out, residuals);
                 let reader = Reader {
-                    queries: QueryRun { rows: keys.keys.reborrow(), origin: [0; 3], position: 0 },
+                    queries: QueryRun { kept: keys.kept, ..QueryRun::new(keys.keys.reborrow(), [0; 3]) },
                     others: None,
                     sink: Box::new(GradientSink::new(gradients, setup.normalised, &pool)),
                 };
@@ -182,7 +182,7 @@ impl<T: Real> KeySums<'_, T> {
 
 /// Queries as keys that are summed up: with the features φ/N and the values \[g, −g·o\].
 pub(super) struct Summed<'a, T> {
-    queries: Numbers<'a, T>,
+    queries: QueryRun<'a, T>,
     values: Array2<T>,
     /// Whether queries have an output.
     mask: Array1<bool>,
@@ -190,7 +190,7 @@ pub(super) struct Summed<'a, T> {
 }
 
 impl<'a, T: Real> Summed<'a, T> {
-    pub fn new(queries: Numbers<'a, T>, upstream: ArrayView2<'_, T>, summaries: &'a Array2<f64>) -> Self {
+    pub fn new(queries: QueryRun<'a, T>, upstream: ArrayView2<'_, T>, summaries: &'a Array2<f64>) -> Self {
         let targets = upstream.ncols();
         let mut values = Array2::zeros((upstream.nrows(), targets + 1));
         values.slice_mut(s![.., ..targets]).assign(&upstream);
@@ -202,7 +202,9 @@ impl<'a, T: Real> Summed<'a, T> {
     /// The queries in place of keys.
     pub fn run(&self) -> KeyRun<'_, T> {
         let (mask, shifts) = (Some(self.mask.view()), Some(self.summaries.column(0)));
-        KeyRun { keys: self.queries.reborrow(), values: Numbers::Own(self.values.view()), mask, shifts }
+        let QueryRun { rows, kept, .. } = self.queries.reborrow();
+        let run = KeyRun::new(rows, Numbers::Own(self.values.view()));
+        KeyRun { mask, shifts, kept: kept.without_estimates(), ..run }
     }
 }
 

@@ -8,6 +8,7 @@ use super::super::linear::Shrinking;
 use super::super::pairs::{KeySplit, Neighbours};
 use super::backward::Backward;
 use super::gradients::{Gradients, check_upstream};
+use super::kept_job::KeptJob;
 use super::residuals::Parameters;
 use super::shrunk::{before_shrinking, through_mean};
 use crate::Real;
@@ -36,8 +37,9 @@ impl<T: Real> Attention<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
-    /// Nothing of the forward pass is needed: features and sums are computed again. These are the gradients of the estimate, not
-    /// estimates of those of exact attention, to which they tend as features become many.
+    /// Nothing of the forward pass is needed: features and sums are computed again. A [tape](Attention::bidirectional_recorded) of the
+    /// forward pass spares that, and gives the same bits. These are the gradients of the estimate, not estimates of those of exact
+    /// attention, to which they tend as features become many.
     ///
     /// # Definition
     /// There are weights pᵢⱼ = K̂(qᵢ, kⱼ)/Nᵢ, normalisers Nᵢ = Σⱼ K̂(qᵢ, kⱼ), outputs oᵢ = Σⱼ pᵢⱼ vⱼ and gradients gᵢ with respect to these.
@@ -62,9 +64,10 @@ impl<T: Real> Attention<T> {
     /// beside the largest of their token are left out. Results are bit-identical on any number of threads.
     ///
     /// # Cost
-    /// Three times the multiplications of the forward pass, O(L m (d + d_v)), and O(d + d_v) for each pair with an exact weight. Beyond
-    /// inputs and gradients, memory holds for each head at work features and sums as in the forward pass, and d_v + 8 numbers for each
-    /// query. With grouped queries or exact pairs it holds the gradients of the head's tokens and values once more.
+    /// Three times the multiplications of the forward pass, O(L m (d + d_v)), and O(d + d_v) for each pair with an exact weight. A
+    /// [tape](super::super::Tape) spares half of the former. Beyond inputs and gradients, memory holds for each head at work features and
+    /// sums as in the forward pass, and d_v + 8 numbers for each query. With grouped queries or exact pairs it holds the gradients of the
+    /// head's tokens and values once more.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
@@ -79,8 +82,7 @@ impl<T: Real> Attention<T> {
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
     ) -> Result<Gradients<T>> {
-        self.check_backward(heads, output_gradients)?;
-        Ok(self.backward(heads, output_gradients, false, false)?.0)
+        Ok(self.backward(heads, output_gradients, (false, &[]), false)?.0)
     }
 
     /// The [gradients](Attention::bidirectional_backward) with respect to queries, keys and values, and those with respect to the
@@ -113,8 +115,7 @@ impl<T: Real> Attention<T> {
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
     ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
-        self.check_backward(heads, output_gradients)?;
-        self.backward(heads, output_gradients, false, true)
+        self.backward(heads, output_gradients, (false, &[]), true)
     }
 
     /// The gradients of a loss with respect to queries, keys and values of [causal](Attention::causal) attention, from its gradient with
@@ -132,8 +133,7 @@ impl<T: Real> Attention<T> {
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
     ) -> Result<Gradients<T>> {
-        self.check_causal_backward(heads, output_gradients)?;
-        Ok(self.backward(heads, output_gradients, true, false)?.0)
+        Ok(self.backward(heads, output_gradients, (true, &[]), false)?.0)
     }
 
     /// The [gradients](Attention::causal_backward) with respect to queries, keys and values of causal attention, and those with respect to
@@ -147,48 +147,49 @@ impl<T: Real> Attention<T> {
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
     ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
-        self.check_causal_backward(heads, output_gradients)?;
-        self.backward(heads, output_gradients, true, true)
+        self.backward(heads, output_gradients, (true, &[]), true)
     }
 
-    fn check_causal_backward<E>(
+    fn check_backward<E>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
+        causal: bool,
     ) -> Result<()> {
-        self.check_backward(heads, output_gradients)?;
-        heads.check_causal()?;
-        self.check_causal()
-    }
-
-    fn check_backward<E>(&self, heads: &Heads<'_, E>, output_gradients: &ArrayRef<T, Ix4>) -> Result<()> {
         self.check_inputs(heads)?;
         check_upstream(heads, output_gradients)?;
-        self.check_differentiable()
+        self.check_differentiable()?;
+        if causal {
+            heads.check_causal()?;
+            self.check_causal()?;
+        }
+        Ok(())
     }
 
     /// Refuses what has no backward pass.
     #[inline(never)]
-    fn check_differentiable(&self) -> Result<()> {
+    pub(super) fn check_differentiable(&self) -> Result<()> {
         let sides = [Side::X, Side::Y];
         let known = |map: &Map<T>| sides.iter().all(|side| has_gradients(map.program().plan(), *side));
         let what = "gradients of attention with a map that does not implement FeatureMap::pull_back";
         if self.maps.iter().all(known) { Ok(()) } else { Err(Error::Unsupported { what }) }
     }
 
-    fn backward<E: TokenElement<T>>(
+    /// The gradients of tokens and, if they are asked for, of parameters, with what a forward pass has kept of each job.
+    pub(super) fn backward<E: TokenElement<T>>(
         &self,
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
-        causal: bool,
+        (causal, kept): (bool, &[KeptJob<T>]),
         with_parameters: bool,
     ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.check_backward(heads, output_gradients, causal)?;
         self.check_work(heads)?;
         let mut gradients = Gradients::zeros(heads)?;
         if with_parameters {
             self.check_residuals(heads)?;
         }
-        let jobs = Backward::jobs(heads, output_gradients.view(), &mut gradients);
+        let jobs = Backward::jobs(heads, output_gradients.view(), kept, &mut gradients);
         let parameters = if with_parameters {
             self.run_backward_with_parameters(jobs, causal)?
         } else {

@@ -10,6 +10,7 @@ mod backward;
 mod cotangents;
 mod exact_gradients;
 mod gradients;
+mod kept_job;
 mod keys;
 mod linear_gradients;
 mod pairs;
@@ -18,5 +19,7 @@ mod roles;
 mod rows;
 mod shrunk;
 mod sink;
+mod tape;
 
 pub use self::gradients::Gradients;
+pub use self::tape::Tape;

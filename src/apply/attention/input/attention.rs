@@ -42,7 +42,8 @@ use crate::once::once;
 ///
 /// Begin with 256 features at d = 64, or 64 while a model trains with them. [`error_report`](Attention::error_report) says for a sample
 /// of your tokens what error to expect, and [`choose`](Attention::choose) whether exact attention is cheaper.
-/// [`state`](Attention::state) decodes token by token, and [`causal_backward`](Attention::causal_backward) gives gradients.
+/// [`state`](Attention::state) decodes token by token. [`causal_backward`](Attention::causal_backward) gives gradients, and
+/// [`causal_recorded`](Attention::causal_recorded) gives outputs and a tape that makes them cheaper.
 ///
 /// # Definition
 /// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k). The scale s is 1/√d unless
@@ -94,11 +95,16 @@ pub struct Attention<T: Real> {
     pub(in super::super) exact: KeyChoice,
     pub(in super::super) window: Window,
     pub(in super::super) shrinkage: Shrinkage,
+    /// The most bytes of a [tape](super::super::Tape).
+    pub(in super::super) tape: usize,
     /// The maps' programs, without factors of queries that the normaliser cancels.
     pub(in super::super) programs: Vec<Program<T>>,
 }
 
 impl<T: Real> Attention<T> {
+    /// The most bytes of a tape, unless stated otherwise.
+    const TAPE: usize = 256_000_000;
+
     /// Attention with a map of yours for all heads, and logits q·k/√d.
     ///
     /// ```
@@ -154,6 +160,7 @@ impl<T: Real> Attention<T> {
             exact: KeyChoice::None,
             window: Window::default(),
             shrinkage: Shrinkage::default(),
+            tape: Self::TAPE,
             programs: Vec::new(),
         };
         Ok(attention.prepared())
@@ -162,10 +169,16 @@ impl<T: Real> Attention<T> {
     /// With the programs that the options ask for.
     #[inline(never)]
     pub(in super::super) fn prepared(mut self) -> Self {
-        let bare = self.normalised && self.exact == KeyChoice::None && self.window.is_none();
-        let program = |map: &Map<T>| if bare { map.program().bare(Side::X) } else { map.program().clone() };
+        let program = |map: &Map<T>| {
+            if self.may_leave_factors() { map.program().bare(Side::X) } else { map.program().clone() }
+        };
         self.programs = self.maps.iter().map(program).collect();
         self
+    }
+
+    /// Whether outputs do without factors of queries, since normalisers cancel them.
+    pub(in super::super) fn may_leave_factors(&self) -> bool {
+        self.normalised && self.exact == KeyChoice::None && self.window.is_none()
     }
 
     /// Sets the scale: logits are q·k·`scale` instead of q·k/√d; after [`with_cosine`](Attention::with_cosine) they are `scale` times

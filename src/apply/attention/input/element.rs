@@ -137,11 +137,12 @@ impl<'a, T: Real> Numbers<'a, T> {
 
     /// Appends all numbers times a factor, row by row.
     pub fn read(&self, factor: T, to: &mut Vec<T>) {
-        of_numbers!(self, |x, convert| for row in x.rows() {
-            match row.to_slice() {
+        of_numbers!(self, |x, convert| match x.to_slice() {
+            Some(all) => to.extend(all.iter().map(|v| convert(*v) * factor)),
+            None => x.rows().into_iter().for_each(|row| match row.to_slice() {
                 Some(row) => to.extend(row.iter().map(|v| convert(*v) * factor)),
                 None => to.extend(row.iter().map(|v| convert(*v) * factor)),
-            }
+            }),
         })
     }
 }

@@ -32,7 +32,7 @@ pub struct Heads<'a, E> {
     pub(in super::super) queries: ArrayView4<'a, E>,
     pub(in super::super) keys: ArrayView4<'a, E>,
     pub(in super::super) values: ArrayView4<'a, E>,
-    pub(super) mask: Option<ArrayView2<'a, bool>>,
+    pub(in super::super) mask: Option<ArrayView2<'a, bool>>,
     /// Where sequences begin and end, if a batch is many of them.
     pub(super) offsets: Option<(&'a [usize], &'a [usize])>,
 }

@@ -1,6 +1,7 @@
 //! [`Job`]: the part of attention that one head of keys has to do for one sequence; [`Heads`] are cut into such jobs.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use ndarray::{
     ArrayView, ArrayView1, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, Dimension,
@@ -9,6 +10,8 @@ use ndarray::{
 
 use super::element::{Numbers, TokenElement};
 use super::heads::Heads;
+use super::kept::KeptRows;
+use crate::reduce::WeightedSums;
 use crate::{Real, threads};
 
 /// Tokens of a chunk. For each token, products with keys of its chunk cost in proportion to this, and updates of sums in inverse
@@ -32,6 +35,10 @@ pub(in super::super) struct KeyRun<'a, T> {
     pub mask: Option<ArrayView1<'a, bool>>,
     /// ln of a factor of the features of each key; none if all factors are 1.
     pub shifts: Option<ArrayView1<'a, f64>>,
+    /// Where the features of the keys are kept.
+    pub kept: KeptRows<'a, T>,
+    /// Where the sums over all these keys are kept.
+    pub sums: Option<&'a OnceLock<WeightedSums<T>>>,
 }
 
 /// Queries of one head that follow each other in a sequence.
@@ -42,6 +49,8 @@ pub(in super::super) struct QueryRun<'a, T> {
     pub origin: [usize; 3],
     /// The position of the first query in its sequence.
     pub position: usize,
+    /// Where the features of the queries are kept.
+    pub kept: KeptRows<'a, T>,
 }
 
 /// Rows that are cut in two, as often as threads share them.
@@ -109,7 +118,7 @@ impl<'a, E> Heads<'a, E> {
                 for (s, (run, _)) in ranges.iter().enumerate() {
                     let (rows, origin) = (queries.rows(run.clone()), [b, h, run.start]);
                     let job = first + self.key_head(h) * ranges.len() + s;
-                    jobs[job].queries.push(QueryRun { rows, origin, position: 0 });
+                    jobs[job].queries.push(QueryRun::new(rows, origin));
                 }
             }
         }
@@ -125,7 +134,7 @@ fn numbers<'a, T, E: TokenElement<T>>(x: &ArrayView4<'a, E>, batch: usize, head:
 impl<'a, T: Real> KeyRun<'a, T> {
     /// Keys of which all count.
     pub fn new(keys: Numbers<'a, T>, values: Numbers<'a, T>) -> Self {
-        KeyRun { keys, values, mask: None, shifts: None }
+        KeyRun { keys, values, mask: None, shifts: None, kept: KeptRows::default(), sums: None }
     }
 
     pub fn len(&self) -> usize {
@@ -141,14 +150,23 @@ impl<'a, T: Real> KeyRun<'a, T> {
     pub fn rows(self, run: Range<usize>) -> Self {
         let mask = self.mask.map(|mask| mask.slice_axis_move(Axis(0), run.clone().into()));
         let shifts = self.shifts.map(|shifts| shifts.slice_axis_move(Axis(0), run.clone().into()));
-        KeyRun { keys: self.keys.rows(run.clone()), values: self.values.rows(run), mask, shifts }
+        let kept = self.kept.skip(run.start);
+        KeyRun {
+            keys: self.keys.rows(run.clone()),
+            values: self.values.rows(run),
+            mask,
+            shifts,
+            kept,
+            sums: None,
+        }
     }
 
     /// The keys from the last to the first.
     pub fn reversed(self) -> Self {
         let mask = self.mask.map(|mask| mask.slice_move(s![..;-1]));
         let shifts = self.shifts.map(|shifts| shifts.slice_move(s![..;-1]));
-        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask, shifts }
+        let kept = self.kept.reversed(self.len());
+        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask, shifts, kept, sums: None }
     }
 
     /// The keys for a shorter time.
@@ -165,11 +183,17 @@ impl<'a, T: Real> KeyRun<'a, T> {
         'a: 'b,
     {
         let shifts = self.shifts.map(|shifts| shifts.reborrow());
-        KeyRun { keys: self.keys.reborrow(), values: self.values.reborrow(), mask, shifts }
+        let KeyRun { keys, values, kept, sums, .. } = self;
+        KeyRun { keys: keys.reborrow(), values: values.reborrow(), mask, shifts, kept, sums }
     }
 }
 
-impl<T: Real> QueryRun<'_, T> {
+impl<'a, T: Real> QueryRun<'a, T> {
+    /// Queries at the beginning of their sequence, of which nothing is kept.
+    pub fn new(rows: Numbers<'a, T>, origin: [usize; 3]) -> Self {
+        QueryRun { rows, origin, position: 0, kept: KeptRows::default() }
+    }
+
     pub fn len(&self) -> usize {
         self.rows.nrows()
     }
@@ -179,7 +203,8 @@ impl<T: Real> QueryRun<'_, T> {
     where
         Self: 'b,
     {
-        QueryRun { rows: self.rows.reversed().reborrow(), ..self.reborrow() }
+        let kept = self.kept.reversed(self.len());
+        QueryRun { rows: self.rows.reversed().reborrow(), kept, ..self.reborrow() }
     }
 
     /// The queries for a shorter time.
@@ -187,7 +212,7 @@ impl<T: Real> QueryRun<'_, T> {
     where
         Self: 'b,
     {
-        QueryRun { rows: self.rows.reborrow(), origin: self.origin, position: self.position }
+        QueryRun { rows: self.rows.reborrow(), ..self }
     }
 }
 
@@ -228,9 +253,10 @@ impl<T: Real> SplitRows for Numbers<'_, T> {
 
 impl<T: Real> SplitRows for QueryRun<'_, T> {
     fn split_rows(self, at: usize) -> (Self, Self) {
-        let QueryRun { rows, origin: [b, h, row], position } = self;
+        let QueryRun { rows, origin: [b, h, row], position, kept } = self;
         let (first, rest) = rows.split_rows(at);
-        let rest = QueryRun { rows: rest, origin: [b, h, row + at], position: position + at };
+        let rest =
+            QueryRun { rows: rest, origin: [b, h, row + at], position: position + at, kept: kept.skip(at) };
         (QueryRun { rows: first, ..self }, rest)
     }
 }

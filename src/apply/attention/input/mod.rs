@@ -8,6 +8,7 @@ mod element;
 mod exact_pairs;
 mod heads;
 mod job;
+mod kept;
 mod key_rows;
 mod lengthscale;
 mod output;
@@ -23,6 +24,7 @@ pub(super) use self::exact_pairs::{KeyChoice, Window};
 pub use self::heads::Heads;
 pub(super) use self::heads::check_multiple;
 pub(super) use self::job::{CHUNK, Job, KeyRun, QueryRun, SplitRows, cuts, split_runs, threads_of_each};
+pub(super) use self::kept::{Estimated, KeptRows, KeptRun, KeptTokens, Lifted};
 pub(super) use self::key_rows::KeyRows;
 #[cfg(feature = "serde")]
 pub(super) use self::key_rows::stored::StoredKeyRows;

@@ -2,6 +2,8 @@
 //!
 //! Once a watcher has stopped the work, loops leave out the rest; who called them says so to the user.
 
+use std::sync::OnceLock;
+
 use ndarray::{Array2, s};
 
 use super::super::features::Setup;
@@ -116,19 +118,24 @@ fn read_all<T: Real>(
     readers: Vec<Reader<'_, T>>,
     threads: usize,
 ) -> NonPositive {
-    let (features, targets) = (setup.program.width(), keys.values.ncols());
-    let mut state = WeightedSums::new(features, targets);
-    add_keys(setup, keys, &mut state, threads);
-    let mut ready = RunSums::default();
-    state.ready(&WeightedSums::new(features, targets), &mut ready);
+    let (own, mut ready) = (OnceLock::new(), RunSums::default());
+    let (kept, nothing) =
+        (keys.sums.unwrap_or(&own), || WeightedSums::new(setup.program.width(), keys.values.ncols()));
+    let state = kept.get().unwrap_or_else(|| {
+        // Nothing waits for a lock while threads are at work.
+        let mut state = nothing();
+        add_keys(setup, keys, &mut state, threads);
+        kept.get_or_init(|| state)
+    });
+    state.ready(&nothing(), &mut ready);
     let of_run = |worker: &mut Worker<T>, mut reader: Reader<'_, T>| {
         let (mut non_positive, [b, h, first]) = (NonPositive::new(), reader.queries.origin);
         if progress::is_stopped() {
             return non_positive;
         }
-        worker.read_queries(setup, reader.queries.rows);
+        worker.read_queries(setup, reader.queries.reborrow());
         let report = &mut |i| non_positive.push([b, h, first + i]);
-        worker.all_keys(setup, &state, &ready, &mut reader.request(usize::MAX, report));
+        worker.all_keys(setup, state, &ready, &mut reader.request(usize::MAX, report));
         non_positive
     };
     let of_head = |reader: Reader<'_, T>| Pool::default().map(reader.runs(CHUNK), of_run).concat();

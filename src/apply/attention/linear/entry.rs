@@ -92,7 +92,11 @@ impl<T: Real> Attention<T> {
 
     /// Writes the outputs of jobs.
     #[inline(never)]
-    fn attend(&self, jobs: Vec<JobWithOutputs<'_, T>>, causal: bool) -> Result<NonPositive> {
+    pub(in super::super) fn attend(
+        &self,
+        jobs: Vec<JobWithOutputs<'_, T>>,
+        causal: bool,
+    ) -> Result<NonPositive> {
         let threads = threads_of_each(jobs.len());
         let of_job = |(job, mut outputs): JobWithOutputs<'_, T>| {
             if progress::is_stopped() {
@@ -116,7 +120,8 @@ impl<T: Real> Attention<T> {
         progress::check().map(|()| non_positive)
     }
 
-    fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
+    /// Refuses heads and an array of outputs that do not fit.
+    pub(in super::super) fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
         self.check_inputs(heads)?;
         check_output(heads, out)?;
         self.check_work(heads)

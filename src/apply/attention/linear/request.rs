@@ -1,10 +1,12 @@
 //! [`Request`]: which queries a worker answers, and where what they read goes; [`VisibleKeys`]: the keys that they see.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use ndarray::ArrayViewMut2;
 
 use super::super::features::{Chunk, LogBuffers, Setup, Tokens};
+use super::super::input::Estimated;
 use super::sink::Sink;
 use crate::Real;
 use crate::reduce::{RunSums, WeightedSums};
@@ -44,6 +46,8 @@ pub(in super::super) struct Request<'a, T> {
     pub position: usize,
     /// Estimates from keys that are not visible here, a row for each query.
     pub others: Option<ArrayViewMut2<'a, f64>>,
+    /// Where estimates by products of features are kept.
+    pub estimated: Option<&'a OnceLock<Estimated<T>>>,
     /// Takes a row for each query.
     pub sink: &'a mut dyn Sink<T>,
     /// Takes the rows whose normaliser is not positive.

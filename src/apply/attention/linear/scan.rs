@@ -110,7 +110,9 @@ impl<'a, T: Real> Reader<'a, T> {
     pub fn request<'b>(&'b mut self, sees: usize, report: &'b mut dyn FnMut(usize)) -> Request<'b, T> {
         let queries = 0..self.queries.len();
         let others = self.others.as_mut().map(|others| others.view_mut());
-        Request { queries, sees, position: self.queries.position, others, sink: &mut *self.sink, report }
+        let QueryRun { position, kept, .. } = self.queries;
+        let estimated = kept.estimated(queries.len());
+        Request { queries, sees, position, others, estimated, sink: &mut *self.sink, report }
     }
 
     /// The queries in runs, each as long as `step` but for the last.

@@ -48,7 +48,7 @@ impl<T: Real> ChunkQueries<'_, T> {
         let mut non_positive = NonPositive::new();
         for reader in &mut self.readers {
             let [b, h, first] = reader.queries.origin;
-            worker.read_queries(setup, reader.queries.rows);
+            worker.read_queries(setup, reader.queries.reborrow());
             let report = &mut |i| non_positive.push([b, h, first + i]);
             if !worker.answer(setup, visible.reborrow(), reader.request(self.sees, report)) {
                 return None;

@@ -215,7 +215,7 @@ impl<T: Real> Sequence<T> {
         let (readers, sees) = scan.take_of(&run);
         for mut reader in readers {
             let [b, h, first] = reader.queries.origin;
-            worker.read_queries(setup, reader.queries.rows);
+            worker.read_queries(setup, reader.queries.reborrow());
             let report = &mut |i| non_positive.push([b, h, first + i]);
             self.answer(setup, reader.request(open + sees, report), worker);
         }

@@ -3,8 +3,11 @@
 //! Where no feature is lost to rounding, the outputs of a chunk are a few matrix products. Products take rows one by one, so a
 //! query has the same output, to the bit, in a chunk and alone.
 
+use std::ops::Range;
+use std::sync::OnceLock;
+
 use super::super::features::{Chunk, KeyWeights, LogBuffers, Setup, Tokens};
-use super::super::input::{KeyRows, KeyRun, Numbers, Undivided};
+use super::super::input::{Estimated, KeyRows, KeyRun, Numbers, QueryRun, Undivided};
 use super::finish::Finish;
 use super::request::{Request, SlowPath, VisibleKeys};
 use super::sink::ChunkRead;
@@ -24,7 +27,7 @@ pub(in super::super) struct Worker<T> {
     pub leaving: (KeyRows<T>, Vec<usize>),
     /// The scales of the keys that a query sees, relative to the largest.
     weights: KeyWeights<T>,
-    /// ln of the scale and the normaliser of each query of a panel.
+    /// ln of the scale and the normaliser of each query.
     estimates: Vec<(f64, f64)>,
     /// The products of queries and keys, queries × keys.
     scores: Vec<T>,
@@ -47,8 +50,8 @@ impl<T: Real> Worker<T> {
     }
 
     /// Reads queries.
-    pub fn read_queries(&mut self, setup: Setup<'_, T>, q: Numbers<'_, T>) {
-        self.queries.fill(setup, setup.reading_side(), q, &mut self.logs.scratch);
+    pub fn read_queries(&mut self, setup: Setup<'_, T>, run: QueryRun<'_, T>) {
+        self.queries.read_queries(setup, run, &mut self.logs.scratch);
     }
 
     /// How many queries were read.
@@ -91,45 +94,74 @@ impl<T: Real> Worker<T> {
         count: usize,
         request: &mut Request<'_, T>,
     ) {
+        let (targets, start, sees) = (request.sink.targets(), request.queries.start, request.sees);
+        if !self.recall(request, count) {
+            self.estimate(setup, (chunk, before), start..start + count, (sees, targets));
+            self.keep(request);
+        }
+        let each = self.out.chunks_exact_mut(targets).zip(&self.estimates);
+        for (i, (sums, &(scale, normaliser))) in each.enumerate() {
+            let seen = chunk.seen_before || chunk.has_any(sees + i);
+            if self.queries.precision(start + i).is_representable {
+                let scale = scale + request.sink.scale_of(&self.queries, start + i);
+                let estimate = Undivided { scale, normaliser, sums, seen };
+                self.finish.write(setup, estimate, i, request);
+            }
+        }
+        let read = ChunkRead { chunk, before, queries: &self.queries, first: start, count, sees };
+        request.sink.see_chunk(setup, read, &mut self.logs.scratch);
+    }
+
+    /// Estimates what some queries read of a chunk, of which the first sees so many keys, and of the sums before it.
+    fn estimate(
+        &mut self,
+        setup: Setup<'_, T>,
+        (chunk, before): (&Chunk<T>, &RunSums<T>),
+        queries: Range<usize>,
+        (sees, targets): (usize, usize),
+    ) {
         let (isa, width, features) = (Isa::best(), panel_width::<T>(), setup.program.width());
-        let (targets, start) = (request.sink.targets(), request.queries.start);
-        let keys = (request.sees + count - 1).max(1);
-        let queries = &self.queries.features()[start * features..(start + count) * features];
+        let (count, keys) = (queries.len(), (sees + queries.len() - 1).max(1));
+        let queries = &self.queries.features()[queries.start * features..queries.end * features];
         self.out.resize(count * targets, T::zero());
         self.scores.resize(count * keys, T::zero());
         product(isa, queries, features, before.sums.all(), &mut self.out, targets);
         self.weights.begin();
+        self.estimates.clear();
         // A panel of queries sees hardly more keys than its first.
         for first in (0..count).step_by(width) {
             let rows = first..count.min(first + width);
-            let ends = request.sees + rows.start..request.sees + rows.end;
+            let ends = sees + rows.start..sees + rows.end;
             let seen = ends.end - 1;
             let queries = &queries[rows.start * features..rows.end * features];
             let scores = &mut self.scores[rows.start * keys..rows.end * keys];
             let sums = &mut self.out[rows.start * targets..rows.end * targets];
             product(isa, queries, features, chunk.keys(seen), scores, keys);
             let each = queries.chunks_exact(features).zip(scores.chunks_exact_mut(keys));
-            self.estimates.clear();
-            for (((query, scores), sums), end) in each.zip(sums.chunks_exact_mut(targets)).zip(ends.clone()) {
+            for (((query, scores), sums), end) in each.zip(sums.chunks_exact_mut(targets)).zip(ends) {
                 let (near, far) = scores[..seen].split_at_mut(end);
                 far.fill(T::zero());
                 self.estimates.push(self.weights.weigh(chunk, before, query, near, sums));
             }
             add_product(isa, scores, keys, chunk.values(seen), sums, targets);
-            let each = sums.chunks_exact_mut(targets).zip(&self.estimates).zip(rows.zip(ends));
-            for ((sums, &(scale, normaliser)), (i, end)) in each {
-                let (query, seen) =
-                    (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
-                if query.is_representable {
-                    let scale = scale + request.sink.scale_of(&self.queries, start + i);
-                    let estimate = Undivided { scale, normaliser, sums, seen };
-                    self.finish.write(setup, estimate, i, request);
-                }
-            }
         }
-        let (queries, sees) = (&self.queries, request.sees);
-        let read = ChunkRead { chunk, before, queries, first: start, count, sees };
-        request.sink.see_chunk(setup, read, &mut self.logs.scratch);
+    }
+
+    /// Takes the estimates of `count` queries from where they are kept. False if they are not.
+    fn recall(&mut self, request: &Request<'_, T>, count: usize) -> bool {
+        let kept = request.estimated.and_then(OnceLock::get).filter(|kept| kept.estimates.len() == count);
+        kept.inspect(|kept| {
+            self.out.clone_from(&kept.sums);
+            self.estimates.clone_from(&kept.estimates);
+        })
+        .is_some()
+    }
+
+    /// Keeps the estimates, if there is room for them.
+    fn keep(&self, request: &Request<'_, T>) {
+        if let Some(room) = request.estimated {
+            room.get_or_init(|| Estimated { sums: self.out.clone(), estimates: self.estimates.clone() });
+        }
     }
 
     /// Answers all other queries, those from `fast` on and those whose features do not fit `T`, in `f64` from logarithms.
@@ -179,23 +211,35 @@ impl<T: Real> Worker<T> {
         ready: &RunSums<T>,
         request: &mut Request<'_, T>,
     ) {
-        let (isa, features, targets) = (Isa::best(), setup.program.width(), request.sink.targets());
+        let targets = request.sink.targets();
         self.finish.begin(setup, self.queries.points_of(request.queries.clone()), request);
-        self.out.resize(self.queries.len() * targets, T::zero());
-        product(isa, self.queries.features(), features, ready.sums.all(), &mut self.out, targets);
+        if !self.recall(request, self.queries.len()) {
+            self.estimate_all(ready, targets);
+            self.keep(request);
+        }
         for i in 0..self.queries.len() {
             let query = self.queries.precision(i);
             if !query.is_representable || !ready.precision.is_representable {
                 self.one_by_logarithms(setup, state, i, i, request);
                 continue;
             }
-            let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
-            let scale = ready.precision.scale + request.sink.scale_of(&self.queries, i);
+            let (scale, normaliser) = self.estimates[i];
+            let scale = scale + request.sink.scale_of(&self.queries, i);
             let sums = &mut self.out[i * targets..][..targets];
             let estimate = Undivided { scale, normaliser, sums, seen: state.has_seen() };
             self.finish.write(setup, estimate, i, request);
         }
         request.sink.see_sums(setup, ready, &self.queries, &mut self.logs.scratch);
+    }
+
+    /// Estimates what all queries that were read have of these sums.
+    fn estimate_all(&mut self, sums: &RunSums<T>, targets: usize) {
+        let (isa, queries) = (Isa::best(), &self.queries);
+        self.out.resize(queries.len() * targets, T::zero());
+        product(isa, queries.features(), queries.width(), sums.sums.all(), &mut self.out, targets);
+        let normaliser = |i| numeric::dot(isa, queries.row(i), &sums.weights);
+        self.estimates.clear();
+        self.estimates.extend((0..queries.len()).map(|i| (sums.precision.scale, normaliser(i))));
     }
 
     /// Answers queries that see no key by its features.

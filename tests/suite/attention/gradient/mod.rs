@@ -11,6 +11,7 @@ mod precision;
 mod quadratic;
 mod refusals;
 mod slopes;
+mod tape;
 
 use crate::attention::oracle::Pair;
 use crate::common::tokens;

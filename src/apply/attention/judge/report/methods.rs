@@ -171,7 +171,7 @@ impl<T: Real> Attention<T> {
             let [queries, keys] = [queries, keys].map(|x| Numbers::Own(x.view()));
             // Choosing keys takes no values.
             let values = Array2::zeros((keys.nrows(), 0));
-            let queries = vec![QueryRun { rows: queries, origin: [0; 3], position: 0 }];
+            let queries = vec![QueryRun::new(queries, [0; 3])];
             let keys = KeyRun::new(keys, Numbers::Own(values.view()));
             let chosen = self.exact.rows((&self.reading, inverse), &Job { head, keys, queries });
             chosen.iter().for_each(|j| pairs.column_mut(*j).fill(true));
