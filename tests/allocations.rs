@@ -294,3 +294,30 @@ fn tapes_of_attention_hold_what_is_stated() {
     alone(check::<f32>);
     alone(check::<f64>);
 }
+
+/// Many short sequences hold no more than is stated, not even while they are recorded; with a budget of 0 they hold nothing.
+#[test]
+fn tapes_of_short_sequences_hold_what_is_stated() {
+    fn check<T: Real>() {
+        let map = Positive.softmax::<T>(Orthogonal.draw(4, 8, 1).unwrap()).unwrap();
+        let x = Array4::from_shape_fn((1, 2, 10_000, 4), |(_, h, i, k)| {
+            T::narrow(0.1 * ((h + i + 3 * k) % 7) as f64)
+        });
+        let ends: Vec<usize> = (0..=5000).map(|sequence| 2 * sequence).collect();
+        let heads = Heads::new(&x, &x, &x).unwrap().with_sequences(&ends, &ends).unwrap();
+        let plain = Attention::new(map).unwrap();
+        // What the engine keeps for a thread is there before anything is counted.
+        let _ = plain.bidirectional(&heads).unwrap();
+        let (_, _, most) = peak(|| plain.bidirectional(&heads).unwrap());
+        for budget in [0, 1_000_000, 100_000_000] {
+            let attention = plain.clone().with_tape(budget);
+            let (tape, held, of_recorded) = peak(|| attention.bidirectional_recorded(&heads).unwrap().1);
+            let stated = tape.bytes();
+            assert!(stated <= budget && 10 * stated >= 9 * budget.min(5_000_000), "{stated} of {budget}");
+            assert!(held < stated + 20_000, "{held} bytes, {stated} stated");
+            assert!(of_recorded < most + stated + 1_000_000, "{of_recorded} bytes, {most} without a tape");
+        }
+    }
+    alone(check::<f32>);
+    alone(check::<f64>);
+}

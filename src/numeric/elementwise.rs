@@ -255,6 +255,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn agree_with_naive_loops_where_they_narrow() {
+        for isa in Isa::available() {
+            for len in 0..70 {
+                let x: Vec<f32> = (0..len).map(|i| ((i * 37) % 19) as f32 - 9.0).collect();
+                let y: Vec<f64> = (0..len).map(|i| f64::from((i * 11) % 7) + 0.5).collect();
+                // Small integers and halves, so every product and sum is exact.
+                let mut sums = x.clone();
+                add_weighted(isa, &mut sums, 0.5, 2.0, &y);
+                let naive = |(x, y): (&f32, &f64)| (0.5 * (f64::from(*x) + 2.0 * y)) as f32;
+                assert!(sums.iter().copied().eq(x.iter().zip(&y).map(naive)), "{isa:?}, {len}");
+                let mut scaled = x.clone();
+                scale_twice(isa, &mut scaled, 4.0);
+                assert!(scaled.iter().zip(&x).all(|(scaled, x)| *scaled == 16.0 * x), "{isa:?}, {len}");
+                // What overflows is saturated, and 0 stays 0.
+                let mut scaled = x.clone();
+                scale_twice(isa, &mut scaled, 1e200);
+                let end = |x: f32| if x == 0.0 { 0.0 } else { f32::saturated(f64::from(x) * 1e300) };
+                assert!(scaled.iter().zip(&x).all(|(scaled, x)| *scaled == end(*x)), "{isa:?}, {len}");
+                scale_twice(isa, &mut scaled, f64::NAN);
+                assert!(scaled.iter().all(|scaled| scaled.is_nan()), "{isa:?}, {len}");
+            }
+        }
+    }
+
     /// Only a normal product of any lane counts as one.
     #[test]
     fn magnitudes_notice_what_is_not_normal() {

@@ -265,17 +265,50 @@ mod tests {
 
     #[test]
     fn columns_and_runs_are_those_of_the_matrix() {
-        for (rows, depth) in [(1, 1), (31, 3), (32, 4), (70, 5)] {
-            let element = |j: usize, k: usize| (j * 100 + k) as f32;
+        packings_agree::<f32>();
+        packings_agree::<f64>();
+    }
+
+    /// Whole panels and then a rest, in one piece, and rows that begin within a panel.
+    #[test]
+    fn rows_in_pieces_are_those_of_the_matrix() {
+        fn check<T: Real>() {
+            let width = panel_width::<T>();
+            for (depth, pieces) in [
+                (37, vec![2 * width + 5]),
+                (37, vec![width, width, 3, width]),
+                (17, vec![3, 2 * width, width - 3, 2 * width, 1]),
+                (3, vec![3 * width, width - 1]),
+            ] {
+                let rows = pieces.iter().sum();
+                let element = |j: usize, k: usize| T::narrow((j * 100 + k) as f64);
+                let mut grown = Packed::default();
+                grown.open(rows, depth);
+                let mut first = 0;
+                for count in pieces {
+                    let own = (first..first + count).flat_map(|j| (0..depth).map(move |k| element(j, k)));
+                    grown.push_rows(&own.collect::<Vec<T>>());
+                    first += count;
+                }
+                assert_eq!(grown.all().panels, Packed::new(rows, depth, element).all().panels);
+            }
+        }
+        check::<f32>();
+        check::<f64>();
+    }
+
+    fn packings_agree<T: Real>() {
+        for (rows, depth) in [(1, 1), (31, 3), (32, 4), (70, 5), (33, 17), (70, 37)] {
+            let element = |j: usize, k: usize| T::narrow((j * 100 + k) as f64);
             let whole = Packed::new(rows, depth, element);
-            let columns: Vec<f32> = (0..depth).flat_map(|k| (0..rows).map(move |j| element(j, k))).collect();
-            let mut again = Packed::new(3, 200, |_, _| f32::NAN);
+            let columns: Vec<T> = (0..depth).flat_map(|k| (0..rows).map(move |j| element(j, k))).collect();
+            let mut again = Packed::new(3, 200, |_, _| T::nan());
             again.refill_columns(&columns, depth, rows);
             assert_eq!(whole.all().panels, again.all().panels);
             again.refill_transposed(&whole, rows);
             assert_eq!(Packed::new(depth, rows, |k, j| element(j, k)).all().panels, again.all().panels);
-            let by_rows: Vec<f32> = (0..rows).flat_map(|j| (0..depth).map(move |k| element(j, k))).collect();
-            let mut again = Packed::new(3, 200, |_, _| f32::NAN);
+            let by_rows: Vec<T> = (0..rows).flat_map(|j| (0..depth).map(move |k| element(j, k))).collect();
+            let mut again = Packed::new(3, 200, |_, _| T::nan());
             again.refill_rows(&by_rows, rows, depth);
             assert_eq!(whole.all().panels, again.all().panels);
             let again = Packed::of_rows(rows, depth, |j| &by_rows[j * depth..]);
@@ -286,10 +319,10 @@ mod tests {
             assert_eq!(whole.all().panels, &grown.all().panels[..whole.all().panels.len()]);
             assert_eq!(grown.rows(), rows);
             assert!((0..depth).all(|k| grown.column(k).eq((0..rows).map(|j| element(j, k)))));
-            let runs: Vec<Panels<'_, f32>> = whole.runs(10).collect();
+            let runs: Vec<Panels<'_, T>> = whole.runs(10).collect();
             assert_eq!(runs.iter().map(Panels::rows).sum::<usize>(), rows);
             assert!(runs.iter().flat_map(|run| run.panels).eq(whole.all().panels));
-            let mut written = Packed::new(rows, depth, |_, _| 0.0);
+            let mut written = Packed::new(rows, depth, |_, _| T::zero());
             for j in 0..rows {
                 written.write_row(j, whole.row(j));
                 assert!(written.row(j).eq((0..depth).map(|k| element(j, k))));
