@@ -199,8 +199,8 @@ impl Problem<'_> {
         let first = self.planner.data.sides[0].points.nrows();
         let bits = |row: usize| points.row(row).iter().map(|v| (v + 0.0).to_bits()).collect::<Vec<u64>>();
         let known: HashMap<Vec<u64>, usize> = (0..first).map(|row| (bits(row), parts[row])).collect();
-        for row in first..points.nrows() {
-            parts[row] = known.get(&bits(row)).copied().unwrap_or(parts[row]);
+        for (row, part) in parts.iter_mut().enumerate().skip(first) {
+            *part = known.get(&bits(row)).copied().unwrap_or(*part);
         }
         parts
     }
