@@ -295,7 +295,7 @@ fn tapes_of_attention_hold_what_is_stated() {
     alone(check::<f64>);
 }
 
-/// Many short sequences hold no more than is stated, not even while they are recorded; with a budget of 0 they hold nothing.
+/// Tapes of many short sequences hold no more than is stated; with a budget of 0 they hold nothing.
 #[test]
 fn tapes_of_short_sequences_hold_what_is_stated() {
     fn check<T: Real>() {
@@ -308,14 +308,12 @@ fn tapes_of_short_sequences_hold_what_is_stated() {
         let plain = Attention::new(map).unwrap();
         // What the engine keeps for a thread is there before anything is counted.
         let _ = plain.bidirectional(&heads).unwrap();
-        let (_, _, most) = peak(|| plain.bidirectional(&heads).unwrap());
         for budget in [0, 1_000_000, 100_000_000] {
             let attention = plain.clone().with_tape(budget);
-            let (tape, held, of_recorded) = peak(|| attention.bidirectional_recorded(&heads).unwrap().1);
+            let (tape, held, _) = peak(|| attention.bidirectional_recorded(&heads).unwrap().1);
             let stated = tape.bytes();
             assert!(stated <= budget && 10 * stated >= 9 * budget.min(5_000_000), "{stated} of {budget}");
             assert!(held < stated + 20_000, "{held} bytes, {stated} stated");
-            assert!(of_recorded < most + stated + 1_000_000, "{of_recorded} bytes, {most} without a tape");
         }
     }
     alone(check::<f32>);

@@ -21,7 +21,7 @@ use crate::views::{self, Reader, elsewhere, entries, tensor};
 /// have gradients: those of half precision are computed in `f32` and rounded once.
 ///
 /// # Gradients
-/// Gradients are those of the estimate, with respect to all three. They have no gradients themselves. Attention with a biased ε has none.
+/// Gradients are those of the estimate, with respect to all three. They have no gradients themselves.
 ///
 /// Where one of the tensors has a gradient, the forward pass keeps a [`Tape`] for the first backward pass. The budget of the attention
 /// ([`with_tape`](Attention::with_tape)) says how many bytes it may take in each layer; they are free after that pass, or with the output.

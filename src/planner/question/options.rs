@@ -194,8 +194,9 @@ impl Planner {
     ///
     /// They often have far smaller errors than random features, but are fitted to these points, biased and not random: all seeds give
     /// one map, whose own [kernel](crate::Map::kernel) is what it estimates. The plan has at most 512 of them, fitted to all points
-    /// that it keeps (4,096 of each set unless a [`Reservoir`](crate::data::Reservoir) says otherwise). Its errors are those at held-out points, with features
-    /// fitted to half of the points; [`forecast`](Planner::forecast) and [`measure`](Planner::measure) have the smaller ones at the fitted points.
+    /// that it keeps (4,096 of each set unless a [`Reservoir`](crate::data::Reservoir) says otherwise). Its errors are those at held-out
+    /// points, with features fitted to half of the points. [`forecast`](Planner::forecast) and [`measure`](Planner::measure) have the
+    /// smaller ones at the fitted points.
     /// A [`RidgeSearch`](crate::apply::RidgeSearch), which tries other lengthscales, does not take them.
     ///
     /// Where a bias is [not allowed](Planner::only_unbiased), random features of the rest are added
@@ -204,8 +205,9 @@ impl Planner {
     /// For two sets of points they are fitted to both together. For a maximal error the plan has about the fewest that keep it, which
     /// takes up to 70 fits of at most 512 features to half of the points, some tens of seconds at worst.
     ///
-    /// The plan says why it leaves them out: for losses of attention, several heads, features that must not be negative, costs in
-    /// time, and a maximal error with a probability; where a fit fails, one feature is too dear, or 512 do not reach the error.
+    /// The plan says why it leaves them out. Losses of attention, several heads, features that must not be negative, costs in time, and a
+    /// maximal error with a probability have none. Else a fit fails, the fewest are too dear, the most do not reach the error, or random
+    /// features alone have a smaller error where a bias is not allowed.
     ///
     /// ```
     /// # use random_features::ndarray::Array2;

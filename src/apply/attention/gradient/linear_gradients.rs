@@ -65,7 +65,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Cost
     /// Three times the multiplications of the forward pass, O(L m (d + d_v)), and O(d + d_v) for each pair with an exact weight. A
-    /// [tape](super::super::Tape) spares half of the former. Beyond inputs and gradients, memory holds for each head at work features and
+    /// [tape](super::super::Tape) spares some half of the former. Beyond inputs and gradients, memory holds for each head at work features and
     /// sums as in the forward pass, and d_v + 8 numbers for each query. With grouped queries or exact pairs it holds the gradients of the
     /// head's tokens and values once more.
     ///

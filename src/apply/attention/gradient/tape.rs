@@ -181,7 +181,9 @@ impl<T: Real> Tape<T> {
     /// are others.
     ///
     /// # Cost
-    /// 1.5 times the multiplications of the forward pass if all is kept, three times if nothing is. What was not kept yet may be kept now.
+    /// Three times the multiplications of the forward pass if nothing is kept. If all is kept, bidirectional gradients without a window
+    /// take 1.5 times as many as the forward pass. Causal ones and those with a window take some 1.75 times, since sums over keys are
+    /// made again. What was not kept yet may be kept now.
     ///
     /// # Errors
     /// The errors of [`bidirectional_backward`](Attention::bidirectional_backward). [`Shape`](Error::Shape) if the sizes of the heads are
