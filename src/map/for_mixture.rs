@@ -33,7 +33,7 @@ impl<T: Real> Map<T> {
     /// let x = Array2::from_shape_fn((100, 1), |(i, _)| 0.1 * i as f64);
     /// let divided: Map<f64> = Map::for_mixture(&kernel, &x, 32, 7)?;
     /// let random: Map<f64> = Map::for_kernel(kernel, 1, 32, 7)?;
-    /// let at = |map: &Map<f64>| map.log_variance(&x.row(0), &x.row(20));
+    /// let at = |map: &Map<f64>| map.log_variance(&x.row(0), &x.row(3));
     /// assert!(at(&divided)?.unwrap() < at(&random)?.unwrap() - 2.0);
     /// # Ok::<(), random_features::Error>(())
     /// ```
