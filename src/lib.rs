@@ -104,6 +104,7 @@
 //! [`Hadamard`]: frequency::Hadamard
 //! [`Shaping`]: data::shaping::Shaping
 //! [`Hybrid`]: compose::Hybrid
+//! [`Nystroem`]: map::Nystroem
 //! [`Planner`]: planner::Planner
 
 // Every layer has items that only one application uses, or that only a linear algebra uses. Features only add code, so that an item that is
