@@ -104,7 +104,7 @@ fn gradients_of_points_of_any_size() {
     }
 }
 
-/// Of nearly opposite points φ = π − θ is small, and gradients keep their leading terms, up to a rounding error of the direction.
+/// Nearly opposite points have a small φ = π − θ, and gradients keep their leading terms, up to a rounding error of the direction.
 #[test]
 fn opposite_points_have_the_leading_term() {
     for phi in [1e-2, 1e-5, 1e-8, 1e-12] {

@@ -90,7 +90,7 @@ impl Problem<'_> {
         self.scored(&points, features, ln_squares)
     }
 
-    /// So many features, fitted to all points, with ln (K̂ − K)² of each pair.
+    /// The candidate with this number of features, fitted to all points, from ln (K̂ − K)² of each pair.
     fn scored(&mut self, points: &Array2<f64>, features: usize, ln_squares: Vec<f64>) -> Found<Scored> {
         let recipe = self.fit(points, features).map_err(text)?;
         if self.is_unbiased() && matches!(recipe, Recipe::Plain(_)) {

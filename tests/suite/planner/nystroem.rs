@@ -174,7 +174,7 @@ fn pairs_of_two_sets_are_held_out() {
     }
 }
 
-/// Of a maximal error the plan has the fewest features whose error at held-out points is not above it.
+/// For a maximal error the plan has about the fewest features whose error at held-out points is not above it.
 #[test]
 fn a_maximal_error_is_reached_with_the_fewest() {
     let x = normal(200, 3, 1.0, 1);

@@ -149,7 +149,7 @@ impl<'a, T: Real> KeptRows<'a, T> {
         KeptRows { first: self.token(row), ..self }
     }
 
-    /// So many rows from the last to the first. They keep no estimates.
+    /// The first `count` rows, from the last to the first. They keep no estimates.
     pub fn reversed(self, count: usize) -> Self {
         let first = self.token(count.saturating_sub(1));
         KeptRows { first, backwards: !self.backwards, ..self.without_estimates() }
