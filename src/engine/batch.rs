@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::tile::TileShape;
 use super::{Form, PointsView, Program, Scratch, Side, Tile};
 use crate::Real;
-use crate::numeric::{Buffer, Isa, ScaledRows, Submatrix, add_scaled};
+use crate::numeric::{self, Buffer, Isa, ScaledRows, Submatrix, add_scaled};
 
 /// Features of a run of points, to be read row by row.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +103,26 @@ impl<T: Real> Batch<T> {
             signs: if self.signs.is_empty() { &mut [] } else { &mut self.signs[columns.clone()] },
             values: &mut self.values[columns],
             log_scales: &mut self.log_scales[i * self.shape.blocks..(i + 1) * self.shape.blocks],
+        }
+    }
+
+    /// Adds the features of all rows, times their weights, to sums of D each: Σᵢ weight(i, j) φ(xᵢ) to the j-th. Rows of weight 0 and
+    /// absent blocks add nothing.
+    pub fn add_to(&self, blocks: &[Range<usize>], weight: impl Fn(usize, usize) -> f64, sums: &mut [f64]) {
+        // A few rows are added to all sums while they are in the first cache.
+        for first in (0..self.shape.rows).step_by(numeric::ROWS) {
+            let rows = self.rows_in(first..self.shape.rows.min(first + numeric::ROWS));
+            for (j, sums) in sums.chunks_exact_mut(self.shape.width.max(1)).enumerate() {
+                for (b, columns) in blocks.iter().enumerate() {
+                    let weight = |i: usize| match rows.log_scales.values[i * rows.log_scales.stride + b] {
+                        f64::NEG_INFINITY => 0.0,
+                        scale => weight(first + i, j) * scale.exp(),
+                    };
+                    let values = &rows.values.values[columns.start..];
+                    let values = Submatrix { values, width: columns.len(), ..rows.values };
+                    numeric::add_multiples(Isa::best(), &mut sums[columns.clone()], weight, values);
+                }
+            }
         }
     }
 

@@ -146,6 +146,16 @@ multiversion! {
     pub fn add_weighted<T>(x: &mut [T], factor: f64, weight: f64, y: &[f64]) = add_weighted_body;
 }
 
+#[inline(always)]
+fn scaled_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[T], factor: T) {
+    out.iter_mut().zip(x).for_each(|(out, x)| *out = *x * factor + T::zero());
+}
+
+multiversion! {
+    /// out ← factor · x, in which no zero has a sign.
+    pub fn scaled<T>(out: &mut [T], x: &[T], factor: T) = scaled_body;
+}
+
 multiversion! {
     /// x ← slope · x + bias; an empty bias is 0.
     pub fn affine<T>(x: &mut [T], slope: T, bias: &[T]) = affine_body;
@@ -228,6 +238,11 @@ mod tests {
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 4.0 * v));
                 affine(isa, &mut w, 0.5, &[]);
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 2.0 * v));
+                let mut halves = vec![f64::NAN; len];
+                scaled(isa, &mut halves, &v, -0.5);
+                assert!(
+                    halves.iter().zip(&v).all(|(h, v)| *h == -0.5 * v && (*h != 0.0 || h.is_sign_positive()))
+                );
                 let (mut tops, mut w) = (vec![1.0; len], v.clone());
                 raise(isa, &mut tops, &mut w, 0.5);
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == v + 0.5));

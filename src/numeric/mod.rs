@@ -45,7 +45,7 @@ pub use arrays::{
 pub use buffer::{Buffer, Fence, LINE, Stream, spread};
 pub use elementwise::{
     add_minus, add_weighted, affine, divide, magnitudes, move_multiples, multiply, quotients, raise,
-    scale_twice, simplex, softmax, subtract, weigh,
+    scale_twice, scaled, simplex, softmax, subtract, weigh,
 };
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use exp_m1::{cosh_m1, exp_m1};
@@ -61,9 +61,9 @@ pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, panel_product, product, transposed_product};
 pub use products::{LeftFactor, TensorProduct, products};
 pub use reduce::{
-    PrefixFactors, add_rows, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, nearest, plain_sum,
-    prefix_step, scale_and_add, scale_and_add_each, scale_and_add_rows, squared_distance, squared_norm,
-    squared_norms, weighted_sum,
+    PrefixFactors, ROWS, add_multiples, add_rows, add_scaled, add_squares, dot, dots, max, max_abs, max_sum,
+    min_abs, nearest, plain_sum, prefix_step, scale_and_add, scale_and_add_each, scale_and_add_rows,
+    squared_distance, squared_norm, squared_norms, weighted_sum,
 };
 pub use scale::{power_of_two_below, raise_scale, raise_scales, with_length};
 pub use sets::{negate_odd, negative_and_zero, replace_meeting};

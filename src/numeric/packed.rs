@@ -14,6 +14,9 @@ pub const fn panel_width<T>() -> usize {
 /// The number of elements of a row that are transposed at a time.
 const TRANSPOSED: usize = 16;
 
+/// The number of columns that are written to a panel one after the other.
+const TOGETHER: usize = 8;
+
 /// Rows that are transposed side by side, in registers.
 const BLOCK: usize = 4;
 
@@ -31,6 +34,19 @@ fn transpose<T: Real>((from, step): (&[T], usize), (to, to_step): (&mut [T], usi
     }
     for c in count - count % BLOCK..count {
         (0..BLOCK).for_each(|i| to[c * to_step + i] = rows[i][c]);
+    }
+}
+
+/// Writes a column of a panel, and zeros in the lanes beyond it.
+#[inline]
+fn write_lanes<T: Real>(lanes: &mut [T], column: &[T]) {
+    if column.len() == lanes.len() {
+        // Copies of a known length are vectors, others calls.
+        let parts = lanes.as_chunks_mut::<TRANSPOSED>().0.iter_mut();
+        parts.zip(column.as_chunks().0).for_each(|(to, from)| *to = *from);
+    } else {
+        lanes[..column.len()].copy_from_slice(column);
+        lanes[column.len()..].fill(T::zero());
     }
 }
 
@@ -104,8 +120,15 @@ impl<T: Real> Packed<T> {
     /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, replacing the previous matrix.
     pub fn refill_columns(&mut self, values: &[T], depth: usize, rows: usize) {
         self.panels_mut(rows, depth);
-        for (k, column) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
-            self.write_column(k, column);
+        let (width, panel) = (panel_width::<T>(), depth * panel_width::<T>());
+        // Panels lie far apart: a few columns are written to each before the next.
+        for (first, columns) in (0..depth).step_by(TOGETHER).zip(values.chunks(TOGETHER * rows.max(1))) {
+            for (j, panel) in (0..rows).step_by(width).zip(self.panels.chunks_exact_mut(panel.max(1))) {
+                let lanes = panel[first * width..].chunks_exact_mut(width);
+                for (lanes, column) in lanes.zip(columns.chunks_exact(rows)) {
+                    write_lanes(lanes, &column[j..rows.min(j + width)]);
+                }
+            }
         }
     }
 
@@ -113,9 +136,7 @@ impl<T: Real> Packed<T> {
     pub fn write_column(&mut self, k: usize, column: &[T]) {
         let (width, panel) = (panel_width::<T>(), self.depth * panel_width::<T>());
         for (panel, column) in self.panels.chunks_exact_mut(panel).zip(column.chunks(width)) {
-            let lanes = &mut panel[k * width..][..width];
-            lanes[..column.len()].copy_from_slice(column);
-            lanes[column.len()..].fill(T::zero());
+            write_lanes(&mut panel[k * width..][..width], column);
         }
     }
 

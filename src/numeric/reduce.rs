@@ -72,8 +72,8 @@ fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
     }
 }
 
-/// The number of rows of a product that are summed side by side.
-const ROWS: usize = 4;
+/// The number of rows that are summed side by side.
+pub const ROWS: usize = 4;
 
 /// The bits of [`dot_body`] for each of some rows.
 #[inline(always)]
@@ -183,6 +183,58 @@ fn add_scaled_body<T: Real, const FMA: bool>(sum: &mut [f64], weight: f64, x: &[
 multiversion! {
     /// sum ← sum + weight · x.
     pub fn add_scaled<T>(sum: &mut [f64], weight: f64, x: &[T]) = add_scaled_body;
+}
+
+#[inline(always)]
+fn add_together_body<T: Real, const FMA: bool>(
+    sum: &mut [f64],
+    weights: &[f64; ROWS],
+    rows: Submatrix<&[T]>,
+) {
+    if rows.rows == ROWS && weights.iter().all(|weight| *weight != 0.0) {
+        let [a, b, c, d]: [&[T]; ROWS] = array::from_fn(|k| &rows.values[k * rows.stride..][..rows.width]);
+        for ((((s, a), b), c), d) in sum.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            let first = weights[1].madd::<FMA>(b.widen(), weights[0].madd::<FMA>(a.widen(), *s));
+            *s = weights[3].madd::<FMA>(d.widen(), weights[2].madd::<FMA>(c.widen(), first));
+        }
+        return;
+    }
+    for (row, weight) in rows.rows().zip(weights) {
+        if *weight != 0.0 {
+            add_scaled_body::<T, FMA>(sum, *weight, row);
+        }
+    }
+}
+
+/// sum ← sum + Σ weightₖ · rowₖ, row after row. Rows of weight 0 add nothing, whatever they hold.
+pub fn add_multiples<T: Real>(
+    isa: Isa,
+    sum: &mut [f64],
+    weight: impl Fn(usize) -> f64,
+    rows: Submatrix<&[T]>,
+) {
+    for first in (0..rows.rows).step_by(ROWS) {
+        let count = ROWS.min(rows.rows - first);
+        let weights = array::from_fn(|k| if k < count { weight(first + k) } else { 0.0 });
+        let values = &rows.values[first * rows.stride..];
+        add_together(isa, sum, &weights, Submatrix { values, rows: count, ..rows });
+    }
+}
+
+multiversion! {
+    /// sum ← sum + Σ weightₖ · rowₖ for at most [`ROWS`] rows, to the bit as by [`add_scaled`] of one row after the other. Rows of weight
+    /// 0 add nothing, whatever they hold.
+    pub fn add_together<T>(sum: &mut [f64], weights: &[f64; ROWS], rows: Submatrix<&[T]>) = add_together_body;
+}
+
+#[inline(always)]
+fn add_squares_body<T: Real, const FMA: bool>(sum: &mut [T], x: &[T]) {
+    sum.iter_mut().zip(x).for_each(|(sum, x)| *sum += *x * *x);
+}
+
+multiversion! {
+    /// sum ← sum + x².
+    pub fn add_squares<T>(sum: &mut [T], x: &[T]) = add_squares_body;
 }
 
 #[inline(always)]
@@ -401,6 +453,53 @@ mod tests {
         }
     }
 
+    /// Rows that are added together have the bits of rows that are added one by one, and a row of weight 0 may hold anything.
+    #[test]
+    fn rows_together_are_rows_one_by_one() {
+        for isa in Isa::available() {
+            for (rows, width) in [(1, 5), (3, 33), (4, 1), (4, 70), (9, 31), (16, 16)] {
+                let stride = width + 3;
+                let mut values: Vec<f32> =
+                    (0..rows * stride).map(|i| ((i * 29) % 31) as f32 * 0.7 - 9.1).collect();
+                for zero in [rows, 0, rows / 2] {
+                    if zero < rows {
+                        values[zero * stride] = f32::NAN;
+                    }
+                    let weight = |k: usize| if k == zero { 0.0 } else { 0.3 * k as f64 - 1.1 };
+                    let start: Vec<f64> = (0..width).map(|f| 0.1 * f as f64).collect();
+                    let (mut sums, mut expected) = (start.clone(), start);
+                    add_multiples(
+                        isa,
+                        &mut sums,
+                        weight,
+                        Submatrix { values: &values[..], rows, stride, width },
+                    );
+                    for k in (0..rows).filter(|k| *k != zero) {
+                        add_scaled(isa, &mut expected, weight(k), &values[k * stride..][..width]);
+                    }
+                    let bits = |sums: &[f64]| sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(&sums), bits(&expected), "{isa:?}: {rows} × {width}, {zero}");
+                    if zero < rows {
+                        values[zero * stride] = 1.0;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_of_numbers_and_nan() {
+        for isa in Isa::available() {
+            for (len, place) in (1..150).flat_map(|len| [0, len / 2, len - 1].map(|place| (len, place))) {
+                let mut x: Vec<f32> = (0..len).map(|i| if i % 3 == 0 { f32::NAN } else { -3.0 }).collect();
+                x[place] = -2.0;
+                assert_eq!(max(isa, &x), -2.0, "{isa:?} {len} {place}");
+                assert_eq!(min_abs(isa, &x), 2.0, "{isa:?} {len} {place}");
+            }
+            assert_eq!(max(isa, &[f32::NAN; 70]), f32::NEG_INFINITY);
+        }
+    }
+
     #[test]
     fn agree_with_naive_loops_at_every_length() {
         for isa in Isa::available() {
@@ -427,6 +526,9 @@ mod tests {
                 let mut sum = vec![1.0; len as usize];
                 add_scaled(isa, &mut sum, 2.0, &x);
                 assert!(sum.iter().zip(&x).all(|(s, v)| *s == 1.0 + 2.0 * f64::from(*v)));
+                let mut squares = vec![1.0f32; len as usize];
+                add_squares(isa, &mut squares, &x);
+                assert!(squares.iter().zip(&x).all(|(s, v)| *s == 1.0 + v * v));
                 scale_and_add(isa, &mut sum, 0.5, 2.0, &x);
                 assert!(sum.iter().zip(&x).all(|(s, v)| *s == 0.5 + 3.0 * f64::from(*v)));
                 let (mut each, keep) = (sum.clone(), w.iter().map(|w| 2.0 * w).collect::<Vec<f64>>());

@@ -51,9 +51,7 @@ impl<T: Real> Descent<'_, '_, T> {
             let eta = &self.eta.slice(s![run.clone(), ..]) + &change.view().insert_axis(Axis(1));
             let terms = self.model.loss.terms(&eta, &self.response.rows(run.clone()));
             let mut weights = vec![0.0; program.width()];
-            for (i, pull) in terms.pull.iter().enumerate().filter(|(_, pull)| **pull != 0.0) {
-                batch.row(i).add_to(program.blocks(), *pull, &mut weights);
-            }
+            batch.add_to(program.blocks(), |i, j| terms.pull[[i, j]], &mut weights);
             RowRun { run, change, terms, weights }
         };
         let mut change = Array2::zeros((n, 1));

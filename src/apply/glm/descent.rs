@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, Axis, s};
+use ndarray::{Array2, Axis};
 
 use super::conjugate::Conjugate;
 use super::newton::Newton;
@@ -119,11 +119,8 @@ impl<T: Real> Glm<T> {
         let mut weights = Array2::<f64>::zeros((values, width));
         let part = |run: Range<usize>, batch: &mut Batch<T>, (): &mut ()| {
             let mut sums = Array2::<f64>::zeros((values, width));
-            for (i, pull) in pull.slice(s![run, ..]).rows().into_iter().enumerate() {
-                for (mut sums, pull) in sums.rows_mut().into_iter().zip(pull).filter(|(_, p)| **p != 0.0) {
-                    batch.row(i).add_to(program.blocks(), *pull, numeric::slice_of_mut(&mut sums));
-                }
-            }
+            let pull = |i, j| pull[[run.start + i, j]];
+            batch.add_to(program.blocks(), pull, numeric::slice_of_mut(&mut sums));
             sums
         };
         let source = FeatureSource::standardised(program, self.standardisation());

@@ -245,7 +245,7 @@ impl<T: Real> PackedRun<T> {
         features.refill_columns(batch.values(), rows, width);
         let mut squares = vec![T::zero(); width];
         for row in batch.values().chunks_exact(width) {
-            squares.iter_mut().zip(row).for_each(|(sum, v)| *sum += *v * *v);
+            numeric::add_squares(Isa::best(), &mut squares, row);
         }
         let trace: f64 = squares.iter().map(|square| square.widen()).sum();
         let bound = squares.into_iter().fold(T::zero(), T::max).widen();
@@ -269,21 +269,17 @@ impl Differences {
     /// The sums over the rows of a batch.
     fn of<T: Real>(program: &Program<T>, batch: &Batch<T>, data: &Data<'_, T>, references: &[f64]) -> Self {
         let mut all = Self::zeros(references.len(), program.width());
-        for i in 0..batch.rows() {
-            let (row, weight) = (batch.row(i), data.weight(i));
-            if weight == 0.0 {
-                continue;
-            }
+        let weights: Vec<f64> = (0..batch.rows()).map(|i| data.weight(i)).collect();
+        for (i, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
             let targets = data.targets.row(i);
             let difference = |(y, r): (&T, &f64)| Twofold::default().add(y.widen()).add(-r);
-            all.add_moments(weight, targets.iter().zip(references).map(difference));
+            all.add_moments(*weight, targets.iter().zip(references).map(difference));
             all.add_count(data.count(i), data.log_precision(i));
-            let differences = targets.iter().zip(references).map(|(y, r)| y.widen() - r);
-            let cross = all.cross.rows_mut().into_iter().zip(differences.chain([1.0]));
-            for (mut sums, y) in cross.filter(|(_, y)| *y != 0.0) {
-                row.add_to(program.blocks(), weight * y, numeric::slice_of_mut(&mut sums));
-            }
         }
+        let difference =
+            |i: usize, j: usize| references.get(j).map_or(1.0, |r| data.targets[[i, j]].widen() - r);
+        let factor = |i: usize, j: usize| if weights[i] == 0.0 { 0.0 } else { weights[i] * difference(i, j) };
+        batch.add_to(program.blocks(), factor, numeric::slice_of_mut(&mut all.cross));
         all
     }
 
@@ -386,8 +382,7 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, weight: impl 
                     } else {
                         (log(i, scale) - unit_log).exp()
                     };
-                    let factor = T::narrow(factor);
-                    values.iter_mut().for_each(|v| *v *= factor);
+                    numeric::affine(Isa::best(), values, T::narrow(factor), &[]);
                 }
             }
         }

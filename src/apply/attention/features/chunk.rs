@@ -9,7 +9,7 @@ use super::setup::Setup;
 use super::tokens::Tokens;
 use crate::Real;
 use crate::engine::Scratch;
-use crate::numeric::{self, Isa, Packed, Panels, panel_width, transposed_product};
+use crate::numeric::{self, Isa, Packed, Panels, Submatrix, panel_width, transposed_product};
 use crate::reduce::{LogRow, Precision, RunSums, Span, WeightedSums, limit};
 
 /// The keys and values of a chunk, which grows until it is full. Keys `0..fitting` are summed up by matrix products in `T`, the
@@ -196,9 +196,9 @@ impl<T: Real> Chunk<T> {
             return self.part.sums.panels_mut(targets, features).fill(T::zero());
         }
         self.weigh(reference);
-        for (features, weight) in tokens.features().chunks_exact(features).zip(&self.weights) {
-            numeric::add_scaled(isa, &mut self.part.weights, weight.widen(), features);
-        }
+        let keys =
+            Submatrix { values: tokens.features(), rows: self.fitting, stride: features, width: features };
+        numeric::add_multiples(isa, &mut self.part.weights, |j| self.weights[j].widen(), keys);
         let width = panel_width::<T>();
         let sums = self.part.sums.panels_mut(targets, features).chunks_mut(features * width);
         let keys = &tokens.features()[..self.fitting * features];

@@ -5,6 +5,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, Axis, s};
 
 use crate::Real;
+use crate::numeric::{Isa, affine};
 
 /// The number types of queries, keys and values, for attention that computes in `T`.
 ///
@@ -137,12 +138,16 @@ impl<'a, T: Real> Numbers<'a, T> {
 
     /// Appends all numbers times a factor, row by row.
     pub fn read(&self, factor: T, to: &mut Vec<T>) {
+        let first = to.len();
         of_numbers!(self, |x, convert| match x.to_slice() {
-            Some(all) => to.extend(all.iter().map(|v| convert(*v) * factor)),
+            Some(all) => to.extend(all.iter().map(|v| convert(*v))),
             None => x.rows().into_iter().for_each(|row| match row.to_slice() {
-                Some(row) => to.extend(row.iter().map(|v| convert(*v) * factor)),
-                None => to.extend(row.iter().map(|v| convert(*v) * factor)),
+                Some(row) => to.extend(row.iter().map(|v| convert(*v))),
+                None => to.extend(row.iter().map(|v| convert(*v))),
             }),
-        })
+        });
+        if factor != T::one() {
+            affine(Isa::best(), &mut to[first..], factor, &[]);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! [`Undivided`]: an output before it is divided by its normaliser.
 
+use ndarray::ArrayViewMut1;
+
 use crate::Real;
 use crate::numeric::{self, Isa};
 
@@ -84,5 +86,20 @@ impl<U: Real> Undivided<'_, U> {
             rows.for_each(|(out, sum)| *out = T::narrow(times(sum.widen())) + T::zero());
         }
         normaliser > 0.0 || normaliser.is_nan() || !seen
+    }
+}
+
+impl<T: Real> Undivided<'_, T> {
+    /// As [`write`](Undivided::write), of an output in the type of the sums.
+    pub fn write_row(self, normalised: bool, mut out: ArrayViewMut1<'_, T>) -> bool {
+        let inverse = T::narrow(self.normaliser.recip());
+        let divides = normalised && self.seen && self.normaliser > 0.0 && self.scale > f64::NEG_INFINITY;
+        match out.as_slice_mut() {
+            Some(out) if divides && inverse.is_normal() => {
+                numeric::scaled(Isa::best(), out, self.sums, inverse);
+                true
+            }
+            _ => self.write(normalised, out.iter_mut()),
+        }
     }
 }

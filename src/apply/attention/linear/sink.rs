@@ -103,7 +103,7 @@ impl<T: Real> Sink<T> for Outputs<'_, T> {
     }
 
     fn take(&mut self, i: usize, sum: Undivided<'_, T>, _: f64) -> bool {
-        sum.write(self.normalised, self.rows.row_mut(i).iter_mut())
+        sum.write_row(self.normalised, self.rows.row_mut(i))
     }
 
     fn take_wide(&mut self, i: usize, sum: Undivided<'_, f64>, _: f64) -> bool {

@@ -29,6 +29,8 @@ pub(in super::super) struct Worker<T> {
     weights: KeyWeights<T>,
     /// ln of the scale and the normaliser of each query.
     estimates: Vec<(f64, f64)>,
+    /// The products of queries with the weights of keys: one for each query.
+    normalisers: Vec<f64>,
     /// The products of queries and keys, queries × keys.
     scores: Vec<T>,
     /// The weighted sums of values, queries × d_v.
@@ -237,9 +239,10 @@ impl<T: Real> Worker<T> {
         let (isa, queries) = (Isa::best(), &self.queries);
         self.out.resize(queries.len() * targets, T::zero());
         product(isa, queries.features(), queries.width(), sums.sums.all(), &mut self.out, targets);
-        let normaliser = |i| numeric::dot(isa, queries.row(i), &sums.weights);
+        self.normalisers.resize(queries.len(), 0.0);
+        numeric::dots(isa, queries.features(), &sums.weights, &mut self.normalisers);
         self.estimates.clear();
-        self.estimates.extend((0..queries.len()).map(|i| (sums.precision.scale, normaliser(i))));
+        self.estimates.extend(self.normalisers.iter().map(|normaliser| (sums.precision.scale, *normaliser)));
     }
 
     /// Answers queries that see no key by its features.

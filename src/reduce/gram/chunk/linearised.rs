@@ -94,16 +94,12 @@ impl Differences {
     fn linearised<T: Real>(program: &Program<T>, batch: &Batch<T>, rows: &LinearisedRows<'_>) -> Self {
         let (k, targets) = (rows.pull.ncols(), rows.targets());
         let mut all = Differences::zeros(targets, program.width());
-        for i in 0..batch.rows() {
-            let row = batch.row(i);
-            for j in (0..k).chain([targets]) {
-                let factor = if j == targets { rows.curvature[i] } else { rows.pull[[i, j]] };
-                if factor == 0.0 {
-                    continue;
-                }
-                row.add_to(program.blocks(), factor, numeric::slice_of_mut(&mut all.cross.row_mut(j)));
-            }
-        }
+        let factor = |i: usize, j: usize| match j {
+            j if j < k => rows.pull[[i, j]],
+            j if j == targets => rows.curvature[i],
+            _ => 0.0,
+        };
+        batch.add_to(program.blocks(), factor, numeric::slice_of_mut(&mut all.cross));
         all
     }
 }
