@@ -13,7 +13,7 @@
 //! use random_features::Map;
 //! let omega = Independent.draw(3, 64, 1)?;
 //! let tau = Independent.draw(3, 16, 2)?;
-//! // Hyperbolic features for opposite x and y, trigonometric ones for similar x and y.
+//! // Hyperbolic features for opposite points, trigonometric ones for similar ones.
 //! let map: Map<f64> = Hybrid::angular(Bases::shared(omega), tau)?;
 //! let x = arr1(&[0.5, 1.0, -0.5]);
 //! assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);

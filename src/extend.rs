@@ -10,8 +10,8 @@
 //! | a coupling of frequencies | [`Coupling`] | the `draw` of a kernel |
 //! | a shift-invariant kernel | [`ShiftInvariant`], with [`Radii`] or [`Marginal`] for its law | [`AnyKernel::own`](crate::map::AnyKernel::own) |
 //!
-//! An item stands here if only those who implement such a trait name it. What a program names that uses maps is in
-//! [`map`](crate::map), [`frequency`](crate::frequency) and [`kernel`](crate::kernel).
+//! These items are for implementing the traits. Items for using maps are in [`map`](crate::map), [`frequency`](crate::frequency)
+//! and [`kernel`](crate::kernel).
 
 pub use crate::engine::{Facts, FeatureMap, Form, Lift, Tile};
 pub use crate::frequency::coupling::{Coupling, Rows};

@@ -12,7 +12,7 @@
 //! | features as an array, for another model | [`Map`] | [first hour](manual::first_hour) |
 //! | principal components of a kernel, in batches | [`PcaStatistics`](apply::pca::PcaStatistics) | [regression](manual::regression) |
 //! | training with a softmax over very many classes | [`SampledSoftmax`](apply::softmax_sampling::SampledSoftmax) | [sampling](manual::sampling) |
-//! | data past one machine's memory | [`RidgeStatistics`](apply::RidgeStatistics) | [scale](manual::scale) |
+//! | data beyond one machine's memory | [`RidgeStatistics`](apply::RidgeStatistics) | [scale](manual::scale) |
 //! | the best features for your points | [`Planner`] | [which map](manual::which_map) |
 //!
 //! Users of other libraries find their names in [coming from](manual::coming_from), and words in the
@@ -51,48 +51,49 @@
 //!
 #![doc = include_str!("doc/flow.svg")]
 //!
-//! A **recipe** is a map as plain data. A seed draws its frequencies, and makes it a **map**, from points to features. All
-//! randomness enters there: a map gives the same features for the same points, on any number of threads. Applications take
-//! a map and compute sums of features that they never store.
+//! A **recipe** is a map as plain data. A seed draws its frequencies, and makes it a **map**, from points to features. A map is
+//! not random any more: it gives the same features for the same points, on any number of threads. Methods that draw rows, pairs
+//! or classes take a seed of their own. Applications take a map and compute sums of features that they never store.
 //!
 //! # Where to find what
-//! **To use**: this page's items; more maps and their methods in [`map`], ways to combine them in [`compose`]; ways to draw
-//! frequencies in [`frequency`]; kernels in [`kernel`]; what maps are for in [`apply`]; statistics of points and
-//! lengthscales in [`data`]; the [`planner`]; [`progress`], which watches and stops long work. The [`prelude`] has what
-//! programs need most. The [`manual`] has guides and measurements.
+//! **To use**: [`map`] has all maps, and [`compose`] combines them. [`frequency`] draws frequencies. [`kernel`] has exact kernels.
+//! [`apply`] has the applications. [`data`] has statistics of points, and lengthscales. The [`planner`] ranks maps. [`progress`]
+//! watches and stops long work. The [`prelude`] has what programs need most. The [`manual`] has guides and measurements.
 //!
-//! **To extend**: [`extend`] has the traits for maps, kernels and couplings of your own; the Cargo feature `testing` verifies them.
+//! **To extend**: [`extend`] has the traits for maps, kernels and couplings of your own. The Cargo feature `testing` verifies them.
 //!
-//! **To store and compare**: [`recipe`] has the parts of recipes; [`reduce`] has sums that machines exchange.
+//! **To store and compare**: [`recipe`] has the parts of recipes. [`reduce`] has sums that machines exchange.
 //!
 //! **To look up**: [`theory`] has variances and bounds in closed form, with [errata](theory::errata) of the papers.
 //!
 //! # Which map?
-//! [`Map::for_kernel`] takes the map and the coupling that suit a kernel. The choice by hand:
+//! [`Map::for_kernel`] takes the map and the coupling that suit a kernel. To choose yourself:
 //!
 #![doc = include_str!("doc/maps.md")]
 //!
-//! [Which map, how many features](manual::which_map) has more, and [what it costs](manual::cost) the times.
+//! [Which map, how many features](manual::which_map) says more, and [what it costs](manual::cost) has the times.
 //!
 //! # Conventions
 //! - Points are rows of arrays of `ndarray` in any layout. [`Points`] may also be sparse rows or columns of Apache Arrow.
-//!   `f32` in gives `f32` out. `_into` methods write to your buffers.
+//!   Results have the scalar type of the points. `_into` methods write to your buffers.
 //! - Sizes: n points in d dimensions, m frequencies, D features ([`Map::feature_dim`]). A lengthscale ℓ divides points
 //!   before anything else.
-//! - Softmax and Gaussian features differ by a factor exp(±½‖x‖²/ℓ²) for each point. All maps but [`Sign`], [`Nonlinear`]
+//! - A Gaussian feature is the softmax feature times exp(−½‖x‖²/ℓ²). All maps but [`Sign`], [`Nonlinear`]
 //!   and [`EluPlusOne`] serve both kernels.
-//! - Features carry a separate `f64` log scale, so no norm overflows. Relative errors by rounding are a few eps of the scalar.
+//! - Features carry a separate `f64` log scale, so that kernel estimates and sums do not overflow; features as a plain array, by
+//!   [`Map::transform`], may. Relative errors by rounding are a few eps of the scalar.
 //! - Exponentials below the smallest normal number are 0.
 //! - Weights of rows and of pairs are `f64` for points of either scalar.
 //! - Wrong shapes and parameters are an [`Error`]. The few methods that can panic, for use inside your own maps, say so. A row
 //!   with NaN or an infinity gets NaN features and does not affect other rows.
 //! - Work is spread over the threads of the caller's rayon pool (feature `rayon`). Results are bit-identical for any number of
-//!   threads. They agree to rounding between instruction sets. With ndarray's feature `blas`, draws of orthogonal frequencies
+//!   threads, but for factorisations by a LAPACK, which has threads of its own. They agree to rounding between instruction sets. With ndarray's feature `blas`, draws of orthogonal frequencies
 //!   have the bits of that BLAS.
 //! - A forked process has none of its parent's threads: there work stays on the calling thread, or uses a pool that was made
 //!   after the fork. Do not fork while this crate is at work on another thread.
 //! - Applications are Cargo features: `attention`, `regression` (with PCA), `sampling`, `metrics` and `planner` are in
-//!   `default`, as are `faer` and `rayon`. No feature changes a result of another.
+//!   `default`, as are `faer` and `rayon`. `npy`, `half`, `sparse` and `arrow` read such data, `serde` stores, and `ndarray-linalg`
+//!   factorises by a LAPACK. Enabling a feature changes no result.
 //! - What is stored (feature `serde`) is read back to the bit, from every format. In text formats, numbers that some readers
 //!   would round are strings.
 //! - Couplings, kernels, maps and functions are read from the text that they print: `"orthogonal".parse()`. A

@@ -25,7 +25,7 @@
 //!
 //! | example | shows |
 //! |---|---|
-//! | `task_regression`, `task_attention`, … | a task of the first page each, in forty lines at most (`examples/tasks`) |
+//! | `task_regression`, `task_attention`, … | one task each, in fewer than fifty lines (`examples/tasks`) |
 //! | `quickstart` | a plan, its map, and estimates beside exact kernel values |
 //! | `own_map`, `own_application` | a map, a kernel and a coupling of your own, verified; a fold over features of your own |
 //! | `classification` | ridge and kernel regression, beside the exact kernel |

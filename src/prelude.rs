@@ -1,7 +1,7 @@
 //! What most programs need: `use random_features::prelude::*;`.
 //!
-//! Maps, couplings and kernels, [`Attention`], [`RidgeSearch`] with its [`Targets`] and [`Criterion`], [`Glm`] and the [`Planner`]. Items that fewer programs need are imported by
-//! their own paths.
+//! The prelude has maps, couplings and kernels, [`Attention`], [`RidgeSearch`] with its [`Targets`] and [`Criterion`], [`Glm`] and
+//! the [`Planner`]. Items that fewer programs need are imported by their own paths.
 //!
 //! ```
 //! use random_features::prelude::*;

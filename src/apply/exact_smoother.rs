@@ -97,7 +97,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         Ok(())
     }
 
-    /// The regression ŷ at the rows of `x`, t × d: t × targets. It is the mean of the targets if the weights of a signed kernel do
+    /// The regression ŷ at the rows of `x`, n × d: n × t for t targets. It is the mean of the targets if the weights of a signed kernel do
     /// not add up to a positive number. A row that is not finite gives NaN.
     ///
     /// # Errors

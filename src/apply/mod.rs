@@ -5,11 +5,11 @@
 //!   intervals. [`KernelRidge`], the reference, solves with an exact or estimated Gram matrix.
 //! - Generalised linear models: [`Glm`] for classes with probabilities (logistic regression), for counts, and for the squared
 //!   hinge. [`GlmSums`] fit rows on several machines, and [`GlmStream`] is updated by batches.
-//! - Kernel regression, which is simpler and less accurate: [`Smoother`] from features in O((n + t) m), and [`ExactSmoother`]
-//!   from the kernel itself in O(n t), the reference.
+//! - Kernel regression, which is simpler and less accurate: [`Smoother`] from features in O((n + k) m) for n rows and k
+//!   predictions, and [`ExactSmoother`] from the kernel itself in O(n k), the reference.
 //! - Kernel PCA: [`pca`].
 //! - Attention in linear time, and exact attention: [`attention`].
-//! - Classes of a huge softmax, drawn in O(log C) with known probabilities, with losses and partition functions from such
+//! - Classes of a huge softmax, drawn in a time that grows with log C, with known probabilities, with losses and partition functions from such
 //!   draws: [`softmax_sampling`].
 //! - Errors of Gram matrices and distances of distributions: [`metrics`].
 //!

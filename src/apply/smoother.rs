@@ -198,7 +198,7 @@ impl<T: Real> Smoother<T> {
         Ok(())
     }
 
-    /// The regression ŷ at the rows of `x`, t × d: t × targets. For labels these are estimates of the classes' probabilities.
+    /// The regression ŷ at the rows of `x`, n × d: n × t for t targets. For labels these are estimates of the classes' probabilities.
     ///
     /// A row that is not finite gives NaN.
     ///

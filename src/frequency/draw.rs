@@ -55,7 +55,7 @@ impl Draw {
         Draw { radii: radii.law(), ..self }
     }
 
-    /// Sets the stream.
+    /// Sets the number of the random stream: draws of one seed from different streams are independent. It is 0 unless set.
     pub fn with_stream(self, stream: u64) -> Self {
         Draw { stream, ..self }
     }

@@ -54,7 +54,7 @@ impl DrawCounts {
         Ok(DrawCounts { d, m, law, stream: 0 })
     }
 
-    /// Sets the stream.
+    /// Sets the number of the random stream: draws of one seed from different streams are independent. It is 0 unless set.
     pub fn with_stream(self, stream: u64) -> Self {
         DrawCounts { stream, ..self }
     }

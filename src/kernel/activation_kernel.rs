@@ -70,7 +70,7 @@ impl ActivationKernel {
         (!open).then_some(ActivationKernel { activation, offset: 0.0, lengthscale })
     }
 
-    /// The kernel of f + ε.
+    /// Sets the offset ε: the kernel becomes the one of f + ε.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if ε is not finite.
@@ -78,7 +78,7 @@ impl ActivationKernel {
         Ok(ActivationKernel { offset: checked_offset(offset)?, ..self })
     }
 
-    /// The kernel with lengthscale ℓ.
+    /// Sets the lengthscale ℓ.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if an ℓ is outside its domain.

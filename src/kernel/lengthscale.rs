@@ -10,8 +10,16 @@ use crate::tagged::named;
 
 /// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
 ///
-/// One number, or one for each dimension ("automatic relevance determination"). It converts from any number (`f64`, `f32`
-/// and whole ones) and from `Vec<f64>`.
+/// A lengthscale is one number, or one number for each dimension (automatic relevance determination). It converts from any number
+/// (`f64`, `f32` and whole ones) and from `Vec<f64>`.
+///
+/// ```
+/// use random_features::kernel::Gaussian;
+/// let (one, each) = (Gaussian::new(2.0)?, Gaussian::new(vec![1.0, 3.0])?);
+/// assert_ne!(one, each);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
 /// Kernels and maps check it: every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(

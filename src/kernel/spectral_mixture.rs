@@ -26,7 +26,7 @@ const MOST: usize = 100_000;
 /// use random_features::Map;
 /// use random_features::kernel::{Gaussian, Kernel, SpectralMixture};
 /// use random_features::ndarray::arr1;
-/// // Daily waves whose shape changes over ten days, and a slow trend; time in days.
+/// // Daily waves whose shape changes over ten days, and a slow trend (in days).
 /// let daily = SpectralMixture::periodic(vec![1.0], 0.7)?;
 /// let changing = SpectralMixture::product(&[&daily, &Gaussian::new(10.0)?])?;
 /// let kernel = SpectralMixture::sum(&[

@@ -15,7 +15,8 @@ use crate::numeric::special::ln_gamma;
 use crate::theory::Pair;
 use crate::theory::counts::ln_geometric_variance;
 
-/// Geometric random features.
+/// Geometric features: products of powers of coordinates, with geometric counts as exponents, for the softmax and the Gaussian
+/// kernel.
 ///
 /// ```
 /// use random_features::Geometric;
@@ -61,7 +62,7 @@ pub struct Geometric {
 }
 
 impl Geometric {
-    /// The map with this p for counts of any law. Unless they are geometric with this p, the estimated kernel is not known.
+    /// Makes the map with success probability p, for counts of any law. Unless they are geometric with this p, the estimated kernel is not known.
     /// The [default](Geometric::default) takes p from the law of the counts.
     pub fn with_p(p: f64) -> Self {
         Geometric { p: Some(p), shift: None }

@@ -18,8 +18,8 @@ use crate::numeric::{self, Isa, Packed, matrix_of, product, slice_of};
 use crate::once::once;
 use crate::progress;
 
-/// Positive features on frequencies from the density that is best for given points: no features without bias, of an independent draw
-/// each, have less error over all pairs of these points.
+/// Positive features with frequencies from the density that is best for given points. Their mean squared error over all pairs of the
+/// points is the least among unbiased features that are drawn independently.
 ///
 /// ```
 /// use random_features::data::GramSpectrum;

@@ -1,11 +1,25 @@
 //! Feature maps φ, ψ whose product φ(x)·ψ(y) estimates a kernel.
 //!
 //! Every map is used through the type [`Map`]: batches of [`Features`], Gram matrices, estimates, variances. Plain maps
-//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have the same constructors: `build(frequencies,
-//! kernel)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A
-//! [`Recipe`] is a map as plain data; implement [`FeatureMap`] for a map of your own, or [`Sketch`] for one that is drawn from
-//! seeds and stored. [`Nystroem`] has landmarks instead of frequencies, and its estimates are biased. [`ImportanceMixture`] draws the
-//! frequencies of positive features for given points. The private engine does the computations; hybrids and applications are built on maps.
+//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … Their method `build(frequencies, kernel)` makes a map, and
+//! `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` are short forms for these kernels. [`Sign`], [`Nonlinear`] and
+//! [`EluPlusOne`] imply their kernel, so that their `build` takes a lengthscale. A [`Recipe`] is a map as plain data. Implement
+//! [`FeatureMap`] for a map of your own, or [`Sketch`] for one that is drawn from seeds and stored. [`Nystroem`] has landmarks
+//! instead of frequencies, and its estimates are biased. [`ImportanceMixture`] draws the frequencies of positive features for given
+//! points.
+//!
+//! ```
+//! use random_features::ndarray::array;
+//! use random_features::prelude::*;
+//! // 256 orthogonal frequencies in the plane, seed 7.
+//! let omega = Orthogonal.draw(2, 256, 7)?;
+//! let map: Map<f64> = Trigonometric.gaussian(omega, 1.0)?;
+//! let x = array![[0.0, 0.1], [0.5, -0.2], [1.0, 0.3]];
+//! let gram = map.gram(&x)?;
+//! assert_eq!(map.transform(&x)?.dim(), (3, 512));
+//! assert!((gram[[0, 1]] - (-0.5f64 * (0.25 + 0.09)).exp()).abs() < 0.1);
+//! # Ok::<(), random_features::Error>(())
+//! ```
 //!
 //! # Scales
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in

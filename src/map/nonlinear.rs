@@ -74,7 +74,7 @@ impl Nonlinear {
         Nonlinear { activation, offset: 0.0 }
     }
 
-    /// Sets ε.
+    /// Sets the offset ε: features are those of f(ω·x) + ε.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if ε is not finite.

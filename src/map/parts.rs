@@ -39,9 +39,9 @@ use crate::once::once;
 pub struct Parts {
     /// W = ω/ℓ, m × d.
     pub weights: Array2<f64>,
-    /// aⱼ for each row of W.
+    /// The biases aⱼ, one for each row of W.
     pub bias: Array1<Complex64>,
-    /// The slope β.
+    /// The slope β, a factor of wⱼ·x.
     pub slope: Complex64,
     /// The function that turns exponents into features.
     pub lift: Lift,

@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 use crate::theory::Pair;
 use crate::theory::counts::ln_poisson_variance_per_dimension;
 
-/// Poisson random features.
+/// Poisson features: products of powers of coordinates, with Poisson counts as exponents, for the softmax and the Gaussian kernel.
 ///
 /// ```
 /// use random_features::Poisson;
@@ -58,7 +58,7 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// The map with these λ for counts of any law. Unless they are Poisson with these λ, the estimated kernel is not known.
+    /// Makes the map with rates λ, for counts of any law. Unless they are Poisson with these λ, the estimated kernel is not known.
     /// The [default](Poisson::default) takes λ from the law of the counts.
     pub fn with_rates(rates: impl Into<Rates>) -> Self {
         Poisson { rates: Some(rates.into()), shift: None }

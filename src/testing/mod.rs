@@ -13,7 +13,7 @@
 //! let draw = |seed| Positive.softmax::<f64>(Orthogonal.draw(2, 4, seed)?);
 //! let (x, y) = (arr1(&[0.5, 0.2]), arr1(&[-0.1, 0.4]));
 //! let found = check_unbiased(draw, &x, &y, x.dot(&y).exp(), 2000)?;
-//! // Each of the two exceeds 4 standard errors by chance with a probability of 6e-5.
+//! // Each of the two exceeds 4 standard errors by chance with probability 6e-5.
 //! assert!(found.z.abs() < 4.0, "{found}");
 //! assert!(found.variance_z.is_some_and(|z| z.abs() < 4.0), "{found}");
 //! conform(&draw(1)?, &arr2(&[[0.5, 0.2], [-0.1, 0.4], [1.0, -1.0]]))?;

@@ -25,9 +25,9 @@ pub struct Quality {
     pub shaped: bool,
     /// The number of frequencies divided by that of the map; 0 of uniform draws, which take none.
     pub factor: usize,
-    /// The effective share of draws for each point.
+    /// The effective share of draws 1/Σᵢ pᵢ²/qᵢ, for each of n points.
     pub effective_shares: Vec<f64>,
-    /// The total variation for each point.
+    /// The total variation ½ Σᵢ |pᵢ − qᵢ|, for each of n points.
     pub total_variations: Vec<f64>,
 }
 

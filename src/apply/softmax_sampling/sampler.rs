@@ -14,8 +14,9 @@ use crate::map::Map;
 use crate::numeric::slice_of;
 use crate::once::once;
 
-/// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's estimates
-/// stand for exp(h·cᵢ), but the probability that is stated with each draw is exact.
+/// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(D log C) each.
+///
+/// Approximate: a map's estimates stand for exp(h·cᵢ), but the probability that is stated with each draw is exact.
 ///
 /// ```
 /// use random_features::ndarray::Array2;

@@ -17,7 +17,7 @@ use crate::theory::BlockLaw;
 /// ```
 /// use random_features::frequency::Halton;
 /// let omega = Halton.draw(3, 100, 1)?;
-/// // The first coordinate, in base 2: half of 64 successive points lie on either side,
+/// // The first coordinate, in base 2: half of 64 points lie on either side,
 /// // give or take one.
 /// let first = omega.rows().column(0).to_vec();
 /// let below = first.iter().take(64).filter(|w| **w < 0.0).count();
@@ -53,8 +53,7 @@ use crate::theory::BlockLaw;
 pub struct Halton;
 
 impl Halton {
-    /// Halton frequencies whose coordinates have this law instead of the normal one, for kernels that are products over
-    /// coordinates.
+    /// Sets the law of each coordinate in place of the normal one, for kernels that are products over coordinates.
     pub fn with_marginal<M: Marginal>(self, marginal: M) -> WithMarginal<Self, M> {
         WithMarginal::new(self, marginal)
     }

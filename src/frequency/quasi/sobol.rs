@@ -66,8 +66,7 @@ impl Sobol {
     /// The largest number of points in a block, 2³², since direction numbers have 32 digits.
     pub const MAX_COUNT: u64 = 1 << DIGITS;
 
-    /// Sobol frequencies whose coordinates have this law instead of the normal one, for kernels that are products over
-    /// coordinates.
+    /// Sets the law of each coordinate in place of the normal one, for kernels that are products over coordinates.
     pub fn with_marginal<M: Marginal>(self, marginal: M) -> WithMarginal<Self, M> {
         WithMarginal::new(self, marginal)
     }

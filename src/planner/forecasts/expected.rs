@@ -15,7 +15,7 @@ pub struct Expected {
     /// of attention it is at least the value, and it is infinite where nothing is known. It knows nothing that no pair in the sample shows: where few pairs rule an error, samples differ by more.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub standard_error: f64,
-    /// The basis of the value.
+    /// How the value was found: by a closed form, a bound, an approximation, held-out points or draws.
     pub basis: Basis,
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct LeftOut {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Plan {
-    /// What was planned, in a line.
+    /// One line with the kernel, the lengthscale, the points, the loss and the budget.
     pub title: String,
     /// The loss that is minimised, or kept below a maximal error.
     pub loss: Loss,

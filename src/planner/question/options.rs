@@ -246,7 +246,8 @@ impl Planner {
     /// use random_features::recipe::Draw;
     /// # let x = Array2::from_shape_fn((300, 4), |(i, k)| (0.37 * (i * (k + 1)) as f64).sin());
     /// let kernel = Gaussian::new(1.0)?;
-    /// let own = Gerf::optimal(4, 8.0)?.recipe(Draw::new(4, 64, Orthogonal), kernel.clone());
+    /// let draw = Draw::new(4, 64, Orthogonal);
+    /// let own = Gerf::optimal(4, 8.0)?.recipe(draw, kernel.clone());
     /// let planner = Planner::of_one_set(&x)?.with_kernel(kernel);
     /// let plan = planner.with_recipe("my OPRF", own).plan()?;
     /// assert!(plan.choices.iter().any(|choice| choice.map == "my OPRF"));

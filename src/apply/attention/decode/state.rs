@@ -10,7 +10,7 @@ use crate::memory::check_memory;
 use crate::once::once;
 
 /// Causal attention as tokens come: [`prefill`](CausalState::prefill) reads prompts, then [`step`](CausalState::step) reads a token of
-/// each sequence and answers it. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
+/// each sequence and answers it. Outputs have the bits of [`Attention::causal`] over all tokens so far, and are approximate as these are.
 ///
 /// ```
 /// use random_features::ndarray::{Array3, Array4};
@@ -67,7 +67,8 @@ impl<T: Real> Clone for CausalState<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// The state of causal attention before the first token, for `batch` sequences with so many heads of keys and values in ℝ^d_v.
+    /// The state of causal attention before the first token, for `batch` sequences with `heads_of_keys` heads of keys, and values in
+    /// ℝ^d_v.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of

@@ -14,8 +14,8 @@ use crate::map::ParameterGradients;
 use crate::memory::check_memory;
 use crate::once::once;
 
-/// What a forward pass of [`Attention`] keeps for the backward pass, which else computes it again: features of queries and keys, and
-/// what queries have read.
+/// The numbers that a forward pass of [`Attention`] keeps so that the backward pass need not compute them again: features of queries
+/// and keys, and d_v sums of each query.
 ///
 /// ```
 /// use random_features::ndarray::Array4;

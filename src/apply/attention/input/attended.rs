@@ -5,7 +5,7 @@ use ndarray::{Array, Array3, Dimension, Ix4};
 /// Where a normaliser was not positive: batch, head and row.
 pub(in super::super) type NonPositive = Vec<[usize; 3]>;
 
-/// What attention gives: outputs, and which of them have no normaliser to be divided by.
+/// The outputs of attention, with the places of the queries whose normaliser was not positive.
 ///
 /// A [step](super::super::CausalState::step) has one query for each sequence and head, and gives an `Attended<T, Ix3>`.
 #[derive(Clone, Debug, PartialEq)]

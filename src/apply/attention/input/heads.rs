@@ -60,7 +60,7 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { queries, keys, values, mask: None, offsets: None })
     }
 
-    /// Keys \[b, h′, l, d\] and values \[b, h′, l, d_v\] without queries, for [`prefill`](super::super::CausalState::prefill). Offsets
+    /// Takes keys \[b, h′, l, d\] and values \[b, h′, l, d_v\] without queries, for [`prefill`](super::super::CausalState::prefill). Offsets
     /// of queries are all 0 then.
     ///
     /// # Errors

@@ -34,8 +34,8 @@ impl<T: Real> Attention<T> {
     /// use random_features::rand::RngExt;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let mut rng = random_features::rng(1);
-    /// let mut tokens =
-    ///     || Array4::from_shape_simple_fn((1, 2, 90, 8), || 3.0 * rng.random::<f64>() - 1.5);
+    /// let mut token = || rng.random_range(-1.5..1.5);
+    /// let mut tokens = || Array4::from_shape_simple_fn((1, 2, 90, 8), &mut token);
     /// let [q, k, v] = [tokens(), tokens(), tokens()];
     /// let heads = Heads::new(&q, &k, &v)?;
     /// let attention = Attention::favor_plus(8, 16, 7)?;

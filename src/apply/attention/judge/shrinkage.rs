@@ -18,8 +18,8 @@ impl<T: Real> Attention<T> {
     /// use random_features::rand::RngExt;
     /// use random_features::apply::attention::{Attention, Heads};
     /// let mut rng = random_features::rng(1);
-    /// let mut tokens =
-    ///     || Array4::from_shape_simple_fn((1, 1, 90, 8), || 8.0 * rng.random::<f64>() - 4.0);
+    /// let mut token = || rng.random_range(-4.0..4.0);
+    /// let mut tokens = || Array4::from_shape_simple_fn((1, 1, 90, 8), &mut token);
     /// let [q, k, v] = [tokens(), tokens(), tokens()];
     /// let heads = Heads::new(&q, &k, &v)?;
     /// let attention = Attention::favor_plus(8, 16, 7)?;

@@ -115,7 +115,7 @@ pub struct Prediction<T> {
     pub mean: Array2<T>,
     /// The variances v of f + b, n × t.
     pub variance: Array2<T>,
-    /// σ², the variance of the noise, for each target.
+    /// The variance σ² of the noise of each target, t entries.
     pub noise: Vec<f64>,
     /// The variance of f + b at each point, divided by σ², for each different λ.
     units: Array2<f64>,

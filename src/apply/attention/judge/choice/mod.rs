@@ -35,7 +35,7 @@ pub struct AttentionChoice<T: Real> {
 pub struct AttentionCandidate {
     /// Whether all weights are exact: [`ExactAttention`].
     pub exact: bool,
-    /// The [window](Attention::with_window) of neighbours with exact weights: keys up to the query's own place, and keys behind it.
+    /// The [window](Attention::with_window) \[before, after\]: keys j with i − before < j ≤ i + after have exact weights for query i.
     /// \[0, 0\] if there is none.
     pub window: [usize; 2],
     /// The number m of frequencies of the map; 0 for exact attention.

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 ///
 /// ```
 /// use random_features::apply::attention::HeadBudget;
-/// // At most 21 exact pairs a query, on average over heads: a window of eight neighbours on either side and four keys.
+/// // At most 21 exact pairs per query, on average over heads:
+/// // a window of eight neighbours on either side and four keys.
 /// let budget = HeadBudget::Pairs(21.0);
 /// # let _ = budget;
 /// ```

@@ -21,7 +21,8 @@ use crate::{progress, threads};
 /// use random_features::apply::attention::{HeadCalibration, HeadBudget, Heads};
 /// let mut rng = random_features::rng(1);
 /// // Queries, keys and values of two texts, as a layer of two heads has them.
-/// let mut tokens = || Array4::from_shape_simple_fn((2, 2, 64, 8), || 4.0 * rng.random::<f32>() - 2.0);
+/// let mut token = || rng.random_range(-2f32..2.0);
+/// let mut tokens = || Array4::from_shape_simple_fn((2, 2, 64, 8), &mut token);
 /// let [q, k, v] = [tokens(), tokens(), tokens()];
 /// let texts = Heads::new(&q, &k, &v)?;
 /// let layer = HeadCalibration::bidirectional()
@@ -78,7 +79,8 @@ pub struct HeadCalibration {
 /// use random_features::rand::RngExt;
 /// use random_features::apply::attention::{HeadCalibration, HeadBudget, Heads};
 /// let mut rng = random_features::rng(1);
-/// let x = Array4::from_shape_simple_fn((1, 2, 64, 8), || 4.0 * rng.random::<f32>() - 2.0);
+/// let token = || rng.random_range(-2f32..2.0);
+/// let x = Array4::from_shape_simple_fn((1, 2, 64, 8), token);
 /// let ways = HeadCalibration::bidirectional()
 ///     .with_m(&[16])
 ///     .compare::<f32, _>(&[Heads::new(&x, &x, &x)?])?;

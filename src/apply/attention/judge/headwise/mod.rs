@@ -22,8 +22,8 @@ use crate::error::{Result, check_size};
 use crate::once::once;
 use crate::threads;
 
-/// An attention for each head of a layer: linear with features, window, exact keys and a share of the mean of its own, or exact.
-/// Approximate. [`HeadCalibration`] chooses it from tokens and has an example.
+/// Attention with a separate choice for each head of a layer: exact, or linear with features, a window, exact keys and a share of the
+/// mean of the values. It is approximate. [`HeadCalibration`] chooses it from tokens and has an example.
 ///
 /// The [`Display`](std::fmt::Display) is a table with a row for each head of keys.
 #[derive(Clone, Debug)]
@@ -53,17 +53,17 @@ pub struct HeadCandidate {
     pub features: String,
     /// The number m of frequencies; 0 for exact attention.
     pub m: usize,
-    /// The [window](Attention::with_window) of neighbours with exact weights: keys up to the query's own place, and keys behind it.
+    /// The [window](Attention::with_window) \[before, after\]: keys j with i − before < j ≤ i + after have exact weights for query i.
     pub window: [usize; 2],
     /// The number of keys with exact weights: the heaviest ones or, causally, the first ones.
     pub exact_keys: usize,
     /// The [share of the mean](Attention::with_shrinkage) of the values.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub share: f64,
-    /// The number of exact pairs a query, on average over the sequence; all keys that are seen for exact attention.
+    /// The number of exact pairs per query, on average over the sequence. Exact attention counts all keys that a query sees.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub pairs: f64,
-    /// The cost a query, in multiplications of exact attention, by the rule of [`bidirectional_auto`](Attention::bidirectional_auto).
+    /// The cost per query, in multiplications of exact attention, by the rule of [`bidirectional_auto`](Attention::bidirectional_auto).
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub operations: f64,
     /// The error of the output relative to the norm of the exact output, over all queries of the calibration sequences.
@@ -121,22 +121,22 @@ impl<T: Real> HeadwiseAttention<T> {
         self.heads.get(head)?.attention.as_ref()
     }
 
-    /// What each head of keys does.
+    /// The candidate that each head of keys uses, in the order of heads.
     pub fn chosen(&self) -> impl ExactSizeIterator<Item = &HeadCandidate> {
         self.heads.iter().map(|head| &head.chosen)
     }
 
-    /// The ways of a head of keys that nothing cheaper betters, the cheapest first; none if the head does not exist.
+    /// The candidates of a head of keys that have less error than all cheaper ones, the cheapest first; none if the head does not exist.
     pub fn alternatives(&self, head: usize) -> &[HeadCandidate] {
         self.heads.get(head).map_or(&[], |head| &head.alternatives)
     }
 
-    /// The number of exact pairs a query, on average over heads.
+    /// The number of exact pairs per query, on average over heads.
     pub fn pairs(&self) -> f64 {
         self.mean(|candidate| candidate.pairs)
     }
 
-    /// The cost a query, in multiplications of exact attention, on average over heads.
+    /// The cost per query, in multiplications of exact attention, on average over heads.
     pub fn operations(&self) -> f64 {
         self.mean(|candidate| candidate.operations)
     }

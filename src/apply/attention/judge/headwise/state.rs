@@ -20,7 +20,8 @@ use crate::{Positive, Real, progress, threads};
 /// use random_features::rand::RngExt;
 /// use random_features::apply::attention::{HeadCalibration, HeadBudget, Heads};
 /// let mut rng = random_features::rng(1);
-/// let x = Array4::from_shape_simple_fn((1, 2, 64, 8), || 4.0 * rng.random::<f32>() - 2.0);
+/// let token = || rng.random_range(-2f32..2.0);
+/// let x = Array4::from_shape_simple_fn((1, 2, 64, 8), token);
 /// let text = Heads::new(&x, &x, &x)?;
 /// let layer = HeadCalibration::causal()
 ///     .with_m(&[16])

@@ -110,7 +110,7 @@ impl ErrorReport {
         }
     }
 
-    /// Whether normalisers vary too much for outputs to mean anything.
+    /// Whether the relative variance of the normalisers is 0.1 or more, or is not known: first-order errors mean nothing then.
     pub fn is_hopeless(&self) -> bool {
         // Also where it is no number.
         self.normaliser_variance.is_nan() || self.normaliser_variance >= RELIABLE
