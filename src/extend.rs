@@ -13,7 +13,7 @@
 //! These items are for implementing the traits. Items for using maps are in [`map`](crate::map), [`frequency`](crate::frequency)
 //! and [`kernel`](crate::kernel).
 
-pub use crate::engine::{Facts, FeatureMap, Form, Lift, Tile};
+pub use crate::engine::{Facts, FeatureMap, Form, Lift, Row, Tile};
 pub use crate::frequency::coupling::{Coupling, Rows};
 pub use crate::generator::Generator;
 pub use crate::kernel::shift_invariant::ShiftInvariant;

@@ -61,16 +61,19 @@ impl Facts {
     }
 
     /// States that the map is [symmetric](Facts::symmetric).
+    #[must_use]
     pub fn symmetric(self) -> Self {
         Facts { symmetric: true, ..self }
     }
 
     /// States that features are never [negative](Facts::non_negative).
+    #[must_use]
     pub fn non_negative(self) -> Self {
         Facts { non_negative: true, ..self }
     }
 
     /// States that the map offers [logarithms](Facts::logarithms).
+    #[must_use]
     pub fn logarithms(self) -> Self {
         Facts { logarithms: true, ..self }
     }

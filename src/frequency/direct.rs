@@ -23,7 +23,9 @@ macro_rules! direct {
                 draw_with(d, m, self, &Chi, seed)
             }
 
-            /// Sets the law of the radii ‖ω‖, and with it the kernel: `Orthogonal.with_radii(RootDim)`.
+            /// Sets the law of the radii ‖ω‖, and with it the kernel: `Orthogonal.with_radii(Radius::RootDim)` for the
+            /// regularised softmax kernel, with [`Radius`](crate::extend::Radius).
+            #[must_use]
             pub fn with_radii<Law: Radii>(self, radii: Law) -> WithRadii<Self, Law> {
                 WithRadii::new(self, radii)
             }
@@ -37,6 +39,7 @@ macro_rules! coupled {
             /// Sets how the radii ‖ω‖ of a block depend on each other: `Orthogonal.with_coupled_radii(RadiusCoupling::Paired)`.
             ///
             /// Each row keeps its law. Trigonometric and hyperbolic features gain most.
+            #[must_use]
             pub fn with_coupled_radii(self, radii: RadiusCoupling) -> CoupledRadii<Self> {
                 CoupledRadii { coupling: self, radii }
             }

@@ -51,11 +51,13 @@ impl Draw {
     }
 
     /// Sets the law of the radii. [Drawing](Draw::of_seed) needs a law with a name, as every law of this crate has.
+    #[must_use]
     pub fn with_radii(self, radii: impl Radii) -> Self {
         Draw { radii: radii.law(), ..self }
     }
 
     /// Sets the number of the random stream: draws of one seed from different streams are independent. It is 0 unless set.
+    #[must_use]
     pub fn with_stream(self, stream: u64) -> Self {
         Draw { stream, ..self }
     }

@@ -55,6 +55,7 @@ impl DrawCounts {
     }
 
     /// Sets the number of the random stream: draws of one seed from different streams are independent. It is 0 unless set.
+    #[must_use]
     pub fn with_stream(self, stream: u64) -> Self {
         DrawCounts { stream, ..self }
     }

@@ -69,6 +69,7 @@ identified! { Givens { rounds } }
 
 impl Givens {
     /// Sets the number of rounds. Drawing in ℝᵈ is an error if it is 0 or above 256 ⌈log₂ d⌉, some forty times the default.
+    #[must_use]
     pub fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = Some(rounds);
         self

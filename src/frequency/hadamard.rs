@@ -78,6 +78,7 @@ impl Hadamard {
     pub const MAX_ROUNDS: usize = 64;
 
     /// Sets the number of rounds. Drawing is an error if it is 0 or above [`MAX_ROUNDS`](Hadamard::MAX_ROUNDS).
+    #[must_use]
     pub fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
         self

@@ -80,6 +80,7 @@ impl SimplexPlus {
     pub const MAX_PASSES: usize = 1000;
 
     /// Sets the number of passes. Drawing is an error if it is 0 or above [`MAX_PASSES`](SimplexPlus::MAX_PASSES).
+    #[must_use]
     pub fn with_passes(self, passes: usize) -> Self {
         SimplexPlus { passes, ..self }
     }

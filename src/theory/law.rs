@@ -139,6 +139,7 @@ impl BlockLaw {
     }
 
     /// This number of rows in [antithetic](BlockLaw::antithetic) pairs.
+    #[must_use]
     pub fn in_pairs(self) -> Self {
         BlockLaw { antithetic: true, ..self }
     }
@@ -334,11 +335,13 @@ impl Law {
     }
 
     /// Sets the law of the radii of all rows.
+    #[must_use]
     pub fn with_radius(self, radius: Radius) -> Self {
         self.map(|block| BlockLaw { radius, ..block })
     }
 
     /// Puts the rows into antithetic pairs within each block.
+    #[must_use]
     pub fn antithetic(self) -> Self {
         self.map(BlockLaw::in_pairs)
     }

@@ -54,6 +54,7 @@ pub struct Halton;
 
 impl Halton {
     /// Sets the law of each coordinate in place of the normal one, for kernels that are products over coordinates.
+    #[must_use]
     pub fn with_marginal<M: Marginal>(self, marginal: M) -> WithMarginal<Self, M> {
         WithMarginal::new(self, marginal)
     }

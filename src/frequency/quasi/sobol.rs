@@ -67,6 +67,7 @@ impl Sobol {
     pub const MAX_COUNT: u64 = 1 << DIGITS;
 
     /// Sets the law of each coordinate in place of the normal one, for kernels that are products over coordinates.
+    #[must_use]
     pub fn with_marginal<M: Marginal>(self, marginal: M) -> WithMarginal<Self, M> {
         WithMarginal::new(self, marginal)
     }

@@ -41,16 +41,19 @@ impl<'a> Centres<'a> {
     }
 
     /// Sets the formula for A.
+    #[must_use]
     pub fn with_diagonal(self, diagonal: impl Into<Diagonal>) -> Self {
         Centres { diagonal: diagonal.into(), ..self }
     }
 
     /// Sets the symmetry of the maps.
+    #[must_use]
     pub fn with_symmetry(self, symmetry: Symmetry) -> Self {
         Centres { symmetry, ..self }
     }
 
     /// Makes maps average over ω and −ω.
+    #[must_use]
     pub fn symmetric(self) -> Self {
         self.with_symmetry(Symmetry::Symmetric)
     }

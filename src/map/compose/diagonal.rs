@@ -81,6 +81,7 @@ impl Diagonal {
     }
 
     /// Sets ε, which is checked when [entries](Diagonal::entries) are computed.
+    #[must_use]
     pub fn with_limit(self, epsilon: f64) -> Self {
         Diagonal { epsilon, ..self }
     }

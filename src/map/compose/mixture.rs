@@ -82,11 +82,13 @@ impl<'a> Mixture<'a> {
     }
 
     /// Sets the formula for A.
+    #[must_use]
     pub fn with_diagonal(self, diagonal: impl Into<Diagonal>) -> Self {
         Mixture { diagonal: diagonal.into(), ..self }
     }
 
     /// Makes positive features estimate the weights.
+    #[must_use]
     pub fn with_positive_weights(self) -> Self {
         Mixture { positive: true, ..self }
     }

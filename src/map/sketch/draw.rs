@@ -58,6 +58,7 @@ impl SketchDraw {
     }
 
     /// Sets which of the independent streams of a seed to draw from.
+    #[must_use]
     pub fn with_stream(self, stream: u64) -> Self {
         SketchDraw { stream, ..self }
     }

@@ -196,6 +196,29 @@ fn numbers_of_frequencies_are_chosen() {
     }
 }
 
+/// Pairs and operations are counted for the stated length, and errors of the calibration sequences stay.
+#[test]
+fn costs_are_those_of_the_stated_length() {
+    let [q, k, v] = layer(1, 48, 1);
+    let sequences = [Heads::new(&q, &k, &v).unwrap()];
+    let chosen = |calibration: HeadCalibration| -> Vec<HeadCandidate> {
+        let calibration = calibration.with_m(&[8]);
+        calibration.choose::<f64, _>(&sequences, HeadBudget::Error(1e-9)).unwrap().chosen().cloned().collect()
+    };
+    let (own, long) = (
+        chosen(HeadCalibration::bidirectional()),
+        chosen(HeadCalibration::bidirectional().with_length(1000)),
+    );
+    for (own, long) in own.iter().zip(&long) {
+        assert_eq!([&*own.features, &*long.features], ["exact", "exact"]);
+        assert_eq!([own.pairs, long.pairs], [48.0, 1000.0]);
+        assert!(long.operations > 15.0 * own.operations && own.error == long.error);
+    }
+    let nothing =
+        HeadCalibration::causal().with_length(0).choose::<f64, _>(&sequences, HeadBudget::Error(0.1));
+    assert!(matches!(nothing, Err(Error::Parameter { .. })));
+}
+
 /// A causal layer, of whose heads one is exact and one is not.
 fn causal_layer(l: usize) -> ([Array4<f64>; 3], HeadwiseAttention<f64>) {
     let all = layer(2, l, 1);

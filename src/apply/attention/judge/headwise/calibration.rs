@@ -161,7 +161,8 @@ impl HeadCalibration {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without sequences or with one that is empty, [`Shape`](Error::Shape) if heads or dimensions of sequences differ,
-    /// or, causally, a sequence has another number of keys than of queries; [`Parameter`](Error::Parameter) if an m is 0 or there is none;
+    /// or, causally, a sequence has another number of keys than of queries; [`Parameter`](Error::Parameter) if an m or the
+    /// [length](HeadCalibration::with_length) is 0, or there is no m;
     /// [`NotFinite`](Error::NotFinite) if a token or an output is not finite; the errors of
     /// [`Attention::bidirectional`](crate::apply::attention::Attention::bidirectional), of [`Shaping::of_pairs`](crate::data::shaping::Shaping::of_pairs)
     /// and of a draw. [`Cancelled`](Error::Cancelled) if a [watcher](crate::progress::watch) stops it.
@@ -213,7 +214,9 @@ impl HeadCalibration {
         check_positive("the number of heads of the keys", of_keys)?;
         check_positive("the number of heads of the queries", h)?;
         check_positive("the dimension of the queries", d)?;
-        let mean = |total: usize| self.length.unwrap_or(total.div_ceil(count)).max(1);
+        self.length
+            .map_or(Ok(()), |length| check_positive("the length for which costs are counted", length))?;
+        let mean = |total: usize| self.length.unwrap_or(total.div_ceil(count).max(1));
         Ok(Lengths { queries: mean(queries), keys: mean(keys), causal: self.causal })
     }
 
