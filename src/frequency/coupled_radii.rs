@@ -301,7 +301,7 @@ mod tests {
             with(Orthogonal.with_coupled_radii(paired).into(), Radius::RationalQuadratic { alpha: 1.5 }),
         ];
         let found: [[f64; 3]; 9] = draws.each_ref().map(|draw| {
-            let rows = draw.of_seed(42).unwrap();
+            let rows = draw.draw(42).unwrap();
             let first: Vec<f64> = rows.rows().iter().take(3).copied().collect();
             [first[0], first[1], first[2]]
         });

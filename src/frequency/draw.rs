@@ -16,9 +16,9 @@ use crate::theory::Law;
 /// use random_features::frequency::Orthogonal;
 /// use random_features::recipe::Draw;
 /// let draw = Draw::new(16, 40, Orthogonal);
-/// assert_eq!(draw.of_seed(7)?, Orthogonal.draw(16, 40, 7)?);
-/// assert_eq!(&draw.law(), draw.of_seed(7)?.law());
-/// assert_ne!(draw.clone().with_stream(3).of_seed(7)?, draw.of_seed(7)?);
+/// assert_eq!(draw.draw(7)?, Orthogonal.draw(16, 40, 7)?);
+/// assert_eq!(&draw.law(), draw.draw(7)?.law());
+/// assert_ne!(draw.clone().with_stream(3).draw(7)?, draw.draw(7)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -50,7 +50,7 @@ impl Draw {
         Draw { d, m, coupling: coupling.into(), radii: Radius::Chi, stream: 0 }
     }
 
-    /// Sets the law of the radii. [Drawing](Draw::of_seed) needs a law with a name, as every law of this crate has.
+    /// Sets the law of the radii. [Drawing](Draw::draw) needs a law with a name, as every law of this crate has.
     #[must_use]
     pub fn with_radii(self, radii: impl Radii) -> Self {
         Draw { radii: radii.law(), ..self }
@@ -83,7 +83,7 @@ impl Draw {
     ///
     /// # Errors
     /// The errors of [`Orthogonal::draw`](super::Orthogonal::draw), and those of the radii; [`Sampler`](crate::Error::Sampler) if a law has no name.
-    pub fn of_seed(&self, seed: u64) -> Result<Frequencies> {
+    pub fn draw(&self, seed: u64) -> Result<Frequencies> {
         let (radii, mut rng) = (self.radii.radii()?, generator(seed, "draw", self));
         let form = blocks::draw_rows(self.d, self.m, &self.coupling, radii.as_ref(), &mut rng)?;
         Frequencies::drawn(form, self.clone(), seed)
@@ -110,7 +110,7 @@ pub fn draw_with(
     seed: u64,
 ) -> Result<Frequencies> {
     if let Some(draw) = Draw::named(d, m, coupling, radii) {
-        return draw.of_seed(seed);
+        return draw.draw(seed);
     }
     let own = Own { d, m, text: format!("{coupling:?} {radii:?}") };
     let form = blocks::draw_rows(d, m, coupling, radii, &mut generator(seed, "own draw", &own))?;
@@ -192,11 +192,11 @@ mod tests {
     /// Drawn frequencies are identified by draw and seed, given ones by numbers and law.
     #[test]
     fn provenance_is_identity() {
-        let omega = Draw::new(3, 4, Orthogonal).of_seed(7).unwrap();
+        let omega = Draw::new(3, 4, Orthogonal).draw(7).unwrap();
         assert_eq!(format!("{:016x}", Digest::of(&omega)), "3394d48068c1bc9a");
-        let again = Draw::new(3, 4, Orthogonal).of_seed(7).unwrap();
+        let again = Draw::new(3, 4, Orthogonal).draw(7).unwrap();
         assert!(omega.same_draw(&again) && omega.rows() == again.rows());
-        let other = Draw::new(3, 4, Orthogonal).of_seed(8).unwrap();
+        let other = Draw::new(3, 4, Orthogonal).draw(8).unwrap();
         assert!(!omega.same_draw(&other) && omega.rows() != other.rows());
         let rows = || ndarray::arr2(&[[0.5, -1.0], [2.0, 0.25]]);
         let given = Frequencies::from_rows(rows()).unwrap();

@@ -17,7 +17,7 @@ use crate::memory;
 /// use random_features::frequency::Counts;
 /// use random_features::recipe::{CountLaw, DrawCounts};
 /// let draw = DrawCounts::new(3, 100, CountLaw::Geometric(0.4))?;
-/// assert_eq!(draw.of_seed(7)?, Counts::geometric(3, 100, 0.4, 7)?);
+/// assert_eq!(draw.draw(7)?, Counts::geometric(3, 100, 0.4, 7)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -64,7 +64,7 @@ impl DrawCounts {
     ///
     /// # Errors
     /// The errors of [`Counts::poisson`] and [`Counts::geometric`]; [`Law`](Error::Law) if the law is not known.
-    pub fn of_seed(&self, seed: u64) -> Result<Counts> {
+    pub fn draw(&self, seed: u64) -> Result<Counts> {
         check_shape(self.d, self.m)?;
         let mut rng = generator(seed, "draw of counts", self);
         let rows = match &self.law {
@@ -115,7 +115,7 @@ impl Counts {
     /// [`Shape`](Error::Shape) if the number of rates is not `d`; [`Memory`](Error::Memory) if m × d counts do not fit in
     /// memory.
     pub fn poisson(d: usize, m: usize, rates: impl Into<Rates>, seed: u64) -> Result<Counts> {
-        DrawCounts::new(d, m, CountLaw::Poisson(rates.into()))?.of_seed(seed)
+        DrawCounts::new(d, m, CountLaw::Poisson(rates.into()))?.draw(seed)
     }
 
     /// Draws m frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k = 0.
@@ -134,7 +134,7 @@ impl Counts {
     /// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or p is not between 0 and 1, exclusive;
     /// [`Memory`](Error::Memory) if m × d counts do not fit in memory.
     pub fn geometric(d: usize, m: usize, p: f64, seed: u64) -> Result<Counts> {
-        DrawCounts::new(d, m, CountLaw::Geometric(p))?.of_seed(seed)
+        DrawCounts::new(d, m, CountLaw::Geometric(p))?.draw(seed)
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
         for (draw, identity) in &pinned {
             assert_eq!(format!("{:016x}", Digest::of(draw)), *identity, "{draw:?}");
         }
-        let counts = of(CountLaw::Geometric(0.2)).of_seed(7).unwrap();
+        let counts = of(CountLaw::Geometric(0.2)).draw(7).unwrap();
         assert_eq!(format!("{:016x}", Digest::of(&counts)), "5072be6132391462");
         let given = Counts::from_parts(counts.rows().to_owned(), counts.law().clone()).unwrap();
         assert!(!given.same_draw(&counts) && given.rows() == counts.rows());

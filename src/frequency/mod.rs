@@ -65,7 +65,7 @@ mod simplex_plus;
 pub(crate) mod structured;
 pub(crate) mod with_radii;
 
-pub use crate::theory::RadiusCoupling;
+pub use crate::theory::law::RadiusCoupling;
 pub use antithetic::Antithetic;
 pub(crate) use any_coupling::{AnyCoupling, PlainCoupling};
 pub use counts::Counts;

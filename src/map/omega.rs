@@ -105,9 +105,9 @@ impl Omega {
     /// The errors of the draw.
     pub fn drawn(&self, seed: u64) -> Result<Omega> {
         Ok(match self {
-            Omega::Draw(draw) => draw.of_seed(seed)?.into(),
-            Omega::DrawCounts(draw) => draw.of_seed(seed)?.into(),
-            Omega::Sketch(draw) if draw.seed().is_none() => draw.of_seed(seed).into(),
+            Omega::Draw(draw) => draw.draw(seed)?.into(),
+            Omega::DrawCounts(draw) => draw.draw(seed)?.into(),
+            Omega::Sketch(draw) if draw.seed().is_none() => draw.with_seed(seed).into(),
             drawn => drawn.clone(),
         })
     }

@@ -56,8 +56,9 @@ pub use gaussian::{
     hyperbolic, ln_positive_orthogonality_gap, positive, regularised_hyperbolic, regularised_positive,
     regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,
 };
+pub(crate) use law::RadiusCoupling;
 pub(crate) use law::Run;
-pub use law::{BlockLaw, CoupledAngle, Dependence, Law, OverallAngle, RadiusCoupling};
+pub use law::{BlockLaw, CoupledAngle, Dependence, Law, OverallAngle};
 pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;
 pub use shift_invariant::shift_invariant;

@@ -58,7 +58,7 @@ const D: usize = 16;
 
 /// The probabilities of the radii of a draw of `m` rows in ℝ¹⁶, block by block.
 fn probabilities(coupling: AnyCoupling, m: usize, seed: u64) -> Vec<Vec<f64>> {
-    let omega = Draw::new(D, m, coupling).of_seed(seed).unwrap();
+    let omega = Draw::new(D, m, coupling).draw(seed).unwrap();
     let radius = |row: ndarray::ArrayView1<'_, f64>| row.dot(&row).sqrt();
     let all: Vec<f64> = omega.rows().rows().into_iter().map(|row| distribution(D, radius(row))).collect();
     let capacity = coupling.capacity(D);
@@ -129,7 +129,7 @@ fn estimates_are_unbiased_and_of_the_closed_form_variance() {
         for coupling in &all(radii)[..2] {
             for name in [Name::Trigonometric, Name::Positive, Name::Hyperbolic] {
                 let make = |seed| -> Map<f64> {
-                    name.make(Draw::new(d, m, *coupling).of_seed(seed).unwrap(), gaussian())
+                    name.make(Draw::new(d, m, *coupling).draw(seed).unwrap(), gaussian())
                 };
                 let exact = make(0).kernel().unwrap().value(&x, &y).unwrap();
                 let sample: Vec<f64> = (0..draws).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
@@ -287,7 +287,7 @@ fn radii_are_stratified_over_the_whole_draw() {
         assert!((found - ratio).abs() < 0.02 * ratio, "{d}, {m}: {found}");
         let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
         for name in [Name::Trigonometric, Name::Positive, Name::Hyperbolic] {
-            let make = |seed| -> Map<f64> { name.make(draw.of_seed(seed).unwrap(), gaussian()) };
+            let make = |seed| -> Map<f64> { name.make(draw.draw(seed).unwrap(), gaussian()) };
             let exact = make(0).kernel().unwrap().value(&x, &y).unwrap();
             let square = |seed| (make(seed).estimate(&x, &y).unwrap() - exact).powi(2);
             let mse = Sample::of(&(0..20_000).map(square).collect::<Vec<f64>>());
@@ -314,7 +314,7 @@ fn radii_of_a_whole_draw_have_their_limits() {
     assert_eq!(regularised_positive(&pair, &law), regularised_positive(&pair, &blocks));
     // A part of a simplex has other angles.
     let simplex = Simplex::default().with_coupled_radii(overall);
-    assert_eq!(trigonometric(&pair, Draw::new(3, 5, simplex).of_seed(1).unwrap().law()), None);
+    assert_eq!(trigonometric(&pair, Draw::new(3, 5, simplex).draw(1).unwrap().law()), None);
     assert!(trigonometric(&pair, &Draw::new(3, 6, simplex).law()).is_some());
     assert_eq!(trigonometric(&pair, &Draw::new(3, 1 << 20, coupling).law()), None);
     assert_eq!(coupling.draw(3, 1, 1).unwrap().law(), &Law::orthogonal(3, 1));
@@ -370,6 +370,6 @@ fn recipes_and_drawn_maps_agree() {
     let of_recipe = recipe.log_variance(&pair.0, &pair.1).unwrap();
     assert_eq!(of_recipe, a.log_variance(&pair.0, &pair.1).unwrap());
     assert!(of_recipe.is_some());
-    let other = Draw::new(6, 20, Simplex::default()).of_seed(3).unwrap();
-    assert_ne!(Draw::new(6, 20, coupling).of_seed(3).unwrap(), other);
+    let other = Draw::new(6, 20, Simplex::default()).draw(3).unwrap();
+    assert_ne!(Draw::new(6, 20, coupling).draw(3).unwrap(), other);
 }

@@ -182,7 +182,7 @@ fn kernels_draw_frequencies_of_their_own_law() {
     let drawn = |coupling: AnyCoupling, radii: &dyn Radii| {
         let mut draw = Draw::new(5, 9, coupling);
         draw.radii = radii.law();
-        draw.of_seed(7).unwrap()
+        draw.draw(7).unwrap()
     };
     let hadamard = Hadamard::default();
     assert_eq!(Gaussian::new(2.0).unwrap().draw(&Orthogonal, 5, 9, 7), Ok(drawn(Orthogonal.into(), &Chi)));
@@ -234,7 +234,7 @@ fn laws_are_known_before_drawing() {
                 let mut draw = Draw::new(d, m, recipe);
                 draw.radii = radii.law();
                 assert_eq!((&draw.law(), draw.padded_dim()), (omega.law(), omega.padded_dim()), "{draw:?}");
-                assert_eq!(draw.of_seed(3).unwrap(), omega, "{draw:?}");
+                assert_eq!(draw.draw(3).unwrap(), omega, "{draw:?}");
                 named += 1;
             }
         }
@@ -276,7 +276,7 @@ fn check_angles(omega: &Frequencies) {
 #[test]
 fn unequal_draws_share_no_numbers() {
     let seed = 5;
-    let first = |draw: &Draw| draw.of_seed(seed).unwrap().squared_norms()[0].to_bits();
+    let first = |draw: &Draw| draw.draw(seed).unwrap().squared_norms()[0].to_bits();
     let hadamard = Hadamard::default();
     let couplings: Vec<AnyCoupling> = vec![
         Independent.into(),
@@ -308,14 +308,14 @@ fn unequal_draws_share_no_numbers() {
                     let mut draw = Draw::new(d, m, coupling).with_stream(stream);
                     draw.radii = radii;
                     assert!(norms.insert(first(&draw)), "{draw:?}");
-                    assert_eq!(draw.of_seed(seed).unwrap(), draw.of_seed(seed).unwrap());
+                    assert_eq!(draw.draw(seed).unwrap(), draw.draw(seed).unwrap());
                 }
             }
         }
     }
-    let omega = Draw::new(8, 64, Orthogonal).with_radii(RootDim).of_seed(seed).unwrap();
+    let omega = Draw::new(8, 64, Orthogonal).with_radii(RootDim).draw(seed).unwrap();
     assert_eq!(Orthogonal.with_radii(RootDim).draw(8, 64, seed).unwrap(), omega);
-    let pairs = Draw::new(8, 64, Antithetic(Orthogonal)).with_radii(RootDim).of_seed(seed).unwrap();
+    let pairs = Draw::new(8, 64, Antithetic(Orthogonal)).with_radii(RootDim).draw(seed).unwrap();
     assert_eq!(Antithetic(Orthogonal.with_radii(RootDim)).draw(8, 64, seed).unwrap(), pairs);
     assert!(pairs.law().runs().iter().all(|run| run.block.radius == Radius::RootDim && run.block.antithetic));
     // The first radii win: a coupling that has its own ignores others.

@@ -163,9 +163,9 @@ fn diagonals_at_zero_are_real() {
 #[test]
 fn streams_are_independent_and_couplings_are_themselves() {
     let with = |stream| Draw::new(3, 8, Independent).with_stream(stream);
-    assert_ne!(with(0).of_seed(7).unwrap(), with(1).of_seed(7).unwrap());
+    assert_ne!(with(0).draw(7).unwrap(), with(1).draw(7).unwrap());
     let counts = |stream| DrawCounts::new(3, 40, CountLaw::Geometric(0.5)).unwrap().with_stream(stream);
-    assert_ne!(counts(0).of_seed(7).unwrap(), counts(1).of_seed(7).unwrap());
+    assert_ne!(counts(0).draw(7).unwrap(), counts(1).draw(7).unwrap());
     let recipe = |stream| Positive.recipe(with(stream), Softmax::default());
     let drawn = |stream| {
         let half = Coefficient::constant(0.5).unwrap();
@@ -183,7 +183,7 @@ fn streams_are_independent_and_couplings_are_themselves() {
     assert_ne!(identity(drawn), identity(unstated));
     fn same<C: Coupling + Clone + Into<AnyCoupling>>(coupling: C) {
         let drawn = (&coupling as &dyn Coupling).draw(4, 9, 3).unwrap();
-        assert_eq!(Draw::new(4, 9, coupling).of_seed(3).unwrap(), drawn);
+        assert_eq!(Draw::new(4, 9, coupling).draw(3).unwrap(), drawn);
     }
     same(Orthogonal);
     same(Simplex::default());

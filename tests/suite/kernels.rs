@@ -156,16 +156,16 @@ fn marginals_of_your_own() {
     assert_eq!(cells, (-32..32).collect::<Vec<_>>());
     let endless = Sobol.with_marginal(Uniform(f64::INFINITY)).draw(2, 64, 3);
     assert!(matches!(endless, Err(Error::NotFinite { .. })));
-    let error = Draw::new(2, 4, Product(Uniform(2.0))).of_seed(1).unwrap_err();
+    let error = Draw::new(2, 4, Product(Uniform(2.0))).draw(1).unwrap_err();
     assert!(error.to_string().contains("coordinates whose law has no name"), "{error}");
-    let error = Draw::new(2, 4, Independent).with_radii(Ones).of_seed(1).unwrap_err();
+    let error = Draw::new(2, 4, Independent).with_radii(Ones).draw(1).unwrap_err();
     assert!(error.to_string().contains("radii whose law has no name"), "{error}");
 }
 
 /// Recipes of all laws with a name draw what the couplings draw.
 #[test]
 fn laws_with_a_name_are_drawn_by_it() {
-    let same = |draw: Draw, direct: Frequencies| assert_eq!(draw.of_seed(5).unwrap(), direct);
+    let same = |draw: Draw, direct: Frequencies| assert_eq!(draw.draw(5).unwrap(), direct);
     same(Draw::new(3, 9, Product(Cauchy)), Product(Cauchy).draw(3, 9, 5).unwrap());
     let sobol = Sobol.with_marginal(Cauchy);
     same(Draw::new(3, 9, sobol), sobol.draw(3, 9, 5).unwrap());

@@ -226,7 +226,7 @@ fn stored_draws_are_what_they_say() {
     not_theirs("/data/origin/draw/d", json!(4));
     not_theirs("/data/origin/draw", to_value(Draw::new(3, 7, Independent)).unwrap());
     not_theirs("/data/origin/draw", to_value(Draw::new(3, 7, Orthogonal).with_radii(RootDim)).unwrap());
-    let counts = DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).unwrap().of_seed(5).unwrap();
+    let counts = DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).unwrap().draw(5).unwrap();
     let mut stored = to_value(&counts).unwrap();
     stored["data"]["law"] = json!(["geometric", "0.2"]);
     assert!(resealed::<Counts>(stored).unwrap_err().contains("that of their draw"));
@@ -632,7 +632,7 @@ fn damage_is_noticed() {
     let map = Positive.gaussian::<f64>(frequencies(3, 8, &Orthogonal, 1), 0.8).unwrap();
     noticed(&frequencies(3, 8, &Orthogonal, 1));
     noticed(&Frequencies::from_rows(x.clone()).unwrap());
-    noticed(&DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).unwrap().of_seed(5).unwrap());
+    noticed(&DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).unwrap().draw(5).unwrap());
     noticed(&map.recipe().unwrap());
     noticed(&map);
     noticed(&Statistics::of(&x).unwrap());

@@ -200,7 +200,7 @@ impl Nystroem {
     }
 
     fn plain(&self) -> PlainRecipe {
-        PlainRecipe::new(Sketched, SketchDraw::new(self.sketch.clone()).of_seed(0), self.kernel.clone())
+        PlainRecipe::new(Sketched, SketchDraw::new(self.sketch.clone()).with_seed(0), self.kernel.clone())
     }
 
     /// The map for points of scalar T.

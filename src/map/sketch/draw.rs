@@ -64,7 +64,7 @@ impl SketchDraw {
     }
 
     /// The draw of this seed. Features are drawn when a map is made of it.
-    pub fn of_seed(&self, seed: u64) -> Self {
+    pub fn with_seed(&self, seed: u64) -> Self {
         SketchDraw { seed: Some(seed), ..self.clone() }
     }
 

@@ -23,7 +23,7 @@ impl Constraints {
         let all = self.couplings.clone().unwrap_or_else(|| AnyCoupling::all(law, d));
         // Couplings of a product law hold it themselves.
         let radii = if law.is_polar() { law } else { Radius::Chi };
-        let drawn = |coupling: &AnyCoupling| Draw { radii, ..Draw::new(d, 2, *coupling) }.of_seed(0);
+        let drawn = |coupling: &AnyCoupling| Draw { radii, ..Draw::new(d, 2, *coupling) }.draw(0);
         let fits = |coupling: &&AnyCoupling| {
             let drawn = drawn(coupling);
             drawn.is_ok_and(|omega| !(self.unbiased && omega.law().is_approximate()))

@@ -105,7 +105,7 @@ fn laws_come_before_draws_and_seeds_repeat_them() {
 #[test]
 fn identities_are_of_what_is_drawn() {
     let recipe = |sketch: RandomBinning, stream, seed| {
-        Sketched.recipe(SketchDraw::new(sketch).with_stream(stream).of_seed(seed), laplace())
+        Sketched.recipe(SketchDraw::new(sketch).with_stream(stream).with_seed(seed), laplace())
     };
     let all = [
         recipe(binning(8, 4), 0, 1),
@@ -181,7 +181,7 @@ fn a_planner_forecasts_and_simulates_them() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let sketch = || SketchDraw::new(binning(8, 4)).of_seed(1);
+    let sketch = || SketchDraw::new(binning(8, 4)).with_seed(1);
     let refused = |result: Result<Map<f64>, Error>, words: &str| {
         let message = result.unwrap_err().to_string();
         assert!(message.contains(words), "{message}");

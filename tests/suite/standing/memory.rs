@@ -101,7 +101,7 @@ const DRAWS: &[Case] = &[
     ("Hadamard frequencies", || draw(Hadamard::default(), 1 << 50, 2)),
     ("Hadamard frequencies of many rows", || draw(Hadamard::default(), 2, 1 << 50)),
     ("Givens frequencies", || draw(Givens::default(), 1 << 40, 2)),
-    ("a recipe", || Draw::new(SOME, SOME, Independent).of_seed(1).map(drop)),
+    ("a recipe", || Draw::new(SOME, SOME, Independent).draw(1).map(drop)),
     ("Poisson counts", || Counts::poisson(SOME, SOME, 0.5, 1).map(drop)),
     ("geometric counts", || Counts::geometric(SOME, SOME, 0.5, 1).map(drop)),
 ];

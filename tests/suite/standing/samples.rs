@@ -196,7 +196,7 @@ fn small_draw(draw: &Draw) -> Result<Vec<f64>, Error> {
     }
     draw.law();
     draw.padded_dim();
-    use_omega(draw.of_seed(3)?)
+    use_omega(draw.draw(3)?)
 }
 
 fn use_counts(counts: Counts) -> Result<Vec<f64>, Error> {
@@ -261,11 +261,11 @@ fn laws() -> Vec<Sample> {
                 if draw.d.max(draw.m) > 1000 {
                     return Err(Error::Unsupported { what: "so many counts, in a test" });
                 }
-                use_counts(draw.of_seed(3)?)
+                use_counts(draw.draw(3)?)
             },
         ),
         Sample::new("CountLaw", &CountLaw::Geometric(0.3), |law: CountLaw| {
-            use_counts(DrawCounts::new(2, 3, law)?.of_seed(1)?)
+            use_counts(DrawCounts::new(2, 3, law)?.draw(1)?)
         }),
         Sample::new("Lengthscale", &Lengthscale::from(each()), |lengthscale: Lengthscale| {
             use_kernel(Gaussian::new(lengthscale)?)
@@ -328,7 +328,7 @@ fn maps() -> Vec<Sample> {
         ),
         map(
             "Map, Poisson",
-            Poisson::default().shifted(shift).gaussian(poisson(1).of_seed(1).unwrap(), 1.0).unwrap(),
+            Poisson::default().shifted(shift).gaussian(poisson(1).draw(1).unwrap(), 1.0).unwrap(),
         ),
         map(
             "Map, geometric",
