@@ -75,25 +75,25 @@
 //!
 //! # Conventions
 //! - Points are rows of arrays of `ndarray` in any layout. [`Points`] may also be sparse rows or columns of Apache Arrow.
-//!   Results have the scalar type of the points. `_into` methods write to your buffers.
+//!   Features, estimates and predictions have the scalar type of the points. `_into` methods write to your buffers.
 //! - Sizes: n points in d dimensions, m frequencies, D features ([`Map::feature_dim`]). A lengthscale ℓ divides points
 //!   before anything else.
 //! - A Gaussian feature is the softmax feature times exp(−½‖x‖²/ℓ²). All maps but [`Sign`], [`Nonlinear`]
 //!   and [`EluPlusOne`] serve both kernels.
-//! - Features carry a separate `f64` log scale, so that kernel estimates and sums do not overflow; features as a plain array, by
-//!   [`Map::transform`], may. Relative errors by rounding are a few eps of the scalar.
+//! - Features carry a separate `f64` log scale, so that attention and logarithms of estimates do not overflow. Estimates, Gram
+//!   matrices and [`Map::transform`] may. Relative errors by rounding are a few eps of the scalar.
 //! - Exponentials below the smallest normal number are 0.
 //! - Weights of rows and of pairs are `f64` for points of either scalar.
 //! - Wrong shapes and parameters are an [`Error`]. The few methods that can panic, for use inside your own maps, say so. A row
 //!   with NaN or an infinity gets NaN features and does not affect other rows.
 //! - Work is spread over the threads of the caller's rayon pool (feature `rayon`). Results are bit-identical for any number of
-//!   threads, but for factorisations by a LAPACK, which has threads of its own. They agree to rounding between instruction sets. With ndarray's feature `blas`, draws of orthogonal frequencies
+//!   threads, but for factorisations by a LAPACK, which has threads of its own. Results agree to rounding between instruction sets. With ndarray's feature `blas`, draws of orthogonal frequencies
 //!   have the bits of that BLAS.
 //! - A forked process has none of its parent's threads: there work stays on the calling thread, or uses a pool that was made
 //!   after the fork. Do not fork while this crate is at work on another thread.
 //! - Applications are Cargo features: `attention`, `regression` (with PCA), `sampling`, `metrics` and `planner` are in
-//!   `default`, as are `faer` and `rayon`. `npy`, `half`, `sparse` and `arrow` read such data, `serde` stores, and `ndarray-linalg`
-//!   factorises by a LAPACK. Enabling a feature changes no result.
+//!   `default`, as are `faer` and `rayon`. `npy`, `half`, `sparse` and `arrow` read NumPy files, half precision, sparse rows and
+//!   Arrow columns; `serde` stores; `ndarray-linalg` factorises by a LAPACK. No application changes a result of another.
 //! - What is stored (feature `serde`) is read back to the bit, from every format. In text formats, numbers that some readers
 //!   would round are strings.
 //! - Couplings, kernels, maps and functions are read from the text that they print: `"orthogonal".parse()`. A

@@ -114,9 +114,11 @@ impl<T: Real> Batch<T> {
             let rows = self.rows_in(first..self.shape.rows.min(first + numeric::ROWS));
             for (j, sums) in sums.chunks_exact_mut(self.shape.width.max(1)).enumerate() {
                 for (b, columns) in blocks.iter().enumerate() {
-                    let weight = |i: usize| match rows.log_scales.values[i * rows.log_scales.stride + b] {
-                        f64::NEG_INFINITY => 0.0,
-                        scale => weight(first + i, j) * scale.exp(),
+                    // A scale of a row that counts for nothing may leave the range.
+                    let weight = |i: usize| {
+                        let scale = rows.log_scales.values[i * rows.log_scales.stride + b];
+                        let weight = if scale > f64::NEG_INFINITY { weight(first + i, j) } else { 0.0 };
+                        if weight == 0.0 { 0.0 } else { weight * scale.exp() }
                     };
                     let values = &rows.values.values[columns.start..];
                     let values = Submatrix { values, width: columns.len(), ..rows.values };
@@ -148,6 +150,47 @@ impl<T: Real> Batch<T> {
             values: &self.values[columns.clone()],
             signs: if self.signs.is_empty() { &[] } else { &self.signs[columns] },
             log_scales: &self.log_scales[i * self.shape.blocks..(i + 1) * self.shape.blocks],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums over all rows have the bits of sums row by row. A row of weight 0 adds nothing, though its scale leave the range, nor does a
+    /// block that is absent or whose scale is NaN.
+    #[test]
+    fn rows_together_are_rows_one_by_one() {
+        let (blocks, width) = ([0..5, 5..7], 7);
+        for rows in [0, 1, 4, 7, 9] {
+            let mut batch = Batch::<f32>::default();
+            batch.resize(TileShape { rows, width, blocks: 2 }, Form::Values);
+            for i in 0..rows {
+                let row = batch.row_mut(i);
+                row.values
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(f, v)| *v = ((i * 7 + f * 3) % 11) as f32 * 0.3 - 1.4);
+                row.log_scales.copy_from_slice(&[0.1 * i as f64, -0.2]);
+            }
+            let weight = |i: usize, j: usize| if i % 5 == 2 { 0.0 } else { 0.7 * i as f64 - 1.3 + j as f64 };
+            if rows > 2 {
+                let row = batch.row_mut(2);
+                row.values.fill(f32::NAN);
+                row.log_scales.copy_from_slice(&[800.0, f64::INFINITY]);
+                batch.row_mut(0).log_scales.copy_from_slice(&[f64::NEG_INFINITY, f64::NAN]);
+            }
+            let (mut sums, mut expected) = (vec![0.25; 3 * width], vec![0.25; 3 * width]);
+            batch.add_to(&blocks, weight, &mut sums);
+            for (j, sums) in expected.chunks_mut(width).enumerate() {
+                for i in (0..rows).filter(|i| weight(*i, j) != 0.0) {
+                    batch.row(i).add_to(&blocks, weight(i, j), sums);
+                }
+            }
+            let bits = |sums: &[f64]| sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&sums), bits(&expected), "{rows} rows");
+            assert!(sums.iter().all(|sum| sum.is_finite()));
         }
     }
 }

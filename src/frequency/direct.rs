@@ -23,8 +23,8 @@ macro_rules! direct {
                 draw_with(d, m, self, &Chi, seed)
             }
 
-            /// Sets the law of the radii ‖ω‖, and with it the kernel: `Orthogonal.with_radii(Radius::RootDim)` for the
-            /// regularised softmax kernel, with [`Radius`](crate::extend::Radius).
+            /// Sets the law of the radii ‖ω‖, and with it the kernel: `Orthogonal.with_radii(Radius::RootDim)` is of the
+            /// regularised softmax kernel ([`Radius`](crate::extend::Radius)).
             #[must_use]
             pub fn with_radii<Law: Radii>(self, radii: Law) -> WithRadii<Self, Law> {
                 WithRadii::new(self, radii)
@@ -61,6 +61,7 @@ impl dyn Coupling + '_ {
     }
 
     /// Sets the law of the radii ‖ω‖, and with it the kernel.
+    #[must_use]
     pub fn with_radii<Law: Radii>(&self, radii: Law) -> WithRadii<&Self, Law> {
         WithRadii::new(self, radii)
     }

@@ -69,6 +69,7 @@ impl Geometric {
     }
 
     /// Shifts points, so that all features are positive.
+    #[must_use]
     pub fn shifted(self, shift: Shift) -> Self {
         Geometric { shift: Some(shift), ..self }
     }

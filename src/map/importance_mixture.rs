@@ -19,7 +19,7 @@ use crate::once::once;
 use crate::progress;
 
 /// Positive features with frequencies from the density that is best for given points. Their mean squared error over all pairs of the
-/// points is the least among unbiased features that are drawn independently.
+/// points is the least of all unbiased features, if as many have an independent draw each.
 ///
 /// ```
 /// use random_features::data::GramSpectrum;

@@ -15,7 +15,7 @@
 //! let omega = Orthogonal.draw(2, 256, 7)?;
 //! let map: Map<f64> = Trigonometric.gaussian(omega, 1.0)?;
 //! let x = array![[0.0, 0.1], [0.5, -0.2], [1.0, 0.3]];
-//! let gram = map.gram(&x)?;
+//! let gram = map.gram(&x, &x)?;
 //! assert_eq!(map.transform(&x)?.dim(), (3, 512));
 //! assert!((gram[[0, 1]] - (-0.5f64 * (0.25 + 0.09)).exp()).abs() < 0.1);
 //! # Ok::<(), random_features::Error>(())

@@ -107,7 +107,7 @@ impl Omega {
         Ok(match self {
             Omega::Draw(draw) => draw.draw(seed)?.into(),
             Omega::DrawCounts(draw) => draw.draw(seed)?.into(),
-            Omega::Sketch(draw) if draw.seed().is_none() => draw.with_seed(seed).into(),
+            Omega::Sketch(draw) if draw.seed().is_none() => draw.clone().with_seed(seed).into(),
             drawn => drawn.clone(),
         })
     }

@@ -65,6 +65,7 @@ impl Poisson {
     }
 
     /// Shifts points, so that all features are positive.
+    #[must_use]
     pub fn shifted(self, shift: Shift) -> Self {
         Poisson { shift: Some(shift), ..self }
     }

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! A softmax over C classes, exp(h·cᵢ)/Z, costs O(C d) for each h. With features the sum Σ φ(h)·ψ(cᵢ) over any set of classes is
-//! one product. A tree of such sums is walked down to a class in O(D log C). Estimates only propose classes: with exact logits
+//! one product. A tree of such sums is walked down to a class in O(D log C), to a leaf of some classes whose logits are computed. Estimates only propose classes: with exact logits
 //! and the probability q of each draw, [`SampledLoss`] gives the cross-entropy for training with its gradients, and
 //! [`Partition`] gives Z without bias, with its error.
 //!

@@ -14,7 +14,7 @@ use crate::map::Map;
 use crate::numeric::slice_of;
 use crate::once::once;
 
-/// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(D log C) each.
+/// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), each in a time that grows with log C.
 ///
 /// Approximate: a map's estimates stand for exp(h·cᵢ), but the probability that is stated with each draw is exact.
 ///

@@ -63,9 +63,10 @@ impl SketchDraw {
         SketchDraw { stream, ..self }
     }
 
-    /// The draw of this seed. Features are drawn when a map is made of it.
-    pub fn with_seed(&self, seed: u64) -> Self {
-        SketchDraw { seed: Some(seed), ..self.clone() }
+    /// Sets the seed, so that features are drawn when a map is made of it.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        SketchDraw { seed: Some(seed), ..self }
     }
 
     /// The seed; `None` if the sketch is still to be drawn.

@@ -64,6 +64,7 @@ impl SketchKinds {
     }
 
     /// Adds a kind; the last one of a name counts.
+    #[must_use]
     pub fn with<S: Sketch>(mut self) -> Self {
         self.0.push((S::NAME, |numbers| Ok(Arc::new(S::of_numbers(numbers)?))));
         self

@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum HeadBudget {
-    /// Small errors with at most so many exact pairs a query, on average over heads.
+    /// Small errors with at most so many exact pairs per query, on average over heads.
     Pairs(f64),
-    /// Small errors with at most so many operations a query, on average over heads, in multiplications of exact attention.
+    /// Small errors with at most so many operations per query, on average over heads, in multiplications of exact attention.
     Operations(f64),
     /// The fewest operations with which each head's output errs by at most this share of its norm.
     Error(f64),
@@ -38,8 +38,8 @@ impl HeadBudget {
 
     fn named(self) -> (&'static str, f64) {
         match self {
-            HeadBudget::Pairs(pairs) => ("the number of exact pairs a query", pairs),
-            HeadBudget::Operations(operations) => ("the number of operations a query", operations),
+            HeadBudget::Pairs(pairs) => ("the number of exact pairs per query", pairs),
+            HeadBudget::Operations(operations) => ("the number of operations per query", operations),
             HeadBudget::Error(error) => ("the error to reach", error),
         }
     }
@@ -84,7 +84,7 @@ impl HeadBudget {
         let mut chosen = vec![0; heads.len()];
         let least = cost(&chosen);
         if least > budget {
-            let (name, value) = ("the number of operations a query", mean);
+            let (name, value) = ("the number of operations per query", mean);
             return Err(Error::Parameter { name, value, domain: "at least that of the cheapest ways" });
         }
         let total: f64 = heads.iter().map(|ways| ways[0].square).sum();

@@ -110,7 +110,8 @@ impl ErrorReport {
         }
     }
 
-    /// Whether the relative variance of the normalisers is 0.1 or more, or is not known: first-order errors mean nothing then.
+    /// Whether the relative variance of the normalisers is 0.1 or more, or is not known. No error is expected then, and up to 1 there is
+    /// a [rough number](ErrorReport::rough_output_error).
     pub fn is_hopeless(&self) -> bool {
         // Also where it is no number.
         self.normaliser_variance.is_nan() || self.normaliser_variance >= RELIABLE
