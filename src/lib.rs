@@ -87,7 +87,8 @@
 //! - Wrong shapes and parameters are an [`Error`]. The few methods that can panic, for use inside your own maps, say so. A row
 //!   with NaN or an infinity gets NaN features and does not affect other rows.
 //! - Work is spread over the threads of the caller's rayon pool (feature `rayon`). Results are bit-identical for any number of
-//!   threads, but for factorisations by a LAPACK, which has threads of its own. Results agree to rounding between instruction sets. With ndarray's feature `blas`, draws of orthogonal frequencies
+//!   threads, but for factorisations by a LAPACK, which has threads of its own. Results agree to rounding between instruction
+//!   sets. With ndarray's feature `blas`, draws of orthogonal frequencies
 //!   have the bits of that BLAS.
 //! - A forked process has none of its parent's threads: there work stays on the calling thread, or uses a pool that was made
 //!   after the fork. Do not fork while this crate is at work on another thread.

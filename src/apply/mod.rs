@@ -9,8 +9,8 @@
 //!   predictions, and [`ExactSmoother`] from the kernel itself in O(n k), the reference.
 //! - Kernel PCA: [`pca`].
 //! - Attention in linear time, and exact attention: [`attention`].
-//! - Classes of a huge softmax, drawn in a time that grows with log C, with known probabilities, with losses and partition functions from such
-//!   draws: [`softmax_sampling`].
+//! - Classes of a huge softmax, drawn in a time that grows with log C, with known probabilities, with losses and partition
+//!   functions from such draws: [`softmax_sampling`].
 //! - Errors of Gram matrices and distances of distributions: [`metrics`].
 //!
 //! The features `attention`, `regression` (with PCA), `sampling` and `metrics`, all in `default`, say which of these applications are
