@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use experiments::{command, progress};
 use rand::distr::{Distribution, StandardUniform};
-use random_features::linalg::Scalar;
+use random_features::Real;
 use rayon::ThreadPoolBuilder;
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ fn run(request: &Request) -> Result<(), String> {
     command::print(&format!("{line}\n"))
 }
 
-fn line<T: Scalar>(request: &Request) -> Result<String, String>
+fn line<T: Real>(request: &Request) -> Result<String, String>
 where
     StandardUniform: Distribution<T>,
 {

@@ -155,6 +155,11 @@ impl Case {
         matches!(self, Case::DrawOrthogonal | Case::DrawPaired)
     }
 
+    /// Whether it is in double precision whatever is asked for: frequencies are drawn and matrices are factorised in it.
+    fn is_double(self) -> bool {
+        self.is_draw() || matches!(self, Case::Cholesky)
+    }
+
     /// Whether there are points.
     pub fn has_points(self) -> bool {
         !self.is_draw() && !matches!(self, Case::Cholesky | Case::Peak)
@@ -198,8 +203,7 @@ pub fn read(asked: &command::Request) -> Result<Request, String> {
         n: asked.count("--n", case.points(), (1, MOST_POINTS))?,
         d: asked.count("--d", 64, (1, 1 << 20))?,
         m: asked.count("--m", 256, (1, 1 << 24))?,
-        // Frequencies are drawn in double precision, whatever is made of them.
-        dtype: if case.is_draw() { Dtype::F64 } else { dtype },
+        dtype: if case.is_double() { Dtype::F64 } else { dtype },
         threads: asked.count(
             "--threads",
             std::thread::available_parallelism().map_or(1, usize::from),

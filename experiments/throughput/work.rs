@@ -11,7 +11,7 @@ use random_features::compose::{Bases, Hybrid};
 use random_features::extend::Lift;
 use random_features::frequency::{Counts, Frequencies, Hadamard, Independent, Orthogonal, RadiusCoupling};
 use random_features::kernel::Gaussian;
-use random_features::linalg::{Backend, Scalar};
+use random_features::linalg::Backend;
 use random_features::map::Nystroem;
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::{Method, Projection, Scratch, project as project_tile};
@@ -61,7 +61,7 @@ pub struct Cost {
     pub read: f64,
 }
 
-pub fn prepare<T: Scalar>(request: &Request) -> Result<Work>
+pub fn prepare<T: Real>(request: &Request) -> Result<Work>
 where
     StandardUniform: Distribution<T>,
 {
@@ -111,7 +111,7 @@ where
         | Case::RidgePredict
         | Case::RidgeSearch
         | Case::LogisticFit => regression::prepare::<T>(request, omega(m / 2)?),
-        Case::Cholesky => cholesky::<T>(m),
+        Case::Cholesky => cholesky(m),
         Case::SoftmaxSample => sampling::prepare::<T>(request, omega(m)?),
         Case::Peak => Err("the ceilings are no work".into()),
     }
@@ -143,7 +143,7 @@ where
 }
 
 /// m Nyström features of 2m landmarks, which are points; half a lengthscale is the mean distance of points.
-fn nystroem<T: Scalar>(request: &Request) -> Result<Work>
+fn nystroem<T: Real>(request: &Request) -> Result<Work>
 where
     StandardUniform: Distribution<T>,
 {
@@ -156,10 +156,10 @@ where
 }
 
 /// The solution of a system with the matrix of a kernel of m numbers, made positive definite.
-fn cholesky<T: Scalar>(m: usize) -> Result<Work> {
-    let mut a = zeros::<T>(m, m)?;
+fn cholesky(m: usize) -> Result<Work> {
+    let mut a = zeros::<f64>(m, m)?;
     let distance = |i: usize, j: usize| i.abs_diff(j) as f64 / 10.0;
-    a.indexed_iter_mut().for_each(|((i, j), a)| *a = T::narrow((-distance(i, j)).exp()));
+    a.indexed_iter_mut().for_each(|((i, j), a)| *a = (-distance(i, j)).exp());
     let b = a.column(0).to_owned();
     let size = m as f64;
     let cost = Cost { flops: size * size * (size / 3.0 + 2.0), ..Cost::default() };

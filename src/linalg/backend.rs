@@ -3,11 +3,9 @@
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayViewMut2, Axis, aview1, s};
 
 use super::{Cholesky, Eigen, Svd};
-use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric::{self, power_of_two_below};
-use crate::once::once;
 use crate::threads;
 
 /// The library that factorises matrices. Results of all backends have the same form and agree to rounding.
@@ -38,6 +36,18 @@ pub enum Backend {
     Lapack,
 }
 
+/// Calls a function of the module of a backend.
+macro_rules! by {
+    ($backend:expr, $name:ident: $matrix:expr) => {
+        match $backend {
+            #[cfg(feature = "faer")]
+            Backend::Faer => super::faer::$name($matrix),
+            #[cfg(feature = "ndarray-linalg")]
+            Backend::Lapack => super::lapack::$name($matrix),
+        }
+    };
+}
+
 impl Default for Backend {
     /// The first of [`Backend::ALL`]: faer where it is enabled.
     fn default() -> Self {
@@ -63,14 +73,13 @@ impl Backend {
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) with the
     /// first row whose pivot is not above 0 if it is not positive definite up to rounding;
     /// [`Memory`](Error::Memory) if there is no memory for a copy of it.
-    #[inline(never)]
-    pub fn cholesky<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Cholesky<T>> {
-        let upper = T::cholesky(self, upper(a, 1)?);
+    pub fn cholesky(self, a: &ArrayRef2<f64>) -> Result<Cholesky> {
+        let upper = by!(self, cholesky: upper(a, 1)?);
         upper.map(Cholesky::new).map_err(super::cholesky::not_positive_definite)
     }
 
     /// The Cholesky factor, or `None` for a matrix that is not positive definite up to rounding or not finite.
-    pub(crate) fn definite_cholesky(self, a: &ArrayRef2<f64>) -> Result<Option<Cholesky<f64>>> {
+    pub(crate) fn definite_cholesky(self, a: &ArrayRef2<f64>) -> Result<Option<Cholesky>> {
         match self.cholesky(a) {
             Err(Error::Factorisation { .. } | Error::NotFinite { .. }) => Ok(None),
             factor => factor.map(Some),
@@ -86,10 +95,9 @@ impl Backend {
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) if the
     /// backend's iteration does not converge;
     /// [`Memory`](Error::Memory) if there is no memory for copies of it and factors.
-    #[inline(never)]
-    pub fn eigen<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Eigen<T>> {
+    pub fn eigen(self, a: &ArrayRef2<f64>) -> Result<Eigen> {
         let (a, unit) = in_units(upper(a, COPIES)?);
-        let eigen = T::eigen(self, a).ok_or_else(|| no_convergence("the eigendecomposition"))?;
+        let eigen = by!(self, eigen: a).ok_or_else(|| no_convergence("the eigendecomposition"))?;
         Ok(eigen.finish(unit))
     }
 
@@ -99,10 +107,9 @@ impl Backend {
     /// [`Parameter`](Error::Parameter) if the matrix is empty, [`NotFinite`](Error::NotFinite) if it holds NaN or an
     /// infinity, [`Factorisation`](Error::Factorisation) if the backend's iteration does not converge;
     /// [`Memory`](Error::Memory) if there is no memory for copies of it and factors.
-    #[inline(never)]
-    pub fn svd<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Svd<T>> {
+    pub fn svd(self, a: &ArrayRef2<f64>) -> Result<Svd> {
         let (a, unit) = in_units(rectangular(a)?);
-        let svd = T::thin_svd(self, a).ok_or_else(|| no_convergence("the singular value decomposition"))?;
+        let svd = by!(self, thin_svd: a).ok_or_else(|| no_convergence("the singular value decomposition"))?;
         Ok(svd.finish(unit))
     }
 
@@ -110,70 +117,27 @@ impl Backend {
     ///
     /// # Errors
     /// As [`svd`](Backend::svd).
-    #[inline(never)]
-    pub fn singular_values<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Array1<T>> {
+    pub fn singular_values(self, a: &ArrayRef2<f64>) -> Result<Array1<f64>> {
         let (a, unit) = in_units(rectangular(a)?);
-        let values = T::singular_values(self, a);
+        let values = by!(self, singular_values: a);
         Ok(values.ok_or_else(|| no_convergence("the singular value decomposition"))? * unit)
     }
 }
-
-/// A scalar whose matrices every enabled [`Backend`] factorises: `f32` and `f64`, that is, every [`Real`]. Sealed.
-pub trait Scalar: Real + Factorise {}
-
-impl<T: Real + Factorise> Scalar for T {}
-
-/// The factorisations of matrices of a scalar type. Public in a private module, to seal [`Scalar`].
-///
-/// Matrices are in standard layout, with entries that are finite; of a symmetric one the lower triangle is 0.
-pub trait Factorise: Sized {
-    /// U, upper triangular with `a` = Uᵀ U, or the first row whose pivot is not positive.
-    fn cholesky(backend: Backend, a: Array2<Self>) -> Result<Array2<Self>, Option<usize>>;
-    /// Eigenvalues, ascending, and vectors.
-    fn eigen(backend: Backend, a: Array2<Self>) -> Option<Eigen<Self>>;
-    /// Singular values, descending, and vectors.
-    fn thin_svd(backend: Backend, a: Array2<Self>) -> Option<Svd<Self>>;
-    /// Singular values, descending.
-    fn singular_values(backend: Backend, a: Array2<Self>) -> Option<Array1<Self>>;
-}
-
-macro_rules! factorise {
-    ($T:ty: $($name:ident -> $result:ty),*) => {
-        impl Factorise for $T {$(
-            fn $name(backend: Backend, a: Array2<Self>) -> $result {
-                match backend {
-                    #[cfg(feature = "faer")]
-                    Backend::Faer => super::faer::$name(a),
-                    #[cfg(feature = "ndarray-linalg")]
-                    Backend::Lapack => super::lapack::$name(a),
-                }
-            }
-        )*}
-    };
-    ($($T:ty),*) => {$(
-        factorise! {
-            $T: cholesky -> Result<Array2<Self>, Option<usize>>, eigen -> Option<Eigen<Self>>,
-            thin_svd -> Option<Svd<Self>>, singular_values -> Option<Array1<Self>>
-        }
-    )*};
-}
-
-factorise!(f32, f64);
 
 /// The side of the squares that are transposed one at a time, through a buffer: where rows are a power of two long, the lines
 /// of both matrices would evict each other from the L1 cache.
 const SQUARE: usize = 16;
 
 /// The lower triangle of `a`, transposed: the upper triangle of the symmetric matrix, with zeros below it.
-fn upper<T: Real>(a: &ArrayRef2<T>, copies: usize) -> Result<Array2<T>> {
+fn upper(a: &ArrayRef2<f64>, copies: usize) -> Result<Array2<f64>> {
     check_positive("the dimension of the matrix", a.nrows())?;
     check_size("the number of columns of the matrix", a.nrows(), a.ncols())?;
     check_room(a, copies)?;
     let n = a.nrows();
     let mut upper = numeric::zeros(n, n);
-    let transpose = |(strip, mut rows): (usize, ArrayViewMut2<'_, T>)| {
+    let transpose = |(strip, mut rows): (usize, ArrayViewMut2<'_, f64>)| {
         let first = strip * SQUARE;
-        let mut square = [[T::zero(); SQUARE]; SQUARE];
+        let mut square = [[0.0; SQUARE]; SQUARE];
         for start in (first..n).step_by(SQUARE) {
             let end = n.min(start + SQUARE);
             for (k, row) in
@@ -192,13 +156,13 @@ fn upper<T: Real>(a: &ArrayRef2<T>, copies: usize) -> Result<Array2<T>> {
     if finite.into_iter().all(|finite| finite) {
         return Ok(upper);
     }
-    let finite = |column: ArrayView1<'_, T>| column.iter().all(|entry| entry.is_finite());
+    let finite = |column: ArrayView1<'_, f64>| column.iter().all(|entry| entry.is_finite());
     let row = upper.columns().into_iter().position(|column| !finite(column)).unwrap_or(0);
     Err(Error::NotFinite { what: "the lower triangle of the matrix", row, column: None })
 }
 
 /// `a` in standard layout.
-fn rectangular<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
+fn rectangular(a: &ArrayRef2<f64>) -> Result<Array2<f64>> {
     check_positive("the number of rows of the matrix", a.nrows())?;
     check_positive("the number of columns of the matrix", a.ncols())?;
     check_room(a, COPIES)?;
@@ -210,11 +174,11 @@ fn rectangular<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
 
 /// The matrix divided by a power of two near its largest entry, which is exact, and that power. Backends form squares of
 /// entries, which then neither overflow nor underflow.
-fn in_units<T: Real>(mut a: Array2<T>) -> (Array2<T>, T) {
-    let largest = a.iter().fold(T::zero(), |largest, entry| largest.max(entry.abs()));
+fn in_units(mut a: Array2<f64>) -> (Array2<f64>, f64) {
+    let largest = a.iter().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
     // Below this, numbers are denormal.
-    let largest = largest.max(T::min_positive_value());
-    let unit = T::narrow(power_of_two_below(largest.widen()));
+    let largest = largest.max(f64::MIN_POSITIVE);
+    let unit = power_of_two_below(largest);
     a /= unit;
     (a, unit)
 }
@@ -224,13 +188,11 @@ fn in_units<T: Real>(mut a: Array2<T>) -> (Array2<T>, T) {
 const COPIES: usize = 6;
 
 /// Refuses a matrix for so many copies of which there is no memory: a view may repeat its entries.
-fn check_room<T>(a: &ArrayRef2<T>, copies: usize) -> Result<()> {
-    let row = a.ncols().saturating_mul(copies * size_of::<T>());
+fn check_room(a: &ArrayRef2<f64>, copies: usize) -> Result<()> {
+    let row = a.ncols().saturating_mul(copies * size_of::<f64>());
     check_memory("rows of a matrix", a.nrows(), row)
 }
 
 fn no_convergence(what: &'static str) -> Error {
     Error::Factorisation { what, row: None, reason: "the iteration did not converge" }
 }
-
-once!(Backend::cholesky::<T>, Backend::eigen::<T>, Backend::svd::<T>, Backend::singular_values::<T>);

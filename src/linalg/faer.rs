@@ -10,7 +10,6 @@ use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::reborrow::{Reborrow, ReborrowMut};
-use faer::traits::RealField;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
@@ -25,22 +24,22 @@ const PAR: Par = Par::Seq;
 const TILE: usize = 256;
 
 /// U, upper triangular with `a` = Uᵀ U, or the row that fails.
-pub(super) fn cholesky<T: RealField + Copy>(mut a: Array2<T>) -> Result<Array2<T>, Option<usize>> {
+pub(super) fn cholesky(mut a: Array2<f64>) -> Result<Array2<f64>, Option<usize>> {
     let n = a.nrows();
     // Read column by column, the rows of U are the columns of L.
     factor(MatMut::from_column_major_slice_mut(slice_of_mut(&mut a), n, n)).map_err(Some)?;
     // faer uses what is above the diagonal of L as room.
     for (i, mut row) in a.rows_mut().into_iter().enumerate() {
-        row.slice_mut(s![..i]).fill(T::zero_impl());
+        row.slice_mut(s![..i]).fill(0.0);
     }
     Ok(a)
 }
 
 /// Puts L into the lower triangle of A = L Lᵀ, or says which row fails.
-fn factor<T: RealField + Copy>(a: MatMut<'_, T>) -> Result<(), usize> {
+fn factor(a: MatMut<'_, f64>) -> Result<(), usize> {
     let n = a.nrows();
     if n <= TILE {
-        return with_stack(cholesky_in_place_scratch::<T>(n, PAR, Default::default()), |stack| {
+        return with_stack(cholesky_in_place_scratch::<f64>(n, PAR, Default::default()), |stack| {
             cholesky_in_place(a, Default::default(), PAR, stack, Default::default())
         })
         .map(|_| ())
@@ -55,7 +54,7 @@ fn factor<T: RealField + Copy>(a: MatMut<'_, T>) -> Result<(), usize> {
 }
 
 /// B ← B L⁻ᵀ.
-fn solve<T: RealField + Copy>(l: MatRef<'_, T>, b: MatMut<'_, T>) {
+fn solve(l: MatRef<'_, f64>, b: MatMut<'_, f64>) {
     if b.nrows() <= TILE {
         return solve_lower_triangular_in_place(l, b.transpose_mut(), PAR);
     }
@@ -65,10 +64,10 @@ fn solve<T: RealField + Copy>(l: MatRef<'_, T>, b: MatMut<'_, T>) {
 }
 
 /// The lower triangle of A ← A − B Bᵀ.
-fn subtract_square<T: RealField + Copy>(a: MatMut<'_, T>, b: MatRef<'_, T>) {
+fn subtract_square(a: MatMut<'_, f64>, b: MatRef<'_, f64>) {
     if a.nrows() <= TILE {
         let (lower, whole) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
-        return triangular::matmul(a, lower, Accum::Add, b, whole, b.transpose(), whole, -T::one_impl(), PAR);
+        return triangular::matmul(a, lower, Accum::Add, b, whole, b.transpose(), whole, -1.0, PAR);
     }
     let half = half(a.nrows());
     let (above, _, left, below) = a.split_at_mut(half, half);
@@ -77,13 +76,13 @@ fn subtract_square<T: RealField + Copy>(a: MatMut<'_, T>, b: MatRef<'_, T>) {
 }
 
 /// A ← A − B Cᵀ.
-fn subtract<T: RealField + Copy>(a: MatMut<'_, T>, b: MatRef<'_, T>, c: MatRef<'_, T>) {
+fn subtract(a: MatMut<'_, f64>, b: MatRef<'_, f64>, c: MatRef<'_, f64>) {
     if a.nrows() > TILE {
         let half = half(a.nrows());
         let ((above, below), (b, d)) = (a.split_at_row_mut(half), b.split_at_row(half));
         join(|| subtract(above, b, c), || subtract(below, d, c));
     } else {
-        matmul(a, Accum::Add, b, c.transpose(), -T::one_impl(), PAR);
+        matmul(a, Accum::Add, b, c.transpose(), -1.0, PAR);
     }
 }
 
@@ -93,10 +92,10 @@ fn half(n: usize) -> usize {
 }
 
 /// Eigenvalues and eigenvectors of a symmetric matrix, if the iteration converges.
-pub(super) fn eigen<T: RealField + Copy>(a: Array2<T>) -> Option<Eigen<T>> {
+pub(super) fn eigen(a: Array2<f64>) -> Option<Eigen> {
     let n = a.nrows();
     let (mut values, mut vectors) = (Diag::zeros(n), Mat::zeros(n, n));
-    let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, PAR, Default::default());
+    let scratch = self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, PAR, Default::default());
     with_stack(scratch, |stack| {
         let (values, vectors) = (values.as_mut(), Some(vectors.as_mut()));
         self_adjoint_evd(matrix(&a).transpose(), values, vectors, PAR, stack, Default::default())
@@ -106,11 +105,11 @@ pub(super) fn eigen<T: RealField + Copy>(a: Array2<T>) -> Option<Eigen<T>> {
 }
 
 /// Singular values and vectors, if the iteration converges.
-pub(super) fn thin_svd<T: RealField + Copy>(a: Array2<T>) -> Option<Svd<T>> {
+pub(super) fn thin_svd(a: Array2<f64>) -> Option<Svd> {
     let ((m, n), thin) = (a.dim(), ComputeSvdVectors::Thin);
     let rank = m.min(n);
     let (mut left, mut values, mut right) = (Mat::zeros(m, rank), Diag::zeros(rank), Mat::zeros(n, rank));
-    with_stack(svd_scratch::<T>(m, n, thin, thin, PAR, Default::default()), |stack| {
+    with_stack(svd_scratch::<f64>(m, n, thin, thin, PAR, Default::default()), |stack| {
         let (left, right) = (Some(left.as_mut()), Some(right.as_mut()));
         svd(matrix(&a).as_ref(), values.as_mut(), left, right, PAR, stack, Default::default())
     })
@@ -119,10 +118,10 @@ pub(super) fn thin_svd<T: RealField + Copy>(a: Array2<T>) -> Option<Svd<T>> {
 }
 
 /// Singular values, if the iteration converges.
-pub(super) fn singular_values<T: RealField + Copy>(a: Array2<T>) -> Option<Array1<T>> {
+pub(super) fn singular_values(a: Array2<f64>) -> Option<Array1<f64>> {
     let ((m, n), none) = (a.dim(), ComputeSvdVectors::No);
     let mut values = Diag::zeros(m.min(n));
-    with_stack(svd_scratch::<T>(m, n, none, none, PAR, Default::default()), |stack| {
+    with_stack(svd_scratch::<f64>(m, n, none, none, PAR, Default::default()), |stack| {
         svd(matrix(&a).as_ref(), values.as_mut(), None, None, PAR, stack, Default::default())
     })
     .ok()?;
@@ -133,14 +132,14 @@ fn with_stack<R>(scratch: StackReq, run: impl FnOnce(&mut MemStack) -> R) -> R {
     run(MemStack::new(&mut MemBuffer::new(scratch)))
 }
 
-fn matrix<T: Copy>(a: &ArrayRef2<T>) -> Mat<T> {
+fn matrix(a: &ArrayRef2<f64>) -> Mat<f64> {
     Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[[i, j]])
 }
 
-fn array<T: Copy>(a: MatRef<'_, T>) -> Array2<T> {
+fn array(a: MatRef<'_, f64>) -> Array2<f64> {
     Array2::from_shape_fn(a.shape(), |(i, j)| a[(i, j)])
 }
 
-fn list<T: Copy>(values: &Diag<T>) -> Array1<T> {
+fn list(values: &Diag<f64>) -> Array1<f64> {
     values.column_vector().iter().copied().collect()
 }

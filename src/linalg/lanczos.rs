@@ -23,7 +23,7 @@ const ROWS: usize = 64;
 /// The residual of a pair is at most 10⁻⁸ of the largest eigenvalue. From one start vector the method finds one direction for each
 /// value. So it begins again in the complement of what it found, until no value there is above the least that is wanted: repeated
 /// values are found with all their directions.
-pub(crate) fn largest_eigenpairs(a: Array2<f64>, count: usize) -> Result<Eigen<f64>> {
+pub(crate) fn largest_eigenpairs(a: Array2<f64>, count: usize) -> Result<Eigen> {
     let n = a.nrows();
     if n >= LEAST && count <= n / FOR_EACH {
         let whole = mirrored(a);
@@ -36,7 +36,7 @@ pub(crate) fn largest_eigenpairs(a: Array2<f64>, count: usize) -> Result<Eigen<f
 }
 
 /// The largest pairs of the whole decomposition.
-fn from_all(a: &Array2<f64>, count: usize) -> Result<Eigen<f64>> {
+fn from_all(a: &Array2<f64>, count: usize) -> Result<Eigen> {
     progress::check()?;
     let mut eigen = Backend::default().eigen(a)?;
     progress::check()?;
@@ -65,7 +65,7 @@ struct Found {
 
 impl Found {
     /// The largest pairs; `None` if they take so many steps that the whole decomposition is cheaper.
-    fn all(mut self, a: &Array2<f64>, count: usize) -> Result<Option<Eigen<f64>>> {
+    fn all(mut self, a: &Array2<f64>, count: usize) -> Result<Option<Eigen>> {
         loop {
             let wanted = count.saturating_sub(self.values.len()).max(1);
             let Some(more) = self.beside(a, wanted)? else { return Ok(None) };
@@ -88,7 +88,7 @@ impl Found {
         values.get(count - 1).copied().unwrap_or(f64::NEG_INFINITY)
     }
 
-    fn sorted(self, count: usize) -> Eigen<f64> {
+    fn sorted(self, count: usize) -> Eigen {
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_by(|i, k| self.values[*k].total_cmp(&self.values[*i]));
         order.truncate(count);
@@ -132,7 +132,7 @@ impl Found {
     }
 
     /// Some vectors of a Krylov space.
-    fn of_ritz(ritz: &Eigen<f64>, basis: &[Array1<f64>], chosen: impl Iterator<Item = usize>) -> Self {
+    fn of_ritz(ritz: &Eigen, basis: &[Array1<f64>], chosen: impl Iterator<Item = usize>) -> Self {
         let mut found = Found::default();
         for k in chosen {
             let mut vector = Array1::zeros(basis[0].len());
@@ -164,7 +164,7 @@ fn take_away(vector: &mut Array1<f64>, unit: &Array1<f64>) {
 }
 
 /// The eigenvectors of a tridiagonal matrix.
-fn tridiagonal(diagonal: &[f64], beside: &[f64]) -> Result<Eigen<f64>> {
+fn tridiagonal(diagonal: &[f64], beside: &[f64]) -> Result<Eigen> {
     let mut matrix = Array2::from_diag(&ArrayView1::from(diagonal));
     beside.iter().enumerate().for_each(|(k, v)| matrix[[k + 1, k]] = *v);
     Backend::default().eigen(&matrix)

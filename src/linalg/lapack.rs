@@ -3,12 +3,12 @@
 use lax::error::Error::LapackComputationalFailure;
 use ndarray::{Array1, Array2};
 use ndarray_linalg::error::LinalgError;
-use ndarray_linalg::{CholeskyInto, EighInto, JobSvd, Lapack, SVDDCInto, Scalar, UPLO};
+use ndarray_linalg::{CholeskyInto, EighInto, JobSvd, SVDDCInto, UPLO};
 
 use super::spectral::{Eigen, Svd};
 
 /// U, upper triangular with `a` = Uᵀ U, or the row that fails.
-pub(super) fn cholesky<T: Lapack>(a: Array2<T>) -> Result<Array2<T>, Option<usize>> {
+pub(super) fn cholesky(a: Array2<f64>) -> Result<Array2<f64>, Option<usize>> {
     a.cholesky_into(UPLO::Upper).map_err(|error| match error {
         // LAPACK counts from 1.
         LinalgError::Lapack(LapackComputationalFailure { return_code }) => {
@@ -19,19 +19,19 @@ pub(super) fn cholesky<T: Lapack>(a: Array2<T>) -> Result<Array2<T>, Option<usiz
 }
 
 /// Eigenvalues and eigenvectors of a symmetric matrix, if the iteration converges.
-pub(super) fn eigen<T: Lapack + Scalar<Real = T>>(a: Array2<T>) -> Option<Eigen<T>> {
+pub(super) fn eigen(a: Array2<f64>) -> Option<Eigen> {
     // It reads arrays in standard layout column by column, where the upper triangle is the lower one.
     let (values, vectors) = a.eigh_into(UPLO::Lower).ok()?;
     Some(Eigen { values, vectors: vectors.as_standard_layout().into_owned() })
 }
 
 /// Singular values and vectors, if the iteration converges.
-pub(super) fn thin_svd<T: Lapack + Scalar<Real = T>>(a: Array2<T>) -> Option<Svd<T>> {
+pub(super) fn thin_svd(a: Array2<f64>) -> Option<Svd> {
     let (left, values, right) = a.svddc_into(JobSvd::Some).ok()?;
     Some(Svd { left: left?, values, right: right?.t().as_standard_layout().into_owned() })
 }
 
 /// Singular values, if the iteration converges.
-pub(super) fn singular_values<T: Lapack + Scalar<Real = T>>(a: Array2<T>) -> Option<Array1<T>> {
+pub(super) fn singular_values(a: Array2<f64>) -> Option<Array1<f64>> {
     Some(a.svddc_into(JobSvd::None).ok()?.1)
 }

@@ -17,7 +17,7 @@
 //! select none and leave the choice to programs.
 //!
 //! # Conventions
-//! Arrays are taken by reference, in any layout. Of a symmetric matrix only the lower triangle, with the diagonal, is
+//! Matrices have entries in `f64`. They are taken by reference, in any layout. Of a symmetric matrix only the lower triangle, with the diagonal, is
 //! read. Matrices with no entry, and NaN and infinities in what is read, are [`Error`](crate::Error)s.
 
 mod householder;
@@ -43,7 +43,7 @@ pub(crate) use householder::orthonormal_rows;
 pub(crate) use lu::{Lu, solve};
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::backend::{Backend, Scalar};
+pub use self::backend::Backend;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use self::{
     cholesky::Cholesky,

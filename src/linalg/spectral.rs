@@ -2,8 +2,6 @@
 
 use ndarray::{Array1, Array2, ArrayView1};
 
-use crate::Real;
-
 /// The eigendecomposition A = V diag(λ) Vᵀ of a symmetric n × n matrix: [`Backend::eigen`](super::Backend::eigen).
 ///
 /// The sign of a vector is such that the first of its large entries, those within a tenth of the largest in size, is
@@ -23,11 +21,11 @@ use crate::Real;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Eigen<T> {
+pub struct Eigen {
     /// λ, in ascending order.
-    pub values: Array1<T>,
+    pub values: Array1<f64>,
     /// V, n × n and orthogonal: column k belongs to `values[k]`.
-    pub vectors: Array2<T>,
+    pub vectors: Array2<f64>,
 }
 
 /// The thin singular value decomposition A = U diag(σ) Vᵀ of an m × n matrix, with r = min(m, n):
@@ -49,18 +47,18 @@ pub struct Eigen<T> {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Svd<T> {
+pub struct Svd {
     /// U, m × r, with orthonormal columns.
-    pub left: Array2<T>,
+    pub left: Array2<f64>,
     /// σ, descending and not negative.
-    pub values: Array1<T>,
+    pub values: Array1<f64>,
     /// V, n × r, with orthonormal columns.
-    pub right: Array2<T>,
+    pub right: Array2<f64>,
 }
 
-impl<T: Real> Eigen<T> {
+impl Eigen {
     /// Multiplies values by the unit and gives vectors their signs.
-    pub(super) fn finish(mut self, unit: T) -> Self {
+    pub(super) fn finish(mut self, unit: f64) -> Self {
         self.values *= unit;
         for mut vector in self.vectors.columns_mut() {
             let sign = sign(vector.view());
@@ -70,9 +68,9 @@ impl<T: Real> Eigen<T> {
     }
 }
 
-impl<T: Real> Svd<T> {
+impl Svd {
     /// Multiplies values by the unit and gives vectors their signs.
-    pub(super) fn finish(mut self, unit: T) -> Self {
+    pub(super) fn finish(mut self, unit: f64) -> Self {
         self.values *= unit;
         for (mut left, mut right) in self.left.columns_mut().into_iter().zip(self.right.columns_mut()) {
             let sign = sign(right.view());
@@ -84,8 +82,8 @@ impl<T: Real> Svd<T> {
 }
 
 /// The sign of the first large entry. The margin keeps rounding from deciding between entries of equal size.
-fn sign<T: Real>(vector: ArrayView1<'_, T>) -> T {
-    let largest = vector.iter().fold(T::zero(), |largest, entry| largest.max(entry.abs()));
-    let large = vector.iter().find(|entry| entry.abs() >= largest * T::narrow(0.9));
-    large.map_or(T::one(), |entry| entry.signum())
+fn sign(vector: ArrayView1<'_, f64>) -> f64 {
+    let largest = vector.iter().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
+    let large = vector.iter().find(|entry| entry.abs() >= largest * 0.9);
+    large.map_or(1.0, |entry| entry.signum())
 }

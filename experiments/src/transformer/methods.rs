@@ -8,7 +8,6 @@ use random_features::data::{Clustering, PairStatistics, Statistics};
 use random_features::extend::{Coupling, Radius};
 use random_features::frequency::{Independent, Orthogonal, Simplex};
 use random_features::kernel::{Activation, Softmax};
-use random_features::linalg::Scalar;
 use random_features::rand::Rng;
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::Formula;
@@ -196,7 +195,7 @@ impl Method {
     }
 
     /// Attention with a map for each head.
-    fn linear<T: Scalar>(
+    fn linear<T: Real>(
         self,
         layer: usize,
         (heads, d): (usize, usize),
@@ -216,7 +215,7 @@ impl Method {
     }
 
     /// For queries and keys that a model has read, if there are any.
-    fn map<T: Scalar>(self, d: usize, tokens: Option<[Array2<T>; 2]>, rng: &mut impl Rng) -> Result<Map<T>> {
+    fn map<T: Real>(self, d: usize, tokens: Option<[Array2<T>; 2]>, rng: &mut impl Rng) -> Result<Map<T>> {
         let m = self.features;
         match (self.kind, tokens) {
             (Kind::Trigonometric, _) => Trigonometric.softmax(Orthogonal.draw(d, m / 2, rng.next_u64())?),

@@ -26,7 +26,7 @@ const ALONG: usize = 30;
 /// The preconditioner.
 pub(super) struct Conjugate {
     /// ½A + λI.
-    factor: Cholesky<f64>,
+    factor: Cholesky,
     /// φ̄, 0 without an intercept.
     mean: Array1<f64>,
     /// N = Σ a; 0 without an intercept.

@@ -33,7 +33,7 @@ pub(super) enum CurvatureKind {
 #[derive(Clone, Debug)]
 pub(super) struct Single {
     /// Σ s(φ − mean)(φ − mean)ᵀ + λI.
-    pub factor: Cholesky<f64>,
+    pub factor: Cholesky,
     /// Σ sφ / Σ s; 0 without an intercept.
     pub mean: Array1<f64>,
     /// Σ s; 0 without an intercept.
@@ -114,7 +114,7 @@ impl Hessian {
         Hessian { a, penalised: Array1::ones(width), mean, total, shape: (1, width) }
     }
 
-    fn kind(&self, factor: Cholesky<f64>) -> CurvatureKind {
+    fn kind(&self, factor: Cholesky) -> CurvatureKind {
         match self.shape {
             (1, _) => CurvatureKind::Single(Single { factor, mean: self.mean.clone(), total: self.total }),
             (_, entries) => CurvatureKind::Several(Several { factor, entries }),
@@ -127,7 +127,7 @@ impl Hessian {
 pub(super) fn factorised(
     matrix: &mut Array2<f64>,
     diagonal: impl Fn(f64) -> Array1<f64>,
-) -> Result<Option<(Cholesky<f64>, f64)>> {
+) -> Result<Option<(Cholesky, f64)>> {
     for shift in SHIFTS {
         matrix.diag_mut().assign(&diagonal(shift));
         match Backend::default().cholesky(matrix) {

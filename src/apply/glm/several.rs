@@ -13,7 +13,7 @@ use crate::reduce::GramSums;
 /// The second derivatives with respect to the weights and the intercept of each class, class after class.
 #[derive(Clone, Debug)]
 pub(super) struct Several {
-    pub factor: Cholesky<f64>,
+    pub factor: Cholesky,
     /// The number of entries of a class: D, or D + 1 with an intercept.
     pub entries: usize,
 }

@@ -147,12 +147,21 @@ fn one_target_is_no_classifier() {
     refused(smoother.classify(&x).unwrap_err());
 }
 
-/// A λ beyond the range of the scalar, and Gram matrices whose sums overflow, are named: not a matrix that nobody passed.
+/// A λ whose sum with K overflows, coefficients beyond the range of the scalar, and Gram matrices whose sums overflow are named: not
+/// a matrix that nobody passed.
 #[test]
 fn kernel_ridge_names_what_overflows() {
-    let one = arr2(&[[1.0f32]]);
-    let error = KernelRidge::fit(&one, &one, 1e39).unwrap_err();
+    let (large, ones) = (arr2(&[[1.5e308]]), arr2(&[[1.0]]));
+    let error = KernelRidge::fit(&large, &ones, 1.5e308).unwrap_err();
     assert!(matches!(error, Error::Parameter { name: "λ", .. }), "{error}");
+    let (small, y) = (arr2(&[[1e-30f32, 0.0], [0.0, 1e-30]]), arr2(&[[1e20f32], [-1e20]]));
+    let spectrum = KernelRidge::spectrum(&small, &y).unwrap();
+    for error in [KernelRidge::fit(&small, &y, 0.0).unwrap_err(), spectrum.model(1e-32).unwrap_err()] {
+        assert!(matches!(error, Error::NotFinite { what: "the coefficients", row: 0, .. }), "{error}");
+    }
+    // λ alone may be above the range of f32.
+    let model = KernelRidge::fit(&small, &y, 1e39).unwrap();
+    assert!(model.coefficients().iter().all(|a| (a.abs() / 1e-19 - 1.0).abs() < 1e-6));
     let (huge, y) = (Array2::from_elem((2, 2), 1.5e308), arr2(&[[1.0], [2.0]]));
     let error = KernelRidge::spectrum(&huge, &y).unwrap_err();
     assert!(matches!(error, Error::Parameter { value: 1.5e308, .. }), "{error}");

@@ -6,7 +6,7 @@ use super::normal::{LEAST_SQUARE, check_lambda};
 use super::{check_finite, is_constant};
 use crate::error::{Error, Result, check_positive, check_size, singular};
 use crate::labels::best_classes;
-use crate::linalg::{Backend, Scalar};
+use crate::linalg::Backend;
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::{Real, Targets, progress};
@@ -41,8 +41,8 @@ const LARGEST_SQUARE: f64 = 1e304;
 /// one side alone would estimate another kernel.
 ///
 /// # Cost
-/// A fit takes O(n³) time and O(n²) memory, for up to a few thousand points. [`RidgeStatistics`](super::RidgeStatistics) takes
-/// O(n D²) time and O(D²) memory.
+/// A fit takes O(n³) time and O(n²) memory, for up to a few thousand points. It is solved in `f64`, also for a Gram matrix in
+/// `f32`. [`RidgeStatistics`](super::RidgeStatistics) takes O(n D²) time and O(D²) memory.
 ///
 /// # References
 /// C. Saunders, A. Gammerman, V. Vovk, *Ridge Regression Learning Algorithm in Dual Variables*, ICML 1998.
@@ -54,12 +54,13 @@ pub struct KernelRidge<T> {
     intercepts: Array1<T>,
 }
 
-impl<T: Scalar> KernelRidge<T> {
+impl<T: Real> KernelRidge<T> {
     /// The regression on the Gram matrix of the training points, n × n, and their targets, n × t or n, for λ ≥ 0.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit. [`Parameter`](Error::Parameter) if there are no points or targets, if the
-    /// range of a target overflows, or if λ is negative or not finite. [`NotFinite`](Error::NotFinite) if a number is not finite.
+    /// range of a target overflows, or if λ is negative or not finite. [`NotFinite`](Error::NotFinite) if a number is not finite,
+    /// or if a coefficient is out of the range of the scalar.
     /// [`Singular`](Error::Singular), with a λ that is large enough, if K + λI is not positive definite up to rounding. This
     /// happens for repeated points with λ = 0, or if an estimate of the kernel is indefinite. [`Cancelled`](Error::Cancelled) if
     /// a [watcher](crate::progress::watch) stops it.
@@ -74,27 +75,27 @@ impl<T: Scalar> KernelRidge<T> {
         check_gram(gram, &targets, 1)?;
         let n = gram.nrows();
         let mut matrix = symmetric_part(gram);
-        let diagonal = T::narrow(lambda);
-        matrix.diag_mut().mapv_inplace(|v| v + diagonal);
+        matrix.diag_mut().mapv_inplace(|v| v + lambda);
         if matrix.diag().iter().any(|v| !v.is_finite()) {
-            let domain = "small enough for K + λI to be finite in the type of the Gram matrix";
+            let domain = "small enough for K + λI to be finite";
             return Err(Error::Parameter { name: "λ", value: lambda, domain });
         }
         let backend = Backend::default();
-        let noise = |matrix: &Array2<T>| {
-            let largest = matrix.diag().iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
+        // The entries have been rounded to the scalar of the Gram matrix.
+        let noise = |matrix: &Array2<f64>| {
+            let largest = matrix.diag().iter().fold(0.0, |a: f64, v| a.max(v.abs()));
             largest * T::epsilon().widen() * n as f64
         };
-        let too_small = |matrix: &Array2<T>| -> Result<Error> {
+        let too_small = |matrix: &Array2<f64>| -> Result<Error> {
             let eigen = backend.eigen(matrix)?;
-            Ok(singular(lambda, lambda + 4.0 * noise(matrix) - 2.0 * eigen.values[0].widen().min(0.0)))
+            Ok(singular(lambda, lambda + 4.0 * noise(matrix) - 2.0 * eigen.values[0].min(0.0)))
         };
         progress::check()?;
         let factor = match backend.cholesky(&matrix) {
             Err(Error::Factorisation { .. }) => return Err(too_small(&matrix)?),
             factor => factor?,
         };
-        let pivot = factor.lower().diag().iter().fold(f64::INFINITY, |a: f64, v| a.min(v.widen().powi(2)));
+        let pivot = factor.lower().diag().iter().fold(f64::INFINITY, |a: f64, v| a.min(v.powi(2)));
         if pivot <= noise(&matrix) / (n as f64).sqrt() {
             return Err(too_small(&matrix)?);
         }
@@ -103,17 +104,17 @@ impl<T: Scalar> KernelRidge<T> {
             CentredTargets::of(&targets, None, true)?;
         let means = references + offsets;
         let mut rhs = Array2::ones((n, targets.ncols() + 1));
-        rhs.slice_mut(ndarray::s![.., 1..]).assign(&targets.mapv(T::narrow));
+        rhs.slice_mut(ndarray::s![.., 1..]).assign(&targets);
         factor.solve_inplace(&mut rhs)?;
         let ones = rhs.column(0).to_owned();
         let total = ones.sum();
         let mut coefficients = rhs.slice_move(ndarray::s![.., 1..]);
-        let intercepts: Array1<T> = coefficients.columns().into_iter().map(|c| c.sum() / total).collect();
+        let intercepts: Array1<f64> = coefficients.columns().into_iter().map(|c| c.sum() / total).collect();
         for (mut column, b) in coefficients.columns_mut().into_iter().zip(&intercepts) {
             column.scaled_add(-*b, &ones);
         }
-        let intercepts = intercepts.iter().zip(&means).map(|(b, mean)| T::narrow(b.widen() + mean)).collect();
-        Ok(KernelRidge::new(coefficients, intercepts))
+        let intercepts = (intercepts + means).mapv(T::narrow);
+        KernelRidge::new(coefficients.mapv(T::narrow), intercepts)
     }
 }
 
@@ -176,28 +177,30 @@ impl CentredTargets {
     }
 }
 
-/// Rejects training data of the wrong size, numbers that are not finite, and Gram matrices of which `copies` copies do not fit in
-/// memory.
+/// Rejects training data of the wrong size, numbers that are not finite, and Gram matrices of which `copies` copies in `f64` do not
+/// fit in memory.
 pub(super) fn check_gram<T: Real>(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, copies: usize) -> Result<()> {
     check_positive("the number of points", gram.nrows())?;
     check_positive("the number of targets", targets.ncols())?;
     check_size("the number of columns of the Gram matrix", gram.nrows(), gram.ncols())?;
     check_size("the number of rows of targets", gram.nrows(), targets.nrows())?;
     let columns = gram.ncols().saturating_add(targets.ncols()).saturating_mul(copies);
-    check_memory("rows of equations", gram.nrows(), columns.saturating_mul(size_of::<T>()))?;
+    check_memory("rows of equations", gram.nrows(), columns.saturating_mul(size_of::<f64>()))?;
     check_finite("the Gram matrix", gram)?;
     check_finite("the targets", targets)
 }
 
 /// ½(K + Kᵀ).
-pub(super) fn symmetric_part<T: Real>(gram: &ArrayRef2<T>) -> Array2<T> {
-    let symmetric = |(i, j)| T::narrow(0.5) * gram[[i, j]] + T::narrow(0.5) * gram[[j, i]];
+pub(super) fn symmetric_part<T: Real>(gram: &ArrayRef2<T>) -> Array2<f64> {
+    let symmetric = |(i, j): (usize, usize)| 0.5 * gram[[i, j]].widen() + 0.5 * gram[[j, i]].widen();
     Array2::from_shape_fn(gram.dim(), symmetric)
 }
 
 impl<T: Real> KernelRidge<T> {
-    pub(super) fn new(coefficients: Array2<T>, intercepts: Array1<T>) -> Self {
-        KernelRidge { coefficients: coefficients.as_standard_layout().into_owned(), intercepts }
+    /// The model with these coefficients, unless they have left the range of the scalar.
+    pub(super) fn new(coefficients: Array2<T>, intercepts: Array1<T>) -> Result<Self> {
+        check_finite("the coefficients", &coefficients)?;
+        Ok(KernelRidge { coefficients: coefficients.as_standard_layout().into_owned(), intercepts })
     }
 
     /// α, n × t.

@@ -7,10 +7,9 @@ use super::normal::check_lambda;
 use super::row_space::RowSpace;
 use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, least};
-use crate::Targets;
 use crate::error::{Error, Result, singular};
-use crate::linalg::Scalar;
 use crate::once::once;
+use crate::{Real, Targets};
 
 /// Solves kernel ridge regressions for all λ by one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. With an exact
 /// Gram matrix it is the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which takes features instead.
@@ -47,7 +46,7 @@ pub struct KernelRidgeSpectrum<T> {
     space: RowSpace,
 }
 
-impl<T: Scalar> KernelRidge<T> {
+impl<T: Real> KernelRidge<T> {
     /// The regressions for all λ on the Gram matrix of the training points, n × n, and their targets, n × t or n.
     ///
     /// # Errors
@@ -65,8 +64,8 @@ impl<T: Scalar> KernelRidge<T> {
     fn spectrum_view(gram: &ArrayRef2<T>, targets: ArrayView2<'_, T>) -> Result<KernelRidgeSpectrum<T>> {
         check_gram(gram, &targets, 4)?;
         let n = gram.nrows();
-        let gram = symmetric_part(gram);
-        let mut matrix = gram.mapv(|v| v.widen());
+        let mut matrix = symmetric_part(gram);
+        let gram = matrix.mapv(T::narrow);
         let largest_entry = matrix.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
         let means: Array1<f64> = matrix.rows().into_iter().map(|row| row.sum() / n as f64).collect();
         let mean = means.sum() / n as f64;
@@ -110,7 +109,7 @@ impl<T: Scalar> KernelRidge<T> {
     }
 }
 
-impl<T: Scalar> KernelRidgeSpectrum<T> {
+impl<T: Real> KernelRidgeSpectrum<T> {
     /// s, the eigenvalues of the centred Gram matrix, ascending.
     pub fn eigenvalues(&self) -> &Array1<f64> {
         &self.shrinkage.values
@@ -191,7 +190,8 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     /// The model for one λ.
     ///
     /// # Errors
-    /// The errors of [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom).
+    /// The errors of [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`NotFinite`](Error::NotFinite) if a
+    /// coefficient is out of the range of the scalar.
     #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<KernelRidge<T>> {
         self.check(lambda)?;
@@ -202,7 +202,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         let intercepts = intercepts
             .map(|(column, mean)| T::narrow(mean - column.iter().map(|v| v.widen()).sum::<f64>() / n))
             .collect();
-        Ok(KernelRidge::new(coefficients, intercepts))
+        KernelRidge::new(coefficients, intercepts)
     }
 
     /// The mean over points of the squared error of the regression on all other points, summed over the targets.

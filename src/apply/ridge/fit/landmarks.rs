@@ -18,7 +18,7 @@ pub(super) struct Landmarks<T: Real> {
     inputs: Option<Standardisation>,
     /// The points z, l × d, standardised if inputs are.
     points: Array2<T>,
-    factor: Cholesky<f64>,
+    factor: Cholesky,
 }
 
 /// The share of K(x, x) at a point that is determined by values at the landmarks.

@@ -113,7 +113,7 @@ impl HeadCalibration {
     }
 
     /// Sets the numbers m of frequencies that are compared: 16 and 64 unless stated. Budgets of operations and of an error weigh what
-    /// they cost; a budget of pairs does not.
+    /// they cost; a budget of pairs does not. A choice refuses an empty list and 0.
     #[must_use]
     pub fn with_m(self, m: &[usize]) -> Self {
         let distinct = BTreeSet::from_iter(m.iter().copied());
