@@ -76,7 +76,7 @@ pub(crate) use spectral_mixture::Component;
 pub use spectral_mixture::SpectralMixture;
 pub(crate) use spectrum::{Marginal, Radii, Radius, Spectrum};
 
-use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
 use crate::digest::Identity;
 use crate::error::{Error, Result, check_size};
@@ -167,12 +167,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
         let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
         let mut gradient = vec![0.0; x.len()];
         let found = self.gradient_of_slices(slice_of(&x), slice_of(&y), &mut gradient);
-        let ln_scale = found.ok_or(Error::Unsupported { what: "gradients of this kernel" })?;
-        let entry = |v: f64| match v == 0.0 && !ln_scale.is_nan() {
-            true => 0.0,
-            false => SignedLog::from(v).scaled(ln_scale).value(),
-        };
-        Ok(gradient.into_iter().map(|v| T::narrow(entry(v))).collect())
+        scaled(&gradient, found.ok_or(Error::Unsupported { what: "gradients of this kernel" })?)
     }
 
     /// The matrix of K(xᵢ, yⱼ) for points in rows, n × l. Cost O(n l d).
@@ -182,7 +177,8 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// [`Memory`](crate::Error::Memory) if the result does not fit in memory, [`Cancelled`](crate::Error::Cancelled) if a
     /// [watcher](crate::progress::watch) stops it.
     fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
-        pairwise(self, x, y, |k| T::narrow(k.value()))
+        self.check_dim(x.ncols())?;
+        pairwise(x, y, &|x, y, logs| logs_of_pairs(self, x, y, logs), |k| T::narrow(k.value()))
     }
 
     /// The matrix of ln |K(xᵢ, yⱼ)| for points in rows, n × l. Cost O(n l d).
@@ -190,7 +186,8 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// The errors of [`gram`](Kernel::gram).
     fn log_gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<f64>> {
-        pairwise(self, x, y, |k| k.ln_abs)
+        self.check_dim(x.ncols())?;
+        pairwise(x, y, &|x, y, logs| logs_of_pairs(self, x, y, logs), |k| k.ln_abs)
     }
 }
 
@@ -203,26 +200,49 @@ pub struct Exponential {
     pub row: f64,
 }
 
-/// The number of entries of a row between two checks for cancellation.
-const BETWEEN: usize = 256;
+/// eˢ g, the gradient, from g and s.
+fn scaled<T: Real>(g: &[f64], ln_scale: f64) -> Result<Array1<T>> {
+    let entry = |v: f64| match v == 0.0 && !ln_scale.is_nan() {
+        true => 0.0,
+        false => SignedLog::from(v).scaled(ln_scale).value(),
+    };
+    Ok(g.iter().map(|v| T::narrow(entry(*v))).collect())
+}
 
-fn pairwise<T: Real, K: Kernel<T> + ?Sized, A: Copy + Send>(
+/// The number of pairs in a run, after which a Gram matrix may be cancelled.
+const RUN: usize = 256;
+
+/// Writes ln K(x, yⱼ) for some points in rows.
+type LogsOfPairs<'a, T> = dyn Fn(&[T], ArrayView2<'_, T>, &mut [SignedLog]) + Sync + 'a;
+
+/// The part of a Gram matrix that is compiled for each kernel.
+fn logs_of_pairs<T: Real, K: Kernel<T> + ?Sized>(
     kernel: &K,
+    x: &[T],
+    y: ArrayView2<'_, T>,
+    logs: &mut [SignedLog],
+) {
+    logs.iter_mut().zip(y.rows()).for_each(|(log, y)| *log = kernel.log_of_slices(x, slice_of(&y)));
+}
+
+/// The matrix of a number for each pair of points, from the logarithm of its kernel.
+fn pairwise<T: Real, A: Copy + Send>(
     x: &ArrayRef2<T>,
     y: &ArrayRef2<T>,
+    logs_of_pairs: &LogsOfPairs<'_, T>,
     entry: impl Fn(SignedLog) -> A + Sync,
 ) -> Result<Array2<A>> {
     check_size("the number of columns of y", x.ncols(), y.ncols())?;
-    kernel.check_dim(x.ncols())?;
     check_memory("rows of a Gram matrix", x.nrows(), y.nrows().saturating_mul(size_of::<A>()))?;
     let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
     let mut gram = Array2::from_elem((x.nrows(), y.nrows()), entry(SignedLog::from(0.0)));
     let going = threads::map(gram.rows_mut().into_iter().zip(x.rows()), |(mut row, x)| {
-        for (j, (out, y)) in row.iter_mut().zip(y.rows()).enumerate() {
-            if j % BETWEEN == 0 {
-                progress::check()?;
-            }
-            *out = entry(kernel.log_of_slices(slice_of(&x), slice_of(&y)));
+        let mut logs = [SignedLog::from(0.0); RUN];
+        let runs = row.axis_chunks_iter_mut(Axis(0), RUN).zip(y.axis_chunks_iter(Axis(0), RUN));
+        for (mut entries, y) in runs {
+            progress::check()?;
+            logs_of_pairs(slice_of(&x), y, &mut logs);
+            entries.iter_mut().zip(&logs).for_each(|(out, log)| *out = entry(*log));
         }
         Ok(())
     });
@@ -232,7 +252,7 @@ fn pairwise<T: Real, K: Kernel<T> + ?Sized, A: Copy + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::{Axis, arr1, arr2, s};
+    use ndarray::{arr1, arr2, s};
 
     #[test]
     fn values_of_the_definition() {
