@@ -64,12 +64,12 @@ impl Planner {
 
 /// # Options: the budget, or the error to reach
 impl Planner {
-    /// Limits the features of a point, D; to 256 unless another budget is stated.
+    /// Limits the features of a point, D; to 256 unless another budget is stated. [`plan`](Planner::plan) refuses 0.
     pub fn with_max_features(self, most: usize) -> Self {
         self.with_budget(Measure::Features, most as f64)
     }
 
-    /// Limits the cost of a point's features.
+    /// Limits the cost of a point's features. [`plan`](Planner::plan) refuses a limit that is not positive and finite.
     pub fn with_budget(self, measure: Measure, most: f64) -> Self {
         Planner { goal: Goal::Budget { measure, most }, ..self }
     }
